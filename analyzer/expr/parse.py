@@ -1,0 +1,120 @@
+"""Parse a condition into a checked syntax tree.
+
+Allowed are constants, dotted fact names, ``and or not``, comparisons (chained too), ``in [literals]``,
+``+ - * /`` and ``abs min max``. Nothing else: no subscripts, attribute walks, calls or comprehensions.
+A dotted name is a key of a flat dictionary, so ``config.x.__class__`` is merely an unknown fact.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from analyzer.errors import RuleSyntaxError
+
+MAX_CHARACTERS = 400
+MAX_NODES = 80
+FUNCTIONS = frozenset({"abs", "min", "max"})
+_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A parsed condition.
+
+    Attributes:
+        text: As the author wrote it.
+        tree: The checked syntax tree.
+        names: Every fact that the condition mentions, in order of first use.
+    """
+
+    text: str
+    tree: ast.expr
+    names: tuple[str, ...]
+
+
+def dotted_name(node: ast.expr) -> str | None:
+    """``a.b.c`` for a chain of attributes on a name, else None."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def compile_condition(text: str, where: str = "") -> Condition:
+    """Parse and check one condition.
+
+    Args:
+        text: The condition, at most 400 characters and 80 syntax nodes.
+        where: ``path:line:column`` for the error message.
+
+    Raises:
+        RuleSyntaxError: The text is not in the language; the message names the first offending part.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise RuleSyntaxError(f"condition has {len(text)} characters; at most {MAX_CHARACTERS}", where)
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise RuleSyntaxError(f"cannot parse condition {text!r}: {error}", where) from error
+    if sum(1 for _ in ast.walk(tree)) > MAX_NODES * 2:  # a name of n parts is n nodes, hence the factor
+        raise RuleSyntaxError(f"condition {text!r} is too complex; move it into a detector", where)
+    names: dict[str, None] = {}
+    _check(tree, text, where, names)
+    return Condition(text=text.strip(), tree=tree, names=tuple(names))
+
+
+def _check(node: ast.expr, text: str, where: str, names: dict[str, None]) -> None:
+    if isinstance(node, ast.Name | ast.Attribute):
+        name = dotted_name(node)
+        if name is None:
+            _refuse(node, text, where)
+        names[str(name)] = None
+        return
+    children = _children(node)
+    if children is None:
+        _refuse(node, text, where)
+    for child in children or ():
+        _check(child, text, where, names)
+
+
+def _children(node: ast.expr) -> list[ast.expr] | None:
+    """Sub-expressions of an allowed node, None for a node outside the language."""
+    match node:
+        case ast.Constant(value=bool() | int() | float() | str()):
+            return []
+        case ast.BoolOp(values=values):
+            return list(values)
+        case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.UAdd(), operand=operand):
+            return [operand]
+        case ast.BinOp(left=left, op=operator, right=right) if isinstance(operator, _ARITHMETIC):
+            return [left, right]
+        case ast.Compare():
+            return _compare_children(node)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS and args:
+            return None if any(isinstance(arg, ast.Starred) for arg in args) else list(args)
+        case _:
+            return None
+
+
+def _compare_children(node: ast.Compare) -> list[ast.expr] | None:
+    children = [node.left]
+    for operator, right in zip(node.ops, node.comparators, strict=True):
+        if not isinstance(operator, _COMPARISONS):
+            return None
+        if isinstance(operator, ast.In | ast.NotIn):
+            if not isinstance(right, ast.List) or not all(isinstance(e, ast.Constant) for e in right.elts):
+                return None
+        else:
+            children.append(right)
+    return children
+
+
+def _refuse(node: ast.expr, text: str, where: str) -> None:
+    part = ast.get_source_segment(text.strip(), node) or type(node).__name__
+    raise RuleSyntaxError(f"{part!r} is not allowed in a condition ({text.strip()!r})", where)

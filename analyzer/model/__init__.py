@@ -1,0 +1,1 @@
+"""The one in-memory model: frozen dataclasses without I/O."""

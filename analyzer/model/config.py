@@ -1,0 +1,58 @@
+"""Configuration of a run: canonical keys, where each value came from, and who disagreed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from analyzer.model.refs import SourceRef
+
+ConfigScalar = bool | int | float | str | None
+
+LAYERS = ("default", "file", "cli", "env", "runtime_echo")
+"""Layers of configuration, weakest first: what the run itself printed beats what a file asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigValue:
+    """One configured value.
+
+    Attributes:
+        value: Parsed value; None means that the file says null.
+        raw: The value as written.
+        key_in_source: The dotted key as the user's file spells it, for example ``fp16.enabled``.
+        layer: One of ``LAYERS``.
+        ref: Where it stands, or None for a default that no file states.
+        framework: Whose spelling ``key_in_source`` is: hf-trainer, deepspeed, mmengine, model, tokenizer, …
+        conflicts: What other layers or files said instead, if different; shown to the user.
+    """
+
+    value: ConfigScalar
+    raw: str
+    key_in_source: str
+    layer: str
+    ref: SourceRef | None
+    framework: str = ""
+    conflicts: tuple[ConfigValue, ...] = ()
+
+
+@dataclass(frozen=True)
+class ConfigFacts(Mapping[str, ConfigValue]):
+    """Canonical key to value. ``entries`` keeps every value ever read, also the overruled ones."""
+
+    values_by_key: Mapping[str, ConfigValue] = field(default_factory=dict)
+    entries: tuple[ConfigValue, ...] = ()
+
+    def __getitem__(self, key: str) -> ConfigValue:
+        return self.values_by_key[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_by_key)
+
+    def __len__(self) -> int:
+        return len(self.values_by_key)
+
+    def value(self, key: str) -> ConfigScalar:
+        """The value of a canonical key, or None if nobody stated it."""
+        found = self.values_by_key.get(key)
+        return None if found is None else found.value

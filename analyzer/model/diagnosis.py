@@ -1,0 +1,319 @@
+"""The answer: findings with their evidence and fixes, what to check next, and what was not seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+from analyzer.model.tables import Scalar
+from analyzer.model.wording import format_scalar, share, word_for
+
+SCHEMA_ID = "analyzer.diagnosis/1"
+"""Version of the JSON contract: keys may be added within version 1, none is removed or changes its meaning."""
+
+STATUSES = ("failed", "degraded", "healthy", "unreadable", "insufficient")
+SEVERITIES = ("fatal", "degrading", "wasteful", "advisory")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A citation as shown to the user.
+
+    Attributes:
+        path: Path relative to the run's root.
+        line: 1-based line, or record number of a binary file; None for the whole file.
+        text: The cited line, cleaned and masked; empty for metrics and binary files.
+    """
+
+    path: str
+    line: int | None = None
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.path if self.line is None else f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One line of the ledger.
+
+    Attributes:
+        id: Id of the line within its rule.
+        test: The condition.
+        verdict: True, False, or None when a fact is missing.
+        bits: What the line adds, log2 of the likelihood ratio; 0 when unknown.
+        counted: False if another line of the same group outweighs it.
+        because: The author's reason.
+        values: The facts that the condition used and their values.
+        refs: Where those facts were seen.
+    """
+
+    id: str
+    test: str
+    verdict: bool | None
+    bits: float
+    counted: bool
+    because: str
+    values: Mapping[str, Scalar] = field(default_factory=dict)
+    refs: tuple[Place, ...] = ()
+
+    def observed(self) -> str:
+        """The facts behind the line, ``loss_scale.floor_step=17, fp16.hysteresis=2``; the test if none is known."""
+        shown = [f"{_short(name)}={format_scalar(value)}" for name, value in self.values.items()]
+        return ", ".join(shown[:3]) or self.test
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("signal.").removeprefix("config.")
+
+
+@dataclass(frozen=True, slots=True)
+class RootCause:
+    """A cause of the catalogue. ``kind`` and ``parent`` come from there and nowhere else."""
+
+    id: str
+    title: str
+    kind: str
+    parent: str | None
+    family: str
+    text: str
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChange:
+    """One key to change.
+
+    Attributes:
+        framework: Whose key it is.
+        key: The dotted key as that framework spells it.
+        old: Present value as written in the user's file; None if the key is not set.
+        new: Value to set.
+        path: The user's file in which the key stands, or None if no such file was seen.
+        line: Its line there.
+        diff: A unified diff of that file; empty if ``path`` is None.
+    """
+
+    framework: str
+    key: str
+    old: str | None
+    new: str
+    path: str | None = None
+    line: int | None = None
+    diff: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change that cures, mitigates or diagnoses.
+
+    Attributes:
+        id: Id within the rule.
+        title: What to do, as an order.
+        strength: cures, mitigates or diagnoses.
+        cost: restart, preprocess, code or hardware.
+        applicable: Verdict of the fix's precondition; None if it cannot be known from the run.
+        requires: The precondition in words, empty if there is none.
+        changes: Keys to change.
+        code: Code to use where no key exists; empty if none.
+        verify: What to look at in the next run.
+        verified_by: Sample that proves the effect; empty if not reproduced.
+    """
+
+    id: str
+    title: str
+    strength: str
+    cost: str
+    applicable: bool | None = True
+    requires: str = ""
+    changes: tuple[ConfigChange, ...] = ()
+    code: str = ""
+    verify: str = ""
+    verified_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One cause that was considered, with its ledger.
+
+    Attributes:
+        rule_id: Rule that speaks.
+        severity: fatal, degrading, wasteful or advisory.
+        symptom_kind: Competition in which ``probability`` was computed.
+        symptom: One sentence with the facts filled in.
+        bits: Prior plus counted evidence.
+        probability: Share among the competing causes and "something else".
+        evidence: The ledger, strongest line first.
+        cause: The catalogue entry.
+        fixes: Applicable fixes, the best first.
+        explains: Kinds of later symptoms folded under this cause.
+        restart_advice: restart-as-is, exclude-node, fix-then-restart, resume-from-earlier-checkpoint, no-action.
+    """
+
+    rule_id: str
+    severity: str
+    symptom_kind: str
+    symptom: str
+    bits: float
+    probability: float
+    evidence: tuple[Evidence, ...]
+    cause: RootCause
+    fixes: tuple[Fix, ...] = ()
+    explains: tuple[str, ...] = ()
+    restart_advice: str = ""
+    calibrated: bool = False
+
+    def speaks_for(self) -> list[Evidence]:
+        """Counted lines that raise the cause, strongest first."""
+        return [line for line in self.evidence if line.counted and line.bits > 0]
+
+    def speaks_against(self) -> list[Evidence]:
+        """Counted lines that lower the cause, strongest first."""
+        return [line for line in self.evidence if line.counted and line.bits < 0]
+
+    def ledger(self) -> str:
+        """Every line of evidence with its bits, values and places, as text."""
+        counted = sum(line.bits for line in self.evidence if line.counted)
+        head = f"{self.cause.id} [{self.rule_id}]: {share(self.probability)} {word_for(self.probability)}"
+        rows = [head, f"  {self.symptom}", f"  {self.bits - counted:+6.1f}  prior"]
+        for line in self.evidence:
+            verdict = {True: "true", False: "false", None: "unknown"}[line.verdict]
+            note = "" if line.counted else " (another line of its group counts)"
+            rows.append(f"  {line.bits:+6.1f}  {line.id}: {verdict}{note}")
+            rows.append(f"          {line.test}" + (f"   [{line.observed()}]" if line.values else ""))
+            rows.append(f"          {line.because}")
+            rows.extend(f"          {place}  {place.text[:100]}".rstrip() for place in line.refs)
+        return "\n".join([*rows, f"  {self.bits:+6.1f}  total, in bits"]) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class NextCheck:
+    """A fact that nobody logged and that would move the top cause most.
+
+    Attributes:
+        fact: Name of the fact.
+        meaning: What it says.
+        how: How to get it.
+        cause_id: Cause that it would confirm or refute.
+        if_true: Probability of that cause if the evidence line turns out true.
+        if_false: Probability if it turns out false.
+    """
+
+    fact: str
+    meaning: str
+    how: str
+    cause_id: str
+    if_true: float
+    if_false: float
+
+
+@dataclass(frozen=True, slots=True)
+class SourceNote:
+    """A file that was read, and as what."""
+
+    path: str
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What was seen. ``metrics`` maps a canonical metric to its number of points."""
+
+    sources: tuple[SourceNote, ...]
+    metrics: Mapping[str, int]
+    events: int
+    config_keys: int
+    frameworks: tuple[str, ...]
+    last_step: int | None = None
+    completed: bool | None = None
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GapNote:
+    """A gap as shown to the user."""
+
+    path: str
+    line: int | None
+    reason: str
+    rows_lost: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The whole answer for one run.
+
+    Attributes:
+        run_id: Id of the run.
+        root: What the user asked about.
+        subject: Which run or attempt of several the answer is about; empty if there was one.
+        others: The other runs found beside it.
+        status: One of ``STATUSES``.
+        summary: One sentence that justifies the status.
+        findings: Causes considered, ranked; only those with a share worth reading.
+        ruled_out: Causes considered and refuted, with the line that refutes them.
+        other_probability: Per symptom kind, the share of "something else".
+        next_checks: What to look at to decide.
+        coverage: What was seen.
+        gaps: What could not be read.
+        tool_version: Version of analyzer.
+        rules_digest: Digest of all rules used.
+        elapsed_s: Wall time.
+    """
+
+    run_id: str
+    root: str
+    subject: str
+    others: tuple[str, ...]
+    status: str
+    summary: str
+    findings: tuple[Finding, ...]
+    ruled_out: tuple[Finding, ...]
+    other_probability: Mapping[str, float]
+    next_checks: tuple[NextCheck, ...]
+    coverage: Coverage
+    gaps: tuple[GapNote, ...]
+    tool_version: str
+    rules_digest: str
+    elapsed_s: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data in the order of the JSON contract; NaN and infinities become strings."""
+        plain = _plain(self)
+        assert isinstance(plain, dict)
+        return {"schema": SCHEMA_ID, **plain}
+
+    def finding(self, word: str) -> Finding | None:
+        """A considered cause by rule id or cause id, also one that was ruled out."""
+        wanted = word.lower()
+        for finding in (*self.findings, *self.ruled_out):
+            if wanted in {finding.rule_id.lower(), finding.cause.id}:
+                return finding
+        return None
+
+    def explain(self, word: str = "") -> str:
+        """The full ledger of one considered cause, or of the leading one.
+
+        Raises:
+            KeyError: The cause was not considered.
+        """
+        found = self.finding(word) if word else next(iter(self.findings), None)
+        if found is None:
+            raise KeyError(word or "no cause was considered")
+        return found.ledger()
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return float(f"{value:.6g}")  # six digits: more would only show the noise of the platform
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    return value

@@ -1,0 +1,56 @@
+"""Where a fact came from: source files, places in them, and what could not be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file that belongs to a run.
+
+    Attributes:
+        index: Position in ``Run.sources``; what ``SourceRef.source`` points to.
+        path: Path relative to the run's root, with ``/``; the file's name if the root is a file.
+        format: Name of the format as the ingestor calls it, for example ``tensorboard``.
+        ingestor: Name of the ingestor that read the file; empty if none did.
+        size_bytes: Size on disk.
+        sha256_head: Hex SHA-256 of the first 64 KiB; equal heads and sizes are read once only.
+        location: Absolute path, to read the file again for a quote or a diff; never shown.
+    """
+
+    index: int
+    path: str
+    format: str
+    ingestor: str
+    size_bytes: int
+    sha256_head: str
+    location: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRef:
+    """A place in a source.
+
+    Attributes:
+        source: Index into ``Run.sources``.
+        line: 1-based line, or record number for binary files; None for the whole file.
+    """
+
+    source: int
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something that could not be read. A gap is reported to the user, never swallowed.
+
+    Attributes:
+        reason: What was lost and why, in one sentence.
+        ref: Where, or None if the whole run is concerned.
+        rows_lost: Rows or records known to be lost; None if unknown.
+    """
+
+    reason: str
+    ref: SourceRef | None = None
+    rows_lost: int | None = None

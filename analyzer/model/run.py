@@ -1,0 +1,116 @@
+"""A run: everything that was read, after which nobody needs to know which logger wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from analyzer.model.config import ConfigFacts
+from analyzer.model.refs import Gap, SourceFile, SourceRef
+from analyzer.model.tables import EventTable, MetricTable
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the run ran. None means that nothing on disk says so.
+
+    Attributes:
+        world_size: Number of ranks.
+        gpus: Number of GPUs seen.
+        gpu_name: Marketing name as a log or metadata file gives it, for example ``Tesla T4``.
+        host: Host name of the first rank.
+        ref: Where the GPU was named.
+    """
+
+    world_size: int | None = None
+    gpus: int | None = None
+    gpu_name: str | None = None
+    host: str | None = None
+    ref: SourceRef | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One launch of the job; a restarted job has several.
+
+    Attributes:
+        index: 0-based, in order of start.
+        label: How the user can recognise it, for example a W&B run id or an event file's time.
+        start_s: Unix seconds of the first record, if known.
+        end_s: Unix seconds of the last record, if known.
+        exit_code: Exit code if one was recorded, negative for a signal.
+        sources: Indices of the files that belong to the attempt.
+    """
+
+    index: int
+    label: str
+    start_s: float | None = None
+    end_s: float | None = None
+    exit_code: int | None = None
+    sources: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRows:
+    """What was measured on one tensor of a checkpoint, in float64 over finite elements.
+
+    Attributes:
+        name: Name in the checkpoint, for example ``model.embed_tokens.weight``.
+        dtype: Stored type in lower case without prefix: float32, float16, bfloat16, …
+        shape: Sizes, for example (32000, 4096).
+        nonfinite: Number of NaN or infinite elements.
+        row_rms: Row index to root mean square, for the rows that were asked for; empty unless an embedding.
+        median_row_rms: Median root mean square over all rows that are not special; None unless an embedding.
+        row_names: Row index to token text, for special tokens.
+        ref: The checkpoint file.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    nonfinite: int
+    ref: SourceRef
+    row_rms: Mapping[int, float] = field(default_factory=dict)
+    median_row_rms: float | None = None
+    row_names: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run as read from disk, or several attempts of it.
+
+    Attributes:
+        id: Stable: hash of source names, sizes and heads.
+        root: Path or URL that the user gave.
+        frameworks: Names such as hf-trainer, deepspeed, mmengine, found by the ingestors.
+        sources: Every file considered part of the run.
+        metrics: Logged scalars.
+        events: Recognised log lines.
+        config: Configuration facts.
+        layout: Hardware and ranks.
+        attempts: Launches, in order; at least one if anything was read.
+        tensors: Checkpoint evidence.
+        gaps: What could not be read.
+        step_window: For a source index, the number of steps over which each printed value is a mean;
+            absent or 1 means that the value belongs to one step.
+    """
+
+    id: str
+    root: str
+    frameworks: frozenset[str]
+    sources: tuple[SourceFile, ...]
+    metrics: MetricTable
+    events: EventTable
+    config: ConfigFacts
+    layout: Layout
+    attempts: tuple[Attempt, ...]
+    tensors: tuple[TensorRows, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    step_window: Mapping[int, int] = field(default_factory=dict)
+
+    def place(self, ref: SourceRef | None) -> str:
+        """``path:line`` of a reference, as shown to the user."""
+        if ref is None:
+            return self.root
+        path = self.sources[ref.source].path
+        return path if ref.line is None else f"{path}:{ref.line}"

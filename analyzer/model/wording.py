@@ -1,0 +1,39 @@
+"""Numbers and shares in words; one place, so that a sentence and a table never disagree."""
+
+from __future__ import annotations
+
+from analyzer.model.tables import Scalar
+
+REPORTED = 0.3
+"""Share from which a cause is called at least "possible" and may decide the status of a run."""
+
+_WORDS = ((0.9, "very likely"), (0.6, "likely"), (REPORTED, "possible"), (0.0, "unlikely"))
+
+
+def word_for(probability: float) -> str:
+    """Words for a share: very likely, likely, possible, unlikely."""
+    return next(word for limit, word in _WORDS if probability >= limit)
+
+
+def share(probability: float) -> str:
+    """A share as a whole percentage, never rounded to certainty.
+
+    >>> share(0.83), share(0.999), share(0.001)
+    ('83%', '>99%', '<1%')
+    """
+    if probability >= 0.995:
+        return ">99%"
+    return "<1%" if probability < 0.005 else f"{max(1, round(100 * probability))}%"
+
+
+def format_scalar(value: Scalar) -> str:
+    """A value as a person writes it.
+
+    >>> format_scalar(65536.0), format_scalar(0.000123456), format_scalar(True)
+    ('65536', '0.000123', 'yes')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.3g}"
+    return str(value)
