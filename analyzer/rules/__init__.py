@@ -1,0 +1,1 @@
+"""Rules: data in, findings out. Reads facts only, never tables."""

@@ -1,0 +1,131 @@
+"""Run the cases that stand beside a rule.
+
+A *facts case* gives facts and an expectation:
+
+    says: forward activations overflow; embedding rows are healthy
+    expect: {finding: not_top, p_max: 0.05, winner: PREC002}
+    facts:
+      config.precision: fp16
+
+``finding`` is ``top`` (ranked first of its kind), ``not_top`` (considered or not, but not first) or
+``absent`` (its gate is not true). ``p_min``/``p_max`` bound its share; ``winner`` names the rule that must stand first.
+
+A *run case* is a directory with ``case.yaml`` (``says`` and ``expect`` as above) and ``run/``: files that go
+through ingest, detectors and rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analyzer.errors import RuleCaseError
+from analyzer.facts.catalog import spec_of, suggest
+from analyzer.model.tables import Scalar
+from analyzer.rules.schema import Rule
+from analyzer.rules.score import Ranking, rank
+from analyzer.rules.yaml_marks import MarkedFile, load_marked
+
+_EXPECTATIONS = ("top", "not_top", "absent")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case beside a rule. ``facts`` is None for a run case, whose files stand in ``run_directory``."""
+
+    rule_id: str
+    name: str
+    file: MarkedFile
+    says: str
+    expect: Mapping[str, Any]
+    facts: Mapping[str, Scalar] | None
+    run_directory: Path | None
+
+
+def cases_of(rule: Rule, directory: Path) -> list[Case]:
+    """All cases in ``directory/cases``.
+
+    Raises:
+        RuleError: A case file is not as described above.
+    """
+    found: list[Case] = []
+    for path in sorted((directory / "cases").glob("*.yaml")) + sorted((directory / "cases").glob("*/case.yaml")):
+        file = load_marked(path.read_text(encoding="utf-8"), path.as_posix())
+        data = file.data if isinstance(file.data, dict) else {}
+        expect = data.get("expect")
+        if not isinstance(expect, dict) or expect.get("finding") not in _EXPECTATIONS or not data.get("says"):
+            raise RuleCaseError(f"a case needs 'says' and 'expect: {{finding: {'|'.join(_EXPECTATIONS)}}}'", file.where())
+        run_directory = path.parent / "run" if path.name == "case.yaml" else None
+        facts = None if run_directory else _checked_facts(file, data.get("facts"))
+        name = path.parent.name if run_directory else path.stem
+        found.append(Case(rule.id, name, file, str(data["says"]), expect, facts, run_directory))
+    return found
+
+
+def _checked_facts(file: MarkedFile, facts: Any) -> Mapping[str, Scalar]:
+    if not isinstance(facts, dict):
+        raise RuleCaseError("a facts case needs 'facts'", file.where())
+    types: Mapping[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (int, float), "str": (str,)}
+    for name, value in facts.items():
+        spec = spec_of(name)
+        where = file.where("facts", name)
+        if spec is None:
+            raise RuleCaseError(f"no fact is called {name!r}; did you mean {suggest(name)!r}?", where)
+        wrong_bool = isinstance(value, bool) and spec.dtype != "bool"
+        if not name.startswith("event.") and (wrong_bool or not isinstance(value, types[spec.dtype])):
+            raise RuleCaseError(f"{name} is a {spec.dtype}, not {value!r}", where)
+    return facts
+
+
+def check_case(case: Case, ranking: Ranking) -> None:
+    """Compare the outcome with the expectation.
+
+    Raises:
+        RuleCaseError: The rule does not come out as the case says.
+    """
+    where = case.file.where("expect")
+    position = _position(case.rule_id, ranking)
+    finding = case.expect["finding"]
+    outcome = "absent" if position is None else ("top" if position[0] == 0 else "not_top")
+    probability = 0.0 if position is None else position[1]
+    shown = _shown(ranking)
+    if finding == "top" and outcome != "top":
+        raise RuleCaseError(f"{case.rule_id} should stand first ({case.says}), but {shown}", where)
+    if finding == "not_top" and outcome == "top":
+        raise RuleCaseError(f"{case.rule_id} should not stand first ({case.says}), but {shown}", where)
+    if finding == "absent" and outcome != "absent":
+        raise RuleCaseError(f"{case.rule_id} should not be considered ({case.says}), but {shown}", where)
+    low, high = float(case.expect.get("p_min", 0.0)), float(case.expect.get("p_max", 1.0))
+    if not low <= probability <= high:
+        raise RuleCaseError(f"share of {case.rule_id} is {probability:.3f}, outside {low:g}..{high:g}; {shown}", where)
+    winner = case.expect.get("winner")
+    if winner is not None and (_position(str(winner), ranking) or (1, 0.0))[0] != 0:
+        raise RuleCaseError(f"{winner} should stand first, but {shown}", where)
+
+
+def _position(rule_id: str, ranking: Ranking) -> tuple[int, float] | None:
+    for items in ranking.kinds.values():
+        for position, item in enumerate(items):
+            if item.rule.id == rule_id:
+                return position, item.probability
+    return None
+
+
+def _shown(ranking: Ranking) -> str:
+    parts = [
+        f"{kind}: " + ", ".join(f"{item.rule.id} {item.probability:.2f}" for item in items[:4])
+        for kind, items in sorted(ranking.kinds.items())
+    ]
+    return "; ".join(parts) or "no rule was considered"
+
+
+def run_facts_case(case: Case, rules: Sequence[Rule]) -> None:
+    """Rank on the facts of a case and check it.
+
+    Raises:
+        RuleCaseError: The rule does not come out as the case says.
+    """
+    assert case.facts is not None
+    check_case(case, rank(rules, case.facts))

@@ -1,0 +1,102 @@
+"""Checks beyond the schema: what makes a rule hard to trust, each message ``path:line:column CODE text``.
+
+R001 no line speaks against the cause       R002 a line that cannot change the ranking
+R003 a group of one                         R004 title names a fix or is a question
+R005 no reference                           R006 title or cause used twice by one kind
+R007 fewer than one positive or near miss   R008 stable without its entry conditions
+R009 template names an unknown fact         R010 folder name is not the slug
+R011 text too long                          R012 two lines with the same test or id
+R013 verified_by names no sample            R014 change for an unknown framework
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from analyzer.facts.catalog import spec_of
+from analyzer.rules.cases import Case
+from analyzer.rules.schema import Rule
+from analyzer.rules.template import holes
+
+FRAMEWORKS = frozenset(
+    {"hf-trainer", "deepspeed", "mmengine", "pytorch-lightning", "megatron", "llamafactory", "axolotl", "unsloth", "fairseq",
+     "torch", "trl", "slurm", "launcher", "env"}
+)  # fmt: skip
+MAX_TEXT = 700
+"""Characters of mechanism text: six lines of a report."""
+
+_NAMES_A_FIX = re.compile(r"(?i)^(use|set|lower|raise|switch|disable|enable|turn|try|fix|check|increase|reduce)\b|\?$")
+
+
+def lint_rule(rule: Rule, directory: Path, cases: Sequence[Case], samples: Path | None) -> Iterator[str]:
+    """Messages about one rule.
+
+    Args:
+        rule: The rule.
+        directory: Its folder.
+        cases: Its cases.
+        samples: The directory of samples, or None outside a checkout.
+    """
+    if not any(min(line.if_true, line.if_false) < 0 for line in rule.evidence):
+        yield f"{rule.where('evidence')} R001 no line speaks against the cause"
+    yield from _lint_lines(rule)
+    if _NAMES_A_FIX.search(rule.title):
+        yield f"{rule.where('title')} R004 the title states the cause as a sentence, not a fix or a question"
+    if not rule.references:
+        yield f"{rule.where('references')} R005 at least one public reference is needed"
+    yield from _lint_cases(rule, cases)
+    for name in holes(rule.says):
+        if spec_of(name) is None:
+            yield f"{rule.where('symptom', 'says')} R009 no fact is called {name!r}"
+    if directory.name != rule.slug:
+        yield f"{rule.where('slug')} R010 folder is {directory.name!r} but the slug is {rule.slug!r}"
+    if len(rule.text) > MAX_TEXT:
+        yield f"{rule.where('cause')} R011 mechanism has {len(rule.text)} characters; at most {MAX_TEXT}"
+    yield from _lint_fixes(rule, samples)
+
+
+def _lint_lines(rule: Rule) -> Iterator[str]:
+    groups = Counter(line.group for line in rule.evidence if line.group)
+    ids = Counter(line.id for line in rule.evidence)
+    tests = Counter(line.test.text for line in rule.evidence)
+    for index, line in enumerate(rule.evidence):
+        where = rule.where("evidence", index)
+        if line.if_true == line.if_false:
+            yield f"{where} R002 line {line.id!r} adds the same bits either way"
+        if line.group and groups[line.group] == 1:
+            yield f"{where} R003 group {line.group!r} has one line only"
+        if ids[line.id] > 1 or tests[line.test.text] > 1:
+            yield f"{where} R012 line {line.id!r} repeats an id or a test"
+
+
+def _lint_cases(rule: Rule, cases: Sequence[Case]) -> Iterator[str]:
+    positive = sum(case.expect["finding"] == "top" for case in cases)
+    negative = len(cases) - positive
+    if not positive or not negative:
+        yield f"{rule.where()} R007 needs a positive case and a near miss (has {positive} and {negative})"
+    elif rule.status == "stable" and (positive < 2 or negative < 2):
+        yield f"{rule.where('status')} R008 stable needs 2 positives and 2 near misses (has {positive} and {negative})"
+
+
+def _lint_fixes(rule: Rule, samples: Path | None) -> Iterator[str]:
+    for index, fix in enumerate(rule.fixes):
+        if fix.verified_by and samples is not None and not (samples / fix.verified_by).is_dir():
+            yield f"{rule.where('fixes', index, 'verified_by')} R013 there is no sample {fix.verified_by!r}"
+        for framework in fix.change:
+            if framework not in FRAMEWORKS:
+                known = ", ".join(sorted(FRAMEWORKS))
+                yield f"{rule.where('fixes', index, 'change', framework)} R014 unknown framework; known are {known}"
+
+
+def lint_set(rules: Sequence[Rule]) -> Iterator[str]:
+    """Messages about the whole set: titles and causes used twice among competitors."""
+    titles: dict[str, Rule] = {}
+    causes: dict[tuple[str, str], Rule] = {}
+    for rule in rules:
+        for key, seen, what in ((rule.title.lower(), titles, "title"), ((rule.symptom_kind, rule.entry.id), causes, "cause_id")):
+            first = seen.setdefault(key, rule)  # type: ignore[call-overload]
+            if first is not rule:
+                yield f"{rule.where(what)} R006 {what} is already that of {first.id}"

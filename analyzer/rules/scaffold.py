@@ -1,0 +1,84 @@
+"""A skeleton for a new rule: folder, rule.yaml and two case stubs, which fail the checks until they are filled in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from analyzer.errors import RuleError
+from analyzer.rules.causes import catalogue
+from analyzer.rules.schema import Rule
+
+_RULE = """\
+schema: 1
+id: {rule_id}
+slug: {slug}
+title: {title}
+cause_id: {cause_id}
+status: experimental
+severity: fatal
+family: {family}
+prior: uncommon
+
+symptom:
+  kind: {kind}
+  when: signal.nonfinite_grad.harmful
+  says: "say what is seen, with facts: from step {{signal.nonfinite_grad.first_step}}"
+
+evidence:
+  - id: name-the-line
+    test: config.precision == "fp16"
+    because: one reason that a reviewer can check
+    if_true: 1
+    if_false: -3
+
+cause: >
+  The mechanism in plain words, at most six lines.
+
+fixes:
+  - id: name-the-fix
+    title: Say what to change
+    strength: mitigates
+    cost: restart
+
+references: []
+"""
+
+_CASE = """\
+says: {says}
+expect: {{finding: {finding}}}
+facts:
+  signal.nonfinite_grad.harmful: true
+"""
+
+
+def write_skeleton(code: str, slug: str, place: Path, rules: tuple[Rule, ...]) -> Path:
+    """Write the folder of a new rule and return it.
+
+    Args:
+        code: Family code of two to five capitals, for example PREC.
+        slug: Folder name; a cause id of the catalogue if there is a fitting one.
+        place: Directory in which the folder is made.
+        rules: Existing rules, to find the next free number.
+
+    Raises:
+        RuleError: The folder exists already.
+    """
+    folder = place / slug
+    if folder.exists():
+        raise RuleError("this folder exists already", str(folder))
+    used = [int(rule.id[-3:]) for rule in rules if rule.id[:-3] == code]
+    entry = catalogue().get(slug)
+    text = _RULE.format(
+        rule_id=f"{code}{max(used, default=0) + 1:03d}",
+        slug=slug,
+        title=entry.title if entry else "State the cause as a sentence",
+        cause_id=entry.id if entry else "nonfinite-gradients",
+        family=entry.family if entry else "software",
+        kind=entry.symptom_kind if entry else "numerical_breakdown",
+    )
+    (folder / "cases").mkdir(parents=True)
+    (folder / "rule.yaml").write_text(text, encoding="utf-8")
+    stubs = (("positive", "what a run with this cause shows", "top"), ("near-miss", "a look-alike with another cause", "not_top"))
+    for name, says, finding in stubs:
+        (folder / "cases" / f"{name}.yaml").write_text(_CASE.format(says=says, finding=finding), encoding="utf-8")
+    return folder

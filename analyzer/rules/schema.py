@@ -1,0 +1,268 @@
+"""What a rule is, and the strict reading of ``rule.yaml`` into it.
+
+The table ``FIELDS`` is the one definition of the format: the reader, the error messages and the JSON
+Schema for editors are made from it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from analyzer.errors import RuleSyntaxError
+from analyzer.expr import Condition, compile_condition
+from analyzer.rules.causes import CauseEntry, catalogue
+from analyzer.rules.yaml_marks import MarkedFile
+
+SCHEMA_VERSION = 1
+SYMPTOM_KINDS = (
+    "numerical_breakdown", "divergence", "plateau", "oom", "crash", "hang", "slow", "bad_restart", "data_stall",
+    "eval_gap", "ended", "none",
+)  # fmt: skip
+"""Causes whose rules name the same kind compete for the probability."""
+
+PRIOR_BITS: Mapping[str, float] = {"common": -2.0, "uncommon": -4.0, "rare": -7.0}
+"""log2 of the odds against "something else" before any evidence was looked at."""
+
+MAX_BITS = 8.0
+"""256:1; a single observation in a log does not support more."""
+
+STATUSES = ("experimental", "stable", "deprecated")
+SEVERITIES = ("fatal", "degrading", "wasteful", "advisory")
+STRENGTHS = ("cures", "mitigates", "diagnoses")
+COSTS = ("restart", "preprocess", "code", "hardware")
+RESTARTS = ("restart-as-is", "exclude-node", "fix-then-restart", "resume-from-earlier-checkpoint", "no-action")
+_ID = re.compile(r"[A-Z]{2,5}\d{3}")
+_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
+    # section: key -> (type, required)
+    "rule": {
+        "schema": ("int", True), "id": ("str", True), "slug": ("str", True), "title": ("str", True),
+        "cause_id": ("str", True), "status": ("str", True), "severity": ("str", True), "family": ("str", True),
+        "prior": ("str", True), "symptom": ("map", True), "evidence": ("list", True), "cause": ("str", True),
+        "explains_also": ("list", False), "fixes": ("list", True), "restart_advice": ("str", False),
+        "references": ("list", True), "aliases": ("list", False), "frameworks": ("list", False), "tags": ("list", False),
+    },
+    "symptom": {"kind": ("str", True), "when": ("str", True), "says": ("str", True)},
+    "evidence": {
+        "id": ("str", True), "test": ("str", True), "because": ("str", True), "if_true": ("number", True),
+        "if_false": ("number", True), "group": ("str", False), "check": ("str", False),
+    },
+    "fixes": {
+        "id": ("str", True), "title": ("str", True), "strength": ("str", True), "cost": ("str", True),
+        "requires": ("str", False), "requires_text": ("str", False), "change": ("map", False), "code": ("str", False),
+        "verify": ("str", False), "verified_by": ("str", False),
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceLine:
+    """One weighted test. ``check`` says how to obtain the fact where the catalogue's text is too general."""
+
+    id: str
+    test: Condition
+    because: str
+    if_true: float
+    if_false: float
+    group: str = ""
+    check: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFix:
+    """A fix as written: ``change`` maps framework -> key -> value; a value ``= expression`` is computed from facts."""
+
+    id: str
+    title: str
+    strength: str
+    cost: str
+    requires: Condition | None = None
+    requires_text: str = ""
+    change: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    code: str = ""
+    verify: str = ""
+    verified_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule, checked."""
+
+    id: str
+    slug: str
+    title: str
+    entry: CauseEntry
+    status: str
+    severity: str
+    family: str
+    prior: str
+    symptom_kind: str
+    when: Condition
+    says: str
+    evidence: tuple[EvidenceLine, ...]
+    text: str
+    fixes: tuple[RuleFix, ...]
+    references: tuple[str, ...]
+    explains_also: tuple[str, ...] = ()
+    restart_advice: str = ""
+    aliases: tuple[str, ...] = ()
+    frameworks: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    file: MarkedFile | None = None
+
+    def where(self, *keys: str | int) -> str:
+        """``path:line:column`` of a part of the rule file."""
+        return self.slug if self.file is None else self.file.where(*keys)
+
+    def conditions(self) -> list[tuple[str, Condition]]:
+        """Every condition of the rule with its place."""
+        found = [(self.where("symptom", "when"), self.when)]
+        found += [(self.where("evidence", i, "test"), line.test) for i, line in enumerate(self.evidence)]
+        found += [
+            (self.where("fixes", i, "requires"), fix.requires)
+            for i, fix in enumerate(self.fixes)
+            if fix.requires is not None
+        ]
+        return found
+
+
+def _check_section(file: MarkedFile, section: str, data: Any, keys: tuple[str | int, ...]) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise RuleSyntaxError(f"{section} must be a mapping", file.where(*keys))
+    fields = FIELDS[section]
+    for key in data:
+        if key not in fields:
+            known = ", ".join(fields)
+            raise RuleSyntaxError(f"unknown key {key!r} in {section}; known are {known}", file.where(*keys, key))
+    for key, (type_name, required) in fields.items():
+        if key not in data:
+            if required:
+                raise RuleSyntaxError(f"{section} lacks the key {key!r}", file.where(*keys))
+        elif not _has_type(data[key], type_name):
+            raise RuleSyntaxError(f"{key!r} must be a {type_name}", file.where(*keys, key))
+    return data
+
+
+def _has_type(value: Any, type_name: str) -> bool:
+    if type_name == "number":
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    python = {"str": str, "int": int, "map": dict, "list": list}[type_name]
+    return isinstance(value, python) and not (python is int and isinstance(value, bool))
+
+
+def _one_of(file: MarkedFile, value: str, options: tuple[str, ...], *keys: str | int) -> str:
+    if value not in options:
+        raise RuleSyntaxError(f"{value!r} is not one of {', '.join(options)}", file.where(*keys))
+    return value
+
+
+def _words(file: MarkedFile, data: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    values = data.get(key, [])
+    if not all(isinstance(value, str) for value in values):
+        raise RuleSyntaxError(f"{key!r} must hold words only", file.where(key))
+    return tuple(values)
+
+
+def read_rule(file: MarkedFile) -> Rule:
+    """Check one loaded ``rule.yaml``.
+
+    Raises:
+        RuleSyntaxError: Anything in it is not as the format says; with line and column.
+    """
+    data = _check_section(file, "rule", file.data, ())
+    if data["schema"] != SCHEMA_VERSION:
+        raise RuleSyntaxError(f"schema {data['schema']} is not known; this version reads {SCHEMA_VERSION}", file.where("schema"))
+    if not _ID.fullmatch(data["id"]):
+        raise RuleSyntaxError("id must be a family code and three digits, like PREC014", file.where("id"))
+    if not _SLUG.fullmatch(data["slug"]):
+        raise RuleSyntaxError("slug must be lower-case words joined by hyphens", file.where("slug"))
+    entry = catalogue().get(data["cause_id"])
+    if entry is None:
+        raise RuleSyntaxError(f"cause_id {data['cause_id']!r} is not in the catalogue (causes.json)", file.where("cause_id"))
+    symptom = _check_section(file, "symptom", data["symptom"], ("symptom",))
+    advice = data.get("restart_advice", entry.restart_advice)
+    return Rule(
+        id=data["id"],
+        slug=data["slug"],
+        title=data["title"],
+        entry=entry,
+        status=_one_of(file, data["status"], STATUSES, "status"),
+        severity=_one_of(file, data["severity"], SEVERITIES, "severity"),
+        family=data["family"],
+        prior=_one_of(file, data["prior"], tuple(PRIOR_BITS), "prior"),
+        symptom_kind=_one_of(file, symptom["kind"], SYMPTOM_KINDS, "symptom", "kind"),
+        when=compile_condition(symptom["when"], file.where("symptom", "when")),
+        says=symptom["says"],
+        evidence=tuple(_read_evidence(file, item, index) for index, item in enumerate(data["evidence"])),
+        text=" ".join(data["cause"].split()),
+        fixes=tuple(_read_fix(file, item, index) for index, item in enumerate(data["fixes"])),
+        references=_words(file, data, "references"),
+        explains_also=_words(file, data, "explains_also"),
+        restart_advice=_one_of(file, advice, RESTARTS, "restart_advice"),
+        aliases=_words(file, data, "aliases"),
+        frameworks=_words(file, data, "frameworks"),
+        tags=_words(file, data, "tags"),
+        file=file,
+    )
+
+
+def _read_evidence(file: MarkedFile, item: Any, index: int) -> EvidenceLine:
+    keys = ("evidence", index)
+    data = _check_section(file, "evidence", item, keys)
+    for key in ("if_true", "if_false"):
+        if abs(data[key]) > MAX_BITS:
+            raise RuleSyntaxError(f"{key} is beyond {MAX_BITS:g} bits", file.where(*keys, key))
+    return EvidenceLine(
+        id=data["id"],
+        test=compile_condition(data["test"], file.where(*keys, "test")),
+        because=" ".join(data["because"].split()),
+        if_true=float(data["if_true"]),
+        if_false=float(data["if_false"]),
+        group=data.get("group", ""),
+        check=" ".join(data.get("check", "").split()),
+    )
+
+
+def _read_fix(file: MarkedFile, item: Any, index: int) -> RuleFix:
+    keys = ("fixes", index)
+    data = _check_section(file, "fixes", item, keys)
+    change = data.get("change", {})
+    for framework, pairs in change.items():
+        if not isinstance(pairs, dict) or not all(isinstance(v, bool | int | float | str) for v in pairs.values()):
+            raise RuleSyntaxError("change maps a framework to keys and scalar values", file.where(*keys, "change", framework))
+    requires = data.get("requires")
+    return RuleFix(
+        id=data["id"],
+        title=data["title"],
+        strength=_one_of(file, data["strength"], STRENGTHS, *keys, "strength"),
+        cost=_one_of(file, data["cost"], COSTS, *keys, "cost"),
+        requires=None if requires is None else compile_condition(requires, file.where(*keys, "requires")),
+        requires_text=data.get("requires_text", ""),
+        change=change,
+        code=data.get("code", "").rstrip(),
+        verify=" ".join(data.get("verify", "").split()),
+        verified_by=data.get("verified_by", ""),
+    )
+
+
+def rule_schema() -> dict[str, Any]:
+    """JSON Schema of ``rule.yaml``, made from ``FIELDS``."""
+    types = {"str": "string", "int": "integer", "number": "number", "map": "object", "list": "array"}
+    options = {"status": STATUSES, "severity": SEVERITIES, "strength": STRENGTHS, "cost": COSTS, "kind": SYMPTOM_KINDS,
+               "prior": tuple(PRIOR_BITS), "restart_advice": RESTARTS}  # fmt: skip
+
+    def section(name: str) -> dict[str, Any]:
+        properties: dict[str, Any] = {}
+        for key, (type_name, _) in FIELDS[name].items():
+            properties[key] = {"enum": list(options[key])} if key in options else {"type": types[type_name]}
+            if key in FIELDS:
+                properties[key] = section(key) if type_name == "map" else {"type": "array", "items": section(key)}
+        required = [key for key, (_, needed) in FIELDS[name].items() if needed]
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "analyzer.rule/1", **section("rule")}

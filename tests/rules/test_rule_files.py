@@ -1,0 +1,149 @@
+"""Strict reading of rule files: every mistake is told with file, line and column."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analyzer.errors import RuleCaseError, RuleError, RuleSyntaxError, UnknownFactError
+from analyzer.rules.cases import cases_of, run_facts_case
+from analyzer.rules.load import load_rule, load_rules
+from analyzer.rules.yaml_marks import load_marked
+
+GOOD = """\
+schema: 1
+id: TEST001
+slug: my-rule
+title: Something is wrong
+cause_id: nonfinite-gradients
+status: experimental
+severity: fatal
+family: precision
+prior: uncommon
+symptom:
+  kind: crash
+  when: run.completed == False
+  says: "ended at {run.last_step}"
+evidence:
+  - id: one
+    test: config.precision == "fp16"
+    because: a reason
+    if_true: 2
+    if_false: -3
+cause: a mechanism
+fixes:
+  - id: fix
+    title: Change it
+    strength: cures
+    cost: restart
+    change: {hf-trainer: {fp16: false, learning_rate: "= config.train.learning_rate / 3"}}
+references: [somewhere]
+"""
+
+
+def write(tmp_path, text):
+    path = tmp_path / "my-rule" / "rule.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_good_rule_is_read(tmp_path):
+    rule = load_rule(write(tmp_path, GOOD))
+
+    assert rule.entry.kind == "symptom-class"
+    assert rule.evidence[0].if_false == -3
+    assert rule.restart_advice == rule.entry.restart_advice
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "says"),
+    [
+        ("title: Something", "titel: Something", ":4:1", "unknown key 'titel'"),
+        ("severity: fatal", "severity: bad", ":7:1", "'bad' is not one of fatal"),
+        ("cause_id: nonfinite-gradients", "cause_id: bad-luck", ":5:1", "not in the catalogue"),
+        ("id: TEST001", "id: test1", ":2:1", "family code"),
+        ("if_true: 2", "if_true: 9", ":18:5", "beyond 8 bits"),
+        ("if_true: 2", "if_true: .nan", ":18:5", "must be a number"),
+        ('test: config.precision == "fp16"', "test: config.precison == 'fp16'", ":16:5", "did you mean 'config.precision'"),
+        ("test: config", "test: open('x') ", ":16:5", "not allowed"),
+        ("title: Something is wrong", "title: Something is wrong\ntitle: again", ":5:1", "repeated"),
+        ("references: [somewhere]", "references: &a [x]\naliases: *a", ":", "anchors and aliases"),
+        ("schema: 1", "schema: 7", ":1:1", "not known"),
+        ("references: [somewhere]", "", ":1:1", "lacks the key 'references'"),
+        ("cause: a mechanism", "cause: [unclosed", ":", "not valid YAML"),
+        ("change: {hf-trainer: {fp16: false,", "change: {hf-trainer: {fp16: [1],", ":26:14", "scalar values"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(tmp_path, old, new, place, says):
+    assert old in GOOD
+    path = write(tmp_path, GOOD.replace(old, new))
+
+    with pytest.raises(RuleError) as caught:
+        load_rule(path)
+
+    assert says in str(caught.value)
+    assert f"rule.yaml{place}" in str(caught.value)
+
+
+def test_numbers_are_numbers_and_words_stay_words():
+    data = load_marked("a: 1e-5\nb: no\nc: 0755\nd: '1'\ne: true\nf: 12:30:00", "x").data
+
+    assert data == {"a": 1e-5, "b": "no", "c": 755, "d": "1", "e": True, "f": "12:30:00"}
+
+
+def test_an_alias_bomb_is_refused():
+    text = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]"
+
+    with pytest.raises(RuleSyntaxError, match="aliases"):
+        load_marked(text, "bomb")
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_read_or_refused(text):
+    try:
+        load_marked(text, "x")
+    except RuleSyntaxError:
+        return
+
+
+def test_a_pack_may_not_reuse_an_id(tmp_path):
+    first = write(tmp_path / "", GOOD)
+    other = tmp_path / "other" / "rule.yaml"
+    other.parent.mkdir()
+    other.write_text(first.read_text(encoding="utf-8"), encoding="utf-8")
+
+    with pytest.raises(RuleError, match="already used"):
+        load_rules([tmp_path], bundled=False)
+
+
+def test_a_missing_pack_is_an_error(tmp_path):
+    with pytest.raises(RuleError, match="no such rule pack"):
+        load_rules([tmp_path / "nothing"], bundled=False)
+
+
+def case(tmp_path, expect, facts="run.completed: false"):
+    rule = load_rule(write(tmp_path, GOOD))
+    folder = tmp_path / "my-rule" / "cases"
+    folder.mkdir(exist_ok=True)
+    (folder / "one.yaml").write_text(f"says: a run\nexpect: {expect}\nfacts: {{{facts}}}\n", encoding="utf-8")
+    return rule, cases_of(rule, folder.parent)[0]
+
+
+def test_a_case_that_holds_passes_and_one_that_does_not_says_why(tmp_path):
+    rule, good = case(tmp_path, "{finding: top, p_min: 0.1}", 'run.completed: false, config.precision: "fp16"')
+    run_facts_case(good, [rule])
+
+    _, bad = case(tmp_path, "{finding: absent}")
+    with pytest.raises(RuleCaseError, match=r"one.yaml:2.*should not be considered .*TEST001 0\.06"):
+        run_facts_case(bad, [rule])
+
+
+@pytest.mark.parametrize("facts", ["no.such.fact: 1", "run.completed: 3", "run.last_step: true"])
+def test_a_case_with_a_wrong_fact_is_refused(tmp_path, facts):
+    with pytest.raises(RuleCaseError):
+        case(tmp_path, "{finding: top}", facts)
+
+
+def test_an_unknown_fact_error_is_a_rule_error_with_exit_code_4():
+    assert issubclass(UnknownFactError, RuleError)
+    assert RuleError.exit_code == 4
