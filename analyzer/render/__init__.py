@@ -1,0 +1,34 @@
+"""Show a diagnosis: terminal, JSON, Markdown. Renderers compute nothing anew."""
+
+from __future__ import annotations
+
+from analyzer.model.diagnosis import Diagnosis
+from analyzer.render.json import render_json
+from analyzer.render.markdown import render_markdown
+from analyzer.render.terminal import Style, render_terminal
+
+FORMATS = ("terminal", "json", "markdown")
+
+
+def render(diagnosis: Diagnosis, format_name: str = "terminal", *, show_all: bool = False, top: int = 3) -> str:
+    """The diagnosis as text.
+
+    Args:
+        diagnosis: What to show.
+        format_name: One of ``FORMATS``; terminal comes without colours.
+        show_all: Show every considered cause and the whole ledger.
+        top: Causes shown in full.
+
+    Raises:
+        ValueError: Unknown format.
+    """
+    if format_name == "json":
+        return render_json(diagnosis)
+    if format_name == "markdown":
+        return render_markdown(diagnosis, show_all=show_all, top=top)
+    if format_name == "terminal":
+        return render_terminal(diagnosis, Style(colour=False), show_all=show_all, top=top)
+    raise ValueError(f"unknown format {format_name!r}; known are {', '.join(FORMATS)}")
+
+
+__all__ = ["FORMATS", "Style", "render", "render_json", "render_markdown", "render_terminal"]

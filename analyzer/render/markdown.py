@@ -1,0 +1,93 @@
+"""Markdown for issues and chat: the same content as the terminal, with fenced diffs."""
+
+from __future__ import annotations
+
+import re
+
+from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix
+from analyzer.model.wording import share
+from analyzer.render.sentences import fix_note, headline, reason_against, shown_findings
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def _fence(text: str, language: str) -> str:
+    """A fenced block that no backtick of its content can close."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    mark = "`" * (longest + 1)
+    return f"{mark}{language}\n{text.rstrip()}\n{mark}"
+
+
+def render_markdown(diagnosis: Diagnosis, *, show_all: bool = False, top: int = 3) -> str:
+    """The diagnosis as Markdown, ending with a newline."""
+    parts = [f"## {diagnosis.status}: {escape(diagnosis.root)}", "", escape(diagnosis.summary), ""]
+    leading, rest = shown_findings(diagnosis, show_all=show_all, top=top)
+    for finding in leading:
+        parts += _finding(finding, show_all=show_all)
+    if rest:
+        winner = diagnosis.findings[0] if diagnosis.findings else None
+        parts += ["### Considered and ranked below", "", "| share | cause | why not |", "|---|---|---|"]
+        for item in rest:
+            reason = escape(reason_against(item, winner))
+            parts.append(f"| {share(item.probability)} | `{item.cause.id}` | {reason} |")
+        parts.append("")
+    if diagnosis.next_checks:
+        parts += ["### To be surer", ""]
+        for check in diagnosis.next_checks:
+            moves = f"`{check.cause_id}`: yes {share(check.if_true)}, no {share(check.if_false)}"
+            parts.append(f"- {escape(check.how or check.meaning)} ({moves})")
+        parts.append("")
+    parts += _seen(diagnosis)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _finding(finding: Finding, *, show_all: bool) -> list[str]:
+    parts = [f"### `{finding.cause.id}`: {headline(finding)}", "", f"**{escape(finding.cause.title)}.** {escape(finding.cause.text)}", ""]
+    limit = None if show_all else 3
+    for sign, lines in (("for", finding.speaks_for()), ("against", finding.speaks_against())):
+        parts += [_evidence(sign, line) for line in lines[:limit]]
+    if finding.explains:
+        parts.append(f"- also explains: {escape(', '.join(finding.explains))}")
+    parts.append("")
+    for number, fix in enumerate(finding.fixes, start=1):
+        parts += _fix(number, fix)
+    return parts
+
+
+def _evidence(sign: str, line: Evidence) -> str:
+    places = ", ".join(f"`{place}`" for place in line.refs[:2])
+    return f"- {sign} ({line.bits:+g} bits): {escape(line.observed())}: {escape(line.because)} {places}".rstrip()
+
+
+def _fix(number: int, fix: Fix) -> list[str]:
+    parts = [f"{number}. **{escape(fix.title)}** ({escape(fix_note(fix))})", ""]
+    diff = next((change.diff for change in fix.changes if change.diff), "")
+    if diff:
+        parts += [_fence(diff, "diff"), ""]
+    for change in fix.changes:
+        if change.path is None:
+            parts += [f"   {change.framework}: `{change.key} = {change.new}`", ""]
+        elif not diff:
+            parts += [f"   `{change.path}:{change.line or '?'}` {change.key}: {change.old} → {change.new}", ""]
+    if fix.code:
+        parts += [_fence(fix.code, "python"), ""]
+    return parts
+
+
+def _seen(diagnosis: Diagnosis) -> list[str]:
+    coverage = diagnosis.coverage
+    parts = [
+        "### What was read",
+        "",
+        f"{len(coverage.sources)} files, {sum(coverage.metrics.values())} metric points, {coverage.events} log events, "
+        f"{coverage.config_keys} settings.",
+    ]
+    if coverage.missing:
+        parts.append(f"Not seen: {escape(', '.join(coverage.missing))}.")
+    parts += [f"- gap: {escape(gap.path)}{f':{gap.line}' if gap.line else ''} {escape(gap.reason)}" for gap in diagnosis.gaps]
+    return parts

@@ -1,0 +1,150 @@
+"""What people read: short, true to the diagnosis, safe on a terminal and in Markdown."""
+
+import json
+from dataclasses import replace
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analyzer.model.diagnosis import (
+    ConfigChange,
+    Coverage,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Fix,
+    GapNote,
+    NextCheck,
+    Place,
+    RootCause,
+    SourceNote,
+)
+from analyzer.render import Style, render, render_terminal
+from analyzer.render.json import diagnosis_schema
+
+DIFF = '--- a/ds_config.json\n+++ b/ds_config.json\n@@ -1,2 +1,2 @@\n-  "enabled": true\n+  "enabled": false\n'
+
+
+def evidence(name, bits, verdict=True, text="loss nan"):
+    return Evidence(name, f"config.{name}", verdict, bits, True, f"reason {name}", {"config.x": 2.5}, (Place("train.log", 7, text),))
+
+
+def finding(rule_id="PREC001", cause="fp16-loss-scale-collapse", probability=0.83, severity="fatal"):
+    change = ConfigChange("deepspeed", "fp16.enabled", "true", "false", "ds_config.json", 1, DIFF)
+    return Finding(
+        rule_id=rule_id,
+        severity=severity,
+        symptom_kind="numerical_breakdown",
+        symptom="the loss scale fell to its floor",
+        bits=3.2,
+        probability=probability,
+        evidence=(evidence("a", 3.0), evidence("b", -2.0, verdict=False), evidence("c", 0.0, verdict=None)),
+        cause=RootCause(cause, "Title of the cause", "symptom-class", None, "precision", "Mechanism.", ("https://example.org",)),
+        fixes=(Fix("f", "Train in bf16", "cures", "restart", None, "the GPU has it", (change,), "x = 1", "", "fixed/some"),),
+        restart_advice="fix-then-restart",
+    )
+
+
+def diagnosis(**changes):
+    whole = Diagnosis(
+        run_id="id",
+        root="runs/7b",
+        subject="",
+        others=("runs/7a",),
+        status="failed",
+        summary="the loss scale fell",
+        findings=(finding(), finding("PREC002", "fp16-activation-overflow", 0.1)),
+        ruled_out=(finding("OPT001", "learning-rate-too-high", 0.001),),
+        other_probability={"numerical_breakdown": 0.07},
+        next_checks=(NextCheck("signal.x", "meaning", "look at it", "fp16-loss-scale-collapse", 0.96, 0.02),),
+        coverage=Coverage((SourceNote("train.log", "text-log"),), {"loss": 10}, 4, 5, ("deepspeed",), 17, False, ("grad norm",)),
+        gaps=(GapNote("a.tfevents", 3, "record 3 is damaged", 1),),
+        tool_version="0",
+        rules_digest="d",
+        elapsed_s=0.1,
+    )
+    return replace(whole, **changes)
+
+
+def test_the_first_screen_holds_cause_evidence_place_fix_rivals_check_and_gap():
+    text = render(diagnosis())
+
+    for part in (
+        "FAILED  runs/7b",
+        "fp16-loss-scale-collapse  83% likely",
+        "[train.log:7]",
+        "| loss nan",
+        "fix 1: Train in bf16 (cures, if the GPU has it, reproduced: samples/fixed/some)",
+        '+  "enabled": false',
+        "learning-rate-too-high",
+        "look at it",
+        "gap: a.tfevents:3: record 3 is damaged",
+        "other runs here, not looked at: runs/7a",
+        "not seen: grad norm",
+        "not calibrated",
+    ):
+        assert part in text
+    assert len(text.splitlines()) <= 40
+
+
+def test_no_line_is_wider_than_the_terminal_except_quotes_and_diffs():
+    text = render_terminal(diagnosis(), Style(colour=False, width=80))
+
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+
+
+def test_colours_only_where_asked_for():
+    assert "\x1b[" in render_terminal(diagnosis(), Style(colour=True))
+    assert "\x1b[" not in render(diagnosis())
+
+
+def test_json_is_valid_by_the_published_schema_and_keeps_its_key_order():
+    data = json.loads(render(diagnosis(), "json"))
+
+    jsonschema.validate(data, diagnosis_schema())
+    assert list(data)[:4] == ["schema", "run_id", "root", "subject"]
+    assert data["findings"][0]["cause"]["id"] == "fp16-loss-scale-collapse"
+    assert data["findings"][0]["evidence"][0]["refs"] == [{"path": "train.log", "line": 7, "text": "loss nan"}]
+
+
+def test_numbers_that_json_cannot_hold_become_strings():
+    line = replace(evidence("a", 3.0), values={"x": float("nan"), "y": float("-inf")})
+    found = replace(finding(), evidence=(line,))
+    data = json.loads(render(diagnosis(findings=(found,)), "json"), parse_constant=pytest.fail)
+
+    assert data["findings"][0]["evidence"][0]["values"] == {"x": "NaN", "y": "-Infinity"}
+
+
+def test_markdown_fences_cannot_be_closed_by_log_text_and_html_is_inert():
+    change = ConfigChange("x", "k", "1", "2", "c.yaml", 1, "--- a\n+++ b\n+```\n+<script>\n")
+    found = replace(finding(), symptom="<script>alert(1)</script>", fixes=(replace(finding().fixes[0], changes=(change,)),))
+    text = render(diagnosis(findings=(found,), summary="<b>`x`"), "markdown")
+
+    assert "````diff" in text
+    assert "\\<b\\>\\`x\\`" in text
+
+
+def test_explain_prints_every_line_of_the_ledger_and_refuses_what_was_not_considered():
+    text = diagnosis().explain("PREC001")
+
+    assert "a: true" in text
+    assert "b: false" in text
+    assert "c: unknown" in text
+    assert "train.log:7" in text
+    with pytest.raises(KeyError):
+        diagnosis().explain("no-such-cause")
+
+
+def test_an_unknown_format_is_refused():
+    with pytest.raises(ValueError, match="known are terminal, json, markdown"):
+        render(diagnosis(), "pdf")
+
+
+@given(st.floats(0, 1))
+def test_a_share_is_never_rounded_to_certainty(probability):
+    text = render(diagnosis(findings=(finding(probability=probability),)))
+
+    assert "100%" not in text
+    assert " 0%" not in text

@@ -1,0 +1,56 @@
+"""Limits that keep the code readable, checked by machine: layers, file and function length."""
+
+import ast
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "analyzer").rglob("*.py"))
+
+
+def test_layers_hold():
+    lint_imports = shutil.which("lint-imports")
+    if lint_imports is None:
+        pytest.skip("import-linter is not installed (extra: dev)")
+    result = subprocess.run([lint_imports], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_no_file_is_over_500_lines_and_no_function_over_50(path):
+    text = path.read_text(encoding="utf-8")
+    long = [
+        f"{node.name}: {length}"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef) and (length := _body_length(node)) > 50
+    ]
+
+    assert len(text.splitlines()) <= 500
+    assert long == []
+
+
+def _body_length(node):
+    """Lines of a function without its docstring and signature."""
+    body = node.body[1:] if ast.get_docstring(node) else node.body
+    return 0 if not body else body[-1].end_lineno - body[0].lineno + 1
+
+
+def test_no_module_unpickles_evaluates_or_loads_unsafe_yaml():
+    forbidden = {"eval", "exec", "compile", "__import__"}
+    found = []
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in forbidden:
+                found.append(f"{path.name}:{node.lineno} {node.func.id}")
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
+                found += [f"{path.name}:{node.lineno} {n}" for n in names if n in {"pickle", "marshal", "shelve", "dill"}]
+            if isinstance(node, ast.Attribute) and node.attr in {"load", "load_all", "unsafe_load", "full_load"}:
+                if isinstance(node.value, ast.Name) and node.value.id == "yaml":
+                    found.append(f"{path.name}:{node.lineno} yaml.{node.attr}")
+
+    assert found == []
