@@ -48,6 +48,8 @@ class Evidence:
         because: The author's reason.
         values: The facts that the condition used and their values.
         refs: Where those facts were seen.
+        if_true: Bits that the line adds when its test holds.
+        if_false: Bits that it adds when the test does not hold.
     """
 
     id: str
@@ -58,6 +60,8 @@ class Evidence:
     because: str
     values: Mapping[str, Scalar] = field(default_factory=dict)
     refs: tuple[Place, ...] = ()
+    if_true: float = 0.0
+    if_false: float = 0.0
 
     def observed(self) -> str:
         """The facts behind the line, ``loss_scale.floor_step=17, fp16.hysteresis=2``; the test if none is known."""
@@ -71,7 +75,7 @@ def _short(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RootCause:
-    """A cause of the catalogue. ``kind`` and ``parent`` come from there and nowhere else."""
+    """A cause of the catalogue. ``id``, ``kind``, ``parent`` and ``look_alikes`` come from there and nowhere else."""
 
     id: str
     title: str
@@ -80,6 +84,7 @@ class RootCause:
     family: str
     text: str
     references: tuple[str, ...] = ()
+    look_alikes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

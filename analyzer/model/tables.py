@@ -145,8 +145,8 @@ class MetricTable:
         rank[self.rank == np.iinfo(np.int32).min] = pd.NA
         return pd.DataFrame(
             {
-                "metric": pd.Categorical.from_codes(self.metric, list(self.names)),
-                "logged_as": pd.Categorical.from_codes(self.raw, list(self.raw_names)),
+                "metric": pd.Categorical.from_codes(self.metric, pd.Index(self.names, dtype="str")),
+                "logged_as": pd.Categorical.from_codes(self.raw, pd.Index(self.raw_names, dtype="str")),
                 "step": step,
                 "time_s": self.time_s,
                 "value": self.value,

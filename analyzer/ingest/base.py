@@ -1,0 +1,319 @@
+"""What an ingestor is, and the only writer of a run's tables.
+
+An ingestor recognises a file by its content (``sniff``) and reads it (``read``) into a ``SourceWriter``.
+It never raises for half a file: it keeps the good rows and records a gap. It never reads outside
+``OpenSource``, which bounds size and decompression and does not follow links out of the run directory.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
+
+from analyzer.errors import UnreadableFileError
+from analyzer.model.config import ConfigScalar
+from analyzer.model.run import TensorRows
+from analyzer.model.tables import Scalar
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from analyzer.ingest.builder import RunBuilder
+
+HEAD_BYTES = 65_536
+"""Bytes that ``sniff`` sees; every format of the survey shows itself within them."""
+
+MAX_EXPANDED_BYTES = 8 * 1024**3
+"""Decompressed bytes read from one file. Real logs compress 20:1 at best; a bomb reaches 1000:1."""
+
+
+class Match(IntEnum):
+    """How sure an ingestor is that a file is its own; the highest wins, ties go by name."""
+
+    NO = 0
+    MAYBE = 1
+    LIKELY = 2
+    SURE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file that might belong to an ingestor.
+
+    Attributes:
+        path: Absolute path.
+        name: Path relative to the run's root, with ``/``.
+        size_bytes: Size on disk.
+        head: The first 64 KiB, decompressed if the file is gzip or zstd.
+        compression: ``gzip``, ``zstd`` or empty.
+    """
+
+    path: Path
+    name: str
+    size_bytes: int
+    head: bytes
+    compression: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSource:
+    """A file handed to ``read``: its candidate, its index in the run, and safe ways to open it."""
+
+    candidate: Candidate
+    index: int
+
+    @property
+    def path(self) -> Path:
+        """Absolute path."""
+        return self.candidate.path
+
+    @property
+    def name(self) -> str:
+        """Path relative to the run's root."""
+        return self.candidate.name
+
+    def open(self) -> IO[bytes]:
+        """Open for reading bytes, decompressing gzip and zstd on the fly.
+
+        Raises:
+            UnreadableFileError: The file cannot be opened.
+        """
+        try:
+            if self.candidate.compression == "gzip":
+                return cast("IO[bytes]", gzip.open(self.path, "rb"))
+            if self.candidate.compression == "zstd":
+                return _open_zstd(self.path)
+            return self.path.open("rb")
+        except OSError as error:
+            raise UnreadableFileError(f"{self.name}: cannot be opened ({error.strerror or error})") from error
+
+    def chunks(self, size_bytes: int = 1 << 20) -> Iterator[bytes]:
+        """Blocks of the decompressed file; ends early, with ``TruncatedSourceError``, on a damaged archive."""
+        total = 0
+        with self.open() as stream:
+            while True:
+                block, reason = _read_block(stream, size_bytes)
+                if block:
+                    yield block
+                if reason:
+                    raise TruncatedSourceError(reason)
+                if not block:
+                    return
+                total += len(block)
+                if total > MAX_EXPANDED_BYTES:
+                    raise TruncatedSourceError(f"more than {MAX_EXPANDED_BYTES} bytes after decompression")
+
+    def read_all(self, limit_bytes: int) -> bytes:
+        """The whole file if it has at most ``limit_bytes``.
+
+        Raises:
+            TruncatedSourceError: The file is larger, or its archive is damaged.
+        """
+        buffer = io.BytesIO()
+        for block in self.chunks():
+            buffer.write(block)
+            if buffer.tell() > limit_bytes:
+                raise TruncatedSourceError(f"larger than the {limit_bytes} bytes that such a file may have")
+        return buffer.getvalue()
+
+
+class TruncatedSourceError(Exception):
+    """Inside ingest only: the rest of a source cannot be read. Becomes a gap."""
+
+
+def _read_block(stream: IO[bytes], size_bytes: int) -> tuple[bytes, str]:
+    """The next block, and why nothing follows it; what a torn archive still inflates to is in the block."""
+    read_some = getattr(stream, "read1", stream.read)
+    parts: list[bytes] = []
+    missing = size_bytes
+    while missing > 0:
+        try:
+            part = read_some(missing)
+        except (EOFError, OSError, zlib.error) as error:
+            return b"".join(parts), str(error)
+        except Exception as error:
+            if type(error).__name__ != "ZstdError":  # importing zstandard for its name would cost 10 ms
+                raise
+            return b"".join(parts), str(error)
+        if not part:
+            break
+        parts.append(part)
+        missing -= len(part)
+    return b"".join(parts), ""
+
+
+def _open_zstd(path: Path) -> IO[bytes]:
+    import zstandard  # noqa: PLC0415  (rare format; 10 ms)
+
+    reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
+        path.open("rb"), closefd=True, read_across_frames=True
+    )
+    return cast("IO[bytes]", reader)
+
+
+class SourceWriter:
+    """What an ingestor writes into, bound to one source.
+
+    Names of metrics and keys are given as the logger wrote them; the builder maps them to canonical
+    names and keeps the original.
+    """
+
+    __slots__ = ("_builder", "source")
+
+    def __init__(self, builder: RunBuilder, source: int) -> None:
+        self._builder = builder
+        self.source = source
+
+    def metrics(
+        self,
+        name: str,
+        *,
+        steps: npt.NDArray[np.int64] | Sequence[int | None] | None,
+        values: npt.NDArray[np.float64] | Sequence[float],
+        lines: npt.NDArray[np.int64] | Sequence[int] | None = None,
+        times_s: npt.NDArray[np.float64] | Sequence[float] | None = None,
+        rank: int | None = None,
+        step_unit: str = "step",
+    ) -> None:
+        """Append points of one metric.
+
+        Args:
+            name: Name as logged.
+            steps: int64, shape (n_points,); None entries or a None array mean that no step was logged.
+            values: float64, shape (n_points,), NaN and infinities as logged.
+            lines: 1-based line or record numbers, shape (n_points,).
+            times_s: unix seconds, shape (n_points,), NaN where unknown.
+            rank: Global rank, None if reduced.
+            step_unit: ``step``, ``samples`` (divided by the global batch size once that is known) or
+                ``epoch`` (kept as a metric without a step).
+        """
+        self._builder.add_metrics(
+            self.source,
+            name,
+            steps=steps,
+            values=values,
+            lines=lines,
+            times_s=times_s,
+            rank=rank,
+            step_unit=step_unit,
+        )
+
+    def metric(
+        self,
+        name: str,
+        value: float,
+        *,
+        step: int | None = None,
+        line: int = 0,
+        time_s: float | None = None,
+        rank: int | None = None,
+    ) -> None:
+        """Append one point."""
+        self._builder.add_metric(self.source, name, value, step=step, line=line, time_s=time_s, rank=rank)
+
+    def event(
+        self,
+        kind: str,
+        text: str,
+        *,
+        role: str,
+        line: int | None = None,
+        step: int | None = None,
+        time_s: float | None = None,
+        rank: int | None = None,
+        fields: Mapping[str, Scalar] | None = None,
+    ) -> None:
+        """Append one event; the text is cleaned of control characters, masked and cut to 2 KiB."""
+        self._builder.add_event(
+            self.source,
+            kind,
+            text,
+            role=role,
+            line=line,
+            step=step,
+            time_s=time_s,
+            rank=rank,
+            fields=fields or {},
+        )
+
+    def config(
+        self,
+        key: str,
+        value: ConfigScalar,
+        *,
+        framework: str,
+        layer: str = "file",
+        line: int | None = None,
+        raw: str | None = None,
+    ) -> None:
+        """Record one configured value under the dotted key that the framework uses."""
+        self._builder.add_config(
+            self.source, key, value, framework=framework, layer=layer, line=line, raw=raw
+        )
+
+    def framework(self, name: str) -> None:
+        """Note that the run uses a framework, for example ``deepspeed``."""
+        self._builder.frameworks.add(name)
+
+    def gap(self, reason: str, *, line: int | None = None, rows_lost: int | None = None) -> None:
+        """Record something that could not be read."""
+        self._builder.add_gap(reason, source=self.source, line=line, rows_lost=rows_lost)
+
+    def tensor(self, rows: TensorRows) -> None:
+        """Append what was measured on one tensor of a checkpoint."""
+        self._builder.tensors.append(rows)
+
+    def layout(
+        self,
+        *,
+        world_size: int | None = None,
+        gpus: int | None = None,
+        gpu_name: str | None = None,
+        host: str | None = None,
+        line: int | None = None,
+    ) -> None:
+        """Note hardware and ranks; the first statement of each kind is kept, the largest world size wins."""
+        self._builder.add_layout(
+            self.source, world_size=world_size, gpus=gpus, gpu_name=gpu_name, host=host, line=line
+        )
+
+    def attempt(
+        self,
+        label: str,
+        *,
+        start_s: float | None = None,
+        end_s: float | None = None,
+        exit_code: int | None = None,
+    ) -> None:
+        """State when the launch that wrote this source began and ended, and how."""
+        self._builder.add_attempt(self.source, label, start_s=start_s, end_s=end_s, exit_code=exit_code)
+
+    def loss_window(self, steps: int) -> None:
+        """State that each loss in this source is a mean over ``steps`` steps."""
+        self._builder.loss_windows[self.source] = steps
+
+
+@runtime_checkable
+class Ingestor(Protocol):
+    """Reads one format.
+
+    ``name`` is its id, ``summary`` one line for reports, ``is_log`` whether its files tell the course of a
+    run (a log) or only describe it (configuration, checkpoint).
+    """
+
+    name: str
+    summary: str
+    is_log: bool
+
+    def sniff(self, candidate: Candidate) -> Match:
+        """How sure the ingestor is that the file is its own."""
+
+    def read(self, source: OpenSource, out: SourceWriter) -> None:
+        """Read the file; keep what is good, record a gap for the rest; raise only ``UnreadableFileError``."""

@@ -1,0 +1,390 @@
+"""Collect what the ingestors write and build the immutable ``Run``."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.ingest.config_keys import canonical_key, mask_value
+from analyzer.ingest.masking import clean_text
+from analyzer.ingest.names import canonical_metric
+from analyzer.model.config import LAYERS, ConfigFacts, ConfigScalar, ConfigValue
+from analyzer.model.refs import Gap, SourceFile, SourceRef
+from analyzer.model.run import Attempt, Layout, Run, TensorRows
+from analyzer.model.tables import NULL_INT, Event, EventTable, MetricTable, Scalar
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+MAX_EVENTS_PER_KIND = 20_000
+"""Events of one kind kept per source: a run of 20,000 overflow lines is told as well as one of a million."""
+
+MAX_GAPS = 200
+"""Gaps kept in full; further ones are counted. A junk file may hold one in every line."""
+
+_NULL_RANK = int(np.iinfo(np.int32).min)
+
+
+class _Block:
+    """Points of one metric of one source, as arrays."""
+
+    __slots__ = ("lines", "name", "rank", "source", "step_unit", "steps", "times_s", "values")
+
+    def __init__(
+        self,
+        source: int,
+        name: str,
+        arrays: tuple[
+            npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]
+        ],
+        rank: int | None,
+        step_unit: str,
+    ) -> None:
+        self.source = source
+        self.name = name
+        self.steps, self.values, self.lines, self.times_s = arrays
+        self.rank = _NULL_RANK if rank is None else rank
+        self.step_unit = step_unit
+
+
+class _Points:
+    """Points of one metric that arrive one by one."""
+
+    __slots__ = ("lines", "steps", "times_s", "values")
+
+    def __init__(self) -> None:
+        self.steps = array("q")
+        self.values = array("d")
+        self.lines = array("q")
+        self.times_s = array("d")
+
+
+class RunBuilder:
+    """The only writer of a run's tables. ``finish`` sorts, maps and freezes them."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.sources: list[SourceFile] = []
+        self.frameworks: set[str] = set()
+        self.tensors: list[TensorRows] = []
+        self.loss_windows: dict[int, int] = {}
+        self._blocks: list[_Block] = []
+        self._points: dict[tuple[int, str, int], _Points] = {}
+        self._events: list[Event] = []
+        self._event_counts: dict[tuple[int, str], int] = {}
+        self._config: list[tuple[str | None, ConfigValue]] = []
+        self._gaps: list[Gap] = []
+        self._gaps_dropped = 0
+        self._layout = Layout()
+        self._attempts: dict[int, Attempt] = {}
+
+    def add_source(
+        self,
+        path: str,
+        *,
+        format_name: str,
+        ingestor: str,
+        size_bytes: int,
+        sha256_head: str,
+        location: str = "",
+    ) -> int:
+        """Register a file and return its index."""
+        index = len(self.sources)
+        self.sources.append(SourceFile(index, path, format_name, ingestor, size_bytes, sha256_head, location))
+        return index
+
+    def add_metrics(
+        self,
+        source: int,
+        name: str,
+        *,
+        steps: npt.NDArray[np.int64] | Sequence[int | None] | None,
+        values: npt.NDArray[np.float64] | Sequence[float],
+        lines: npt.NDArray[np.int64] | Sequence[int] | None,
+        times_s: npt.NDArray[np.float64] | Sequence[float] | None,
+        rank: int | None,
+        step_unit: str,
+    ) -> None:
+        """See ``SourceWriter.metrics``."""
+        value_array = np.asarray(values, dtype=np.float64)
+        count = value_array.size
+        arrays = (
+            _step_array(steps, count),
+            value_array,
+            np.zeros(count, np.int64) if lines is None else np.asarray(lines, np.int64),
+            np.full(count, np.nan) if times_s is None else np.asarray(times_s, np.float64),
+        )
+        if any(column.shape != (count,) for column in arrays):
+            raise ValueError(f"columns of {name!r} differ in length")
+        self._blocks.append(_Block(source, name, arrays, rank, step_unit))
+
+    def add_metric(
+        self,
+        source: int,
+        name: str,
+        value: float,
+        *,
+        step: int | None,
+        line: int,
+        time_s: float | None,
+        rank: int | None,
+    ) -> None:
+        """See ``SourceWriter.metric``."""
+        key = (source, name, _NULL_RANK if rank is None else rank)
+        points = self._points.get(key)
+        if points is None:
+            points = self._points[key] = _Points()
+        points.steps.append(NULL_INT if step is None else step)
+        points.values.append(value)
+        points.lines.append(line)
+        points.times_s.append(float("nan") if time_s is None else time_s)
+
+    def add_event(
+        self,
+        source: int,
+        kind: str,
+        text: str,
+        *,
+        role: str,
+        line: int | None,
+        step: int | None,
+        time_s: float | None,
+        rank: int | None,
+        fields: Mapping[str, Scalar],
+    ) -> None:
+        """See ``SourceWriter.event``."""
+        count = self._event_counts.get((source, kind), 0)
+        self._event_counts[source, kind] = count + 1
+        if count >= MAX_EVENTS_PER_KIND:
+            if count == MAX_EVENTS_PER_KIND:
+                self.add_gap(
+                    f"only the first {MAX_EVENTS_PER_KIND} {kind} lines are kept", source=source, line=line
+                )
+            return
+        safe = {
+            name: clean_text(value) if isinstance(value, str) else value for name, value in fields.items()
+        }
+        self._events.append(
+            Event(
+                kind,
+                role,
+                clean_text(text),
+                SourceRef(source, line),
+                step,
+                time_s,
+                rank,
+                0,
+                safe,
+                len(self._events),
+            )
+        )
+
+    def add_config(
+        self,
+        source: int,
+        key: str,
+        value: ConfigScalar,
+        *,
+        framework: str,
+        layer: str,
+        line: int | None,
+        raw: str | None,
+    ) -> None:
+        """See ``SourceWriter.config``."""
+        raw_text = clean_text(str(value) if raw is None else raw, 512)
+        value, raw_text = mask_value(
+            key, clean_text(value, 512) if isinstance(value, str) else value, raw_text
+        )
+        entry = ConfigValue(value, raw_text, key, layer, SourceRef(source, line), framework)
+        self._config.append((canonical_key(framework, key), entry))
+
+    def add_gap(
+        self, reason: str, *, source: int | None = None, line: int | None = None, rows_lost: int | None = None
+    ) -> None:
+        """Record something that could not be read."""
+        if len(self._gaps) >= MAX_GAPS:
+            self._gaps_dropped += 1
+            return
+        ref = None if source is None else SourceRef(source, line)
+        self._gaps.append(Gap(clean_text(reason, 512), ref, rows_lost))
+
+    def add_layout(
+        self,
+        source: int,
+        *,
+        world_size: int | None,
+        gpus: int | None,
+        gpu_name: str | None,
+        host: str | None,
+        line: int | None,
+    ) -> None:
+        """See ``SourceWriter.layout``."""
+        old = self._layout
+        name = old.gpu_name or (clean_text(gpu_name, 128) if gpu_name else None)
+        self._layout = Layout(
+            world_size=max(filter(None, (old.world_size, world_size)), default=None),
+            gpus=max(filter(None, (old.gpus, gpus)), default=None),
+            gpu_name=name,
+            host=old.host or (clean_text(host, 128) if host else None),
+            ref=old.ref or (SourceRef(source, line) if gpu_name else None),
+        )
+
+    def add_attempt(
+        self, source: int, label: str, *, start_s: float | None, end_s: float | None, exit_code: int | None
+    ) -> None:
+        """See ``SourceWriter.attempt``."""
+        self._attempts[source] = Attempt(0, clean_text(label, 200), start_s, end_s, exit_code, (source,))
+
+    def recognised(self) -> bool:
+        """Whether anything at all was read."""
+        return bool(self._blocks or self._points or self._events or self._config or self.tensors)
+
+    def finish(self) -> Run:
+        """Sort, map names, resolve configuration, and freeze."""
+        if self._gaps_dropped:
+            self._gaps.append(Gap(f"{self._gaps_dropped} more gaps are not listed", None, None))
+        config = resolve_config(self._config)
+        attempts, attempt_of = _number_attempts(self._attempts)
+        metrics = self._metric_table(config, attempt_of)
+        events = EventTable(
+            tuple(
+                replace(event, attempt=attempt_of.get(event.ref.source, 0)) if attempt_of else event
+                for event in self._events
+            )
+        )
+        return Run(
+            id=self._run_id(),
+            root=self.root,
+            frameworks=frozenset(self.frameworks),
+            sources=tuple(self.sources),
+            metrics=metrics,
+            events=events,
+            config=config,
+            layout=self._layout,
+            attempts=attempts,
+            tensors=tuple(self.tensors),
+            gaps=tuple(self._gaps),
+            step_window=dict(self.loss_windows),
+        )
+
+    def _run_id(self) -> str:
+        digest = hashlib.sha256()
+        for source in sorted(self.sources, key=lambda s: s.path):
+            digest.update(f"{source.path}\0{source.size_bytes}\0{source.sha256_head}\n".encode())
+        return digest.hexdigest()[:16]
+
+    def _all_blocks(self) -> list[_Block]:
+        blocks = list(self._blocks)
+        for (source, name, rank), points in self._points.items():
+            arrays = (
+                np.frombuffer(points.steps, np.int64).copy(),
+                np.frombuffer(points.values, np.float64).copy(),
+                np.frombuffer(points.lines, np.int64).copy(),
+                np.frombuffer(points.times_s, np.float64).copy(),
+            )
+            blocks.append(_Block(source, name, arrays, None if rank == _NULL_RANK else rank, "step"))
+        return [block for block in blocks if block.values.size]
+
+    def _metric_table(self, config: ConfigFacts, attempt_of: Mapping[int, int]) -> MetricTable:
+        blocks = self._all_blocks()
+        raw_names = tuple(dict.fromkeys(clean_text(block.name, 200) for block in blocks))
+        raw_code = {name: code for code, name in enumerate(raw_names)}
+        names = tuple(dict.fromkeys(canonical_metric(name) for name in raw_names))
+        code_of = {name: code for code, name in enumerate(names)}
+        batch = config.value("train.global_batch_size")
+        self._convert_sample_steps(blocks, batch)
+
+        def column(pick: str, dtype: type[np.generic]) -> npt.NDArray[np.generic]:
+            parts = [getattr(block, pick) for block in blocks]
+            return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)
+
+        def repeat(value_of: list[int], dtype: type[np.generic]) -> npt.NDArray[np.generic]:
+            sizes = [block.values.size for block in blocks]
+            return np.repeat(np.asarray(value_of, dtype=dtype), sizes) if blocks else np.zeros(0, dtype)
+
+        raws = [raw_code[clean_text(block.name, 200)] for block in blocks]
+        return MetricTable(
+            names=names,
+            raw_names=raw_names,
+            metric=repeat([code_of[canonical_metric(raw_names[raw])] for raw in raws], np.int32),  # type: ignore[arg-type]
+            raw=repeat(raws, np.int32),  # type: ignore[arg-type]
+            step=column("steps", np.int64),  # type: ignore[arg-type]
+            time_s=column("times_s", np.float64),  # type: ignore[arg-type]
+            value=column("values", np.float64),  # type: ignore[arg-type]
+            rank=repeat([block.rank for block in blocks], np.int32),  # type: ignore[arg-type]
+            attempt=repeat([attempt_of.get(block.source, 0) for block in blocks], np.int16),  # type: ignore[arg-type]
+            source=repeat([block.source for block in blocks], np.int32),  # type: ignore[arg-type]
+            line=column("lines", np.int64),  # type: ignore[arg-type]
+        )
+
+    def _convert_sample_steps(self, blocks: list[_Block], batch: ConfigScalar) -> None:
+        """DeepSpeed's monitors count samples; divide by the global batch size where it is known."""
+        for block in blocks:
+            if block.step_unit == "epoch":
+                block.steps = np.full(block.steps.shape, NULL_INT, np.int64)
+            if block.step_unit != "samples":
+                continue
+            divisor = batch if isinstance(batch, int) and batch > 0 else _smallest_stride(block.steps)
+            known = block.steps != NULL_INT
+            block.steps = np.where(known, block.steps // max(divisor, 1), NULL_INT)
+            block.step_unit = "step"
+
+
+def _smallest_stride(steps: npt.NDArray[np.int64]) -> int:
+    """Samples between two points: the batch size if every step was logged."""
+    known = np.unique(steps[steps != NULL_INT])
+    return int(np.diff(known).min()) if known.size > 1 else 1
+
+
+def _step_array(
+    steps: npt.NDArray[np.int64] | Sequence[int | None] | None, count: int
+) -> npt.NDArray[np.int64]:
+    if steps is None:
+        return np.full(count, NULL_INT, np.int64)
+    if isinstance(steps, np.ndarray):
+        return steps.astype(np.int64, copy=False)
+    return np.fromiter((NULL_INT if step is None else step for step in steps), np.int64, count=len(steps))
+
+
+def _number_attempts(stated: Mapping[int, Attempt]) -> tuple[tuple[Attempt, ...], dict[int, int]]:
+    """Merge statements with the same label into one attempt and number them by start time."""
+    merged: dict[str, Attempt] = {}
+    for attempt in stated.values():
+        old = merged.get(attempt.label)
+        if old is None:
+            merged[attempt.label] = attempt
+            continue
+        starts = [t for t in (old.start_s, attempt.start_s) if t is not None]
+        ends = [t for t in (old.end_s, attempt.end_s) if t is not None]
+        merged[attempt.label] = replace(
+            old,
+            start_s=min(starts, default=None),
+            end_s=max(ends, default=None),
+            exit_code=old.exit_code if attempt.exit_code is None else attempt.exit_code,
+            sources=old.sources + attempt.sources,
+        )
+    ordered = sorted(merged.values(), key=lambda a: (a.start_s is None, a.start_s or 0.0, a.label))
+    numbered = tuple(replace(attempt, index=index) for index, attempt in enumerate(ordered))
+    return numbered, {source: attempt.index for attempt in numbered for source in attempt.sources}
+
+
+def resolve_config(read: Sequence[tuple[str | None, ConfigValue]]) -> ConfigFacts:
+    """Choose one value per canonical key: the strongest layer, then the last file; keep the rest as conflicts."""
+    grouped: dict[str, list[ConfigValue]] = {}
+    for key, entry in read:
+        if key is not None and entry.value != "auto":  # DeepSpeed's "auto" defers to the trainer's arguments
+            grouped.setdefault(key, []).append(entry)
+    chosen: dict[str, ConfigValue] = {}
+    for key, entries in grouped.items():
+        best = max(enumerate(entries), key=lambda item: (LAYERS.index(item[1].layer), item[0]))[1]
+        others = tuple(entry for entry in entries if entry.value != best.value)
+        cited = next((e for e in entries if e.layer == "file" and e.value == best.value), best)
+        chosen[key] = replace(
+            best, ref=cited.ref, conflicts=others
+        )  # cite the user's own file where it agrees
+    return ConfigFacts(chosen, tuple(entry for _, entry in read))

@@ -1,0 +1,44 @@
+"""Make text of a log safe to show: no control characters, no secrets, bounded length."""
+
+from __future__ import annotations
+
+import re
+
+MAX_TEXT = 2048
+"""Characters kept of one event's text; enough for every message of the survey."""
+
+# ESC sequences (CSI, OSC, two-byte) and the orphan form "[31m" whose ESC was lost on the way.
+ANSI = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,512}(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|\[(?:\d{1,3};?){1,4}m"
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+_SECRETS = re.compile(
+    r"(?P<token>\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}"
+    r"|xox[abpr]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|wandb_v1_[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}))"
+    r"|(?P<url>://[^/\s:@]{1,128}:)[^/\s@]{1,256}(?=@)"
+    r"|(?P<query>[?&](?:X-Amz-Signature|X-Amz-Credential|X-Amz-Security-Token|Signature|sig|token|apiKey|api_key|access_token)=)[^&\s\"']+"
+    r"|(?P<key>(?i:\b\w{0,40}(?:api[_-]?key|secret|passw(?:or)?d|auth[_-]?token|access[_-]?token|hub[_-]?token|private[_-]?key)\w{0,20}"
+    r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?))(?!None\b|null\b|<|\*{3})[^\s\"',;}]{4,}"
+    r"|(?P<bearer>(?i:\b(?:bearer|basic)\s+))[A-Za-z0-9._~+/=-]{12,}"
+    r"|(?P<mail>\b[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}\b)"
+)
+
+
+def _mask(match: re.Match[str]) -> str:
+    for group in ("url", "query", "key", "bearer"):
+        if match.group(group) is not None:
+            return f"{match.group(group)}***"
+    return "***"
+
+
+def clean_text(text: str, limit: int = MAX_TEXT) -> str:
+    r"""Text without escape sequences, control characters and secrets, at most ``limit`` characters.
+
+    >>> clean_text("\x1b[31mloss\x1b[0m nan\x07 api_key=abcdef123456")
+    'loss nan api_key=***'
+    """
+    text = text[: limit * 4]  # bound the work on a line of megabytes before any pattern runs
+    text = _CONTROL.sub("", ANSI.sub("", text).replace("\r", " ").replace("\n", "\n"))
+    text = _SECRETS.sub(_mask, text)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
