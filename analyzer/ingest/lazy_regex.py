@@ -1,0 +1,38 @@
+"""A regular expression that is compiled when it is first used.
+
+The parsers hold some hundred expressions, and one log needs a dozen of them: compiling all of them at
+import would cost more than reading a small run.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class LazyRegex:
+    """Like a compiled pattern of text, with the four methods that parsers use.
+
+    Args:
+        pattern: The expression.
+    """
+
+    search: Callable[..., re.Match[str] | None]
+    match: Callable[..., re.Match[str] | None]
+    findall: Callable[..., list[Any]]
+    finditer: Callable[..., Iterator[re.Match[str]]]
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+
+    def __getattr__(self, name: str) -> Any:
+        # Called only for what is not yet in the instance: from the second use on, calls cost nothing extra.
+        if name not in {"search", "match", "findall", "finditer"}:
+            raise AttributeError(name)
+        compiled = re.compile(self.pattern)
+        self.search, self.match = compiled.search, compiled.match
+        self.findall, self.finditer = compiled.findall, compiled.finditer
+        return self.__dict__[name]

@@ -1,0 +1,171 @@
+"""Drive the parsers of lines over a log: scan each block, and spend Python time on hits only."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from analyzer.ingest.log_line import Capture, Fed, LineGrammar, LogLine, LogState, make_line
+from analyzer.ingest.metric_lines import grammars
+from analyzer.ingest.patterns import Pattern, all_patterns, match_pattern
+from analyzer.ingest.scan import LiteralScanner
+from analyzer.ingest.text_layer import Block, record_end, record_start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from analyzer.ingest.base import SourceWriter
+
+MAX_CAPTURED_LINES = 20_000
+"""Lines after which a capture is given up: the longest real one, a configuration dump, has about 2,000."""
+
+MAX_MATCHED_CHARACTERS = 8_000
+"""Characters of a line that a pattern sees; the longest real message (a launcher's command) has 3,000."""
+
+TUNED_AFTER_BLOCKS = 5
+"""Blocks (of one MiB) after which the scan adapts to the log: that costs 20 ms, and saves 4 ms a block."""
+
+MAX_CAPTURES = 64
+"""Captures at the same time; one for each rank of a node that dies is usual."""
+
+
+class _Table:
+    """The literals of all patterns and grammars, and who wants which."""
+
+    def __init__(self, patterns: tuple[Pattern, ...], grammar_literals: list[tuple[str, ...]]) -> None:
+        wanted: dict[bytes, tuple[list[int], list[int]]] = {}
+        for index, pattern in enumerate(patterns):
+            for literal in pattern.literals:
+                wanted.setdefault(literal.encode(), ([], []))[0].append(index)
+        for index, literals in enumerate(grammar_literals):
+            for literal in literals:
+                wanted.setdefault(literal.encode(), ([], []))[1].append(index)
+        self.scanner = LiteralScanner(list(wanted))
+        self.pattern_indices = [tuple(who[0]) for who in wanted.values()]
+        self.grammar_indices = [tuple(who[1]) for who in wanted.values()]
+
+
+@lru_cache(maxsize=1)
+def _table() -> _Table:
+    return _Table(all_patterns(), [grammar.literals for grammar in grammars()])
+
+
+def literal_hits(data: bytes) -> int:
+    """Number of known literals that occur in some bytes: how much they look like a log."""
+    return len({index for _, index in _table().scanner.find(data)})
+
+
+def _near_literal(pattern: Pattern, text: str) -> str:
+    """The part of a very long line around what was found: bounds the work of any expression."""
+    if len(text) <= MAX_MATCHED_CHARACTERS:
+        return text
+    at = min((found for literal in pattern.literals if (found := text.find(literal)) >= 0), default=0)
+    start = max(0, at - MAX_MATCHED_CHARACTERS // 4)
+    return text[start : start + MAX_MATCHED_CHARACTERS]
+
+
+class LogReader:
+    """Reads one log into one source."""
+
+    def __init__(self, out: SourceWriter) -> None:
+        self.state = LogState(out)
+        self._table = _table()
+        self._scanner = self._table.scanner
+        self._blocks_read = 0
+        self._patterns = all_patterns()
+        self._grammars: tuple[LineGrammar, ...] = grammars()
+        self._lines_left: dict[int, int] = {}
+
+    def read(self, blocks: Iterable[Block]) -> None:
+        """Read all blocks and finish."""
+        for block in blocks:
+            self._read_block(block)
+        for capture in self.state.captures:
+            capture.finish(self.state)
+        self.state.captures.clear()
+        for grammar in self._grammars:
+            grammar.finish(self.state)
+
+    def _read_block(self, block: Block) -> None:
+        data = block.data
+        hits = self._scan(data)
+        at, position, counted, index = 0, 0, 0, 0
+        while True:
+            if self.state.captures:
+                start = position
+            elif at < len(hits):
+                start = record_start(data, hits[at][0], position)
+            else:
+                return
+            if start >= len(data):
+                return
+            end = record_end(data, start)
+            index += data.count(b"\n", counted, start)
+            counted = start
+            found: list[int] = []
+            while at < len(hits) and hits[at][0] < end:
+                if hits[at][0] >= start:
+                    found.append(hits[at][1])
+                at += 1
+            if end > start:
+                self._read_line(make_line(data, start, end, block.number(index), block.time_s(index)), found)
+            # A piece of an endless line has no separator to skip.
+            position = end + 1 if data[end : end + 1] in (b"\n", b"\r") else max(end, start + 1)
+
+    def _scan(self, data: bytes) -> list[tuple[int, int]]:
+        self._blocks_read += 1
+        if self._blocks_read == TUNED_AFTER_BLOCKS:
+            self._scanner = LiteralScanner(self._scanner.literals, data)
+        return self._scanner.find(data)
+
+    def _read_line(self, line: LogLine, found: list[int]) -> None:
+        captures = self.state.captures
+        owned = self._feed_captures(line, list(captures)) if captures else False
+        if owned or not found:
+            return
+        table = self._table
+        for index in sorted({i for literal in found for i in table.grammar_indices[literal]}):
+            if self._grammars[index].feed(line, self.state):
+                break
+        for index in sorted({i for literal in found for i in table.pattern_indices[literal]}):
+            self._match(self._patterns[index], line)
+        self._bound_captures()
+
+    def _feed_captures(self, line: LogLine, captures: list[Capture]) -> bool:
+        owned = False
+        for capture in captures:
+            fed = capture.feed(line, self.state)
+            owned = owned or bool(fed & Fed.OWNED)
+            left = self._lines_left.get(id(capture), MAX_CAPTURED_LINES) - 1
+            self._lines_left[id(capture)] = left
+            if not fed & Fed.ENDED and left > 0:
+                continue
+            if not fed & Fed.ENDED:
+                capture.finish(self.state)
+            self.state.captures.remove(capture)
+            del self._lines_left[id(capture)]
+        return owned
+
+    def _bound_captures(self) -> None:
+        while len(self.state.captures) > MAX_CAPTURES:
+            oldest = self.state.captures.pop(0)
+            self._lines_left.pop(id(oldest), None)
+            oldest.finish(self.state)
+
+    def _match(self, pattern: Pattern, line: LogLine) -> None:
+        fields = match_pattern(pattern, _near_literal(pattern, line.raw))
+        if fields is None and line.text != line.raw:
+            # A form that begins its line may stand behind a prefix.
+            fields = match_pattern(pattern, _near_literal(pattern, line.text))
+        if fields is None:
+            return
+        if pattern.once:
+            key = (pattern.kind, *sorted(fields.items()))
+            if not self.state.first(*key):
+                return
+        step, name = fields.get("step"), fields.get("name")
+        if isinstance(step, int) and pattern.kind == "grad_overflow_iteration":
+            self.state.saw_step(step)
+        if isinstance(name, str) and pattern.kind == "gpu_named":
+            self.state.out.layout(gpu_name=name, line=line.number)
+        self.state.event(pattern.kind, pattern.role, line, fields)

@@ -1,0 +1,113 @@
+"""Iteration lines of Megatron-LM and its relatives (Megatron-DeepSpeed, GPT-NeoX, NeMo's Megatron).
+
+     iteration      120/ 1716613 | consumed samples: 30720 | elapsed time per iteration (ms): 591.5 | learning rate: 7.019E-06 |
+     global batch size:   256 | lm loss: 8.958018E+00 | loss scale: 2048.0 | grad norm: 1.2 | number of skipped iterations:   0 | number of nan iterations:   0 |
+
+Fields are read by name: their set and order differ by version. A loss that is NaN is *not printed*: the
+field is missing. It is also missing when every iteration since the last line was skipped by the loss
+scaler, and then nothing is known about it. Counters start anew on each line; they are summed up here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.metric_lines.printed_numbers import NUMBER, parse_number
+from analyzer.ingest.metric_lines.windows import StepGaps
+
+if TYPE_CHECKING:
+    from analyzer.ingest.log_line import LogLine, LogState
+
+_HEAD = LazyRegex(r"\biteration\s{1,12}(\d{1,12})/\s{0,12}(\d{1,12}) \|")
+_FIELD = LazyRegex(rf"\|\s{{0,4}}([A-Za-z][\w ()/.-]{{1,60}}?):\s{{1,16}}({NUMBER})(?=\s)")
+_VALIDATION = LazyRegex(
+    rf"validation loss at (?:iteration\s{{1,12}}(?P<step>\d{{1,12}})|[^|]{{1,60}}) \|.{{0,200}}?(?:lm[ _]loss value|lm_loss_value): (?P<loss>{NUMBER})"
+)
+_PARALLEL = LazyRegex(r"using world size: (\d{1,7})")
+
+_SKIPPED = "number of skipped iterations"
+_NAN = "number of nan iterations"
+_KEPT = frozenset(
+    {
+        "learning rate",
+        "grad norm",
+        "loss scale",
+        "num zeros",
+        "params norm",
+        _NAN,
+        "elapsed time per iteration (ms)",
+    }
+)
+
+
+class MegatronLines:
+    """Reads iteration and validation lines."""
+
+    literals = ("elapsed time per iteration (ms)", "validation loss at ", "using world size: ")
+
+    def __init__(self) -> None:
+        self._gaps = StepGaps()
+        self._losses: dict[str, None] = {}
+        self._lossless: list[tuple[LogLine, int]] = []
+        self._skipped = 0
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        head = _HEAD.search(line.raw)
+        if head is not None:
+            self._iteration(int(head[1]), int(head[2]), line, log)
+            return True
+        if match := _VALIDATION.search(line.raw):
+            value = parse_number(match["loss"])
+            if value is not None:
+                log.metric("eval_loss", value, line, int(match["step"]) if match["step"] else log.step)
+            return True
+        if match := _PARALLEL.search(line.raw):
+            log.out.layout(world_size=int(match[1]), line=line.number)
+            return True
+        return False
+
+    def _iteration(self, step: int, total: int, line: LogLine, log: LogState) -> None:
+        log.out.framework("megatron")
+        log.saw_step(step)
+        log.total_steps = total
+        gap = self._gaps.add(step)
+        fields: dict[str, float] = {}
+        for name, text in _FIELD.findall(line.raw):
+            value = parse_number(text)
+            if value is not None:
+                fields[name] = value
+        # DeepSpeed keeps norm and scale to itself when it runs the optimizer: the line then shows
+        # "loss scale: -1.0 | grad norm: 0.000 | num zeros: 0.0", which are placeholders.
+        placeholders = fields.get("loss scale", 1.0) < 0
+        losses = [name for name in fields if name.replace("-", " ").replace("_", " ").endswith("loss")]
+        for name in [*losses, *(name for name in fields if name in _KEPT)]:
+            if not (placeholders and name in {"loss scale", "grad norm", "num zeros", "params norm"}):
+                log.metric(name.replace("-", " "), fields[name], line, step)
+        self._count_skips(fields, line, step, log)
+        self._losses.update(dict.fromkeys(name.replace("-", " ") for name in losses))
+        if not losses and not self._all_skipped(fields, gap):
+            self._lossless.append((line.detached(), step))
+
+    def _count_skips(self, fields: dict[str, float], line: LogLine, step: int, log: LogState) -> None:
+        skipped = fields.get(_SKIPPED)
+        if skipped is not None and skipped >= 0:
+            self._skipped += int(min(skipped, 1e9))
+            log.metric("skipped_steps", float(self._skipped), line, step)
+
+    @staticmethod
+    def _all_skipped(fields: dict[str, float], gap: int | None) -> bool:
+        """Whether no iteration since the last line had a loss to print, for want of a step."""
+        if fields.get(_NAN, 0.0) > 0:
+            return False
+        skipped = fields.get(_SKIPPED, 0.0)
+        return skipped > 0 and (gap is None or skipped >= gap)
+
+    def finish(self, log: LogState) -> None:
+        """Write NaN for the losses that were left out, under the names that the log uses elsewhere."""
+        names = list(self._losses) or ["lm loss"]
+        for line, step in self._lossless:
+            for name in names:
+                log.metric(name, float("nan"), line, step)
+        self._gaps.state_window(log)

@@ -1,0 +1,41 @@
+"""How programs write numbers: finite, NaN and infinite, in every spelling of the survey."""
+
+from __future__ import annotations
+
+NUMBER = (
+    r"[-+]?(?:(?:\d[\d_]{0,39}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?"
+    r"|(?:[nN][aA][nN]|[iI]nfinity|INFINITY|[iI][nN][fF])(?:\(ind\))?|1\.#(?:IND|QNAN|INF))"
+)
+"""A number inside a regex, without thousands separators; follow it with ``END``."""
+
+END = r"(?![\w.%#])"
+"""What may not follow a number: "1.5ms", "nanz" and "50%" are no plain numbers."""
+
+_WORDS = {"nan": "nan", "inf": "inf", "infinity": "inf", "1.#ind": "nan", "1.#qnan": "nan", "1.#inf": "inf"}
+
+
+_PLAIN = frozenset("0123456789")
+
+
+def parse_number(text: str) -> float | None:
+    """The value of a number as text, or None if it is none.
+
+    >>> parse_number("1e-5"), parse_number("-1.#IND"), parse_number("INF"), parse_number("12ms")
+    (1e-05, nan, inf, None)
+    """
+    if text[:1] in _PLAIN:
+        try:
+            return float(text)  # nearly always
+        except ValueError:
+            pass
+    body = text.strip().replace("_", "").replace(",", "")
+    sign = -1.0 if body.startswith("-") else 1.0
+    word = _WORDS.get(body.lstrip("+-").lower().removesuffix("(ind)"))
+    if word is not None:
+        return float(word) if word == "nan" else sign * float(word)
+    if not body[:1].isdigit() and body[:1] not in "+-.":
+        return None  # float() takes words such as "infinity" only, but also digits of other scripts
+    try:
+        return float(body)
+    except ValueError:
+        return None

@@ -1,0 +1,143 @@
+"""Lines about GPUs: CUDA and library errors, hardware faults, and which GPU it is."""
+
+from __future__ import annotations
+
+from analyzer.ingest.patterns import Pattern
+
+_CUDA_ERRORS: tuple[Pattern, ...] = (
+    Pattern(
+        "device_side_assert", "symptom", ("device-side assert triggered",), r"device-side assert triggered"
+    ),
+    # as in "IndexKernel.cu:92: ... block: [0,0,0], thread: [32,0,0] Assertion `...` failed."
+    Pattern(
+        "index_assert",
+        "root_candidate",
+        ("Assertion `",),
+        r"thread: \[[\d,]{1,40}\] Assertion `(?P<expression>[^`]{1,200})` failed",
+        unless="probability tensor contains",
+    ),
+    # Lookups in a table (CPU) and, of another kind, class labels in a loss (CPU): "Target 7 is out of bounds."
+    Pattern(
+        "index_out_of_range",
+        "root_candidate",
+        ("index out of range in self", " is out of bounds"),
+        r"index out of range in (?P<table>self)|\bindex -?\d{1,19} is out of bounds",
+    ),
+    Pattern(
+        "label_out_of_range",
+        "root_candidate",
+        (" is out of bounds",),
+        r"\bTarget (?P<label>-?\d{1,18}) is out of bounds",
+        {"label": "int"},
+    ),
+    Pattern(
+        "illegal_memory_access",
+        "symptom",
+        ("an illegal memory access was encountered", "CUDA_ERROR_ILLEGAL_ADDRESS"),
+        r"an illegal memory access was encountered|CUDA_ERROR_ILLEGAL_ADDRESS",
+    ),
+    Pattern(
+        "cublas_error",
+        "symptom",
+        ("CUBLAS_STATUS_",),
+        r"(?P<status>CUBLAS_STATUS_(?!SUCCESS)[A-Z_]{4,40})",
+    ),
+    Pattern(
+        "cudnn_error",
+        "symptom",
+        ("CUDNN_STATUS_", "cuDNN error", "Unable to find a valid cuDNN algorithm"),
+        r"(?P<status>CUDNN_STATUS_(?!SUCCESS)[A-Z_]{4,40})|cuDNN error|Unable to find a valid cuDNN algorithm",
+    ),
+    Pattern(
+        "cuda_error",
+        "symptom",
+        ("CUDA error: ",),
+        r"CUDA error: (?P<message>misaligned address|unspecified launch failure|invalid device ordinal|initialization error|invalid configuration argument"
+        r"|no kernel image is available for execution on the device|the launch timed out and was terminated|all CUDA-capable devices are busy or unavailable"
+        r"|unknown error|driver shutting down|operation not permitted|invalid argument|peer access is not supported[^.]{0,40})",
+    ),
+    Pattern(
+        "no_kernel_image",
+        "root_candidate",
+        (
+            "no kernel image is available for execution",
+            "is not compatible with the current PyTorch installation",
+        ),
+        r"no kernel image is available for execution|with CUDA capability (?P<capability>sm_\d{1,3}) is not compatible with the current PyTorch",
+    ),
+    Pattern(
+        "cuda_driver_mismatch",
+        "root_candidate",
+        (
+            "CUDA driver version is insufficient",
+            "NVML: Driver/library version mismatch",
+            "driver on your system is too old",
+            "Found no NVIDIA driver",
+        ),
+        r"CUDA driver version is insufficient|Driver/library version mismatch|NVIDIA driver on your system is too old|Found no NVIDIA driver",
+    ),
+)
+
+_XID = r"NVRM: Xid \((?P<device>[^)]{1,60})\): "
+_XID_FIELDS = {"code": "int"}
+
+_HARDWARE: tuple[Pattern, ...] = (
+    # Code = the number after "): ", never the first digits after "Xid"
+    Pattern(
+        "gpu_xid",
+        "root_candidate",
+        ("NVRM: Xid",),
+        r"NVRM: Xid \((?P<device>[^)]{1,60})\): (?P<code>\d{1,4})\b",
+        {"code": "int"},
+    ),
+    # The codes that decide, each under its own name: a kernel log often holds several.
+    Pattern("xid_off_bus", "root_candidate", ("NVRM: Xid",), rf"{_XID}79\b", _XID_FIELDS),
+    Pattern("xid_memory", "root_candidate", ("NVRM: Xid",), rf"{_XID}(?P<code>48|64|95)\b", _XID_FIELDS),
+    Pattern(
+        "xid_memory_contained", "root_candidate", ("NVRM: Xid",), rf"{_XID}(?P<code>63|94)\b", _XID_FIELDS
+    ),
+    Pattern(
+        "xid_nvlink",
+        "root_candidate",
+        ("NVRM: Xid",),
+        rf"{_XID}(?P<code>74|13[67]|14[3-9]|150)\b",
+        _XID_FIELDS,
+    ),
+    Pattern("xid_gsp", "root_candidate", ("NVRM: Xid",), rf"{_XID}(?P<code>119|120)\b", _XID_FIELDS),
+    Pattern("xid_application", "symptom", ("NVRM: Xid",), rf"{_XID}(?P<code>13|31)\b", _XID_FIELDS),
+    Pattern(
+        "ecc_error",
+        "root_candidate",
+        ("uncorrectable ECC error", "Uncorrectable ECC error", "double bit ECC error", "Double Bit ECC"),
+        r"[Uu]ncorrectable ECC error|[Dd]ouble [Bb]it ECC",
+    ),
+    Pattern(
+        "gpu_off_bus",
+        "root_candidate",
+        ("has fallen off the bus", "GPU is lost", "Unable to determine the device handle for"),
+        r"GPU has fallen off the bus|GPU is lost|Unable to determine the device handle for",
+    ),
+    Pattern(
+        "gpu_ring_timeout",
+        "root_candidate",
+        ("amdgpu: ",),
+        r"amdgpu: .{0,80}\bring \S{1,40} timeout",
+    ),
+)
+
+_NAMES: tuple[Pattern, ...] = (
+    # nvidia-smi, torch.cuda.get_device_name(), banners. The model must follow the maker's name.
+    Pattern(
+        "gpu_named",
+        "info",
+        ("Tesla T4", "Tesla V100", "Tesla P100", "Tesla P40", "Tesla K80", "NVIDIA A", "NVIDIA H", "NVIDIA B", "NVIDIA L4",
+         "NVIDIA GeForce", "NVIDIA RTX", "NVIDIA TITAN", "NVIDIA V100", "NVIDIA GH200", "NVIDIA GB", "GeForce RTX",
+         "GeForce GTX", "Quadro RTX", "AMD Instinct", "NVIDIA T4"),
+        r"(?P<name>(?:NVIDIA )?(?:Tesla [TVPK]\d{1,3}(?:-[\w-]{2,20})?|GeForce (?:RTX|GTX) ?\d{3,4}(?: Ti)?(?: SUPER| Super)?|Quadro RTX \d{4}|TITAN \w{1,5})"
+        r"|NVIDIA (?:[ABH]\d{2,3}|GH200|GB\d{3}|L4|L40S?|T4|V100|RTX (?:A\d{4}|PRO \d{4}|\d{4} Ada|\d{4}))(?:-[\w-]{2,20})?(?: (?:\d{2,3}GB )?(?:HBM\d\w?|PCIe|NVL|SXM\d?|\d{2,3}GB))*"
+        r"|AMD Instinct MI\d{2,3}\w?)\b",
+        once=True,
+    ),
+)  # fmt: skip
+
+DEVICE_PATTERNS = _CUDA_ERRORS + _HARDWARE + _NAMES

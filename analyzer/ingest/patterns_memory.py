@@ -1,0 +1,113 @@
+"""Lines about memory: of the device, of the host, and shared memory."""
+
+from __future__ import annotations
+
+from analyzer.ingest.patterns import SIZE, Pattern
+
+_GIB = {
+    "tried_gib": "gib",
+    "total_gib": "gib",
+    "free_gib": "gib",
+    "allocated_gib": "gib",
+    "reserved_gib": "gib",
+    "unallocated_gib": "gib",
+    "other_process_gib": "gib",
+    "gpu": "int",
+}
+
+MEMORY_PATTERNS: tuple[Pattern, ...] = (
+    # Grammars of 2018 ("total capacity; already allocated; cached"), 1.x ("reserved in total by PyTorch"),
+    # 2.1 ("total capacty", sic) and 2.2 on; a message may also end right after "GPU".
+    Pattern(
+        "cuda_oom",
+        "root_candidate",
+        (
+            "CUDA out of memory",
+            "HIP out of memory",
+            "NPU out of memory",
+            "XPU out of memory",
+            "CUDA error: out of memory",
+        ),
+        rf"(?:CUDA|HIP|NPU|XPU)(?: error:)? out of memory\b(?:\. Tried to allocate (?P<tried_gib>{SIZE}))?",
+        _GIB,
+        more=(
+            r"\bGPU (?P<gpu>\d{1,4})\b",
+            rf"(?P<total_gib>{SIZE}) total capacity",
+            rf"total capaci?ty of (?P<total_gib>{SIZE})",
+            rf"(?P<free_gib>{SIZE}) free",
+            rf"of which (?P<free_gib>{SIZE}) is free",
+            rf"(?P<allocated_gib>{SIZE}) already allocated",
+            rf"memory (?P<allocated_gib>{SIZE}) is allocated by PyTorch",
+            # In total, what is allocated included; the other two count only what lies idle.
+            rf"(?P<reserved_gib>{SIZE}) reserved in total by PyTorch",
+            rf"(?P<unallocated_gib>{SIZE}) cached",
+            rf"(?P<unallocated_gib>{SIZE}) is reserved by PyTorch but unallocated",
+            rf"Process \d{{1,9}} has (?P<other_process_gib>{SIZE}) memory in use",
+        ),
+    ),
+    Pattern(
+        "cuda_oom",
+        "root_candidate",
+        (
+            "RESOURCE_EXHAUSTED: Out of memory",
+            "OOM when allocating tensor",
+            "Out of memory while trying to allocate ",
+        ),
+        rf"RESOURCE_EXHAUSTED: Out of memory(?: while trying to allocate (?P<tried_gib>{SIZE}))?|OOM when allocating tensor"
+        rf"|Out of memory while trying to allocate",
+        _GIB,
+    ),
+    # FSDP gathers the full state dict and fails with a warning only
+    Pattern(
+        "state_dict_clone_failed",
+        "root_candidate",
+        ("Failed to clone() tensor with name ",),
+        r"Failed to clone\(\) tensor with name (?P<parameter>\S{1,300}) on rank (?P<rank>\d{1,6})",
+        {"rank": "int"},
+    ),
+    Pattern(
+        "cpu_oom",
+        "root_candidate",
+        ("DefaultCPUAllocator: ", "Unable to allocate ", "Cannot allocate memory", "MemoryError"),
+        rf"DefaultCPUAllocator: (?:can't allocate|not enough) memory|Unable to allocate (?P<tried_gib>{SIZE}) for an array"
+        r"|Cannot allocate memory|^\s*(?:numpy\.\S{1,40}\.)?_?(?:Array)?MemoryError\b",
+        _GIB,
+    ),
+    Pattern(
+        "host_oom_kill",
+        "root_candidate",
+        ("oom_kill", "oom-kill", "Out of memory: Kill", "emory cgroup out of memory", "OOMKilled"),
+        r"oom[_-]kill|Out of memory: Kill(?:ed)? process (?P<pid>\d{1,9})|[Mm]emory cgroup out of memory|OOMKilled",
+        {"pid": "int", "anon_rss_kb": "int"},
+        more=(
+            r"\banon-rss:(?P<anon_rss_kb>\d{1,15})kB",
+            r"[Kk]ill(?:ed)? process \d{1,9} \((?P<process>[^)]{1,40})\)",
+        ),
+        unless=r"oom_kill_disable|oom_kill_allocating|oom-kill:constraint=CONSTRAINT_NONE.{0,40}\bdisabled",
+    ),
+    Pattern(
+        "slurm_oom",
+        "root_candidate",
+        (
+            "oom_kill event",
+            "oom-kill event",
+            "been OOM Killed",
+            "Exceeded job memory limit",
+            ": Out Of Memory",
+        ),
+        r"Detected (?P<count>\d{1,9}) oom[_-]kill event|task\S* \S{1,40}: Out Of Memory|been OOM Killed|Exceeded job memory limit",
+        {"count": "int"},
+        more=(r"srun: error: (?P<host>\S{1,80}): task",),
+    ),
+    Pattern(
+        "shm_too_small",
+        "root_candidate",
+        (
+            "out of shared memory",
+            "insufficient shared memory (shm)",
+            "unable to open shared memory object",
+            "unable to write to file </torch_",
+        ),
+        r"workers are out of shared memory|insufficient shared memory \(shm\)|unable to open shared memory object|unable to write to file </torch_",
+    ),
+)

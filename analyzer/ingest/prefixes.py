@@ -1,0 +1,188 @@
+"""What launchers and loggers put in front of a line: peeled off, and what it says kept.
+
+    "3: [rank3]:[2023-04-18 01:46:52,554] [INFO] [engine.py:1:step] [Rank 3] OVERFLOW!"
+    -> text "OVERFLOW!", rank 3, time 1681782412.554
+
+Peeling repeats until nothing changes, so its result has no prefix left. A time without a zone is taken
+as UTC: the log does not name its zone, and only differences between times are used.
+"""
+
+from __future__ import annotations
+
+import calendar
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(slots=True)
+class Peeled:
+    """A line without its prefixes.
+
+    Attributes:
+        text: The message.
+        rank: Global rank; None if no prefix names it.
+        host: Host name, empty if none is named.
+        time_s: Unix seconds, None if unknown.
+        stream: ``stdout`` or ``stderr`` as a container runtime says, else empty.
+        logger: Name of the logger or ``file:line`` of the call, else empty.
+        level: Level name in upper case, else empty.
+    """
+
+    text: str
+    rank: int | None = None
+    host: str = ""
+    time_s: float | None = None
+    stream: str = ""
+    logger: str = ""
+    level: str = ""
+
+
+_LEVEL = r"(?P<level>DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)"
+_DATE = r"(?P<date>\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4})[ T_](?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
+_ZONE = r"(?P<zone>Z|[+-]\d\d:?\d\d)?"
+
+# Each is tried at the position reached so far; the first characters that can begin it come first.
+_FORMS: tuple[tuple[str, str], ...] = (
+    ("[", r"\[rank(?P<rank>\d{1,6})\]:\s?"),
+    ("[", r"\[default\d{1,4}\]:\s?"),
+    ("[", r"\[(?P<host>[\w.-]{1,64}):(?:worker|launcher)-\d{1,4}\]:?\s?"),
+    # DeepSpeed: [date time,ms] [INFO] [file.py:12:function] [Rank 0] message
+    (
+        "[",
+        rf"\[{_DATE}\] \[\s*{_LEVEL}\s*\] (?:\[(?P<logger>[^\]\s]{{1,120}})\] ?)?(?:\[Rank (?P<rank>-?\d{{1,6}})\] )?",
+    ),
+    # Hydra: [date time,ms][logger][INFO] - message
+    ("[", rf"\[{_DATE}\]\[(?P<logger>[\w.]{{1,80}})\]\[{_LEVEL}\] - "),
+    # NeMo: [NeMo I 2024-09-28 19:46:49 file:12] message
+    ("[", rf"\[NeMo [A-Z] {_DATE} (?P<logger>[\w.]{{1,80}}:\d{{1,6}})\] ?"),
+    # transformers: [INFO|trainer.py:912] 2021-05-25 06:53:45,862 >> message
+    ("[", rf"\[{_LEVEL}\|(?P<logger>[\w.]{{1,80}}:\d{{1,6}})\] {_DATE} >>\s?"),
+    # LLaMA-Factory: [INFO|2026-04-06 21:32:29] llamafactory.hparams.parser:511 >> message
+    ("[", rf"\[{_LEVEL}\|{_DATE}\] (?P<logger>[\w.]{{1,80}}:\d{{1,6}}) >>\s?"),
+    # glog and torch: [E1003 18:37:01.832146912 File.cpp:607] message (no year, so no time)
+    ("[", r"\[[EWIF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} (?P<logger>[\w./-]{1,120}:\d{1,6})\] ?"),
+    ("[", r"\[titan\] "),
+    ("[", rf"\[{_DATE}\]\s?(?=\S)"),
+    ("EWIF", r"[EWIF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} +\d{1,20} (?P<logger>[\w./-]{1,160}:\d{1,6})\] ?"),
+    # Google Cloud: ERROR 2026-08-03T18:49:56.385503426Z [resource.labels.containerName: x] message
+    ("DEINWCA", rf"(?:{_LEVEL}|DEFAULT|NOTICE|ALERT) {_DATE}{_ZONE} \[resource\.labels\.[^\]]{{1,120}}\] ?"),
+    # Kubernetes and CRI: 2026-01-01T00:00:00.123456789Z stdout F message
+    ("0123456789", rf"{_DATE}{_ZONE} (?P<stream>stdout|stderr) [FP] "),
+    # fairseq and loguru: date | INFO | logger | message
+    ("0123456789", rf"{_DATE} ?\| ?{_LEVEL} *\| ?(?P<logger>[\w.:<>/-]{{1,120}}) [|-] "),
+    # mmengine, torchtitan and friends: date - logger - INFO - message, or date - INFO - logger - message
+    ("0123456789", rf"{_DATE} - (?P<logger>[\w.]{{1,80}}) - {_LEVEL} - "),
+    ("0123456789", rf"{_DATE} - {_LEVEL} - (?P<logger>[\w.<>]{{1,80}}) -\s{{1,4}}"),
+    ("0123456789", rf"{_DATE}{_ZONE}[ :|-]{{0,3}}\s(?=\S)"),
+    ("0123456789", r"\d{1,7}(?:\.\d{1,3})?s\t\d{1,8}\t"),  # Kaggle: seconds, sequence number
+    ("0123456789 ", r" {0,5}(?P<rank>\d{1,5}): (?=.)"),  # srun --label
+    ("(", r"\((?:[\w.]{1,60} )?pid=\d{1,9}(?:, ip=(?P<host>[\d.]{7,15}))?\) ?"),  # Ray
+    ("DEINWCF", rf"{_LEVEL}:(?P<logger>[\w.]{{1,80}}):"),  # logging.basicConfig
+    ("DEINWCF", rf"{_LEVEL}[ :]\s{{0,8}}(?=\S)"),
+    # pdsh and deepspeed --launcher: host name that ends in a number
+    (
+        "",
+        r"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-zA-Z][a-zA-Z0-9.]{0,40}-\d{1,5}): (?=\S)",
+    ),
+)
+
+
+@lru_cache(maxsize=256)
+def _matchers(start: str) -> tuple[Callable[[str, int], re.Match[str] | None], ...]:
+    """The forms that can begin with a character, compiled when such a line is first met."""
+    is_letter = start.isascii() and start.isalpha()
+    return tuple(
+        re.compile(form).match for starts, form in _FORMS if (start in starts if starts else is_letter)
+    )
+
+
+@lru_cache(maxsize=64)
+def _day_s(date: str) -> int | None:
+    if date[2] in "/-":  # month first, as American loggers write
+        month, day, year = date[:2], date[3:5], date[6:]
+    else:
+        year, month, day = date[:4], date[5:7], date[8:]
+    try:
+        return calendar.timegm((int(year), int(month), int(day), 0, 0, 0)) if 1 <= int(month) <= 12 else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _time_s(groups: dict[str, str | None]) -> float | None:
+    date, clock = groups.get("date"), groups.get("clock")
+    if not date or not clock or not date.isascii() or not clock.isascii():
+        return None
+    day_s = _day_s(date)
+    if day_s is None:
+        return None
+    seconds = int(clock[:2]) * 3600 + int(clock[3:5]) * 60 + int(clock[6:8])
+    fraction = groups.get("fraction")
+    zone = groups.get("zone")
+    if zone and zone != "Z":
+        offset_s = int(zone[1:3]) * 3600 + int(zone[-2:]) * 60
+        seconds -= offset_s if zone[0] == "+" else -offset_s
+    return day_s + seconds + (float(f"0.{fraction}") if fraction else 0.0)
+
+
+def _container_line(text: str) -> Peeled | None:
+    r"""One line of Docker's json-file driver: {"log":"text\n","stream":"stderr","time":"..."}."""
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict) or not isinstance(record.get("log"), str):
+        return None
+    stamp = re.match(_DATE + _ZONE, str(record.get("time", "")))
+    return Peeled(
+        text=record["log"].rstrip("\r\n"),
+        time_s=_time_s(stamp.groupdict()) if stamp else None,
+        stream=str(record.get("stream", "")),
+    )
+
+
+def _note(peeled: Peeled, groups: dict[str, str | None]) -> None:
+    """Keep what a prefix says; the first time, host and stream and the innermost rank and logger win."""
+    rank = groups.get("rank")
+    if rank is not None and int(rank) >= 0:
+        peeled.rank = int(rank)
+    peeled.host = peeled.host or groups.get("host") or ""
+    peeled.stream = peeled.stream or groups.get("stream") or ""
+    peeled.logger = groups.get("logger") or peeled.logger
+    peeled.level = groups.get("level") or peeled.level
+    if peeled.time_s is None:
+        peeled.time_s = _time_s(groups)
+
+
+def peel(text: str) -> Peeled:
+    """Take the prefixes off a line.
+
+    >>> peel("[default0]:12/08/2023 15:29:15 - INFO - __main__ -   {'loss': 1.5}")
+    Peeled(text="{'loss': 1.5}", rank=None, host='', time_s=1702049355.0, stream='', logger='__main__', level='INFO')
+    """
+    container = _container_line(text) if text.startswith('{"log":') else None
+    peeled = container or Peeled(text)
+    text = peeled.text
+    position = 0
+    while position < len(text):
+        for match_at in _matchers(text[position]):
+            match = match_at(text, position)
+            if match and match.end() > position:
+                _note(peeled, match.groupdict())
+                position = match.end()
+                break
+        else:
+            break
+    if position:
+        peeled.text = text[position:]
+    if container and peeled.text.startswith('{"log":'):  # a container in a container
+        inner = peel(peeled.text)
+        inner.time_s = peeled.time_s if inner.time_s is None else inner.time_s
+        inner.stream = inner.stream or peeled.stream
+        return inner
+    return peeled

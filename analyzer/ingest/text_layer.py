@@ -1,0 +1,166 @@
+r"""Bytes of a log to logical records: encodings, carriage returns, escape sequences, endless lines.
+
+Done once here for all text parsers. Nothing is decoded until somebody asks for a record: a log of a
+gigabyte is passed as blocks of bytes that end at a record, and only records with a hit cost Python time.
+Not for the meaning of a line: see ``prefixes``, ``patterns`` and ``metric_lines``.
+
+A physical line may hold many records, because progress bars redraw themselves with ``\r``::
+
+    b"  1%| | 1/100\r  2%| | 2/100\r{'loss': 2.5}\n"      # three records, all on line 1
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+MAX_RECORD_BYTES = 65_536
+"""Longest piece of a line that is looked at as a whole; longer lines are read in pieces of this size."""
+
+BLOCK_BYTES = 1 << 20
+"""Size of a block. Large enough that per-block costs vanish, small enough for the second-level cache."""
+
+# CSI, OSC and two-byte escapes, and the orphan "[31m" whose ESC was lost on the way.
+_ESCAPES = re.compile(
+    rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\r\n]{0,512}(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|\[\d{0,3}(?:;\d{1,3}){0,4}m"
+)
+# Whoever colours text also resets it, so these show cheaply whether a block has colours without ESC.
+_RESETS = (b"\x1b", b"[0m", b"[39m", b"[m")
+
+_BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    r"""Whole records of a log.
+
+    Attributes:
+        data: UTF-8 (or any single-byte) text without escape sequences; records end with ``\n`` or ``\r``.
+        first_line: 1-based number of the first physical line, if ``numbers`` is None.
+        numbers: Number of each physical line, for logs that are stored as records of another file.
+        times_s: Unix seconds of each physical line, None where unknown; None for plain files.
+    """
+
+    data: bytes
+    first_line: int = 1
+    numbers: Sequence[int] | None = None
+    times_s: Sequence[float | None] | None = None
+
+    def number(self, index: int) -> int:
+        """Line or record number of the ``index``-th physical line of the block."""
+        if self.numbers is None:
+            return self.first_line + index
+        return self.numbers[min(index, len(self.numbers) - 1)]
+
+    def time_s(self, index: int) -> float | None:
+        """Time at which the ``index``-th physical line was written, if its container says so."""
+        if self.times_s is None:
+            return None
+        return self.times_s[min(index, len(self.times_s) - 1)]
+
+
+def strip_escapes(data: bytes) -> bytes:
+    r"""Remove terminal escape sequences; unchanged (and not copied) if there are none.
+
+    >>> strip_escapes(b"\x1b[31mstep:  1\x1b[39m  loss:[32m 8.1[0m")
+    b'step:  1  loss: 8.1'
+    """
+    if any(reset in data for reset in _RESETS):
+        return _ESCAPES.sub(b"", data)
+    return data
+
+
+def _as_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Chunks without byte-order mark; UTF-16 (as PowerShell's ``>`` writes) becomes UTF-8."""
+    decoder: codecs.IncrementalDecoder | None = None
+    first = True
+    for chunk in chunks:
+        data = chunk
+        if first:
+            first = False
+            for bom, name in _BOMS:
+                if data.startswith(bom):
+                    decoder, data = codecs.getincrementaldecoder(name)(errors="replace"), data[len(bom) :]
+            data = data.removeprefix(codecs.BOM_UTF8)
+        yield decoder.decode(data).encode("utf-8", "replace") if decoder else data
+
+
+def read_blocks(chunks: Iterable[bytes], on_long_line: Callable[[int], None]) -> Iterator[Block]:
+    """Cut a byte stream into blocks of whole records, in constant memory.
+
+    Args:
+        chunks: The file, as it comes.
+        on_long_line: Called once, with the line number, when a record is too long to be kept whole.
+
+    Yields:
+        Blocks in file order. A record longer than ``MAX_RECORD_BYTES`` may be spread over blocks.
+    """
+    carry = b""
+    line = 1
+    told = False
+    for chunk in _as_utf8(chunks):
+        data = carry + chunk if carry else chunk
+        cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+        if not cut and len(data) > MAX_RECORD_BYTES:
+            cut = len(data)
+            if not told:
+                on_long_line(line)
+                told = True
+        carry = data[cut:]
+        if cut:
+            yield Block(strip_escapes(data[:cut]), line)
+            line += data.count(b"\n", 0, cut)
+    if carry:
+        yield Block(strip_escapes(carry), line)
+
+
+def line_blocks(lines: Iterable[tuple[int, str, float | None]]) -> Iterator[Block]:
+    """Blocks of lines that were stored one by one, as a tracker keeps its console.
+
+    Args:
+        lines: Line or record number, text, and unix seconds or None.
+    """
+    parts: list[str] = []
+    numbers: list[int] = []
+    times: list[float | None] = []
+    size = 0
+    for number, text, time_s in lines:
+        body = text.removesuffix("\n")
+        count = body.count("\n") + 1
+        parts.append(body)
+        numbers.extend([number] * count)
+        times.extend([time_s] * count)
+        size += len(body) + 1
+        if size >= BLOCK_BYTES:
+            yield _line_block(parts, numbers, times)
+            parts, numbers, times, size = [], [], [], 0
+    if parts:
+        yield _line_block(parts, numbers, times)
+
+
+def _line_block(parts: list[str], numbers: list[int], times: list[float | None]) -> Block:
+    data = ("\n".join(parts) + "\n").encode("utf-8", "replace")
+    return Block(strip_escapes(data), numbers=numbers, times_s=times)
+
+
+def record_end(data: bytes, start: int) -> int:
+    """Position of the separator that ends the record at ``start``, or where its first piece ends."""
+    limit = min(len(data), start + MAX_RECORD_BYTES)
+    newline = data.find(b"\n", start, limit)
+    end = limit if newline < 0 else newline
+    carriage_return = data.find(b"\r", start, end)
+    return end if carriage_return < 0 else carriage_return
+
+
+def record_start(data: bytes, position: int, floor: int) -> int:
+    """Start of the record (or of its piece) that holds ``position``; never before ``floor``."""
+    low = max(floor, position - MAX_RECORD_BYTES + 1)
+    newline = data.rfind(b"\n", low, position)
+    start = low if newline < 0 else newline + 1
+    carriage_return = data.rfind(b"\r", start, position)
+    return start if carriage_return < 0 else carriage_return + 1

@@ -1,0 +1,167 @@
+"""Python tracebacks: where they end, whose they are, and which of them is a consequence."""
+
+import pytest
+from log_reading import only, read_text
+
+TRACE = """Traceback (most recent call last):
+  File "/home/user/train.py", line 90, in backward
+    loss.backward()
+  File "/opt/venv/lib/python3.11/site-packages/torch/_tensor.py", line 623, in backward
+    torch.autograd.backward(
+           ^^^^^^^^^^^^^^^^^
+RuntimeError: Function 'LogBackward0' returned nan values in its 0th output.
+"""
+
+
+def tracebacks(run):
+    return run.events.of("python_traceback")
+
+
+def test_the_event_stands_at_the_exception_and_names_the_users_frame():
+    run = read_text("step 1 loss 2.0\n" + TRACE)
+
+    (event,) = tracebacks(run)
+    assert (event.ref.line, event.role, event.step) == (8, "root_candidate", 1)
+    assert (
+        event.fields["exception"],
+        event.fields["file"],
+        event.fields["line"],
+        event.fields["function"],
+    ) == (
+        "RuntimeError",
+        "/home/user/train.py",
+        90,
+        "backward",
+    )
+    assert event.fields["message"].startswith("Function 'LogBackward0' returned nan")
+
+
+def test_the_exception_line_is_read_by_its_pattern_too():
+    run = read_text(TRACE)
+
+    assert only(run, "autograd_anomaly") == {"function": "LogBackward0", "output_index": 0}
+
+
+def test_code_in_a_traceback_is_not_taken_for_a_message():
+    text = TRACE.replace(
+        "loss.backward()", 'raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")'
+    )
+
+    assert not read_text(text).events.of("cuda_oom")
+
+
+@pytest.mark.parametrize("prefix", ["[rank{}]: ", "{}: ", "[default{}]:[rank{}]:"])
+def test_tracebacks_of_several_ranks_are_told_apart(prefix):
+    first = TRACE.splitlines()
+    second = TRACE.replace("RuntimeError", "ValueError").replace("90", "91").splitlines()
+    lines = [
+        prefix.format(rank, rank) + line
+        for pair in zip(first, second, strict=True)
+        for rank, line in enumerate(pair)
+    ]
+
+    events = tracebacks(read_text("\n".join(lines) + "\n"))
+
+    assert [(e.rank, e.fields["exception"], e.fields["line"]) for e in events] == [
+        (0, "RuntimeError", 90),
+        (1, "ValueError", 91),
+    ]
+
+
+def test_chained_tracebacks_keep_their_order():
+    text = (
+        TRACE.replace("RuntimeError", "KeyError")
+        + "\nDuring handling of the above exception, another exception occurred:\n\n"
+        + TRACE
+    )
+
+    events = tracebacks(read_text(text))
+
+    assert [(e.fields["exception"], e.fields.get("chained", False)) for e in events] == [
+        ("KeyError", False),
+        ("RuntimeError", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("exception", "role"),
+    [
+        ("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ", "cascade"),
+        ("subprocess.CalledProcessError: Command '['python']' returned non-zero exit status 1.", "cascade"),
+        (
+            "torch.distributed.elastic.multiprocessing.api.SignalException: Process 1 got signal: 15",
+            "cascade",
+        ),
+        ("KeyboardInterrupt", "teardown"),
+        ("torch.distributed.DistBackendError: NCCL error", "symptom"),
+        ("torch.OutOfMemoryError: CUDA out of memory.", "root_candidate"),
+        ("botocore.exceptions.EndpointConnectionError: x", "root_candidate"),
+        ("AssertionError", "root_candidate"),
+        ("MyProjectBroke: by itself", "root_candidate"),
+    ],
+)
+def test_role_of_an_exception(exception, role):
+    text = TRACE.rpartition("RuntimeError")[0] + exception + "\n"
+
+    assert [event.role for event in tracebacks(read_text(text))] == [role]
+
+
+def test_a_traceback_without_indentation_is_read():
+    text = "\n".join(line.strip() for line in TRACE.splitlines()) + "\n"
+
+    (event,) = tracebacks(read_text(text))
+
+    assert (event.fields["exception"], event.fields["line"]) == ("RuntimeError", 90)
+
+
+def test_a_traceback_inside_torchruns_report_is_read():
+    text = "  traceback : " + TRACE.replace("\n", "\n  ").rstrip() + "\n"
+
+    assert [event.fields["exception"] for event in tracebacks(read_text(text))] == ["RuntimeError"]
+
+
+def test_a_traceback_in_a_box_is_read():
+    text = (
+        "╭─────────── Traceback (most recent call last) ───────────╮\n"
+        "│ /home/user/train.py:90 in backward                      │\n"
+        "│                                                         │\n"
+        "│ ❱ 90 │   loss.backward()                                │\n"
+        "╰─────────────────────────────────────────────────────────╯\n"
+        "ValueError: no data\n"
+    )
+
+    (event,) = tracebacks(read_text(text))
+
+    assert (event.fields["exception"], event.fields["file"], event.fields["line"]) == (
+        "ValueError",
+        "/home/user/train.py",
+        90,
+    )
+
+
+def test_lines_of_others_inside_a_traceback_do_not_end_it():
+    lines = TRACE.splitlines()
+    lines.insert(5, " 50%|#####     | 5/10 [00:01<00:01]")
+    lines.insert(3, "[2023-04-18 01:46:52,554] [INFO] [x.py:1:f] something else")
+
+    assert len(tracebacks(read_text("\n".join(lines) + "\n"))) == 1
+
+
+def test_a_log_that_ends_inside_a_traceback_is_told():
+    run = read_text(TRACE.rpartition("RuntimeError")[0])
+
+    assert not tracebacks(run)
+    assert "without an exception line" in run.gaps[0].reason
+
+
+def test_a_second_traceback_cuts_the_first():
+    run = read_text(TRACE.rpartition("RuntimeError")[0] + TRACE)
+
+    assert len(tracebacks(run)) == 1
+    assert len(run.gaps) == 1
+
+
+def test_a_traceback_glued_to_a_progress_bar_is_found():
+    text = " 50%|#####     | 5/10 [00:01<00:01,  9.02it/s]" + TRACE
+
+    assert len(tracebacks(read_text(text))) == 1
