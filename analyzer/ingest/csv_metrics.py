@@ -1,0 +1,244 @@
+"""Metrics as a table of comma-separated values: DeepSpeed's monitor, Lightning, Keras, W&B exports, home-made.
+
+    step,loss_scale                     DeepSpeed csv_monitor, Train_Samples_loss_scale.csv: steps are samples,
+    4,65536                             and every launch appends its header again
+    epoch,train_loss,step,val_loss      Lightning metrics.csv: an empty cell was not logged
+    0,nan,4,
+    epoch,loss,val_loss                 Keras CSVLogger: NA was not logged
+
+Cells are read as text, because a reader that guesses types takes "not logged" and ``nan`` for the same.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
+from analyzer.ingest.metric_columns import (
+    STEP_NAMES,
+    TIME_NAMES,
+    MetricColumns,
+    first_named,
+    is_known_metric,
+    unix_seconds,
+)
+from analyzer.ingest.scalar_text import metric_number, whole_step
+from analyzer.ingest.source_text import bounded_lines, decode
+
+_MONITOR = re.compile(r"(?:^|/)(?P<stem>Train_Samples_(?P<tag>[^/]+))\.csv(?:\.gz|\.zst)?$")
+_SUFFIX = re.compile(r"\.(?:csv|tsv)(?:\.gz|\.zst)?$")
+_DELIMITERS = (",", "\t", ";")
+_NAME = re.compile(r"[^\d\W][^\"\r\n]{0,199}|_[^\"\r\n]{0,199}")
+_WANDB_RANGE = re.compile(r"__(?:MIN|MAX)$")
+_MAX_DAMAGED = 20
+
+
+class CsvMetrics:
+    """Reads tables of metrics."""
+
+    name = "csv-metrics"
+    summary = "metrics as CSV (DeepSpeed monitor, Lightning, Keras, exports)"
+    is_log = True
+
+    def sniff(self, candidate: Candidate) -> Match:
+        """The first line names a step or a curve of training, and the second one holds numbers."""
+        text = decode(candidate.head)
+        header = _header(text)
+        if header is None:
+            return Match.NO
+        if _MONITOR.search(candidate.name) and header[0] == "step":
+            return Match.SURE
+        if not _numeric_second_row(text, len(header)):
+            return Match.NO
+        has_step = first_named(header, (*STEP_NAMES, "epoch")) is not None
+        known = [name for name in header if is_known_metric(_bare(name))]
+        is_csv = _SUFFIX.search(candidate.name.lower()) is not None
+        if has_step and known:
+            return Match.LIKELY
+        return Match.MAYBE if is_csv and (has_step or len(known) > 1) else Match.NO
+
+    def read(self, source: OpenSource, out: SourceWriter) -> None:
+        """One point per cell that holds a number."""
+        feed = _Feed(source, out)
+        header = _header(decode(source.candidate.head))
+        if header is None:
+            out.gap("the first line is not a header", line=1)
+            return
+        monitor = _MONITOR.search(source.name)
+        table = _Table(out, header, monitor["tag"] if monitor else None, source.path.name)
+        for line, cells in _records(feed, _delimiter(source.candidate.head), out):
+            table.add(line, cells, is_cut=feed.is_cut)
+        table.finish()
+
+
+def _delimiter(head: bytes) -> str:
+    first = decode(head).lstrip().partition("\n")[0]
+    return max(_DELIMITERS, key=first.count)
+
+
+def _header(text: str) -> list[str] | None:
+    """Names of the columns if the first line looks like a header, else None."""
+    first = text.lstrip("\ufeff \r\n").partition("\n")[0].rstrip("\r")
+    if not first or len(first) > 60_000:
+        return None
+    try:
+        cells = next(csv.reader([first], delimiter=max(_DELIMITERS, key=first.count)), [])
+    except csv.Error:
+        return None
+    names = [cell.strip() for cell in cells]
+    named = names[1:] if names and not names[0] else names  # pandas leaves the name of its index empty
+    if len(names) < 2 or len(set(names)) < len(names) or not all(_NAME.fullmatch(name) for name in named):
+        return None
+    return names
+
+
+def _numeric_second_row(text: str, width: int) -> bool:
+    """A second row is missing, or has no more cells than the header and some hold numbers."""
+    lines = text.lstrip("\ufeff \r\n").split("\n", 2)
+    if len(lines) < 2 or not lines[1].strip():
+        return True
+    delimiter = max(_DELIMITERS, key=lines[0].count)
+    try:
+        cells = next(csv.reader([lines[1]], delimiter=delimiter), [])
+    except csv.Error:
+        return False
+    return len(cells) <= width and any(metric_number(cell) is not None for cell in cells)
+
+
+def _bare(name: str) -> str:
+    """The metric in a column of a W&B chart export, ``run name - train/loss``."""
+    return name.rpartition(" - ")[2]
+
+
+class _Feed:
+    """Lines for the CSV reader; remembers where the record that it is reading began."""
+
+    def __init__(self, source: OpenSource, out: SourceWriter) -> None:
+        self._lines = bounded_lines(source, out)
+        self.first: int | None = None
+        self.is_cut = False
+
+    def __iter__(self) -> Iterator[str]:
+        for number, data in self._lines:
+            self.first = number if self.first is None else self.first
+            self.is_cut = not data.endswith(b"\n")
+            yield decode(data)
+
+
+def _records(feed: _Feed, delimiter: str, out: SourceWriter) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(feed, delimiter=delimiter)
+    damaged = 0
+    while True:
+        feed.first = None
+        try:
+            cells = next(reader)
+        except StopIteration:
+            break
+        except csv.Error as error:
+            damaged += 1
+            if damaged <= _MAX_DAMAGED:
+                out.gap(f"row is not CSV: {error}", line=feed.first, rows_lost=1)
+            continue
+        if any(cells):
+            yield feed.first or 0, cells
+    if damaged > _MAX_DAMAGED:
+        out.gap("further rows that are not CSV", rows_lost=damaged - _MAX_DAMAGED)
+
+
+class _Table:
+    """The rows of one file and what its columns mean."""
+
+    def __init__(
+        self, out: SourceWriter, header: Sequence[str], monitor_tag: str | None, file_name: str
+    ) -> None:
+        self._out = out
+        self._monitor_tag = monitor_tag
+        self._file_name = file_name
+        self._columns = MetricColumns(out)
+        self._rows = 0
+        self._surplus: list[int] = []
+        self._seen_header = False
+        self._use_header(header)
+
+    def _use_header(self, header: Sequence[str]) -> None:
+        self._header = list(header)
+        step = first_named(header, STEP_NAMES)
+        time = first_named(header, TIME_NAMES)
+        self._step_at = header.index(step) if step else None
+        self._time_at = header.index(time) if time else None
+        self._names = [self._metric_name(name) for name in header]
+        if self._step_at is not None:
+            self._names[self._step_at] = None
+
+    def _metric_name(self, column: str) -> str | None:
+        if self._monitor_tag is not None:
+            return f"Train/Samples/{column}"
+        if not column or _WANDB_RANGE.search(column):
+            return None
+        if (
+            column == "Value" and "Step" in self._header
+        ):  # TensorBoard's download names the tag in the file name
+            return _SUFFIX.sub("", self._file_name)
+        return _bare(column)
+
+    def add(self, line: int, cells: list[str], *, is_cut: bool) -> None:
+        if self._is_header(cells):
+            self._header_again(line, cells)
+            return
+        self._rows += 1
+        if len(cells) > len(self._header):
+            self._surplus.append(line)
+        if is_cut:
+            cells = self._without_cut_cell(cells, line)
+        step = self._cell(cells, self._step_at)
+        time_s = unix_seconds(self._cell(cells, self._time_at))
+        for at, (name, cell) in enumerate(zip(self._names, cells, strict=False)):
+            if name is None or not cell or (at == self._time_at and not math.isnan(time_s)):
+                continue
+            number = metric_number(cell)
+            if number is not None:
+                self._columns.add(name, number, step=whole_step(step), line=line, time_s=time_s)
+
+    def _cell(self, cells: Sequence[str], at: int | None) -> float | None:
+        return metric_number(cells[at]) if at is not None and at < len(cells) else None
+
+    def _is_header(self, cells: Sequence[str]) -> bool:
+        """The same header again, or a wider one: a row of names with a step column."""
+        if cells[0][:1].isdigit():
+            return False
+        names = [cell.strip() for cell in cells]
+        return names == self._header or (
+            len(names) > 1
+            and all(_NAME.fullmatch(name) and metric_number(name) is None for name in names)
+            and first_named(names, (*STEP_NAMES, "epoch")) is not None
+        )
+
+    def _header_again(self, line: int, cells: Sequence[str]) -> None:
+        if self._seen_header:
+            text = ",".join(cells)
+            self._out.event("log_restarted", text, role="info", line=line, fields={"rows_before": self._rows})
+            self._use_header([cell.strip() for cell in cells])
+        self._seen_header = True
+
+    def _without_cut_cell(self, cells: list[str], line: int) -> list[str]:
+        """A last row without line end may be cut within its last number: 65536 must not be read as 65."""
+        last = metric_number(cells[-1])
+        if last is None or not math.isfinite(last):
+            return cells
+        self._out.gap(
+            "the last row has no line end, so its last number may be cut and is left out", line=line
+        )
+        return cells[:-1]
+
+    def finish(self) -> None:
+        if not self._rows:
+            self._out.gap("only a header: the run ended before the first row", line=1)
+        if self._surplus:
+            reason = "rows with more cells than the header; the surplus cells have no name"
+            self._out.gap(reason, line=self._surplus[0], rows_lost=len(self._surplus))
+        if self._monitor_tag is not None and self._columns:
+            self._out.framework("deepspeed")
+        self._columns.flush(step_unit="samples" if self._monitor_tag is not None else "step")

@@ -1,0 +1,210 @@
+"""Metrics as one JSON object per line: LLaMA-Factory, mmengine, mmcv 1.x, and home-made loggers.
+
+    {"current_steps": 10, "total_steps": 60, "loss": 2.4, "lr": 5e-05, "epoch": 0.1}     trainer_log.jsonl
+    {"lr": 0.005, "loss": NaN, "grad_norm": Infinity, "memory": 5037, "step": 10}        vis_data/*.json
+    {"mode": "train", "epoch": 1, "iter": 50, "lr": 0.001, "loss": 1.1}                  *.log.json
+
+Not for datasets, structured text logs or W&B's summary, which are JSON lines too.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from analyzer.ingest.base import HEAD_BYTES, Candidate, Match, OpenSource, SourceWriter
+from analyzer.ingest.metric_columns import (
+    STEP_NAMES,
+    TIME_NAMES,
+    MetricColumns,
+    common_spacing,
+    first_named,
+    is_known_metric,
+    unix_seconds,
+)
+from analyzer.ingest.scalar_text import metric_value, whole_step
+from analyzer.ingest.source_text import bounded_lines, decode
+
+_SNIFF_ROWS = 20
+_MAX_NESTING = 4
+_MAX_KEY = 200
+_MAX_DAMAGED = 20
+"""Damaged lines noted one by one; further ones are counted in one gap."""
+
+_STAMPED = re.compile(r"\d{8}_\d{6}\.json")
+_MMENGINE_PATH = re.compile(r"(?:^|/)vis_data/(?:\d{8}_\d{6}|scalars)\.json$")
+_NOT_METRICS = frozenset({"current_steps", "total_steps", "percentage", "mode", "iter"})
+Row = dict[str, Any]
+
+
+class JsonLines:
+    """Reads metrics that stand one JSON object a line."""
+
+    name = "json-lines"
+    summary = "metrics as JSON lines (LLaMA-Factory, mmengine, mmcv and others)"
+    is_log = True
+
+    def sniff(self, candidate: Candidate) -> Match:
+        """The first lines are objects that hold a step and a metric."""
+        if candidate.name.rpartition("/")[2].startswith("wandb-"):
+            return Match.NO
+        rows = _head_rows(candidate)
+        if not rows:
+            return Match.NO
+        dialect = _dialect(candidate.name, rows)
+        if dialect != "other":
+            return Match.SURE
+        named = [row for row in rows if first_named(row.keys(), (*STEP_NAMES, "epoch"))]
+        if not named or not any(is_known_metric(key) for row in named for key in row):
+            return Match.NO
+        return Match.LIKELY
+
+    def read(self, source: OpenSource, out: SourceWriter) -> None:
+        """Every number of a row becomes a point; the row's own step counter tells where."""
+        dialect = _dialect(source.name, _head_rows(source.candidate))
+        if dialect in {"llamafactory", "mmengine"}:
+            out.framework(dialect)
+        if dialect == "llamafactory":
+            out.framework("hf-trainer")
+        if _is_copy(source):
+            return
+        rows = _Rows(out, dialect)
+        for line, row in _rows(source, out):
+            rows.add(row, line)
+        rows.finish()
+
+
+def _head_rows(candidate: Candidate) -> list[Row]:
+    """Flattened rows of the first lines; empty if most lines are something else. Some may be damaged."""
+    lines = decode(candidate.head).split("\n")
+    if len(candidate.head) >= HEAD_BYTES:
+        lines = lines[:-1]
+    lines = [line for line in lines if line.strip()][:_SNIFF_ROWS]
+    rows: list[Row] = []
+    for text in lines:
+        try:
+            row = json.loads(text) if text.lstrip().startswith("{") else None
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, dict):
+            rows.append(dict(_numbers(row)))
+    return rows if 2 * len(rows) >= len(lines) else []
+
+
+def _dialect(name: str, rows: list[Row]) -> str:
+    keys = {key for row in rows for key in row}
+    if {"current_steps", "total_steps"} <= keys:
+        return "llamafactory"
+    if {"mode", "epoch", "iter"} <= keys:
+        return "mmcv"
+    if "step" in keys and (_MMENGINE_PATH.search(name) or {"data_time", "time", "memory"} <= keys):
+        return "mmengine"
+    return "other"
+
+
+def _is_copy(source: OpenSource) -> bool:
+    """Whether the same rows stand in ``<time stamp>.json`` beside ``scalars.json``: mmengine writes both."""
+    if not source.name.endswith("/scalars.json"):  # given alone, it has no directory and is all there is
+        return False
+    twins = [path for path in source.path.parent.glob("*_*.json") if _STAMPED.fullmatch(path.name)]
+    try:
+        return any(not twin.is_symlink() and filecmp.cmp(twin, source.path, shallow=False) for twin in twins)
+    except OSError:  # then the twin cannot be read, and this copy is all there is
+        return False
+
+
+def _rows(source: OpenSource, out: SourceWriter) -> Iterator[tuple[int, Row]]:
+    damaged = 0
+    for line, data in bounded_lines(source, out):
+        text = decode(data).strip()
+        if not text:
+            continue
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError):
+            row = None
+        if isinstance(row, dict):
+            yield line, row
+            continue
+        damaged += 1
+        if damaged <= _MAX_DAMAGED:
+            cut = "" if data.endswith(b"\n") else "; it has no line end: the writer was cut off"
+            out.gap(f"line is not a JSON object{cut}", line=line, rows_lost=1)
+    if damaged > _MAX_DAMAGED:
+        out.gap("further lines that are not JSON objects", rows_lost=damaged - _MAX_DAMAGED)
+
+
+class _Rows:
+    """What the rows of one file add up to."""
+
+    def __init__(self, out: SourceWriter, dialect: str) -> None:
+        self._out = out
+        self._dialect = dialect
+        self._columns = MetricColumns(out)
+        self._last_step: int | None = None
+        self._last: tuple[int, Row] | None = None
+        self._by_epoch = False
+
+    def add(self, row: Row, line: int) -> None:
+        if self._dialect == "mmcv" and "mode" not in row:
+            return  # the first row describes the machine and the configuration
+        flat = dict(_numbers(row))
+        step_name = first_named(flat.keys(), STEP_NAMES)
+        step = whole_step(flat[step_name]) if step_name else None
+        step = self._step_of(row, step)
+        time_name = first_named(flat.keys(), TIME_NAMES)
+        time_s = unix_seconds(metric_value(flat[time_name])) if time_name else float("nan")
+        skipped = {step_name, time_name if time_s == time_s else None}  # noqa: PLR0124  (NaN: not a time)
+        for name, value in flat.items():
+            number = None if name in skipped or name in _NOT_METRICS else metric_value(value)
+            if number is not None:
+                self._columns.add(name, number, step=step, line=line, time_s=time_s)
+        self._last = (line, row)
+
+    def _step_of(self, row: Row, step: int | None) -> int | None:
+        """Validation rows of mmengine and mmcv count epochs or their own batches: they stand at the last step."""
+        if self._dialect not in {"mmengine", "mmcv"}:
+            return step
+        is_training = row.get("mode") == "train" if self._dialect == "mmcv" else "lr" in row or "loss" in row
+        if not is_training:
+            return self._last_step
+        if self._dialect == "mmcv" and None not in (step, self._last_step) and step <= self._last_step:  # type: ignore[operator]
+            self._by_epoch = True
+        self._last_step = step
+        return step
+
+    def finish(self) -> None:
+        window = common_spacing(self._columns.steps_of("loss"))
+        if window is not None and self._dialect != "other":
+            self._out.loss_window(window)
+        if self._by_epoch:
+            self._out.gap("steps start again in every epoch, so that the number of the step is unknown")
+        self._columns.flush(with_steps=not self._by_epoch)
+        if self._dialect == "llamafactory" and self._last is not None:
+            self._state_progress(*self._last)
+
+    def _state_progress(self, line: int, row: Row) -> None:
+        current, total = whole_step(row.get("current_steps")), whole_step(row.get("total_steps"))
+        if current is None or total is None:
+            return
+        self._out.config("max_steps", total, framework="llamafactory", layer="runtime_echo", line=line)
+        self._out.event(
+            "not_finished" if current < total else "training_completed",
+            f"current_steps: {current}, total_steps: {total}",
+            role="info",
+            line=line,
+            step=current,
+            fields={"current_steps": current, "total_steps": total},
+        )
+
+
+def _numbers(row: Row, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    for key, value in row.items():
+        if isinstance(value, dict):
+            if depth < _MAX_NESTING:
+                yield from _numbers(value, f"{prefix}{key[:_MAX_KEY]}/", depth + 1)
+        elif value is not None and not isinstance(value, bool | list):
+            yield f"{prefix}{key[:_MAX_KEY]}", value

@@ -1,0 +1,116 @@
+"""Collect the points of a structured log column by column, and what its rows say about step and time."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from analyzer.ingest.base import SourceWriter
+from analyzer.ingest.names import canonical_metric
+from analyzer.model.tables import NULL_INT
+
+MAX_METRICS = 5_000
+"""Distinct names kept of one file. The largest real log of the survey (per-layer norms) has under 2,000."""
+
+STEP_NAMES = (
+    "train/global_step", "trainer/global_step", "global_step", "step", "iteration", "iter", "num_updates",
+    "current_steps", "train_step", "train/step", "_step",
+)  # fmt: skip
+"""Columns that count optimizer steps, best first; W&B's ``_step`` counts calls of its log function."""
+
+TIME_NAMES = ("_timestamp", "timestamp", "wall time", "wall_time", "ts", "time")
+"""Columns that may hold unix seconds; some trainers call the duration of a step ``time``, hence the range."""
+
+_KNOWN = frozenset(
+    {
+        "loss",
+        "eval_loss",
+        "grad_norm",
+        "learning_rate",
+        "loss_scale",
+        "accuracy",
+        "eval_accuracy",
+        "perplexity",
+    }
+)
+
+
+class MetricColumns:
+    """Points by name, in row order; ``flush`` hands them over."""
+
+    def __init__(self, out: SourceWriter) -> None:
+        self._out = out
+        self._columns: dict[str, tuple[array[int], array[float], array[int], array[float]]] = {}
+        self._refused = 0
+
+    def add(self, name: str, value: float, *, step: int | None, line: int, time_s: float = math.nan) -> None:
+        """Append one point."""
+        column = self._columns.get(name)
+        if column is None:
+            if len(self._columns) >= MAX_METRICS:
+                self._refused += 1
+                return
+            column = self._columns[name] = (array("q"), array("d"), array("q"), array("d"))
+        column[0].append(NULL_INT if step is None else step)
+        column[1].append(value)
+        column[2].append(line)
+        column[3].append(time_s)
+
+    def steps_of(self, name: str) -> Collection[int]:
+        """Steps of one metric as added; empty if there is none."""
+        column = self._columns.get(name)
+        return column[0] if column else ()
+
+    def __bool__(self) -> bool:
+        return bool(self._columns)
+
+    def flush(self, *, step_unit: str = "step", with_steps: bool = True) -> None:
+        """Hand all points over; ``with_steps`` False says that the rows' counters turned out not to be steps."""
+        for name, (steps, values, lines, times) in self._columns.items():
+            self._out.metrics(
+                name,
+                steps=np.frombuffer(steps, np.int64).copy() if with_steps else None,
+                values=np.frombuffer(values, np.float64).copy(),
+                lines=np.frombuffer(lines, np.int64).copy(),
+                times_s=np.frombuffer(times, np.float64).copy(),
+                step_unit=step_unit,
+            )
+        if self._refused:
+            self._out.gap(f"only the first {MAX_METRICS} metric names are kept", rows_lost=self._refused)
+        self._columns.clear()
+
+
+def common_spacing(steps: Iterable[int]) -> int | None:
+    """Steps from one row to the next, as most rows have it; None for fewer than two rows.
+
+    A printed loss is a mean over that many steps. ``logging_steps`` says the same only if logging goes by
+    steps; the rows say it always.
+    """
+    known = np.fromiter((step for step in steps if step != NULL_INT), np.int64)
+    gaps = np.diff(known)
+    gaps = gaps[gaps > 0]
+    if not gaps.size:
+        return None
+    values, counts = np.unique(gaps, return_counts=True)
+    return int(values[int(np.argmax(counts))])
+
+
+def first_named(names: Collection[str], wanted: Collection[str]) -> str | None:
+    """The first of ``wanted`` among the names, whatever their case; as the file spells it."""
+    lowered = {name.lower(): name for name in names}
+    return next((lowered[word] for word in wanted if word in lowered), None)
+
+
+def is_known_metric(name: str) -> bool:
+    """Whether a column is one of the curves of training, by any of its spellings."""
+    return canonical_metric(name) in _KNOWN
+
+
+def unix_seconds(value: float | None) -> float:
+    """A logged time as unix seconds, NaN if it cannot be one (2001 to 2100, or the same in milliseconds)."""
+    if value is not None and 1e12 <= value < 4.1e12:
+        value /= 1000
+    return value if value is not None and 1e9 <= value < 4.1e9 else math.nan

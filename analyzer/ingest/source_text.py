@@ -1,0 +1,76 @@
+"""Read a source as text with bounded memory, keeping what can be read of a damaged or endless file."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+
+from analyzer.ingest.base import OpenSource, SourceWriter, TruncatedSourceError
+
+MAX_LINE_BYTES = 1 << 20
+"""Longest line kept. Rows of metrics have a few kilobytes; a longer one is a dump or an attack."""
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def decode(data: bytes | bytearray) -> str:
+    """Bytes as text: UTF-8, or what a byte order mark says (PowerShell writes UTF-16); damage becomes U+FFFD."""
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return data.decode(encoding, errors="replace")
+    return data.decode("utf-8", errors="replace")
+
+
+def read_text(source: OpenSource, out: SourceWriter, limit_bytes: int) -> str:
+    """The text of a whole file, cut at ``limit_bytes`` or where its archive is damaged; a cut becomes a gap."""
+    data = bytearray()
+    try:
+        for block in source.chunks():
+            data += block
+            if len(data) > limit_bytes:
+                del data[limit_bytes:]
+                out.gap(f"only the first {limit_bytes} bytes were read: larger than such a file may be")
+                break
+    except TruncatedSourceError as error:
+        out.gap(f"cut short after {len(data)} bytes: {error}")
+    return decode(data)
+
+
+def bounded_lines(source: OpenSource, out: SourceWriter) -> Iterator[tuple[int, bytes]]:
+    """1-based number and bytes of each line, with its line end; too long lines are left out and become gaps.
+
+    A last line without a line end is yielded as it is, so that the caller can tell that it may be cut.
+    """
+    number = 1
+    rest = bytearray()
+    too_long = False
+    try:
+        for block in source.chunks():
+            start = 0
+            while (end := block.find(b"\n", start)) >= 0:
+                line = bytes(rest) + block[start : end + 1] if rest else block[start : end + 1]
+                rest.clear()
+                if too_long or len(line) > MAX_LINE_BYTES:
+                    out.gap(f"line longer than {MAX_LINE_BYTES} bytes was not read", line=number, rows_lost=1)
+                else:
+                    yield number, line
+                too_long = False
+                number += 1
+                start = end + 1
+            if not too_long:
+                rest += block[start:]
+                if len(rest) > MAX_LINE_BYTES:
+                    too_long = True
+                    rest.clear()
+    except TruncatedSourceError as error:
+        out.gap(f"cut short: {error}", line=number)
+    if too_long:
+        out.gap(f"line longer than {MAX_LINE_BYTES} bytes was not read", line=number, rows_lost=1)
+    elif rest:
+        yield number, bytes(rest)

@@ -1,0 +1,165 @@
+import csv
+import io
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from structured_reading import PUBLIC, claimed_by, read_every_prefix, read_files
+
+from analyzer.ingest.csv_metrics import CsvMetrics
+
+MONITOR = "step,loss_scale\n4,65536\n8,32768.0\nstep,loss_scale\n8,32768.0\n12,16384.0\n"
+LIGHTNING = "epoch,train_loss,step,val_loss\n0,0.5,4,\n0,,6,nan\n1,inf,9,\n"
+
+
+def points(run, name):
+    series = run.metrics.series(name)
+    return [(series.step_at(i), float(series.value[i]), int(series.line[i])) for i in range(len(series))]
+
+
+def test_deepspeed_monitor_counts_samples_and_repeats_its_header_after_a_restart():
+    run = read_files({"csv/Train_Samples_loss_scale.csv": MONITOR})
+
+    assert points(run, "loss_scale") == [(1, 65536.0, 2), (2, 32768.0, 3), (2, 32768.0, 5), (3, 16384.0, 6)]
+    assert run.metrics.series("loss_scale").logged_as == "Train/Samples/loss_scale"
+    (event,) = run.events.of("log_restarted")
+    assert event.ref.line == 4
+    assert run.frameworks == {"deepspeed"}
+
+
+def test_samples_become_steps_by_the_batch_size_of_the_configuration():
+    files = {"ds_config.json": '{"train_batch_size": 4, "zero_optimization": {"stage": 2}}'}
+    files["Train_Samples_lr.csv"] = "step,lr\n40,0.1\n80,0.2\n"
+
+    assert [step for step, _, _ in points(read_files(files), "learning_rate")] == [10, 20]
+
+
+def test_an_empty_cell_was_not_logged_but_nan_was():
+    run = read_files({"version_0/metrics.csv": LIGHTNING})
+
+    assert points(run, "loss") == [(4, 0.5, 2), (9, math.inf, 4)]
+    ((step, value, line),) = points(run, "eval_loss")
+    assert (step, line) == (6, 3)
+    assert math.isnan(value)
+    assert [value for _, value, _ in points(run, "epoch")] == [0, 0, 1]
+
+
+def test_keras_writes_na_for_what_it_did_not_compute_and_counts_epochs_not_steps():
+    run = read_files({"log.csv": "epoch,accuracy,loss,val_loss\n0,0.5,nan,NA\n1,0.5,0.25,1.5\n"})
+
+    assert [(step, line) for step, _, line in points(run, "loss")] == [(None, 2), (None, 3)]
+    assert points(run, "eval_loss") == [(None, 1.5, 3)]
+
+
+def test_a_wandb_export_takes_the_training_step_its_clock_and_cells_of_several_lines():
+    text = '_step,iter,_timestamp,train/loss,Sample\n0,0.0,1779703035.5,4.25,\n1,10.0,1779703036.5,nan,"two\nlines"\n'
+    run = read_files({"history.csv": text + "2,20.0,1779703037.5,1.5,\n"})
+    series = run.metrics.series("loss")
+
+    assert series.step.tolist() == [0, 10, 20]
+    assert series.line.tolist() == [2, 3, 5]
+    assert series.time_s[0] == 1779703035.5
+
+
+def test_a_wandb_chart_keeps_the_curve_and_drops_its_envelope():
+    text = '"Step","run-1 - train/loss","run-1 - train/loss__MIN","run-1 - train/loss__MAX"\n"1","2.5","2.5","2.5"\n'
+    run = read_files({"chart.csv": text})
+
+    assert run.metrics.names == ("loss",)
+    assert points(run, "loss") == [(1, 2.5, 2)]
+
+
+def test_a_tensorboard_download_is_named_by_its_file():
+    run = read_files({"grad_norm.csv": "Wall time,Step,Value\n1779703035.5,7,0.25\n"})
+
+    assert points(run, "grad_norm") == [(7, 0.25, 2)]
+
+
+def test_rows_shorter_than_the_header_were_not_logged_in_full_and_longer_ones_are_a_gap():
+    run = read_files({"log.csv": "step,train/loss,act\n0,4.1\n1,3.5,0.25\n2,3.0,0.5,9\n"})
+
+    assert points(run, "act") == [(1, 0.25, 3), (2, 0.5, 4)]
+    assert [(gap.ref.line, gap.rows_lost) for gap in run.gaps] == [(4, 1)]
+
+
+def test_a_number_that_may_be_cut_off_is_not_read():
+    run = read_files({"Train_Samples_loss_scale.csv": "step,loss_scale\n4,65536\n8,65"})
+
+    assert points(run, "loss_scale") == [(4, 65536.0, 2)]
+    assert run.gaps[0].ref.line == 3
+    assert len(points(read_files({"metrics.csv": "step,loss\n4,1.0\n8,nan"}), "loss")) == 2
+
+
+def test_only_a_header_says_that_the_run_ended_before_its_first_row():
+    run = read_files({"metrics.csv": "step,loss\n"})
+
+    assert "before the first row" in run.gaps[0].reason
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("gpu.csv", 'timestamp,raw_output\n2025-03-25T09:12:43,"Tue\n| GPU |"\n'),
+        ("jobs.csv", "id,job_num,gpu_num\n1,2,3\n"),
+        ("data.csv", "text,label\nhello,1\n"),
+        ("train.log", "Loading model, please wait\nstep 1, loss 2.0\n"),
+        ("notes.txt", "loss, step\nare words, of a sentence\n"),
+    ],
+)
+def test_other_tables_and_texts_are_not_metrics(name, content):
+    assert claimed_by(name, content) is None
+
+
+def test_tabs_semicolons_a_byte_order_mark_and_microsoft_line_ends():
+    for delimiter in "\t;":
+        text = "\ufeff" + LIGHTNING.replace(",", delimiter).replace("\n", "\r\n")
+        assert points(read_files({"metrics.csv": text}), "loss") == [(4, 0.5, 2), (9, math.inf, 4)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("Train_Samples_loss_scale.csv", MONITOR), ("metrics.csv", LIGHTNING)]
+)
+def test_a_table_cut_at_any_byte_never_raises_and_never_invents_a_value(name, text):
+    known = set(read_files({name: text}).metrics.value.tolist()) | {math.inf}
+    for run in read_every_prefix(name, text.encode(), CsvMetrics()):
+        assert {value for value in run.metrics.value.tolist() if not math.isnan(value)} <= known
+
+
+@given(st.text(alphabet='stepiloscrn,0123456789."\n\r\0; -eE', max_size=200))
+@settings(max_examples=100, deadline=None)
+def test_any_text_behind_a_header_is_survived(text):
+    read_files({"metrics.csv": "step,loss\n" + text, "x.csv": text or "a"}, CsvMetrics())
+
+
+def test_an_unclosed_quote_costs_rows_and_becomes_a_gap():
+    run = read_files({"metrics.csv": 'step,loss\n1,2.0\n2,"' + "x,1\n" * 50_000})
+
+    assert points(run, "loss")[0] == (1, 2.0, 2)
+    assert any("not CSV" in gap.reason for gap in run.gaps)
+
+
+@pytest.mark.skipif(not PUBLIC.is_dir(), reason="the public corpus is not beside this repository")
+def test_real_tables_agree_with_pandas_reading_text_cells():
+    pd = pytest.importorskip("pandas")
+    folders = ("lightning-metrics-csv", "wandb-history-csv", "autotrainer-log-csv", "mup-coord-check-csv")
+    paths = [path for folder in folders for path in (PUBLIC / folder).rglob("*.csv")]
+    for path in paths:
+        text = path.read_text()
+        frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+        run = read_files({path.name: text})
+        for raw in run.metrics.raw_names:
+            cells = pd.to_numeric(frame[raw].replace("", None), errors="coerce").dropna()
+            code = run.metrics.raw_names.index(raw)
+            assert np.array_equal(
+                run.metrics.value[run.metrics.raw == code], cells.to_numpy(), equal_nan=True
+            )
+        header = next(csv.reader([text.splitlines()[0]]))
+        step = next((name for name in ("step", "iter") if name in header), None)
+        loss = run.metrics.series("eval_loss")
+        if step and loss is not None:
+            wanted = frame[frame[loss.logged_as] != ""][step].astype(float)
+            assert loss.step.tolist() == wanted.tolist()
+
+    assert len(paths) >= 10

@@ -1,0 +1,201 @@
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from structured_reading import PUBLIC, claimed_by, read_every_prefix, read_files
+
+from analyzer.ingest.json_lines import JsonLines
+from analyzer.ingest.source_text import MAX_LINE_BYTES
+
+LLAMAFACTORY_OLD = """\
+{"current_steps": 5, "total_steps": 20, "loss": 2.19, "eval_loss": null, "predict_loss": null, "reward": null, \
+"learning_rate": 2.9e-05, "epoch": 0.28, "percentage": 25.0, "elapsed_time": "0:00:09", "remaining_time": "0:00:27"}
+{"current_steps": 10, "total_steps": 20, "loss": NaN, "eval_loss": null, "predict_loss": null, "reward": null, \
+"learning_rate": 1.9e-05, "epoch": 0.56, "percentage": 50.0, "elapsed_time": "1 day, 0:00:18", "remaining_time": "0:00:18"}
+"""
+LLAMAFACTORY_NEW = """\
+{"current_steps": 10, "total_steps": 20, "loss": 1.5, "lr": 1e-05, "epoch": 0.5, "percentage": 50.0, "throughput": 100.5}
+{"current_steps": 20, "total_steps": 20, "epoch": 1.0, "percentage": 100.0, "elapsed_time": "0:01:00"}
+"""
+MMENGINE = """\
+{"lr": 0.005, "data_time": 0.1, "loss": 2.6, "loss_cls": 1.8, "time": 0.9, "epoch": 1, "memory": 5037, "iter": 10, "step": 10}
+{"lr": 0.005, "data_time": 0.1, "loss": NaN, "loss_cls": NaN, "time": 0.9, "epoch": 1, "memory": 5037, "step": 20}
+{"bbox_mAP": 0.1, "data_time": 0.1, "time": 0.2, "step": 1}
+"""
+MMCV = """\
+{"env_info": "sys.platform: linux", "config": "optimizer = dict(lr=0.1)", "seed": 0, "exp_name": "r50.py"}
+{"mode": "train", "epoch": 1, "iter": 50, "lr": 0.001, "memory": 3000, "data_time": 0.1, "loss": 1.1, "time": 0.3}
+{"mode": "train", "epoch": 1, "iter": 100, "lr": 0.001, "memory": 3000, "data_time": 0.1, "loss": 1.0, "time": 0.3}
+{"mode": "val", "epoch": 1, "iter": 20, "lr": 0.001, "mAP": 0.2}
+"""
+
+
+def points(run, name):
+    series = run.metrics.series(name)
+    return [(series.step_at(i), series.value[i]) for i in range(len(series))]
+
+
+def test_llamafactory_null_is_not_logged_and_an_early_last_row_is_not_finished():
+    run = read_files({"trainer_log.jsonl": LLAMAFACTORY_OLD})
+
+    assert points(run, "learning_rate") == [(5, 2.9e-05), (10, 1.9e-05)]
+    assert math.isnan(points(run, "loss")[1][1])
+    assert not run.metrics.has("eval_loss")
+    assert not run.metrics.has("percentage")
+    (event,) = run.events.of("not_finished")
+    assert dict(event.fields) == {"current_steps": 10, "total_steps": 20}
+    assert (event.ref.line, event.step) == (2, 10)
+    assert run.config.value("train.max_steps") == 20
+    assert run.step_window == {0: 5}
+    assert run.frameworks == {"llamafactory", "hf-trainer"}
+
+
+def test_llamafactory_last_row_at_the_last_step_is_completed():
+    run = read_files({"trainer_log.jsonl": LLAMAFACTORY_NEW})
+
+    assert points(run, "learning_rate") == [(10, 1e-05)]
+    assert run.events.kinds() == ("training_completed",)
+
+
+def test_mmengine_validation_rows_count_epochs_and_stand_at_the_last_training_step():
+    run = read_files({"20260101_000000/vis_data/20260101_000000.json": MMENGINE})
+
+    assert [step for step, _ in points(run, "loss")] == [10, 20]
+    assert points(run, "bbox_mAP".lower()) == [(20, 0.1)]
+    assert run.frameworks == {"mmengine"}
+    assert not run.metrics.has("iter")
+    assert run.step_window == {0: 10}
+
+
+def test_mmengine_writes_the_same_rows_twice_and_they_count_once():
+    twins = {"a/vis_data/20260101_000000.json": MMENGINE, "a/vis_data/scalars.json": MMENGINE}
+
+    assert len(points(read_files(twins), "loss")) == 2
+    assert len(points(read_files({"scalars.json": MMENGINE}), "loss")) == 2
+
+
+def test_mmcv_skips_its_description_row_and_does_not_take_validation_batches_for_steps():
+    run = read_files({"20260101_000000.log.json": MMCV})
+
+    assert [step for step, _ in points(run, "loss")] == [50, 100]
+    assert points(run, "map") == [(100, 0.2)]
+    assert not run.metrics.has("seed")
+
+
+def test_mmcv_by_epoch_has_no_global_step_and_says_so():
+    again = '{"mode": "train", "epoch": 2, "iter": 50, "lr": 0.001, "loss": 0.9}\n'
+    run = read_files({"x.log.json": MMCV + again})
+
+    assert [step for step, _ in points(run, "loss")] == [None, None, None]
+    assert any("every epoch" in gap.reason for gap in run.gaps)
+
+
+def test_home_made_rows_with_quoted_numbers_sections_and_times():
+    rows = [
+        {
+            "global_step": 3,
+            "train": {"loss": "nan", "lr": "1e-05"},
+            "_timestamp": 1.75e9,
+            "note": "x",
+            "ok": True,
+        },
+        {"global_step": 4.0, "train": {"loss": "2.5"}, "_timestamp": 1.75e12},
+    ]
+    run = read_files({"metrics.jsonl": "\n".join(map(json.dumps, rows))})
+    series = run.metrics.series("loss")
+
+    assert series.step.tolist() == [3, 4]
+    assert math.isnan(series.value[0])
+    assert series.value[1] == 2.5
+    assert series.time_s.tolist() == [1.75e9, 1.75e9]
+    assert set(run.metrics.names) == {"loss", "learning_rate"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("train.jsonl", '{"messages": [{"role": "user", "content": "hi"}], "step": 1}\n' * 3),
+        ("train.jsonl", '{"text": "the loss was 3", "id": 1}\n' * 3),
+        ("app.log", '{"level": "info", "msg": "started", "time": 1.0}\n' * 3),
+        ("wandb/run-20260101_000000-abc/files/wandb-summary.json", '{"_step": 5, "loss": 1.0}'),
+        ("ds_config.json", '{"zero_optimization": {"stage": 2}, "steps_per_print": 1}'),
+        ("package.json", '{\n "name": "x"\n}'),
+    ],
+    ids=["dataset", "text dataset", "structured log", "wandb summary", "config", "pretty object"],
+)
+def test_other_files_of_json_objects_are_not_metrics(name, content):
+    assert claimed_by(name, content) != "json-lines"
+
+
+def test_damaged_and_endless_lines_cost_only_themselves():
+    text = (
+        LLAMAFACTORY_NEW.replace("\n", '\n{"current_steps": 11, broken\n', 1)
+        + '{"x": "'
+        + "y" * MAX_LINE_BYTES
+        + '"}\n'
+    )
+    text += '{"current_steps": 20, "total_steps": 20, "loss": 0.5}\n' + '{"current_steps": 2'
+    run = read_files({"trainer_log.jsonl": text})
+
+    assert points(run, "loss") == [(10, 1.5), (20, 0.5)]
+    assert [(gap.ref.line, gap.rows_lost) for gap in run.gaps] == [(2, 1), (4, 1), (6, 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("trainer_log.jsonl", LLAMAFACTORY_OLD), ("vis_data/scalars.json", MMENGINE), ("a.log.json", MMCV)],
+)
+def test_a_log_cut_at_any_byte_never_raises_and_keeps_whole_rows(name, text):
+    full = read_files({name: text}, JsonLines())
+    total = len(full.metrics)
+    for run in read_every_prefix(name, text.encode(), JsonLines(), step=3):
+        assert len(run.metrics) <= total
+        assert all(gap.ref is not None for gap in run.gaps)
+
+
+@given(
+    st.lists(
+        st.dictionaries(
+            st.sampled_from(
+                ["step", "iter", "mode", "epoch", "loss", "lr", "current_steps", "total_steps", "time", "x"]
+            ),
+            st.none()
+            | st.booleans()
+            | st.integers()
+            | st.floats()
+            | st.text(max_size=5)
+            | st.just({"a": [1]}),
+            max_size=6,
+        ),
+        max_size=5,
+    )
+)
+@settings(max_examples=80, deadline=None)
+def test_rows_of_any_values_are_survived(rows):
+    text = "\n".join(json.dumps(row) for row in rows)
+    read_files({"a.log.json": text + "\n[[[[", "trainer_log.jsonl": text or "{}"}, JsonLines())
+
+
+@pytest.mark.skipif(not PUBLIC.is_dir(), reason="the public corpus is not beside this repository")
+def test_real_logs_agree_with_the_standard_json_reader():
+    paths = sorted((PUBLIC / "llamafactory-trainer_log").rglob("*.jsonl"))
+    for path in paths:
+        text = path.read_text()
+        rows = [json.loads(line) for line in text.splitlines()]
+        run = read_files({"trainer_log.jsonl": text})
+        for name in ("loss", "eval_loss", "accuracy"):
+            wanted = [(r["current_steps"], r[name]) for r in rows if r.get(name) is not None]
+            assert (points(run, name) if run.metrics.has(name) else []) == wanted
+        rates = [r.get("lr", r.get("learning_rate")) for r in rows]
+        assert [value for _, value in points(run, "learning_rate")] == [
+            rate for rate in rates if rate is not None
+        ]
+    (path,) = (PUBLIC / "mmengine-log").rglob("vis_data/*.json")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    run = read_files({f"vis_data/{path.name}": path.read_text()})
+
+    assert paths
+    assert points(run, "loss") == [(r["step"], r["loss"]) for r in rows if "loss" in r]
+    assert len(points(run, "bbox_map_50")) == sum("bbox_mAP_50" in key for r in rows for key in r)
