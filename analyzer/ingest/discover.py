@@ -1,0 +1,363 @@
+"""Walk a run directory, recognise each file by content, tell several runs apart, and read one.
+
+Not for reading any format: that is the ingestors' work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from analyzer.errors import InputError, UnknownFormatError, UnreadableFileError
+from analyzer.ingest.base import (
+    HEAD_BYTES,
+    Candidate,
+    Ingestor,
+    Match,
+    OpenSource,
+    SourceWriter,
+    TruncatedSourceError,
+)
+from analyzer.ingest.builder import RunBuilder
+from analyzer.ingest.registry import builtin_ingestors
+from analyzer.model.run import Run
+
+MAX_DEPTH = 8
+"""Levels below the run directory; the deepest real layout (torchelastic inside Lightning inside W&B) has 7."""
+
+MAX_FILES = 20_000
+"""Files looked at; a directory with more is not one run (use a sub-directory)."""
+
+_SKIPPED_DIRECTORIES = frozenset(
+    {
+        ".git",
+        ".hg",
+        ".svn",
+        "__pycache__",
+        "node_modules",
+        ".venv",
+        "venv",
+        "site-packages",
+        ".cache",
+        "torch_extensions",
+    }
+)
+# Files that no ingestor could use and that would only cost a read: code, pictures, weights in pickles.
+_SKIPPED_SUFFIXES = frozenset(
+    {".py~", ".pyc", ".so", ".png", ".jpg", ".jpeg", ".gif", ".mp4", ".pdf", ".pt", ".pth", ".pkl", ".bin", ".npy", ".npz",
+     ".onnx", ".zip", ".tar", ".whl", ".parquet", ".arrow", ".h5", ".lock", ".md", ".html", ".css", ".js", ".ipynb", ".cu", ".cpp"}
+)  # fmt: skip
+_WANDB_RUN = re.compile(r"(?:^|/)((?:offline-)?run-\d{8}_\d{6}-[^/]+)/")
+_STAMPED = re.compile(r"(?:^|/)((?:version_\d+|\d{8}_\d{6}|attempt_\d+|run_\d+))/")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A candidate with the ingestor chosen for it."""
+
+    candidate: Candidate
+    ingestor: Ingestor
+    sha256_head: str
+
+
+@dataclass
+class Discovery:
+    """Everything that a walk saw."""
+
+    root: Path
+    found: list[Found] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    unreadable: list[tuple[str, str]] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+    truncated_walk: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunGroup:
+    """Files of one run. ``label`` is empty if the directory holds one run only."""
+
+    label: str
+    found: tuple[Found, ...]
+
+
+def _compression(head: bytes) -> str:
+    if head.startswith(b"\x1f\x8b"):
+        return "gzip"
+    return "zstd" if head.startswith(b"\x28\xb5\x2f\xfd") else ""
+
+
+def make_candidate(path: Path, name: str) -> Candidate:
+    """Read the head of a file, decompressed if need be.
+
+    Raises:
+        UnreadableFileError: The file cannot be opened or its archive is damaged from the start.
+    """
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as stream:
+            head = stream.read(HEAD_BYTES)
+    except OSError as error:
+        raise UnreadableFileError(f"{name}: cannot be read ({error.strerror or error})") from error
+    compression = _compression(head)
+    candidate = Candidate(path, name, size, head, compression)
+    if not compression:
+        return candidate
+    try:
+        expanded = next(OpenSource(candidate, 0).chunks(HEAD_BYTES), b"")
+    except TruncatedSourceError as error:
+        raise UnreadableFileError(f"{name}: damaged {compression} archive ({error})") from error
+    return Candidate(path, name, size, expanded[:HEAD_BYTES], compression)
+
+
+def _walk(root: Path, discovery: Discovery) -> Iterable[tuple[Path, str]]:
+    """Regular files under ``root`` in a stable order; a link that leads out of it is not followed."""
+    real_root = root.resolve()
+    count = 0
+    for directory, subdirectories, files in os.walk(root):
+        here = Path(directory)
+        depth = len(here.relative_to(root).parts)
+        subdirectories[:] = sorted(d for d in subdirectories if d not in _SKIPPED_DIRECTORIES)
+        if depth >= MAX_DEPTH:
+            subdirectories.clear()
+        for file in sorted(files):
+            path = here / file
+            if path.suffix.lower() in _SKIPPED_SUFFIXES:
+                continue
+            if path.is_symlink() and not path.resolve().is_relative_to(real_root):
+                discovery.unreadable.append(
+                    (path.relative_to(root).as_posix(), "link that leads out of the directory")
+                )
+                continue
+            if not path.is_file():
+                continue
+            count += 1
+            if count > MAX_FILES:
+                discovery.truncated_walk = True
+                return
+            yield path, path.relative_to(root).as_posix()
+
+
+def choose_ingestor(candidate: Candidate, ingestors: Sequence[Ingestor]) -> Ingestor | None:
+    """The ingestor with the highest match; ties go by name; None if nobody knows the file."""
+    best: tuple[Match, Ingestor] | None = None
+    for ingestor in sorted(ingestors, key=lambda i: i.name):
+        match = ingestor.sniff(candidate)
+        if match > Match.NO and (best is None or match > best[0]):
+            best = (match, ingestor)
+    return None if best is None else best[1]
+
+
+def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discovery:
+    """Look at every file under a directory, or at one file.
+
+    Raises:
+        InputError: The path does not exist, is empty, or cannot be entered.
+    """
+    if not root.exists():
+        raise InputError(
+            f"{root}: no such file or directory; give a run directory, a log file, or - for standard input"
+        )
+    ingestors = builtin_ingestors() if ingestors is None else ingestors
+    discovery = Discovery(root if root.is_dir() else root.parent)
+    files = _walk(root, discovery) if root.is_dir() else [(root, root.name)]
+    seen: set[tuple[int, str]] = set()
+    for path, name in files:
+        try:
+            candidate = make_candidate(path, name)
+        except UnreadableFileError as error:
+            discovery.unreadable.append((name, str(error).partition(": ")[2]))
+            continue
+        if candidate.size_bytes == 0:
+            discovery.empty.append(name)
+            continue
+        digest = hashlib.sha256(candidate.head).hexdigest()
+        if (candidate.size_bytes, digest) in seen and candidate.size_bytes > HEAD_BYTES // 64:
+            continue  # a copy or a link inside the run; small equal files (markers, stubs) are kept apart
+        seen.add((candidate.size_bytes, digest))
+        ingestor = choose_ingestor(candidate, ingestors)
+        if ingestor is None:
+            discovery.unknown.append(name)
+        else:
+            discovery.found.append(Found(candidate, ingestor, digest))
+    return discovery
+
+
+_CHECKPOINT = re.compile(r"(?:^|(?<=/))checkpoint-\d+/")
+
+
+def without_superseded(found: Sequence[Found]) -> list[Found]:
+    """Drop each ``checkpoint-N/trainer_state.json`` whose history a longer one of the same run repeats.
+
+    HF Trainer writes the whole history so far into every checkpoint, so the largest file holds all points.
+    """
+    largest: dict[str, Found] = {}
+    for item in found:
+        name = item.candidate.name
+        if name.endswith("trainer_state.json"):
+            run = _CHECKPOINT.sub("", name)
+            old = largest.get(run)
+            if old is None or item.candidate.size_bytes > old.candidate.size_bytes:
+                largest[run] = item
+    kept = {id(item) for item in largest.values()}
+    return [
+        item for item in found if not item.candidate.name.endswith("trainer_state.json") or id(item) in kept
+    ]
+
+
+def _label_of(name: str, split_top: frozenset[str]) -> str:
+    match = _WANDB_RUN.search(name)
+    if match:
+        return name[: match.end(1)]
+    match = _STAMPED.search(name)
+    if match:
+        return name[: match.end(1)]
+    top = name.partition("/")[0]
+    return top if top in split_top else ""
+
+
+def _run_like_directories(found: Sequence[Found]) -> frozenset[str]:
+    """Top-level sub-directories that each hold a run of their own: two or more with a log, none at the root."""
+    from_top: dict[str, bool] = {}
+    for item in found:
+        top, _, rest = item.candidate.name.partition("/")
+        is_log = item.ingestor.is_log
+        if not rest:
+            if is_log:
+                return frozenset()
+            continue
+        from_top[top] = from_top.get(top, False) or is_log
+    own = frozenset(top for top, has_log in from_top.items() if has_log)
+    return own if len(own) > 1 else frozenset()
+
+
+def split_runs(found: Sequence[Found]) -> list[RunGroup]:
+    """Tell the runs in one directory apart; files that belong to none (configuration) go to each.
+
+    Several runs are: several W&B run directories, several time-stamped or numbered work directories
+    (mmengine, Lightning, NeMo), or several sub-directories with a log each and none at the root.
+    Event files side by side in one directory are attempts of one run, not runs.
+    """
+    split_top = _run_like_directories(found)
+    groups: dict[str, list[Found]] = {}
+    for item in found:
+        groups.setdefault(_label_of(item.candidate.name, split_top), []).append(item)
+    shared = groups.pop("", [])
+    kinds: dict[str, list[str]] = {}
+    for label in groups:
+        kinds.setdefault(_kind_of_label(label), []).append(label)
+    several = [label for labels in kinds.values() if len(labels) > 1 for label in labels]
+    if not several:
+        return [RunGroup("", tuple(found))]
+    single = [item for label, items in groups.items() if label not in several for item in items]
+    return [RunGroup(label, (*shared, *single, *groups[label])) for label in sorted(several)]
+
+
+def _kind_of_label(label: str) -> str:
+    if _WANDB_RUN.search(label + "/"):
+        return "wandb"
+    match = _STAMPED.search(label + "/")
+    return re.sub(r"\d+", "N", match.group(1)) if match else "directory"
+
+
+_STAMP = re.compile(r"\d{8}_\d{6}")
+
+
+def _latest(groups: Sequence[RunGroup]) -> RunGroup:
+    """The run that started last, by the stamp in its name, else by its newest file.
+
+    A copy or a checkout gives every file the same age, so a stamp is the better witness.
+    """
+
+    def key(group: RunGroup) -> tuple[str, float, str]:
+        stamp = _STAMP.search(group.label)
+        newest = max(
+            f.candidate.path.stat().st_mtime for f in group.found if f.candidate.name.startswith(group.label)
+        )
+        return (stamp.group() if stamp else "", newest, group.label)
+
+    return max(groups, key=key)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A run, which of several it is, and the labels of the others."""
+
+    run: Run
+    subject: str = ""
+    others: tuple[str, ...] = ()
+
+
+def load_run(path: Path, extra: Sequence[Path] = ()) -> Loaded:
+    """Read the run at ``path``; of several, the one that wrote last.
+
+    Args:
+        path: Run directory or file.
+        extra: Further files or directories that belong to the run, for example a checkpoint.
+
+    Raises:
+        InputError: Nothing there could be read.
+        UnknownFormatError: Files are there, but no ingestor knows them.
+    """
+    discovery = discover(path)
+    groups = split_runs(without_superseded(discovery.found))
+    chosen = _latest(groups) if len(groups) > 1 else groups[0]
+    found = list(chosen.found)
+    for place in extra:
+        more = discover(place)
+        found.extend(more.found)
+        discovery.unreadable.extend(more.unreadable)
+    builder = RunBuilder(str(path))
+    _read_all(found, builder)
+    _note_unread(discovery, builder)
+    if not builder.recognised():
+        raise _nothing_read(path, discovery, builder)
+    others = tuple(group.label for group in groups if group is not chosen)
+    return Loaded(builder.finish(), chosen.label, others)
+
+
+def _read_all(found: Sequence[Found], builder: RunBuilder) -> None:
+    for item in found:
+        candidate = item.candidate
+        index = builder.add_source(
+            candidate.name,
+            format_name=item.ingestor.name,
+            ingestor=item.ingestor.name,
+            size_bytes=candidate.size_bytes,
+            sha256_head=item.sha256_head,
+            location=str(candidate.path.absolute()),
+        )
+        out = SourceWriter(builder, index)
+        try:
+            item.ingestor.read(OpenSource(candidate, index), out)
+        except (TruncatedSourceError, UnreadableFileError) as error:
+            out.gap(f"the rest of the file cannot be read: {error}")
+
+
+def _note_unread(discovery: Discovery, builder: RunBuilder) -> None:
+    for name, reason in discovery.unreadable:
+        builder.add_gap(f"{name}: {reason}")
+    for name in discovery.empty:
+        builder.add_gap(f"{name}: empty file (0 bytes): created and never written to")
+    if discovery.truncated_walk:
+        builder.add_gap(f"only the first {MAX_FILES} files were looked at; point at a sub-directory")
+
+
+def _nothing_read(path: Path, discovery: Discovery, builder: RunBuilder) -> InputError:
+    if discovery.found:
+        reasons = "; ".join(gap.reason for gap in builder.finish().gaps[:3])
+        return UnreadableFileError(
+            f"{path}: nothing could be parsed ({reasons or 'no known line in any file'})"
+        )
+    if discovery.unreadable:
+        name, reason = discovery.unreadable[0]
+        return UnreadableFileError(f"{path}: nothing could be read; {name}: {reason}")
+    if discovery.unknown:
+        names = ", ".join(discovery.unknown[:3])
+        looked = "TensorBoard, W&B, trainer_state.json, DeepSpeed and console logs"
+        return UnknownFormatError(f"{path}: no file of a known format (found {names}; looked for {looked})")
+    what = "only empty files" if discovery.empty else "no files"
+    return InputError(f"{path}: {what}; give the directory or log file of a run")

@@ -1,0 +1,185 @@
+"""The built-in ingestors, each imported only when a file comes that may be its own.
+
+Importing all readers costs as much CPU as importing NumPy; a run directory needs three or four of them.
+``may_match`` is a cheap test that never refuses a file which the ingestor's ``sniff`` would take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib import import_module
+
+from analyzer.ingest.base import Candidate, Ingestor, Match, OpenSource, SourceWriter
+
+
+def _is_object(candidate: Candidate) -> bool:
+    """JSON, not the dict of Python's ``print`` that many console logs begin with."""
+    start = candidate.head[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    return start.startswith(b"{") and not start.startswith(b"{'")
+
+
+def _is_config(candidate: Candidate) -> bool:
+    name = candidate.name.lower().removesuffix(".gz").removesuffix(".zst")
+    return _is_object(candidate) or name.endswith((".yaml", ".yml", ".py"))
+
+
+def _is_model_file(candidate: Candidate) -> bool:
+    return _is_object(candidate) or candidate.name.endswith(".jinja")
+
+
+def _is_table(candidate: Candidate) -> bool:
+    first = candidate.head[:65_536].lstrip().partition(b"\n")[0]
+    return any(mark in first for mark in (b",", b"\t", b";"))
+
+
+def _is_pinned_list(candidate: Candidate) -> bool:
+    return (
+        b"==" in candidate.head
+        or b"requirements" in candidate.name.lower().encode()
+        or b" @ " in candidate.head
+    )
+
+
+def _is_safetensors(candidate: Candidate) -> bool:
+    return candidate.head[8:9] == b"{" or candidate.name.endswith(".safetensors")
+
+
+def _is_binary(candidate: Candidate) -> bool:
+    return b"\0" in candidate.head[:4096]
+
+
+def _is_wandb_log(candidate: Candidate) -> bool:
+    return candidate.head.startswith(b":W&B") or candidate.name.endswith(".wandb")
+
+
+def _names_wandb(candidate: Candidate) -> bool:
+    return b"wandb" in candidate.head
+
+
+def _anything(candidate: Candidate) -> bool:
+    return bool(candidate.head)
+
+
+@dataclass
+class LazyIngestor:
+    """An ingestor that imports itself when it is first needed.
+
+    Attributes:
+        name: As the ingestor itself says.
+        summary: As the ingestor itself says.
+        is_log: As the ingestor itself says.
+        home: ``module:Class`` under ``analyzer.ingest``.
+        may_match: False only for files that the ingestor would refuse.
+    """
+
+    name: str
+    summary: str
+    is_log: bool
+    home: str
+    may_match: Callable[[Candidate], bool]
+
+    @cached_property
+    def real(self) -> Ingestor:
+        """The ingestor itself."""
+        module, _, attribute = self.home.partition(":")
+        found: Ingestor = getattr(import_module(f"analyzer.ingest.{module}"), attribute)()
+        return found
+
+    def sniff(self, candidate: Candidate) -> Match:
+        """Ask the ingestor, unless the cheap test refuses."""
+        return self.real.sniff(candidate) if self.may_match(candidate) else Match.NO
+
+    def read(self, source: OpenSource, out: SourceWriter) -> None:
+        """Let the ingestor read."""
+        self.real.read(source, out)
+
+
+_BUILTIN: tuple[Ingestor, ...] = (
+    LazyIngestor(
+        "config",
+        "training configuration (JSON, YAML, mmengine Python)",
+        False,
+        "config_file:ConfigFile",
+        _is_config,
+    ),
+    LazyIngestor(
+        "csv-metrics",
+        "metrics as CSV (DeepSpeed monitor, Lightning, Keras, exports)",
+        True,
+        "csv_metrics:CsvMetrics",
+        _is_table,
+    ),
+    LazyIngestor(
+        "json-lines",
+        "metrics as JSON lines (LLaMA-Factory, mmengine, mmcv and others)",
+        True,
+        "json_lines:JsonLines",
+        _is_object,
+    ),
+    LazyIngestor(
+        "model-files",
+        "model, adapter and tokenizer description (Hugging Face layout)",
+        False,
+        "model_files:ModelFiles",
+        _is_model_file,
+    ),
+    LazyIngestor(
+        "requirements",
+        "package versions (requirements.txt, pip freeze)",
+        False,
+        "requirements:Requirements",
+        _is_pinned_list,
+    ),
+    LazyIngestor(
+        "safetensors", "checkpoint weights (safetensors)", False, "safetensors:Safetensors", _is_safetensors
+    ),
+    LazyIngestor(
+        "tensorboard", "TensorBoard event files (tfevents)", True, "tensorboard:TensorBoard", _is_binary
+    ),
+    LazyIngestor(
+        "text-log", "console log (stdout, stderr) of a training run", True, "text_log:TextLog", _anything
+    ),
+    LazyIngestor(
+        "trainer-state",
+        "HF Trainer state (trainer_state.json) and results",
+        True,
+        "trainer_state:TrainerState",
+        _is_object,
+    ),
+    LazyIngestor(
+        "wandb",
+        "Weights & Biases transaction log (.wandb): history, console, configuration, exit",
+        True,
+        "wandb_log:WandbLog",
+        _is_wandb_log,
+    ),
+    LazyIngestor(
+        "wandb-config",
+        "configuration of a W&B run (config.yaml)",
+        False,
+        "wandb_files:WandbConfig",
+        _names_wandb,
+    ),
+    LazyIngestor(
+        "wandb-metadata",
+        "hardware and command line of a W&B run (wandb-metadata.json)",
+        False,
+        "wandb_files:WandbMetadata",
+        _is_object,
+    ),
+    LazyIngestor(
+        "wandb-summary",
+        "last values of a W&B run (wandb-summary.json)",
+        False,
+        "wandb_files:WandbSummary",
+        _is_object,
+    ),
+)
+
+
+@lru_cache(maxsize=1)
+def builtin_ingestors() -> tuple[Ingestor, ...]:
+    """One instance of every built-in ingestor, sorted by name."""
+    return tuple(sorted(_BUILTIN, key=lambda ingestor: ingestor.name))

@@ -1,0 +1,41 @@
+"""The lazy registry says the same as the ingestors themselves and refuses nothing that they would take."""
+
+from pathlib import Path
+
+import pytest
+
+from analyzer.errors import UnreadableFileError
+from analyzer.ingest.base import Ingestor, Match
+from analyzer.ingest.discover import make_candidate
+from analyzer.ingest.registry import builtin_ingestors
+
+ROOT = Path(__file__).parents[2]
+PUBLIC = ROOT / ".." / "shared" / "data" / "public"
+
+
+@pytest.mark.parametrize("lazy", builtin_ingestors(), ids=lambda i: i.name)
+def test_name_summary_and_kind_are_those_of_the_ingestor(lazy):
+    assert (lazy.name, lazy.summary, lazy.is_log) == (lazy.real.name, lazy.real.summary, lazy.real.is_log)
+    assert isinstance(lazy.real, Ingestor)
+
+
+def files():
+    yield from (path for path in (ROOT / "samples").rglob("*") if path.is_file() and "make" not in path.parts)
+    if PUBLIC.is_dir():
+        yield from (path for path in PUBLIC.rglob("*") if path.is_file())
+
+
+def test_the_cheap_test_never_refuses_what_the_ingestor_would_take():
+    refused = []
+    for path in files():
+        try:
+            candidate = make_candidate(path, path.name)
+        except UnreadableFileError:
+            continue
+        refused += [
+            f"{lazy.name}: {path}"
+            for lazy in builtin_ingestors()
+            if not lazy.may_match(candidate) and lazy.real.sniff(candidate) > Match.NO
+        ]
+
+    assert refused == []
