@@ -1,0 +1,267 @@
+"""Which points of the loss and of the gradient norm are not finite, said openly or hidden.
+
+Two writers hide it. DeepSpeed reports a non-finite gradient norm as -1. HF Trainer replaces a NaN loss in
+its log (``logging_nan_inf_filter``, on by default); per logging window of N steps it does, per micro-batch:
+
+    loss finite:      total += loss
+    loss not finite:  total += total / (1 + steps since the last log)
+    at the log:       print total / N, then total = 0
+
+``total`` starts every window at 0 and each NaN adds a share of it, so a window in which *every* loss is NaN
+prints exactly 0. A window that begins with finite losses and turns NaN prints a plausible number between
+about half and the whole of the usual loss (with gradient accumulation even more); a window that begins with
+NaN prints less than usual. From this follows what is used here and in ``nonfinite``:
+
+* a loss of exactly 0 whose gradient norm is not finite stands for NaN;
+* a persistent NaN loss prints 0 in every later window, so losses that go on varying without zeros are real;
+* one plausible loss beside one NaN gradient proves nothing if the window holds several micro-batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.base import RunView
+from analyzer.detect.curve import align, has_steps, launch_of, lineage, position, spacing, take
+from analyzer.model.tables import NULL_INT, Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Mask = npt.NDArray[np.bool_]
+    Values = npt.NDArray[np.float64]
+
+SENTINEL = -1.0
+"""What DeepSpeed returns for a norm that is NaN or infinite, in every version and ZeRO stage."""
+
+ANOMALIES = ("autograd_anomaly", "autograd_anomaly_warning")
+"""Messages of autograd's anomaly mode: a backward function returned NaN."""
+
+GOOD_ROWS = 10
+"""Good points in a row after which trouble counts as overcome: a scaler that still searches skips every second step."""
+
+FROZEN_ROWS = 5
+"""Equal learning rates in a row that count as frozen: four updates that a moving schedule did not see."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadPoints:
+    """A series with the points that are not finite.
+
+    Attributes:
+        series: The points in question, in logical order.
+        bad: bool, shape (n_points,): NaN, infinite, a sentinel, or masked.
+        masked: bool, shape (n_points,): a printed 0 that stands for NaN; a subset of ``bad``.
+        overcome: Whether an earlier attempt had bad points that a restart has passed since.
+        tail: Number of points at the end that belong to an earlier attempt and that no restart has passed yet.
+    """
+
+    series: Series
+    bad: Mask
+    masked: Mask
+    overcome: bool = False
+    tail: int = 0
+
+    def first_bad(self) -> int | None:
+        """Index of the first bad point."""
+        found = np.flatnonzero(self.bad)
+        return int(found[0]) if found.size else None
+
+    def bad_rows(self) -> list[int]:
+        """Indices of the bad points."""
+        return [int(row) for row in np.flatnonzero(self.bad)]
+
+    def good(self) -> Series:
+        """The points that are genuine finite numbers."""
+        return take(self.series, ~self.bad)
+
+    def curve(self) -> Series:
+        """The genuine finite numbers of the curve that led to the present state."""
+        good = ~self.bad
+        good[len(self.series) - self.tail :] = False
+        return take(self.series, good)
+
+    def onset(self) -> int | None:
+        """Index of the first bad point after the last stretch of good ones; what came before it was overcome."""
+        rows = np.flatnonzero(self.bad)
+        if not rows.size:
+            return None
+        gaps = np.flatnonzero(np.diff(rows) > GOOD_ROWS)
+        return int(rows[gaps[-1] + 1]) if gaps.size else int(rows[0])
+
+    def healthy_steps(self, row: int) -> int:
+        """Steps with a logged good value before a bad point."""
+        if row == 0:
+            return 0
+        start, last = int(self.series.step[0]), int(self.series.step[row - 1])
+        if not has_steps(self.series) or NULL_INT in {start, last}:
+            return row
+        # The first logged point speaks for the steps since the log before it, at most back to step 1.
+        reach = min(spacing(self.series) or 1, max(start, 1))
+        return max(last - start + reach, row)
+
+
+def loss_points(view: RunView) -> BadPoints | None:
+    """The training loss with its bad points; from whichever logger shows them."""
+    return _choose(view, "loss", _mark_loss)
+
+
+def grad_points(view: RunView) -> BadPoints | None:
+    """The gradient norm with its bad points; from whichever logger shows them."""
+    return _choose(view, "grad_norm", _mark_grad)
+
+
+def _choose(
+    view: RunView, metric: str, mark: Callable[[RunView, Series], tuple[Mask, Mask]]
+) -> BadPoints | None:
+    """The primary series, or the fullest other one that shows bad points where the primary shows none."""
+    states = [
+        _state(view, series, mark) for series in view.all_series(metric) if not _placeholder(view, series)
+    ]
+    with_bad = [state for state in states if state.bad.any()]
+    if not states:
+        return None
+    return with_bad[0] if with_bad and not states[0].bad.any() else states[0]
+
+
+def _placeholder(view: RunView, series: Series) -> bool:
+    """Whether a column of nothing but -1 means "not computed": it does outside DeepSpeed and HF Trainer."""
+    if series.metric != "grad_norm" or view.uses("deepspeed") or view.uses_hf_trainer:
+        return False
+    return bool(np.all(series.value == SENTINEL))
+
+
+def _state(view: RunView, series: Series, mark: Callable[[RunView, Series], tuple[Mask, Mask]]) -> BadPoints:
+    bad, masked = mark(view, series)
+    current, beyond = lineage(series)
+    tail = beyond & ~_passed(series, bad, beyond)
+    if not (bad & tail).any():
+        overcome = bool((bad & ~current).any())
+        return BadPoints(take(series, current), bad[current], masked[current], overcome)
+    # A fault that no later launch has passed is still the question; it comes after the curve.
+    rows = np.concatenate((np.flatnonzero(current), np.flatnonzero(tail)))
+    return BadPoints(take(series, rows), bad[rows], masked[rows], tail=int(tail.sum()))
+
+
+def _passed(series: Series, bad: Mask, beyond: Mask) -> Mask:
+    """Points that restarts left behind and whose launch had its first fault where a later launch has been since."""
+    passed = np.zeros(len(series), np.bool_)
+    if not beyond.any():
+        return passed
+    where, launch = position(series), launch_of(series)
+    for number in np.unique(launch[beyond]):
+        faults, later = where[bad & (launch == number)], where[launch > number]
+        if faults.size and later.size and later.max() > faults.min():
+            passed |= launch == number
+    return passed
+
+
+def is_bad_norm(view: RunView, values: Values) -> Mask:
+    """Which gradient norms are not finite: NaN, infinite, or the sentinel -1.
+
+    A norm cannot be negative. If the only negative value is -1 it is the sentinel whoever wrote it; other
+    negative values without DeepSpeed mean that the column is not a norm at all.
+    """
+    bad: Mask = ~np.isfinite(values)
+    negative = values[values < 0]
+    if view.uses("deepspeed") or bool(np.all(negative == SENTINEL)):
+        bad = bad | (values == SENTINEL)
+    return bad
+
+
+def _mark_grad(view: RunView, series: Series) -> tuple[Mask, Mask]:
+    return is_bad_norm(view, series.value), np.zeros(len(series), np.bool_)
+
+
+def _mark_loss(view: RunView, series: Series) -> tuple[Mask, Mask]:
+    zero = series.value == 0.0
+    masked = np.zeros(len(series), np.bool_)
+    if zero.any():
+        known, bad_norm = norms_beside(view, series)
+        masked = zero & bad_norm
+        unexplained = zero & ~known
+        if masked.sum() > (zero & known & ~bad_norm).sum() or (
+            not (zero & known).any() and _frozen_at(view, series, zero)
+        ):
+            masked = masked | unexplained
+    return ~np.isfinite(series.value) | masked, masked
+
+
+def norms_beside(view: RunView, series: Series) -> tuple[Mask, Mask]:
+    """For each point: whether a gradient norm of the same step is known, and whether it is not finite."""
+    norm = values_beside(view, series, "grad_norm")
+    if norm is None:
+        nothing = np.zeros(len(series), np.bool_)
+        return nothing, nothing
+    known, values = norm
+    return known, known & is_bad_norm(view, values)
+
+
+def values_beside(view: RunView, series: Series, metric: str) -> tuple[Mask, Values] | None:
+    """Another metric at the steps of a series: known, shape (n_points,), and its values, NaN where unknown.
+
+    Taken from the series of that metric that shares most points.
+    """
+    best: tuple[int, Mask, Values] | None = None
+    for other in view.all_series(metric):
+        rows = align(series, other)
+        known = rows >= 0
+        shared = int(known.sum())
+        if shared and (best is None or shared > best[0]):
+            best = (shared, known, np.where(known, other.value[rows], np.nan))
+    return None if best is None else (best[1], best[2])
+
+
+def _frozen_at(view: RunView, series: Series, zero: Mask) -> bool:
+    """Whether the learning rate stood still at the zero losses although it is meant to move.
+
+    HF Trainer advances the schedule only after a step that was taken; a GradScaler that skips every step
+    freezes it. A constant schedule shows nothing.
+    """
+    beside = values_beside(view, series, "learning_rate")
+    if beside is None:
+        return False
+    known, rate = beside
+    at_zero, elsewhere = rate[known & zero], rate[known & ~zero]
+    if at_zero.size < FROZEN_ROWS or not np.all(at_zero == at_zero[0]):
+        return False
+    return bool(elsewhere.size and np.any(elsewhere != at_zero[0])) or schedule_moves(view, float(at_zero[0]))
+
+
+def schedule_moves(view: RunView, rate: float) -> bool:
+    """Whether a learning rate that stays at ``rate`` contradicts the configured schedule.
+
+    A rate of 0 does if a positive one was asked for; any other rate does under a schedule that always moves.
+    """
+    asked = view.config_value("train.learning_rate")
+    if rate == 0.0:
+        return isinstance(asked, int | float | str) and str(asked) not in {"0", "0.0"}
+    scheduler = view.config_value("train.scheduler")
+    moving = ("linear", "cosine", "polynomial", "inverse_sqrt", "warmupdecaylr", "warmupcosinelr", "onecycle")
+    return isinstance(scheduler, str) and scheduler.strip().lower().rpartition(".")[2].startswith(moving)
+
+
+def anomaly_overcome(view: RunView) -> bool | None:
+    """Whether the run went on well after the last anomaly report; None without a report or rows to compare.
+
+    Under a loss scaler anomaly mode reports every overflow, those of an ordinary calibration too.
+    """
+    reports = view.events(*ANOMALIES)
+    if not reports or reports[-1].ref.line is None:
+        return None
+    last = reports[-1].ref
+    rows: set[int] = set()
+    for points in (view.once(loss_points), view.once(grad_points)):
+        if points is None:
+            continue
+        after = (points.series.source == last.source) & (points.series.line > (last.line or 0))
+        bad = points.bad & after
+        # A later overflow is skipped and passes; a NaN loss, or an end in bad steps, does not.
+        if bad.any() and (points.series.metric == "loss" or points.bad[after][-1]):
+            return False
+        rows |= set(points.series.line[after & ~points.bad].tolist())
+    return len(rows) >= GOOD_ROWS

@@ -1,0 +1,188 @@
+"""What a detector is, what it sees of a run, and how it writes facts.
+
+A detector is pure: it takes a ``RunView`` and yields signals. It emits only names that it declares, a fact
+that cannot be known is left out (never written as False), and no fact is NaN or infinite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from analyzer.detect.curve import all_series, has_steps, lineage, take
+from analyzer.model.config import ConfigScalar, ConfigValue
+from analyzer.model.refs import SourceRef
+from analyzer.model.run import Run
+from analyzer.model.signal import FactValue, Signal
+from analyzer.model.tables import NULL_INT, Event, Scalar, Series
+
+MAX_REFS = 5
+"""Places kept per fact; a reader looks at the first one or two."""
+
+T = TypeVar("T")
+
+HF_FRAMEWORKS = frozenset(
+    {"hf-trainer", "transformers", "trl", "unsloth", "llamafactory", "llama-factory", "axolotl"}
+)
+"""Loops that are HF Trainer or built on it, so that its masking of NaN losses applies."""
+
+TRAINING_METRICS = (
+    "loss", "grad_norm", "learning_rate", "loss_scale", "skipped_steps", "step_time_s", "step_time_ms",
+)  # fmt: skip
+"""Metrics whose step is the optimizer step; other columns may count tokens, samples or evaluations."""
+
+
+class RunView:
+    """A run with the derived views that several detectors share, each computed once.
+
+    Args:
+        run: The run as read.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._series: dict[str, tuple[Series, ...]] = {}
+        self._computed: dict[Callable[[RunView], Any], Any] = {}
+
+    def once(self, compute: Callable[[RunView], T]) -> T:
+        """The value of a pure function of this view, computed at its first use."""
+        if compute not in self._computed:
+            self._computed[compute] = compute(self)
+        value: T = self._computed[compute]
+        return value
+
+    def all_series(self, metric: str) -> tuple[Series, ...]:
+        """Every separate series of a metric, the primary one first; see ``curve.all_series``."""
+        if metric not in self._series:
+            self._series[metric] = all_series(self.run, metric)
+        return self._series[metric]
+
+    def curve(self, metric: str) -> Series | None:
+        """The primary series of a metric along the lineage of the last attempt; None if it was not logged."""
+        found = self.all_series(metric)
+        return take(found[0], lineage(found[0])[0]) if found else None
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """First and last optimizer step that any training metric reports, None if none has steps."""
+        return self.once(_span)
+
+    def config(self, key: str) -> ConfigValue | None:
+        """The value of a canonical key, None if no file states it."""
+        return self.run.config.get(key)
+
+    def config_value(self, key: str) -> ConfigScalar:
+        """The plain value of a canonical key, None if unknown or null."""
+        return self.run.config.value(key)
+
+    def uses(self, *frameworks: str) -> bool:
+        """Whether the run shows signs of one of the frameworks."""
+        return not self.run.frameworks.isdisjoint(frameworks)
+
+    @property
+    def uses_hf_trainer(self) -> bool:
+        """Whether HF Trainer or a trainer built on it runs the loop."""
+        return self.uses(*HF_FRAMEWORKS)
+
+    def events(self, *kinds: str) -> tuple[Event, ...]:
+        """Events of the given kinds, in order of place and not of file order, so that file order never matters."""
+        paths = [source.path for source in self.run.sources]
+        found = [event for kind in kinds for event in self.run.events.of(kind)]
+        return tuple(sorted(found, key=lambda e: (e.attempt, paths[e.ref.source], e.ref.line or 0, e.order)))
+
+
+def _span(view: RunView) -> tuple[int, int] | None:
+    known = [
+        series.step[series.step != NULL_INT]
+        for metric in TRAINING_METRICS
+        if (series := view.curve(metric)) is not None and has_steps(series)
+    ]
+    if not known:
+        return None
+    return min(int(steps.min()) for steps in known), max(int(steps.max()) for steps in known)
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """One family of measurements.
+
+    Attributes:
+        name: Kind of its signals.
+        emits: Names of facts, or prefixes that end with a dot.
+        detect: Yields the signals of a run.
+    """
+
+    name: str
+    emits: tuple[str, ...]
+    detect: Callable[[RunView], Iterable[Signal]]
+
+
+class FactWriter:
+    """Collects the facts of one signal: unknown values are dropped, NumPy scalars become plain ones."""
+
+    def __init__(self, kind: str, prefix: str = "") -> None:
+        self._kind = kind
+        self._prefix = prefix
+        self.facts: dict[str, FactValue] = {}
+
+    def put(
+        self, name: str, value: Scalar | np.generic | None, refs: Iterable[SourceRef | None] = ()
+    ) -> None:
+        """Add one fact unless its value is unknown (None, NaN, infinite)."""
+        plain = value.item() if isinstance(value, np.generic) else value
+        if plain is None or (isinstance(plain, float) and not math.isfinite(plain)):
+            return
+        known = [ref for ref in dict.fromkeys(refs) if ref is not None]
+        self.facts[self._prefix + name] = FactValue(plain, tuple(known[:MAX_REFS]))
+
+    def signal(self, onset_step: int | None = None) -> Signal:
+        """The signal with everything that was put."""
+        return Signal(self._kind, dict(self.facts), onset_step)
+
+
+def refs_at(series: Series, rows: Iterable[int]) -> list[SourceRef]:
+    """Places of the first few of the given points."""
+    chosen: list[SourceRef] = []
+    for row in rows:
+        chosen.append(series.ref(int(row)))
+        if len(chosen) == MAX_REFS:
+            break
+    return chosen
+
+
+def event_refs(events: Iterable[Event]) -> list[SourceRef]:
+    """Places of events."""
+    return [event.ref for event in events]
+
+
+def number(value: ConfigScalar) -> float | None:
+    """A configured number, also one that a YAML reader took for text (``1e-5``); None for anything else.
+
+    >>> number("2e-5"), number(True), number("auto")
+    (2e-05, None, None)
+    """
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        result = float(value)
+    except ValueError:
+        return None
+    return result if math.isfinite(result) else None
+
+
+def truth(value: ConfigScalar) -> bool | None:
+    """A configured yes or no, None for anything else.
+
+    >>> truth("true"), truth("no"), truth(0), truth("auto")
+    (True, False, False, None)
+    """
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return bool(value) if value in {0, 1} else None
+    words = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+    return words.get(value.strip().lower()) if isinstance(value, str) else None

@@ -1,0 +1,175 @@
+"""A twin: a second run that worked, and what differs between the two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.bad_points import BadPoints, grad_points, loss_points
+from analyzer.detect.base import FactWriter, RunView, number
+from analyzer.detect.configuration import detect as detect_configuration
+from analyzer.detect.curve import align, has_steps
+from analyzer.detect.embedding import detect as detect_embedding
+from analyzer.detect.nonfinite import harmful
+from analyzer.detect.scale_course import scale_course
+from analyzer.model.config import ConfigValue
+from analyzer.model.refs import SourceRef
+from analyzer.model.signal import FactValue, Signal
+from analyzer.model.tables import Scalar
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+EMITS = ("compare.twin.",)
+
+PARTING = 0.05
+"""Losses of equal runs on other hardware or kernels stay within one percent; five is a difference of substance."""
+
+_COMPARED: tuple[tuple[str, str], ...] = (
+    # fact of the comparison | fact of each run
+    ("differs_in_precision", "config.precision"),
+    ("differs_in_packing", "config.data.packing"),
+    ("differs_in_attention", "config.model.attention"),
+    ("differs_in_padding_side", "config.data.padding_side"),
+    ("differs_in_zero_stage", "config.zero.stage"),
+    ("differs_in_overlap_comm", "config.zero.overlap_comm"),
+    ("differs_in_learning_rate", "config.train.learning_rate"),
+    ("differs_in_compile", "config.compile.enabled"),
+    ("differs_in_kernels", "config.kernels.fused"),
+)
+
+# Keys that cannot make a run fail, or that follow from others; precision has many keys and counts once.
+_IGNORED_PREFIXES = ("fp16.", "bf16.", "amp.", "mixed_precision", "weights.dtype", "train.logging", "hf.")
+_IGNORED = frozenset(
+    {
+        "train.seed",
+        "train.resume_from",
+        "train.max_steps",
+        "train.epochs",
+        "model.name",
+        "anomaly.enabled",
+        "data.train_on_prompt",
+    }
+)
+_SUBJECTS = {"model.flash_attention": "model.attention", "train.warmup_ratio": "train.warmup_steps"}
+
+
+def detect_twin(view: RunView, twin: RunView) -> Iterator[Signal]:
+    """Facts ``compare.twin.*``."""
+    out = FactWriter("compare", "compare.twin.")
+    out.put("given", value=True)
+    out.put("healthy", healthy(twin))
+    ours, theirs = _facts(view), _facts(twin)
+    different: dict[str, tuple[SourceRef, ...]] = {}
+    for name, fact in _COMPARED:
+        if fact in ours and fact in theirs:
+            differs = _differ(ours[fact].value, theirs[fact].value)
+            out.put(name, differs, ours[fact].refs)
+            if differs:
+                different[fact.removeprefix("config.")] = ours[fact].refs
+    _checkpoint(out, view, twin, ours, theirs)
+    different |= _other_keys(view, twin, different)
+    out.put("differences", len(different), [ref for refs in different.values() for ref in refs])
+    if len(different) == 1:
+        name, refs = next(iter(different.items()))
+        out.put("only_difference", name, refs)
+    step, refs_of_step = _first_parting(view, twin)
+    out.put("first_parting_step", step, refs_of_step)
+    yield out.signal(step)
+
+
+def healthy(view: RunView) -> bool | None:
+    """Whether a run shows no lasting non-finite values; None if it shows neither loss nor norm."""
+    loss, grad, course = view.once(loss_points), view.once(grad_points), view.once(scale_course)
+    if loss is None and grad is None:
+        return None
+    broken = (loss is not None and bool(loss.bad.any())) or (
+        grad is not None and harmful(view, grad) is not False
+    )
+    return not broken and (course is None or course.ended is None)
+
+
+def _facts(view: RunView) -> Mapping[str, FactValue]:
+    return {
+        name: value
+        for detect in (detect_configuration, detect_embedding)
+        for signal in detect(view)
+        for name, value in signal.facts.items()
+    }
+
+
+def _differ(ours: Scalar, theirs: Scalar) -> bool:
+    if isinstance(ours, float) or isinstance(theirs, float):
+        left, right = number(ours), number(theirs)
+        # Files round and frameworks convert: 1e-4 and 0.0001000000047 are equal.
+        return left is None or right is None or abs(left - right) > 1e-6 * max(abs(left), abs(right))
+    return ours != theirs
+
+
+def _checkpoint(
+    out: FactWriter,
+    view: RunView,
+    twin: RunView,
+    ours: Mapping[str, FactValue],
+    theirs: Mapping[str, FactValue],
+) -> None:
+    """Other weights: another model by name, or special rows that are tiny in one run only."""
+    tiny = "signal.embedding.special_rows_tiny"
+    mine, other = view.config("model.name"), twin.config("model.name")
+    if tiny in ours and tiny in theirs and ours[tiny].value != theirs[tiny].value:
+        out.put("differs_in_checkpoint", value=True, refs=ours[tiny].refs)
+    elif mine is not None and other is not None:
+        out.put("differs_in_checkpoint", _base_name(mine) != _base_name(other), [mine.ref])
+
+
+def _base_name(entry: ConfigValue) -> str:
+    """Model name without the directory in which a copy lies."""
+    return str(entry.value).rstrip("/").rpartition("/")[2].lower()
+
+
+def _other_keys(
+    view: RunView, twin: RunView, compared: Mapping[str, object]
+) -> dict[str, tuple[SourceRef, ...]]:
+    """Keys that both runs state and that differ, beyond those compared as facts."""
+    done = {fact.removeprefix("config.") for _, fact in _COMPARED}
+    found: dict[str, tuple[SourceRef, ...]] = {}
+    for key in sorted(set(view.run.config) & set(twin.run.config)):
+        subject = _SUBJECTS.get(key, key)
+        if subject in done or subject in compared or key in _IGNORED or key.startswith(_IGNORED_PREFIXES):
+            continue
+        mine, other = view.run.config[key], twin.run.config[key]
+        if mine.value is None or other.value is None or not _differ(mine.value, other.value):
+            continue
+        if key not in {"kernels.liger", "kernels.unsloth"}:
+            found[subject] = () if mine.ref is None else (mine.ref,)
+    mine_name, other_name = view.config("model.name"), twin.config("model.name")
+    if mine_name is not None and other_name is not None and _base_name(mine_name) != _base_name(other_name):
+        found["model.name"] = () if mine_name.ref is None else (mine_name.ref,)
+    return found
+
+
+def _first_parting(view: RunView, twin: RunView) -> tuple[int | None, list[SourceRef]]:
+    ours, theirs = view.once(loss_points), twin.once(loss_points)
+    if ours is None or theirs is None or not has_steps(ours.series) or not has_steps(theirs.series):
+        return None, []
+    rows = _shared_rows(ours, theirs)
+    known = rows >= 0
+    mine, other = ours.series.value, theirs.series.value[rows]
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.abs(mine - other) > PARTING * np.abs(other)
+    apart |= ours.bad != theirs.bad[rows]
+    parted = np.flatnonzero(known & apart)
+    if not parted.size:
+        return None, []
+    row = int(parted[0])
+    return ours.series.step_at(row), [ours.series.ref(row)]
+
+
+def _shared_rows(ours: BadPoints, theirs: BadPoints) -> npt.NDArray[np.int64]:
+    """Rows of equal step, whatever attempt they belong to in either run."""
+    first = replace(ours.series, attempt=np.zeros_like(ours.series.attempt))
+    second = replace(theirs.series, attempt=np.zeros_like(theirs.series.attempt))
+    return align(first, second)

@@ -1,0 +1,230 @@
+"""One curve per metric out of many loggers: choose a primary series, join restarts, align two metrics.
+
+The same metric may stand in the console log, in ``trainer_state.json``, in TensorBoard and in W&B, and each
+of them may be a mean over ranks, one rank, or another unit under another name. Only one of these series is
+the curve; mixing them would count every point several times. Nothing here depends on the order of sources.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.model.run import Run
+from analyzer.model.tables import NULL_INT, Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Rows = npt.NDArray[np.int64]
+    Mask = npt.NDArray[np.bool_]
+
+REDUCED_RANK = int(np.iinfo(np.int32).min)
+"""Rank column of a value that is already reduced over ranks."""
+
+STEPLESS_WEIGHT = 0.5
+"""A series without steps must have twice the points of one with steps to be preferred: steps carry the onset,
+but a log that was flushed rarely may lack the end of the run, which is where a failure shows."""
+
+_LAUNCH_BITS = 20
+"""Room for the restarts within one file beside the number of the attempt."""
+
+_BINARY_INGESTORS = ("tensorboard", "wandb")
+"""Their records have numbers but no lines that a reader could look up; text wins a tie."""
+
+
+def take(series: Series, rows: Rows | Mask) -> Series:
+    """The chosen points of a series, in the order of ``rows`` (indices or a mask, shape (n_points,))."""
+    return replace(
+        series,
+        step=series.step[rows],
+        value=series.value[rows],
+        time_s=series.time_s[rows],
+        attempt=series.attempt[rows],
+        source=series.source[rows],
+        line=series.line[rows],
+    )
+
+
+def has_steps(series: Series) -> bool:
+    """Whether at least half of the points carry a step."""
+    return bool(len(series)) and float(np.mean(series.step != NULL_INT)) >= 0.5
+
+
+def spacing(series: Series) -> int | None:
+    """Steps from one point to the next, the most frequent distance; None without steps."""
+    known = np.unique(series.step[series.step != NULL_INT])
+    if known.size < 2:
+        return None
+    distances, counts = np.unique(np.diff(known), return_counts=True)
+    return int(distances[np.argmax(counts)])
+
+
+def all_series(run: Run, metric: str) -> tuple[Series, ...]:
+    """Every separate series of a metric, the primary one first.
+
+    Points belong together if the same reader found them under the same name for the same rank. Files that
+    repeat one another (a console log and its copy) give one series.
+    """
+    table = run.metrics
+    if metric not in table.names:
+        return ()
+    rows = np.flatnonzero(table.metric == table.names.index(metric))
+    if not rows.size:
+        return ()
+    readers = sorted({source.ingestor for source in run.sources})
+    reader = np.array([readers.index(source.ingestor) for source in run.sources], dtype=np.int64)
+    ranks, rank_code = np.unique(table.rank[rows], return_inverse=True)
+    shape = (len(readers), len(table.raw_names), ranks.size)
+    keys = np.ravel_multi_index((reader[table.source[rows]], table.raw[rows], rank_code), shape)
+    found: list[tuple[tuple[float, bool, int, str, str, int], Series]] = []
+    for key in np.unique(keys):
+        series = _joined(run, metric, rows[keys == key])
+        reader_code, _, code = np.unravel_index(int(key), shape)
+        found.append((_rank_of(series, readers[int(reader_code)], int(ranks[code])), series))
+    return tuple(series for _, series in sorted(found, key=lambda item: item[0]))
+
+
+def _rank_of(series: Series, ingestor: str, rank: int) -> tuple[float, bool, int, str, str, int]:
+    """Sort key of a series: the best has most points, is text, and is named most plainly."""
+    weight = len(series) * (1.0 if has_steps(series) else STEPLESS_WEIGHT)
+    binary = any(name in ingestor for name in _BINARY_INGESTORS)
+    return (
+        -weight,
+        binary,
+        len(series.logged_as),
+        ingestor,
+        series.logged_as,
+        rank if rank != REDUCED_RANK else -1,
+    )
+
+
+def _joined(run: Run, metric: str, rows: Rows) -> Series:
+    """One series out of the files of one reader: attempt by attempt, without what another file repeats."""
+    table = run.metrics
+    parts: list[Rows] = []
+    for attempt in np.unique(table.attempt[rows]):
+        of_attempt = rows[table.attempt[rows] == attempt]
+        sources = np.unique(table.source[of_attempt])
+        files = [_by_line(table.line, of_attempt[table.source[of_attempt] == source]) for source in sources]
+        files.sort(key=lambda part: (-part.size, run.sources[int(table.source[part[0]])].path))
+        parts.extend(_without_repeats(table.step, files))
+    chosen = np.concatenate(parts)
+    return Series(
+        metric=metric,
+        logged_as=table.raw_names[int(table.raw[chosen[0]])],
+        step=table.step[chosen],
+        value=table.value[chosen],
+        time_s=table.time_s[chosen],
+        attempt=table.attempt[chosen].astype(np.int64),
+        source=table.source[chosen].astype(np.int64),
+        line=table.line[chosen],
+    )
+
+
+def _by_line(line: npt.NDArray[np.int64], rows: Rows) -> Rows:
+    """Rows of one file in the order of their lines; a reader may hand some of them in late."""
+    return rows[np.argsort(line[rows], kind="stable")]
+
+
+def _without_repeats(step: npt.NDArray[np.int64], files: list[Rows]) -> list[Rows]:
+    """Files whose steps do not overlap (a rotated log), in order of their steps; the fullest file comes first."""
+    kept: list[tuple[int, int, Rows]] = []
+    for part in files:
+        known = step[part][step[part] != NULL_INT]
+        if not known.size:
+            if not kept:  # without steps a second file cannot be told from a copy
+                return [part]
+            continue
+        low, high = int(known.min()), int(known.max())
+        if all(high < other_low or low > other_high for other_low, other_high, _ in kept):
+            kept.append((low, high, part))
+    return [part for _, _, part in sorted(kept, key=lambda item: item[0])]
+
+
+def launch_of(series: Series) -> npt.NDArray[np.int64]:
+    """Number of the launch that logged each point, ascending: the attempt, and restarts within one file.
+
+    A step that falls back to the middle of the run is a restart from a checkpoint; one that falls back to its
+    beginning may be the next epoch of a loop that counts steps per epoch, and is left alone.
+    """
+    launch = series.attempt.astype(np.int64) << _LAUNCH_BITS
+    distance = spacing(series)
+    if distance is None or not has_steps(series):
+        return launch
+    fell = np.zeros(len(series), np.int64)
+    back = (np.diff(series.step) < 0) & (series.attempt[1:] == series.attempt[:-1])
+    fell[1:] = back & (series.step[1:] > series.step[series.step != NULL_INT].min() + 2 * distance)
+    return launch + np.minimum(np.cumsum(fell), (1 << _LAUNCH_BITS) - 1)
+
+
+def position(series: Series) -> npt.NDArray[np.int64]:
+    """Where each point stands in its attempt: its step, or its index if the logger gave no steps."""
+    if has_steps(series):
+        return series.step
+    index = np.zeros(len(series), np.int64)
+    for attempt in np.unique(series.attempt):
+        mask = series.attempt == attempt
+        index[mask] = np.arange(int(mask.sum()))
+    return index
+
+
+def lineage(series: Series) -> tuple[Mask, Mask]:
+    """The curve that led to the present state, and what restarts left behind beyond it.
+
+    A restart from a checkpoint at step 80 replaces everything that an earlier launch logged from there on.
+    The second part holds points of earlier launches beyond the last point of every later one: nobody has
+    passed them again, so a fault in them is not overcome.
+
+    Returns:
+        Two masks of shape (n_points,): the curve, and what lies beyond.
+    """
+    launch = launch_of(series)
+    launches = np.unique(launch)
+    current = np.ones(len(series), dtype=np.bool_)
+    beyond = np.zeros(len(series), dtype=np.bool_)
+    if launches.size < 2:
+        return current, beyond
+    where = position(series)
+    # From the last launch backward: where the later ones begin and how far they came.
+    begins, reached = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+    for number in launches[::-1]:
+        own = launch == number
+        current[own] = where[own] < begins
+        beyond[own] = ~current[own] & (where[own] > reached)
+        begins = min(begins, int(where[own].min()))
+        reached = max(reached, int(where[own].max()))
+    return current, beyond
+
+
+def align(first: Series, second: Series) -> Rows:
+    """For each point of ``first`` the index of the point of ``second`` of the same step, -1 if there is none.
+
+    Points match by standing on the same line, or by attempt and step, whichever joins more of them: a console
+    row holds both metrics, other loggers give each its own record. On a tie the line decides, because steps
+    may repeat (epochs, restarts within a file).
+    """
+    if not len(first) or not len(second):
+        return np.full(len(first), -1, np.int64)
+    by_line = _matches(_keys(first.source, first.line), _keys(second.source, second.line), first.line > 0)
+    if not (has_steps(first) and has_steps(second)):
+        return by_line
+    known = first.step != NULL_INT
+    by_step = _matches(_keys(first.attempt, first.step), _keys(second.attempt, second.step), known)
+    return by_line if (by_line >= 0).sum() >= (by_step >= 0).sum() else by_step
+
+
+def _matches(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], known: Mask) -> Rows:
+    """Index in ``right`` of each known key of ``left``, -1 where there is none."""
+    order = np.argsort(right, kind="stable")
+    slot = np.searchsorted(right[order], left)
+    slot[slot == order.size] = 0
+    match = order[slot]
+    return np.where(known & (right[match] == left), match, -1)
+
+
+def _keys(major: npt.NDArray[np.int64], minor: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    # 40 bits hold 10**12 steps or lines; the major number is an attempt or a source, both small.
+    return (major << 40) + np.clip(minor, -1, (1 << 40) - 1)

@@ -1,0 +1,75 @@
+"""Evaluation loss: finite or not, and whether it parts from the training loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.bad_points import loss_points
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import has_steps, take
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+WORSE = 1.05
+"""Evaluation loss five percent above its best: beyond the scatter between two evaluations of one model."""
+
+STILL_FALLING = 0.97
+"""Training loss at least three percent below its level at the best evaluation: it goes on being fitted."""
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.eval.*``."""
+    series = view.curve("eval_loss")
+    if series is None:
+        return
+    out = FactWriter("evaluation", "signal.eval.")
+    bad = ~np.isfinite(series.value)
+    out.put(
+        "nonfinite", value=bool(bad.any()), refs=refs_at(series, np.flatnonzero(bad)) or refs_at(series, [0])
+    )
+    good = take(series, ~bad)
+    if len(good):
+        best = int(good.value.argmin())
+        out.put("points", len(good), refs_at(good, [0, len(good) - 1]))
+        out.put("loss_first", float(good.value[0]), refs_at(good, [0]))
+        out.put("loss_last", float(good.value[-1]), refs_at(good, [len(good) - 1]))
+        out.put("loss_best", float(good.value[best]), refs_at(good, [best]))
+        parted = _parts(view, good, best)
+        if parted is not None:
+            out.put("rises_while_train_falls", parted, refs_at(good, [len(good) - 1, best]))
+    first = np.flatnonzero(bad)
+    yield out.signal(series.step_at(int(first[0])) if first.size else None)
+
+
+def _ends_worse(values: npt.NDArray[np.float64]) -> bool:
+    """Whether the level after the best evaluation, not one noisy value, is worse than the best."""
+    after = values[1:]
+    if not after.size:
+        return False
+    return bool(np.median(after[-5:]) >= WORSE * values[0])  # of five, two outliers do not move it
+
+
+def _parts(view: RunView, good: Series, best: int) -> bool | None:
+    """Whether evaluation worsens while training improves; None without three evaluations or comparable steps."""
+    points = view.once(loss_points)
+    if len(good) < 3 or points is None or not has_steps(good) or not has_steps(points.series):
+        return None
+    if good.value[best] <= 0 or not _ends_worse(good.value[best:]):
+        return False
+    train = points.good()
+    interval = max(int(good.step[-1] - good.step[0]) // (len(good) - 1), 1)
+    # Training losses of one evaluation interval before the best and before the last evaluation.
+    then = train.value[(train.step <= good.step[best]) & (train.step > good.step[best] - interval)]
+    now = train.value[train.step > good.step[-1] - interval]
+    if not then.size or not now.size:
+        return None
+    return bool(np.median(now) <= STILL_FALLING * np.median(then))
+
+
+DETECTOR = Detector("evaluation", ("signal.eval.",), detect)

@@ -1,0 +1,156 @@
+"""The course of the training loss: does it fall, rise, stand still, jump.
+
+Only genuine finite losses count here: NaN, and the zeros by which a trainer masks it, belong to ``nonfinite``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.bad_points import loss_points
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.onset import find_onset, finite_before
+from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Values = npt.NDArray[np.float64]
+
+RISE = 1.2
+"""Above the best fifth by a fifth: beyond the drift of a converged loss, well before a divergence."""
+
+FLAT_SHARE, FLAT_POINTS = 0.02, 20
+"""Two percent over twenty points: a learning model moves more, batch noise of a median over fours or more less."""
+
+NOISY = 0.10
+"""Medians that are uncertain by more than a tenth cannot show flatness."""
+
+DIVERGED = 1.5
+"""Half again above the best level: twice the rise that counts as noise in public runs that recovered."""
+
+NEIGHBOURS = 5
+"""Points on each side against which a spike is measured: enough for a median, few enough to follow a trend."""
+
+ABOVE_UNIFORM = 1.5
+"""A model that knows nothing has a loss of ln(vocabulary); half again more is wrong with confidence."""
+
+ONSET_POINTS = 3
+"""Last losses before an onset whose median is compared; one alone would measure batch noise."""
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.loss.*``."""
+    out = FactWriter("loss", "signal.loss.")
+    points = view.once(loss_points)
+    if points is None:
+        if view.run.metrics.names:
+            out.put("seen", value=False)
+            yield out.signal()
+        return
+    series = points.series
+    out.put("seen", value=True, refs=refs_at(series, [0]))
+    out.put("points", len(series), refs_at(series, [len(series) - 1]))
+    good = points.curve()
+    if len(good):
+        _levels(out, view, good)
+        _trend(out, good)
+        _spike(out, good)
+        _before_onset(out, view, good)
+    yield out.signal()
+
+
+def _levels(out: FactWriter, view: RunView, good: Series) -> None:
+    values, last = good.value, len(good) - 1
+    out.put("first", float(values[0]), refs_at(good, [0]))
+    out.put("last", float(values[-1]), refs_at(good, [last]))
+    out.put("min", float(values.min()), refs_at(good, [int(values.argmin())]))
+    out.put("max", float(values.max()), refs_at(good, [int(values.argmax())]))
+    if len(good) >= 3:
+        out.put("constant", bool(np.all(values == values[0])), refs_at(good, [last, 0]))
+    vocabulary = view.config("model.vocab_size") or view.config("tokenizer.vocab_size")
+    size = None if vocabulary is None else vocabulary.value
+    if vocabulary is not None and isinstance(size, int) and size > 1:
+        above = float(values[0]) > ABOVE_UNIFORM * math.log(size)
+        out.put("first_above_uniform", above, [*refs_at(good, [0]), vocabulary.ref])
+
+
+def _trend(out: FactWriter, good: Series) -> None:
+    """Facts that need a fifth of a curve to compare with another."""
+    values = good.value
+    if values.size < PARTS or float(np.abs(values).max()) > 1e150:  # beyond, differences of squares overflow
+        return
+    medians, margin = part_medians(values), uncertainty(values)
+    first, last, best = float(medians[0]), float(medians[-1]), float(medians.min())
+    refs = refs_at(good, [len(good) - 1, 0, int(values.argmin())])
+    if first > 0:
+        out.put("change_ratio", last / first, refs)
+    out.put("falls", last < first - max(margin, 0.01 * abs(first)), refs)
+    if best > 0:
+        out.put("rises", last > RISE * best and last > best + margin, refs)
+    if values.size >= FLAT_POINTS and first > 0:
+        out.put("flat", _flat(medians, margin), refs)
+    if values.size >= 2 * PARTS and best > 0:
+        count = min(max(values.size // 20, 3), 20)  # the end: a twentieth, at least three points
+        end = float(np.median(values[-count:]))
+        limit = max(DIVERGED * best, first + 3.0 * noise(values))
+        out.put("diverged", end > limit, refs)
+
+
+def _flat(medians: Values, margin: float) -> bool | None:
+    """Whether no fifth leaves the band around the first; None if noise hides it."""
+    first = float(medians[0])
+    largest = float(np.abs(medians - first).max())
+    if largest <= FLAT_SHARE * first:
+        return True
+    if largest > margin:
+        return False
+    return True if margin <= NOISY * first else None
+
+
+def _spike(out: FactWriter, good: Series) -> None:
+    """Largest ratio of a loss to the median of its neighbours; the descent at the start is no spike."""
+    values = good.value
+    if values.size < 2 * NEIGHBOURS + 1:
+        return
+    windows = np.lib.stride_tricks.sliding_window_view(values, 2 * NEIGHBOURS + 1)
+    others = np.delete(windows, NEIGHBOURS, axis=1)
+    around = np.median(others, axis=1)
+    centre = values[NEIGHBOURS : NEIGHBOURS + around.size]
+    usable = around > 0
+    if not usable.any():
+        return
+    with np.errstate(over="ignore"):
+        ratios = np.where(usable, centre / np.where(usable, around, 1.0), 0.0)
+    # The last points have neighbours on one side only.
+    tail = float(values[-NEIGHBOURS:].max()) / float(
+        np.median(values[-3 * NEIGHBOURS : -NEIGHBOURS]) or np.inf
+    )
+    best = int(ratios.argmax())
+    if tail > ratios[best]:
+        row = values.size - NEIGHBOURS + int(values[-NEIGHBOURS:].argmax())
+        out.put("spike_ratio", tail, refs_at(good, [row]))
+        return
+    out.put("spike_ratio", float(ratios[best]), refs_at(good, [best + NEIGHBOURS]))
+
+
+def _before_onset(out: FactWriter, view: RunView, good: Series) -> None:
+    onset = view.once(find_onset)
+    count = None if onset is None else finite_before(good, onset)
+    if onset is None or count is None or count <= ONSET_POINTS:
+        return
+    values = good.value[:count]
+    end = float(np.median(values[-ONSET_POINTS:]))
+    windows = np.median(np.lib.stride_tricks.sliding_window_view(values, ONSET_POINTS), axis=1)
+    best = float(windows.min())
+    if best > 0:
+        out.put("growth_before_onset", end / best, [*refs_at(good, [count - 1]), onset.ref])
+
+
+DETECTOR = Detector("loss", ("signal.loss.",), detect)

@@ -1,0 +1,87 @@
+"""Merge the signals of all detectors into one flat namespace of facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from analyzer.facts.catalog import spec_of
+from analyzer.model.signal import FactSpec, FactValue, Signal
+from analyzer.model.tables import Scalar
+
+_TYPES: Mapping[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
+
+
+class FactDeclarationError(ValueError):
+    """A detector emitted a fact that the catalogue does not declare, of another type, or twice."""
+
+
+@dataclass(frozen=True)
+class Facts(Mapping[str, FactValue]):
+    """Known facts by name; a name that is absent is unknown.
+
+    Attributes:
+        values_by_name: Fact name to value and provenance.
+        plain: Fact name to bare value, as conditions use it.
+    """
+
+    values_by_name: Mapping[str, FactValue] = field(default_factory=dict)
+    plain: Mapping[str, Scalar] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> FactValue:
+        return self.values_by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_by_name)
+
+    def __len__(self) -> int:
+        return len(self.values_by_name)
+
+    def meaning(self, name: str) -> str:
+        """What a fact says, in words; its name if nobody declared it."""
+        spec = spec_of(name)
+        return name if spec is None else spec.meaning
+
+    def how(self, name: str) -> str:
+        """How to obtain a fact that is unknown; empty if only the log can give it."""
+        spec = spec_of(name)
+        return "" if spec is None else spec.how
+
+
+def build_facts(signals: Iterable[Signal]) -> Facts:
+    """Merge signals.
+
+    Args:
+        signals: What the detectors yielded.
+
+    Raises:
+        FactDeclarationError: A name is not in the catalogue, has another type there, or comes twice.
+    """
+    found: dict[str, FactValue] = {}
+    for signal in signals:
+        for name, fact in signal.facts.items():
+            spec = spec_of(name)
+            if spec is None:
+                raise FactDeclarationError(
+                    f"{signal.kind} emits {name!r}, which the catalogue of facts does not declare"
+                )
+            if name in found:
+                raise FactDeclarationError(
+                    f"{signal.kind} emits {name!r}, which another signal has emitted already"
+                )
+            found[name] = _typed(spec, fact, signal.kind)
+    return Facts(found, {name: fact.value for name, fact in found.items()})
+
+
+def _typed(spec: FactSpec, fact: FactValue, kind: str) -> FactValue:
+    """The fact with the declared type: a whole number may stand for a float, nothing else is converted."""
+    value = fact.value
+    if spec.name.startswith("event.") and spec.dtype == "str":
+        return fact  # fields of a line have the type that its pattern declares
+    if spec.dtype == "float" and isinstance(value, int) and not isinstance(value, bool):
+        return FactValue(float(value), fact.refs)
+    if type(value) is not _TYPES[spec.dtype]:
+        raise FactDeclarationError(
+            f"{kind} emits {spec.name!r} as {type(value).__name__}; the catalogue says {spec.dtype}"
+        )
+    return fact
