@@ -126,7 +126,7 @@ def _compare(node: ast.Compare, facts: Mapping[str, Value]) -> Verdict:
 def _membership(value: Value, node: ast.expr, *, negated: bool) -> Verdict:
     if value is None or not isinstance(node, ast.List):
         return None
-    options = [_clean(element.value) for element in node.elts if isinstance(element, ast.Constant)]
+    options = [_value(element, {}) for element in node.elts]
     found = any(_comparable(value, option) and value == option for option in options)
     return found is not negated
 

@@ -8,7 +8,8 @@ A dotted name is a key of a flat dictionary, so ``config.x.__class__`` is merely
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from analyzer.errors import RuleSyntaxError
 
@@ -19,19 +20,29 @@ _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Condition:
-    """A parsed condition.
+    """A condition, parsed and checked when it is first used.
 
     Attributes:
         text: As the author wrote it.
-        tree: The checked syntax tree.
-        names: Every fact that the condition mentions, in order of first use.
+        where: ``path:line:column`` for the error message.
     """
 
     text: str
-    tree: ast.expr
-    names: tuple[str, ...]
+    where: str = field(default="", compare=False)
+
+    @cached_property
+    def tree(self) -> ast.expr:
+        """The checked syntax tree; raises ``RuleSyntaxError`` if the text is not in the language."""
+        return _parse(self.text, self.where)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Every fact that the condition mentions, in order of first use."""
+        found: dict[str, None] = {}
+        _check(self.tree, self.text, self.where, found)
+        return tuple(found)
 
 
 def dotted_name(node: ast.expr) -> str | None:
@@ -46,8 +57,15 @@ def dotted_name(node: ast.expr) -> str | None:
     return ".".join(reversed(parts))
 
 
+def is_literal(node: ast.expr) -> bool:
+    """A constant, or a negative number."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float | str)
+
+
 def compile_condition(text: str, where: str = "") -> Condition:
-    """Parse and check one condition.
+    """A condition that is known to be in the language.
 
     Args:
         text: The condition, at most 400 characters and 80 syntax nodes.
@@ -56,17 +74,22 @@ def compile_condition(text: str, where: str = "") -> Condition:
     Raises:
         RuleSyntaxError: The text is not in the language; the message names the first offending part.
     """
+    condition = Condition(text.strip(), where)
+    assert condition.names is not None  # parse and check now
+    return condition
+
+
+def _parse(text: str, where: str) -> ast.expr:
     if len(text) > MAX_CHARACTERS:
         raise RuleSyntaxError(f"condition has {len(text)} characters; at most {MAX_CHARACTERS}", where)
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise RuleSyntaxError(f"cannot parse condition {text!r}: {error}", where) from error
     if sum(1 for _ in ast.walk(tree)) > MAX_NODES * 2:  # a name of n parts is n nodes, hence the factor
         raise RuleSyntaxError(f"condition {text!r} is too complex; move it into a detector", where)
-    names: dict[str, None] = {}
-    _check(tree, text, where, names)
-    return Condition(text=text.strip(), tree=tree, names=tuple(names))
+    _check(tree, text, where, {})
+    return tree
 
 
 def _check(node: ast.expr, text: str, where: str, names: dict[str, None]) -> None:
@@ -108,7 +131,7 @@ def _compare_children(node: ast.Compare) -> list[ast.expr] | None:
         if not isinstance(operator, _COMPARISONS):
             return None
         if isinstance(operator, ast.In | ast.NotIn):
-            if not isinstance(right, ast.List) or not all(isinstance(e, ast.Constant) for e in right.elts):
+            if not isinstance(right, ast.List) or not all(is_literal(element) for element in right.elts):
                 return None
         else:
             children.append(right)

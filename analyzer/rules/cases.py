@@ -7,7 +7,7 @@ A *facts case* gives facts and an expectation:
     facts:
       config.precision: fp16
 
-``finding`` is ``top`` (ranked first of its kind), ``not_top`` (considered or not, but not first) or
+``finding`` is ``top`` (ranked first of its kind), ``not_top`` (not first, or first but below "something else") or
 ``absent`` (its gate is not true). ``p_min``/``p_max`` bound its share; ``winner`` names the rule that must stand first.
 
 A *run case* is a directory with ``case.yaml`` (``says`` and ``expect`` as above) and ``run/``: files that go
@@ -51,12 +51,16 @@ def cases_of(rule: Rule, directory: Path) -> list[Case]:
         RuleError: A case file is not as described above.
     """
     found: list[Case] = []
-    for path in sorted((directory / "cases").glob("*.yaml")) + sorted((directory / "cases").glob("*/case.yaml")):
+    for path in sorted((directory / "cases").glob("*.yaml")) + sorted(
+        (directory / "cases").glob("*/case.yaml")
+    ):
         file = load_marked(path.read_text(encoding="utf-8"), path.as_posix())
         data = file.data if isinstance(file.data, dict) else {}
         expect = data.get("expect")
         if not isinstance(expect, dict) or expect.get("finding") not in _EXPECTATIONS or not data.get("says"):
-            raise RuleCaseError(f"a case needs 'says' and 'expect: {{finding: {'|'.join(_EXPECTATIONS)}}}'", file.where())
+            raise RuleCaseError(
+                f"a case needs 'says' and 'expect: {{finding: {'|'.join(_EXPECTATIONS)}}}'", file.where()
+            )
         run_directory = path.parent / "run" if path.name == "case.yaml" else None
         facts = None if run_directory else _checked_facts(file, data.get("facts"))
         name = path.parent.name if run_directory else path.stem
@@ -67,7 +71,12 @@ def cases_of(rule: Rule, directory: Path) -> list[Case]:
 def _checked_facts(file: MarkedFile, facts: Any) -> Mapping[str, Scalar]:
     if not isinstance(facts, dict):
         raise RuleCaseError("a facts case needs 'facts'", file.where())
-    types: Mapping[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (int, float), "str": (str,)}
+    types: Mapping[str, tuple[type, ...]] = {
+        "bool": (bool,),
+        "int": (int,),
+        "float": (int, float),
+        "str": (str,),
+    }
     for name, value in facts.items():
         spec = spec_of(name)
         where = file.where("facts", name)
@@ -93,13 +102,16 @@ def check_case(case: Case, ranking: Ranking) -> None:
     shown = _shown(ranking)
     if finding == "top" and outcome != "top":
         raise RuleCaseError(f"{case.rule_id} should stand first ({case.says}), but {shown}", where)
-    if finding == "not_top" and outcome == "top":
+    leads = outcome == "top" and probability >= _something_else(case.rule_id, ranking)
+    if finding == "not_top" and leads:
         raise RuleCaseError(f"{case.rule_id} should not stand first ({case.says}), but {shown}", where)
     if finding == "absent" and outcome != "absent":
         raise RuleCaseError(f"{case.rule_id} should not be considered ({case.says}), but {shown}", where)
     low, high = float(case.expect.get("p_min", 0.0)), float(case.expect.get("p_max", 1.0))
     if not low <= probability <= high:
-        raise RuleCaseError(f"share of {case.rule_id} is {probability:.3f}, outside {low:g}..{high:g}; {shown}", where)
+        raise RuleCaseError(
+            f"share of {case.rule_id} is {probability:.3f}, outside {low:g}..{high:g}; {shown}", where
+        )
     winner = case.expect.get("winner")
     if winner is not None and (_position(str(winner), ranking) or (1, 0.0))[0] != 0:
         raise RuleCaseError(f"{winner} should stand first, but {shown}", where)
@@ -111,6 +123,14 @@ def _position(rule_id: str, ranking: Ranking) -> tuple[int, float] | None:
             if item.rule.id == rule_id:
                 return position, item.probability
     return None
+
+
+def _something_else(rule_id: str, ranking: Ranking) -> float:
+    """Share of "something else" in the competition of a rule: only what beats it leads its kind."""
+    for kind, items in ranking.kinds.items():
+        if any(item.rule.id == rule_id for item in items):
+            return ranking.other[kind]
+    return 1.0
 
 
 def _shown(ranking: Ranking) -> str:

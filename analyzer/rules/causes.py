@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from analyzer.errors import RuleError
 
@@ -23,6 +24,7 @@ class CauseEntry:
         symptom_kind: What the run shows.
         restart_advice: What to do with the job.
         maturity: authority (a reference states it) or common.
+        look_alikes: Causes that show the same at first sight.
     """
 
     id: str
@@ -33,6 +35,7 @@ class CauseEntry:
     symptom_kind: str
     restart_advice: str
     maturity: str
+    look_alikes: tuple[str, ...] = ()
 
 
 def rules_root() -> Path:
@@ -52,4 +55,8 @@ def rules_root() -> Path:
 def catalogue() -> dict[str, CauseEntry]:
     """All entries by id."""
     with (rules_root() / "causes.json").open(encoding="utf-8") as stream:
-        return {entry["id"]: CauseEntry(**entry) for entry in json.load(stream)}
+        return {entry["id"]: _entry(entry) for entry in json.load(stream)}
+
+
+def _entry(data: dict[str, Any]) -> CauseEntry:
+    return CauseEntry(**{**data, "look_alikes": tuple(data["look_alikes"])})

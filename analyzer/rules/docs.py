@@ -41,7 +41,9 @@ def rule_page(rule: Rule, cases: Sequence[Case]) -> str:
     ]
     for line in rule.evidence:
         group = f" (group {line.group})" if line.group else ""
-        parts.append(f"| `{_cell(line.test.text)}`{group} | {line.if_true:+g} | {line.if_false:+g} | {_cell(line.because)} |")
+        parts.append(
+            f"| `{_cell(line.test.text)}`{group} | {line.if_true:+g} | {line.if_false:+g} | {_cell(line.because)} |"
+        )
     parts += ["", "## Fixes", ""]
     for fix in rule.fixes:
         parts += _fix(fix)
@@ -56,7 +58,9 @@ def _cell(text: str) -> str:
 
 
 def _expected(case: Case) -> str:
-    word = {"top": "stands first", "not_top": "does not stand first", "absent": "is not considered"}[case.expect["finding"]]
+    word = {"top": "stands first", "not_top": "does not stand first", "absent": "is not considered"}[
+        case.expect["finding"]
+    ]
     winner = case.expect.get("winner")
     return word + (f" (first is {winner})" if winner else "")
 
@@ -92,15 +96,19 @@ def index_page(rules: Sequence[Rule], root: Path, cases: Mapping[str, int]) -> s
         "# Rules",
         "",
         "One folder a rule: `rule.yaml` (data, no code), `README.md` (generated), `cases/` (what must hold).",
-        "`analyzer rules new CODE slug` makes a skeleton, `analyzer rules lint` and `analyzer rules test` check it, "
-        "`analyzer rules facts TEXT` finds the facts that a condition may use.",
+        (
+            "`analyzer rules new CODE slug` makes a skeleton, `analyzer rules lint` and `analyzer rules test` check it, "
+            "`analyzer rules facts TEXT` finds the facts that a condition may use."
+        ),
         "",
         "Weights are bits, log2 of how much more often a line is seen when the cause is true: "
         "±1 hint (2:1), ±2 moderate (4:1), ±3 strong (8:1), ±5 very strong (32:1), ±8 rules out (256:1). "
         "Priors: " + ", ".join(f"{name} {bits:+g}" for name, bits in PRIOR_BITS.items()) + ". "
-        "Rules of one symptom kind compete with each other and with \"something else\" at 0 bits.",
+        'Rules of one symptom kind compete with each other and with "something else" at 0 bits.',
         "",
-        f"{len(rules)} rules, {sum(cases.values())} cases: " + ", ".join(f"{family} {n}" for family, n in sorted(families.items())) + ".",
+        f"{len(rules)} rules, {sum(cases.values())} cases: "
+        + ", ".join(f"{family} {n}" for family, n in sorted(families.items()))
+        + ".",
         "",
         "| id | cause | kind | symptom | severity | status | cases |",
         "|---|---|---|---|---|---|---|",

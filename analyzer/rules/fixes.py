@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -25,7 +24,9 @@ _BUILT_ON_HF = frozenset({"hf-trainer", "llamafactory", "axolotl", "unsloth", "t
 _ORDER = {"cures": 0, "mitigates": 1, "diagnoses": 2}
 
 
-def resolve_fixes(rule: Rule, run: Run, facts: Mapping[str, Scalar], file_lines: FileLines) -> tuple[Fix, ...]:
+def resolve_fixes(
+    rule: Rule, run: Run, facts: Mapping[str, Scalar], file_lines: FileLines
+) -> tuple[Fix, ...]:
     """Fixes of a rule for this run: refuted preconditions dropped, cures first, keys looked up in the user's files."""
     fixes: list[Fix] = []
     for fix in rule.fixes:
@@ -43,7 +44,9 @@ def resolve_fixes(rule: Rule, run: Run, facts: Mapping[str, Scalar], file_lines:
                 cost=fix.cost,
                 applicable=applicable,
                 requires=fix.requires_text if applicable is None else "",
-                changes=tuple(change for change in changes if change.old is None or not _same(change.old, change.new)),
+                changes=tuple(
+                    change for change in changes if change.old is None or not _same(change.old, change.new)
+                ),
                 code=fix.code,
                 verify=fix.verify,
                 verified_by=fix.verified_by,
@@ -53,7 +56,11 @@ def resolve_fixes(rule: Rule, run: Run, facts: Mapping[str, Scalar], file_lines:
 
 
 def _same(old: str, new: str) -> bool:
-    return old.strip("\"'").lower() == new.strip("\"'").lower()
+    was, will = old.strip("\"'").lower(), new.strip("\"'").lower()
+    try:
+        return was == will or float(was) == float(will)  # 1.0 and 1 are one value
+    except ValueError:
+        return False
 
 
 def _changes(
@@ -71,10 +78,14 @@ def _changes(
             elsewhere += [ConfigChange(framework, key, None, _plain(value)) for key, value in values.items()]
     if in_files or elsewhere:
         return in_files or elsewhere
-    first = next(iter(fix.change.items()), None)  # nothing known of the user's files: name one spelling as example
+    first = next(
+        iter(fix.change.items()), None
+    )  # nothing known of the user's files: name one spelling as example
     if first is None:
         return []
-    return [ConfigChange(first[0], key, None, _plain(_computed(value, facts))) for key, value in first[1].items()]
+    return [
+        ConfigChange(first[0], key, None, _plain(_computed(value, facts))) for key, value in first[1].items()
+    ]
 
 
 def _uses(run: Run, framework: str) -> bool:
@@ -98,10 +109,18 @@ def _plain(value: Any) -> str:
 
 
 def _standing(run: Run, framework: str, key: str) -> ConfigValue | None:
-    """Where the key stands in one of the user's files: the same meaning, whatever the spelling there."""
+    """Where the key stands in one of the user's files: the same meaning, whatever the spelling there.
+
+    The first file counts: the walk meets the user's file before a copy that the trainer dumped further down.
+    """
     wanted = canonical_key(framework, key)
-    for entry in reversed(run.config.entries):
-        if entry.layer != "file" or entry.ref is None or entry.ref.line is None or not _same_family(entry, framework):
+    for entry in run.config.entries:
+        if (
+            entry.layer != "file"
+            or entry.ref is None
+            or entry.ref.line is None
+            or not _same_family(entry, framework)
+        ):
             continue
         same_key = entry.key_in_source == key
         if same_key or (wanted is not None and canonical_key(entry.framework, entry.key_in_source) == wanted):
@@ -135,7 +154,9 @@ def _in_file(
         if entry is not None and here and entry.ref is not None and entry.ref.line is not None:
             if after is not None:
                 _replace(after, entry.ref.line, entry.key_in_source, value)
-            changes.append(ConfigChange(framework, entry.key_in_source, entry.raw, _plain(value), path, entry.ref.line))
+            changes.append(
+                ConfigChange(framework, entry.key_in_source, entry.raw, _plain(value), path, entry.ref.line)
+            )
         else:
             changes.append(ConfigChange(framework, key, None, _plain(value), path, None))
     if after is not None and before is not None:
@@ -159,7 +180,9 @@ def _replace(lines: list[str], line: int, key: str, value: Any) -> None:
         return
     text = lines[line - 1]
     name = re.escape(key.rpartition(".")[2])
-    match = re.search(rf"""(?P<key>["']?\b{name}["']?\s*[:=]\s*)(?P<value>"[^"]*"|'[^']*'|[^\s,#}})]+)""", text)
+    match = re.search(
+        rf"""(?P<key>["']?\b{name}["']?\s*[:=]\s*)(?P<value>"[^"]*"|'[^']*'|[^\s,#}})]+)""", text
+    )
     if match is None:
         return
     old = match.group("value")
@@ -179,7 +202,9 @@ def _insert_missing(lines: list[str], path: str, anchor: ConfigValue, missing: l
         lines[at + 1 : at + 1] = [f"{indent}{key}: {_literal(value, path)}\n" for key, value in missing]
     elif path.endswith(".json"):
         top = anchor.key_in_source.partition(".")[0]
-        start = next((i for i in range(at, -1, -1) if re.match(rf'\s*"{re.escape(top)}"\s*:', lines[i])), None)
+        start = next(
+            (i for i in range(at, -1, -1) if re.match(rf'\s*"{re.escape(top)}"\s*:', lines[i])), None
+        )
         if start is None:
             return
         indent = lines[start][: len(lines[start]) - len(lines[start].lstrip())]
@@ -192,8 +217,12 @@ def _json_member(key: str, value: Any, path: str) -> str:
     return f'"{head}": {inner}'
 
 
-def _with_diff(changes: list[ConfigChange], before: Sequence[str], after: Sequence[str], path: str) -> list[ConfigChange]:
+def _with_diff(
+    changes: list[ConfigChange], before: Sequence[str], after: Sequence[str], path: str
+) -> list[ConfigChange]:
     """Attach the diff of the whole file to its first change; the others share it."""
+    import difflib  # noqa: PLC0415  (a run without a fault needs no diff)
+
     diff = "".join(difflib.unified_diff(list(before), list(after), f"a/{path}", f"b/{path}", n=1))
     if not diff or not changes:
         return changes

@@ -28,7 +28,9 @@ FRAMEWORKS = frozenset(
 MAX_TEXT = 700
 """Characters of mechanism text: six lines of a report."""
 
-_NAMES_A_FIX = re.compile(r"(?i)^(use|set|lower|raise|switch|disable|enable|turn|try|fix|check|increase|reduce)\b|\?$")
+_NAMES_A_FIX = re.compile(
+    r"(?i)^(use|set|lower|raise|switch|disable|enable|turn|try|fix|check|increase|reduce)\b|\?$"
+)
 
 
 def lint_rule(rule: Rule, directory: Path, cases: Sequence[Case], samples: Path | None) -> Iterator[str]:
@@ -93,10 +95,12 @@ def _lint_fixes(rule: Rule, samples: Path | None) -> Iterator[str]:
 
 def lint_set(rules: Sequence[Rule]) -> Iterator[str]:
     """Messages about the whole set: titles and causes used twice among competitors."""
-    titles: dict[str, Rule] = {}
-    causes: dict[tuple[str, str], Rule] = {}
+    seen: dict[tuple[str, str], Rule] = {}
     for rule in rules:
-        for key, seen, what in ((rule.title.lower(), titles, "title"), ((rule.symptom_kind, rule.entry.id), causes, "cause_id")):
-            first = seen.setdefault(key, rule)  # type: ignore[call-overload]
+        for what, key in (
+            ("title", rule.title.lower()),
+            ("cause_id", f"{rule.symptom_kind} {rule.entry.id}"),
+        ):
+            first = seen.setdefault((what, key), rule)
             if first is not rule:
                 yield f"{rule.where(what)} R006 {what} is already that of {first.id}"

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analyzer.errors import RuleError, UnknownFactError
-from analyzer.facts.catalog import spec_of, suggest
+from analyzer.expr import Condition
+from analyzer.facts.catalog import catalog, spec_of, suggest
+from analyzer.rules import cache
 from analyzer.rules.causes import rules_root
-from analyzer.rules.schema import Rule, read_rule
-from analyzer.rules.yaml_marks import load_marked
+from analyzer.rules.schema import FIELDS, Rule, read_rule
+from analyzer.rules.yaml_marks import MarkedFile, load_marked
+from analyzer.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +60,23 @@ def load_rule(path: Path) -> Rule:
     Raises:
         RuleError: The file cannot be read or is invalid.
     """
+    return parse_rule(_text(path), _shown(path))
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise RuleError(f"cannot be read: {error}", _shown(path)) from error
-    rule = read_rule(load_marked(text, _shown(path)))
+
+
+def parse_rule(text: str, shown: str) -> Rule:
+    """Read and check the text of one rule; ``shown`` is its path in messages.
+
+    Raises:
+        RuleError: The rule is invalid.
+    """
+    rule = read_rule(load_marked(text, shown))
     for where, condition in rule.conditions():
         for name in condition.names:
             if spec_of(name) is None:
@@ -82,15 +97,32 @@ def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
         if not place.exists():
             raise RuleError("no such rule pack", str(place))
         files += rule_files(place)
-    digest = hashlib.sha256()
+    key = _key(files)
+    known = cache.read(key, len(files))
+    texts = [] if known else [_text(path) for path in files]
+    read = [
+        read_rule(MarkedFile(_shown(path), data, {}, checked=True), Condition)
+        for path, data in zip(files, known.rules if known else [], strict=False)
+    ] or [parse_rule(text, _shown(path)) for path, text in zip(files, texts, strict=True)]
     rules: dict[str, Rule] = {}
-    for path in files:
-        digest.update(path.read_bytes())
-        rule = load_rule(path)
+    for rule in read:
         if rule.id in rules:
             raise RuleError(f"id {rule.id} is already used by {rules[rule.id].where()}", rule.where("id"))
         rules[rule.id] = rule
-    return RuleSet(_sorted(rules.values()), digest.hexdigest()[:12])
+    if known is None:
+        digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
+        known = cache.CheckedRules(digest, [rule.file.data if rule.file else None for rule in read])
+        cache.write(key, known)
+    return RuleSet(_sorted(rules.values()), known.digest)
+
+
+def _key(files: Sequence[Path]) -> str:
+    """Key of everything that decides what the rules mean: the files, the facts, the reader."""
+    digest = hashlib.sha256(f"{__version__}\0{','.join(catalog())}\0{FIELDS}".encode())
+    for path in files:
+        state = path.stat()
+        digest.update(f"\0{path.resolve()}\0{state.st_size}\0{state.st_mtime_ns}".encode())
+    return digest.hexdigest()
 
 
 def _sorted(rules: Iterable[Rule]) -> tuple[Rule, ...]:

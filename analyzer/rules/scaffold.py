@@ -78,7 +78,12 @@ def write_skeleton(code: str, slug: str, place: Path, rules: tuple[Rule, ...]) -
     )
     (folder / "cases").mkdir(parents=True)
     (folder / "rule.yaml").write_text(text, encoding="utf-8")
-    stubs = (("positive", "what a run with this cause shows", "top"), ("near-miss", "a look-alike with another cause", "not_top"))
+    stubs = (
+        ("positive", "what a run with this cause shows", "top"),
+        ("near-miss", "a look-alike with another cause", "not_top"),
+    )
     for name, says, finding in stubs:
-        (folder / "cases" / f"{name}.yaml").write_text(_CASE.format(says=says, finding=finding), encoding="utf-8")
+        (folder / "cases" / f"{name}.yaml").write_text(
+            _CASE.format(says=says, finding=finding), encoding="utf-8"
+        )
     return folder

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from analyzer.rules.causes import CauseEntry, catalogue
 from analyzer.rules.yaml_marks import MarkedFile
 
 SCHEMA_VERSION = 1
+MakeCondition = Callable[[str, str], Condition]
 SYMPTOM_KINDS = (
     "numerical_breakdown", "divergence", "plateau", "oom", "crash", "hang", "slow", "bad_restart", "data_stall",
     "eval_gap", "ended", "none",
@@ -34,7 +35,13 @@ STATUSES = ("experimental", "stable", "deprecated")
 SEVERITIES = ("fatal", "degrading", "wasteful", "advisory")
 STRENGTHS = ("cures", "mitigates", "diagnoses")
 COSTS = ("restart", "preprocess", "code", "hardware")
-RESTARTS = ("restart-as-is", "exclude-node", "fix-then-restart", "resume-from-earlier-checkpoint", "no-action")
+RESTARTS = (
+    "restart-as-is",
+    "exclude-node",
+    "fix-then-restart",
+    "resume-from-earlier-checkpoint",
+    "no-action",
+)
 _ID = re.compile(r"[A-Z]{2,5}\d{3}")
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
@@ -132,13 +139,18 @@ class Rule:
 
 
 def _check_section(file: MarkedFile, section: str, data: Any, keys: tuple[str | int, ...]) -> dict[str, Any]:
+    if file.checked:
+        checked: dict[str, Any] = data
+        return checked
     if not isinstance(data, dict):
         raise RuleSyntaxError(f"{section} must be a mapping", file.where(*keys))
     fields = FIELDS[section]
     for key in data:
         if key not in fields:
             known = ", ".join(fields)
-            raise RuleSyntaxError(f"unknown key {key!r} in {section}; known are {known}", file.where(*keys, key))
+            raise RuleSyntaxError(
+                f"unknown key {key!r} in {section}; known are {known}", file.where(*keys, key)
+            )
     for key, (type_name, required) in fields.items():
         if key not in data:
             if required:
@@ -168,22 +180,30 @@ def _words(file: MarkedFile, data: Mapping[str, Any], key: str) -> tuple[str, ..
     return tuple(values)
 
 
-def read_rule(file: MarkedFile) -> Rule:
+def read_rule(file: MarkedFile, condition: MakeCondition = compile_condition) -> Rule:
     """Check one loaded ``rule.yaml``.
+
+    Args:
+        file: The loaded file.
+        condition: Makes a condition of its text and place; ``Condition`` itself defers parsing to first use.
 
     Raises:
         RuleSyntaxError: Anything in it is not as the format says; with line and column.
     """
     data = _check_section(file, "rule", file.data, ())
     if data["schema"] != SCHEMA_VERSION:
-        raise RuleSyntaxError(f"schema {data['schema']} is not known; this version reads {SCHEMA_VERSION}", file.where("schema"))
+        raise RuleSyntaxError(
+            f"schema {data['schema']} is not known; this version reads {SCHEMA_VERSION}", file.where("schema")
+        )
     if not _ID.fullmatch(data["id"]):
         raise RuleSyntaxError("id must be a family code and three digits, like PREC014", file.where("id"))
     if not _SLUG.fullmatch(data["slug"]):
         raise RuleSyntaxError("slug must be lower-case words joined by hyphens", file.where("slug"))
     entry = catalogue().get(data["cause_id"])
     if entry is None:
-        raise RuleSyntaxError(f"cause_id {data['cause_id']!r} is not in the catalogue (causes.json)", file.where("cause_id"))
+        raise RuleSyntaxError(
+            f"cause_id {data['cause_id']!r} is not in the catalogue (causes.json)", file.where("cause_id")
+        )
     symptom = _check_section(file, "symptom", data["symptom"], ("symptom",))
     advice = data.get("restart_advice", entry.restart_advice)
     return Rule(
@@ -196,11 +216,13 @@ def read_rule(file: MarkedFile) -> Rule:
         family=data["family"],
         prior=_one_of(file, data["prior"], tuple(PRIOR_BITS), "prior"),
         symptom_kind=_one_of(file, symptom["kind"], SYMPTOM_KINDS, "symptom", "kind"),
-        when=compile_condition(symptom["when"], file.where("symptom", "when")),
+        when=condition(symptom["when"], file.where("symptom", "when")),
         says=symptom["says"],
-        evidence=tuple(_read_evidence(file, item, index) for index, item in enumerate(data["evidence"])),
+        evidence=tuple(
+            _read_evidence(file, item, index, condition) for index, item in enumerate(data["evidence"])
+        ),
         text=" ".join(data["cause"].split()),
-        fixes=tuple(_read_fix(file, item, index) for index, item in enumerate(data["fixes"])),
+        fixes=tuple(_read_fix(file, item, index, condition) for index, item in enumerate(data["fixes"])),
         references=_words(file, data, "references"),
         explains_also=_words(file, data, "explains_also"),
         restart_advice=_one_of(file, advice, RESTARTS, "restart_advice"),
@@ -211,7 +233,7 @@ def read_rule(file: MarkedFile) -> Rule:
     )
 
 
-def _read_evidence(file: MarkedFile, item: Any, index: int) -> EvidenceLine:
+def _read_evidence(file: MarkedFile, item: Any, index: int, condition: MakeCondition) -> EvidenceLine:
     keys = ("evidence", index)
     data = _check_section(file, "evidence", item, keys)
     for key in ("if_true", "if_false"):
@@ -219,7 +241,7 @@ def _read_evidence(file: MarkedFile, item: Any, index: int) -> EvidenceLine:
             raise RuleSyntaxError(f"{key} is beyond {MAX_BITS:g} bits", file.where(*keys, key))
     return EvidenceLine(
         id=data["id"],
-        test=compile_condition(data["test"], file.where(*keys, "test")),
+        test=condition(data["test"], file.where(*keys, "test")),
         because=" ".join(data["because"].split()),
         if_true=float(data["if_true"]),
         if_false=float(data["if_false"]),
@@ -228,20 +250,24 @@ def _read_evidence(file: MarkedFile, item: Any, index: int) -> EvidenceLine:
     )
 
 
-def _read_fix(file: MarkedFile, item: Any, index: int) -> RuleFix:
+def _read_fix(file: MarkedFile, item: Any, index: int, condition: MakeCondition) -> RuleFix:
     keys = ("fixes", index)
     data = _check_section(file, "fixes", item, keys)
     change = data.get("change", {})
     for framework, pairs in change.items():
-        if not isinstance(pairs, dict) or not all(isinstance(v, bool | int | float | str) for v in pairs.values()):
-            raise RuleSyntaxError("change maps a framework to keys and scalar values", file.where(*keys, "change", framework))
+        if not isinstance(pairs, dict) or not all(
+            isinstance(v, bool | int | float | str) for v in pairs.values()
+        ):
+            raise RuleSyntaxError(
+                "change maps a framework to keys and scalar values", file.where(*keys, "change", framework)
+            )
     requires = data.get("requires")
     return RuleFix(
         id=data["id"],
         title=data["title"],
         strength=_one_of(file, data["strength"], STRENGTHS, *keys, "strength"),
         cost=_one_of(file, data["cost"], COSTS, *keys, "cost"),
-        requires=None if requires is None else compile_condition(requires, file.where(*keys, "requires")),
+        requires=None if requires is None else condition(requires, file.where(*keys, "requires")),
         requires_text=data.get("requires_text", ""),
         change=change,
         code=data.get("code", "").rstrip(),
@@ -261,8 +287,19 @@ def rule_schema() -> dict[str, Any]:
         for key, (type_name, _) in FIELDS[name].items():
             properties[key] = {"enum": list(options[key])} if key in options else {"type": types[type_name]}
             if key in FIELDS:
-                properties[key] = section(key) if type_name == "map" else {"type": "array", "items": section(key)}
+                properties[key] = (
+                    section(key) if type_name == "map" else {"type": "array", "items": section(key)}
+                )
         required = [key for key, (_, needed) in FIELDS[name].items() if needed]
-        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": False,
+        }
 
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "analyzer.rule/1", **section("rule")}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "analyzer.rule/1",
+        **section("rule"),
+    }

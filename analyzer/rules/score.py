@@ -53,7 +53,9 @@ class Question:
         return abs(self.if_true - self.if_false)
 
 
-def ledger(rule: Rule, facts: Mapping[str, Scalar], overrides: Mapping[str, Verdict] | None = None) -> tuple[LedgerLine, ...]:
+def ledger(
+    rule: Rule, facts: Mapping[str, Scalar], overrides: Mapping[str, Verdict] | None = None
+) -> tuple[LedgerLine, ...]:
     """Evaluate every line of a rule; of a group only the line of largest magnitude counts.
 
     Args:
@@ -65,7 +67,10 @@ def ledger(rule: Rule, facts: Mapping[str, Scalar], overrides: Mapping[str, Verd
     for line in rule.evidence:
         assumed = (overrides or {}).get(line.id)
         verdicts.append(evaluate(line.test, facts) if assumed is None else assumed)
-    bits = [0.0 if v is None else (e.if_true if v else e.if_false) for e, v in zip(rule.evidence, verdicts, strict=True)]
+    bits = [
+        0.0 if v is None else (e.if_true if v else e.if_false)
+        for e, v in zip(rule.evidence, verdicts, strict=True)
+    ]
     best: dict[str, int] = {}
     for index, line in enumerate(rule.evidence):
         if line.group and (line.group not in best or abs(bits[index]) > abs(bits[best[line.group]])):

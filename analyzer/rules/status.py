@@ -9,8 +9,15 @@ from analyzer.model.diagnosis import Finding
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import REPORTED, format_scalar, word_for
 
-ENOUGH_LOSS_POINTS = 5
+ENOUGH_POINTS = 5
 """Fewer points show no course: nothing can be said about a run from them."""
+
+ENOUGH_POINTS_COMPLETED = 2
+"""A run that says itself that it completed needs less: a first and a last value that are finite."""
+
+SURE_ENDING = 0.6
+"""Share from which an ordinary ending (a person or the scheduler stopped it) explains how the run ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -34,19 +41,28 @@ def outcome(facts: Mapping[str, Scalar]) -> Outcome:
         failed.append("the gradient norm is not finite")
     if facts.get("signal.loss_scale.at_floor") is True:
         failed.append("the loss scale reached its floor")
+    if (ending := _bad_ending(facts)) is not None:
+        failed.append(ending)
+    needed = ENOUGH_POINTS_COMPLETED if facts.get("run.completed") is True else ENOUGH_POINTS
+    counts = [facts.get(f"signal.{name}.points") for name in ("loss", "eval")]
+    most = max((count for count in counts if isinstance(count, int)), default=0)
+    missing = () if most >= needed else (f"{needed} points of a training or evaluation loss (has {most})",)
+    return Outcome(tuple(failed), missing)
+
+
+def _bad_ending(facts: Mapping[str, Scalar]) -> str | None:
+    """How the run ended, if it ended badly by its own record."""
     code = facts.get("run.exit_code")
     if isinstance(code, int) and code != 0:
-        failed.append(f"it ended with exit code {code}")
-    elif facts.get("run.completed") is False and facts.get("event.python_traceback.seen") is True:
-        failed.append(f"it ended in {format_scalar(facts.get('event.python_traceback.exception', 'an exception'))}")
-    missing: list[str] = []
-    points = facts.get("signal.loss.points")
-    if not isinstance(points, int) or points < ENOUGH_LOSS_POINTS:
-        missing.append("a training loss of at least 5 points" if not points else f"more than {points} points of the training loss")
-    return Outcome(tuple(failed), tuple(missing))
+        return f"it ended with exit code {code}"
+    if facts.get("run.completed") is False and facts.get("event.python_traceback.seen") is True:
+        return f"it ended in {format_scalar(facts.get('event.python_traceback.exception', 'an exception'))}"
+    return None
 
 
-def judge(findings: Sequence[Finding], seen: Outcome, facts: Mapping[str, Scalar]) -> tuple[str, str, tuple[str, ...]]:
+def judge(
+    findings: Sequence[Finding], seen: Outcome, facts: Mapping[str, Scalar]
+) -> tuple[str, str, tuple[str, ...]]:
     """Status, its sentence, and what was missing.
 
     ``healthy`` needs enough to say so; a run that shows nothing wrong because it shows nothing is ``insufficient``.
@@ -56,16 +72,25 @@ def judge(findings: Sequence[Finding], seen: Outcome, facts: Mapping[str, Scalar
         named = [f for f in findings if f.severity == severity and f.probability >= REPORTED]
         if named:
             top = named[0]
-            return status, f"{top.symptom}; {word_for(top.probability)} cause: {top.cause.title.lower()}", blind
-    if seen.failed:
-        return "failed", f"{'; '.join(seen.failed)}; no rule explains it with confidence", blind
+            return status, f"{top.symptom}; {word_for(top.probability)}: {top.cause.id}", blind
+    ended = [f for f in findings if f.cause.kind == "lifecycle" and f.probability >= SURE_ENDING]
+    signs = [sign for sign in seen.failed if not (ended and sign.startswith("it ended"))]
+    if signs:
+        return "failed", f"{'; '.join(signs)}; no rule explains it with confidence", blind
     degrading = [f for f in findings if f.severity == "wasteful" and f.probability >= REPORTED]
     if degrading:
         return "degraded", degrading[0].symptom, blind
     if seen.missing:
-        return "insufficient", f"nothing wrong was seen, but too little to call it healthy: needs {', '.join(seen.missing)}", (*seen.missing, *blind)
-    points = facts.get("signal.loss.points")
-    return "healthy", f"no fault found in {points} loss points" + (f" (not seen: {', '.join(blind)})" if blind else ""), blind
+        return (
+            "insufficient",
+            f"nothing wrong was seen, but too little to call it healthy: needs {', '.join(seen.missing)}",
+            (*seen.missing, *blind),
+        )
+    points = facts.get("signal.loss.points", facts.get("signal.eval.points", 0))
+    text = f"no fault found in {points} loss points"
+    if ended:
+        text = f"{ended[0].cause.title}; {text}"
+    return "healthy", text + (f" (not seen: {', '.join(blind)})" if blind else ""), blind
 
 
 def _unseen(facts: Mapping[str, Scalar]) -> tuple[str, ...]:
@@ -75,4 +100,8 @@ def _unseen(facts: Mapping[str, Scalar]) -> tuple[str, ...]:
         ("run.completed", "how the run ended"),
         ("config.precision", "the precision"),
     )
-    return tuple(text for name, text in wanted if name not in facts or facts[name] is False and name.startswith("signal"))
+    return tuple(
+        text
+        for name, text in wanted
+        if name not in facts or (facts[name] is False and name.startswith("signal"))
+    )

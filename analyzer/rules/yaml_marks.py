@@ -8,7 +8,7 @@ and ``no`` is a word.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,11 +29,13 @@ class MarkedFile:
         path: As shown in messages.
         data: Plain Python data.
         marks: Path of keys and indices, such as ``("evidence", 2, "test")``, to ``(line, column)``, 1-based.
+        checked: Whether the data was checked before and comes from the cache; it has no marks then.
     """
 
     path: str
     data: Any
     marks: Mapping[tuple[str | int, ...], tuple[int, int]]
+    checked: bool = False
 
     def where(self, *keys: str | int) -> str:
         """``path:line:column`` of the innermost known part of a path of keys."""
@@ -56,14 +58,28 @@ def load_marked(text: str, path: str) -> MarkedFile:
         raise RuleSyntaxError(f"file has more than {MAX_BYTES} characters", path)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
+        _refuse_depth_and_aliases(yaml.parse(text, Loader=loader), path)
         node = yaml.compose(text, Loader=loader)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark is not None else path
         raise RuleSyntaxError(f"not valid YAML: {getattr(error, 'problem', None) or error}", where) from error
     marks: dict[tuple[str | int, ...], tuple[int, int]] = {}
-    data = None if node is None else _plain(node, (), path, marks, set())
+    data = None if node is None else _plain(node, (), path, marks)
     return MarkedFile(path, data, marks)
+
+
+def _refuse_depth_and_aliases(events: Iterable[Any], path: str) -> None:
+    """Walk the parser's events first: composing deep nesting recurses in C and can end the process."""
+    depth = 0
+    for event in events:
+        kind = type(event).__name__
+        where = f"{path}:{event.start_mark.line + 1}:{event.start_mark.column + 1}"
+        if kind == "AliasEvent" or getattr(event, "anchor", None) is not None:
+            raise RuleSyntaxError("anchors and aliases are not allowed", where)
+        depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
+        if depth > MAX_DEPTH:
+            raise RuleSyntaxError(f"nested deeper than {MAX_DEPTH} levels", where)
 
 
 def _plain(
@@ -71,20 +87,13 @@ def _plain(
     keys: tuple[str | int, ...],
     path: str,
     marks: dict[tuple[str | int, ...], tuple[int, int]],
-    seen: set[int],
 ) -> Any:
     line, column = node.start_mark.line + 1, node.start_mark.column + 1
     marks.setdefault(keys, (line, column))
-    where = f"{path}:{line}:{column}"
-    if len(keys) > MAX_DEPTH:
-        raise RuleSyntaxError(f"nested deeper than {MAX_DEPTH} levels", where)
     if node.id == "scalar":
         return _scalar(node)
-    if id(node) in seen:  # composing resolves an alias to the node it names
-        raise RuleSyntaxError("anchors and aliases are not allowed", where)
-    seen.add(id(node))
     if node.id == "sequence":
-        return [_plain(child, (*keys, index), path, marks, seen) for index, child in enumerate(node.value)]
+        return [_plain(child, (*keys, index), path, marks) for index, child in enumerate(node.value)]
     result: dict[str, Any] = {}
     for key_node, value_node in node.value:
         key_where = f"{path}:{key_node.start_mark.line + 1}:{key_node.start_mark.column + 1}"
@@ -94,7 +103,7 @@ def _plain(
         if key in result:
             raise RuleSyntaxError(f"key {key!r} is repeated", key_where)
         marks[(*keys, key)] = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
-        result[key] = _plain(value_node, (*keys, key), path, marks, seen)
+        result[key] = _plain(value_node, (*keys, key), path, marks)
     return result
 
 

@@ -64,7 +64,12 @@ def test_a_good_rule_is_read(tmp_path):
         ("id: TEST001", "id: test1", ":2:1", "family code"),
         ("if_true: 2", "if_true: 9", ":18:5", "beyond 8 bits"),
         ("if_true: 2", "if_true: .nan", ":18:5", "must be a number"),
-        ('test: config.precision == "fp16"', "test: config.precison == 'fp16'", ":16:5", "did you mean 'config.precision'"),
+        (
+            'test: config.precision == "fp16"',
+            "test: config.precison == 'fp16'",
+            ":16:5",
+            "did you mean 'config.precision'",
+        ),
         ("test: config", "test: open('x') ", ":16:5", "not allowed"),
         ("title: Something is wrong", "title: Something is wrong\ntitle: again", ":5:1", "repeated"),
         ("references: [somewhere]", "references: &a [x]\naliases: *a", ":", "anchors and aliases"),
@@ -96,6 +101,38 @@ def test_an_alias_bomb_is_refused():
 
     with pytest.raises(RuleSyntaxError, match="aliases"):
         load_marked(text, "bomb")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "- " * 20_000 + "x", "{a: " * 5_000])
+def test_deep_nesting_is_refused_before_it_can_end_the_process(text):
+    with pytest.raises(RuleSyntaxError):
+        load_marked(text, "deep")
+
+
+def test_cached_rules_are_the_rules_and_a_changed_file_is_read_anew(tmp_path, monkeypatch):
+    monkeypatch.setenv("ANALYZER_CACHE_DIR", str(tmp_path / "cache"))
+    path = write(tmp_path, GOOD)
+    first = load_rules([path.parent], bundled=False)
+    second = load_rules([path.parent], bundled=False)
+    path.write_text(GOOD.replace("if_true: 2", "if_true: 3"), encoding="utf-8")
+    third = load_rules([path.parent], bundled=False)
+
+    assert second.rules[0].evidence == first.rules[0].evidence
+    assert second.rules[0].when.names == ("run.completed",)
+    assert third.rules[0].evidence[0].if_true == 3
+    assert third.digest != first.digest
+
+
+def test_a_damaged_or_unwritable_cache_is_no_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("ANALYZER_CACHE_DIR", str(tmp_path / "cache"))
+    path = write(tmp_path, GOOD)
+    load_rules([path.parent], bundled=False)
+    for file in (tmp_path / "cache").iterdir():
+        file.write_text("[", encoding="utf-8")
+
+    assert len(load_rules([path.parent], bundled=False).rules) == 1
+    monkeypatch.setenv("ANALYZER_CACHE_DIR", str(path))
+    assert len(load_rules([path.parent], bundled=False).rules) == 1
 
 
 @given(st.text(max_size=80))
@@ -130,7 +167,9 @@ def case(tmp_path, expect, facts="run.completed: false"):
 
 
 def test_a_case_that_holds_passes_and_one_that_does_not_says_why(tmp_path):
-    rule, good = case(tmp_path, "{finding: top, p_min: 0.1}", 'run.completed: false, config.precision: "fp16"')
+    rule, good = case(
+        tmp_path, "{finding: top, p_min: 0.1}", 'run.completed: false, config.precision: "fp16"'
+    )
     run_facts_case(good, [rule])
 
     _, bad = case(tmp_path, "{finding: absent}")

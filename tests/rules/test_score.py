@@ -35,7 +35,14 @@ def make(rule_id="PREC001", cause="nonfinite-gradients"):
 
 def test_of_a_group_only_the_strongest_line_counts():
     rule = make()
-    lines = ledger(rule, {"signal.loss_scale.at_floor": True, "signal.loss_scale.full_ladder": True, "config.precision": "fp16"})
+    lines = ledger(
+        rule,
+        {
+            "signal.loss_scale.at_floor": True,
+            "signal.loss_scale.full_ladder": True,
+            "config.precision": "fp16",
+        },
+    )
 
     assert [line.counted for line in lines] == [False, True, True]
     assert total_bits(rule, lines) == -4 + 5 + 2
@@ -78,7 +85,11 @@ def test_the_question_asked_first_is_the_one_that_moves_the_cause_most():
 
 
 def test_a_line_of_a_settled_group_is_not_asked_for():
-    facts = {"signal.nonfinite_grad.seen": True, "signal.loss_scale.full_ladder": True, "config.precision": "fp16"}
+    facts = {
+        "signal.nonfinite_grad.seen": True,
+        "signal.loss_scale.full_ladder": True,
+        "config.precision": "fp16",
+    }
     items = rank([make()], facts).kinds["numerical_breakdown"]
 
     assert questions(items, facts) == []
