@@ -7,7 +7,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-HEAVY = ("pandas", "pyarrow", "sklearn", "scipy", "wandb", "tensorboard", "matplotlib", "pydantic", "rich", "google.protobuf")
+HEAVY = (
+    "pandas",
+    "pyarrow",
+    "sklearn",
+    "scipy",
+    "wandb",
+    "tensorboard",
+    "matplotlib",
+    "pydantic",
+    "rich",
+    "google.protobuf",
+)
 PROBE = """
 import sys
 sys.argv = ["analyzer", *{arguments!r}]
@@ -22,7 +33,9 @@ print("LOADED", sorted(name for name in {heavy!r} if name in sys.modules), "nump
 
 def loaded(*arguments):
     probe = PROBE.format(arguments=list(arguments), heavy=list(HEAVY))
-    result = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return result.stdout.splitlines()[-1]
 
 
@@ -32,4 +45,6 @@ def test_help_and_version_import_nothing_heavy(arguments):
 
 
 def test_a_diagnosis_imports_numpy_only():
-    assert loaded("diagnose", str(ROOT / "samples" / "failed" / "qwen2-fp16-sft-loss-zero")) == "LOADED [] True"
+    assert (
+        loaded("diagnose", str(ROOT / "samples" / "failed" / "qwen2-fp16-sft-loss-zero")) == "LOADED [] True"
+    )

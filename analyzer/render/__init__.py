@@ -10,7 +10,9 @@ from analyzer.render.terminal import Style, render_terminal
 FORMATS = ("terminal", "json", "markdown")
 
 
-def render(diagnosis: Diagnosis, format_name: str = "terminal", *, show_all: bool = False, top: int = 3) -> str:
+def render(
+    diagnosis: Diagnosis, format_name: str = "terminal", *, show_all: bool = False, top: int = 3
+) -> str:
     """The diagnosis as text.
 
     Args:

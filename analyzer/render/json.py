@@ -19,7 +19,12 @@ def render_json(diagnosis: Diagnosis) -> str:
 
 
 def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": dict(properties), "required": list(properties), "additionalProperties": True}
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": True,
+    }
 
 
 def _list(items: Any) -> dict[str, Any]:
@@ -28,58 +33,93 @@ def _list(items: Any) -> dict[str, Any]:
 
 def diagnosis_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of the contract."""
-    text, share = {"type": "string"}, {"type": "number", "minimum": 0, "maximum": 1}
-    count, maybe_line = {"type": "integer", "minimum": 0}, {"type": ["integer", "null"], "minimum": 0}
-    maybe_text, maybe_bool = {"type": ["string", "null"]}, {"type": ["boolean", "null"]}
-    scalar = {"type": ["boolean", "number", "string"]}
+    schema = _object(_top_level())
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA_ID,
+        "title": SCHEMA_ID,
+        **schema,
+    }
+
+
+_TEXT: Mapping[str, Any] = {"type": "string"}
+_SHARE: Mapping[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
+_COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0}
+_MAYBE_LINE: Mapping[str, Any] = {"type": ["integer", "null"], "minimum": 0}
+_MAYBE_TEXT: Mapping[str, Any] = {"type": ["string", "null"]}
+_MAYBE_BOOL: Mapping[str, Any] = {"type": ["boolean", "null"]}
+
+
+def _finding_schema() -> dict[str, Any]:
     evidence = _object(
         {
-            "id": text, "test": text, "verdict": maybe_bool, "bits": {"type": "number"}, "counted": {"type": "boolean"},
-            "because": text, "values": {"type": "object", "additionalProperties": scalar},
-            "refs": _list(_object({"path": text, "line": maybe_line, "text": text})),
+            "id": _TEXT, "test": _TEXT, "verdict": _MAYBE_BOOL, "bits": {"type": "number"}, "counted": {"type": "boolean"},
+            "because": _TEXT, "values": {"type": "object", "additionalProperties": {"type": ["boolean", "number", "string"]}},
+            "refs": _list(_object({"path": _TEXT, "line": _MAYBE_LINE, "text": _TEXT})),
+            "if_true": {"type": "number"}, "if_false": {"type": "number"},
         }
     )  # fmt: skip
     change = _object(
-        {"framework": text, "key": text, "old": maybe_text, "new": text, "path": maybe_text, "line": maybe_line, "diff": text}
+        {
+            "framework": _TEXT,
+            "key": _TEXT,
+            "old": _MAYBE_TEXT,
+            "new": _TEXT,
+            "path": _MAYBE_TEXT,
+            "line": _MAYBE_LINE,
+            "diff": _TEXT,
+        }
     )
     fix = _object(
         {
-            "id": text, "title": text, "strength": {"enum": ["cures", "mitigates", "diagnoses"]}, "cost": text,
-            "applicable": maybe_bool, "requires": text, "changes": _list(change), "code": text, "verify": text,
-            "verified_by": text,
+            "id": _TEXT, "title": _TEXT, "strength": {"enum": ["cures", "mitigates", "diagnoses"]}, "cost": _TEXT,
+            "applicable": _MAYBE_BOOL, "requires": _TEXT, "changes": _list(change), "code": _TEXT, "verify": _TEXT,
+            "verified_by": _TEXT,
         }
     )  # fmt: skip
     cause = _object(
         {
-            "id": text, "title": text, "kind": {"enum": ["cause", "symptom-class", "benign", "lifecycle"]},
-            "parent": maybe_text, "family": text, "text": text, "references": _list(text),
+            "id": _TEXT, "title": _TEXT, "kind": {"enum": ["cause", "symptom-class", "benign", "lifecycle"]},
+            "parent": _MAYBE_TEXT, "family": _TEXT, "text": _TEXT, "references": _list(_TEXT), "look_alikes": _list(_TEXT),
         }
     )  # fmt: skip
-    finding = _object(
+    return _object(
         {
-            "rule_id": text, "severity": {"enum": list(SEVERITIES)}, "probability": share,
-            "calibrated": {"type": "boolean"}, "bits": {"type": "number"}, "symptom_kind": text, "symptom": text,
-            "cause": cause, "evidence": _list(evidence), "fixes": _list(fix), "explains": _list(text),
-            "restart_advice": text,
+            "rule_id": _TEXT, "severity": {"enum": list(SEVERITIES)}, "probability": _SHARE,
+            "calibrated": {"type": "boolean"}, "bits": {"type": "number"}, "symptom_kind": _TEXT, "symptom": _TEXT,
+            "cause": cause, "evidence": _list(evidence), "fixes": _list(fix), "explains": _list(_TEXT),
+            "restart_advice": _TEXT,
         }
     )  # fmt: skip
+
+
+def _top_level() -> dict[str, Any]:
     coverage = _object(
         {
-            "sources": _list(_object({"path": text, "format": text})),
-            "metrics": {"type": "object", "additionalProperties": count}, "events": count, "config_keys": count,
-            "frameworks": _list(text), "last_step": {"type": ["integer", "null"]}, "completed": maybe_bool,
-            "missing": _list(text),
+            "sources": _list(_object({"path": _TEXT, "format": _TEXT})),
+            "metrics": {"type": "object", "additionalProperties": _COUNT}, "events": _COUNT, "config_keys": _COUNT,
+            "frameworks": _list(_TEXT), "last_step": {"type": ["integer", "null"]}, "completed": _MAYBE_BOOL,
+            "missing": _list(_TEXT),
         }
     )  # fmt: skip
-    check = _object({"fact": text, "meaning": text, "how": text, "cause_id": text, "if_true": share, "if_false": share})
-    gap = _object({"path": text, "line": maybe_line, "reason": text, "rows_lost": {"type": ["integer", "null"]}})
-    schema = _object(
+    check = _object(
         {
-            "schema": {"const": SCHEMA_ID}, "tool_version": text, "rules_digest": text, "run_id": text, "root": text,
-            "subject": text, "others": _list(text), "status": {"enum": list(STATUSES)}, "summary": text,
-            "findings": _list(finding), "ruled_out": _list(finding),
-            "other_probability": {"type": "object", "additionalProperties": share}, "next_checks": _list(check),
-            "coverage": coverage, "gaps": _list(gap), "elapsed_s": {"type": "number", "minimum": 0},
+            "fact": _TEXT,
+            "meaning": _TEXT,
+            "how": _TEXT,
+            "cause_id": _TEXT,
+            "if_true": _SHARE,
+            "if_false": _SHARE,
         }
-    )  # fmt: skip
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID, "title": SCHEMA_ID, **schema}
+    )
+    gap = _object(
+        {"path": _TEXT, "line": _MAYBE_LINE, "reason": _TEXT, "rows_lost": {"type": ["integer", "null"]}}
+    )
+    finding = _finding_schema()
+    return {
+            "schema": {"const": SCHEMA_ID}, "tool_version": _TEXT, "rules_digest": _TEXT, "run_id": _TEXT, "root": _TEXT,
+            "subject": _TEXT, "others": _list(_TEXT), "status": {"enum": list(STATUSES)}, "summary": _TEXT,
+            "findings": _list(finding), "ruled_out": _list(finding),
+            "other_probability": {"type": "object", "additionalProperties": _SHARE}, "next_checks": _list(check),
+            "coverage": coverage, "gaps": _list(gap), "elapsed_s": {"type": "number", "minimum": 0},
+    }  # fmt: skip

@@ -6,7 +6,7 @@ import re
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import share
-from analyzer.render.sentences import fix_note, headline, reason_against, shown_findings
+from analyzer.render.sentences import arrange, fix_note, headline, reason_against
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 
@@ -26,14 +26,14 @@ def _fence(text: str, language: str) -> str:
 def render_markdown(diagnosis: Diagnosis, *, show_all: bool = False, top: int = 3) -> str:
     """The diagnosis as Markdown, ending with a newline."""
     parts = [f"## {diagnosis.status}: {escape(diagnosis.root)}", "", escape(diagnosis.summary), ""]
-    leading, rest = shown_findings(diagnosis, show_all=show_all, top=top)
-    for finding in leading:
+    layout = arrange(diagnosis, show_all=show_all, top=top)
+    for finding in layout.full:
         parts += _finding(finding, show_all=show_all)
-    if rest:
-        winner = diagnosis.findings[0] if diagnosis.findings else None
+    parts += [f"Note: {escape(note.cause.title)} (`{note.cause.id}`).\n" for note in layout.notes]
+    if layout.rivals:
         parts += ["### Considered and ranked below", "", "| share | cause | why not |", "|---|---|---|"]
-        for item in rest:
-            reason = escape(reason_against(item, winner))
+        for item in layout.rivals:
+            reason = escape(reason_against(item))
             parts.append(f"| {share(item.probability)} | `{item.cause.id}` | {reason} |")
         parts.append("")
     if diagnosis.next_checks:
@@ -47,7 +47,12 @@ def render_markdown(diagnosis: Diagnosis, *, show_all: bool = False, top: int = 
 
 
 def _finding(finding: Finding, *, show_all: bool) -> list[str]:
-    parts = [f"### `{finding.cause.id}`: {headline(finding)}", "", f"**{escape(finding.cause.title)}.** {escape(finding.cause.text)}", ""]
+    parts = [
+        f"### `{finding.cause.id}`: {headline(finding)}",
+        "",
+        f"**{escape(finding.cause.title)}.** {escape(finding.cause.text)}",
+        "",
+    ]
     limit = None if show_all else 3
     for sign, lines in (("for", finding.speaks_for()), ("against", finding.speaks_against())):
         parts += [_evidence(sign, line) for line in lines[:limit]]
@@ -61,7 +66,9 @@ def _finding(finding: Finding, *, show_all: bool) -> list[str]:
 
 def _evidence(sign: str, line: Evidence) -> str:
     places = ", ".join(f"`{place}`" for place in line.refs[:2])
-    return f"- {sign} ({line.bits:+g} bits): {escape(line.observed())}: {escape(line.because)} {places}".rstrip()
+    return (
+        f"- {sign} ({line.bits:+g} bits): {escape(line.observed())}: {escape(line.because)} {places}".rstrip()
+    )
 
 
 def _fix(number: int, fix: Fix) -> list[str]:
@@ -73,7 +80,10 @@ def _fix(number: int, fix: Fix) -> list[str]:
         if change.path is None:
             parts += [f"   {change.framework}: `{change.key} = {change.new}`", ""]
         elif not diff:
-            parts += [f"   `{change.path}:{change.line or '?'}` {change.key}: {change.old} → {change.new}", ""]
+            parts += [
+                f"   `{change.path}:{change.line or '?'}` {change.key}: {change.old} → {change.new}",
+                "",
+            ]
     if fix.code:
         parts += [_fence(fix.code, "python"), ""]
     return parts
@@ -84,10 +94,15 @@ def _seen(diagnosis: Diagnosis) -> list[str]:
     parts = [
         "### What was read",
         "",
-        f"{len(coverage.sources)} files, {sum(coverage.metrics.values())} metric points, {coverage.events} log events, "
-        f"{coverage.config_keys} settings.",
+        (
+            f"{len(coverage.sources)} files, {sum(coverage.metrics.values())} metric points, {coverage.events} log events, "
+            f"{coverage.config_keys} settings."
+        ),
     ]
     if coverage.missing:
         parts.append(f"Not seen: {escape(', '.join(coverage.missing))}.")
-    parts += [f"- gap: {escape(gap.path)}{f':{gap.line}' if gap.line else ''} {escape(gap.reason)}" for gap in diagnosis.gaps]
+    parts += [
+        f"- gap: {escape(gap.path)}{f':{gap.line}' if gap.line else ''} {escape(gap.reason)}"
+        for gap in diagnosis.gaps
+    ]
     return parts

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from analyzer.model.diagnosis import Diagnosis, Finding, Fix
 from analyzer.model.wording import REPORTED, share, word_for
 
-def reason_against(finding: Finding, winner: Finding | None) -> str:
+NAMED_FROM = 0.01
+"""Share from which a rival is named before the mere look-alikes: 1 in 100."""
+
+
+def reason_against(finding: Finding) -> str:
     """Why a cause is not the answer, in one clause."""
     against = finding.speaks_against()
     if against:
-        line = against[0]
-        return f"{line.observed()} ({line.because})"
-    if winner is not None and finding is not winner:
-        undecided = [line for line in finding.evidence if line.verdict is None]
-        if undecided:
-            return f"nothing seen speaks for it; undecided: {undecided[0].because}"
+        return f"{against[0].observed()}: {against[0].because}"
+    undecided = [line for line in finding.evidence if line.verdict is None and line.if_true > 0]
+    if undecided:
+        return f"nothing shows that {max(undecided, key=lambda line: line.if_true).because}"
     return "weaker evidence than the cause above"
 
 
@@ -35,17 +37,43 @@ def fix_note(fix: Fix) -> str:
     return ", ".join(notes)
 
 
-def shown_findings(diagnosis: Diagnosis, *, show_all: bool, top: int) -> tuple[Sequence[Finding], Sequence[Finding]]:
-    """Findings to show in full, and those to name in one line each."""
-    if not diagnosis.findings:
-        return (), diagnosis.ruled_out if show_all else ()
-    if show_all:
-        return diagnosis.findings[:top], (*diagnosis.findings[top:], *diagnosis.ruled_out)
-    leading: list[Finding] = []
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What of a diagnosis is shown how: in full, as a note of one line, as a rival with the reason against it."""
+
+    full: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+    rivals: tuple[Finding, ...]
+
+
+def arrange(diagnosis: Diagnosis, *, show_all: bool, top: int) -> Layout:
+    """Choose what to show.
+
+    In full: of each kind of symptom the leading cause if it is at least "possible", and the first cause in any
+    case. Notes: harmless explanations. Rivals: the rest, those that deserve the doubt first.
+    """
+    full: list[Finding] = []
+    notes: list[Finding] = []
     for finding in diagnosis.findings:
-        first_of_kind = all(finding.symptom_kind != other.symptom_kind for other in leading)
-        if first_of_kind and (finding.probability >= REPORTED or not leading):
-            leading.append(finding)
-    leading = leading[:top]
-    rest = [f for f in (*diagnosis.findings, *diagnosis.ruled_out) if f not in leading]
-    return leading, rest
+        leads = all(finding.symptom_kind != other.symptom_kind for other in (*full, *notes))
+        if show_all and len(full) < top:
+            full.append(finding)
+        elif leads and finding.cause.kind == "benign":
+            notes.append(finding)
+        elif leads and len(full) < top and (finding.probability >= REPORTED or not full):
+            full.append(finding)
+    chosen = {finding.rule_id for finding in (*full, *notes)}
+    rest = [f for f in (*diagnosis.findings, *diagnosis.ruled_out) if f.rule_id not in chosen]
+    faulty = diagnosis.status in {"failed", "degraded"}
+    rivals = sorted(rest, key=lambda f: _doubt(f, full)) if faulty or show_all else []
+    return Layout(tuple(full), tuple(notes), tuple(rivals))
+
+
+def _doubt(rival: Finding, full: list[Finding]) -> tuple[bool, bool, float]:
+    """Order of rivals: those with a share worth naming, then the known look-alikes of what stands above, then the rest."""
+    look_alike = any(_alike(rival, finding) for finding in full)
+    return (rival.probability < NAMED_FROM, not look_alike, -rival.probability)
+
+
+def _alike(one: Finding, other: Finding) -> bool:
+    return one.cause.id in other.cause.look_alikes or other.cause.id in one.cause.look_alikes

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import share
-from analyzer.render.sentences import fix_note, headline, reason_against, shown_findings
+from analyzer.render.sentences import arrange, fix_note, headline, reason_against
 
-WIDTH = 88
+WIDTH = 100
 LINES_SHOWN = 3
-ALSO_SHOWN = 5
+FIXES_SHOWN = 2
+RIVALS_SHOWN = 5
+CHECKS_SHOWN = 2
 GAPS_SHOWN = 3
+MECHANISM_CHARACTERS = 200
+_SETTINGS = (".yaml", ".yml", ".json", ".py")
+"""A setting is quoted by its value already."""
 _STATUS_COLOUR = {"failed": "31;1", "degraded": "33;1", "healthy": "32;1"}
 
 
@@ -53,15 +60,25 @@ def render_terminal(diagnosis: Diagnosis, style: Style, *, show_all: bool = Fals
     page = _Page(style)
     subject = f"{diagnosis.root}" + (f" [{diagnosis.subject}]" if diagnosis.subject else "")
     page.add(f"{diagnosis.status.upper()}  {subject}", colour=_STATUS_COLOUR.get(diagnosis.status, "1"))
-    page.add(_sentence(diagnosis.summary), indent=2)
-    leading, rest = shown_findings(diagnosis, show_all=show_all, top=top)
-    for finding in leading:
+    page.add(
+        _sentence(diagnosis.findings[0].symptom if _is_fault(diagnosis) else diagnosis.summary), indent=2
+    )
+    layout = arrange(diagnosis, show_all=show_all, top=top)
+    for finding in layout.full:
         page.add()
         _write_finding(page, finding, show_all=show_all)
-    _write_rest(page, diagnosis, list(rest), show_all=show_all)
-    _write_next_checks(page, diagnosis)
+    for finding in layout.notes:
+        page.add()
+        page.add(f"note: {finding.cause.title} ({finding.cause.id}, {share(finding.probability)})", hang=6)
+    _write_rivals(page, layout.rivals, show_all=show_all)
+    _write_next_checks(page, diagnosis, show_all=show_all)
     _write_seen(page, diagnosis, show_all=show_all)
     return "\n".join(page.lines) + "\n"
+
+
+def _is_fault(diagnosis: Diagnosis) -> bool:
+    """Whether the summary would only repeat the headline of the first finding."""
+    return bool(diagnosis.findings) and diagnosis.summary.startswith(diagnosis.findings[0].symptom)
 
 
 def _sentence(text: str) -> str:
@@ -69,71 +86,85 @@ def _sentence(text: str) -> str:
 
 
 def _write_finding(page: _Page, finding: Finding, *, show_all: bool) -> None:
-    page.add(f"{finding.cause.id}  {headline(finding)}  [{finding.rule_id}, {finding.severity}]", colour="1")
-    page.add(finding.cause.title, indent=2)
-    page.add(finding.cause.text, indent=2)
+    page.add(f"{headline(finding)}: {finding.cause.title}  [{finding.cause.id}]", hang=2, colour="1")
+    page.add(finding.cause.text if show_all else _first_sentences(finding.cause.text), indent=2)
     limit = None if show_all else LINES_SHOWN
     for sign, lines in (("+", finding.speaks_for()), ("-", finding.speaks_against())):
-        for line in lines[:limit]:
+        for line in lines[: limit if sign == "+" else limit and 1]:
             _write_evidence(page, sign, line)
     if finding.explains:
         page.add(f"also explains: {', '.join(finding.explains)}", indent=2, hang=4)
-    shown = finding.fixes if show_all else finding.fixes[:2]
-    for number, fix in enumerate(shown, start=1):
-        _write_fix(page, number, fix, with_code=show_all or number == 1)
-    hidden = finding.fixes[len(shown) :]
-    if hidden:
-        page.add(f"more: {'; '.join(fix.title for fix in hidden)}", indent=2, hang=2)
+    for number, fix in enumerate(finding.fixes, start=1):
+        if show_all or number <= FIXES_SHOWN:
+            _write_fix(page, number, fix, in_full=show_all or number == 1)
+    hidden = 0 if show_all else len(finding.fixes) - FIXES_SHOWN
+    if hidden > 0:
+        page.add(f"… {hidden} more fixes with --all", indent=2)
+
+
+def _first_sentences(text: str) -> str:
+    """The beginning of a text, whole sentences up to about two lines."""
+    end = 0
+    for match in re.finditer(r"\.(?= |$)", text):
+        if match.end() > MECHANISM_CHARACTERS and end:
+            break
+        end = match.end()
+    return text[:end] if end else text
 
 
 def _write_evidence(page: _Page, sign: str, line: Evidence) -> None:
-    places = ", ".join(str(place) for place in line.refs[:2])
-    where = f"  [{places}]" if places else ""
+    where = f"  [{line.refs[0]}]" if line.refs else ""
     page.add(f"{sign}{abs(line.bits):g} {line.observed()}: {line.because}{where}", indent=2, hang=3)
-    quoted = next((place.text for place in line.refs if place.text), "")
-    if quoted and line is not None:
-        room = page.style.width - 7
-        page.raw(f"     | {quoted if len(quoted) <= room else quoted[: room - 1] + '…'}", colour="2")
+    if line.refs and line.refs[0].text and not line.refs[0].path.endswith(_SETTINGS):
+        page.raw(f"     | {_cut(line.refs[0].text, page.style.width - 7)}", colour="2")
 
 
-def _write_fix(page: _Page, number: int, fix: Fix, *, with_code: bool) -> None:
-    page.add(f"fix {number}: {fix.title} ({fix_note(fix)})", indent=2, hang=3, colour="36")
-    diffed = False
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def _write_fix(page: _Page, number: int, fix: Fix, *, in_full: bool) -> None:
+    title = f"fix {number}: {fix.title} ({fix_note(fix)})"
+    if not in_full:
+        page.raw(f"  {_cut(title, page.style.width - 2)}", colour="36")
+        return
+    page.add(title, indent=2, hang=3, colour="36")
+    diffs = [change.diff for change in fix.changes if change.diff]
+    for line in "".join(diffs).splitlines():
+        code = "32" if line.startswith("+") else "31" if line.startswith("-") else ""
+        page.raw(f"     {line}", colour=code)
     for change in fix.changes:
-        if change.diff and not diffed:
-            diffed = True
-            for line in change.diff.splitlines():
-                code = "32" if line.startswith("+") else "31" if line.startswith("-") else ""
-                page.raw(f"     {line}", colour=code)
-        elif change.path is None:
+        if change.path is None:
             page.add(f"{change.framework}: {change.key} = {change.new}", indent=5, hang=2)
-        elif not diffed:
+        elif not diffs:
             old = f"{change.old} -> " if change.old is not None else ""
             page.add(f"{change.path}:{change.line or '?'}  {change.key}: {old}{change.new}", indent=5, hang=2)
-    if fix.code and with_code:
-        for line in fix.code.splitlines():
-            page.raw(f"     {line}")
+    for line in fix.code.splitlines():
+        page.raw(f"     {line}")
 
 
-def _write_rest(page: _Page, diagnosis: Diagnosis, rest: list[Finding], *, show_all: bool) -> None:
-    if not rest:
+def _write_rivals(page: _Page, rivals: Sequence[Finding], *, show_all: bool) -> None:
+    if not rivals:
         return
-    winner = diagnosis.findings[0] if diagnosis.findings else None
     page.add()
     page.add("considered and ranked below", colour="1")
-    shown = rest if show_all else rest[:ALSO_SHOWN]
+    shown = rivals if show_all else rivals[:RIVALS_SHOWN]
     for finding in shown:
-        page.add(f"{share(finding.probability):>4} {finding.cause.id}: {reason_against(finding, winner)}", indent=2, hang=5)
-    if len(rest) > len(shown):
-        page.add(f"… {len(rest) - len(shown)} more with --all", indent=2)
+        line = f"{share(finding.probability):>4} {finding.cause.id}: {reason_against(finding)}"
+        if show_all:
+            page.add(line, indent=2, hang=5)
+        else:
+            page.raw(f"  {_cut(line, page.style.width - 2)}")
+    if len(rivals) > len(shown):
+        page.add(f"… {len(rivals) - len(shown)} more, and the reasons in full, with --all", indent=2)
 
 
-def _write_next_checks(page: _Page, diagnosis: Diagnosis) -> None:
+def _write_next_checks(page: _Page, diagnosis: Diagnosis, *, show_all: bool) -> None:
     if not diagnosis.next_checks:
         return
     page.add()
     page.add("to be surer", colour="1")
-    for check in diagnosis.next_checks:
+    for check in diagnosis.next_checks if show_all else diagnosis.next_checks[:CHECKS_SHOWN]:
         moves = f"{check.cause_id}: yes {share(check.if_true)}, no {share(check.if_false)}"
         page.add(f"{check.how or check.meaning}  ({moves})", indent=2, hang=2)
 
@@ -141,7 +172,7 @@ def _write_next_checks(page: _Page, diagnosis: Diagnosis) -> None:
 def _write_seen(page: _Page, diagnosis: Diagnosis, *, show_all: bool) -> None:
     coverage = diagnosis.coverage
     page.add()
-    formats = sorted({name for name in (note.format for note in coverage.sources)})
+    formats = sorted({note.format for note in coverage.sources})
     step = f", last step {coverage.last_step}" if coverage.last_step is not None else ""
     page.add(
         f"read: {len(coverage.sources)} files ({', '.join(formats)}), {sum(coverage.metrics.values())} metric points, "

@@ -24,11 +24,22 @@ from analyzer.model.diagnosis import (
 from analyzer.render import Style, render, render_terminal
 from analyzer.render.json import diagnosis_schema
 
-DIFF = '--- a/ds_config.json\n+++ b/ds_config.json\n@@ -1,2 +1,2 @@\n-  "enabled": true\n+  "enabled": false\n'
+DIFF = (
+    '--- a/ds_config.json\n+++ b/ds_config.json\n@@ -1,2 +1,2 @@\n-  "enabled": true\n+  "enabled": false\n'
+)
 
 
 def evidence(name, bits, verdict=True, text="loss nan"):
-    return Evidence(name, f"config.{name}", verdict, bits, True, f"reason {name}", {"config.x": 2.5}, (Place("train.log", 7, text),))
+    return Evidence(
+        name,
+        f"config.{name}",
+        verdict,
+        bits,
+        True,
+        f"reason {name}",
+        {"config.x": 2.5},
+        (Place("train.log", 7, text),),
+    )
 
 
 def finding(rule_id="PREC001", cause="fp16-loss-scale-collapse", probability=0.83, severity="fatal"):
@@ -41,8 +52,29 @@ def finding(rule_id="PREC001", cause="fp16-loss-scale-collapse", probability=0.8
         bits=3.2,
         probability=probability,
         evidence=(evidence("a", 3.0), evidence("b", -2.0, verdict=False), evidence("c", 0.0, verdict=None)),
-        cause=RootCause(cause, "Title of the cause", "symptom-class", None, "precision", "Mechanism.", ("https://example.org",)),
-        fixes=(Fix("f", "Train in bf16", "cures", "restart", None, "the GPU has it", (change,), "x = 1", "", "fixed/some"),),
+        cause=RootCause(
+            cause,
+            "Title of the cause",
+            "symptom-class",
+            None,
+            "precision",
+            "Mechanism.",
+            ("https://example.org",),
+        ),
+        fixes=(
+            Fix(
+                "f",
+                "Train in bf16",
+                "cures",
+                "restart",
+                None,
+                "the GPU has it",
+                (change,),
+                "x = 1",
+                "",
+                "fixed/some",
+            ),
+        ),
         restart_advice="fix-then-restart",
     )
 
@@ -59,7 +91,16 @@ def diagnosis(**changes):
         ruled_out=(finding("OPT001", "learning-rate-too-high", 0.001),),
         other_probability={"numerical_breakdown": 0.07},
         next_checks=(NextCheck("signal.x", "meaning", "look at it", "fp16-loss-scale-collapse", 0.96, 0.02),),
-        coverage=Coverage((SourceNote("train.log", "text-log"),), {"loss": 10}, 4, 5, ("deepspeed",), 17, False, ("grad norm",)),
+        coverage=Coverage(
+            (SourceNote("train.log", "text-log"),),
+            {"loss": 10},
+            4,
+            5,
+            ("deepspeed",),
+            17,
+            False,
+            ("grad norm",),
+        ),
         gaps=(GapNote("a.tfevents", 3, "record 3 is damaged", 1),),
         tool_version="0",
         rules_digest="d",
@@ -73,7 +114,7 @@ def test_the_first_screen_holds_cause_evidence_place_fix_rivals_check_and_gap():
 
     for part in (
         "FAILED  runs/7b",
-        "fp16-loss-scale-collapse  83% likely",
+        "83% likely: Title of the cause  [fp16-loss-scale-collapse]",
         "[train.log:7]",
         "| loss nan",
         "fix 1: Train in bf16 (cures, if the GPU has it, reproduced: samples/fixed/some)",
@@ -106,7 +147,9 @@ def test_json_is_valid_by_the_published_schema_and_keeps_its_key_order():
     jsonschema.validate(data, diagnosis_schema())
     assert list(data)[:4] == ["schema", "run_id", "root", "subject"]
     assert data["findings"][0]["cause"]["id"] == "fp16-loss-scale-collapse"
-    assert data["findings"][0]["evidence"][0]["refs"] == [{"path": "train.log", "line": 7, "text": "loss nan"}]
+    assert data["findings"][0]["evidence"][0]["refs"] == [
+        {"path": "train.log", "line": 7, "text": "loss nan"}
+    ]
 
 
 def test_numbers_that_json_cannot_hold_become_strings():
@@ -119,7 +162,11 @@ def test_numbers_that_json_cannot_hold_become_strings():
 
 def test_markdown_fences_cannot_be_closed_by_log_text_and_html_is_inert():
     change = ConfigChange("x", "k", "1", "2", "c.yaml", 1, "--- a\n+++ b\n+```\n+<script>\n")
-    found = replace(finding(), symptom="<script>alert(1)</script>", fixes=(replace(finding().fixes[0], changes=(change,)),))
+    found = replace(
+        finding(),
+        symptom="<script>alert(1)</script>",
+        fixes=(replace(finding().fixes[0], changes=(change,)),),
+    )
     text = render(diagnosis(findings=(found,), summary="<b>`x`"), "markdown")
 
     assert "````diff" in text

@@ -1,0 +1,5 @@
+"""``python -m analyzer`` is the command ``analyzer``."""
+
+from analyzer.cli.app import main
+
+main()

@@ -1,0 +1,1 @@
+"""The command line. Nothing heavy is imported at module level: start-up time is a feature."""

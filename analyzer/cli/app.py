@@ -1,0 +1,61 @@
+"""The ``analyzer`` command: commands are registered here, one file each; errors become one line each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from analyzer.cli import diagnose, explain, rules, schema
+from analyzer.cli.exit_codes import INTERRUPTED, OUR_BUG
+from analyzer.errors import AnalyzerError
+from analyzer.version import __version__
+
+app = typer.Typer(
+    name="analyzer",
+    help="Tell why a deep-learning training run failed, how we know, and what to change.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # importing rich would triple the cost of --help
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("diagnose")(diagnose.diagnose_command)
+app.command("explain")(explain.explain_command)
+app.add_typer(rules.app, name="rules")
+app.add_typer(schema.app, name="schema")
+
+
+@app.command("version")
+def version_command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print name and version as JSON.")] = False,
+) -> None:
+    """Print the version."""
+    typer.echo(
+        f'{{"name": "analyzer", "version": "{__version__}"}}' if as_json else f"analyzer {__version__}"
+    )
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    try:
+        app()
+    except AnalyzerError as error:
+        typer.echo(f"analyzer: {error}", err=True)
+        raise SystemExit(error.exit_code) from None
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+    except BrokenPipeError:  # the reader of our output went away, as with "| head"
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+    except Exception as error:  # the last line of defence: say that it is our bug
+        if "--debug" in sys.argv:
+            raise
+        typer.echo(
+            f"analyzer: internal error: {type(error).__name__}: {error}\n"
+            "This is a bug in analyzer. Run again with --debug and report the traceback.",
+            err=True,
+        )
+        raise SystemExit(OUR_BUG) from None

@@ -1,0 +1,138 @@
+"""``analyzer diagnose SOURCE``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from analyzer.cli.exit_codes import FINDING
+from analyzer.errors import InputError
+
+if TYPE_CHECKING:
+    from analyzer.model.diagnosis import Diagnosis
+
+
+class Format(StrEnum):
+    """Output formats."""
+
+    terminal = "terminal"
+    json = "json"
+    markdown = "markdown"
+
+
+class FailOn(StrEnum):
+    """When a finding makes the command exit with 1."""
+
+    never = "never"
+    possible = "possible"
+    likely = "likely"
+
+
+_THRESHOLD = {FailOn.possible: 0.3, FailOn.likely: 0.6}
+
+Rules = Annotated[
+    list[Path] | None, typer.Option("--rules", help="Further rule pack (directory or rule.yaml); repeatable.")
+]
+Twin = Annotated[
+    Path | None, typer.Option("--twin", help="A run that worked; what differs becomes evidence.")
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option("--checkpoint", help="Checkpoint directory or safetensors file that belongs to the run."),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal error.")]
+
+
+def diagnose_command(
+    source: Annotated[str, typer.Argument(help="Run directory, log file, or - for standard input.")],
+    format_name: Annotated[Format, typer.Option("--format", "-f", help="How to print.")] = Format.terminal,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to a file instead of the screen.")
+    ] = None,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Show every cause considered and every line of evidence.")
+    ] = False,
+    top: Annotated[int, typer.Option("--top", min=1, max=50, help="Causes shown in full.")] = 3,
+    rules: Rules = None,
+    twin: Twin = None,
+    checkpoint: Checkpoint = None,
+    fail_on: Annotated[
+        FailOn,
+        typer.Option("--fail-on", help="Exit with 1 if a fault is found that is at least this probable."),
+    ] = FailOn.never,
+    offline: Annotated[bool, typer.Option("--offline", help="Never touch the network.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Find the root cause of a failed run.
+
+    Shows the evidence with file and line, the fix as a change to your own files, and what was not seen.
+    """
+    del offline, debug  # this command reads local files only; --debug is looked at in main()
+    try:
+        diagnosis = run_diagnosis(source, rules=rules, twin=twin, checkpoint=checkpoint)
+    except InputError as error:
+        if format_name is Format.json:
+            _write(_unreadable_json(source, error), output)
+        raise
+    _write(_rendered(diagnosis, format_name, output, show_all=show_all, top=top), output)
+    threshold = _THRESHOLD.get(fail_on, 2.0)
+    if any(f.severity in {"fatal", "degrading"} and f.probability >= threshold for f in diagnosis.findings):
+        raise typer.Exit(FINDING)
+
+
+def run_diagnosis(
+    source: str, *, rules: list[Path] | None, twin: Path | None, checkpoint: Path | None
+) -> Diagnosis:
+    """Diagnose a path or standard input.
+
+    Raises:
+        InputError: Nothing could be read.
+    """
+    from analyzer import api
+
+    if "://" in source:
+        raise InputError(f"{source}: URLs are not read; download the run and give its directory")
+    if source == "-":
+        return api.diagnose_stdin(rules=rules or [], twin=twin, checkpoint=checkpoint)
+    return api.diagnose(source, rules=rules or [], twin=twin, checkpoint=checkpoint)
+
+
+def _unreadable_json(source: str, error: InputError) -> str:
+    from analyzer.api import render, unreadable
+
+    return render(unreadable(source, error), "json")
+
+
+def _rendered(
+    diagnosis: Diagnosis, format_name: Format, output: Path | None, *, show_all: bool, top: int
+) -> str:
+    from analyzer.render import Style, render, render_terminal
+
+    if format_name is not Format.terminal:
+        return render(diagnosis, format_name.value, show_all=show_all, top=top)
+    # NO_COLOR (https://no-color.org): any non-empty value switches colours off
+    colour = (
+        output is None
+        and sys.stdout.isatty()
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+    )
+    columns = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100
+    return render_terminal(diagnosis, Style(colour, max(60, min(columns, 110))), show_all=show_all, top=top)
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written ({error.strerror or error})") from error

@@ -1,0 +1,34 @@
+"""``analyzer explain SOURCE [CAUSE]``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from analyzer.cli.diagnose import Checkpoint, Debug, Rules, Twin, run_diagnosis
+from analyzer.errors import InputError
+
+
+def explain_command(
+    source: Annotated[str, typer.Argument(help="Run directory, log file, or - for standard input.")],
+    cause: Annotated[str, typer.Argument(help="Cause id or rule id; the leading cause if left out.")] = "",
+    rules: Rules = None,
+    twin: Twin = None,
+    checkpoint: Checkpoint = None,
+    debug: Debug = False,
+) -> None:
+    """Print the full ledger of one cause.
+
+    Every line of evidence with its bits, the values behind it and where they stand.
+    """
+    del debug
+    diagnosis = run_diagnosis(source, rules=rules, twin=twin, checkpoint=checkpoint)
+    try:
+        typer.echo(diagnosis.explain(cause), nl=False)
+    except KeyError:
+        considered = [finding.cause.id for finding in (*diagnosis.findings, *diagnosis.ruled_out)]
+        names = ", ".join(considered) or "none: no symptom was found"
+        raise InputError(
+            f"{cause or 'no cause'!s} was not considered for this run; considered were {names}"
+        ) from None

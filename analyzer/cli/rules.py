@@ -1,0 +1,194 @@
+"""``analyzer rules list|show|test|lint|facts|docs|new``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from analyzer.cli.exit_codes import RULES_INVALID
+from analyzer.errors import InputError, RuleError
+
+if TYPE_CHECKING:
+    from analyzer.rules.cases import Case
+    from analyzer.rules.schema import Rule
+
+app = typer.Typer(help="Look at, check and extend the rules.", no_args_is_help=True, rich_markup_mode=None)
+
+Places = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Rule packs, folders or rule.yaml files; the bundled rules if left out."),
+]
+
+
+def _folders(places: list[Path] | None) -> Iterator[tuple[Rule, Path, list[Case]]]:
+    from analyzer.rules.cases import cases_of
+    from analyzer.rules.causes import rules_root
+    from analyzer.rules.load import load_rule, rule_files
+
+    for place in places or [rules_root()]:
+        if not place.exists():
+            raise RuleError("no such rule pack", str(place))
+        for path in rule_files(place):
+            rule = load_rule(path)
+            yield rule, path.parent, cases_of(rule, path.parent)
+
+
+@app.command("list")
+def list_command(
+    grep: Annotated[str, typer.Option("--grep", help="Only rules whose text holds these words.")] = "",
+    rules: Annotated[
+        list[Path] | None, typer.Option("--rules", help="Further rule pack; repeatable.")
+    ] = None,
+) -> None:
+    """List the rules: id, cause, severity, symptom kind, status."""
+    from analyzer.rules.load import load_rules
+
+    for rule in load_rules(rules or []).rules:
+        text = " ".join(
+            [
+                rule.id,
+                rule.title,
+                rule.entry.id,
+                rule.text,
+                rule.says,
+                *(line.because for line in rule.evidence),
+            ]
+        )
+        if grep.lower() in text.lower():
+            typer.echo(
+                f"{rule.id:8} {rule.entry.id:36} {rule.severity:10} {rule.symptom_kind:20} {rule.status}"
+            )
+
+
+@app.command("show")
+def show_command(
+    word: Annotated[str, typer.Argument(help="Rule id, slug or cause id.")],
+    rules: Annotated[
+        list[Path] | None, typer.Option("--rules", help="Further rule pack; repeatable.")
+    ] = None,
+) -> None:
+    """Show one rule as a page: symptom, mechanism, weights, fixes."""
+    from analyzer.rules.docs import rule_page
+    from analyzer.rules.load import load_rules
+
+    rule = load_rules(rules or []).by_id(word)
+    if rule is None:
+        raise InputError(f"no rule is called {word!r}; see `analyzer rules list`")
+    typer.echo(rule_page(rule, []).partition("\n")[2], nl=False)
+
+
+@app.command("test")
+def test_command(places: Places = None) -> None:
+    """Run the cases beside the rules, each against all rules."""
+    from analyzer.pipeline import run_case
+    from analyzer.rules.load import load_rules
+
+    every = load_rules(places or [], bundled=True) if _is_foreign(places) else load_rules()
+    failures: list[str] = []
+    passed = 0
+    for _, _, cases in _folders(places):
+        for case in cases:
+            try:
+                run_case(case, every.rules)
+                passed += 1
+            except RuleError as error:
+                failures.append(str(error))
+    for failure in failures:
+        typer.echo(failure)
+    typer.echo(f"{passed} passed, {len(failures)} failed")
+    if failures:
+        raise typer.Exit(RULES_INVALID)
+
+
+def _is_foreign(places: list[Path] | None) -> bool:
+    from analyzer.rules.causes import rules_root
+
+    root = rules_root().resolve()
+    return any(not place.resolve().is_relative_to(root) for place in places or [])
+
+
+@app.command("lint")
+def lint_command(places: Places = None) -> None:
+    """Check the rules beyond their schema."""
+    from analyzer.rules.causes import rules_root
+    from analyzer.rules.lint import lint_rule, lint_set
+
+    samples = rules_root().parent / "samples"
+    messages: list[str] = []
+    rules: list[Rule] = []
+    for rule, folder, cases in _folders(places):
+        rules.append(rule)
+        messages += lint_rule(rule, folder, cases, samples if samples.is_dir() else None)
+    messages += lint_set(rules)
+    for message in messages:
+        typer.echo(message)
+    typer.echo(f"{len(rules)} rules, {len(messages)} problems")
+    if messages:
+        raise typer.Exit(RULES_INVALID)
+
+
+@app.command("facts")
+def facts_command(
+    text: Annotated[str, typer.Argument(help="Only facts whose name or meaning holds this.")] = "",
+) -> None:
+    """List the facts that a condition may use."""
+    from analyzer.facts.catalog import EVENT_FACTS, catalog
+
+    for spec in catalog().values():
+        if text.lower() in f"{spec.name} {spec.meaning}".lower():
+            unit = f" [{spec.unit}]" if spec.unit else ""
+            typer.echo(f"{spec.name}  {spec.dtype}{unit}  {spec.meaning}")
+    if not text or "event".startswith(text.lower()):
+        for name, (dtype, meaning) in EVENT_FACTS.items():
+            typer.echo(f"event.<kind>.{name}  {dtype}  {meaning}")
+
+
+@app.command("docs")
+def docs_command(
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail if a page is not current.")
+    ] = False,
+) -> None:
+    """Write the generated pages of the bundled rules."""
+    from analyzer.rules.causes import rules_root
+    from analyzer.rules.docs import index_page, rule_page
+
+    root = rules_root()
+    pages: dict[Path, str] = {}
+    counts: dict[str, int] = {}
+    rules: list[Rule] = []
+    for rule, folder, cases in _folders(None):
+        pages[folder / "README.md"] = rule_page(rule, cases)
+        counts[rule.id] = len(cases)
+        rules.append(rule)
+    pages[root / "README.md"] = index_page(sorted(rules, key=lambda r: r.id), root, counts)
+    stale = [
+        path for path, text in pages.items() if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
+    for path in stale:
+        if check:
+            typer.echo(f"{path.relative_to(root.parent)} is not current; run `analyzer rules docs`")
+        else:
+            path.write_text(pages[path], encoding="utf-8")
+    typer.echo(f"{len(pages)} pages, {len(stale)} {'stale' if check else 'written'}")
+    if check and stale:
+        raise typer.Exit(RULES_INVALID)
+
+
+@app.command("new")
+def new_command(
+    code: Annotated[str, typer.Argument(help="Family code, for example PREC.")],
+    slug: Annotated[str, typer.Argument(help="Folder name; best the cause id of the catalogue.")],
+    place: Annotated[Path, typer.Option("--dir", help="Where to make the folder.")] = Path("rules"),
+) -> None:
+    """Write the skeleton of a new rule."""
+    from analyzer.rules.load import load_rules
+    from analyzer.rules.scaffold import write_skeleton
+
+    folder = write_skeleton(code, slug, place, load_rules().rules)
+    typer.echo(
+        f"wrote {folder}: fill in rule.yaml and both cases, then run `analyzer rules lint {folder}` and `analyzer rules test {folder}`"
+    )

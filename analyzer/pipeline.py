@@ -1,0 +1,299 @@
+"""From a loaded run to a diagnosis: detectors, facts, rules, folding of consequences, status.
+
+Not for reading files (ingest) nor for judging (rules): this module only connects them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from analyzer.detect import run_detectors
+from analyzer.facts.build import Facts, build_facts
+from analyzer.ingest.discover import Loaded, load_run
+from analyzer.model.diagnosis import (
+    Coverage,
+    Diagnosis,
+    Evidence,
+    Finding,
+    GapNote,
+    NextCheck,
+    Place,
+    RootCause,
+    SourceNote,
+)
+from analyzer.model.refs import SourceRef
+from analyzer.model.run import Run
+from analyzer.model.tables import Scalar
+from analyzer.model.wording import REPORTED
+from analyzer.rules.cases import Case, check_case, run_facts_case
+from analyzer.rules.fixes import FileLines, resolve_fixes
+from analyzer.rules.load import RuleSet
+from analyzer.rules.schema import Rule
+from analyzer.rules.score import LedgerLine, Ranking, Scored, questions, rank
+from analyzer.rules.status import judge, outcome
+from analyzer.rules.template import fill
+from analyzer.version import __version__
+
+FOLDED_FROM = 0.5
+"""A kind of symptom must be more likely explained than not before it may swallow a later one."""
+
+LISTED_FROM = 0.02
+"""Share below which a considered cause counts as ruled out: 1 in 50."""
+
+REFS_PER_LINE = 3
+
+NEXT_CHECKS = 3
+"""More questions than that are not answered by anyone at two in the morning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """Everything between facts and report; kept for ``explain`` and for tests."""
+
+    facts: Facts
+    ranking: Ranking
+
+
+def assess(run: Run, rules: RuleSet, twin: Run | None = None) -> Assessment:
+    """Facts of a run and the ranking of the causes that come into question."""
+    facts = build_facts(run_detectors(run, twin))
+    return Assessment(facts, rank(rules.rules, facts.plain))
+
+
+def diagnose_loaded(
+    loaded: Loaded, rules: RuleSet, twin: Run | None, file_lines: FileLines, started_s: float
+) -> Diagnosis:
+    """The whole answer for one run.
+
+    Args:
+        loaded: The run and which of several it is.
+        rules: Rules in use.
+        twin: A run that worked, or None.
+        file_lines: Source index to the lines of that file, for diffs and quotes.
+        started_s: ``time.perf_counter()`` when work on the run began.
+    """
+    run = loaded.run
+    assessment = assess(run, rules, twin)
+    folded = _fold(assessment.ranking)
+    listed = [
+        _finding(item, run, assessment.facts, file_lines, folded.get(item.rule.symptom_kind, {}))
+        for item in _in_order(assessment.ranking, folded)
+    ]
+    status, summary, missing = judge(listed, outcome(assessment.facts.plain), assessment.facts.plain)
+    findings, ruled_out = _split(listed, status)
+    return Diagnosis(
+        run_id=run.id,
+        root=run.root,
+        subject=loaded.subject,
+        others=loaded.others,
+        status=status,
+        summary=summary,
+        findings=findings,
+        ruled_out=ruled_out,
+        other_probability={
+            kind: share for kind, share in assessment.ranking.other.items() if kind not in folded["*"]
+        },
+        next_checks=_next_checks(assessment, status, folded),
+        coverage=_coverage(run, assessment.facts.plain, missing),
+        gaps=tuple(_gap_note(run, gap.ref, gap.reason, gap.rows_lost) for gap in run.gaps),
+        tool_version=__version__,
+        rules_digest=rules.digest,
+        elapsed_s=time.perf_counter() - started_s,
+    )
+
+
+Folding = Mapping[str, Mapping[str, str]]
+"""Kind -> {kind that it explains -> title of its top cause}; under "*" every kind that was folded."""
+
+
+def _fold(ranking: Ranking) -> Folding:
+    """Which symptom kinds are consequences of another kind's leading cause.
+
+    A kind swallows another if causes that list it (by kind or by the cause's id) hold more than half of the
+    swallowing kind together.
+    """
+    folded: dict[str, dict[str, str]] = {"*": {}}
+    for kind, items in ranking.kinds.items():
+        for other, others in ranking.kinds.items():
+            if other == kind or not others or other in folded["*"] or kind in folded["*"]:
+                continue
+            names = {other, others[0].rule.entry.id}
+            share = sum(item.probability for item in items if names & set(item.rule.explains_also))
+            if share > FOLDED_FROM:
+                folded.setdefault(kind, {})[other] = others[0].rule.entry.id
+                folded["*"][other] = kind
+    return folded
+
+
+def _in_order(ranking: Ranking, folded: Folding) -> list[Scored]:
+    items = [item for kind, group in ranking.kinds.items() if kind not in folded["*"] for item in group]
+    severity = {"fatal": 0, "degrading": 1, "wasteful": 2, "advisory": 3}
+
+    def key(item: Scored) -> tuple[bool, int, float, str]:
+        shown = item.probability >= REPORTED
+        return (not shown, severity[item.rule.severity] if shown else 0, -item.probability, item.rule.id)
+
+    # The leading cause of the gravest kind first; its competitors follow it before any other kind.
+    ordered = sorted(items, key=key)
+    kinds = list(dict.fromkeys(item.rule.symptom_kind for item in ordered))
+    return [
+        item
+        for kind in kinds
+        for item in sorted(
+            (i for i in ordered if i.rule.symptom_kind == kind), key=lambda i: (-i.probability, i.rule.id)
+        )
+    ]
+
+
+def _split(listed: Sequence[Finding], status: str) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Findings worth a place in the answer, and those ruled out.
+
+    For a run without a fault the weak competitors of a benign explanation are no findings.
+    """
+    floor = LISTED_FROM if status in {"failed", "degraded"} else REPORTED
+    findings = tuple(finding for finding in listed if finding.probability >= floor)
+    return findings, tuple(finding for finding in listed if finding.probability < floor)
+
+
+def _finding(
+    item: Scored, run: Run, facts: Facts, file_lines: FileLines, explains: Mapping[str, str]
+) -> Finding:
+    rule = item.rule
+    lines = sorted(item.lines, key=lambda line: (not line.counted, -abs(line.bits), line.line.id))
+    kinds = [
+        f"{kind}: {cause}" for kind, cause in explains.items() if {kind, cause} & set(rule.explains_also)
+    ]
+    return Finding(
+        rule_id=rule.id,
+        severity=rule.severity,
+        symptom_kind=rule.symptom_kind,
+        symptom=fill(rule.says, facts.plain),
+        bits=item.bits,
+        probability=item.probability,
+        evidence=tuple(_evidence(line, run, facts, file_lines) for line in lines),
+        cause=RootCause(
+            id=rule.entry.id,
+            title=rule.entry.title,
+            kind=rule.entry.kind,
+            parent=rule.entry.parent,
+            family=rule.entry.family,
+            text=rule.text,
+            references=rule.references,
+            look_alikes=rule.entry.look_alikes,
+        ),
+        # nobody is told to fix what was ruled out
+        fixes=resolve_fixes(rule, run, facts.plain, file_lines) if item.probability >= LISTED_FROM else (),
+        explains=tuple(kinds),
+        restart_advice=rule.restart_advice,
+    )
+
+
+def _evidence(entry: LedgerLine, run: Run, facts: Facts, file_lines: FileLines) -> Evidence:
+    names = [name for name in entry.line.test.names if name in facts.plain]
+    refs: dict[SourceRef, None] = {}
+    if entry.verdict is not None:
+        for name in names:
+            for ref in facts[name].refs[:REFS_PER_LINE]:
+                refs[ref] = None
+    return Evidence(
+        id=entry.line.id,
+        test=entry.line.test.text,
+        verdict=entry.verdict,
+        bits=entry.bits,
+        counted=entry.counted,
+        because=entry.line.because,
+        values={name: facts.plain[name] for name in names},
+        refs=tuple(_place(run, ref, file_lines) for ref in _readable_first(run, refs)[:REFS_PER_LINE]),
+        if_true=entry.line.if_true,
+        if_false=entry.line.if_false,
+    )
+
+
+_BINARY = frozenset({"tensorboard", "wandb", "safetensors"})
+
+
+def _readable_first(run: Run, refs: Iterable[SourceRef]) -> list[SourceRef]:
+    """Places that a person can open come before record numbers of binary files."""
+    return sorted(refs, key=lambda ref: run.sources[ref.source].format in _BINARY)
+
+
+def _place(run: Run, ref: SourceRef, file_lines: FileLines) -> Place:
+    source = run.sources[ref.source]
+    text = ""
+    if ref.line is not None:
+        text = next((event.text for event in run.events if event.ref == ref), "")
+        if not text:
+            lines = file_lines(ref.source)
+            text = lines[ref.line - 1].strip() if lines and ref.line <= len(lines) else ""
+    return Place(source.path, ref.line, text)
+
+
+def _next_checks(assessment: Assessment, status: str, folded: Folding) -> tuple[NextCheck, ...]:
+    if status == "healthy":
+        return ()
+    plain = assessment.facts.plain
+    found: list[NextCheck] = []
+    for kind, items in assessment.ranking.kinds.items():
+        if kind in folded["*"] or all(item.rule.severity == "advisory" for item in items[:1]):
+            continue
+        for question in questions(items, plain):
+            unknown = [name for name in question.line.test.names if name not in plain]
+            fact = next((name for name in unknown if not name.startswith("event.")), None)
+            if fact is None:  # nobody can obtain a log line that was not written
+                continue
+            found.append(
+                NextCheck(
+                    fact=fact,
+                    meaning=assessment.facts.meaning(fact),
+                    how=question.line.check or assessment.facts.how(fact),
+                    cause_id=question.rule.entry.id,
+                    if_true=question.if_true,
+                    if_false=question.if_false,
+                )
+            )
+    found.sort(key=lambda check: -abs(check.if_true - check.if_false))
+    once: dict[str, NextCheck] = {}
+    for check in found:
+        once.setdefault(check.how or check.meaning, check)
+    return tuple(once.values())[:NEXT_CHECKS]
+
+
+def _coverage(run: Run, facts: Mapping[str, Scalar], missing: tuple[str, ...]) -> Coverage:
+    counts = {
+        name: int(series.value.size)
+        for name in run.metrics.names
+        if (series := run.metrics.series(name)) is not None and not name.startswith("system.")
+    }
+    last_step = facts.get("run.last_step")
+    completed = facts.get("run.completed")
+    return Coverage(
+        sources=tuple(SourceNote(source.path, source.format) for source in run.sources),
+        metrics=counts,
+        events=len(run.events),
+        config_keys=len(run.config),
+        frameworks=tuple(sorted(run.frameworks)),
+        last_step=last_step if isinstance(last_step, int) else None,
+        completed=completed if isinstance(completed, bool) else None,
+        missing=missing,
+    )
+
+
+def _gap_note(run: Run, ref: SourceRef | None, reason: str, rows_lost: int | None) -> GapNote:
+    path = "" if ref is None else run.sources[ref.source].path
+    return GapNote(path, None if ref is None else ref.line, reason, rows_lost)
+
+
+def run_case(case: Case, rules: Sequence[Rule]) -> None:
+    """Run one case beside a rule: on its facts, or on its files through ingest and detectors.
+
+    Raises:
+        RuleCaseError: The rule does not come out as the case says.
+    """
+    if case.facts is not None:
+        run_facts_case(case, rules)
+        return
+    assert case.run_directory is not None
+    facts = build_facts(run_detectors(load_run(case.run_directory).run))
+    check_case(case, rank(rules, facts.plain))

@@ -1,0 +1,203 @@
+"""The command line as people and scripts meet it: exit codes, one-line errors, formats."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+QWEN = "samples/failed/qwen2-fp16-sft-loss-zero"
+HEALTHY = "samples/healthy/qwen2-bf16-sft"
+
+
+def run(*arguments, stdin=None, env=None, cwd=ROOT):
+    return subprocess.run(
+        [sys.executable, "-m", "analyzer", *map(str, arguments)],
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        check=False,
+        env={**os.environ, **(env or {})},
+        timeout=120,
+    )
+
+
+def one_line(result, code):
+    """The error text: exactly one line on stderr, nothing on stdout, no traceback."""
+    text = result.stderr.decode()
+    assert result.returncode == code, text
+    assert text.count("\n") == 1, text
+    assert "Traceback" not in text
+    assert result.stdout == b""
+    return text
+
+
+def test_a_failed_run_is_told_and_exits_with_0():
+    result = run("diagnose", QWEN)
+
+    assert result.returncode == 0
+    assert result.stdout.decode().startswith("FAILED  samples/failed/qwen2")
+    assert result.stderr == b""
+
+
+@pytest.mark.parametrize(("level", "code"), [("never", 0), ("possible", 1), ("likely", 1)])
+def test_fail_on_decides_the_exit_code(level, code):
+    assert run("diagnose", QWEN, "--fail-on", level).returncode == code
+
+
+def test_fail_on_does_not_fail_a_healthy_run():
+    assert run("diagnose", HEALTHY, "--fail-on", "possible").returncode == 0
+
+
+def test_json_is_valid_by_the_schema_that_the_tool_prints():
+    schema = json.loads(run("schema", "diagnosis").stdout)
+    data = json.loads(run("diagnose", QWEN, "--format", "json").stdout)
+
+    jsonschema.validate(data, schema)
+    assert data["status"] == "failed"
+
+
+def test_output_goes_to_a_file(tmp_path):
+    target = tmp_path / "report.md"
+    result = run("diagnose", QWEN, "-f", "markdown", "-o", target)
+
+    assert result.stdout == b""
+    assert target.read_text(encoding="utf-8").startswith("## failed")
+
+
+def test_a_log_through_standard_input_is_diagnosed():
+    log = (ROOT / QWEN / "train.log").read_bytes()
+    result = run("diagnose", "-", stdin=log)
+
+    assert result.returncode == 0
+    assert b"FAILED" in result.stdout
+
+
+def test_no_colour_without_a_terminal():
+    assert b"\x1b[" not in run("diagnose", QWEN).stdout
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda d: d / "missing", "no such file or directory"),
+        (lambda d: d, "no files"),
+        (lambda d: write(d / "empty.log", b""), "empty"),
+        (lambda d: write(d / "junk.log", bytes(range(256)) * 64), "junk.log"),
+        (lambda d: write(d / "zero.log", b"\0" * 100_000), "zero.log"),
+        (lambda d: write(d / "photo.dat", b"\x89PNG\r\n\x1a\n" + os.urandom(2000)), "photo.dat"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_3(tmp_path, make, says):
+    assert says in one_line(run("diagnose", make(tmp_path)), 3)
+
+
+def write(path, content):
+    path.write_bytes(content)
+    return path
+
+
+def test_empty_standard_input_is_one_line_and_exit_3():
+    one_line(run("diagnose", "-", stdin=b""), 3)
+
+
+def test_unreadable_input_in_json_still_gives_valid_json(tmp_path):
+    result = run("diagnose", tmp_path, "-f", "json")
+    data = json.loads(result.stdout)
+
+    assert result.returncode == 3
+    assert data["status"] == "unreadable"
+
+
+def test_a_url_is_refused_with_what_to_do():
+    assert "download" in one_line(run("diagnose", "https://wandb.ai/a/b/runs/c"), 3)
+
+
+def test_an_unwritable_output_is_one_line(tmp_path):
+    assert "cannot be written" in one_line(run("diagnose", QWEN, "-o", tmp_path / "no" / "file"), 3)
+
+
+def test_wrong_usage_exits_with_2():
+    assert run("diagnose").returncode == 2
+    assert run("diagnose", QWEN, "--format", "pdf").returncode == 2
+
+
+def test_an_invalid_rule_pack_is_one_line_with_its_place_and_exit_4(tmp_path):
+    (tmp_path / "rule.yaml").write_text("schema: 1\nid: [", encoding="utf-8")
+    text = one_line(run("diagnose", QWEN, "--rules", tmp_path), 4)
+
+    assert "rule.yaml:" in text
+
+
+def test_a_link_out_of_the_run_directory_is_not_followed(tmp_path):
+    secret = tmp_path / "secret.log"
+    secret.write_text("step: 1 loss: 2.0\n" * 20, encoding="utf-8")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "train.log").symlink_to(secret)
+
+    assert "leads out" in one_line(run("diagnose", folder), 3)
+
+
+def test_one_unreadable_file_does_not_lose_the_others(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "train.log").write_bytes((ROOT / QWEN / "train.log").read_bytes())
+    (folder / "broken.json").write_bytes(b'{"log_history": [{"loss": 1')
+    (folder / "half.log.gz").write_bytes(b"\x1f\x8b\x08\x00broken")
+    data = json.loads(run("diagnose", folder, "-f", "json").stdout)
+
+    assert data["status"] == "failed"
+    assert any("half.log.gz" in gap["reason"] + gap["path"] for gap in data["gaps"])
+
+
+def test_control_characters_and_secrets_of_a_log_never_reach_the_screen(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_bytes(
+        b"api_key=abcdef1234567890 \x1b]0;owned\x07\x1b[2J\n"
+        + b"".join(
+            b"{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 1e-05, 'epoch': %.2f}\n" % (i / 100)
+            for i in range(1, 40)
+        )
+        + b'Traceback (most recent call last):\n  File "train.py", line 1, in <module>\n'
+        + b"RuntimeError: \x1b[2Jtoken hf_abcdefghijklmnopqrstuvwxyz\n"
+    )
+    for name in ("terminal", "json", "markdown"):
+        out = run("diagnose", log, "-f", name, "--all").stdout
+        assert b"\x1b" not in out
+        assert b"\\u001b" not in out
+        assert b"hf_abcdef" not in out
+
+
+def test_explain_prints_the_ledger_and_names_what_was_considered():
+    assert b"total, in bits" in run("explain", QWEN).stdout
+    assert b"learning-rate-too-high" in run("explain", QWEN, "learning-rate-too-high").stdout
+    assert "considered were" in one_line(run("explain", QWEN, "disk-full"), 3)
+
+
+def test_rules_can_be_listed_shown_searched_and_checked():
+    listed = run("rules", "list").stdout.decode()
+    found = run("rules", "list", "--grep", "embedding").stdout.decode()
+
+    assert len(listed.splitlines()) >= 30
+    assert "untrained-special-token-embedding" in found
+    assert b"How it is told apart" in run("rules", "show", "fp16-loss-scale-collapse").stdout
+    assert b"signal.loss.first" in run("rules", "facts", "loss").stdout
+    assert "no rule is called" in one_line(run("rules", "show", "nothing"), 3)
+
+
+def test_a_new_rule_is_a_skeleton_that_the_checks_refuse_until_it_is_filled(tmp_path):
+    made = run("rules", "new", "PREC", "my-rule", "--dir", tmp_path)
+
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "my-rule" / "rule.yaml").is_file()
+    assert run("rules", "lint", tmp_path / "my-rule").returncode == 4
+
+
+def test_version():
+    assert run("version").stdout.decode().startswith("analyzer ")
+    assert json.loads(run("version", "--json").stdout)["name"] == "analyzer"

@@ -1,0 +1,73 @@
+"""Real run files of public projects: each is read or refused with a reason, and healthy ones raise no alarm.
+
+The files stand beside the project and are not part of it; without them these tests are skipped.
+"""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+import analyzer
+from analyzer.errors import InputError
+
+PUBLIC = Path(__file__).parents[1] / ".." / "shared" / "data" / "public"
+TRACES = {
+    "flight-recorder",
+    "kineto-trace",
+    "chakra-et",
+    "straggler-trace",
+    "tf-profiler-trace",
+    "cluster-trace",
+    "mlperf-result",
+}
+FAULTS = {"fatal", "degrading"}
+
+
+def manifest():
+    path = PUBLIC / "manifest.csv"
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as stream:
+        return [row for row in csv.DictReader(stream) if row["format"] not in TRACES]
+
+
+ROWS = manifest()
+pytestmark = pytest.mark.skipif(not ROWS, reason="the public run files are not here")
+
+
+def diagnosis_of(path):
+    """The text of a refusal and None, or an empty text and the diagnosis."""
+    try:
+        return "", analyzer.diagnose(path)
+    except InputError as error:
+        return str(error), None
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["local_path"][-60:])
+def test_a_real_file_is_diagnosed_or_refused_with_a_reason(row):
+    refusal, dx = diagnosis_of(PUBLIC / row["local_path"])
+    if dx is None:
+        assert row["local_path"].rpartition("/")[2] in refusal
+        return
+
+    faults = [
+        (f.cause.id, f.probability) for f in dx.findings if f.severity in FAULTS and f.probability >= 0.3
+    ]
+    if row["outcome_class"] == "healthy":
+        assert faults == []
+        assert dx.status in {"healthy", "insufficient"}
+
+
+LOST = [
+    ("wandb-run", "run-uoar2m10.wandb"),
+    ("wandb-run", "run-oj5c5z76.wandb"),
+    ("deepspeed-log", "d0df7a8/random_ltd/gpt_finetuning/output1/check/train_with_kernel.log"),
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), LOST, ids=lambda text: text[-30:])
+def test_a_run_marked_nan_or_loss_zero_is_never_called_healthy(kind, name):
+    row = next(row for row in ROWS if row["format"] == kind and row["local_path"].endswith(name))
+
+    assert analyzer.diagnose(PUBLIC / row["local_path"]).status == "failed"
