@@ -1,0 +1,88 @@
+"""The README is true: every command in it runs and prints what it shows; every option and exit code is named."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analyzer.cli import exit_codes
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+TEXT = README.read_text(encoding="utf-8")
+CONSOLE = re.compile(r"^```console\n\$ (.*)\n((?:(?!^```).*\n)*)```$", re.MULTILINE)
+COMMANDS = CONSOLE.findall(TEXT)
+
+
+def run(command):
+    """Output of a README command; `analyzer` and `python` are those of this environment."""
+    bin_directory = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{bin_directory}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"}
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_there_are_commands_to_check():
+    assert len(COMMANDS) >= 4
+
+
+@pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[command[:60] for command, _ in COMMANDS])
+def test_a_command_prints_what_the_readme_shows(command, shown):
+    assert run(command) == shown
+
+
+def test_the_python_example_runs(capsys, monkeypatch):
+    code = re.search(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL).group(1)
+    monkeypatch.chdir(ROOT)
+    exec(compile(code, "README.md", "exec"), {})
+
+    assert "bf16-pretrained-model-in-fp16" in capsys.readouterr().out
+
+
+def test_the_set_up_of_the_readme_is_what_ci_does():
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+    assert 'pip install -e ".[test]"' in TEXT
+    assert re.search(r'pip install .*-e "\.\[test', script)
+    assert re.search(r"^pytest", script, re.MULTILINE)
+
+
+def test_every_exit_code_is_documented():
+    codes = [value for name, value in vars(exit_codes).items() if name.isupper()]
+
+    assert [code for code in codes if f"| {code} |" not in TEXT] == []
+
+
+@pytest.mark.parametrize(
+    "command", ["diagnose", "explain", "rules list", "rules new", "schema diagnosis", "version"]
+)
+def test_every_option_of_the_main_command_is_named_in_the_readme_and_every_command_has_help(command):
+    text = run(f"analyzer {command} --help")
+
+    assert "Usage:" in text
+    if command == "diagnose":
+        options = set(re.findall(r"--[a-z-]+", text)) - {"--help"}
+        assert {option for option in options if option not in TEXT} == set()
+
+
+def test_every_file_that_the_readme_links_to_exists():
+    links = re.findall(r"\]\(([^)#:]+)\)", TEXT)
+
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_commands_of_the_readme_are_safe_to_split():
+    for command, _ in COMMANDS:
+        assert shlex.split(command)
