@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -90,7 +91,7 @@ def diagnose_stdin(
                 if size > MAX_STDIN_BYTES:
                     raise InputError("standard input is larger than 2 GiB; give the log as a file")
                 spool.write(block)
-        return diagnose(path, rules=rules, twin=twin, checkpoint=checkpoint)
+        return replace(diagnose(path, rules=rules, twin=twin, checkpoint=checkpoint), root="standard input")
 
 
 def unreadable(source: str, error: InputError) -> Diagnosis:

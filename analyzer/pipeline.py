@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from analyzer.detect import run_detectors
 from analyzer.facts.build import Facts, build_facts
 from analyzer.ingest.discover import Loaded, load_run
+from analyzer.ingest.masking import clean_text
 from analyzer.model.diagnosis import (
     Coverage,
     Diagnosis,
@@ -85,7 +86,7 @@ def diagnose_loaded(
     findings, ruled_out = _split(listed, status)
     return Diagnosis(
         run_id=run.id,
-        root=run.root,
+        root=clean_text(run.root),
         subject=loaded.subject,
         others=loaded.others,
         status=status,
@@ -243,11 +244,14 @@ def _next_checks(assessment: Assessment, status: str, folded: Folding) -> tuple[
             fact = next((name for name in unknown if not name.startswith("event.")), None)
             if fact is None:  # nobody can obtain a log line that was not written
                 continue
+            how = question.line.check or assessment.facts.how(fact)
+            if not how:  # only the log itself can tell
+                continue
             found.append(
                 NextCheck(
                     fact=fact,
                     meaning=assessment.facts.meaning(fact),
-                    how=question.line.check or assessment.facts.how(fact),
+                    how=how,
                     cause_id=question.rule.entry.id,
                     if_true=question.if_true,
                     if_false=question.if_false,

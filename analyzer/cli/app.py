@@ -38,12 +38,19 @@ def version_command(
     )
 
 
+def _one_line(error: Exception) -> str:
+    """The text of an error without control characters, which may come from a file name."""
+    from analyzer.ingest.masking import clean_text
+
+    return clean_text(str(error)).replace("\n", " ")
+
+
 def main() -> None:
     """Entry point of the console script."""
     try:
         app()
     except AnalyzerError as error:
-        typer.echo(f"analyzer: {error}", err=True)
+        typer.echo(f"analyzer: {_one_line(error)}", err=True)
         raise SystemExit(error.exit_code) from None
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None

@@ -129,8 +129,13 @@ def _rendered(
 
 def _write(text: str, output: Path | None) -> None:
     if output is None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise InputError(f"standard output cannot be written ({error.strerror or error})") from error
         return
     try:
         output.write_text(text, encoding="utf-8")

@@ -95,6 +95,7 @@ class RunBuilder:
     ) -> int:
         """Register a file and return its index."""
         index = len(self.sources)
+        path = clean_text(path, 1024)
         self.sources.append(SourceFile(index, path, format_name, ingestor, size_bytes, sha256_head, location))
         return index
 

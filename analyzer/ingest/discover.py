@@ -51,6 +51,9 @@ _SKIPPED_SUFFIXES = frozenset(
     {".py~", ".pyc", ".so", ".png", ".jpg", ".jpeg", ".gif", ".mp4", ".pdf", ".pt", ".pth", ".pkl", ".bin", ".npy", ".npz",
      ".onnx", ".zip", ".tar", ".whl", ".parquet", ".arrow", ".h5", ".lock", ".md", ".html", ".css", ".js", ".ipynb", ".cu", ".cpp"}
 )  # fmt: skip
+_LIKELY_OURS = (".log", ".out", ".err", ".txt", ".yaml", ".yml", ".jsonl", ".csv")
+"""Suffixes of files that a user expects to be read; others (code, data) go without a word."""
+
 _WANDB_RUN = re.compile(r"(?:^|/)((?:offline-)?run-\d{8}_\d{6}-[^/]+)/")
 _STAMPED = re.compile(r"(?:^|/)((?:version_\d+|\d{8}_\d{6}|attempt_\d+|run_\d+))/")
 
@@ -161,6 +164,8 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
         raise InputError(
             f"{root}: no such file or directory; give a run directory, a log file, or - for standard input"
         )
+    if not (root.is_dir() or root.is_file()):
+        raise InputError(f"{root}: neither a directory nor a regular file; pipe a stream in with -")
     ingestors = builtin_ingestors() if ingestors is None else ingestors
     discovery = Discovery(root if root.is_dir() else root.parent)
     files = _walk(root, discovery) if root.is_dir() else [(root, root.name)]
@@ -342,6 +347,10 @@ def _note_unread(discovery: Discovery, builder: RunBuilder) -> None:
         builder.add_gap(f"{name}: {reason}")
     for name in discovery.empty:
         builder.add_gap(f"{name}: empty file (0 bytes): created and never written to")
+    ours = [name for name in discovery.unknown if name.lower().endswith(_LIKELY_OURS)]
+    if ours:
+        names = ", ".join(ours[:3]) + (f" and {len(ours) - 3} more" if len(ours) > 3 else "")
+        builder.add_gap(f"not recognised as a log, metrics or configuration, or too large for one: {names}")
     if discovery.truncated_walk:
         builder.add_gap(f"only the first {MAX_FILES} files were looked at; point at a sub-directory")
 

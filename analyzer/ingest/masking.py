@@ -18,15 +18,16 @@ _SECRETS = re.compile(
     r"|xox[abpr]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|wandb_v1_[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}))"
     r"|(?P<url>://[^/\s:@]{1,128}:)[^/\s@]{1,256}(?=@)"
     r"|(?P<query>[?&](?:X-Amz-Signature|X-Amz-Credential|X-Amz-Security-Token|Signature|sig|token|apiKey|api_key|access_token)=)[^&\s\"']+"
-    r"|(?P<key>(?i:\b\w{0,40}(?:api[_-]?key|secret|passw(?:or)?d|auth[_-]?token|access[_-]?token|hub[_-]?token|private[_-]?key)\w{0,20}"
+    r"|(?P<key>(?i:\b\w{0,40}(?:api[_-]?key|wandb[_-]?key|secret|passw(?:or)?d|passphrase|credential|auth[_-]?token|access[_-]?token|hub[_-]?token|private[_-]?key)\w{0,20}"
     r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?))(?!None\b|null\b|<|\*{3})[^\s\"',;}]{4,}"
+    r"|(?P<login>(?i:\bwandb\s+login\s+(?:--\w[\w-]{0,30}\s+){0,4}))[\w-]{16,}"
     r"|(?P<bearer>(?i:\b(?:bearer|basic)\s+))[A-Za-z0-9._~+/=-]{12,}"
     r"|(?P<mail>\b[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}\b)"
 )
 
 
 def _mask(match: re.Match[str]) -> str:
-    for group in ("url", "query", "key", "bearer"):
+    for group in ("url", "query", "key", "login", "bearer"):
         if match.group(group) is not None:
             return f"{match.group(group)}***"
     return "***"

@@ -26,6 +26,11 @@ def _fence(text: str, language: str) -> str:
 def render_markdown(diagnosis: Diagnosis, *, show_all: bool = False, top: int = 3) -> str:
     """The diagnosis as Markdown, ending with a newline."""
     parts = [f"## {diagnosis.status}: {escape(diagnosis.root)}", "", escape(diagnosis.summary), ""]
+    if diagnosis.others:
+        parts += [
+            f"One of {len(diagnosis.others) + 1} runs found there: {escape(diagnosis.subject)}, the last to start.",
+            "",
+        ]
     layout = arrange(diagnosis, show_all=show_all, top=top)
     for finding in layout.full:
         parts += _finding(finding, show_all=show_all)

@@ -72,7 +72,8 @@ def arrange(diagnosis: Diagnosis, *, show_all: bool, top: int) -> Layout:
 def _doubt(rival: Finding, full: list[Finding]) -> tuple[bool, bool, float]:
     """Order of rivals: those with a share worth naming, then the known look-alikes of what stands above, then the rest."""
     look_alike = any(_alike(rival, finding) for finding in full)
-    return (rival.probability < NAMED_FROM, not look_alike, -rival.probability)
+    named = rival.probability >= NAMED_FROM
+    return (not named, not named and not look_alike, -rival.probability)
 
 
 def _alike(one: Finding, other: Finding) -> bool:

@@ -60,6 +60,11 @@ def render_terminal(diagnosis: Diagnosis, style: Style, *, show_all: bool = Fals
     page = _Page(style)
     subject = f"{diagnosis.root}" + (f" [{diagnosis.subject}]" if diagnosis.subject else "")
     page.add(f"{diagnosis.status.upper()}  {subject}", colour=_STATUS_COLOUR.get(diagnosis.status, "1"))
+    if diagnosis.others:
+        total = len(diagnosis.others) + 1
+        names = ", ".join(diagnosis.others[:3]) + (f" and {total - 4} more" if total > 4 else "")
+        note = f"1 of {total} runs found here, the last to start; not looked at: {names}"
+        page.add(note, indent=2, hang=2, colour="33")
     page.add(
         _sentence(diagnosis.findings[0].symptom if _is_fault(diagnosis) else diagnosis.summary), indent=2
     )
@@ -181,8 +186,6 @@ def _write_seen(page: _Page, diagnosis: Diagnosis, *, show_all: bool) -> None:
     )
     if coverage.missing:
         page.add(f"not seen: {', '.join(coverage.missing)}", hang=2)
-    if diagnosis.others:
-        page.add(f"other runs here, not looked at: {', '.join(diagnosis.others[:5])}", hang=2)
     limit = None if show_all else GAPS_SHOWN
     for gap in diagnosis.gaps[:limit]:
         place = gap.path + (f":{gap.line}" if gap.line else "")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from analyzer.errors import RuleError
 from analyzer.rules.causes import catalogue
-from analyzer.rules.schema import Rule
+from analyzer.rules.schema import ID_CODE, SLUG, Rule
 
 _RULE = """\
 schema: 1
@@ -61,8 +61,12 @@ def write_skeleton(code: str, slug: str, place: Path, rules: tuple[Rule, ...]) -
         rules: Existing rules, to find the next free number.
 
     Raises:
-        RuleError: The folder exists already.
+        RuleError: The folder exists already, or one of the words is not as it must be.
     """
+    if not ID_CODE.fullmatch(code):
+        raise RuleError("the family code has two to five capital letters, like PREC", code)
+    if not SLUG.fullmatch(slug):
+        raise RuleError("the folder name has lower-case words joined by hyphens", slug)
     folder = place / slug
     if folder.exists():
         raise RuleError("this folder exists already", str(folder))

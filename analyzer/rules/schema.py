@@ -43,7 +43,8 @@ RESTARTS = (
     "no-action",
 )
 _ID = re.compile(r"[A-Z]{2,5}\d{3}")
-_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+ID_CODE = re.compile(r"[A-Z]{2,5}")
+SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     # section: key -> (type, required)
@@ -197,7 +198,7 @@ def read_rule(file: MarkedFile, condition: MakeCondition = compile_condition) ->
         )
     if not _ID.fullmatch(data["id"]):
         raise RuleSyntaxError("id must be a family code and three digits, like PREC014", file.where("id"))
-    if not _SLUG.fullmatch(data["slug"]):
+    if not SLUG.fullmatch(data["slug"]):
         raise RuleSyntaxError("slug must be lower-case words joined by hyphens", file.where("slug"))
     entry = catalogue().get(data["cause_id"])
     if entry is None:

@@ -198,6 +198,45 @@ def test_a_new_rule_is_a_skeleton_that_the_checks_refuse_until_it_is_filled(tmp_
     assert run("rules", "lint", tmp_path / "my-rule").returncode == 4
 
 
+@pytest.mark.parametrize("arguments", [["bad", "my-rule"], ["PREC", "../../evil"]])
+def test_a_new_rule_cannot_be_written_elsewhere_or_under_a_wrong_name(tmp_path, arguments):
+    assert run("rules", "new", *arguments, "--dir", tmp_path / "q").returncode == 4
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_device_is_told_as_one_line():
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "analyzer", "diagnose", QWEN],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+
+    assert done.returncode == 3
+    assert b"cannot be written" in done.stderr
+
+
+def test_a_pipe_given_as_a_file_is_refused_instead_of_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+
+    assert "pipe a stream in with -" in one_line(run("diagnose", tmp_path / "pipe"), 3)
+
+
+def test_control_characters_of_a_path_do_not_reach_the_terminal(tmp_path):
+    folder = tmp_path / "ctrl\x1b[31mred"
+    folder.mkdir()
+    assert "\x1b" not in one_line(run("diagnose", folder), 3)
+
+    (folder / "train.log").write_bytes((ROOT / QWEN / "train.log").read_bytes())
+    assert b"\x1b" not in run("diagnose", folder).stdout
+
+
+def test_standard_input_is_called_so():
+    assert b"standard input" in run("diagnose", "-", stdin=(ROOT / QWEN / "train.log").read_bytes()).stdout
+
+
 def test_version():
     assert run("version").stdout.decode().startswith("analyzer ")
     assert json.loads(run("version", "--json").stdout)["name"] == "analyzer"

@@ -122,7 +122,7 @@ def test_the_first_screen_holds_cause_evidence_place_fix_rivals_check_and_gap():
         "learning-rate-too-high",
         "look at it",
         "gap: a.tfevents:3: record 3 is damaged",
-        "other runs here, not looked at: runs/7a",
+        "1 of 2 runs found here, the last to start; not looked at: runs/7a",
         "not seen: grad norm",
         "not calibrated",
     ):
