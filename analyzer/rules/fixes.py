@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from analyzer.expr import compile_condition, evaluate
 from analyzer.expr.evaluate import value_of
 from analyzer.ingest.config_keys import canonical_key
+from analyzer.ingest.quote import QuotedLines
+from analyzer.ingest.structured_text import (
+    MAX_ENTRIES,
+    StructuredTextError,
+    read_json,
+    read_python,
+    read_yaml,
+)
 from analyzer.model.config import ConfigValue
 from analyzer.model.diagnosis import ConfigChange, Fix
 from analyzer.model.run import Run
 from analyzer.model.tables import Scalar
 from analyzer.rules.schema import Rule, RuleFix
 
-FileLines = Callable[[int], Sequence[str] | None]
+FileLines = Callable[[int], QuotedLines | None]
 """Source index to the lines of that file, or None if it cannot be shown."""
 
 _BUILT_ON_HF = frozenset({"hf-trainer", "llamafactory", "axolotl", "unsloth", "trl"})
 """Trainers that take HF TrainingArguments under the same names."""
+
+_UNNAMED = frozenset({"", "config"})
+"""Files whose keys are nobody's in particular; HF's names are the common tongue of such files."""
+
+_OTHER_TRAINERS = frozenset({"mmengine", "pytorch-lightning", "megatron", "fairseq", "nemo", "torchtitan"})
+"""Trainers whose own files may use a word of HF's; an unnamed file in such a run is theirs."""
 
 _ORDER = {"cures": 0, "mitigates": 1, "diagnoses": 2}
 
@@ -34,7 +52,7 @@ def resolve_fixes(
         if applicable is False:
             continue
         changes = _changes(fix, run, facts, file_lines)
-        if changes and all(change.old is not None and _same(change.old, change.new) for change in changes):
+        if changes and all(map(_settled, changes)):
             continue  # every key already has the value: this run tried the fix
         fixes.append(
             Fix(
@@ -44,15 +62,17 @@ def resolve_fixes(
                 cost=fix.cost,
                 applicable=applicable,
                 requires=fix.requires_text if applicable is None else "",
-                changes=tuple(
-                    change for change in changes if change.old is None or not _same(change.old, change.new)
-                ),
+                changes=tuple(change for change in changes if not _settled(change)),
                 code=fix.code,
                 verify=fix.verify,
                 verified_by=fix.verified_by,
             )
         )
     return tuple(sorted(fixes, key=lambda fix: _ORDER[fix.strength]))
+
+
+def _settled(change: ConfigChange) -> bool:
+    return change.old is not None and _same(change.old, change.new)
 
 
 def _same(old: str, new: str) -> bool:
@@ -66,26 +86,25 @@ def _same(old: str, new: str) -> bool:
 def _changes(
     fix: RuleFix, run: Run, facts: Mapping[str, Scalar], file_lines: FileLines
 ) -> list[ConfigChange]:
-    in_files: list[ConfigChange] = []
+    in_files: dict[tuple[str | None, str], ConfigChange] = {}
     elsewhere: list[ConfigChange] = []
+    edits = _Edits(run, file_lines)
     for framework, pairs in fix.change.items():
         values = {key: _computed(value, facts) for key, value in pairs.items()}
         found = {key: _standing(run, framework, key) for key in values}
-        anchors = [entry for entry in found.values() if entry is not None]
-        if anchors:
-            in_files += _in_file(framework, values, found, anchors[0], run, file_lines)
+        if any(found.values()):
+            for change in _in_file(framework, values, found, edits):
+                in_files.setdefault((change.path, change.key), change)  # two trainers may share one file
         elif _uses(run, framework):
             elsewhere += [ConfigChange(framework, key, None, _plain(value)) for key, value in values.items()]
-    if in_files or elsewhere:
-        return in_files or elsewhere
-    first = next(
-        iter(fix.change.items()), None
-    )  # nothing known of the user's files: name one spelling as example
-    if first is None:
-        return []
-    return [
-        ConfigChange(first[0], key, None, _plain(_computed(value, facts))) for key, value in first[1].items()
-    ]
+    if in_files:
+        # what has its value already is not shown, so it cannot carry the diff
+        changes = sorted(in_files.values(), key=_settled)
+        return [replace(changes[0], diff=edits.diff()), *changes[1:]]
+    if elsewhere or not fix.change:
+        return elsewhere
+    name, pairs = next(iter(fix.change.items()))  # nothing known of the user's files: one spelling as example
+    return [ConfigChange(name, key, None, _plain(_computed(value, facts))) for key, value in pairs.items()]
 
 
 def _uses(run: Run, framework: str) -> bool:
@@ -98,8 +117,13 @@ def _computed(value: Any, facts: Mapping[str, Scalar]) -> Any:
     """A value that starts with ``=`` is an expression over facts, for example ``= config.train.learning_rate / 3``."""
     if not isinstance(value, str) or not value.startswith("="):
         return value
-    result = value_of(compile_condition(value[1:].strip()), facts)
-    return f"<{value[1:].strip()}>" if result is None else result
+    text = value[1:].strip()
+    result = value_of(compile_condition(text), facts)
+    return f"<{_DOTTED.sub('', text)}>" if result is None else result
+
+
+_DOTTED = re.compile(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])")
+"""The sections before a fact's last name: ``config.train.`` of ``config.train.max_steps``."""
 
 
 def _plain(value: Any) -> str:
@@ -112,120 +136,339 @@ def _standing(run: Run, framework: str, key: str) -> ConfigValue | None:
     """Where the key stands in one of the user's files: the same meaning, whatever the spelling there.
 
     The first file counts: the walk meets the user's file before a copy that the trainer dumped further down.
+    A file of this trainer counts before one that names no trainer.
     """
     wanted = canonical_key(framework, key)
+    unnamed: ConfigValue | None = None
     for entry in run.config.entries:
-        if (
-            entry.layer != "file"
-            or entry.ref is None
-            or entry.ref.line is None
-            or not _same_family(entry, framework)
-        ):
+        if entry.layer != "file" or entry.ref is None or entry.ref.line is None:
             continue
         same_key = entry.key_in_source == key
-        if same_key or (wanted is not None and canonical_key(entry.framework, entry.key_in_source) == wanted):
+        if not same_key and (wanted is None or canonical_key(entry.framework, entry.key_in_source) != wanted):
+            continue
+        if _same_family(entry, framework):
             return entry
-    return None
+        if unnamed is None and _may_be_hf(entry, framework, run):
+            unnamed = entry
+    return unnamed
 
 
 def _same_family(entry: ConfigValue, framework: str) -> bool:
     if entry.framework == framework:
         return True
-    return entry.framework in _BUILT_ON_HF and framework == "hf-trainer"
+    return framework == "hf-trainer" and entry.framework in _BUILT_ON_HF and not _for_deepspeed(entry)
+
+
+def _may_be_hf(entry: ConfigValue, framework: str, run: Run) -> bool:
+    if framework != "hf-trainer" or entry.framework not in _UNNAMED or _for_deepspeed(entry):
+        return False
+    return bool(run.frameworks & _BUILT_ON_HF) or not run.frameworks & _OTHER_TRAINERS
+
+
+def _for_deepspeed(entry: ConfigValue) -> bool:
+    """The entry stands in a DeepSpeed section of another trainer's file, where names mean what DeepSpeed says."""
+    return any(part.startswith(("deepspeed", "ds_config")) for part in entry.key_in_source.split(".")[:-1])
 
 
 def _in_file(
-    framework: str,
-    values: Mapping[str, Any],
-    found: Mapping[str, ConfigValue | None],
-    anchor: ConfigValue,
-    run: Run,
-    file_lines: FileLines,
+    framework: str, values: Mapping[str, Any], found: Mapping[str, ConfigValue | None], edits: _Edits
 ) -> list[ConfigChange]:
-    assert anchor.ref is not None
-    source = anchor.ref.source
-    path = run.sources[source].path
-    before = file_lines(source)
-    after = None if before is None else list(before)
-    changes: list[ConfigChange] = []
-    for key, value in values.items():
-        entry = found[key]
-        here = entry is not None and entry.ref is not None and entry.ref.source == source
-        if entry is not None and here and entry.ref is not None and entry.ref.line is not None:
-            if after is not None:
-                _replace(after, entry.ref.line, entry.key_in_source, value)
-            changes.append(
-                ConfigChange(framework, entry.key_in_source, entry.raw, _plain(value), path, entry.ref.line)
-            )
+    """Changes of one trainer's keys; keys that stand nowhere go beside the first that does."""
+    anchor_key, anchor = next((key, entry) for key, entry in found.items() if entry is not None)
+    changes: dict[str, ConfigChange] = {}
+    for key, entry in sorted(
+        found.items(), key=lambda item: item[1] is None
+    ):  # what stands there, then the new
+        new = _plain(values[key])
+        if entry is None:
+            path = edits.insert(key, values[key], anchor_key, anchor)
+            changes[key] = ConfigChange(framework, key, None, new, path)
         else:
-            changes.append(ConfigChange(framework, key, None, _plain(value), path, None))
-    if after is not None and before is not None:
-        _insert_missing(after, path, anchor, [(key, values[key]) for key in values if found[key] is None])
-        return _with_diff(changes, before, after, path)
-    return changes
+            path, line = edits.replace(entry, values[key])
+            changes[key] = ConfigChange(framework, entry.key_in_source, entry.raw, new, path, line)
+    return [changes[key] for key in values]
 
 
-def _literal(value: Any, path: str) -> str:
+class _Edits:
+    """Edits of the user's files for one fix, shown as one diff or, if a key cannot be set by text, as none.
+
+    Half a fix is worse than none: with fp16 off and bf16 not on, a run trains in fp32.
+
+    Args:
+        run: The run whose files are edited.
+        file_lines: Lines of a source.
+    """
+
+    def __init__(self, run: Run, file_lines: FileLines) -> None:
+        self._run = run
+        self._file_lines = file_lines
+        self._after: dict[int, list[str]] = {}  # one text for each line of the file, whatever was added to it
+        self._keys: dict[int, set[str]] = {}  # keys that the edits are to change
+        self._failed = False
+
+    def replace(self, entry: ConfigValue, value: Any) -> tuple[str, int]:
+        """Put a value in place of the one that stands there; the path and line of it."""
+        assert entry.ref is not None
+        assert entry.ref.line is not None
+        source, line = entry.ref.source, entry.ref.line
+        path = self._run.sources[source].path
+        if not _same(entry.raw, _plain(value)) and self._is_new(source, entry.key_in_source):
+            lines = self._lines(source)
+            new = (
+                _replaced(lines[line - 1], entry, value, self._language(source))
+                if line <= len(lines)
+                else None
+            )
+            self._set(source, line, new)
+        return path, line
+
+    def insert(self, key: str, value: Any, anchor_key: str, anchor: ConfigValue) -> str:
+        """Add a key beside the one that stands in the file; the path of that file.
+
+        Args:
+            key: The key to add, as its trainer spells it.
+            value: Its value.
+            anchor_key: The key that stands there, in the same spelling.
+            anchor: Where it stands; the file may have it within further sections.
+        """
+        assert anchor.ref is not None
+        assert anchor.ref.line is not None
+        source, line = anchor.ref.source, anchor.ref.line
+        place = _place_beside(key, anchor_key, anchor.key_in_source)
+        if place is None or self._has_section(source, place.section):
+            self._failed = True
+        elif self._is_new(source, place.key):
+            lines = self._lines(source)
+            language = self._language(source)
+            if language == "json":
+                line = _line_of_member(lines, line, place.before)
+                new = None if line == 0 else _with_json_member(lines, line, place, value)
+            else:
+                new = _with_yaml_line(lines, line, place, value) if language == "yaml" else None
+            self._set(source, line, new)
+        return self._run.sources[source].path
+
+    def diff(self) -> str:
+        """Unified diff of all files for ``patch -p1`` in the run's root, or empty."""
+        if self._failed:
+            return ""
+        diffs = [self._diff_of(source) for source in self._after]
+        return "".join(diffs) if all(diffs) else ""
+
+    def _diff_of(self, source: int) -> str:
+        before = self._file_lines(source)
+        path = self._run.sources[source].path
+        if before is None or not _can_be_named(path, self._run.sources[source].location):
+            return ""
+        after = "".join(self._after[source])
+        language = self._language(source)
+        if _changed_keys("".join(before), after, language) != self._keys[source]:
+            return ""
+        return _unified_diff(before, after.splitlines(keepends=True), path)
+
+    def _lines(self, source: int) -> list[str]:
+        return self._after.setdefault(source, list(self._file_lines(source) or ()))
+
+    def _set(self, source: int, line: int, text: str | None) -> None:
+        if text is None:
+            self._failed = True
+        else:
+            self._after[source][line - 1] = text
+
+    def _is_new(self, source: int, key: str) -> bool:
+        keys = self._keys.setdefault(source, set())
+        if key in keys:
+            return False
+        keys.add(key)
+        return True
+
+    def _has_section(self, source: int, section: str) -> bool:
+        return any(
+            entry.ref is not None
+            and entry.ref.source == source
+            and f"{entry.key_in_source}.".startswith((f"{section}.", f"{section}["))
+            for entry in self._run.config.entries
+        )
+
+    def _language(self, source: int) -> str:
+        path = self._run.sources[source].path
+        if path.endswith(".py"):
+            return "python"
+        first = next((line for line in self._lines(source) if line.strip()), "")
+        return "json" if first.lstrip().startswith("{") else "yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a new key goes.
+
+    Attributes:
+        key: The whole dotted key that the file will have.
+        section: The part of it that must not stand there yet.
+        member: What is to be written: ``key`` without the sections around it.
+        before: Name of the member beside it, within the same section.
+        is_anchor: That member is the anchor itself, not a section that holds it.
+    """
+
+    key: str
+    section: str
+    member: str
+    before: str
+    is_anchor: bool
+
+
+def _place_beside(key: str, anchor_key: str, standing: str) -> _Place | None:
+    """The place of a new key, from how its trainer and how the file spell the anchor.
+
+    >>> place = _place_beside("bf16.enabled", "fp16.enabled", "ds.fp16.enabled")
+    >>> place.key, place.section, place.member, place.before
+    ('ds.bf16.enabled', 'ds.bf16', 'bf16.enabled', 'fp16')
+    """
+    new, spelled, there = key.split("."), anchor_key.split("."), standing.split(".")
+    if len(there) != len(spelled) and there[-len(spelled) :] != spelled:
+        return None  # another spelling in another section: where its neighbours belong is not known
+    shared = 0
+    while shared < min(len(new), len(spelled)) - 1 and new[shared] == spelled[shared]:
+        shared += 1
+    around = there[: len(there) - len(spelled) + shared]
+    member = new[shared:]
+    return _Place(
+        key=".".join(around + member),
+        section=".".join([*around, member[0]]),
+        member=".".join(member),
+        before=there[len(around)],
+        is_anchor=len(around) == len(there) - 1,
+    )
+
+
+def _literal(value: Any, language: str) -> str:
     """The value as the file's language writes it."""
-    if path.endswith(".py"):
+    if language == "python":
         return repr(value) if isinstance(value, bool | str) else _plain(value)
-    if path.endswith(".json"):
-        return f'"{value}"' if isinstance(value, str) else _plain(value)
+    if language == "json":
+        return json.dumps(value) if isinstance(value, str) else _plain(value)
     return _plain(value)
 
 
-def _replace(lines: list[str], line: int, key: str, value: Any) -> None:
-    """Put the value after the key on its line; leave the line alone if it does not look as expected."""
-    if not 0 < line <= len(lines):
-        return
-    text = lines[line - 1]
-    name = re.escape(key.rpartition(".")[2])
-    match = re.search(
-        rf"""(?P<key>["']?\b{name}["']?\s*[:=]\s*)(?P<value>"[^"]*"|'[^']*'|[^\s,#}})]+)""", text
-    )
-    if match is None:
-        return
-    old = match.group("value")
-    new = repr(value) if old in {"True", "False"} and isinstance(value, bool) else _plain(value)
-    if old[:1] in {'"', "'"} and isinstance(value, str):
+def _replaced(text: str, entry: ConfigValue, value: Any, language: str) -> str | None:
+    """The line with the new value after the key, or None if the line does not look as expected."""
+    name = re.escape(entry.key_in_source.rpartition(".")[2])
+    pattern = rf"""(?<![\w-])["']?{name}["']?\s*[:=]\s*(?P<value>"[^"]*"|'[^']*'|[^\s,#}})]+)"""
+    matches = list(re.finditer(pattern, text))
+    if not matches or (len(matches) > 1 and text[: matches[0].start()].strip()):
+        return None
+    start, end = matches[0].span("value")
+    old = text[start:end]
+    if not _same(old, entry.raw):
+        return None
+    new = _literal(value, language)
+    if old[0] in {'"', "'"} and isinstance(value, str):
         new = f"{old[0]}{value}{old[0]}"
-    lines[line - 1] = text[: match.start("value")] + new + text[match.end("value") :]
+    elif old in {"True", "False"} and isinstance(value, bool):
+        new = repr(value)
+    return text[:start] + new + text[end:]
 
 
-def _insert_missing(lines: list[str], path: str, anchor: ConfigValue, missing: list[tuple[str, Any]]) -> None:
-    """Add absent keys beside the anchor: a line after it in YAML, a member before its section in JSON."""
-    if not missing or anchor.ref is None or anchor.ref.line is None:
-        return
-    at = anchor.ref.line - 1
-    indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
-    if path.endswith((".yaml", ".yml")) and "." not in anchor.key_in_source:
-        lines[at + 1 : at + 1] = [f"{indent}{key}: {_literal(value, path)}\n" for key, value in missing]
-    elif path.endswith(".json"):
-        top = anchor.key_in_source.partition(".")[0]
-        start = next(
-            (i for i in range(at, -1, -1) if re.match(rf'\s*"{re.escape(top)}"\s*:', lines[i])), None
-        )
-        if start is None:
-            return
-        indent = lines[start][: len(lines[start]) - len(lines[start].lstrip())]
-        lines[start:start] = [f"{indent}{_json_member(key, value, path)},\n" for key, value in missing]
+def _line_ending(text: str) -> str:
+    return "\r\n" if text.endswith("\r\n") else "\n" if text.endswith("\n") else ""
 
 
-def _json_member(key: str, value: Any, path: str) -> str:
+def _with_yaml_line(lines: Sequence[str], line: int, place: _Place, value: Any) -> str | None:
+    """The anchor's line and the new key's line after it; None in a flow mapping or beside a section."""
+    text = lines[line - 1]
+    match = re.match(rf"""([ ]*)["']?{re.escape(place.before)}["']?[ ]*:[ ]+[^\s|>&#]""", text)
+    if match is None or not place.is_anchor or "." in place.member:
+        return None
+    end = _line_ending(text)
+    body = text[: len(text) - len(end)]
+    newline = end or _line_ending(lines[0]) or "\n"
+    return f"{body}{newline}{match[1]}{place.member}: {_literal(value, 'yaml')}{end}"
+
+
+def _line_of_member(lines: Sequence[str], line: int, name: str) -> int:
+    """1-based line of a JSON member's name at or before a line; 0 if there is none."""
+    mark = re.compile(rf'"{re.escape(name)}"\s*:')
+    return next((i + 1 for i in range(min(line, len(lines)) - 1, -1, -1) if mark.search(lines[i])), 0)
+
+
+def _with_json_member(lines: Sequence[str], line: int, place: _Place, value: Any) -> str | None:
+    """The line with the new member right before the named one: on a line of its own if that begins its line."""
+    text = lines[line - 1]
+    matches = list(re.finditer(rf'"{re.escape(place.before)}"\s*:', text))
+    if len(matches) != 1:
+        return None
+    at = matches[0].start()
+    before = text[text.rfind("\n", 0, at) + 1 : at]
+    gap = " " if before.strip() else (_line_ending(text) or "\n") + before
+    return f"{text[:at]}{_json_member(place.member, value)},{gap}{text[at:]}"
+
+
+def _json_member(key: str, value: Any) -> str:
     head, _, rest = key.partition(".")
-    inner = f"{{{_json_member(rest, value, path)}}}" if rest else _literal(value, path)
+    inner = f"{{{_json_member(rest, value)}}}" if rest else _literal(value, "json")
     return f'"{head}": {inner}'
 
 
-def _with_diff(
-    changes: list[ConfigChange], before: Sequence[str], after: Sequence[str], path: str
-) -> list[ConfigChange]:
-    """Attach the diff of the whole file to its first change; the others share it."""
-    import difflib  # noqa: PLC0415  (a run without a fault needs no diff)
+def _changed_keys(before: str, after: str, language: str) -> set[str]:
+    """Keys whose values differ between two texts, read as the run's reader reads them: the edit's proof."""
+    old, new = _settings(before, language), _settings(after, language)
+    return {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
 
-    diff = "".join(difflib.unified_diff(list(before), list(after), f"a/{path}", f"b/{path}", n=1))
-    if not diff or not changes:
-        return changes
-    first = changes[0]
-    with_diff = ConfigChange(first.framework, first.key, first.old, first.new, first.path, first.line, diff)
-    return [with_diff, *changes[1:]]
+
+def _settings(text: str, language: str) -> dict[str, str]:
+    reader = {"json": read_json, "python": read_python}.get(language, read_yaml)
+    found: dict[str, str] = {}
+    try:
+        for entry in islice(
+            reader(text.replace("***", "masked")), MAX_ENTRIES
+        ):  # a bare * is an alias in YAML
+            found[entry.key] = repr(entry.value)
+    except StructuredTextError as error:
+        found["(error)"] = str(error)
+    return found
+
+
+def _can_be_named(path: str, location: str) -> bool:
+    """Whether a diff's header can name the file: the path is as on disk and needs no quoting."""
+    return not re.search(r'["\\\x00-\x1f]', path) and Path(location).as_posix().endswith(path)
+
+
+def _unified_diff(before: QuotedLines, after: Sequence[str], path: str) -> str:
+    """Diff of one file with a line of context; without it where the context is not shown as it stands.
+
+    Empty if a line to be replaced is itself not shown as it stands.
+    """
+    from difflib import SequenceMatcher  # noqa: PLC0415  (a run without a fault needs no diff)
+
+    matcher = SequenceMatcher(None, before, after)
+    groups: list[list[tuple[str, int, int, int, int]]] = []
+    for context in (1, 0):
+        groups = list(matcher.get_grouped_opcodes(context))
+        if before.altered.isdisjoint(i for ops in groups for i in range(ops[0][1], ops[-1][2])):
+            break
+    else:
+        return ""
+    if not groups:
+        return ""
+    tab = "\t" if " " in path else ""  # tells where a name with spaces ends
+    text = [f"--- a/{path}{tab}\n", f"+++ b/{path}{tab}\n"]
+    for ops in groups:
+        old, new = _span(ops[0][1], ops[-1][2]), _span(ops[0][3], ops[-1][4])
+        text.append(f"@@ -{old} +{new} @@\n")
+        for tag, old_start, old_end, new_start, new_end in ops:
+            if tag == "equal":
+                text += [_diff_line(" ", line) for line in before[old_start:old_end]]
+            else:
+                text += [_diff_line("-", line) for line in before[old_start:old_end]]
+                text += [_diff_line("+", line) for line in after[new_start:new_end]]
+    return "".join(text)
+
+
+def _span(start: int, end: int) -> str:
+    """Lines of a hunk's header; an empty one names the line before it."""
+    length = end - start
+    return f"{start + 1}" if length == 1 else f"{start + 1 if length else start},{length}"
+
+
+def _diff_line(sign: str, line: str) -> str:
+    return f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n\\ No newline at end of file\n"
