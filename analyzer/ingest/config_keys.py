@@ -208,7 +208,9 @@ _BY_FRAMEWORK: dict[tuple[str, str], str] = {
 _PRIVATE_FRAMEWORKS = frozenset({"model", "tokenizer", "adapter", "versions", "generation", "checkpoint"})
 """Files whose keys mean something else than the same word in a training configuration."""
 
-_SECRET_KEY = re.compile(r"(?i)(api_?key|wandb_?key|secret|passw|passphrase|token$|_token\b|private_?key|credential)")
+_SECRET_KEY = re.compile(
+    r"(?i)(api_?key|wandb_?key|secret|passw|passphrase|token$|_token\b|private_?key|credential)"
+)
 _NOT_SECRET = frozenset(
     {"pad_token", "eos_token", "bos_token", "unk_token", "sep_token", "cls_token", "mask_token"}
 )

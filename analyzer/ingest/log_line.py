@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # A bar without a title, which is what trainers draw: " 10%|#         | 1400/13792 [12:01<...". Bars of
 # datasets and model loading have a title ("Map: 10%|...") and count something else.
-BAR = LazyRegex(r"(?:^|[\r\n])\s{0,300}\d{1,3}%\|[^|\r\n]{0,400}\| {1,3}(\d{1,12})/(\d{1,12}) \[")
+BAR = LazyRegex(r"(?:^|[\r\n])[^\S\r\n]{0,300}\d{1,3}%\|[^|\r\n]{0,400}\| {1,3}(\d{1,12})/(\d{1,12}) \[")
 
 MAX_STEP = 1 << 60
 """Larger steps are garbage, and would not fit the table."""
@@ -30,7 +30,23 @@ MAX_STEP = 1 << 60
 MAX_FIRSTS = 10_000
 """Distinct things remembered as already met; an honest log has a handful."""
 
-_CONTEXT_BYTES = 1_200  # two redraws of a wide bar; the line before is within it
+CONTEXT_BYTES = 1_200
+"""Text that is looked at around a record: two redraws of a wide bar; the line before is within it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value stood, for whoever keeps values until the log is complete.
+
+    Attributes:
+        number: 1-based line, or record number.
+        rank: Global rank that a prefix names.
+        time_s: Unix seconds, None if unknown.
+    """
+
+    number: int
+    rank: int | None
+    time_s: float | None
 
 
 @dataclass(slots=True)
@@ -69,13 +85,17 @@ class LogLine:
         """The same line without its surroundings, for whoever keeps lines: a block is a megabyte."""
         return replace(self, block=b"", raw="", start=0, end=0)
 
+    def origin(self) -> Origin:
+        """What a kept value needs of its line."""
+        return Origin(self.number, self.peeled.rank, self.time_s)
+
     def before(self) -> str:
         """Text that stands before the record: at most about a kilobyte."""
-        return self.block[max(0, self.start - _CONTEXT_BYTES) : self.start].decode("utf-8", "replace")
+        return self.block[max(0, self.start - CONTEXT_BYTES) : self.start].decode("utf-8", "replace")
 
     def after(self) -> str:
         """Text that follows the record: at most about a kilobyte."""
-        return self.block[self.end : self.end + _CONTEXT_BYTES].decode("utf-8", "replace")
+        return self.block[self.end : self.end + CONTEXT_BYTES].decode("utf-8", "replace")
 
 
 def make_line(block: bytes, start: int, end: int, number: int, time_s: float | None) -> LogLine:
@@ -148,7 +168,7 @@ class LogState:
         """Note a step that a line named."""
         self.step = step if 0 <= step <= MAX_STEP else None
 
-    def metric(self, name: str, value: float, line: LogLine, step: int | None) -> None:
+    def metric(self, name: str, value: float, line: LogLine | Origin, step: int | None) -> None:
         """Write one value.
 
         The rank that prints a metric first owns its name. The same metric of another rank is kept under
@@ -193,7 +213,7 @@ class LogState:
     def step_near(self, line: LogLine) -> int | None:
         """Step of the training bar drawn just before a line, else the last step that a line named."""
         if self.total_steps:
-            drawn = BAR.findall(line.before() + line.raw[:_CONTEXT_BYTES])
+            drawn = BAR.findall(line.before() + line.raw[:CONTEXT_BYTES])
             bars = [int(done) for done, total in drawn if int(total) == self.total_steps]
             if bars and bars[-1] >= (self.step or 0):
                 return bars[-1]

@@ -14,9 +14,16 @@ _SIGNALS: tuple[Pattern, ...] = (
     Pattern(
         "sigkill",
         "symptom",
-        ("SIGKILL", " Killed "),
-        r"Signal 9 \(SIGKILL\)|Signals\.SIGKILL|signal 9\b|: line \d{1,9}: +\d{1,9} Killed ",
+        ("SIGKILL", "Killed"),
+        r"Signal 9 \(SIGKILL\)|Signals\.SIGKILL|signal 9\b",
         unless=r"forcefully exiting|Sending process",
+    ),
+    # The shell's own message, all that a killed program leaves: "run.sh: line 3: 12345 Killed  python train.py"
+    Pattern(
+        "sigkill",
+        "root_candidate",
+        ("Killed", "zsh: killed "),
+        r"^Killed\s*$|: line \d{1,9}: +\d{1,9} Killed(?:\s|$)|^\[\d{1,4}\][+-]? {1,4}(?:\d{1,9} )?Killed(?:\s|$)|^zsh: killed ",
     ),
     Pattern(
         "sigterm",
@@ -225,11 +232,20 @@ _SOFTWARE: tuple[Pattern, ...] = (
         r"undefined symbol: (?P<symbol>\S{1,300})|cannot open shared object file|version `[^']{1,60}' not found \(required by|Descriptors cannot (?:not )?be created directly"
         r"|compiled using NumPy 1\.x cannot be run in|numpy\.dtype size changed",
     ),
+    # Python names the first part that is missing: a plain name is a package that nobody installed, a dotted
+    # one a part that the installed package does not have in its version.
+    Pattern(
+        "module_missing",
+        "root_candidate",
+        ("ModuleNotFoundError: ", "ImportError: "),
+        r"(?P<exception>ModuleNotFoundError|ImportError): No module named '?(?P<module>\w{1,120})(?![\w.])",
+    ),
     Pattern(
         "import_failed",
         "root_candidate",
         ("ModuleNotFoundError: ", "ImportError: "),
         r"(?P<exception>ModuleNotFoundError|ImportError): (?:No module named '(?P<module>[\w.]{1,120})'|cannot import name '(?P<name>\w{1,120})'|)",
+        unless=r"(?:ModuleNotFoundError|ImportError): No module named '?\w{1,120}(?![\w.])",
     ),
     # argparse, HfArgumentParser, hydra, pydantic
     Pattern(

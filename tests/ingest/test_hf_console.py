@@ -1,7 +1,14 @@
 """Rows of Hugging Face trainers, and the steps that they do not name."""
 
+import time
+
 import pytest
 from log_reading import PUBLIC, only, points, read_file, read_text
+
+from analyzer.ingest.base import SourceWriter
+from analyzer.ingest.builder import RunBuilder
+from analyzer.ingest.log_line import LogState, Origin, make_line
+from analyzer.ingest.metric_lines.hf_console import HfConsole
 
 
 def bar(at, total=100):
@@ -125,6 +132,45 @@ def test_a_row_that_two_callbacks_print_counts_once():
     row = "{'loss': 2.0, 'learning_rate': 1e-05, 'epoch': 0.1}\n"
 
     assert len(points(read_text(row + row), "loss")) == 1
+
+
+def test_a_run_of_equal_rows_is_no_double_print():
+    row = "{'loss': 0.0, 'grad_norm': 0.0, 'learning_rate': 1e-05}\n"
+
+    run = read_text(row * 50)
+
+    assert len(points(run, "loss")) == 50
+    assert list(run.metrics.series("loss").line) == list(range(1, 51))
+
+
+def test_rows_without_end_are_read_in_linear_time():
+    rows = 60_000
+    started_s = time.process_time()
+
+    run = read_text("{'loss': 1.0, 'grad_norm': 1.0} " * rows)
+
+    assert len(points(run, "loss")) == rows
+    assert time.process_time() - started_s < 5  # 48 s when each row looked at all text around it
+
+
+def test_blank_lines_before_a_row_are_read_in_linear_time():
+    text = ("\n" * 1000 + " 5%|\n{'loss': 2.0, 'learning_rate': 1e-05}\n{'loss': 1.0}") * 1000
+    started_s = time.process_time()
+
+    read_text(text)
+
+    assert time.process_time() - started_s < 5
+
+
+def test_a_kept_row_does_not_keep_the_text_around_it():
+    grammar = HfConsole()
+    builder = RunBuilder("run")
+    row = b"{'loss': 2.0, 'epoch': 0.1}"
+    line = make_line(row + b" " * 100_000, 0, len(row), 1, None)
+
+    grammar.feed(line, LogState(SourceWriter(builder, 0)))
+
+    assert grammar.rows[0].origin == Origin(1, None, None)
 
 
 def test_the_interval_between_rows_is_the_window_of_the_loss():

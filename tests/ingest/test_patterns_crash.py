@@ -90,6 +90,12 @@ def test_empty_stored_weights_are_no_other_configuration() -> None:
         ("RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation", "autograd_misuse"),
         ("RuntimeError: Trying to backward through the graph a second time", "autograd_misuse"),
         ("ImportError: /opt/x/attn.so: undefined symbol: _ZN3c104", "library_mismatch"),
+        ("ModuleNotFoundError: No module named 'einops'", "module_missing"),
+        ("ModuleNotFoundError: No module named 'torch._six'", "import_failed"),
+        ("ImportError: cannot import name 'PreTrainedModel' from 'transformers'", "import_failed"),
+        ("Killed", "sigkill"),
+        ("./run.sh: line 3: 12345 Killed                  python train.py", "sigkill"),
+        ("[1]+  Killed                  python train.py", "sigkill"),
         ("WARNING:agent:Received 1 death signal, shutting down workers", "sighup"),
         ("W0101 api.py] Sending process 7 closing signal SIGHUP", "sighup"),
         ("train.py: error: unrecognized arguments: --fast", "argument_rejected"),
@@ -102,11 +108,18 @@ def test_crash_lines_are_known(line: str, kind: str) -> None:
     assert kind in events(line)
 
 
+def test_a_missing_package_is_no_disagreement_of_libraries() -> None:
+    assert events("ModuleNotFoundError: No module named 'einops'") == {
+        "module_missing": {"exception": "ModuleNotFoundError", "module": "einops"}
+    }
+
+
 @pytest.mark.parametrize(
     "line",
     [
         "Running tokenizer on dataset:  88%|####9 | 3837/4336 [12:07<03:25, 24.7 examples/s]",
         "W0101 api.py] Sending process 7 closing signal SIGTERM",
+        "Killed 3 stale workers",
         "loss 0.3 lr 1e-5",
         "2024-01-01 INFO error: none",
     ],

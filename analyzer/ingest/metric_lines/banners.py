@@ -63,9 +63,11 @@ _PRECISION: tuple[tuple[LazyRegex, str], ...] = tuple(
     for pattern, key in (
         (r"compute dtype: (?:torch\.)?(\w{4,16})", "compute_dtype"),  # LLaMA-Factory
         (r"Mixed precision type: (\w{2,16})", "mixed_precision"),  # accelerate
-        (r"Using (16bit|bfloat16) (?:native )?Automatic Mixed Precision", "precision"),  # Lightning
         (r"16-bits training: (True|False)", "fp16"),  # examples of transformers
     )
+)
+_LIGHTNING_PRECISION = LazyRegex(
+    r"Using (16-?bit|bfloat16) (?:native )?Automatic Mixed Precision(?: \(AMP\))?(?![\w-])"
 )
 _PROCESSES = LazyRegex(r"Starting with (\d{1,7}) processes")
 
@@ -180,6 +182,17 @@ class Banners:
             value = scalar(match[1])
             if value is not None:
                 log.out.config(key, value, framework="hf-trainer", layer="runtime_echo", line=line.number)
+        if match := _LIGHTNING_PRECISION.search(line.raw):
+            found = True
+            log.out.framework("pytorch-lightning")
+            log.out.config(
+                "precision",
+                "bf16-mixed" if match[1] == "bfloat16" else "16-mixed",
+                framework="pytorch-lightning",
+                layer="runtime_echo",
+                line=line.number,
+                raw=match[0],
+            )
         return found
 
     def finish(self, log: LogState) -> None:

@@ -16,19 +16,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.lazy_regex import LazyRegex
-from analyzer.ingest.log_line import BAR
+from analyzer.ingest.log_line import BAR, CONTEXT_BYTES
 from analyzer.ingest.metric_lines.hf_steps import Bar, Row, infer_steps, usual_gap
-from analyzer.ingest.metric_lines.printed_numbers import parse_number
+from analyzer.ingest.metric_lines.python_dicts import find_dicts, parse_dict
 
 if TYPE_CHECKING:
     import re
 
     from analyzer.ingest.log_line import LogLine, LogState
 
-_ROW = LazyRegex(r"\{'[^{}\n]{1,20000}\}")
-_ITEM = LazyRegex(r"'([^'\n]{1,120})': (?:'([^'\n]{0,40})'|(?:tensor\()?([^,'}\s\[\]()]{1,40}))")
-_STEP_KEYS = ("step", "global_step")
 _NOT_METRICS = frozenset({"epoch", "step", "global_step", "total_flos", "max_steps"})
 
 # A row is the trainer's if it holds one of these; any other dict of numbers is not.
@@ -42,30 +38,41 @@ class HfConsole:
     literals = ("'epoch': ", "{'loss': ", "{'eval_loss'", "'train_runtime': ", "'grad_norm': ")
 
     rows: list[Row] = field(default_factory=list)
+    _repeat: Row | None = None
+    _repeats: int = 0
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         found = False
-        for match in _ROW.finditer(line.raw):
-            values = parse_row(match[0])
+        above: Bar | None = None
+        for match in find_dicts(line.raw):
+            values = parse_dict(match[0])
             if values.keys().isdisjoint(_SIGNS) and not any(key.startswith("eval_") for key in values):
                 continue
+            if not found:
+                above = _bar_above(line, match.start())
             found = True
-            self._add(line, match, values, log)
+            self._add(line, match, values, above, log)
         return found
 
-    def _add(self, line: LogLine, match: re.Match[str], values: dict[str, float], log: LogState) -> None:
-        stated = next((values[key] for key in _STEP_KEYS if key in values), None)
+    def _add(
+        self,
+        line: LogLine,
+        match: re.Match[str],
+        values: dict[str, float],
+        above: Bar | None,
+        log: LogState,
+    ) -> None:
+        stated = values.get("step", values.get("global_step"))
         row = Row(
-            line.detached(),
+            line.origin(),
             values,
             int(stated) if stated is not None and abs(stated) < 1e15 else None,
-            _last_bar(line.before() + line.raw[: match.start()]),
-            _first_bar(line.raw[match.end() :] + line.after()),
+            above,
+            _bar_below(line, match.end()),
         )
-        previous = self.rows[-1] if self.rows else None
-        if previous is not None and previous.values == values and previous.line.rank == line.rank:
-            return  # printed twice: by the progress bar's callback and by a logger
+        if self._is_second_print(row):
+            return
         self.rows.append(row)
         log.out.framework("hf-trainer")
         reached = row.after or row.before
@@ -74,6 +81,26 @@ class HfConsole:
             log.saw_step(reached[0])
         if "train_runtime" in values:
             log.event("training_completed", "info", line, _summary_fields(values))
+
+    def _is_second_print(self, row: Row) -> bool:
+        """Whether a row was printed by the progress bar's callback and now again by a logger.
+
+        That makes two equal rows. A third shows that the run itself repeats: a dead loss stays at 0.0.
+        """
+        previous = self.rows[-1] if self.rows else None
+        if previous is None or previous.values != row.values or previous.origin.rank != row.origin.rank:
+            self._repeats, self._repeat = 0, None
+            return False
+        if "train_runtime" in row.values:
+            return True
+        self._repeats += 1
+        if self._repeats == 1:
+            self._repeat = row
+            return True
+        if self._repeat is not None:
+            self.rows.append(self._repeat)
+            self._repeat = None
+        return False
 
     def finish(self, log: LogState) -> None:
         """See ``LineGrammar.finish``."""
@@ -91,21 +118,7 @@ class HfConsole:
         for name, value in row.values.items():
             if name in _NOT_METRICS or (final and name != "train_loss"):
                 continue
-            log.metric("train_loss_mean" if final else name, value, row.line, row.step)
-
-
-def parse_row(text: str) -> dict[str, float]:
-    """Numbers of a printed dict; entries that are no numbers are left out.
-
-    >>> parse_row("{'loss': '1.23', 'grad_norm': nan, 'note': 'x', 'epoch': 0.1}")
-    {'loss': 1.23, 'grad_norm': nan, 'epoch': 0.1}
-    """
-    values: dict[str, float] = {}
-    for name, quoted, bare in _ITEM.findall(text):
-        number = parse_number(quoted or bare)
-        if number is not None:
-            values[name] = number
-    return values
+            log.metric("train_loss_mean" if final else name, value, row.origin, row.step)
 
 
 def _summary_fields(values: dict[str, float]) -> dict[str, float]:
@@ -113,12 +126,28 @@ def _summary_fields(values: dict[str, float]) -> dict[str, float]:
     return {name: values[name] for name in kept if name in values and abs(values[name]) < float("inf")}
 
 
-def _last_bar(text: str) -> Bar | None:
-    bars = BAR.findall(text)
+def _bar_above(line: LogLine, start: int) -> Bar | None:
+    """The last bar drawn before a row that begins at a position of its line.
+
+    A bar begins its record, so it is either what this record begins with or stands in an earlier one.
+    """
+    match = BAR.match(line.raw, 0, min(start, CONTEXT_BYTES)) if "%|" in line.raw[:CONTEXT_BYTES] else None
+    if match:
+        return int(match[1]), int(match[2])
+    if line.block.find(b"%|", max(0, line.start - CONTEXT_BYTES), line.start) < 0:
+        return None
+    bars = BAR.findall(line.before())
     return (int(bars[-1][0]), int(bars[-1][1])) if bars else None
 
 
-def _first_bar(text: str) -> Bar | None:
+def _bar_below(line: LogLine, end: int) -> Bar | None:
     """The bar that is redrawn under a row; nothing but blank may stand in between."""
-    match = BAR.search(text)
-    return (int(match[1]), int(match[2])) if match and not text[: match.start()].strip() else None
+    rest = line.raw[end : end + CONTEXT_BYTES]
+    if not rest.strip():
+        if line.block.find(b"%|", line.end, line.end + CONTEXT_BYTES) < 0:
+            return None
+        rest += line.after()
+    elif "%|" not in rest:
+        return None
+    match = BAR.match(rest.lstrip())
+    return (int(match[1]), int(match[2])) if match else None

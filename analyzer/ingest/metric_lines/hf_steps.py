@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from analyzer.ingest.log_line import LogLine
+    from analyzer.ingest.log_line import Origin
 
 Bar = tuple[int, int]
 """Steps done and steps intended, as a bar shows them."""
@@ -25,14 +25,14 @@ class Row:
     """One row of the console.
 
     Attributes:
-        line: Where it stands.
+        origin: Where it stands.
         values: What it prints.
         step: Optimizer step: as stated, later as inferred; None if unknown.
         before: The last bar drawn before it.
         after: The bar drawn right after it.
     """
 
-    line: LogLine
+    origin: Origin
     values: dict[str, float]
     step: int | None
     before: Bar | None

@@ -1,6 +1,7 @@
-"""Steps printed as one JSON object a line by home-made loops, and MLPerf's result lines.
+"""Steps printed as one JSON object or Python dict a line by home-made loops, and MLPerf's result lines.
 
     {"step": 3, "loss": 2.0, "grad_norm": NaN, "loss_scale": 65536.0}
+    {'train/loss': Infinity, 'step': 21}
     :::MLLOG {"time_ms": 1714536247834, "key": "eval_accuracy", "value": 0.72, "metadata": {"step_num": 500}}
 
 A row counts only if it states its step and holds a quantity that is known by name.
@@ -12,9 +13,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from analyzer.ingest.metric_lines.printed_numbers import parse_number
+from analyzer.ingest.metric_lines.python_dicts import find_dicts, parse_dict
 from analyzer.ingest.names import canonical_metric
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from analyzer.ingest.log_line import LogLine, LogState
 
 _STEP_KEYS = (
@@ -31,6 +35,8 @@ _NOT_METRICS = frozenset(
     {*_STEP_KEYS, "time", "timestamp", "time_ms", "_timestamp", "_runtime", "elapsed", "ts", "rank", "pid"}
 )
 _SIGNS = frozenset({"loss", "eval_loss", "grad_norm", "loss_scale", "learning_rate"})
+# A printed dict of settings names a learning rate too, so a Python dict must hold more.
+_MEASURED = _SIGNS - {"learning_rate"} | {"perplexity"}
 _MLPERF_KEPT = frozenset({"eval_accuracy", "eval_error", "train_loss", "eval_loss"})
 
 MAX_KEYS = 256
@@ -40,10 +46,13 @@ MAX_KEYS = 256
 class JsonLines:
     """Reads rows that state their step."""
 
-    literals = ('"loss":', '"train_loss":', '"grad_norm":', '"step":', '"global_step":', '"iter":', '"key": "eval_accuracy"', '"key": "eval_error"', '"key": "tracked_stats"')  # fmt: skip
+    literals = ('"loss":', '"train_loss":', '"grad_norm":', '"step":', '"global_step":', '"iter":', '"key": "eval_accuracy"', '"key": "eval_error"', '"key": "tracked_stats"',
+                "'step': ", "'global_step': ", "'iteration': ", "'iter': ", "'_step': ")  # fmt: skip
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
+        if "{'" in line.raw:
+            return self._python_dicts(line, log)
         start, end = line.raw.find("{"), line.raw.rfind("}")
         if not 0 <= start < end:
             return False
@@ -55,13 +64,19 @@ class JsonLines:
             return False
         if ":::MLLOG" in line.raw:
             return self._mlperf(row, line, log)
-        return self._row(row, line, log)
+        return self._row(row, line, log, _SIGNS)
+
+    def _python_dicts(self, line: LogLine, log: LogState) -> bool:
+        found = False
+        for match in find_dicts(line.raw):
+            found = self._row(parse_dict(match[0]), line, log, _MEASURED) or found
+        return found
 
     @staticmethod
-    def _row(row: dict[str, Any], line: LogLine, log: LogState) -> bool:
+    def _row(row: Mapping[str, Any], line: LogLine, log: LogState, signs: frozenset[str]) -> bool:
         step = next((_integer(row[key]) for key in _STEP_KEYS if key in row), None)
         numbers = _numbers(row)
-        if step is None or _SIGNS.isdisjoint(canonical_metric(name) for name in numbers):
+        if step is None or signs.isdisjoint(canonical_metric(name) for name in numbers):
             return False
         log.saw_step(step)
         for name, value in numbers.items():
@@ -96,7 +111,7 @@ def _as_float(value: float) -> float | None:
         return None
 
 
-def _numbers(row: dict[str, Any]) -> dict[str, float]:
+def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
     """Numeric entries; numbers and non-finite values may also be written as strings."""
     found: dict[str, float] = {}
     for name, value in list(row.items())[:MAX_KEYS]:

@@ -69,7 +69,7 @@ class _Place:
 class StepLines:
     """Reads lines that name a step, or at least an epoch, and known quantities."""
 
-    literals = ("loss", "Loss", "grad_norm", "Perplexity: ", "Epoch ", " trl:", " tel:")
+    literals = ("loss", "Loss", "grad_norm", "Perplexity: ", " ppl", "perplexity", "Epoch ", " trl:", " tel:")
 
     def __init__(self) -> None:
         self._epoch: int | None = None
@@ -87,7 +87,10 @@ class StepLines:
             self._keras_epoch = int(match[1])
             return True
         values = _values(text)
-        if not any(canonical_metric(name) in _SIGNS or name.lower().endswith("loss") for name in values):
+        if not any(
+            canonical_metric(name) in _SIGNS or name.lower().endswith(("loss", "ppl", "perplexity"))
+            for name in values
+        ):
             return False
         place = self._place(text)
         if place is None:

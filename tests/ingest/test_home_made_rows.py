@@ -1,0 +1,42 @@
+"""Rows of home-made loops: Python dicts, lines that only name a perplexity, and Lightning's banner."""
+
+import pytest
+from log_reading import points, read_text
+
+
+@pytest.mark.parametrize(
+    ("row", "value"),
+    [
+        ("{'train/loss': Infinity, 'step': 21}", float("inf")),
+        ("{'train/loss': -Infinity, 'global_step': 21}", float("-inf")),
+        ("{'step': 21, 'loss': NaN}", "nan"),
+        ("[rank0]: {'train/loss': 1.5, 'iter': 21}", 1.5),
+        ('{"train/loss": Infinity, "step": 21}', float("inf")),
+    ],
+)
+def test_a_printed_dict_with_a_step_is_a_row(row, value):
+    assert points(read_text(row + "\n"), "loss") == [(21, value)]
+
+
+def test_a_printed_dict_of_settings_is_none():
+    assert read_text("{'step': 10, 'learning_rate': 0.1, 'batch': 4}\n").metrics.names == ()
+
+
+def test_a_perplexity_alone_makes_a_row_of_an_epoch():
+    assert points(read_text("epoch 7 ppl nan\n"), "perplexity") == [(None, "nan")]
+
+
+@pytest.mark.parametrize(
+    ("banner", "precision"),
+    [
+        ("Using 16bit Automatic Mixed Precision (AMP)", "16-mixed"),
+        ("Using 16-bit Automatic Mixed Precision", "16-mixed"),
+        ("Using 16bit native Automatic Mixed Precision (AMP)", "16-mixed"),
+        ("INFO: Using bfloat16 Automatic Mixed Precision (AMP)", "bf16-mixed"),
+    ],
+)
+def test_lightning_announces_its_precision(banner, precision):
+    run = read_text(banner + "\n")
+
+    assert run.config.value("mixed_precision") == precision
+    assert run.frameworks == {"pytorch-lightning"}
