@@ -63,6 +63,7 @@ LOST = [
     ("wandb-run", "run-uoar2m10.wandb"),
     ("wandb-run", "run-oj5c5z76.wandb"),
     ("deepspeed-log", "d0df7a8/random_ltd/gpt_finetuning/output1/check/train_with_kernel.log"),
+    ("fairseq-log", "fb_sweep/mock_results/big_run.run1/train.log"),
 ]
 
 

@@ -26,8 +26,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import RunView
-from analyzer.detect.curve import align, has_steps, launch_of, lineage, position, spacing, take
-from analyzer.model.tables import NULL_INT, Series
+from analyzer.detect.curve import (
+    align,
+    continues,
+    has_steps,
+    launch_of,
+    left_out,
+    lineage,
+    position,
+    spacing,
+    take,
+)
+from analyzer.model.tables import NULL_INT, Event, Series
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,6 +53,9 @@ ANOMALIES = ("autograd_anomaly", "autograd_anomaly_warning")
 
 GOOD_ROWS = 10
 """Good points in a row after which trouble counts as overcome: a scaler that still searches skips every second step."""
+
+ENDING_BAD = 3
+"""Bad points at the end of a file that make it a broken one; a scaler that searches may skip the last two steps."""
 
 FROZEN_ROWS = 5
 """Equal learning rates in a row that count as frozen: four updates that a moving schedule did not see."""
@@ -118,14 +131,28 @@ def grad_points(view: RunView) -> BadPoints | None:
 def _choose(
     view: RunView, metric: str, mark: Callable[[RunView, Series], tuple[Mask, Mask]]
 ) -> BadPoints | None:
-    """The primary series, or the fullest other one that shows bad points where the primary shows none."""
+    """The primary series, or the fullest other one that shows bad points where the primary shows none.
+
+    Of several files with the same steps, the fullest is the primary one; another that ends in bad points counts
+    before it.
+    """
     states = [
         _state(view, series, mark) for series in view.all_series(metric) if not _placeholder(view, series)
     ]
-    with_bad = [state for state in states if state.bad.any()]
     if not states:
         return None
-    return with_bad[0] if with_bad and not states[0].bad.any() else states[0]
+    with_bad = [state for state in states if state.bad.any()]
+    best = with_bad[0] if with_bad and not states[0].bad.any() else states[0]
+    if best.bad[-ENDING_BAD:].all():
+        return best
+    # No file overrules another one whose own end is bad, unless it clearly came later.
+    for series in left_out(view.run, metric):
+        if _placeholder(view, series):
+            continue
+        bad, masked = mark(view, series)
+        if bad.size >= ENDING_BAD and bad[-ENDING_BAD:].all() and not continues(best.series, series):
+            return BadPoints(series, bad, masked)
+    return best
 
 
 def _placeholder(view: RunView, series: Series) -> bool:
@@ -250,7 +277,11 @@ def anomaly_overcome(view: RunView) -> bool | None:
 
     Under a loss scaler anomaly mode reports every overflow, those of an ordinary calibration too.
     """
-    reports = view.events(*ANOMALIES)
+    return went_on_well(view, view.events(*ANOMALIES))
+
+
+def went_on_well(view: RunView, reports: tuple[Event, ...]) -> bool | None:
+    """Whether at least ten good rows and no lasting trouble follow the last of some reports."""
     if not reports or reports[-1].ref.line is None:
         return None
     last = reports[-1].ref

@@ -7,6 +7,7 @@ the curve; mixing them would count every point several times. Nothing here depen
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -68,23 +69,71 @@ def all_series(run: Run, metric: str) -> tuple[Series, ...]:
     Points belong together if the same reader found them under the same name for the same rank. Files that
     repeat one another (a console log and its copy) give one series.
     """
+    found: list[tuple[tuple[float, bool, int, str, str, int], Series]] = []
+    for reader, rank, rows in _groups(run, metric):
+        series = _joined(run, metric, rows)
+        found.append((_rank_of(series, reader, rank), series))
+    return tuple(series for _, series in sorted(found, key=lambda item: item[0]))
+
+
+def left_out(run: Run, metric: str) -> tuple[Series, ...]:
+    """Files of the last attempt that no series of ``all_series`` contains, each as a series of its own.
+
+    Their steps overlap those of a fuller file of the same reader, and nothing states which of them came later.
+    """
+    table = run.metrics
+    found: list[Series] = []
+    for _, _, rows in _groups(run, metric):
+        last = rows[table.attempt[rows] == table.attempt[rows].max()]
+        sources = np.unique(table.source[last])
+        if sources.size < 2:
+            continue
+        used = np.unique(_joined(run, metric, rows).source)
+        found += [
+            _series(run, metric, _by_line(table.line, last[table.source[last] == source]))
+            for source in sources[~np.isin(sources, used)]
+        ]
+    paths = [source.path for source in run.sources]
+    return tuple(sorted(found, key=lambda series: (-len(series), paths[int(series.source[0])])))
+
+
+def continues(later: Series, earlier: Series) -> bool:
+    """Whether a file without a stated attempt clearly goes on where another one stopped, or repeats it.
+
+    It does if it began later and came further, by the clock or by its steps, or if it holds the same points.
+    """
+    times = later.time_s[np.isfinite(later.time_s)], earlier.time_s[np.isfinite(earlier.time_s)]
+    if all(part.size for part in times):
+        return bool(times[0].min() > times[1].min() and times[0].max() > times[1].max())
+    if not (has_steps(later) and has_steps(earlier)):
+        size = len(earlier)
+        return any(
+            np.array_equal(part, earlier.value, equal_nan=True)
+            for part in (later.value[:size], later.value[-size:])
+        )
+    steps = later.step[later.step != NULL_INT], earlier.step[earlier.step != NULL_INT]
+    if steps[0].min() > steps[1].min() and steps[0].max() > steps[1].max():
+        return True
+    match = _matches(earlier.step, later.step, earlier.step != NULL_INT)
+    return bool((match >= 0).all()) and np.array_equal(later.value[match], earlier.value, equal_nan=True)
+
+
+def _groups(run: Run, metric: str) -> Iterator[tuple[str, int, Rows]]:
+    """Reader, rank and rows of everything that one reader found under one name for one rank."""
     table = run.metrics
     if metric not in table.names:
-        return ()
+        return
     rows = np.flatnonzero(table.metric == table.names.index(metric))
     if not rows.size:
-        return ()
+        return
     readers = sorted({source.ingestor for source in run.sources})
     reader = np.array([readers.index(source.ingestor) for source in run.sources], dtype=np.int64)
     ranks, rank_code = np.unique(table.rank[rows], return_inverse=True)
     shape = (len(readers), len(table.raw_names), ranks.size)
     keys = np.ravel_multi_index((reader[table.source[rows]], table.raw[rows], rank_code), shape)
-    found: list[tuple[tuple[float, bool, int, str, str, int], Series]] = []
     for key in np.unique(keys):
-        series = _joined(run, metric, rows[keys == key])
         reader_code, _, code = np.unravel_index(int(key), shape)
-        found.append((_rank_of(series, readers[int(reader_code)], int(ranks[code])), series))
-    return tuple(series for _, series in sorted(found, key=lambda item: item[0]))
+        yield readers[int(reader_code)], int(ranks[code]), rows[keys == key]
 
 
 def _rank_of(series: Series, ingestor: str, rank: int) -> tuple[float, bool, int, str, str, int]:
@@ -111,7 +160,11 @@ def _joined(run: Run, metric: str, rows: Rows) -> Series:
         files = [_by_line(table.line, of_attempt[table.source[of_attempt] == source]) for source in sources]
         files.sort(key=lambda part: (-part.size, run.sources[int(table.source[part[0]])].path))
         parts.extend(_without_repeats(table.step, files))
-    chosen = np.concatenate(parts)
+    return _series(run, metric, np.concatenate(parts))
+
+
+def _series(run: Run, metric: str, chosen: Rows) -> Series:
+    table = run.metrics
     return Series(
         metric=metric,
         logged_as=table.raw_names[int(table.raw[chosen[0]])],

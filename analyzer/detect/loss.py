@@ -45,6 +45,16 @@ ONSET_POINTS = 3
 """Last losses before an onset whose median is compared; one alone would measure batch noise."""
 
 
+CHANCE_POINTS, CHANCE_BAND, CHANCE_SHARE = 30, 0.01, 0.95
+"""Thirty points, 19 of 20 of them within 1 %: a model that learns anything leaves the band, batch noise hardly."""
+
+CHANCE_CLASSES = (2, 3, 10, 100, 1000)
+"""Usual numbers of classes; without an accuracy any other one would match some loss by accident."""
+
+CHANCE_ACCURACY = 0.2
+"""Relative distance of an accuracy from 1/C that still counts as a guess; absolute room is for rounding."""
+
+
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.loss.*``."""
     out = FactWriter("loss", "signal.loss.")
@@ -61,6 +71,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     if len(good):
         _levels(out, view, good)
         _trend(out, good)
+        out.put("at_chance", _at_chance(view, good), refs_at(good, [len(good) - 1, 0]))
         _spike(out, good)
         _before_onset(out, view, good)
     yield out.signal()
@@ -112,6 +123,42 @@ def _flat(medians: Values, margin: float) -> bool | None:
     if largest > margin:
         return False
     return True if margin <= NOISY * first else None
+
+
+def _at_chance(view: RunView, good: Series) -> bool | None:
+    """Whether the loss stays at ln(C), what a guess among C classes costs; None if nothing tells C.
+
+    An accuracy near 1/C names C. Without one only the usual numbers count, and none for a language model.
+    """
+    values = good.value
+    if values.size < CHANCE_POINTS:
+        return None
+    level = float(np.median(values))
+    steady = np.abs(values - level) <= CHANCE_BAND * level
+    medians = part_medians(values)
+    if level <= 0 or steady.mean() < CHANCE_SHARE or _flat(medians, uncertainty(values)) is not True:
+        return False
+    accuracy = _accuracy(view)
+    if accuracy is not None:
+        return any(
+            abs(level - math.log(count)) <= CHANCE_BAND * math.log(count)
+            and abs(accuracy - 1 / count) <= CHANCE_ACCURACY / count + 1e-3
+            for count in range(2, 1001)
+        )
+    if view.config("model.vocab_size") is not None or view.config("tokenizer.vocab_size") is not None:
+        return None
+    return any(abs(level - math.log(count)) <= CHANCE_BAND * math.log(count) for count in CHANCE_CLASSES)
+
+
+def _accuracy(view: RunView) -> float | None:
+    """Median accuracy of the run as a share; None if none was logged."""
+    for name in ("accuracy", "eval_accuracy"):
+        series = view.curve(name)
+        if series is None or not np.isfinite(series.value).any():
+            continue
+        values = series.value[np.isfinite(series.value)]
+        return float(np.median(values)) / (100.0 if float(values.max()) > 1.0 else 1.0)
+    return None
 
 
 def _spike(out: FactWriter, good: Series) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from analyzer.detect.bad_points import ANOMALIES, anomaly_overcome, loss_points
+from analyzer.detect.bad_points import ANOMALIES, anomaly_overcome, loss_points, went_on_well
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.onset import find_onset
 from analyzer.model.signal import Signal
@@ -43,6 +43,9 @@ def _hooks(view: RunView) -> Iterator[Signal]:
         first = (forward or backward)[0]
         out.put("first_nonfinite", _module(first), [first.ref])
         out.put("first_nonfinite_pass", "forward" if forward else "backward", [first.ref])
+    if forward:
+        overcome = went_on_well(view, tuple(forward))
+        out.put("forward_nonfinite", overcome is not True, event_refs(forward[:1]))
     if backward:
         out.put("gradients_nonfinite", value=True, refs=event_refs(backward))
     measured = [(_largest(event), event) for event in reports if _largest(event) is not None]

@@ -105,6 +105,7 @@ signal.loss.falls | bool | | median of the last fifth is below the median of the
 signal.loss.rises | bool | | median of the last fifth is above the smallest fifth by more than 20 % and the noise |
 signal.loss.flat | bool | | the loss neither falls nor rises by more than 2 % over at least 20 points |
 signal.loss.constant | bool | | every finite loss is the same number |
+signal.loss.at_chance | bool | | the loss stays within 1 % of ln(C), the loss of a guess among C classes |
 signal.loss.change_ratio | float | | median of the last fifth divided by the median of the first fifth |
 signal.loss.growth_before_onset | float | | last finite losses before the first bad step divided by the smallest before them | {_LOG_NORM}
 signal.loss.spike_ratio | float | | largest ratio of a finite loss to the median of the five points on each side |
@@ -207,6 +208,7 @@ signal.module.first_nonfinite | str | | module in which a hook saw the first NaN
 signal.module.first_nonfinite_pass | str | | forward or backward: the pass in which that hook ran | {_RERUN_HOOK}
 signal.module.activation_absmax | float | | largest activation that a hook printed | {_RERUN_HOOK}
 signal.module.activations_near_limit | bool | | a hook printed an activation above 1e4, the warning line of fp16 | {_RERUN_HOOK}
+signal.module.forward_nonfinite | bool | | a hook saw NaN or an infinity in the output of a module | {_RERUN_HOOK}
 signal.module.gradients_nonfinite | bool | | a hook saw NaN or infinite gradients in a module | register full backward hooks and print the first module with a non-finite gradient
 signal.anomaly.seen | bool | | autograd anomaly mode reported a NaN in a backward function |
 signal.anomaly.reports | int | | reports of autograd anomaly mode |

@@ -41,6 +41,8 @@ def outcome(facts: Mapping[str, Scalar]) -> Outcome:
         failed.append("the gradient norm is not finite")
     if facts.get("signal.loss_scale.at_floor") is True:
         failed.append("the loss scale reached its floor")
+    if facts.get("signal.module.forward_nonfinite") is True:
+        failed.append("the output of a module is not finite")
     if (ending := _bad_ending(facts)) is not None:
         failed.append(ending)
     needed = ENOUGH_POINTS_COMPLETED if facts.get("run.completed") is True else ENOUGH_POINTS

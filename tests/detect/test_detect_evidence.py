@@ -93,6 +93,13 @@ class TestModules:
         )
 
         assert maker.plain()["signal.module.activation_absmax"] == 64000.0
+        assert maker.plain()["signal.module.forward_nonfinite"] is True
+
+    def test_report_after_which_the_run_goes_on_well_is_overcome(self):
+        maker = RunMaker("fairseq").log({"loss": falling(40)})
+        maker.event("nan_detector", line=55, module="decoder.layers.21", pass_="forward", value="Inf")
+
+        assert maker.plain()["signal.module.forward_nonfinite"] is False
 
 
 class TestAnomaly:

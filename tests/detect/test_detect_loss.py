@@ -189,3 +189,36 @@ class TestEvaluation:
 
         assert facts["signal.eval.nonfinite"] is True
         assert facts["signal.nonfinite_loss.seen"] is False
+
+
+def chance(classes, *, count=60, scatter=0.0004, seed=1):
+    return list(np.log(classes) * (1 + scatter * np.random.default_rng(seed).standard_normal(count)))
+
+
+class TestAtChance:
+    @pytest.mark.parametrize("classes", [2, 10, 100, 1000])
+    def test_usual_number_of_classes_without_an_accuracy(self, classes):
+        assert shape(chance(classes))["signal.loss.at_chance"] is True
+
+    @pytest.mark.parametrize(("classes", "percent"), [(7, 1.0), (10, 100.0), (37, 1.0)])
+    def test_accuracy_names_the_classes(self, classes, percent):
+        facts = shape(chance(classes), accuracy=[percent / classes] * 60)
+        assert facts["signal.loss.at_chance"] is True
+
+    @pytest.mark.parametrize("accuracy", [0.55, 0.9])
+    def test_accuracy_above_a_guess_contradicts(self, accuracy):
+        assert shape(chance(10), accuracy=[accuracy] * 60)["signal.loss.at_chance"] is False
+
+    def test_other_levels_noise_and_descent_are_no_chance(self):
+        assert shape(chance(7))["signal.loss.at_chance"] is False
+        assert shape(chance(10, scatter=0.02))["signal.loss.at_chance"] is False
+        assert shape(falling(100, start=2.32, end=1.9))["signal.loss.at_chance"] is False
+
+    def test_few_points_tell_nothing(self):
+        assert "signal.loss.at_chance" not in shape(chance(10, count=20))
+
+    def test_loss_of_a_language_model_is_compared_with_no_number_of_classes(self):
+        maker = (
+            RunMaker().log({"loss": chance(10)}).config("model", path="model/config.json", vocab_size=32000)
+        )
+        assert "signal.loss.at_chance" not in maker.plain()

@@ -381,3 +381,44 @@ class TestAttempts:
 
         assert facts["signal.nonfinite_loss.first_step"] == 111
         assert facts["signal.nonfinite_loss.count"] == 2
+
+
+class TestSeveralFiles:
+    """Files with the same steps and no stated order: none overrules another one that ends in NaN."""
+
+    GOOD, BAD = falling(60), [NAN] * 60
+
+    @pytest.mark.parametrize("names", [("a.log", "b.log"), ("train.log", "train.log.1"), ("b.log", "a.log")])
+    @pytest.mark.parametrize("steps", [True, None])
+    def test_file_that_ends_in_nan_counts_beside_a_good_one(self, names, steps):
+        good, bad = names
+        maker = RunMaker().log({"loss": self.GOOD, "grad_norm": self.GOOD}, path=good, steps=steps)
+        facts = maker.log({"loss": self.BAD, "grad_norm": self.BAD}, path=bad, steps=steps).plain()
+
+        assert facts["signal.nonfinite_loss.persists"] is True
+        assert facts["signal.nonfinite_grad.seen"] is True
+
+    def test_shorter_broken_file_counts_too(self):
+        maker = RunMaker().log({"loss": self.GOOD}, path="a.log")
+        assert maker.log({"loss": [2.0] * 20 + [NAN] * 20}, path="b.log").plain()[
+            "signal.nonfinite_loss.persists"
+        ]
+
+    def test_resumed_log_that_passed_the_fault_overcomes_it(self):
+        maker = RunMaker().log({"loss": [2.0] * 30 + [NAN] * 10}, path="a.log")
+        facts = maker.log({"loss": falling(100)}, path="b.log", first=25).plain()
+
+        assert facts["signal.nonfinite_loss.seen"] is False
+
+    def test_copy_of_a_part_of_the_log_is_no_rival(self):
+        losses = [2.0] * 20 + [NAN] * 5 + falling(40)
+        maker = RunMaker().log({"loss": losses}, path="a.log", steps=None)
+        facts = maker.log({"loss": losses[:25]}, path="copy.log", steps=None).plain()
+
+        assert facts["signal.nonfinite_loss.persists"] is False
+
+    def test_known_order_of_attempts_stays(self):
+        maker = RunMaker().log({"loss": self.BAD}, path="a.log").log({"loss": self.GOOD}, path="b.log")
+        facts = maker.attempt("a.log", 100.0).attempt("b.log", 900.0).plain()
+
+        assert facts["signal.nonfinite_loss.seen"] is False
