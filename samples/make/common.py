@@ -222,7 +222,9 @@ def _leak_patterns() -> list[re.Pattern[bytes]]:
     """What must not be found in any published file."""
     own = {str(REPO), str(Path.home()), sys.prefix, sys.base_prefix, str(LAB)}
     # a directory of one short name ("/root") also ends longer paths of other machines
-    places = [rb"(?<![\w-])" + re.escape(place.encode()) + rb"(?![a-z_])" for place in sorted(own) if len(place) > 1]
+    places = [
+        rb"(?<![\w-])" + re.escape(place.encode()) + rb"(?![a-z_])" for place in sorted(own) if len(place) > 1
+    ]
     machine = socket.gethostname().encode()
     host = rb"(?<![A-Za-z0-9_])" + re.escape(machine) + rb"(?![A-Za-z0-9_])"
     if len(machine) < 5:  # too short to search in binary data: there it must be length-prefixed
