@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from analyzer.errors import UnreadableFileError
 from analyzer.ingest.base import Ingestor, Match, OpenSource, SourceWriter
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.config_file import ConfigFile
@@ -25,7 +26,11 @@ def read_directory(root: Path, ingestor: Ingestor | None = None) -> Run:
     """Every file below ``root``, by the ingestor that claims it or by the one given."""
     builder = RunBuilder(str(root))
     for path in sorted(p for p in root.rglob("*") if p.is_file()):
-        candidate = make_candidate(path, path.relative_to(root).as_posix())
+        try:
+            candidate = make_candidate(path, path.relative_to(root).as_posix())
+        except UnreadableFileError as error:  # the walk itself refuses a damaged archive
+            builder.add_gap(str(error))
+            continue
         reader = ingestor or choose_ingestor(candidate, MINE)
         index = builder.add_source(
             candidate.name,
