@@ -12,7 +12,7 @@ from pathlib import Path
 
 from analyzer.errors import InputError
 from analyzer.ingest.discover import Loaded, load_run
-from analyzer.ingest.quote import quoter
+from analyzer.ingest.quote import Quoter
 from analyzer.model.diagnosis import Coverage, Diagnosis, GapNote
 from analyzer.model.run import Run
 from analyzer.pipeline import diagnose_loaded
@@ -71,7 +71,7 @@ def diagnose(
     loaded = Loaded(run) if isinstance(run, Run) else _load(run, checkpoint)
     twin_run = twin if isinstance(twin, Run) or twin is None else load(twin)
     rule_set = _rules(tuple(Path(place) for place in rules))
-    return diagnose_loaded(loaded, rule_set, twin_run, quoter(loaded.run), started_s)
+    return diagnose_loaded(loaded, rule_set, twin_run, Quoter(loaded.run), started_s)
 
 
 def diagnose_stdin(

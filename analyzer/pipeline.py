@@ -13,6 +13,7 @@ from analyzer.detect import run_detectors
 from analyzer.facts.build import Facts, build_facts
 from analyzer.ingest.discover import Loaded, load_run
 from analyzer.ingest.masking import clean_text
+from analyzer.ingest.quote import Quoter
 from analyzer.model.diagnosis import (
     Coverage,
     Diagnosis,
@@ -29,7 +30,7 @@ from analyzer.model.run import Run
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import REPORTED
 from analyzer.rules.cases import Case, check_case, run_facts_case
-from analyzer.rules.fixes import FileLines, resolve_fixes
+from analyzer.rules.fixes import resolve_fixes
 from analyzer.rules.load import RuleSet
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import LedgerLine, Ranking, Scored, questions, rank
@@ -64,7 +65,7 @@ def assess(run: Run, rules: RuleSet, twin: Run | None = None) -> Assessment:
 
 
 def diagnose_loaded(
-    loaded: Loaded, rules: RuleSet, twin: Run | None, file_lines: FileLines, started_s: float
+    loaded: Loaded, rules: RuleSet, twin: Run | None, quoter: Quoter, started_s: float
 ) -> Diagnosis:
     """The whole answer for one run.
 
@@ -72,14 +73,14 @@ def diagnose_loaded(
         loaded: The run and which of several it is.
         rules: Rules in use.
         twin: A run that worked, or None.
-        file_lines: Source index to the lines of that file, for diffs and quotes.
+        quoter: Reads the files of the run again, for diffs and quotes.
         started_s: ``time.perf_counter()`` when work on the run began.
     """
     run = loaded.run
     assessment = assess(run, rules, twin)
     folded = _fold(assessment.ranking)
     listed = [
-        _finding(item, run, assessment.facts, file_lines, folded.get(item.rule.symptom_kind, {}))
+        _finding(item, run, assessment.facts, quoter, folded.get(item.rule.symptom_kind, {}))
         for item in _in_order(assessment.ranking, folded)
     ]
     status, summary, missing = judge(listed, outcome(assessment.facts.plain), assessment.facts.plain)
@@ -158,9 +159,7 @@ def _split(listed: Sequence[Finding], status: str) -> tuple[tuple[Finding, ...],
     return findings, tuple(finding for finding in listed if finding.probability < floor)
 
 
-def _finding(
-    item: Scored, run: Run, facts: Facts, file_lines: FileLines, explains: Mapping[str, str]
-) -> Finding:
+def _finding(item: Scored, run: Run, facts: Facts, quoter: Quoter, explains: Mapping[str, str]) -> Finding:
     rule = item.rule
     lines = sorted(item.lines, key=lambda line: (not line.counted, -abs(line.bits), line.line.id))
     kinds = [
@@ -173,7 +172,7 @@ def _finding(
         symptom=fill(rule.says, facts.plain),
         bits=item.bits,
         probability=item.probability,
-        evidence=tuple(_evidence(line, run, facts, file_lines) for line in lines),
+        evidence=tuple(_evidence(line, run, facts, quoter) for line in lines),
         cause=RootCause(
             id=rule.entry.id,
             title=rule.entry.title,
@@ -185,13 +184,13 @@ def _finding(
             look_alikes=rule.entry.look_alikes,
         ),
         # nobody is told to fix what was ruled out
-        fixes=resolve_fixes(rule, run, facts.plain, file_lines) if item.probability >= LISTED_FROM else (),
+        fixes=resolve_fixes(rule, run, facts.plain, quoter.lines) if item.probability >= LISTED_FROM else (),
         explains=tuple(kinds),
         restart_advice=rule.restart_advice,
     )
 
 
-def _evidence(entry: LedgerLine, run: Run, facts: Facts, file_lines: FileLines) -> Evidence:
+def _evidence(entry: LedgerLine, run: Run, facts: Facts, quoter: Quoter) -> Evidence:
     names = [name for name in entry.line.test.names if name in facts.plain]
     refs: dict[SourceRef, None] = {}
     if entry.verdict is not None:
@@ -206,7 +205,7 @@ def _evidence(entry: LedgerLine, run: Run, facts: Facts, file_lines: FileLines) 
         counted=entry.counted,
         because=entry.line.because,
         values={name: facts.plain[name] for name in names},
-        refs=tuple(_place(run, ref, file_lines) for ref in _readable_first(run, refs)[:REFS_PER_LINE]),
+        refs=tuple(_place(run, ref, quoter) for ref in _readable_first(run, refs)[:REFS_PER_LINE]),
         if_true=entry.line.if_true,
         if_false=entry.line.if_false,
     )
@@ -220,14 +219,9 @@ def _readable_first(run: Run, refs: Iterable[SourceRef]) -> list[SourceRef]:
     return sorted(refs, key=lambda ref: run.sources[ref.source].format in _BINARY)
 
 
-def _place(run: Run, ref: SourceRef, file_lines: FileLines) -> Place:
+def _place(run: Run, ref: SourceRef, quoter: Quoter) -> Place:
     source = run.sources[ref.source]
-    text = ""
-    if ref.line is not None:
-        text = next((event.text for event in run.events if event.ref == ref), "")
-        if not text:
-            lines = file_lines(ref.source)
-            text = lines[ref.line - 1].strip() if lines and ref.line <= len(lines) else ""
+    text = "" if ref.line is None else run.events.text_at(ref) or quoter.line(ref.source, ref.line)
     return Place(source.path, ref.line, text)
 
 

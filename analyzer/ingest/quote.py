@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 
 from analyzer.ingest.masking import clean_text
@@ -28,20 +26,43 @@ class QuotedLines(list[str]):
     altered: frozenset[int] = frozenset()
 
 
-def quoter(run: Run) -> Callable[[int], QuotedLines | None]:
-    """A function from source index to the cleaned lines of that text file, or None if it cannot be quoted."""
+class Quoter:
+    """Reads the text files of a run again, each at most once.
 
-    @lru_cache(maxsize=32)
-    def lines(source: int) -> QuotedLines | None:
-        path = Path(run.sources[source].location)
-        if path.suffix.lower() not in _TEXT_SUFFIXES or run.sources[source].size_bytes > MAX_QUOTED_BYTES:
+    Args:
+        run: The run whose sources are quoted.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._raw: dict[int, list[bytes] | None] = {}
+
+    def line(self, source: int, number: int) -> str:
+        """One line, 1-based, safe to show; empty if it cannot be quoted. Only this line is cleaned."""
+        raw = self._raw_lines(source)
+        return _shown(raw[number - 1]).strip() if raw and 0 < number <= len(raw) else ""
+
+    def lines(self, source: int) -> QuotedLines | None:
+        """All lines for a diff, or None if the file cannot be quoted."""
+        raw = self._raw_lines(source)
+        return None if raw is None else quoted_lines(b"\n".join(raw))
+
+    def _raw_lines(self, source: int) -> list[bytes] | None:
+        if source not in self._raw:
+            self._raw[source] = self._read(source)
+        return self._raw[source]
+
+    def _read(self, source: int) -> list[bytes] | None:
+        path = Path(self._run.sources[source].location)
+        if (
+            path.suffix.lower() not in _TEXT_SUFFIXES
+            or self._run.sources[source].size_bytes > MAX_QUOTED_BYTES
+        ):
             return None
         try:
-            return quoted_lines(path.read_bytes())
+            return path.read_bytes().split(b"\n")
         except OSError:  # gone since it was read: no quote, the finding stands
             return None
-
-    return lines
 
 
 def quoted_lines(data: bytes) -> QuotedLines:
@@ -60,13 +81,17 @@ def quoted_lines(data: bytes) -> QuotedLines:
     for number, (line, end) in enumerate(zip(raw, ends, strict=True)):
         if end and line.endswith(b"\r"):
             line, end = line[:-1], b"\r\n"  # noqa: PLW2901
-        text = clean_text(_last_state(line.decode("utf-8", errors="replace")))
+        text = _shown(line)
         if text.encode("utf-8", errors="replace") != line:
             altered.add(number)
         shown.append(text + end.decode("ascii"))
     lines = QuotedLines(shown)
     lines.altered = frozenset(altered)
     return lines
+
+
+def _shown(line: bytes) -> str:
+    return clean_text(_last_state(line.decode("utf-8", errors="replace")))
 
 
 def _last_state(line: str) -> str:

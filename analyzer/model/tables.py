@@ -106,15 +106,6 @@ class MetricTable:
         rows = self._rows_of.get(metric)
         return rows is not None and rows.size > 0
 
-    def sources_of(self, metric: str) -> tuple[int, ...]:
-        """Indices of the sources that logged the metric, the one with most points first."""
-        rows = self._rows_of.get(metric)
-        if rows is None or not rows.size:
-            return ()
-        sources, counts = np.unique(self.source[rows], return_counts=True)
-        order = np.lexsort((sources, -counts))
-        return tuple(int(sources[i]) for i in order)
-
     def series(self, metric: str, sources: Collection[int] | None = None) -> Series | None:
         """Points of one canonical metric, optionally of some sources only; None if there are none."""
         rows = self._rows_of.get(metric)
@@ -209,6 +200,16 @@ class EventTable:
     def of(self, kind: str) -> tuple[Event, ...]:
         """Events of one kind, in reading order."""
         return self._by_kind.get(kind, ())
+
+    @cached_property
+    def _text_at(self) -> Mapping[SourceRef, str]:
+        return {
+            row.ref: row.text for row in reversed(self.rows)
+        }  # of several events in a line the first counts
+
+    def text_at(self, ref: SourceRef) -> str:
+        """Text of the first event at a place, empty if there is none."""
+        return self._text_at.get(ref, "")
 
     def kinds(self) -> tuple[str, ...]:
         """All kinds that occur, sorted."""

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from analyzer.api import load
-from analyzer.ingest.quote import quoter
+from analyzer.ingest.quote import Quoter
 from analyzer.rules.fixes import resolve_fixes
 from analyzer.rules.schema import RuleFix
 
@@ -23,7 +23,7 @@ def fixed(root, change, facts=None):
     """The changes of one fix for the run in a directory."""
     run = load(root)
     fix = RuleFix(id="f", title="a fix", strength="cures", cost="free", change=change)
-    (found,) = resolve_fixes(SimpleNamespace(fixes=(fix,)), run, facts or {}, quoter(run))
+    (found,) = resolve_fixes(SimpleNamespace(fixes=(fix,)), run, facts or {}, Quoter(run).lines)
     return found.changes
 
 
