@@ -21,6 +21,15 @@ def test_layers_hold():
     assert result.returncode == 0, result.stdout
 
 
+@pytest.mark.parametrize(
+    "path",
+    [*(ROOT / "tests").rglob("*.py"), *(ROOT / "samples" / "make").glob("*.py")],
+    ids=lambda path: path.name,
+)
+def test_no_test_or_maker_is_over_500_lines(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 500
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_no_file_is_over_500_lines_and_no_function_over_50(path):
     text = path.read_text(encoding="utf-8")

@@ -8,7 +8,6 @@ It never raises for half a file: it keeps the good rows and records a gap. It ne
 from __future__ import annotations
 
 import gzip
-import io
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -109,19 +108,6 @@ class OpenSource:
                 total += len(block)
                 if total > MAX_EXPANDED_BYTES:
                     raise TruncatedSourceError(f"more than {MAX_EXPANDED_BYTES} bytes after decompression")
-
-    def read_all(self, limit_bytes: int) -> bytes:
-        """The whole file if it has at most ``limit_bytes``.
-
-        Raises:
-            TruncatedSourceError: The file is larger, or its archive is damaged.
-        """
-        buffer = io.BytesIO()
-        for block in self.chunks():
-            buffer.write(block)
-            if buffer.tell() > limit_bytes:
-                raise TruncatedSourceError(f"larger than the {limit_bytes} bytes that such a file may have")
-        return buffer.getvalue()
 
 
 class TruncatedSourceError(Exception):

@@ -1,7 +1,7 @@
 """Canonical configuration keys: what each framework calls the same thing.
 
-One table serves both directions: reading (framework key -> canonical key) and fixing (canonical key ->
-the key as it stands in the user's file).
+One table serves reading and fixing: a fix finds the key under the user's own spelling because both have the
+same canonical key.
 """
 
 from __future__ import annotations
@@ -275,8 +275,3 @@ def training_words() -> frozenset[str]:
         for framework, key in _BY_FRAMEWORK
         if framework not in _PRIVATE_FRAMEWORKS
     )
-
-
-def spellings(canonical: str) -> dict[str, tuple[str, ...]]:
-    """Framework to the keys by which it spells a canonical key."""
-    return _KEYS.get(canonical, {})

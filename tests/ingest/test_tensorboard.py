@@ -7,127 +7,37 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from event_files import (
+    NAME,
+    START_S,
+    event,
+    frame,
+    opening,
+    oracle_points,
+    points,
+    read,
+    reasons,
+    tensor_event,
+    write,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-from tensorboard.compat.proto.summary_pb2 import HistogramProto, SummaryMetadata
+from tensorboard.compat.proto.summary_pb2 import HistogramProto
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
-from tensorboard.compat.tensorflow_stub import errors
-from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import PyRecordReader_New
-from tensorboard.plugins.hparams import plugin_data_pb2
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util import tensor_util
 
 from analyzer.errors import InputError
 from analyzer.ingest import tensorboard_points, tensorboard_templates, tfrecord
-from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
-from analyzer.ingest.builder import RunBuilder
+from analyzer.ingest.base import Candidate, Match
 from analyzer.ingest.crc32c import masked_checksum
-from analyzer.ingest.discover import load_run, make_candidate
+from analyzer.ingest.discover import load_run
 from analyzer.ingest.tensorboard import TensorBoard
 from analyzer.model.tables import NULL_INT
 
 PUBLIC = Path(__file__).parents[2] / ".." / "shared" / "data" / "public"
-NAME = "events.out.tfevents.1700000000.node.4242.0"
-START_S = 1_700_000_000.25
-
-
-def frame(payload):
-    header = struct.pack("<Q", len(payload))
-    return (
-        header
-        + struct.pack("<I", masked_checksum(header))
-        + payload
-        + struct.pack("<I", masked_checksum(payload))
-    )
-
-
-def opening(time_s=START_S):
-    return Event(wall_time=time_s, file_version="brain.Event:2")
-
-
-def event(tag, step, value, time_s=None, **fields):
-    result = Event(wall_time=START_S + step if time_s is None else time_s, step=step, **fields)
-    result.summary.value.add(tag=tag, simple_value=value)
-    return result
-
-
-def tensor_event(tag, step, tensor, plugin="scalars"):
-    result = Event(wall_time=START_S + step, step=step)
-    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name=plugin))
-    result.summary.value.add(tag=tag, tensor=tensor, metadata=metadata)
-    return result
-
-
-def text_event(tag, text):
-    return tensor_event(
-        f"{tag}/text_summary", 0, TensorProto(dtype=7, string_val=[text.encode()]), plugin="text"
-    )
-
-
-def write(directory, events, name=NAME):
-    path = directory / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(frame(item.SerializeToString()) for item in events))
-    return path
-
-
-def read(path, name=None):
-    """The run in one event file, with its attempts and gaps."""
-    candidate = make_candidate(path, name or path.name)
-    builder = RunBuilder(str(path))
-    index = builder.add_source(
-        candidate.name, format_name="tensorboard", ingestor="tensorboard", size_bytes=0, sha256_head=""
-    )
-    TensorBoard().read(OpenSource(candidate, index), SourceWriter(builder, index))
-    return builder.finish()
-
-
-def points(run):
-    """Tag to (record, step, time, value) of every point, comparable: NaN as text."""
-    found = {}
-    metrics = run.metrics
-    for raw, *point in zip(
-        metrics.raw.tolist(),
-        metrics.line.tolist(),
-        metrics.step.tolist(),
-        metrics.time_s.tolist(),
-        metrics.value.tolist(),
-        strict=True,
-    ):
-        found.setdefault(metrics.raw_names[raw], []).append(repr(point))
-    return found
-
-
-def oracle_points(path):
-    """The same from tensorboard's own record reader and protobuf classes, up to the first damage."""
-    found = {}
-    reader = PyRecordReader_New(str(path))
-    number = 0
-    while True:
-        try:
-            reader.GetNext()
-        except (errors.OutOfRangeError, errors.DataLossError):
-            return found
-        number += 1
-        item = Event.FromString(reader.record())
-        for value in item.summary.value:
-            if value.HasField("simple_value"):
-                number_value = value.simple_value
-            elif value.HasField("tensor") and value.tensor.dtype != 7:
-                array = tensor_util.make_ndarray(value.tensor)
-                if array.size != 1:
-                    continue
-                number_value = float(array.reshape(-1)[0])
-            else:
-                continue
-            point = [number, item.step, item.wall_time, number_value]
-            found.setdefault(value.tag, []).append(repr(point))
-
-
-def reasons(run):
-    return [gap.reason for gap in run.gaps]
 
 
 # Values -------------------------------------------------------------------------------------------------------
@@ -494,125 +404,6 @@ def test_a_sub_directory_belongs_to_the_launch_before_it(tmp_path):
     first, second, first_curve, second_curve = labels_of(tmp_path, [NAME, later, *curves])
 
     assert (first_curve, second_curve) == (first, second)
-
-
-# Configuration ------------------------------------------------------------------------------------------------
-
-
-def hparams_event(**fields):
-    result = Event(wall_time=START_S)
-    content = plugin_data_pb2.HParamsPluginData(version=0, **fields).SerializeToString()
-    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="hparams", content=content))
-    result.summary.value.add(tag="_hparams_/x", metadata=metadata)
-    return result
-
-
-def hparams_start(**values):
-    info = plugin_data_pb2.SessionStartInfo()
-    for name, value in values.items():
-        if isinstance(value, bool):
-            info.hparams[name].bool_value = value
-        elif isinstance(value, str):
-            info.hparams[name].string_value = value
-        else:
-            info.hparams[name].number_value = value
-    return hparams_event(session_start_info=info)
-
-
-def test_hyperparameters_are_configuration(tmp_path):
-    start = hparams_start(batch_size=16, learning_rate=3e-4, **{"training/fp16": True, "optimizer": "None"})
-    run = read(write(tmp_path, [opening(), start, event("loss", 1, 1.0)]))
-    entries = {entry.key_in_source: entry.value for entry in run.config.entries}
-
-    assert entries == {"batch_size": 16, "learning_rate": 3e-4, "training.fp16": True, "optimizer": None}
-    assert run.config.value("train.learning_rate") == 3e-4
-    assert run.config["train.learning_rate"].layer == "runtime_echo"
-
-
-@pytest.mark.parametrize(
-    ("status", "end_s", "kinds"),
-    [
-        ("STATUS_SUCCESS", 1_700_000_500.0, ("training_completed",)),
-        ("STATUS_SUCCESS", 0.0, ()),  # torch writes this at the start
-        ("STATUS_FAILURE", 1_700_000_500.0, ("session_failed",)),
-    ],
-)
-def test_the_end_of_a_session_counts_if_it_has_a_time(tmp_path, status, end_s, kinds):
-    info = plugin_data_pb2.SessionEndInfo(status=status, end_time_secs=end_s)
-    run = read(write(tmp_path, [opening(), hparams_event(session_end_info=info), event("loss", 1, 1.0)]))
-
-    assert run.events.kinds() == kinds
-    assert run.attempts[0].end_s == max(end_s, START_S + 1)
-
-
-def test_the_arguments_of_hf_trainer_are_configuration(tmp_path):
-    arguments = (
-        '{"per_device_train_batch_size": 4, "fp16": true, "logging_steps": 10, "logging_strategy": "steps",'
-        ' "hub_token": "abcdefgh12345678", "debug": [], "deepspeed": {"zero_optimization": {"stage": 2}}}'
-    )
-    model = '{"hidden_size": 64, "torch_dtype": "float16"}'
-    run = read(
-        write(
-            tmp_path,
-            [
-                opening(),
-                text_event("args", arguments),
-                text_event("model_config", model),
-                event("train/loss", 10, 1.0),
-            ],
-        )
-    )
-
-    assert run.config.value("fp16.enabled") is True
-    assert run.config.value("zero.stage") == 2
-    assert run.config.value("model.hidden_size") == 64
-    assert "model.native_dtype" not in run.config
-    assert "weights.dtype" not in run.config
-    assert "abcdefgh12345678" not in repr(run.config.entries)
-    assert run.frameworks == {"hf-trainer"}
-    assert run.step_window == {0: 10}
-
-
-def test_the_arguments_of_megatron_are_one_text_each(tmp_path):
-    arguments = {
-        "num_layers": "12", "micro_batch_size": "1", "tensor_model_parallel_size": "8", "fp16": "True",
-        "initial_loss_scale": "4294967296", "lr": "0.00015", "loss_scale": "None",
-    }  # fmt: skip
-    run = read(write(tmp_path, [opening(), *(text_event(name, text) for name, text in arguments.items())]))
-
-    assert run.config.value("fp16.initial_scale") == 4294967296
-    assert run.config.value("train.learning_rate") == 0.00015
-    assert run.config.value("parallel.tensor") == 8
-    assert run.frameworks == {"megatron"}
-    assert any("no scalar in 8 records" in reason for reason in reasons(run))
-
-
-def test_a_table_of_hyperparameters_is_configuration_and_prose_is_not(tmp_path):
-    events = [
-        opening(),
-        text_event("hyperparameters", "|param|value|\n|-|-|\n|learning_rate|0.001|\n|seed|7|"),
-        text_event("completions", "|prompt|completion|\n|-|-|\n|seed|8|"),
-        text_event("sample", "seed: 9"),
-        text_event("args", '{"seed": '),
-        event("loss", 1, 1.0),
-    ]
-    run = read(write(tmp_path, events))
-
-    assert {entry.key_in_source: entry.value for entry in run.config.entries} == {
-        "learning_rate": 0.001,
-        "seed": 7,
-    }
-    assert len(run.gaps) == 1
-
-
-def test_the_last_row_of_hf_trainer_ends_the_run(tmp_path):
-    run = read(
-        write(tmp_path, [opening(), event("train/loss", 5, 1.0), event("train/train_runtime", 60, 12.5)])
-    )
-
-    assert [(row.step, row.fields["train_runtime_s"]) for row in run.events.of("training_completed")] == [
-        (60, 12.5)
-    ]
 
 
 # Recognition --------------------------------------------------------------------------------------------------

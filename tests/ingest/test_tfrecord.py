@@ -4,6 +4,7 @@ import struct
 import tracemalloc
 
 import pytest
+from event_files import frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorboard.summary.writer.record_writer import RecordWriter
@@ -25,16 +26,6 @@ class Memory:
     def chunks(self, size_bytes=1 << 20):
         for at in range(0, len(self.data), size_bytes):
             yield self.data[at : at + size_bytes]
-
-
-def frame(payload):
-    header = struct.pack("<Q", len(payload))
-    return (
-        header
-        + struct.pack("<I", masked_checksum(header))
-        + payload
-        + struct.pack("<I", masked_checksum(payload))
-    )
 
 
 def scan(data, window_bytes=1 << 20):
