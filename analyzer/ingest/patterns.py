@@ -11,6 +11,7 @@ import math
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -102,22 +103,16 @@ def match_pattern(pattern: Pattern, text: str) -> dict[str, Scalar] | None:
     return found
 
 
+FAMILIES = ("numeric", "memory", "devices", "network", "process", "progress")
+"""Each family stands in ``patterns_<family>.py`` as ``<FAMILY>_PATTERNS``."""
+
+
 @lru_cache(maxsize=1)
 def all_patterns() -> tuple[Pattern, ...]:
     """Every row of every family."""
-    # Imported here because each family imports ``Pattern`` from this module.
-    from analyzer.ingest.patterns_devices import DEVICE_PATTERNS  # noqa: PLC0415
-    from analyzer.ingest.patterns_memory import MEMORY_PATTERNS  # noqa: PLC0415
-    from analyzer.ingest.patterns_network import NETWORK_PATTERNS  # noqa: PLC0415
-    from analyzer.ingest.patterns_numeric import NUMERIC_PATTERNS  # noqa: PLC0415
-    from analyzer.ingest.patterns_process import PROCESS_PATTERNS  # noqa: PLC0415
-    from analyzer.ingest.patterns_progress import PROGRESS_PATTERNS  # noqa: PLC0415
-
-    return (
-        NUMERIC_PATTERNS
-        + MEMORY_PATTERNS
-        + DEVICE_PATTERNS
-        + NETWORK_PATTERNS
-        + PROCESS_PATTERNS
-        + PROGRESS_PATTERNS
-    )
+    found: list[Pattern] = []
+    for family in FAMILIES:
+        # Imported here because each family imports ``Pattern`` from this module.
+        module = import_module(f"analyzer.ingest.patterns_{family}")
+        found.extend(getattr(module, f"{family.upper()}_PATTERNS"))
+    return tuple(found)

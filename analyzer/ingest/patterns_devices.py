@@ -140,4 +140,4 @@ _NAMES: tuple[Pattern, ...] = (
     ),
 )  # fmt: skip
 
-DEVICE_PATTERNS = _CUDA_ERRORS + _HARDWARE + _NAMES
+DEVICES_PATTERNS = _CUDA_ERRORS + _HARDWARE + _NAMES

@@ -154,7 +154,7 @@ class Finding:
         cause: The catalogue entry.
         fixes: Applicable fixes, the best first.
         explains: Kinds of later symptoms folded under this cause.
-        restart_advice: restart-as-is, exclude-node, fix-then-restart, resume-from-earlier-checkpoint, no-action.
+        restart_advice: restart-as-is, restart-excluding-node, fix-then-restart, resume-from-earlier-checkpoint, no-action.
     """
 
     rule_id: str

@@ -37,7 +37,7 @@ STRENGTHS = ("cures", "mitigates", "diagnoses")
 COSTS = ("restart", "preprocess", "code", "hardware")
 RESTARTS = (
     "restart-as-is",
-    "exclude-node",
+    "restart-excluding-node",
     "fix-then-restart",
     "resume-from-earlier-checkpoint",
     "no-action",
@@ -53,6 +53,7 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
         "cause_id": ("str", True), "status": ("str", True), "severity": ("str", True), "family": ("str", True),
         "prior": ("str", True), "symptom": ("map", True), "evidence": ("list", True), "cause": ("str", True),
         "explains_also": ("list", False), "fixes": ("list", True), "restart_advice": ("str", False),
+        "restart_because": ("str", False),
         "references": ("list", True), "aliases": ("list", False), "frameworks": ("list", False), "tags": ("list", False),
     },
     "symptom": {"kind": ("str", True), "when": ("str", True), "says": ("str", True)},
@@ -118,6 +119,7 @@ class Rule:
     references: tuple[str, ...]
     explains_also: tuple[str, ...] = ()
     restart_advice: str = ""
+    restart_because: str = ""
     aliases: tuple[str, ...] = ()
     frameworks: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -227,6 +229,7 @@ def read_rule(file: MarkedFile, condition: MakeCondition = compile_condition) ->
         references=_words(file, data, "references"),
         explains_also=_words(file, data, "explains_also"),
         restart_advice=_one_of(file, advice, RESTARTS, "restart_advice"),
+        restart_because=" ".join(data.get("restart_because", "").split()),
         aliases=_words(file, data, "aliases"),
         frameworks=_words(file, data, "frameworks"),
         tags=_words(file, data, "tags"),

@@ -1,0 +1,19 @@
+"""Facts about where the run ran and how it ended."""
+
+from __future__ import annotations
+
+TABLE = """
+run.deepspeed | bool | | DeepSpeed runs the steps |
+run.hf_trainer | bool | | HF Trainer or a trainer built on it runs the loop |
+run.unsloth | bool | | Unsloth patches the model |
+run.rl | bool | | the metrics are those of reinforcement learning (rewards, KL) |
+run.gpu.name | str | | GPU as named in a log or metadata file | note the output of nvidia-smi beside the logs
+run.gpu.compute_capability | float | | CUDA compute capability of that GPU | note the output of nvidia-smi beside the logs
+run.gpu.supports_bf16 | bool | | the GPU has bf16 arithmetic (compute capability 8.0 or newer) | note the output of nvidia-smi beside the logs
+run.world_size | int | ranks | number of ranks |
+run.attempts | int | | launches found in the directory |
+run.last_step | int | step | last optimizer step that any metric reports |
+run.completed | bool | | the run says that it ended as planned |
+run.exit_code | int | | exit code, negative for a signal | keep the launcher's last lines or the scheduler's record
+run.log_truncated | bool | | the log ends without an end marker |
+"""

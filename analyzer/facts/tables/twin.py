@@ -1,0 +1,23 @@
+"""Facts about a second run that worked."""
+
+from __future__ import annotations
+
+from analyzer.facts.tables.hows import TWIN
+
+TABLE = f"""
+compare.twin.given | bool | | a second run that worked was given |
+compare.twin.healthy | bool | | that run shows no non-finite values | {TWIN}
+compare.twin.differs_in_precision | bool | | the twin ran in another precision | run a few steps in bf16 or fp32, nothing else changed, and give that run with --twin
+compare.twin.differs_in_packing | bool | | the twin packed its samples, or the other way round | run a few steps with packing the other way round and give that run with --twin
+compare.twin.differs_in_attention | bool | | the twin used another attention implementation | run a few steps with another attn_implementation and give that run with --twin
+compare.twin.differs_in_padding_side | bool | | the twin padded on the other side | run a few steps with padding on the other side and give that run with --twin
+compare.twin.differs_in_zero_stage | bool | | the twin used another ZeRO stage | run a few steps on another ZeRO stage and give that run with --twin
+compare.twin.differs_in_overlap_comm | bool | | the twin had another overlap_comm | run a few steps with overlap_comm false and give that run with --twin
+compare.twin.differs_in_learning_rate | bool | | the twin had another learning rate | run the same stretch at a third of the learning rate and give that run with --twin
+compare.twin.differs_in_checkpoint | bool | | the twin started from other weights or had trained special rows | start from another checkpoint (the chat variant) and give that run with --twin
+compare.twin.differs_in_compile | bool | | the twin ran without torch.compile, or the other way round | run a few steps without torch.compile and give that run with --twin
+compare.twin.differs_in_kernels | bool | | the twin ran with other fused kernels | run a few steps without fused kernels and give that run with --twin
+compare.twin.differences | int | | known configuration keys that differ | {TWIN}
+compare.twin.only_difference | str | | the one canonical key that differs, if there is one only | {TWIN}
+compare.twin.first_parting_step | int | step | first step at which the losses of both runs differ by more than 5 % | {TWIN}
+"""
