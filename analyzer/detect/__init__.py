@@ -9,6 +9,7 @@ from analyzer.detect import (
     embedding,
     evaluation,
     events,
+    failures,
     grad_norm,
     learning_rate,
     loss,
@@ -38,6 +39,7 @@ DETECTORS: tuple[Detector, ...] = (
     embedding.DETECTOR,
     modules.DETECTOR,
     events.DETECTOR,
+    failures.DETECTOR,
 )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
+from analyzer.detect.failures import order_of
 from analyzer.detect.scale_course import step_of
 from analyzer.facts.catalog import EVENT_FACTS
 from analyzer.model.signal import Signal
@@ -31,12 +32,34 @@ def detect(view: RunView) -> Iterator[Signal]:
         out.put("last_step", max(steps, default=None), refs[-1:])
         if any(event.role in ERROR_ROLES for event in rows):
             out.put("is_last_error", kind in last_errors, refs[-1:])
+        ranks = {event.rank for event in rows if event.rank is not None}
+        out.put("ranks", len(ranks) or None, refs)
+        _place_in_order(view, kind, out)
         # Of several exceptions the first that is no report of a lost peer speaks; an interrupt may well be it.
         speaker = next((event for event in rows if event.role in {"root_candidate", "teardown"}), rows[0])
         for name, value in speaker.fields.items():
             if name not in EVENT_FACTS:
                 out.put(name, value, [speaker.ref])
         yield out.signal(min(steps, default=None))
+
+
+def _place_in_order(view: RunView, kind: str, out: FactWriter) -> None:
+    """Whether the kind is the first failure, or only a consequence of it; left out where nothing tells."""
+    order = order_of(view)
+    failures = order.of(kind)
+    if not failures or order.first is None:
+        return
+    refs = [order.first.speaker.ref]
+    if kind in order.first.kinds:
+        out.put("is_first_failure", value=True, refs=refs)
+        out.put("is_consequence", value=False, refs=refs)
+        return
+    verdicts = {order.follows(failure) for failure in failures}
+    if False in verdicts:
+        out.put("is_consequence", value=False, refs=refs)
+    elif None not in verdicts:
+        out.put("is_consequence", value=True, refs=refs)
+        out.put("is_first_failure", value=False, refs=refs)
 
 
 def _step(view: RunView, event: Event) -> int | None:

@@ -71,10 +71,13 @@ class RunMaker:
         text: str = "",
         step: int | None = None,
         path: str = "train.log",
+        time_s: float | None = None,
+        rank: int | None = None,
         **fields: Any,
     ) -> RunMaker:
         names = {name.rstrip("_"): value for name, value in fields.items()}
-        self.file(path).event(kind, text or kind, role=role, line=line, step=step, fields=names)
+        out = self.file(path)
+        out.event(kind, text or kind, role=role, line=line, step=step, time_s=time_s, rank=rank, fields=names)
         return self
 
     def overflows(

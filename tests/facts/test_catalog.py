@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -104,8 +105,20 @@ def overfitted() -> RunMaker:
     return maker.log({"eval_loss": [2.0, 1.8, 2.4]}, first=100, every=100)
 
 
+def of_families() -> list[RunMaker]:
+    """Runs beside this file, ``runs_<family>.py``: each lists in ``RUNS`` what emits its family's facts."""
+    found: list[RunMaker] = []
+    for path in sorted(Path(__file__).parent.glob("runs_*.py")):
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found += [make() for make in module.RUNS]
+    return found
+
+
 def everything() -> dict[str, FactValue]:
     runs = [maker().run() for maker in (configured, broken, collapsed, masked, overfitted)]
+    runs += [maker.run() for maker in of_families()]
     found: dict[str, FactValue] = {}
     for run in runs:
         found |= build_facts(run_detectors(run))

@@ -1,0 +1,93 @@
+"""Facts about the first failure of a run and about what only follows from it (``failure.*``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
+from analyzer.detect.failure_order import CAUSES, Failure, FailureOrder, earlier
+from analyzer.model.refs import SourceRef
+from analyzer.model.signal import Signal
+
+MANY_RANKS = 3
+"""Ranks that must be known before the silence of one of them says anything."""
+
+
+def order_of(view: RunView) -> FailureOrder:
+    """The failures of a run in order, computed once."""
+    return view.once(FailureOrder)
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``failure.*``."""
+    order = order_of(view)
+    out = FactWriter("failures", "failure.")
+    if order.survived:
+        out.put("survived", order.survived)
+    if order.failures:
+        out.put("seen", value=True, refs=_refs(order.failures))
+        out.put("root_seen", bool(order.roots), _refs(order.roots))
+    ranks = {failure.rank for failure in order.failures if failure.rank is not None}
+    if ranks:
+        out.put("ranks", len(ranks))
+    if order.first is not None:
+        _first(order, order.first, out)
+    _silent_rank(view, ranks, out)
+    _launcher(view, order, out)
+    yield out.signal()
+
+
+def _refs(failures: list[Failure]) -> list[SourceRef]:
+    return event_refs(failure.speaker for failure in failures[:3])
+
+
+def _first(order: FailureOrder, first: Failure, out: FactWriter) -> None:
+    refs = [first.speaker.ref]
+    out.put("first.kind", first.speaker.kind, refs)
+    out.put("first.family", first.family, refs)
+    out.put("first.rank", first.rank, refs)
+    out.put("first.host", first.host, refs)
+    where = [f"rank {first.rank}"] if first.rank is not None else []
+    where += [f"on {first.host}"] if first.host is not None else []
+    out.put("first.where", " ".join(where) or None, refs)
+    others = [
+        failure.time_s
+        for failure in order.failures
+        if failure.time_s is not None and failure.rank != first.rank and failure.rank is not None
+    ]
+    if first.time_s is not None and first.rank is not None and others:
+        out.put("first.lead_s", min(others) - first.time_s, refs)
+
+
+def _silent_rank(view: RunView, failed: set[int], out: FactWriter) -> None:
+    """The one rank whose log holds no failure although every other one's does."""
+    known = {event.rank for event in view.run.events if event.rank is not None}
+    known |= {int(rank) for rank in np.unique(view.run.metrics.rank) if rank >= 0}
+    world_size = view.run.layout.world_size
+    if world_size is not None and world_size <= 10_000:  # beyond that a list of ranks is no list for people
+        known |= set(range(world_size))
+    silent = known - failed
+    if len(known) >= MANY_RANKS and len(silent) == 1 and len(failed) == len(known) - 1:
+        out.put("silent_rank", next(iter(silent)))
+
+
+def _launcher(view: RunView, order: FailureOrder, out: FactWriter) -> None:
+    """Whom the launcher calls the root, and whether that rank really failed first."""
+    named = [event for event in view.events("torchrun_failure") if event.rank is not None]
+    if not named:
+        return
+    rank = named[0].rank
+    out.put("launcher.rank", rank, [named[0].ref])
+    first = order.first
+    if first is None or first.family not in CAUSES or first.rank is None:
+        return
+    rivals = [failure for failure in order.roots if failure.rank == rank]
+    if first.rank == rank:
+        out.put("launcher.misreported", value=False, refs=[named[0].ref])
+    elif not rivals or all(earlier(first, rival) is True for rival in rivals):
+        out.put("launcher.misreported", value=True, refs=[first.speaker.ref, named[0].ref])
+
+
+DETECTOR = Detector("failures", ("failure.",), detect)

@@ -1,0 +1,146 @@
+"""The first failure, not the last: order by time, rank and role."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from make_run import RunMaker, falling
+
+from analyzer.facts.build import Facts
+
+
+def traceback(maker: RunMaker, exception: str, **kwargs) -> RunMaker:
+    role = kwargs.pop("role", "root_candidate")
+    return maker.event("python_traceback", role=role, exception=exception, **kwargs)
+
+
+def facts_of(maker: RunMaker) -> Facts:
+    return maker.facts()
+
+
+def sixty_four_ranks(dead: int) -> RunMaker:
+    """One rank runs out of memory at 1000 s; 63 watchdogs speak 600 s later; the launcher cleans up."""
+    maker = RunMaker()
+    for rank in range(64):
+        path = f"rank_{rank}.log"
+        if rank == dead:
+            maker.event(
+                "cuda_oom", path=path, line=40, role="root_candidate", time_s=1000.0, rank=rank, host="node-c"
+            )
+            traceback(maker, "torch.OutOfMemoryError", path=path, line=40, time_s=1000.0, rank=rank)
+        else:
+            maker.event("nccl_timeout", path=path, line=40, time_s=1602.0, rank=rank, ran_ms=600_017)
+            maker.event("communicator_abort", path=path, line=41, role="cascade", time_s=1602.5, rank=rank)
+    return maker
+
+
+@pytest.mark.parametrize("dead", [0, 5, 63])
+def test_one_dead_rank_explains_63_watchdogs(dead):
+    plain = facts_of(sixty_four_ranks(dead)).plain
+
+    assert plain["failure.first.kind"] == "cuda_oom"
+    assert plain["failure.first.rank"] == dead
+    assert plain["failure.first.where"] == f"rank {dead} on node-c"
+    assert plain["event.nccl_timeout.is_consequence"] is True
+    assert plain["event.communicator_abort.is_consequence"] is True
+    assert plain["event.cuda_oom.is_first_failure"] is True
+    assert plain["failure.ranks"] == 64
+
+
+def test_a_timeout_counts_from_the_moment_at_which_the_waiting_began():
+    maker = RunMaker()
+    maker.event("nccl_timeout", path="rank_1.log", line=9, time_s=2000.0, rank=1, ran_ms=600_000)
+    traceback(maker, "ValueError", path="rank_0.log", line=9, time_s=1900.0, rank=0)
+
+    plain = facts_of(maker).plain
+
+    # the peers had been waiting since 1400: the exception came later and may be the consequence
+    assert plain["event.nccl_timeout.is_consequence"] is False
+
+
+def test_out_of_memory_kill_that_the_scheduler_reports_at_the_end_came_first():
+    maker = RunMaker()
+    traceback(maker, "RuntimeError", line=100, role="symptom")
+    maker.event("connection_lost", line=90, role="cascade").event(
+        "slurm_oom", line=200, role="root_candidate"
+    )
+
+    plain = facts_of(maker).plain
+
+    assert plain["failure.first.kind"] == "slurm_oom"
+    assert plain["event.connection_lost.is_consequence"] is True
+
+
+def test_caught_error_is_no_failure():
+    maker = RunMaker().log({"loss": falling(30)})
+    traceback(maker, "OSError", line=35)
+
+    plain = facts_of(maker).plain
+
+    assert "failure.seen" not in plain
+    assert plain["failure.survived"] == 1
+
+
+def test_warning_long_before_the_real_error_is_not_the_first_failure():
+    maker = RunMaker().event("import_failed", line=3, role="root_candidate", module="apex")
+    maker.event("cuda_oom", line=2_000, role="root_candidate")
+
+    assert facts_of(maker).plain["failure.first.kind"] == "cuda_oom"
+
+
+def test_lost_peers_alone_are_no_root():
+    maker = RunMaker().event("connection_lost", line=5, role="cascade")
+    maker.event("launcher_kill", line=9, role="teardown")
+
+    plain = facts_of(maker).plain
+
+    assert plain["failure.root_seen"] is False
+    assert plain["failure.first.family"] == "peers"
+
+
+def test_launcher_that_names_another_rank_is_contradicted_only_where_the_order_is_known():
+    maker = RunMaker()
+    maker.event("torchrun_failure", path="agent.log", line=80, exitcode=-6, rank=0, signal="SIGABRT")
+    traceback(maker, "ValueError", path="rank_5.log", line=20, rank=5)
+
+    assert facts_of(maker).plain["failure.launcher.misreported"] is True
+
+    traceback(maker, "KeyError", path="rank_0.log", line=20, rank=0)
+
+    assert "failure.launcher.misreported" not in facts_of(maker).plain
+
+
+def test_worker_that_somebody_killed_comes_before_the_peers_that_lost_it():
+    maker = RunMaker().event("nccl_error", line=10, error="ncclRemoteError", rank=1)
+    maker.event("torchrun_failure", line=60, exitcode=-9, rank=6)
+
+    plain = facts_of(maker).plain
+
+    assert plain["failure.first.rank"] == 6
+    assert plain["event.nccl_error.is_consequence"] is True
+
+
+def test_xid_that_only_records_a_clean_up_is_no_hardware_failure():
+    maker = RunMaker().event("gpu_xid", line=3, role="root_candidate", code=45)
+    traceback(maker, "IndexError", line=9)
+
+    assert facts_of(maker).plain["failure.first.kind"] == "python_traceback"
+
+
+@given(st.permutations(range(8)), st.integers(0, 7), st.booleans())
+def test_order_of_files_never_changes_the_first_failure(order, dead, stamped):
+    maker = RunMaker()
+    for rank in order:
+        when = (1000.0 if rank == dead else 1700.0) if stamped else None
+        if rank == dead:
+            maker.event(
+                "disk_full", path=f"r{rank}.log", line=7, role="root_candidate", rank=rank, time_s=when
+            )
+        else:
+            maker.event("nccl_error", path=f"r{rank}.log", line=7, rank=rank, time_s=when)
+
+    plain = facts_of(maker).plain
+
+    assert plain["failure.first.rank"] == dead
+    assert plain["event.nccl_error.is_consequence"] is True

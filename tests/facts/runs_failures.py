@@ -1,0 +1,24 @@
+"""Runs that emit every fact of ``failure.*``."""
+
+from __future__ import annotations
+
+from make_run import RunMaker, falling
+
+
+def one_rank_died() -> RunMaker:
+    """Rank 3 fails after a caught error; rank 0 and 1 wait; rank 2 says nothing; the launcher blames rank 0."""
+    maker = RunMaker().log({"loss": falling(30)}, path="rank_0.log")
+    maker.event("python_traceback", path="rank_0.log", line=1, role="root_candidate", exception="KeyError")
+    maker.event(
+        "cuda_oom", path="rank_3.log", line=50, role="root_candidate", time_s=1000.0, rank=3, host="node-a"
+    )
+    for rank in (0, 1):
+        maker.event(
+            "nccl_timeout", path=f"rank_{rank}.log", line=900, time_s=1700.0, rank=rank, ran_ms=600_000
+        )
+    maker.event("torchrun_failure", path="rank_0.log", line=950, time_s=1701.0, exitcode=-6, rank=0)
+    maker.file("rank_2.log").layout(world_size=4)
+    return maker
+
+
+RUNS = (one_rank_died,)
