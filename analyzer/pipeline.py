@@ -19,6 +19,7 @@ from analyzer.model.diagnosis import (
     Diagnosis,
     Evidence,
     Finding,
+    FirstFailure,
     GapNote,
     NextCheck,
     Place,
@@ -32,6 +33,7 @@ from analyzer.model.wording import REPORTED
 from analyzer.rules.cases import Case, check_case, run_facts_case
 from analyzer.rules.fixes import resolve_fixes
 from analyzer.rules.load import RuleSet
+from analyzer.rules.restart import restart_of
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import LedgerLine, Ranking, Scored, questions, rank
 from analyzer.rules.status import judge, outcome
@@ -78,7 +80,7 @@ def diagnose_loaded(
     """
     run = loaded.run
     assessment = assess(run, rules, twin)
-    folded = _fold(assessment.ranking)
+    folded = _fold(assessment.ranking, assessment.facts.plain)
     listed = [
         _finding(item, run, assessment.facts, quoter, folded.get(item.rule.symptom_kind, {}))
         for item in _in_order(assessment.ranking, folded)
@@ -103,6 +105,25 @@ def diagnose_loaded(
         tool_version=__version__,
         rules_digest=rules.digest,
         elapsed_s=time.perf_counter() - started_s,
+        first_failure=_first_failure(run, assessment.facts, quoter),
+    )
+
+
+def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | None:
+    plain = facts.plain
+    kind, family = plain.get("failure.first.kind"), plain.get("failure.first.family")
+    if not isinstance(kind, str) or not isinstance(family, str):
+        return None
+    rank, host, ranks = (plain.get(f"failure.{name}") for name in ("first.rank", "first.host", "ranks"))
+    blamed = plain.get("failure.launcher.rank") if plain.get("failure.launcher.misreported") is True else None
+    return FirstFailure(
+        kind=kind,
+        family=family,
+        rank=rank if isinstance(rank, int) else None,
+        host=host if isinstance(host, str) else None,
+        place=_place(run, facts["failure.first.kind"].refs[0], quoter),
+        ranks=ranks if isinstance(ranks, int) else 0,
+        launcher_rank=blamed if isinstance(blamed, int) else None,
     )
 
 
@@ -110,11 +131,12 @@ Folding = Mapping[str, Mapping[str, str]]
 """Kind -> {kind that it explains -> title of its top cause}; under "*" every kind that was folded."""
 
 
-def _fold(ranking: Ranking) -> Folding:
+def _fold(ranking: Ranking, facts: Mapping[str, Scalar]) -> Folding:
     """Which symptom kinds are consequences of another kind's leading cause.
 
     A kind swallows another if causes that list it (by kind or by the cause's id) hold more than half of the
-    swallowing kind together.
+    swallowing kind together, or if its leading cause rests on the failure that came first and that of the other
+    kind only on lines that follow from it.
     """
     folded: dict[str, dict[str, str]] = {"*": {}}
     for kind, items in ranking.kinds.items():
@@ -123,10 +145,31 @@ def _fold(ranking: Ranking) -> Folding:
                 continue
             names = {other, others[0].rule.entry.id}
             share = sum(item.probability for item in items if names & set(item.rule.explains_also))
-            if share > FOLDED_FROM:
+            follows = _came_first(items[0], facts) and _only_follows(others[0], facts)
+            if share > FOLDED_FROM or follows:
                 folded.setdefault(kind, {})[other] = others[0].rule.entry.id
                 folded["*"][other] = kind
     return folded
+
+
+def _lines_seen(item: Scored) -> list[str]:
+    """Prefixes ``event.<kind>`` of the log lines that a rule's gate looks at."""
+    return [
+        name.removesuffix(".seen")
+        for name in item.rule.when.names
+        if name.startswith("event.") and name.endswith(".seen")
+    ]
+
+
+def _came_first(item: Scored, facts: Mapping[str, Scalar]) -> bool:
+    return item.probability >= REPORTED and any(
+        facts.get(f"{line}.is_first_failure") is True for line in _lines_seen(item)
+    )
+
+
+def _only_follows(item: Scored, facts: Mapping[str, Scalar]) -> bool:
+    seen = [line for line in _lines_seen(item) if facts.get(f"{line}.seen") is True]
+    return bool(seen) and all(facts.get(f"{line}.is_consequence") is True for line in seen)
 
 
 def _in_order(ranking: Ranking, folded: Folding) -> list[Scored]:
@@ -163,8 +206,11 @@ def _finding(item: Scored, run: Run, facts: Facts, quoter: Quoter, explains: Map
     rule = item.rule
     lines = sorted(item.lines, key=lambda line: (not line.counted, -abs(line.bits), line.line.id))
     kinds = [
-        f"{kind}: {cause}" for kind, cause in explains.items() if {kind, cause} & set(rule.explains_also)
+        f"{kind}: {cause}"
+        for kind, cause in explains.items()
+        if {kind, cause} & set(rule.explains_also) or _came_first(item, facts.plain)
     ]
+    restart = restart_of(rule, facts.plain)
     return Finding(
         rule_id=rule.id,
         severity=rule.severity,
@@ -186,7 +232,9 @@ def _finding(item: Scored, run: Run, facts: Facts, quoter: Quoter, explains: Map
         # nobody is told to fix what was ruled out
         fixes=resolve_fixes(rule, run, facts.plain, quoter.lines) if item.probability >= LISTED_FROM else (),
         explains=tuple(kinds),
-        restart_advice=rule.restart_advice,
+        restart_advice=restart.decision,
+        restart_because=restart.because,
+        resume_from=restart.resume_from,
     )
 
 

@@ -38,29 +38,34 @@ def _folders(places: list[Path] | None) -> Iterator[tuple[Rule, Path, list[Case]
 
 @app.command("list")
 def list_command(
-    grep: Annotated[str, typer.Option("--grep", help="Only rules whose text holds these words.")] = "",
+    grep: Annotated[
+        str, typer.Option("--grep", help="Words of a rule, or a pasted log line: the rules that look at it.")
+    ] = "",
     rules: Annotated[
         list[Path] | None, typer.Option("--rules", help="Further rule pack; repeatable.")
     ] = None,
 ) -> None:
     """List the rules: id, cause, severity, symptom kind, status."""
     from analyzer.rules.load import load_rules
+    from analyzer.rules.search import readings, with_words
 
-    for rule in load_rules(rules or []).rules:
-        text = " ".join(
-            [
-                rule.id,
-                rule.title,
-                rule.entry.id,
-                rule.text,
-                rule.says,
-                *(line.because for line in rule.evidence),
-            ]
-        )
-        if grep.lower() in text.lower():
-            typer.echo(
-                f"{rule.id:8} {rule.entry.id:36} {rule.severity:10} {rule.symptom_kind:20} {rule.status}"
-            )
+    every = load_rules(rules or []).rules
+    found = readings(grep, every) if grep else ()
+    for reading in found:
+        typer.echo(f"read as {reading.kind} ({reading.role}):")
+        for rule in reading.rules:
+            typer.echo(f"  {_row(rule)}")
+        if not reading.rules:
+            typer.echo("  no rule looks at such a line")
+    named = with_words(grep, every)
+    for rule in named:
+        typer.echo(_row(rule))
+    if not found and not named:
+        raise InputError(f"no rule holds {grep!r}, and no known log line is in it")
+
+
+def _row(rule: Rule) -> str:
+    return f"{rule.id:8} {rule.entry.id:36} {rule.severity:10} {rule.symptom_kind:20} {rule.status}"
 
 
 @app.command("show")
@@ -114,6 +119,7 @@ def _is_foreign(places: list[Path] | None) -> bool:
 def lint_command(places: Places = None) -> None:
     """Check the rules beyond their schema."""
     from analyzer.rules.causes import rules_root
+    from analyzer.rules.coverage import lint_coverage
     from analyzer.rules.lint import lint_rule, lint_set
 
     samples = rules_root().parent / "samples"
@@ -123,6 +129,8 @@ def lint_command(places: Places = None) -> None:
         rules.append(rule)
         messages += lint_rule(rule, folder, cases, samples if samples.is_dir() else None)
     messages += lint_set(rules)
+    if not places:
+        messages += lint_coverage(rules, rules_root())
     for message in messages:
         typer.echo(message)
     typer.echo(f"{len(rules)} rules, {len(messages)} problems")
@@ -154,6 +162,7 @@ def docs_command(
 ) -> None:
     """Write the generated pages of the bundled rules."""
     from analyzer.rules.causes import rules_root
+    from analyzer.rules.coverage import coverage_page
     from analyzer.rules.docs import index_page, rule_page
 
     root = rules_root()
@@ -164,6 +173,7 @@ def docs_command(
         pages[folder / "README.md"] = rule_page(rule, cases)
         counts[rule.id] = len(cases)
         rules.append(rule)
+    pages[root / "COVERAGE.md"] = coverage_page(rules, root)
     pages[root / "README.md"] = index_page(sorted(rules, key=lambda r: r.id), root, counts)
     stale = [
         path for path, text in pages.items() if not path.is_file() or path.read_text(encoding="utf-8") != text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from analyzer.ingest.config_keys import canonical_key, mask_value
 from analyzer.ingest.masking import clean_text
-from analyzer.ingest.names import canonical_metric
+from analyzer.ingest.names import canonical_metric, unit_factor
+from analyzer.ingest.rank_names import place_of, ranks_of
 from analyzer.model.config import LAYERS, ConfigFacts, ConfigScalar, ConfigValue
 from analyzer.model.refs import Gap, SourceFile, SourceRef
 from analyzer.model.run import Attempt, Layout, Run, TensorRows
@@ -251,13 +252,10 @@ class RunBuilder:
             self._gaps.append(Gap(f"{self._gaps_dropped} more gaps are not listed", None, None))
         config = resolve_config(self._config)
         attempts, attempt_of = _number_attempts(self._attempts)
-        metrics = self._metric_table(config, attempt_of)
-        events = EventTable(
-            tuple(
-                replace(event, attempt=attempt_of.get(event.ref.source, 0)) if attempt_of else event
-                for event in self._events
-            )
-        )
+        ranks = ranks_of(source.path for source in self.sources)
+        rank_of = {source.index: ranks[source.path] for source in self.sources if source.path in ranks}
+        metrics = self._metric_table(config, attempt_of, rank_of)
+        events = EventTable(tuple(self._placed(attempt_of, rank_of)))
         return Run(
             id=self._run_id(),
             root=self.root,
@@ -272,6 +270,20 @@ class RunBuilder:
             gaps=tuple(self._gaps),
             step_window=dict(self.loss_windows),
         )
+
+    def _placed(self, attempt_of: Mapping[int, int], rank_of: Mapping[int, int]) -> Iterator[Event]:
+        """Events with the attempt, and where no line named them the rank and host, of their file."""
+        host_of = {source.index: place_of(source.path).host for source in self.sources}
+        for event in self._events:
+            source = event.ref.source
+            rank = rank_of.get(source) if event.rank is None else event.rank
+            host = host_of[source] if "host" not in event.fields else ""
+            attempt = attempt_of.get(source, 0)
+            if (rank, attempt) == (event.rank, event.attempt) and not host:
+                yield event
+            else:
+                fields = {**event.fields, "host": host} if host else event.fields
+                yield replace(event, attempt=attempt, rank=rank, fields=fields)
 
     def _run_id(self) -> str:
         digest = hashlib.sha256()
@@ -291,14 +303,22 @@ class RunBuilder:
             blocks.append(_Block(source, name, arrays, None if rank == _NULL_RANK else rank, "step"))
         return [block for block in blocks if block.values.size]
 
-    def _metric_table(self, config: ConfigFacts, attempt_of: Mapping[int, int]) -> MetricTable:
+    def _metric_table(
+        self, config: ConfigFacts, attempt_of: Mapping[int, int], rank_of: Mapping[int, int]
+    ) -> MetricTable:
         blocks = self._all_blocks()
+        for block in blocks:
+            if block.rank == _NULL_RANK:
+                block.rank = rank_of.get(block.source, _NULL_RANK)
         raw_names = tuple(dict.fromkeys(clean_text(block.name, 200) for block in blocks))
         raw_code = {name: code for code, name in enumerate(raw_names)}
         names = tuple(dict.fromkeys(canonical_metric(name) for name in raw_names))
         code_of = {name: code for code, name in enumerate(names)}
         batch = config.value("train.global_batch_size")
         self._convert_sample_steps(blocks, batch)
+        for block in blocks:
+            if (factor := unit_factor(block.name)) != 1.0:
+                block.values = block.values * factor
 
         def column(pick: str, dtype: type[np.generic]) -> npt.NDArray[np.generic]:
             parts = [getattr(block, pick) for block in blocks]

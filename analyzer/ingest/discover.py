@@ -23,6 +23,7 @@ from analyzer.ingest.base import (
     TruncatedSourceError,
 )
 from analyzer.ingest.builder import RunBuilder
+from analyzer.ingest.rank_names import place_of
 from analyzer.ingest.registry import builtin_ingestors
 from analyzer.model.run import Run
 
@@ -224,12 +225,22 @@ def _label_of(name: str, split_top: frozenset[str]) -> str:
     return top if top in split_top else ""
 
 
+def _is_part(directory: str) -> bool:
+    """Whether a directory is named after a rank, a task or a node, and so holds a part of a run."""
+    place = place_of(f"{directory}/log")
+    return bool(place.host) or any(
+        number is not None for number in (place.rank, place.local_rank, place.node, place.task)
+    )
+
+
 def _run_like_directories(found: Sequence[Found]) -> frozenset[str]:
     """Top-level sub-directories that each hold a run of their own: two or more with a log, none at the root."""
     from_top: dict[str, bool] = {}
     for item in found:
         top, _, rest = item.candidate.name.partition("/")
         is_log = item.ingestor.is_log
+        if rest and _is_part(top):
+            continue  # logs of one rank or node of the same run
         if not rest:
             if is_log:
                 return frozenset()

@@ -192,6 +192,8 @@ class LogState:
     ) -> None:
         """Write one event; without a step of its own it gets the step that the log had reached."""
         values = dict(fields or {})
+        if line.peeled.host:
+            values.setdefault("host", line.peeled.host)
         stated = values.get("step", step)
         if isinstance(stated, int) and not isinstance(stated, bool):
             at: int | None = stated

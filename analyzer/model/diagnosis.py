@@ -155,6 +155,8 @@ class Finding:
         fixes: Applicable fixes, the best first.
         explains: Kinds of later symptoms folded under this cause.
         restart_advice: restart-as-is, restart-excluding-node, fix-then-restart, resume-from-earlier-checkpoint, no-action.
+        restart_because: Reason of that advice.
+        resume_from: Checkpoint to resume from, in words; empty if none is known or needed.
     """
 
     rule_id: str
@@ -168,6 +170,8 @@ class Finding:
     fixes: tuple[Fix, ...] = ()
     explains: tuple[str, ...] = ()
     restart_advice: str = ""
+    restart_because: str = ""
+    resume_from: str = ""
     calibrated: bool = False
 
     def speaks_for(self) -> list[Evidence]:
@@ -247,6 +251,29 @@ class GapNote:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstFailure:
+    """The failure that came first, where several lines report one.
+
+    Attributes:
+        kind: Kind of the log line.
+        family: hardware, host, exception, device, numeric, memory, peers or cleanup.
+        rank: Global rank that failed first, None if unknown.
+        host: Its host, None if unknown.
+        place: The line.
+        ranks: Ranks that report a failure, the first one included; 0 if no line names a rank.
+        launcher_rank: Rank that the launcher calls the root cause, if that is contradicted; else None.
+    """
+
+    kind: str
+    family: str
+    rank: int | None
+    host: str | None
+    place: Place
+    ranks: int
+    launcher_rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """The whole answer for one run.
 
@@ -266,6 +293,7 @@ class Diagnosis:
         tool_version: Version of analyzer.
         rules_digest: Digest of all rules used.
         elapsed_s: Wall time.
+        first_failure: Which line, rank and host failed first; None if no failure was seen.
     """
 
     run_id: str
@@ -283,6 +311,7 @@ class Diagnosis:
     tool_version: str
     rules_digest: str
     elapsed_s: float
+    first_failure: FirstFailure | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the order of the JSON contract; NaN and infinities become strings."""

@@ -88,7 +88,7 @@ def _finding_schema() -> dict[str, Any]:
             "rule_id": _TEXT, "severity": {"enum": list(SEVERITIES)}, "probability": _SHARE,
             "calibrated": {"type": "boolean"}, "bits": {"type": "number"}, "symptom_kind": _TEXT, "symptom": _TEXT,
             "cause": cause, "evidence": _list(evidence), "fixes": _list(fix), "explains": _list(_TEXT),
-            "restart_advice": _TEXT,
+            "restart_advice": _TEXT, "restart_because": _TEXT, "resume_from": _TEXT,
         }
     )  # fmt: skip
 
@@ -116,10 +116,18 @@ def _top_level() -> dict[str, Any]:
         {"path": _TEXT, "line": _MAYBE_LINE, "reason": _TEXT, "rows_lost": {"type": ["integer", "null"]}}
     )
     finding = _finding_schema()
+    place = _object({"path": _TEXT, "line": _MAYBE_LINE, "text": _TEXT})
+    first = _object(
+        {
+            "kind": _TEXT, "family": _TEXT, "rank": {"type": ["integer", "null"]}, "host": _MAYBE_TEXT, "place": place,
+            "ranks": _COUNT, "launcher_rank": {"type": ["integer", "null"]},
+        }
+    )  # fmt: skip
     return {
             "schema": {"const": SCHEMA_ID}, "tool_version": _TEXT, "rules_digest": _TEXT, "run_id": _TEXT, "root": _TEXT,
             "subject": _TEXT, "others": _list(_TEXT), "status": {"enum": list(STATUSES)}, "summary": _TEXT,
             "findings": _list(finding), "ruled_out": _list(finding),
             "other_probability": {"type": "object", "additionalProperties": _SHARE}, "next_checks": _list(check),
             "coverage": coverage, "gaps": _list(gap), "elapsed_s": {"type": "number", "minimum": 0},
+            "first_failure": {"anyOf": [first, {"type": "null"}]},
     }  # fmt: skip

@@ -6,7 +6,14 @@ import re
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import share
-from analyzer.render.sentences import arrange, fix_note, headline, reason_against
+from analyzer.render.sentences import (
+    arrange,
+    first_failure_note,
+    fix_note,
+    headline,
+    reason_against,
+    restart_note,
+)
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 
@@ -31,6 +38,8 @@ def render_markdown(diagnosis: Diagnosis, *, show_all: bool = False, top: int = 
             f"One of {len(diagnosis.others) + 1} runs found there: {escape(diagnosis.subject)}, the last to start.",
             "",
         ]
+    if note := first_failure_note(diagnosis):
+        parts += [escape(note), ""]
     layout = arrange(diagnosis, show_all=show_all, top=top)
     for finding in layout.full:
         parts += _finding(finding, show_all=show_all)
@@ -66,7 +75,7 @@ def _finding(finding: Finding, *, show_all: bool) -> list[str]:
     parts.append("")
     for number, fix in enumerate(finding.fixes, start=1):
         parts += _fix(number, fix)
-    return parts
+    return [*parts, f"Restart: {escape(restart_note(finding))}.", ""]
 
 
 def _evidence(sign: str, line: Evidence) -> str:

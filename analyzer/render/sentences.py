@@ -37,6 +37,34 @@ def fix_note(fix: Fix) -> str:
     return ", ".join(notes)
 
 
+_RESTARTS = {
+    "restart-as-is": "as it is",
+    "restart-excluding-node": "without that node",
+    "fix-then-restart": "only after a fix",
+    "resume-from-earlier-checkpoint": "from an earlier checkpoint",
+    "no-action": "not needed",
+}
+
+
+def restart_note(finding: Finding) -> str:
+    """The restart decision with its reason and the checkpoint, in one line."""
+    words = _RESTARTS.get(finding.restart_advice, finding.restart_advice)
+    resume = f", from {finding.resume_from}" if finding.resume_from else ""
+    return f"{words}{resume} ({finding.restart_because})"
+
+
+def first_failure_note(diagnosis: Diagnosis) -> str:
+    """Which rank and host failed first and how many followed; empty if no line names a rank or host."""
+    first = diagnosis.first_failure
+    if first is None or (first.rank is None and first.host is None) or diagnosis.status == "healthy":
+        return ""
+    who = [f"rank {first.rank}"] if first.rank is not None else []
+    who += [f"on {first.host}"] if first.host is not None else []
+    others = f"; {first.ranks - 1} other ranks only followed" if first.ranks > 2 else ""
+    blamed = f"; the launcher blames rank {first.launcher_rank}" if first.launcher_rank is not None else ""
+    return f"first to fail: {' '.join(who)} [{first.place}]{others}{blamed}"
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """What of a diagnosis is shown how: in full, as a note of one line, as a rival with the reason against it."""

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import share
-from analyzer.render.sentences import arrange, fix_note, headline, reason_against
+from analyzer.render.sentences import (
+    arrange,
+    first_failure_note,
+    fix_note,
+    headline,
+    reason_against,
+    restart_note,
+)
 
 WIDTH = 100
 LINES_SHOWN = 3
@@ -68,6 +75,8 @@ def render_terminal(diagnosis: Diagnosis, style: Style, *, show_all: bool = Fals
     page.add(
         _sentence(diagnosis.findings[0].symptom if _is_fault(diagnosis) else diagnosis.summary), indent=2
     )
+    if note := first_failure_note(diagnosis):
+        page.add(note, indent=2, hang=2)
     layout = arrange(diagnosis, show_all=show_all, top=top)
     for finding in layout.full:
         page.add()
@@ -105,6 +114,7 @@ def _write_finding(page: _Page, finding: Finding, *, show_all: bool) -> None:
     hidden = 0 if show_all else len(finding.fixes) - FIXES_SHOWN
     if hidden > 0:
         page.add(f"… {hidden} more fixes with --all", indent=2)
+    page.add(f"restart: {restart_note(finding)}", indent=2, hang=3)
 
 
 def _first_sentences(text: str) -> str:

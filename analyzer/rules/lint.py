@@ -7,6 +7,7 @@ R007 fewer than one positive or near miss   R008 stable without its entry condit
 R009 template names an unknown fact         R010 folder name is not the slug
 R011 text too long                          R012 two lines with the same test or id
 R013 verified_by names no sample            R014 change for an unknown framework
+R015 a fault without restart_because
 """
 
 from __future__ import annotations
@@ -50,9 +51,12 @@ def lint_rule(rule: Rule, directory: Path, cases: Sequence[Case], samples: Path 
     if not rule.references:
         yield f"{rule.where('references')} R005 at least one public reference is needed"
     yield from _lint_cases(rule, cases)
-    for name in holes(rule.says):
-        if spec_of(name) is None:
-            yield f"{rule.where('symptom', 'says')} R009 no fact is called {name!r}"
+    for keys, text in ((("symptom", "says"), rule.says), (("restart_because",), rule.restart_because)):
+        for name in holes(text):
+            if spec_of(name) is None:
+                yield f"{rule.where(*keys)} R009 no fact is called {name!r}"
+    if rule.severity in {"fatal", "degrading"} and not rule.restart_because:
+        yield f"{rule.where('restart_advice')} R015 a fault needs restart_because, the reason of its restart advice"
     if directory.name != rule.slug:
         yield f"{rule.where('slug')} R010 folder is {directory.name!r} but the slug is {rule.slug!r}"
     if len(rule.text) > MAX_TEXT:
