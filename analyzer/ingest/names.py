@@ -1,129 +1,54 @@
-"""Canonical metric names: many spellings, one name; the original is kept beside the points."""
+"""Canonical metric names: many spellings, one name and one unit; the original is kept beside the points.
+
+The names, their units and meanings stand in ``metric_names``; ``METRICS`` gives them to whoever documents
+or checks them. Learning rates of further parameter groups are ``learning_rate_group_<n>``, n from 1.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
-_ALIASES: dict[str, tuple[str, ...]] = {
-    "loss": (
-        "loss",
-        "train_loss",
-        "train/loss",
-        "lm_loss",
-        "lm loss",
-        "train_loss_step",
-        "training_loss",
-        "batch_loss",
-        "train_batch_loss",
-        "loss/train",
-        "losses/train",
-        "total_loss",
-        "epoch_loss",
-        "step_loss",
-        "nll_loss_step",
-        "loss_step",
-        "avg_loss",
-        "mean_loss",
-        "running_loss",
-        "reduced_train_loss",
-        "global_avg_loss",
-        "loss_metrics/global_avg_loss",
-        "learning/loss",
-        "model_loss",
-        "ce_loss",
-        "cross_entropy",
-        "lm_loss_value",
-    ),
-    "train_loss_mean": ("train/train_loss", "train_loss_mean"),
-    "eval_loss": (
-        "eval_loss",
-        "val_loss",
-        "valid_loss",
-        "validation_loss",
-        "eval/loss",
-        "val/loss",
-        "valid/loss",
-        "validation/loss",
-        "val_loss_epoch",
-        "validation_loss_epoch",
-        "test_loss",
-        "test/loss",
-        "loss/val",
-        "loss/eval",
-        "loss/valid",
-        "eval_lm_loss",
-        "lm loss validation",
-        "dev_loss",
-    ),
-    "grad_norm": (
-        "grad_norm",
-        "gradient_norm",
-        "grad-norm",
-        "grad norm",
-        "gnorm",
-        "total_norm",
-        "global_grad_norm",
-        "gradnorm",
-        "grad_norm_total",
-        "grad_2.0_norm_total",
-        "norm",
-        "gradient norm",
-        "grad_l2_norm",
-        "global_norm",
-        "total_grad_norm",
-        "learning/grad_norm",
-        "grad_norm/total",
-    ),
-    "learning_rate": (
-        "learning_rate",
-        "lr",
-        "learning-rate",
-        "learning rate",
-        "lr_group_0",
-        "lr-adamw",
-        "lr/pg1",
-        "lr-0",
-        "lr_0",
-        "learning/current_learning_rate",
-        "base_lr",
-        "optim/lr",
-        "lr/group0",
-        "current_lr",
-    ),
-    "loss_scale": (
-        "loss_scale",
-        "loss-scale",
-        "loss scale",
-        "loss_scaler",
-        "scale",
-        "grad_scale",
-        "amp_scale",
-        "scaler/scale",
-        "cur_scale",
-        "loss_scaler_scale",
-        "fp16_scale",
-    ),
-    "skipped_steps": ("skipped_steps", "skipped", "skipped_iters", "number of skipped iterations"),
-    "nan_iterations": ("number of nan iterations",),
-    "accuracy": ("accuracy", "acc", "train_accuracy", "train/acc"),
-    "eval_accuracy": ("eval_accuracy", "val_accuracy", "val_acc", "valid_acc", "eval/accuracy"),
-    "step_time_s": ("step_time", "iteration-time", "iter_time", "time_per_step", "step_time_s"),
-    "step_time_ms": ("elapsed time per iteration (ms)", "iteration_time_ms"),
-    "epoch": ("epoch",),
-    "perplexity": ("perplexity", "ppl"),
-    "weight_norm": ("params-norm", "params norm", "weight_norm", "param_norm"),
-    "num_zeros": ("num zeros", "num-zeros"),
-}
+from analyzer.ingest.metric_names import TABLE
 
-_EXACT = {alias: name for name, aliases in _ALIASES.items() for alias in aliases}
+
+class Metric(NamedTuple):
+    """What a canonical name means.
+
+    Attributes:
+        unit: Unit, empty if it has none.
+        meaning: What is measured, in a few words.
+    """
+
+    unit: str
+    meaning: str
+
+
+def _read(table: str) -> tuple[dict[str, Metric], dict[str, str], dict[str, float]]:
+    """Metrics by name, names by spelling, and factors of the spellings that have another unit."""
+    metrics: dict[str, Metric] = {}
+    names: dict[str, str] = {}
+    factors: dict[str, float] = {}
+    for row in table.splitlines():
+        name, unit, meaning, spellings = (cell.strip() for cell in row.split("|"))
+        metrics[name] = Metric(unit, meaning)
+        for spelling in spellings.split(", "):
+            plain, _, factor = spelling.partition("*")
+            names[plain] = name
+            if factor:
+                factors[plain] = float(factor)
+    return metrics, names, factors
+
+
+METRICS, _EXACT, _FACTORS = _read(TABLE)
 
 # Prefixes that trackers add in front of a trainer's own name; stripped until nothing changes.
 _PREFIX = re.compile(
     r"^(?:train/samples|train|training|trainer|train_metrics|global|scalars|metrics|optim|opt|misc|debug)[/.]"
 )
-_EVAL_PREFIX = re.compile(
-    r"^(?:train/samples|train|training|trainer|train_metrics|global|scalars|metrics|optim|opt|misc|debug)[/.]"
+_RATE_OF_GROUP = re.compile(
+    r"^(?:x/|optim0_|optim/)?(?:lr|learning_rate)[-_/]?(?:[a-z]\w{0,20}/)?(?:(?P<from_one>pg)|group[_-]?)?(?P<group>\d{1,3})$"
 )
 
 
@@ -137,17 +62,37 @@ def canonical_metric(name: str) -> str:
     ('grad_norm', 'loss')
     >>> canonical_metric("eval/loss"), canonical_metric("rewards/chosen")
     ('eval_loss', 'rewards/chosen')
+    >>> canonical_metric("lr-AdamW/pg1"), canonical_metric("lr-AdamW/pg2")
+    ('learning_rate', 'learning_rate_group_1')
     """
-    text = name.strip()
-    lowered = text.lower()
-    if lowered in _EXACT:
-        return _EXACT[lowered]
+    lowered = name.strip().lower()
+    known = _known(lowered)
+    if known is None:
+        return lowered
+    return known[0]
+
+
+@lru_cache(maxsize=4096)
+def unit_factor(name: str) -> float:
+    """What a logged value is multiplied by to have the unit of its canonical name.
+
+    >>> unit_factor("elapsed time per iteration (ms)"), unit_factor("step_time")
+    (0.001, 1.0)
+    """
+    known = _known(name.strip().lower())
+    return 1.0 if known is None else _FACTORS.get(known[1], 1.0)
+
+
+def _known(lowered: str) -> tuple[str, str] | None:
+    """Canonical name of a lower-case name, and the spelling of the table that it is."""
     stripped = lowered
-    while (shorter := _PREFIX.sub("", stripped, count=1)) != stripped:
+    while stripped not in _EXACT and (shorter := _PREFIX.sub("", stripped, count=1)) != stripped:
         stripped = shorter
+    if stripped not in _EXACT and " " in stripped:  # headers of tables: "Training Loss"
+        stripped = stripped.replace(" ", "_")
     if stripped in _EXACT:
-        return _EXACT[stripped]
-    bare = _EVAL_PREFIX.sub("", lowered, count=1)
-    if bare != lowered and _EXACT.get(bare) in {"loss", "accuracy"}:
-        return f"eval_{_EXACT[bare]}"
-    return lowered
+        return _EXACT[stripped], stripped
+    if match := _RATE_OF_GROUP.match(stripped):
+        group = int(match["group"]) - (1 if match["from_one"] else 0)
+        return ("learning_rate" if group <= 0 else f"learning_rate_group_{group}"), stripped
+    return None

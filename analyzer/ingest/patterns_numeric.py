@@ -69,6 +69,35 @@ _LOSS_SCALE: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
+        "loss_scale_overflow",
+        "symptom",
+        ("Found overflow. Skip step",),  # Colossal-AI
+        r"Found overflow\. Skip step",
+    ),
+    # MindFormers names the overflow in the row of the step
+    Pattern(
+        "loss_scale_overflow",
+        "symptom",
+        ("overflow cond: True",),
+        rf"overflow cond: True(?:, loss_scale: (?P<reducing_to>{NUMBER}))?",
+        _SCALES,
+        more=(r"step:\[ {0,12}(?P<step>\d{1,12})/",),
+    ),
+    Pattern(
+        "loss_scale_small",
+        "symptom",
+        ("Grad scale is small: ",),  # icefall warns below 0.01
+        rf"Grad scale is small: (?P<scale>{NUMBER})",
+        {"scale": "float"},
+    ),
+    Pattern(
+        "loss_scale_minimum",
+        "root_candidate",
+        ("grad_scale is too small, exiting",),  # icefall
+        rf"grad_scale is too small, exiting: (?P<minimum>{NUMBER})",
+        {"minimum": "float"},
+    ),
+    Pattern(
         "loss_scale_minimum",
         "root_candidate",
         ("Current loss scale already at minimum",),
@@ -150,9 +179,48 @@ _NONFINITE_STOPS: tuple[Pattern, ...] = (
         "nan_stop",
         "root_candidate",
         ("found NaN in local ", "found Inf in local "),  # Megatron
-        r"found (?P<value>NaN|Inf) in local (?P<where>forward loss calculation|grad norm for bucket)",
-        more=(r"iteration (?P<step>\d{1,12})", r"Rank (?P<rank>\d{1,6}), node"),
+        r"found (?P<value>NaN|Inf) in local (?P<where>forward loss calculation|grad norm)",
+        more=(r"iteration (?P<step>\d{1,12})", r"Rank (?P<rank>\d{1,6})\b"),
         fields={"step": "int", "rank": "int"},
+    ),
+    Pattern(
+        "nan_stop",
+        "root_candidate",
+        ("is not finite. Previous best value was",),  # Lightning's EarlyStopping
+        r"Monitored metric (?P<metric>\S{1,80}) = (?P<value>\S{1,20}) is not finite\. Previous best",
+    ),
+    Pattern(
+        "nan_stop",
+        "root_candidate",
+        ("Loss contains inf or nan values",),  # PaddleNLP, ERNIE
+        r"Loss contains inf or nan values(?:, its value is (?P<value>[\w.-]{1,20}))?",
+    ),
+    Pattern(
+        "nan_stop",
+        "root_candidate",
+        (
+            "Train loss contains a NaN",  # Composer
+            "loss become infinite or NaN",  # mmcv, mmengine
+            "Model diverged with loss = NaN",  # TensorFlow
+            "NaN loss during training",
+            "an loss encountered",  # OLMo, AllenNLP
+            "leading to inf or nan losses",  # icefall
+        ),
+        r"Train loss contains a NaN|loss become infinite or NaN|Model diverged with loss = NaN|NaN loss during training|\b[Nn]an loss encountered"
+        r"|leading to inf or nan losses",
+        unless=r"[\"'](?:Train loss|loss become|Model diverged|NaN loss|[Nn]an loss)",  # the source line
+    ),
+    Pattern(
+        "nan_stop",
+        "root_candidate",
+        ("invalid value (nan) encountered in", "invalid value (inf) encountered in"),  # JAX
+        r"invalid value \((?P<value>nan|inf)\) encountered in (?P<where>[\w.()-]{1,80})",
+    ),
+    Pattern(
+        "nonfinite_parameters",
+        "symptom",
+        ("Detected nan and/or inf values in ",),  # Lightning
+        r"Detected nan and/or inf values in `(?P<module>[\w.]{1,200})`",
     ),
     Pattern(
         "nonfinite_gradient_stop",
@@ -197,6 +265,25 @@ _NONFINITE_STOPS: tuple[Pattern, ...] = (
     Pattern(
         "gradient_skipped",
         "symptom",
+        ("Skipping updating the model", "grad_norm is not finite: "),  # ESPnet, verl
+        r"The grad norm is (?P<value>\S{1,20})\. Skipping updating the model|(?:rank (?P<rank>\d{1,6}) )?grad_norm is not finite: (?P<norm>\S{1,20})",
+        {"rank": "int"},
+    ),
+    Pattern(
+        "nonfinite_loss_message",
+        "symptom",
+        ("NaN or Inf found in input tensor",),  # TensorBoard's writer, of a scalar that is logged
+        r"NaN or Inf found in input tensor",
+    ),
+    Pattern(
+        "invalid_distribution_parameter",
+        "symptom",
+        (" to satisfy the constraint ",),  # torch.distributions: how NaN weights of a policy show
+        r"Expected (?:parameter|value argument) \(?(?P<parameter>\w{0,40}).{0,200}? of distribution (?P<distribution>\w{1,60})\(.{0,400}to satisfy the constraint",
+    ),
+    Pattern(
+        "gradient_skipped",
+        "symptom",
         (", skipping optimizer step",),  # XTuner
         r"Gradient norm (?P<value>\S{1,40}) (?:is invalid|exceeds the threshold (?P<threshold>\S{1,40})), skipping optimizer step",
     ),
@@ -230,6 +317,21 @@ _LOCALISERS: tuple[Pattern, ...] = (
         rf"(?P<value>NaN|Inf) detected in output of (?P<module>[\w.]{{1,200}}), shape: (?P<shape>[^)]{{1,80}}\)?), (?P<pass>forward|backward)"
         rf"(?: input max: (?P<input_max>{NUMBER}), input min: (?P<input_min>{NUMBER}))?",
         {"input_max": "float", "input_min": "float"},
+    ),
+    # Paddle writes "There are NAN or INF (num_nan=1, num_inf=0, num_zero=0) in [device=gpu:0, op=matmul, tensor=x"
+    Pattern(
+        "nan_detector",
+        "symptom",
+        ("There are NAN or INF (num_nan=",),
+        r"There are NAN or INF \(num_nan=(?P<nans>\d{1,18}), num_inf=(?P<infs>\d{1,18}).{0,80}?\bop=(?P<module>[\w.]{1,120})",
+        {"nans": "int", "infs": "int"},
+    ),
+    Pattern(
+        "nan_detector",
+        "symptom",
+        ("Detected Infinity or NaN in output",),  # TensorFlow with check_numerics
+        r"Detected Infinity or NaN in output (?P<output>\d{1,4}) of (?:eagerly-executed |graph )?op \"(?P<module>[\w.]{1,120})\"",
+        {"output": "int"},
     ),
     # Hooks that users write; every form needs a module's dotted name and a statement that it is not finite.
     Pattern(

@@ -7,8 +7,9 @@ from log_reading import PUBLIC, only, points, read_file, read_text
 
 from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.log_line import LogState, Origin, make_line
+from analyzer.ingest.log_line import LogState, make_line
 from analyzer.ingest.metric_lines.hf_console import HfConsole
+from analyzer.ingest.metric_lines.hf_rows import Row
 
 
 def bar(at, total=100):
@@ -107,7 +108,7 @@ def test_rows_of_reinforcement_learning_keep_rewards_and_kl():
 
     run = read_text(console([(1, row)]))
 
-    assert (points(run, "reward"), points(run, "kl")) == ([(1, 0.5)], [(1, 0.01)])
+    assert (points(run, "reward_mean"), points(run, "kl")) == ([(1, 0.5)], [(1, 0.01)])
 
 
 def test_a_stated_step_is_believed():
@@ -170,7 +171,7 @@ def test_a_kept_row_does_not_keep_the_text_around_it():
 
     grammar.feed(line, LogState(SourceWriter(builder, 0)))
 
-    assert grammar.rows[0].origin == Origin(1, None, None)
+    assert grammar.rows.last == Row(1, None, None, ("loss", "epoch"), (2.0, 0.1), None, None)
 
 
 def test_the_interval_between_rows_is_the_window_of_the_loss():

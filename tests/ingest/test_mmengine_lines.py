@@ -19,7 +19,9 @@ def test_rows_by_iteration():
     assert [value for _, value in points(run, "grad_norm")] == [1.5, 1.5, "nan", "nan"]
     assert [value for _, value in points(run, "learning_rate")] == [1e-4] * 4
     assert (run.step_window, "mmengine" in run.frameworks) == ({0: 10}, True)
-    assert set(run.metrics.names) == {"loss", "grad_norm", "learning_rate"}
+    assert set(run.metrics.names) == {
+        "loss", "grad_norm", "learning_rate", "step_time_s", "data_time_s", "gpu_memory_peak_gib",
+    }  # fmt: skip
 
 
 def test_rows_by_epoch_count_through_the_epochs():
@@ -64,6 +66,6 @@ def test_rows_of_xtuner_1():
 
     run = read_text(text)
 
-    assert points(run, "reduced_llm_loss") == [(20, "nan")]
+    assert points(run, "loss") == [(20, "nan")]
     assert points(run, "grad_norm") == [(20, "nan")]
     assert only(run, "gradient_skipped") == {"value": "nan"}

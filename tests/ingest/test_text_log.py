@@ -65,7 +65,7 @@ STEP_LINES = [
     ("Step 7 | loss:2.3 lr:2e-05 grad_norm:inf tokens_per_second_per_gpu:99", {"loss": [(7, 2.3)], "grad_norm": [(7, math.inf)]}),
     ("loss: 2.1, learning_rate: 1e-05, global_step: 10, interval_runtime: 0.5, progress_or_epoch: 0.1", {"loss": [(10, 2.1)]}),
     ("epoch: 1 step: 20, loss is 2.3", {"loss": [(20, 2.3)]}),
-    ("epoch: 0|step: 239|ppo_ep: 1|act_loss: 0.22|cri_loss: nan|unsuper_loss: 0.0", {"act_loss": [(239, 0.22)], "cri_loss": [(239, "nan")]}),
+    ("epoch: 0|step: 239|ppo_ep: 1|act_loss: 0.22|cri_loss: nan|unsuper_loss: 0.0", {"policy_loss": [(239, 0.22)], "value_loss": [(239, "nan")]}),
     ("steps: 220 loss: 2.9892 iter time (s): 0.595 samples/sec: 861.131", {"loss": [(220, 2.9892)]}),
     ("iteration: 5 / 100 | consumed_tokens: 1.2M | lm_loss: 2.3 | lr: 0.0003 | grad_norm: 1.1", {"loss": [(5, 2.3)], "grad_norm": [(5, 1.1)]}),
     ("2026-11-21 06:40:02,062 INFO train: step 3/80 loss 4.1000 grad_norm 1.5000 lr 1.000e-04 loss_scale 32768",
@@ -202,7 +202,9 @@ def test_torchruns_report_names_rank_host_and_signal():
     )
 
     (event,) = run.events.of("torchrun_failure")
-    assert dict(event.fields) == {"host": "node-a", "rank": 5, "exitcode": -11, "signal": "SIGSEGV"}
+    assert dict(event.fields) == {
+        "time": "2026-05-19_13:33:12", "host": "node-a", "rank": 5, "local_rank": 5, "exitcode": -11, "signal": "SIGSEGV",
+    }  # fmt: skip
     assert event.rank == 5
 
 

@@ -20,7 +20,21 @@ if TYPE_CHECKING:
     from analyzer.ingest.log_line import LogLine, LogState
 
 _SIMPLE = LazyRegex(rf"\b([a-z]\w{{0,40}})=({NUMBER})(?=[,\s]|$)")
-_KEPT = frozenset({"loss", "nll_loss", "gnorm", "lr", "loss_scale", "ppl", "clip", "accuracy"})
+_KEPT = frozenset(
+    {"loss", "nll_loss", "gnorm", "lr", "loss_scale", "ppl", "clip", "accuracy", "wps", "ups", "gb_free"}
+    | {
+        "skipped_loss_spikes",
+        "ewm_loss_ratio",
+        "ewm_loss",
+        "actv_norm",
+        "cuda_gb_allocated",
+        "cuda_gb_reserved",
+    }
+)
+# metaseq's names of memory, which its own words do not tell from others.
+_NAMES = {"cuda_gb_allocated": "gpu_memory_allocated_gib", "cuda_gb_reserved": "gpu_memory_reserved_gib"}
+
+_TRAINING_ONLY = frozenset({"wps", "ups", "gb_free", "clip"})
 
 
 class FairseqLines:
@@ -55,8 +69,8 @@ class FairseqLines:
     def _write(self, row: dict[str, Any], prefix: str, step: int, line: LogLine, log: LogState) -> None:
         for name in sorted(_KEPT):
             value = parse_number(str(row.get(prefix + name, "")))
-            if value is not None:
-                log.metric(prefix + name, value, line, step)
+            if value is not None and not (prefix and name in _TRAINING_ONLY):
+                log.metric(prefix + _NAMES.get(name, name), value, line, step)
 
     def finish(self, log: LogState) -> None:
         """See ``LineGrammar.finish``."""

@@ -27,8 +27,12 @@ _PLACE = LazyRegex(
 )
 _PAIR = LazyRegex(rf"(?<![\w./])([A-Za-z][\w./@-]{{0,80}}): {{1,4}}({NUMBER})(?=[\s,]|$)")
 _DROPPED = frozenset(
-    {"eta", "time", "data_time", "memory", "max_memory", "reserved_memory", "tgs", "text_tokens", "e2e_tgs", "exp_tgs", "tflops", "momentum"}
-)  # fmt: skip
+    {"eta", "text_tokens", "e2e_tgs", "exp_tgs", "momentum", "max_memory", "reserved_memory"}
+)
+# What the runners call by one word, under a name that says what it is; memory is in MiB.
+_NAMES = {"time": "step_time_s", "data_time": "data_time_s", "tflops": "tflops_per_gpu"}
+_TIMES = frozenset({*_NAMES.values(), "gpu_memory_peak_gib"})
+_MIB_PER_GIB = 1024.0
 
 
 class MmengineLines:
@@ -56,7 +60,10 @@ class MmengineLines:
         for name, text in _PAIR.findall(line.raw[place.end() :]):
             number = parse_number(text)
             if number is not None and name not in _DROPPED:
-                values[name] = number
+                values[_NAMES.get(name, name)] = number
+        memory_mib = values.pop("memory", None)
+        if memory_mib is not None:
+            values["gpu_memory_peak_gib"] = memory_mib / _MIB_PER_GIB
         if "lr" in values:
             values.pop("base_lr", None)  # the same rate before warm-up factors
         if place["mode"] in {"val", "test"}:
@@ -81,7 +88,8 @@ class MmengineLines:
     @staticmethod
     def _validation(values: dict[str, float], line: LogLine, log: LogState) -> None:
         for name, value in values.items():
-            log.metric("eval_loss" if name == "loss" else f"val/{name}", value, line, log.step)
+            if name not in _TIMES:
+                log.metric("eval_loss" if name == "loss" else f"val/{name}", value, line, log.step)
 
     def finish(self, log: LogState) -> None:
         """See ``LineGrammar.finish``."""

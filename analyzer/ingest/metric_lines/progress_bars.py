@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.metric_lines.printed_numbers import NUMBER, parse_number
-from analyzer.ingest.names import canonical_metric
+from analyzer.ingest.names import METRICS, canonical_metric
 
 if TYPE_CHECKING:
     import re
@@ -31,15 +31,17 @@ _TITLE_PAIR = LazyRegex(
     rf"(?<![\w/.])(?P<key>(?:[A-Za-z]\w{{0,20}}[_/ ])?[Ll]oss|lr|grad_norm)\s{{0,2}}[:=]?\s{{0,2}}(?P<value>{NUMBER})(?=[\s,;:|)]|$)"
 )
 _PAIR = LazyRegex(rf"(?:^|, )(?P<key>[A-Za-z][\w/. -]{{0,60}}?)=(?P<value>{NUMBER})(?=,|$|\])")
+# torchtune puts epoch and step before the title: "1|10|Loss: 1.25:  10%|..."
+_TORCHTUNE = LazyRegex(r"(?:^|\s)\d{1,6}\|(\d{1,12})\|$")
 _EPOCH = LazyRegex(r"\b[Ee]poch\W{0,3}(\d{1,9})")
 _EVALUATION = LazyRegex(r"(?i)\b(?:val|eval|test|predict|sanity|infer)")
-_KNOWN = frozenset({"loss", "grad_norm", "learning_rate", "loss_scale", "perplexity", "accuracy"})
+_KNOWN = frozenset(METRICS) - {"epoch"}
 
 
 class ProgressBars:
     """Reads the postfix of training bars."""
 
-    literals = ("loss",)
+    literals = ("loss", "Loss")
 
     def __init__(self) -> None:
         self._place: tuple[int, int] | None = None
@@ -74,8 +76,11 @@ class ProgressBars:
     ) -> None:
         at, of = int(bar["at"]), int(bar["of"])
         epoch = _EPOCH.search(bar["title"])
-        step = int(values["step"]) if 0 <= values.get("step", -1) < 1e15 else at
-        if epoch and "step" not in values:
+        stated = values.get("step", values.get("global_step", -1.0))
+        step = int(stated) if 0 <= stated < 1e15 else at
+        if before := _TORCHTUNE.search(line.raw, max(0, bar.start() - 24), bar.start()):
+            step = int(before[1])
+        elif epoch and stated < 0:
             step += int(epoch[1]) * of
         place = (step, of)
         if self._place is not None and place != self._place:

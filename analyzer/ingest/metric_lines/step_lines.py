@@ -1,15 +1,16 @@
-"""Step lines of loops that have no format of their own: nanoGPT, torchtitan, llm.c, MaxText, home-made.
+"""The general reader: rows of loops that have no format of their own.
 
-    iter 10: loss 4.1234, time 250.00ms, mfu 30.00%
-    step:  1  loss: 12.3822  grad_norm:  4.9421  memory: 95.2GiB(53.38%)  tps: 1,024
-    step    1/19560 | loss 10.955 (+nanz)| norm 15.3386 (+nanz)| lr 4.29e-07 | 3.4 ms
     [step 200] val loss: 1.6379
-    Epoch: [0][10/5005]  Time 0.5 (0.6)  Loss 6.9128e+00 (6.95e+00)
+    epoch=3 step=120 loss=1.23 lr=1e-4 grad_norm=0.5
+    [1,  2000] loss: 2.173
+    Epoch 1 Batch 100 Loss 1.2345
     epoch: 1 step: 20, loss is nan
-    Epoch 3/10 - train loss: 0.51 - val loss: 0.62
+    Epoch 3/10 - train loss: 0.51 - val loss: 0.62 - val acc: 81.2%
 
-A line counts only if it names a step or an epoch and, after a known name, a whole number: "nanms", "(+nanz)" and
-"50%" are none. What is not certain is left unread.
+A line counts only if it names a step or an epoch and, after a name that ``names`` knows, a whole number:
+"nanms", "(+nanz)" and "50%" are no losses. Prose names steps and losses too, so a line of many other words
+is left unread, as are values that a line calls the best or the last. How many rows were read this way is
+told by an event, because the reader knows the program of none of them.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.lazy_regex import LazyRegex
-from analyzer.ingest.metric_lines.printed_numbers import END, NUMBER, parse_number
-from analyzer.ingest.names import canonical_metric
+from analyzer.ingest.metric_lines.general_rows import GeneralRows
+from analyzer.ingest.metric_lines.printed_numbers import NUMBER, parse_number
+from analyzer.ingest.metric_lines.row_forms import UNIT, VALUE, EpochCounter, with_unit
+from analyzer.ingest.names import METRICS, canonical_metric
 
 if TYPE_CHECKING:
     import re
@@ -29,33 +32,88 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 4_000
 """Characters of a line that are looked at; lines of loops are far shorter."""
 
+MAX_OTHER_WORDS = 7
+"""Words of a row that belong to no pair. "Epoch 3 finished in 12 s, average training loss: 0.5" has five."""
+
+MAX_OTHER_WORDS_UNSEPARATED = 3
+"""The same if names and numbers stand side by side, as in prose ("the loss 3 times")."""
+
+HEADING_LINES = 12
+"""Lines below a heading "Epoch 3/10" in which rows without a place of their own belong to it."""
+
 _STEP = LazyRegex(
-    r"(?:^|[\s\[(|,{;-])(?:completed |global[ _]|train(?:ing)?[ _])?(?:[Ss]teps?|STEP|[Ii]ter(?:ation)?s?|[Uu]pdate|num_updates)(?: at)?\b"
+    r"(?:^|[\s\[(|,{;-])(?:completed |global[ _]|train(?:ing)?[ _])?(?:[Ss]teps?|STEP|[Ii]ter(?:ation)?s?|ITER|[Uu]pdate|num_updates)(?: at)?\b"
+    r"[\"']?\s{0,3}[:=#\[(]{0,2}\s{0,12}(?P<step>\d{1,12})(?:\s{0,3}(?:/|of)\s{0,12}(?P<total>\d{1,12}))?(?![\w.])"
+)
+_BATCH = LazyRegex(
+    r"(?:^|[\s\[(|,{;-])(?:[Bb]atch|BATCH|[Ee]pisode|EPISODE)(?:[ _](?:idx|num|id))?\b"
     r"[\"']?\s{0,3}[:=#\[(]{0,2}\s{0,12}(?P<step>\d{1,12})(?:\s{0,3}(?:/|of)\s{0,12}(?P<total>\d{1,12}))?(?![\w.])"
 )
 _IN_EPOCH = LazyRegex(
-    r"\bEpoch:? {0,3}\[ {0,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?\] {0,3}\[ {0,12}(?P<step>\d{1,12})/ {0,12}(?P<total>\d{1,12})\]"
+    r"(?:\bEpoch:? {0,3}|^)\[ {0,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?\] {0,3}\[ {0,12}(?P<step>\d{1,12})/ {0,12}(?P<total>\d{1,12})\]"
 )
-_SAMPLES = LazyRegex(r"\bTrain Epoch: {1,4}\d{1,9} \[\d{1,12}/\d{1,12} \(\d{1,3}%\)\]")  # torch's examples
-_KERAS = LazyRegex(
-    r"(?:^|\s)(?P<step>\d{1,12})/(?P<total>\d{1,12}) (?:\[[=>.]{1,60}\]|━{1,60}).{0,60}? - (?:\w{1,20}: )?"
+_BRACKETS = LazyRegex(
+    r"^\[(?:(?P<epoch>\d{1,9}), {1,6})?(?P<step>\d{1,12})(?:/(?P<total>\d{1,12}))?\] {1,3}(?=\S)"
 )
-_KERAS_EPOCH = LazyRegex(r"^Epoch (\d{1,9})/\d{1,9}\s*$")
+_SAMPLES = LazyRegex(
+    r"\bTrain Epoch: {1,4}\d{1,9} \[ {0,12}\d{1,12}/ {0,12}\d{1,12} \( {0,3}\d{1,3}%\)\]"
+)  # torch's examples
+_HEADING = LazyRegex(
+    r"^[-=*# ]{0,40}(?:[Tt]rain(?:ing)? )?[Ee]poch[ :#]{0,3}(\d{1,9})(?: ?(?:/|of) ?\d{1,9})?[-=*#:. ]{0,40}$"
+)
 _LLMC = LazyRegex(
     rf"^s:(?P<step>\d{{1,12}}) (?P<key>trl|tel):(?P<value>{NUMBER})(?: lr:(?P<lr>{NUMBER}) norm:(?P<norm>{NUMBER}))?\s*$"
 )
-_EPOCH = LazyRegex(r"\b[Ee]poch[ :=\[#]{0,4}(\d{1,9})\b")
+_EPOCH = LazyRegex(r"\b(?:[Ee]poch|EPOCH)[ :=\[#]{0,4}(\d{1,9})\b")
 
-_NAMES = (
-    r"loss[ _-]?scaler?|grad[ _]scale|(?:global[ _]|total[ _])?grad(?:ient)?[ _-]?norm|gnorm|norm"
-    r"|(?:train(?:ing)?|val(?:id(?:ation)?)?|eval|test|dev) (?:loss|accuracy|acc|perplexity|ppl)"
-    r"|(?:[A-Za-z][A-Za-z0-9]{0,20}[_/.-]){0,4}[Ll][Oo][Ss][Ss](?:/[A-Za-z]\w{0,20})?"
-    r"|lr|LR|learning[ _]rate|(?:train_|val_|valid_|eval_|test_)?acc(?:uracy)?|ppl|perplexity|Perplexity|skipped"
+_PART = r"(?:[Tt]rain(?:ing)?|TRAIN|[Vv]al(?:id(?:ation)?)?|VAL|[Ee]val(?:uation)?|[Tt]est|TEST|[Dd]ev|[Aa]verage|[Aa]vg\.?|[Mm]ean|[Tt]otal|[Rr]unning)"
+# Names that may stand beside their number without a sign in between.
+_WORDS = (
+    rf"{_PART}[ _](?:[Ll]oss|LOSS|[Aa]cc(?:uracy)?|[Pp]erplexity|ppl|[Rr]eward)"
+    r"|loss[ _-]?scaler?|grad[ _]scale|(?:global[ _]|total[ _])?grad(?:ient)?[ _-]?norm|gnorm|norm"
+    r"|(?:[A-Za-z][A-Za-z0-9]{0,20}[_/.-]){0,4}(?:[Ll]oss|LOSS)(?:[_/][A-Za-z]\w{0,20})?"
+    r"|lr|LR|[Ll]earning[ _][Rr]ate|[Aa]cc(?:uracy)?|ppl|[Pp]erplexity|skipped|mfu|MFU"
 )
 _PAIR = LazyRegex(
-    rf"(?<![\w/.])[\"']?(?P<key>{_NAMES})[\"']?(?: is|[ ]?[:=])?\s{{0,12}}(?:tensor\()?\[?(?P<value>{NUMBER}){END}"
+    rf"(?<![\w/.])[\"']?(?:(?P<word>{_WORDS})[\"']?(?:(?P<sign> is| ?[:=])\s{{0,12}}(?:tensor\()?\[?|\s{{1,12}}(?:tensor\()?)"
+    rf"|(?P<name>[A-Za-z][\w/.@-]{{1,60}})[\"']? ?[:=] {{0,12}}(?:tensor\()?\[?){VALUE}{UNIT}"
 )
-_SIGNS = frozenset({"loss", "eval_loss", "grad_norm", "loss_scale", "perplexity"})
+_OTHER_PAIR = LazyRegex(rf"[\w/.@()-]{{1,60}}[\"']?\s{{0,3}}[:=]?\s{{0,12}}(?:{NUMBER}|\[)[\w%/]{{0,8}}")
+_WORD = LazyRegex(r"[A-Za-z]{2,}")
+_PAST = LazyRegex(
+    r"(?i)\b(?:best|lowest|min(?:imum)?|last|previous|prev|initial|target|old|final)[ _:]{1,2}(?:\w{1,20} ){0,2}$"
+)
+# A word before "loss" that says which: "Semantic loss: 0.5" is a part of the loss, "Batch loss" the loss itself.
+_WHICH = LazyRegex(r"([A-Za-z][A-Za-z0-9]{1,20}) $")
+_ITSELF = frozenset(
+    {
+        "the",
+        "a",
+        "with",
+        "and",
+        "current",
+        "curr",
+        "cur",
+        "step",
+        "batch",
+        "iter",
+        "iteration",
+        "epoch",
+        "is",
+        "sum",
+        "smoothed",
+    }
+)
+_HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:val(?:id(?:ation)?)?|eval(?:uation)?|test(?:ing)?|dev)(?![\w/.])")
+_TRAINING = LazyRegex(r"(?i)\btrain")
+_NO_ROW = LazyRegex(
+    r"(?i)^\W{0,4}(?:sav|load|resum|restor|best|early|new best|checkpoint|warning|note|error|raise|assert|def |if |for |print|#)"
+)
+_SIGNS = frozenset(
+    {"loss", "eval_loss", "grad_norm", "loss_scale", "perplexity", "eval_perplexity", "reward_mean"}
+)
+_UNITS = {"s": ("ms", "s"), "share": ("%",), "share or percent": ("%",), "GiB": ("MiB", "GiB", "MB", "GB"),
+          "tokens/s": ("K", "M"), "samples/s": ("K",)}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,30 +127,40 @@ class _Place:
 class StepLines:
     """Reads lines that name a step, or at least an epoch, and known quantities."""
 
-    literals = ("loss", "Loss", "grad_norm", "Perplexity: ", " ppl", "perplexity", "Epoch ", " trl:", " tel:")
+    literals = (
+        "loss",
+        "Loss",
+        "grad_norm",
+        "Perplexity: ",
+        " ppl",
+        "perplexity",
+        "Epoch ",
+        "raining epoch",
+        " trl:",
+        " tel:",
+        "eward: ",
+        "reward=",
+    )
 
     def __init__(self) -> None:
-        self._epoch: int | None = None
-        self._last = 0
-        self._offset = 0
-        self._keras_epoch: int | None = None
+        self._counter = EpochCounter()
+        self._heading: int | None = None
+        self._heading_epoch: int | None = None
         self._has_steps = False
+        self._read = GeneralRows("pairs")
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         text = line.text[:MAX_CHARACTERS]
         if match := _LLMC.match(text):
             return self._llmc(match, line, log)
-        if match := _KERAS_EPOCH.match(text):
-            self._keras_epoch = int(match[1])
+        if heading := _HEADING.match(text):
+            self._heading, self._heading_epoch = line.number, int(heading[1])
             return True
         values = _values(text)
-        if not any(
-            canonical_metric(name) in _SIGNS or name.lower().endswith(("loss", "ppl", "perplexity"))
-            for name in values
-        ):
+        if not any(_is_sign(name) for name in values):
             return False
-        place = self._place(text)
+        place = self._place(text, line.number)
         if place is None:
             return False
         if place.step is not None:
@@ -102,33 +170,29 @@ class StepLines:
         if "train_loss" in values and "val_loss" in values and place.step is not None:
             # nanoGPT estimates both over some batches: not a point of the training curve
             values["train_loss_estimate"] = values.pop("train_loss")
-        prefix = "epoch/" if place.whole_epoch and self._has_steps else ""
+        means = place.whole_epoch and self._has_steps
         for name, value in values.items():
-            log.metric(f"{prefix}{name}", value, line, place.step)
+            if canonical_metric(name).startswith("eval_"):
+                log.metric(name, value, line, log.step if means else place.step)
+            else:
+                log.metric(f"epoch/{name}" if means else name, value, line, place.step)
+        self._read.note(line, values, place.step)
         return True
 
-    def _place(self, text: str) -> _Place | None:
+    def _place(self, text: str, number: int) -> _Place | None:
         if match := _IN_EPOCH.search(text):
             return _Place(int(match["epoch"]) * int(match["total"]) + int(match["step"]))
-        if match := _STEP.search(text):
-            return _Place(self._running(int(match["step"]), match["total"], text))
-        if match := _KERAS.search(text):
-            if self._keras_epoch is None or match["step"] != match["total"]:
-                return None  # running means of unfinished epochs are left out
-            return _Place(self._keras_epoch * int(match["total"]))
+        if match := _STEP.search(text) or _BATCH.search(text) or _BRACKETS.match(text):
+            named = match.groupdict().get("epoch") or (found[1] if (found := _EPOCH.search(text)) else None)
+            epoch = int(named) if named else self._heading_epoch
+            total = int(match["total"]) if match["total"] else None
+            return _Place(self._counter.running(int(match["step"]), epoch, total))
         if _SAMPLES.search(text):
             return _Place(None)
-        return _Place(None, whole_epoch=True) if _EPOCH.search(text) else None
-
-    def _running(self, step: int, total: str | None, text: str) -> int:
-        """Step counted through the epochs, where it starts again at each."""
-        match = _EPOCH.search(text)
-        epoch = int(match[1]) if match else None
-        if epoch is not None and self._epoch is not None and epoch > self._epoch and step <= self._last:
-            self._offset += int(total) if total else self._last + (1 if step == 0 else 0)
-        self._epoch = epoch if epoch is not None else self._epoch
-        self._last = step
-        return step + self._offset
+        if _EPOCH.search(text):
+            return _Place(None, whole_epoch=True)
+        below = self._heading is not None and number - self._heading <= HEADING_LINES
+        return _Place(None, whole_epoch=True) if below else None
 
     @staticmethod
     def _llmc(match: re.Match[str], line: LogLine, log: LogState) -> bool:
@@ -142,20 +206,82 @@ class StepLines:
         return True
 
     def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""
+        """Say how much was read by this reader."""
+        self._read.tell(log)
+
+
+def _is_sign(name: str) -> bool:
+    """Whether a quantity shows that its line is a row: other words stand in prose and settings too."""
+    return (
+        canonical_metric(name) in _SIGNS
+        or name.lower().startswith("loss_")
+        or name.lower().endswith(("loss", "ppl", "perplexity"))
+    )
 
 
 def _values(text: str) -> dict[str, float]:
-    """Known quantities of a line; of several names for one quantity, the plainest."""
+    """Known quantities of a line; of several names for one quantity, the plainest. Empty for prose."""
+    if _NO_ROW.match(text) or "Warning: " in text:
+        return {}
     found: dict[str, float] = {}
     taken: dict[str, str] = {}
-    for key, number in _PAIR.findall(text):
-        value = parse_number(number)
-        name = key.replace(" ", "_")
+    separated, first = False, None
+    for match in _PAIR.finditer(text):
+        name = (
+            "step_time_s"
+            if match["name"] == "dt" and match["unit"]
+            else (match["word"] or match["name"]).replace(" ", "_").replace(".", "" if match["word"] else ".")
+        )
+        value = _value(name, match)
+        if value is None or _PAST.search(text[max(0, match.start() - 40) : match.start()]):
+            continue
+        which = _WHICH.search(text, 0, match.start()) if name.lower() == "loss" else None
+        if which is not None and which[1].lower() not in _ITSELF:
+            name = f"{which[1]}_{name}"
+        first = match.start() if first is None else first
+        separated = separated or match["sign"] is not None or match["name"] is not None
         canonical = canonical_metric(name)
-        if value is None or (canonical in taken and len(taken[canonical]) <= len(name)):
+        if canonical in taken and len(taken[canonical]) <= len(name):
             continue
         found.pop(taken.get(canonical, ""), None)
         taken[canonical] = name
         found[name] = value
-    return found
+    if not found:
+        return found
+    ahead = text[:first]
+    if ("eval_loss" in taken and "loss" not in taken) or (
+        _HELD_OUT.search(ahead) and not _TRAINING.search(ahead)
+    ):
+        # "val Loss: 0.4 Acc: 0.8" and "Valid | Epoch 3 | Loss 0.4" are about held-out data
+        for canonical in {"loss", "accuracy", "perplexity"} & taken.keys():
+            found[f"val_{taken[canonical].lower()}"] = found.pop(taken[canonical])
+    return (
+        found if _other_words(text) <= (MAX_OTHER_WORDS if separated else MAX_OTHER_WORDS_UNSEPARATED) else {}
+    )
+
+
+def _other_words(text: str) -> int:
+    """Words of a line that belong to no pair of name and number."""
+    position, count = 0, 0
+    for match in _OTHER_PAIR.finditer(text):
+        count += len(_WORD.findall(text[position : match.start()]))
+        position = match.end()
+    return count + len(_WORD.findall(text[position:]))
+
+
+def _value(name: str, match: re.Match[str]) -> float | None:
+    """The value of a pair whose name is known and whose unit fits it."""
+    lowered = name.lower()
+    canonical = canonical_metric(name)
+    unit = match["unit"] or ""
+    if canonical == "epoch":
+        return None
+    if canonical not in METRICS and not (lowered.endswith("loss") or lowered.startswith("loss_")):
+        return None
+    value = parse_number(match["value"])
+    if not unit or value is None:
+        return value
+    allowed = _UNITS.get(METRICS[canonical].unit, ()) if canonical in METRICS else ()
+    if unit not in allowed or not value >= 0:
+        return None
+    return value if canonical.endswith("accuracy") else with_unit(value, unit)

@@ -1,0 +1,131 @@
+"""Console rows of YOLO (Ultralytics v5, v8 and later): a table with a bar in it.
+
+          Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size
+          1/100      2.05G      1.125      2.250      1.500         12        640: 100%|##########| 8/8 [00:02<00:00,  3.2it/s]
+                     Class     Images  Instances      Box(P          R      mAP50  mAP50-95): 100%|##########| 4/4 [00:01<00:00]
+                       all        128        929      0.625      0.500      0.550      0.375
+
+The losses are means since the epoch began: the last state of each epoch counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.log_line import Fed
+from analyzer.ingest.metric_lines.printed_numbers import NUMBER, parse_number
+
+if TYPE_CHECKING:
+    import re
+
+    from analyzer.ingest.log_line import LogLine, LogState
+
+_HEAD = LazyRegex(r"^\s{0,20}Epoch\s{1,20}(?:GPU_mem|gpu_mem)\s{1,20}(?P<columns>[\w\s-]{1,300})$")
+_ROW = LazyRegex(
+    rf"^\s{{0,20}}(?P<epoch>\d{{1,7}})/(?P<epochs>\d{{1,7}})\s{{1,20}}(?P<memory>[\d.]{{1,12}})G\s{{1,20}}"
+    rf"(?P<values>(?:{NUMBER}\s{{1,20}}){{1,16}}\d{{1,5}}):\s{{1,4}}\d{{1,3}}%(?:.{{0,200}}?\s(?P<at>\d{{1,9}})/(?P<of>\d{{1,9}})\s)?"
+)
+_RESULT_HEAD = LazyRegex(r"^\s{1,40}Class\s{1,20}Images\s{1,20}(?P<columns>[^%]{1,200}?):\s{1,4}\d{1,3}%")
+_RESULT = LazyRegex(rf"^\s{{1,40}}all\s{{1,20}}(?P<values>(?:{NUMBER}\s{{1,20}}){{1,15}}{NUMBER})\s{{0,20}}$")
+_DROPPED = frozenset({"instances", "labels", "size", "img_size", "targets", "total"})
+_RESULTS = {"box(p": "precision", "p": "precision", "mask(p": "mask_precision", "pose(p": "pose_precision", "r": "recall",
+            "map@.5": "mAP50", "map50": "mAP50", "map@.5:.95": "mAP50-95", "map50-95": "mAP50-95"}  # fmt: skip
+
+MAX_OTHER_LINES = 400
+"""Lines after a head that are no row of it before the table is given up: warnings stand in between."""
+
+
+class YoloLines:
+    """Begins a table at its head, which is printed for every epoch."""
+
+    literals = ("GPU_mem ", "gpu_mem ")
+
+    def __init__(self) -> None:
+        self._first_epoch: int | None = None
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        head = _HEAD.match(line.text.rstrip())
+        if head is None:
+            return False
+        columns = [name.lower() for name in head["columns"].split()]
+        log.captures.append(_Table(columns, self))
+        return True
+
+    def epoch_index(self, epoch: int) -> int:
+        """Epochs before this one: version 5 counts them from 0, later ones from 1."""
+        if self._first_epoch is None:
+            self._first_epoch = 1 if epoch else 0
+        return max(epoch - self._first_epoch, 0)
+
+    def finish(self, log: LogState) -> None:
+        """Nothing is left to write."""
+
+
+class _Table:
+    """The rows of one epoch."""
+
+    def __init__(self, columns: list[str], owner: YoloLines) -> None:
+        self._columns = columns
+        self._owner = owner
+        self._row: tuple[LogLine, dict[str, float], int | None] | None = None
+        self._results: list[str] = []
+        self._others = 0
+
+    def feed(self, line: LogLine, log: LogState) -> Fed:
+        """See ``Capture.feed``."""
+        text = line.text.rstrip()
+        if match := _ROW.match(text):
+            self._keep(match, line)
+            return Fed.OWNED
+        if match := _RESULT_HEAD.match(text):
+            self._results = [name.lower().rstrip(")") for name in match["columns"].split()]
+            return Fed.OWNED
+        if match := _RESULT.match(text):
+            self.finish(log)
+            self._write_results(match["values"].split(), line, log)
+            return Fed.OWNED | Fed.ENDED
+        if text:
+            self._others += 1
+        if self._others > MAX_OTHER_LINES or _HEAD.match(text):
+            self.finish(log)
+            return Fed.ENDED
+        return Fed.PASSED
+
+    def _keep(self, match: re.Match[str], line: LogLine) -> None:
+        numbers = match["values"].split()
+        values = {}
+        for name, text in zip(self._columns, numbers, strict=False):
+            number = parse_number(text)
+            if name not in _DROPPED and number is not None:
+                values[name if name.endswith("loss") else f"{name}_loss"] = number
+        memory = parse_number(match["memory"])
+        if memory is not None:
+            values["gpu_memory_reserved_gib"] = memory
+        step = None
+        if match["of"]:
+            step = self._owner.epoch_index(int(match["epoch"])) * int(match["of"]) + int(match["at"])
+        self._row = (line.detached(), values, step)
+
+    def _write_results(self, numbers: list[str], line: LogLine, log: LogState) -> None:
+        # The first columns of the head count classes and images; results stand at its end.
+        names = [_RESULTS[name] for name in self._results if name in _RESULTS]
+        if not names or len(names) > len(numbers):
+            return
+        for name, text in zip(names, numbers[-len(names) :], strict=True):
+            number = parse_number(text)
+            if number is not None:
+                log.metric(f"val/{name}", number, line, log.step)
+
+    def finish(self, log: LogState) -> None:
+        """See ``Capture.finish``."""
+        if self._row is None:
+            return
+        line, values, step = self._row
+        self._row = None
+        log.out.framework("ultralytics")
+        if step is not None:
+            log.saw_step(step)
+        for name, value in values.items():
+            log.metric(name, value, line, step)

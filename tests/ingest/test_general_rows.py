@@ -1,0 +1,180 @@
+"""Rows of loops that have no format of their own, and the prose and settings that are no rows."""
+
+import pytest
+from log_reading import only, points, read_text
+
+ROWS = [
+    ("epoch=3 step=120 loss=1.25 lr=1e-4 grad_norm=0.5 tok/s=1,024 mfu=50%",
+     {"loss": [(120, 1.25)], "learning_rate": [(120, 1e-4)], "tokens_per_second": [(120, 1024.0)], "mfu": [(120, 0.5)]}),
+    ("[120] loss 1.25", {"loss": [(120, 1.25)]}),
+    ("[1,  2000] loss: 2.125", {"loss": [(2000, 2.125)]}),
+    ("Epoch 1 Batch 100 Loss 1.25", {"loss": [(100, 1.25)]}),
+    ("Epoch 3, Loss: 1.25, Acc: 85.5%, Val Loss: 1.5, Val Acc: 80.5%",
+     {"loss": [(None, 1.25)], "accuracy": [(None, 85.5)], "eval_loss": [(None, 1.5)], "eval_accuracy": [(None, 80.5)]}),
+    ("[0/5][100/1583]\tLoss_D: 0.5\tLoss_G: 2.25\tD(x): 0.9", {"loss_d": [(100, 0.5)], "loss_g": [(100, 2.25)]}),
+    ("Epoch: [2/10] Iter:[20/100], Time: 0.32, lr: [0.5], Loss: 1.5, Acc:0.75, Semantic loss: 0.5", {"loss": [(20, 1.5)], "semantic_loss": [(20, 0.5)]}),
+    ("Valid | Epoch 3 | step 20 | Loss 0.25 | acc 0.5", {"loss": [], "eval_loss": [(20, 0.25)], "eval_accuracy": [(20, 0.5)]}),
+    ("Training Epoch: 0 Training Iteration: 1785  average_loss : 1.5  step_loss : nan  learning_rate : 0.5", {"loss": [(1785, "nan")]}),
+    ("epoch: 1, batch_id: 500, ACC:0.5, loss:0.25, avg_reader_cost: 0.125 sec, avg_batch_cost: 0.5 sec, ips: 1024.5 ins/s",
+     {"loss": [(500, 0.25)], "step_time_s": [(500, 0.5)], "data_time_s": [(500, 0.125)], "samples_per_second": [(500, 1024.5)]}),
+    ("Episode 10/100, reward: 21.5, loss: 0.5", {"reward_mean": [(10, 21.5)], "loss": [(10, 0.5)]}),
+    ("Epoch 9: train loss 0.25, best loss 0.125", {"loss": [(None, 0.25)]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "expected"), ROWS, ids=[str(i) for i in range(len(ROWS))])
+def test_a_row_of_a_home_made_loop(line, expected):
+    run = read_text(line + "\n")
+
+    assert {name: points(run, name) for name in expected} == expected
+
+
+NO_ROWS = [
+    "At step 500 the loss is 3 times higher than it was before the learning rate change, see the plot.",
+    "Best model saved at epoch 10 with val_loss: 0.5",
+    "Saved checkpoint at step 100 (loss=0.5)",
+    "Early stopping at step 100, loss 0.5",
+    "Epoch 5: val_loss improved from 0.5 to 0.25, saving model to model.keras",
+    "Epoch 00005: ReduceLROnPlateau reducing learning rate to 0.0005.",
+    "/lib/site.py:10: UserWarning: step 10 loss 5",
+    "    ax.plot(iterations[20:], loss[20:])",
+    "    print(f'step {step}: loss {loss:.4f}')",
+    "epoch 3: loss2: see below",
+    "step 3: loss nanms",
+    "  loss_weight: 1.0",
+    "step:0/1480 val_loss_bound:inf_norm",
+]
+
+
+@pytest.mark.parametrize("line", NO_ROWS)
+def test_prose_and_settings_are_no_rows(line):
+    assert read_text(line + "\n").metrics.names == ()
+
+
+def test_how_much_was_read_by_name_alone_is_told_once():
+    run = read_text("hello\nstep 10 loss 2.5\nstep 20 loss 2.25 acc 0.5\n")
+
+    assert only(run, "rows_read_by_name") == {"rows": 2, "form": "pairs", "names": "acc, loss"}
+    (event,) = run.events.of("rows_read_by_name")
+    assert (event.ref.line, event.step, event.role) == (2, 10, "info")
+
+
+def test_rows_of_a_known_trainer_are_not_told():
+    assert not read_text("steps: 10 loss: 8.125 iter time (s): 0.25 samples/sec: 32.0\n").events.of(
+        "rows_read_by_name"
+    )
+
+
+def test_a_heading_places_the_rows_below_it():
+    run = read_text("Epoch 0/24\n----------\ntrain Loss: 0.5000 Acc: 0.7500\nval Loss: 0.2500 Acc: 0.8750\n")
+
+    assert (points(run, "loss"), points(run, "accuracy")) == ([(None, 0.5)], [(None, 0.75)])
+    assert (points(run, "eval_loss"), points(run, "eval_accuracy")) == ([(None, 0.25)], [(None, 0.875)])
+
+
+def test_steps_that_start_again_at_each_heading_run_on():
+    run = read_text(
+        "Training epoch: 0\nIter 0 | loss: 2.5\nIter 100 | loss: 2.0\nTraining epoch: 1\nIter 0 | loss: 1.5\n"
+    )
+
+    assert [step for step, _ in points(run, "loss")] == [0, 100, 101]
+
+
+TABLES = [
+    ("epoch     train_loss  valid_loss  accuracy  time    \n0         2.250000    2.125000    0.250000  00:10     \n1         nan         nan         0.125000  00:10     \n",
+     {"loss": [(None, 2.25), (None, "nan")], "eval_loss": [(None, 2.125), (None, "nan")], "accuracy": [(None, 0.25), (None, 0.125)]}),
+    ("Step\tTraining Loss\tValidation Loss\n100\t2.250000\tNo log\n200\t2.000000\t1.750000\n", {"loss": [(100, 2.25), (200, 2.0)], "eval_loss": [(200, 1.75)]}),
+    ("epoch,step,loss,lr\n0,10,2.25,0.5\n0,20,2.125,0.25\n", {"loss": [(10, 2.25), (20, 2.125)], "learning_rate": [(10, 0.5), (20, 0.25)]}),
+    ("  epoch    train_loss    valid_acc    valid_loss     dur\n-------  ------------  -----------  ------------  ------\n      1        2.2500       0.5000        2.1250  0.0500\n",
+     {"loss": [(None, 2.25)], "eval_loss": [(None, 2.125)], "eval_accuracy": [(None, 0.5)]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), TABLES, ids=["fastai", "notebook", "csv", "skorch"])
+def test_a_table_that_grows(text, expected):
+    run = read_text(text)
+
+    assert {name: points(run, name) for name in expected} == expected
+
+
+def test_a_sentence_with_names_is_no_head_of_a_table():
+    assert read_text("the train_loss and valid_loss of each step\n1 2 3 4 5 6 7 8\n").metrics.names == ()
+
+
+def test_scores_of_an_example_script():
+    run = read_text("INFO - __main__ - epoch 3: {'accuracy': 0.5, 'f1': 0.25}\n")
+
+    assert (points(run, "eval_accuracy"), points(run, "eval_f1")) == ([(None, 0.5)], [(None, 0.25)])
+
+
+def test_rows_of_pyslowfast():
+    run = read_text(
+        'json_stats: {"_type": "train_iter", "epoch": "2/200", "iter": "10/100", "dt": 0.5, "loss": 2.5, "lr": 0.1}\n'
+        'json_stats: {"_type": "val_epoch", "epoch": "2/200", "top1_acc": 75.0}\n'
+    )
+
+    assert (points(run, "loss"), points(run, "step_time_s")) == ([(110, 2.5)], [(110, 0.5)])
+    assert points(run, "eval_accuracy") == [(110, 75.0)]
+
+
+def test_epochs_of_pyslowfast_are_the_curve_where_no_steps_are_logged():
+    run = read_text('json_stats: {"_type": "train_epoch", "epoch": "2/200", "dt": 0.5, "loss": 2.5}\n')
+
+    assert (points(run, "loss"), points(run, "step_time_s")) == ([(None, 2.5)], [])
+
+
+def test_a_learning_rate_of_three_decimals_says_nothing():
+    run = read_text(
+        "step:5 - actor/lr:0.000 - actor/pg_loss:0.125\nstep:6 - actor/lr:1e-06 - actor/pg_loss:0.125\n"
+    )
+
+    assert points(run, "learning_rate") == [(6, 1e-06)]
+
+
+STOPS = [
+    ("nan_stop", {"metric": "train_loss", "value": "nan"}, "Monitored metric train_loss = nan is not finite. Previous best value was 0.5. Signaling Trainer to stop."),
+    ("nan_stop", {"value": "nan"}, "ValueError: LossNan. Loss contains inf or nan values, its value is nan"),
+    ("nan_stop", {}, "RuntimeError: Train loss contains a NaN."),
+    ("nan_stop", {"where": "jit(train_step)"}, "FloatingPointError: invalid value (nan) encountered in jit(train_step)"),
+    ("nan_stop", {"rank": 3, "where": "grad norm"}, "AssertionError: Rank 3: found NaN in local grad norm in backward pass before data-parallel communication collective."),
+    ("nonfinite_parameters", {"module": "encoder.weight"}, "ValueError: Detected nan and/or inf values in `encoder.weight`. Check your forward pass."),
+    ("gradient_skipped", {"value": "nan"}, "WARNING: The grad norm is nan. Skipping updating the model."),
+    ("gradient_skipped", {"rank": 2, "norm": "inf"}, "WARN: rank 2 grad_norm is not finite: inf"),
+    ("invalid_distribution_parameter", {"parameter": "loc", "distribution": "Normal"},
+     "ValueError: Expected parameter loc (Tensor of shape (64, 6)) of distribution Normal(loc: torch.Size([64, 6]), scale: torch.Size([64, 6])) to satisfy the constraint Real(), but found invalid values:"),
+    ("loss_scale_minimum", {"minimum": 4.5e-06}, "RuntimeError: grad_scale is too small, exiting: 4.5e-06"),
+    ("loss_scale_small", {"scale": 0.005}, "WARNING [train.py:900] Grad scale is small: 0.005"),
+    ("loss_scale_overflow", {"reducing_to": 1024.0, "step": 10}, "{ Epoch:[  1/  2], step:[   10/ 1000], loss: 8.125, overflow cond: True, loss_scale: 1024.0 }"),
+    ("nan_detector", {"module": "matmul", "nans": 1}, "[PRECISION] [ERROR] There are NAN or INF (num_nan=1, num_inf=0, num_zero=0) in [device=gpu:0, op=matmul, tensor=x]"),
+    ("training_completed", {"epochs": 100}, "100 epochs completed in 1.25 hours."),
+    ("training_completed", {}, "Training time 0:10:00"),
+    ("training_completed", {}, "2026-01-01 00:00:00,000 INFO [train.py:1000] (0/4) Done!"),
+    ("checkpoint_saved", {"step": 2000}, "  successfully saved checkpoint from iteration    2000 to /data/run"),
+    ("checkpoint_saved", {"seconds": 3.5}, "Finished saving the checkpoint (or staging if async is enabled) in 3.50 seconds."),
+    ("resume_from_checkpoint", {"step": 5000}, "[01/01 00:00:00 d2.engine.train_loop]: Starting training from iteration 5000"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "line"), STOPS, ids=[f"{i}-{kind}" for i, (kind, _, _) in enumerate(STOPS)]
+)
+def test_sentences_of_trainers(kind, fields, line):
+    (event,) = read_text(line + "\n").events.of(kind)
+
+    assert fields.items() <= dict(event.fields).items()
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("nan_stop", "    raise RuntimeError('Train loss contains a NaN.')"),
+        ("nan_stop", "    assert not np.isnan(loss_value), 'Model diverged with loss = NaN'"),
+        ("training_completed", "Estimated Training time 0:10:00"),
+        (
+            "resume_from_checkpoint",
+            "[01/01 00:00:00 d2.engine.train_loop]: Starting training from iteration 0",
+        ),
+    ],
+)
+def test_a_sentence_that_is_only_quoted_is_no_event(kind, line):
+    assert not read_text(line + "\n").events.of(kind)

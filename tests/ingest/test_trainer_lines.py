@@ -1,0 +1,79 @@
+"""Rows of every trainer: value, step and line of each point, and no metric that is none."""
+
+import numpy as np
+import pytest
+from log_reading import points, read_bytes, read_text
+from trainer_fragments import FRAGMENTS, LANGUAGE
+
+from analyzer.ingest.metric_lines import grammars
+from analyzer.ingest.names import METRICS, canonical_metric, unit_factor
+
+
+def placed(run, metric):
+    """(step, value, line) of each point; the value nan is given as the text "nan"."""
+    series = run.metrics.series(metric)
+    if series is None:
+        return []
+    return [
+        (series.step_at(i), "nan" if np.isnan(v) else pytest.approx(float(v)), int(series.line[i]))
+        for i, v in enumerate(series.value)
+    ]
+
+
+@pytest.mark.parametrize("trainer", FRAGMENTS)
+def test_rows_of_a_trainer(trainer):
+    text, expected = FRAGMENTS[trainer]
+
+    run = read_text(text)
+
+    assert {name: placed(run, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("trainer", FRAGMENTS)
+def test_a_row_that_is_cut_anywhere_never_raises(trainer):
+    data = FRAGMENTS[trainer][0].encode()
+
+    read_bytes(b"\n".join(data[:end] for end in range(len(data))))
+
+
+def test_all_trainers_in_one_log_do_not_disturb_each_other():
+    run = read_text("".join(text for text, _ in FRAGMENTS.values()))
+
+    assert run.metrics.names
+    assert len(points(run, "loss")) >= 30
+
+
+@pytest.mark.parametrize(
+    ("trainer", "step_time_s"), [("llm.c", 0.25), ("nanotron", 1.25), ("megatron", 0.25)]
+)
+def test_times_are_seconds_whatever_was_printed(trainer, step_time_s):
+    assert points(read_text(LANGUAGE[trainer][0]), "step_time_s")[0][1] == pytest.approx(step_time_s)
+
+
+def test_the_original_name_stays_beside_the_points():
+    run = read_text(LANGUAGE["nemo"][0])
+
+    assert run.metrics.series("loss").logged_as == "reduced_train_loss"
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_canonical_name_is_its_own_spelling(name):
+    assert (canonical_metric(name), unit_factor(name)) == (name, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("logged", "canonical"),
+    [
+        ("lr_group_0", "learning_rate"), ("lr-AdamW/pg2", "learning_rate_group_1"), ("optim0_lr0", "learning_rate"), ("x/lr2", "learning_rate_group_2"),
+        ("train/mean_token_accuracy", "accuracy"), ("eval/perplexity", "eval_perplexity"), ("perf/mfu/actor", "mfu"),
+        ("completions/clipped_ratio", "completion_clipped_share"), ("rewards/chosen", "rewards/chosen"), ("objective/kl", "kl"),
+    ],
+)  # fmt: skip
+def test_spellings_of_trackers(logged, canonical):
+    assert canonical_metric(logged) == canonical
+
+
+def test_literals_are_long_enough_for_the_fast_scan():
+    short = {literal for grammar in grammars() for literal in grammar.literals if len(literal.encode()) < 7}
+
+    assert len(short) <= 8  # each costs another pass over the log
