@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from analyzer.ingest.builder import RunBuilder
+    from analyzer.ingest.points import Points
 
 HEAD_BYTES = 65_536
 """Bytes that ``sniff`` sees; every format of the survey shows itself within them."""
@@ -204,6 +205,10 @@ class SourceWriter:
         """Append one point."""
         self._builder.add_metric(self.source, name, value, step=step, line=line, time_s=time_s, rank=rank)
 
+    def points(self, name: str, rank: int | None = None) -> Points:
+        """The growing columns of a metric, for whoever appends many points: see ``Points.add``."""
+        return self._builder.points(self.source, name, rank)
+
     def event(
         self,
         kind: str,
@@ -228,6 +233,10 @@ class SourceWriter:
             rank=rank,
             fields=fields or {},
         )
+
+    def keeps(self, kind: str) -> bool:
+        """Whether a further event of a kind would be kept; of too many only the first ones are."""
+        return self._builder.keeps(self.source, kind)
 
     def config(
         self,

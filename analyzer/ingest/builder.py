@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ import numpy as np
 from analyzer.ingest.config_keys import canonical_key, mask_value
 from analyzer.ingest.masking import clean_text
 from analyzer.ingest.names import canonical_metric, unit_factor
+from analyzer.ingest.points import Points
 from analyzer.ingest.rank_names import place_of, ranks_of
 from analyzer.model.config import LAYERS, ConfigFacts, ConfigScalar, ConfigValue
 from analyzer.model.refs import Gap, SourceFile, SourceRef
@@ -53,18 +53,6 @@ class _Block:
         self.step_unit = step_unit
 
 
-class _Points:
-    """Points of one metric that arrive one by one."""
-
-    __slots__ = ("lines", "steps", "times_s", "values")
-
-    def __init__(self) -> None:
-        self.steps = array("q")
-        self.values = array("d")
-        self.lines = array("q")
-        self.times_s = array("d")
-
-
 class RunBuilder:
     """The only writer of a run's tables. ``finish`` sorts, maps and freezes them."""
 
@@ -75,7 +63,7 @@ class RunBuilder:
         self.tensors: list[TensorRows] = []
         self.loss_windows: dict[int, int] = {}
         self._blocks: list[_Block] = []
-        self._points: dict[tuple[int, str, int], _Points] = {}
+        self._points: dict[tuple[int, str, int], Points] = {}
         self._events: list[Event] = []
         self._event_counts: dict[tuple[int, str], int] = {}
         self._config: list[tuple[str | None, ConfigValue]] = []
@@ -93,11 +81,14 @@ class RunBuilder:
         size_bytes: int,
         sha256_head: str,
         location: str = "",
+        age_s: float | None = None,
     ) -> int:
         """Register a file and return its index."""
         index = len(self.sources)
         path = clean_text(path, 1024)
-        self.sources.append(SourceFile(index, path, format_name, ingestor, size_bytes, sha256_head, location))
+        self.sources.append(
+            SourceFile(index, path, format_name, ingestor, size_bytes, sha256_head, location, age_s)
+        )
         return index
 
     def add_metrics(
@@ -137,14 +128,21 @@ class RunBuilder:
         rank: int | None,
     ) -> None:
         """See ``SourceWriter.metric``."""
+        self.points(source, name, rank).add(
+            NULL_INT if step is None else step, value, line, float("nan") if time_s is None else time_s
+        )
+
+    def points(self, source: int, name: str, rank: int | None) -> Points:
+        """See ``SourceWriter.points``."""
         key = (source, name, _NULL_RANK if rank is None else rank)
         points = self._points.get(key)
         if points is None:
-            points = self._points[key] = _Points()
-        points.steps.append(NULL_INT if step is None else step)
-        points.values.append(value)
-        points.lines.append(line)
-        points.times_s.append(float("nan") if time_s is None else time_s)
+            points = self._points[key] = Points()
+        return points
+
+    def keeps(self, source: int, kind: str) -> bool:
+        """See ``SourceWriter.keeps``."""
+        return self._event_counts.get((source, kind), 0) < MAX_EVENTS_PER_KIND
 
     def add_event(
         self,
@@ -248,6 +246,7 @@ class RunBuilder:
 
     def finish(self) -> Run:
         """Sort, map names, resolve configuration, and freeze."""
+        self._tell_thinned()
         if self._gaps_dropped:
             self._gaps.append(Gap(f"{self._gaps_dropped} more gaps are not listed", None, None))
         config = resolve_config(self._config)
@@ -285,6 +284,19 @@ class RunBuilder:
                 fields = {**event.fields, "host": host} if host else event.fields
                 yield replace(event, attempt=attempt, rank=rank, fields=fields)
 
+    def _tell_thinned(self) -> None:
+        dropped: dict[int, list[int]] = {}
+        for (source, _, _), points in self._points.items():
+            if points.dropped:
+                dropped.setdefault(source, []).append(points.dropped)
+        for source, counts in dropped.items():
+            self.add_gap(
+                f"long log: {sum(counts)} points of {len(counts)} metrics are left out; extremes, restarts and"
+                " the borders of NaN are kept with their neighbours, of the rest every n-th point",
+                source=source,
+                rows_lost=sum(counts),
+            )
+
     def _run_id(self) -> str:
         digest = hashlib.sha256()
         for source in sorted(self.sources, key=lambda s: s.path):
@@ -294,13 +306,7 @@ class RunBuilder:
     def _all_blocks(self) -> list[_Block]:
         blocks = list(self._blocks)
         for (source, name, rank), points in self._points.items():
-            arrays = (
-                np.frombuffer(points.steps, np.int64).copy(),
-                np.frombuffer(points.values, np.float64).copy(),
-                np.frombuffer(points.lines, np.int64).copy(),
-                np.frombuffer(points.times_s, np.float64).copy(),
-            )
-            blocks.append(_Block(source, name, arrays, None if rank == _NULL_RANK else rank, "step"))
+            blocks.append(_Block(source, name, points.arrays(), None if rank == _NULL_RANK else rank, "step"))
         return [block for block in blocks if block.values.size]
 
     def _metric_table(

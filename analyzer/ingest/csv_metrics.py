@@ -5,6 +5,8 @@
     epoch,train_loss,step,val_loss      Lightning metrics.csv: an empty cell was not logged
     0,nan,4,
     epoch,loss,val_loss                 Keras CSVLogger: NA was not logged
+    time/total_timesteps,train/loss     Stable-Baselines3 progress.csv: steps of the environment
+          epoch,  train/box_loss        YOLO results.csv: names and numbers padded with spaces
 
 Cells are read as text, because a reader that guesses types takes "not logged" and ``nan`` for the same.
 """
@@ -18,9 +20,11 @@ from collections.abc import Iterator, Sequence
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import (
+    METRIC_FILE,
     STEP_NAMES,
     TIME_NAMES,
     MetricColumns,
+    counter_column,
     first_named,
     is_known_metric,
     unix_seconds,
@@ -34,6 +38,8 @@ _DELIMITERS = (",", "\t", ";")
 _NAME = re.compile(r"[^\d\W][^\"\r\n]{0,199}|_[^\"\r\n]{0,199}")
 _WANDB_RANGE = re.compile(r"__(?:MIN|MAX)$")
 _MAX_DAMAGED = 20
+_COUNTED_ROWS = 50
+_RATE_GROUP = re.compile(r"(?i)lr/pg([1-9]\d?)")
 
 
 class CsvMetrics:
@@ -58,7 +64,11 @@ class CsvMetrics:
         is_csv = _SUFFIX.search(candidate.name.lower()) is not None
         if has_step and known:
             return Match.LIKELY
-        return Match.MAYBE if is_csv and (has_step or len(known) > 1) else Match.NO
+        if is_csv and (has_step or len(known) > 1):
+            return Match.MAYBE
+        # Nothing is known by its name: only a file that is named for it, with a column that counts, is taken.
+        is_named = is_csv and METRIC_FILE.search(_SUFFIX.sub("", candidate.name)) is not None
+        return Match.MAYBE if is_named and _counter(text, header) else Match.NO
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """One point per cell that holds a number."""
@@ -68,7 +78,12 @@ class CsvMetrics:
             out.gap("the first line is not a header", line=1)
             return
         monitor = _MONITOR.search(source.name)
-        table = _Table(out, header, monitor["tag"] if monitor else None, source.path.name)
+        counter = (
+            None
+            if first_named(header, (*STEP_NAMES, "epoch"))
+            else _counter(decode(source.candidate.head), header)
+        )
+        table = _Table(out, header, monitor["tag"] if monitor else None, source.path.name, counter)
         for line, cells in _records(feed, _delimiter(source.candidate.head), out):
             table.add(line, cells, is_cut=feed.is_cut)
         table.finish()
@@ -106,6 +121,20 @@ def _numeric_second_row(text: str, width: int) -> bool:
     except csv.Error:
         return False
     return len(cells) <= width and any(metric_number(cell) is not None for cell in cells)
+
+
+def _counter(text: str, header: Sequence[str]) -> str | None:
+    """The column that counts the rows of an unknown table, judged by its first rows."""
+    lines = text.lstrip("\ufeff \r\n").split("\n")[: _COUNTED_ROWS + 1]
+    delimiter = max(_DELIMITERS, key=lines[0].count)
+    complete = lines[1:-1] if len(lines) > 2 else lines[1:]
+    try:
+        rows = [
+            [metric_number(cell) for cell in row] for row in csv.reader(complete, delimiter=delimiter) if row
+        ]
+    except csv.Error:
+        return None
+    return counter_column(header, rows)
 
 
 def _bare(name: str) -> str:
@@ -152,11 +181,17 @@ class _Table:
     """The rows of one file and what its columns mean."""
 
     def __init__(
-        self, out: SourceWriter, header: Sequence[str], monitor_tag: str | None, file_name: str
+        self,
+        out: SourceWriter,
+        header: Sequence[str],
+        monitor_tag: str | None,
+        file_name: str,
+        counter: str | None = None,
     ) -> None:
         self._out = out
         self._monitor_tag = monitor_tag
         self._file_name = file_name
+        self._counter = counter
         self._columns = MetricColumns(out)
         self._rows = 0
         self._surplus: list[int] = []
@@ -165,7 +200,7 @@ class _Table:
 
     def _use_header(self, header: Sequence[str]) -> None:
         self._header = list(header)
-        step = first_named(header, STEP_NAMES)
+        step = first_named(header, STEP_NAMES) or (self._counter if self._counter in header else None)
         time = first_named(header, TIME_NAMES)
         self._step_at = header.index(step) if step else None
         self._time_at = header.index(time) if time else None
@@ -182,6 +217,9 @@ class _Table:
             column == "Value" and "Step" in self._header
         ):  # TensorBoard's download names the tag in the file name
             return _SUFFIX.sub("", self._file_name)
+        group = _RATE_GROUP.fullmatch(column)
+        if group and "lr/pg0" in self._header:  # YOLO counts its parameter groups from 0, Lightning from 1
+            return f"lr/group{group[1]}"
         return _bare(column)
 
     def add(self, line: int, cells: list[str], *, is_cut: bool) -> None:

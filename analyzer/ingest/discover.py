@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,6 +57,7 @@ _LIKELY_OURS = (".log", ".out", ".err", ".txt", ".yaml", ".yml", ".jsonl", ".csv
 """Suffixes of files that a user expects to be read; others (code, data) go without a word."""
 
 _WANDB_RUN = re.compile(r"(?:^|/)((?:offline-)?run-\d{8}_\d{6}-[^/]+)/")
+_MLFLOW_RUN = re.compile(r"(?:^|/)([0-9a-f]{32})/(?:(?:metrics|params|tags)/|meta\.yaml$)")
 _STAMPED = re.compile(r"(?:^|/)((?:version_\d+|\d{8}_\d{6}|attempt_\d+|run_\d+))/")
 
 
@@ -192,7 +194,10 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
     return discovery
 
 
-_CHECKPOINT = re.compile(r"(?:^|(?<=/))checkpoint-\d+/")
+_CHECKPOINT = re.compile(r"(?:^|(?<=/))checkpoint-(\d{1,12})/")
+
+MAX_CHECKPOINTS = 1_000
+"""Folders stated; a run keeps a handful."""
 
 
 def without_superseded(found: Sequence[Found]) -> list[Found]:
@@ -218,10 +223,12 @@ def _label_of(name: str, split_top: frozenset[str]) -> str:
     match = _WANDB_RUN.search(name)
     if match:
         return name[: match.end(1)]
-    match = _STAMPED.search(name)
+    match = _MLFLOW_RUN.search(name) or _STAMPED.search(name)
     if match:
         return name[: match.end(1)]
     top = name.partition("/")[0]
+    if name.endswith("/meta.yaml"):  # of an experiment, not of a run
+        return ""
     return top if top in split_top else ""
 
 
@@ -275,6 +282,8 @@ def split_runs(found: Sequence[Found]) -> list[RunGroup]:
 def _kind_of_label(label: str) -> str:
     if _WANDB_RUN.search(label + "/"):
         return "wandb"
+    if _MLFLOW_RUN.search(label + "/meta.yaml"):
+        return "mlflow"
     match = _STAMPED.search(label + "/")
     return re.sub(r"\d+", "N", match.group(1)) if match else "directory"
 
@@ -293,9 +302,21 @@ def _latest(groups: Sequence[RunGroup]) -> RunGroup:
         newest = max(
             f.candidate.path.stat().st_mtime for f in group.found if f.candidate.name.startswith(group.label)
         )
-        return (stamp.group() if stamp else "", newest, group.label)
+        return (stamp.group() if stamp else _stated_start(group), newest, group.label)
 
     return max(groups, key=key)
+
+
+_MLFLOW_START = re.compile(rb"(?m)^start_time: (\d{13})\b")
+
+
+def _stated_start(group: RunGroup) -> str:
+    """When a run of MLflow began, as its own file says; empty for others."""
+    for item in group.found:
+        if item.ingestor.name == "mlflow-files" and item.candidate.name == f"{group.label}/meta.yaml":
+            match = _MLFLOW_START.search(item.candidate.head)
+            return match[1].decode() if match else ""
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +349,7 @@ def load_run(path: Path, extra: Sequence[Path] = ()) -> Loaded:
         discovery.unreadable.extend(more.unreadable)
     builder = RunBuilder(str(path))
     _read_all(found, builder)
+    _note_checkpoints(discovery.found, builder)
     _note_unread(discovery, builder)
     if not builder.recognised():
         raise _nothing_read(path, discovery, builder)
@@ -345,12 +367,36 @@ def _read_all(found: Sequence[Found], builder: RunBuilder) -> None:
             size_bytes=candidate.size_bytes,
             sha256_head=item.sha256_head,
             location=str(candidate.path.absolute()),
+            age_s=_age_s(candidate.path),
         )
         out = SourceWriter(builder, index)
         try:
             item.ingestor.read(OpenSource(candidate, index), out)
         except (TruncatedSourceError, UnreadableFileError) as error:
             out.gap(f"the rest of the file cannot be read: {error}")
+
+
+def _age_s(path: Path) -> float | None:
+    try:
+        return max(0.0, time.time() - path.stat().st_mtime)
+    except OSError:
+        return None
+
+
+def _note_checkpoints(found: Sequence[Found], builder: RunBuilder) -> None:
+    """State each ``checkpoint-N`` folder of HF Trainer as a saved checkpoint, at the state that was read."""
+    states = [source for source in builder.sources if source.path.endswith("trainer_state.json")]
+    if not states:
+        return
+    names = {
+        match.group(): int(match[1]) for item in found if (match := _CHECKPOINT.search(item.candidate.name))
+    }
+    for name, step in sorted(names.items(), key=lambda pair: pair[1])[:MAX_CHECKPOINTS]:
+        folder = name.rstrip("/")
+        builder.add_event(
+            states[0].index, "checkpoint_saved", f"{folder}/trainer_state.json", role="info", line=None, step=step,
+            time_s=None, rank=None, fields={"step": step, "path": folder},
+        )  # fmt: skip
 
 
 def _note_unread(discovery: Discovery, builder: RunBuilder) -> None:

@@ -3,6 +3,7 @@
     {"current_steps": 10, "total_steps": 60, "loss": 2.4, "lr": 5e-05, "epoch": 0.1}     trainer_log.jsonl
     {"lr": 0.005, "loss": NaN, "grad_norm": Infinity, "memory": 5037, "step": 10}        vis_data/*.json
     {"mode": "train", "epoch": 1, "iter": 50, "lr": 0.001, "loss": 1.1}                  *.log.json
+    {"training_iteration": 1, "info": {"learner": {"default_policy": ...}}, "config": ..}  RLlib result.json
 
 Not for datasets, structured text logs or W&B's summary, which are JSON lines too.
 """
@@ -17,10 +18,12 @@ from typing import Any
 
 from analyzer.ingest.base import HEAD_BYTES, Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import (
+    METRIC_FILE,
     STEP_NAMES,
     TIME_NAMES,
     MetricColumns,
     common_spacing,
+    counter_column,
     first_named,
     is_known_metric,
     unix_seconds,
@@ -36,6 +39,8 @@ _MAX_DAMAGED = 20
 
 _STAMPED = re.compile(r"\d{8}_\d{6}\.json")
 _MMENGINE_PATH = re.compile(r"(?:^|/)vis_data/(?:\d{8}_\d{6}|scalars)\.json$")
+_LEARNER = re.compile(r"^(?:info/learner|learners)/default_policy/(?:learner_stats/)?")
+_SUFFIX = re.compile(r"\.\w{1,8}$")
 _NOT_METRICS = frozenset({"current_steps", "total_steps", "percentage", "mode", "iter"})
 Row = dict[str, Any]
 
@@ -58,9 +63,11 @@ class JsonLines:
         if dialect != "other":
             return Match.SURE
         named = [row for row in rows if first_named(row.keys(), (*STEP_NAMES, "epoch"))]
-        if not named or not any(is_known_metric(key) for row in named for key in row):
-            return Match.NO
-        return Match.LIKELY
+        if any(is_known_metric(key) for row in named for key in row):
+            return Match.LIKELY
+        # Nothing is known by its name: only a file that is named for it, with a column that counts, is taken.
+        is_named = METRIC_FILE.search(_SUFFIX.sub("", candidate.name)) is not None
+        return Match.LIKELY if is_named and _counter(rows) else Match.NO
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """Every number of a row becomes a point; the row's own step counter tells where."""
@@ -71,7 +78,9 @@ class JsonLines:
             out.framework("hf-trainer")
         if _is_copy(source):
             return
-        rows = _Rows(out, dialect)
+        if dialect == "rllib":
+            out.framework("ray")
+        rows = _Rows(out, dialect, _counter(_head_rows(source.candidate)))
         for line, row in _rows(source, out):
             rows.add(row, line)
         rows.finish()
@@ -100,9 +109,23 @@ def _dialect(name: str, rows: list[Row]) -> str:
         return "llamafactory"
     if {"mode", "epoch", "iter"} <= keys:
         return "mmcv"
+    if "training_iteration" in keys and keys & {
+        "timesteps_total",
+        "time_total_s",
+        "num_env_steps_sampled_lifetime",
+    }:
+        return "rllib"
     if "step" in keys and (_MMENGINE_PATH.search(name) or {"data_time", "time", "memory"} <= keys):
         return "mmengine"
     return "other"
+
+
+def _counter(rows: list[Row]) -> str | None:
+    """The column that counts the rows of an unknown file, if no column is named for it."""
+    if not rows or any(first_named(row.keys(), (*STEP_NAMES, "epoch")) for row in rows):
+        return None
+    names = [name for name in rows[0] if all(name in row for row in rows)]
+    return counter_column(names, [[metric_value(row[name]) for name in names] for row in rows])
 
 
 def _is_copy(source: OpenSource) -> bool:
@@ -140,8 +163,9 @@ def _rows(source: OpenSource, out: SourceWriter) -> Iterator[tuple[int, Row]]:
 class _Rows:
     """What the rows of one file add up to."""
 
-    def __init__(self, out: SourceWriter, dialect: str) -> None:
+    def __init__(self, out: SourceWriter, dialect: str, counter: str | None = None) -> None:
         self._out = out
+        self._counter = counter
         self._dialect = dialect
         self._columns = MetricColumns(out)
         self._last_step: int | None = None
@@ -151,8 +175,8 @@ class _Rows:
     def add(self, row: Row, line: int) -> None:
         if self._dialect == "mmcv" and "mode" not in row:
             return  # the first row describes the machine and the configuration
-        flat = dict(_numbers(row))
-        step_name = first_named(flat.keys(), STEP_NAMES)
+        flat = self._of_rllib(row, line) if self._dialect == "rllib" else dict(_numbers(row))
+        step_name = first_named(flat.keys(), STEP_NAMES) or (self._counter if self._counter in flat else None)
         step = whole_step(flat[step_name]) if step_name else None
         step = self._step_of(row, step)
         time_name = first_named(flat.keys(), TIME_NAMES)
@@ -163,6 +187,20 @@ class _Rows:
             if number is not None:
                 self._columns.add(name, number, step=step, line=line, time_s=time_s)
         self._last = (line, row)
+
+    def _of_rllib(self, row: Row, line: int) -> Row:
+        """Numbers of one iteration; every row repeats the configuration, which is noted once."""
+        configuration = row.get("config")
+        if self._last is None and isinstance(configuration, dict):
+            for key, value in _numbers(configuration):
+                if not isinstance(value, str) or len(value) < _MAX_KEY:
+                    self._out.config(
+                        key.replace("/", "."), value, framework="rllib", layer="runtime_echo", line=line
+                    )
+        flat = dict(_numbers({name: value for name, value in row.items() if name != "config"}))
+        return {
+            _LEARNER.sub("", name).replace("grad_gnorm", "grad_norm"): value for name, value in flat.items()
+        }
 
     def _step_of(self, row: Row, step: int | None) -> int | None:
         """Validation rows of mmengine and mmcv count epochs or their own batches: they stand at the last step."""

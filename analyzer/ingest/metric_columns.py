@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from array import array
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,9 +19,16 @@ MAX_METRICS = 5_000
 
 STEP_NAMES = (
     "train/global_step", "trainer/global_step", "global_step", "step", "iteration", "iter", "num_updates",
-    "current_steps", "train_step", "train/step", "_step",
+    "current_steps", "train_step", "train/step", "iter_num", "global step", "steps", "training_iteration",
+    "time/total_timesteps", "total_timesteps", "timesteps_total", "totalenvinteracts", "_step",
 )  # fmt: skip
-"""Columns that count optimizer steps, best first; W&B's ``_step`` counts calls of its log function."""
+"""Columns that count optimizer steps, best first; loops of reinforcement learning count iterations or steps of the
+environment, and W&B's ``_step`` counts calls of its log function."""
+
+METRIC_FILE = re.compile(
+    r"(?i)(?:^|[/_.-])(?:metrics?|history|progress|training|scalars?|loss(?:es)?|curves?|train[_-]?log|log)[^/]{0,40}$"
+)
+"""Names of files that hold the course of a run even if no column of theirs is known."""
 
 TIME_NAMES = ("_timestamp", "timestamp", "wall time", "wall_time", "ts", "time")
 """Columns that may hold unix seconds; some trainers call the duration of a step ``time``, hence the range."""
@@ -96,6 +105,23 @@ def common_spacing(steps: Iterable[int]) -> int | None:
         return None
     values, counts = np.unique(gaps, return_counts=True)
     return int(values[int(np.argmax(counts))])
+
+
+def counter_column(names: Sequence[str], rows: Iterable[Sequence[float | None]]) -> str | None:
+    """The leftmost column that counts: whole numbers from 0, each larger than the one before; None for fewer than two rows.
+
+    >>> counter_column(["objective", "tick"], [[3.5, 1.0], [3.5, 2.0]])
+    'tick'
+    """
+    columns = list(zip(*rows, strict=False))
+    for name, values in zip(names, columns, strict=False):
+        known = [value for value in values if value is not None]
+        if len(known) < 2 or len(known) < len(values) or known[0] < 0:
+            continue
+        pairs = pairwise(known)
+        if all(value.is_integer() for value in known) and all(first < second for first, second in pairs):
+            return name
+    return None
 
 
 def first_named(names: Collection[str], wanted: Collection[str]) -> str | None:

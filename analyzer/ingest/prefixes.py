@@ -50,7 +50,10 @@ _ZONE = r"(?P<zone>Z|[+-]\d\d:?\d\d)?"
 # Each is tried at the position reached so far; the first characters that can begin it come first.
 _FORMS: tuple[tuple[str, str], ...] = (
     ("[", r"\[rank(?P<rank>\d{1,6})\]:\s?"),
-    ("[", r"\[default\d{1,4}\]:\s?"),
+    ("[", r"\[(?:default|trainer|worker)\d{1,4}\]:\s?"),
+    # mpirun --tag-output: [1,3]<stderr>:message, since Open MPI 5 [prterun-node-a-77@1,3]<stderr>: message
+    ("[", r"\[(?:[\w.-]{1,120}@)?\d{1,6},(?P<rank>\d{1,6})\]<(?P<stream>stdout|stderr)>: ?"),
+    ("[", r"\[pod/(?P<host>[\w.-]{1,120})/[\w.-]{1,80}\] "),  # kubectl logs --prefix
     ("[", r"\[(?P<host>[\w.-]{1,64}):(?:worker|launcher)-\d{1,4}\]:?\s?"),
     # DeepSpeed: [date time,ms] [INFO] [file.py:12:function] [Rank 0] message
     (
@@ -66,10 +69,11 @@ _FORMS: tuple[tuple[str, str], ...] = (
     # LLaMA-Factory: [INFO|2026-04-06 21:32:29] llamafactory.hparams.parser:511 >> message
     ("[", rf"\[{_LEVEL}\|{_DATE}\] (?P<logger>[\w.]{{1,80}}:\d{{1,6}}) >>\s?"),
     # glog and torch: [E1003 18:37:01.832146912 File.cpp:607] message (no year, so no time)
-    ("[", r"\[[EWIF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} (?P<logger>[\w./-]{1,120}:\d{1,6})\] ?"),
+    ("[", r"\[[EWIF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} (?P<logger>[\w./-]{1,120}:\d{1,6})\] ?"),
     ("[", r"\[titan\] "),
     ("[", rf"\[{_DATE}\]\s?(?=\S)"),
-    ("EWIF", r"[EWIF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} +\d{1,20} (?P<logger>[\w./-]{1,160}:\d{1,6})\] ?"),
+    (" ", rf" \[{_DATE}\] (?=iteration )"),  # Megatron
+    ("EWIF", r"[EWIF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} +\d{1,20} (?P<logger>[\w./-]{1,160}:\d{1,6})\] ?"),
     # Google Cloud: ERROR 2026-08-03T18:49:56.385503426Z [resource.labels.containerName: x] message
     ("DEINWCA", rf"(?:{_LEVEL}|DEFAULT|NOTICE|ALERT) {_DATE}{_ZONE} \[resource\.labels\.[^\]]{{1,120}}\] ?"),
     # Kubernetes and CRI: 2026-01-01T00:00:00.123456789Z stdout F message
@@ -79,12 +83,27 @@ _FORMS: tuple[tuple[str, str], ...] = (
     # mmengine, torchtitan and friends: date - logger - INFO - message, or date - INFO - logger - message
     ("0123456789", rf"{_DATE} - (?P<logger>[\w.]{{1,80}}) - {_LEVEL} - "),
     ("0123456789", rf"{_DATE} - {_LEVEL} - (?P<logger>[\w.<>]{{1,80}}) -\s{{1,4}}"),
+    (
+        "0123456789",
+        rf"{_DATE}{_ZONE} (?=  File \"| {{4,60}}\S)",
+    ),  # a collector's time before an indented traceback
     ("0123456789", rf"{_DATE}{_ZONE}[ :|-]{{0,3}}\s(?=\S)"),
     ("0123456789", r"\d{1,7}(?:\.\d{1,3})?s\t\d{1,8}\t"),  # Kaggle: seconds, sequence number
     ("0123456789 ", r" {0,5}(?P<rank>\d{1,5}): (?=.)"),  # srun --label
     ("(", r"\((?:[\w.]{1,60} )?pid=\d{1,9}(?:, ip=(?P<host>[\d.]{7,15}))?\) ?"),  # Ray
+    # Ray's own daemons, SkyPilot: its rank is that of the node
+    (
+        "(",
+        r"\((?:raylet|autoscaler|head|worker\d{1,4})(?:, rank=\d{1,6})?(?:, pid=\d{1,9})?(?:, ip=(?P<host>[\d.]{7,15}))?\) ",
+    ),
     ("DEINWCF", rf"{_LEVEL}:(?P<logger>[\w.]{{1,80}}):"),  # logging.basicConfig
     ("DEINWCF", rf"{_LEVEL}[ :]\s{{0,8}}(?=\S)"),
+    # docker compose: service, number, bar
+    (
+        "",
+        r"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-z][\w.]{0,40}-\d{1,4}) {1,20}\| (?=.)",
+    ),
+    ("", r"(?P<host>(?:node|host|dgx|nid|cn|compute)[a-zA-Z0-9.]{0,40}\d): (?=\S)"),  # pdsh, clush
     # pdsh and deepspeed --launcher: host name that ends in a number
     (
         "",
@@ -130,6 +149,21 @@ def _time_s(groups: dict[str, str | None]) -> float | None:
     return day_s + seconds + (float(f"0.{fraction}") if fraction else 0.0)
 
 
+def unix_time(text: str) -> float | None:
+    """Unix seconds of a date and time at the start of a text; None if there is none.
+
+    >>> unix_time("2023-12-08_15:29:15"), unix_time("2023-12-08T15:29:15+01:00"), unix_time("N/A")
+    (1702049355.0, 1702045755.0, None)
+    """
+    stamp = _stamp()(text)
+    return _time_s(stamp.groupdict()) if stamp else None
+
+
+@lru_cache(maxsize=1)
+def _stamp() -> Callable[[str], re.Match[str] | None]:
+    return re.compile(_DATE + _ZONE).match
+
+
 def _container_line(text: str) -> Peeled | None:
     r"""One line of Docker's json-file driver: {"log":"text\n","stream":"stderr","time":"..."}."""
     try:
@@ -138,10 +172,9 @@ def _container_line(text: str) -> Peeled | None:
         return None
     if not isinstance(record, dict) or not isinstance(record.get("log"), str):
         return None
-    stamp = re.match(_DATE + _ZONE, str(record.get("time", "")))
     return Peeled(
         text=record["log"].rstrip("\r\n"),
-        time_s=_time_s(stamp.groupdict()) if stamp else None,
+        time_s=unix_time(str(record.get("time", ""))),
         stream=str(record.get("stream", "")),
     )
 

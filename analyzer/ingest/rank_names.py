@@ -98,10 +98,8 @@ def place_of(path: str) -> FilePlace:
 
 def _last(pattern: re.Pattern[str], path: str) -> re.Match[str] | None:
     """The match nearest to the file's name: what stands there is more particular than a directory."""
-    found = None
-    for found in pattern.finditer(path):
-        pass
-    return found
+    found = list(pattern.finditer(path))
+    return found[-1] if found else None
 
 
 def _number(match: re.Match[str] | None) -> int | None:

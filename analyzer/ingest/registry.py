@@ -58,6 +58,27 @@ def _names_wandb(candidate: Candidate) -> bool:
     return b"wandb" in candidate.head
 
 
+def _is_worker_error(candidate: Candidate) -> bool:
+    return b'"message"' in candidate.head[:4096]
+
+
+def _is_in_store(candidate: Candidate) -> bool:
+    path = f"{candidate.path.as_posix()}/{candidate.name}"
+    return any(
+        f"/{folder}/" in path for folder in ("metrics", "params", "tags", "inputs", "outputs", "traces")
+    ) or (path.endswith("meta.yaml"))
+
+
+def _is_database(candidate: Candidate) -> bool:
+    return candidate.head.startswith(b"SQLite format 3")
+
+
+def _is_container(candidate: Candidate) -> bool:
+    return (
+        b"containerStatuses" in candidate.head or b"OOMKilled" in candidate.head or b"kind" in candidate.head
+    )
+
+
 def _anything(candidate: Candidate) -> bool:
     return bool(candidate.head)
 
@@ -112,11 +133,39 @@ _BUILTIN: tuple[Ingestor, ...] = (
         _is_table,
     ),
     LazyIngestor(
+        "elastic-error",
+        "error file of a torchrun worker (error.json)",
+        True,
+        "elastic_error:ElasticError",
+        _is_worker_error,
+    ),
+    LazyIngestor(
+        "job-status",
+        "status of a container (Kubernetes pod as YAML or JSON, docker inspect)",
+        True,
+        "job_status:JobStatus",
+        _is_container,
+    ),
+    LazyIngestor(
         "json-lines",
         "metrics as JSON lines (LLaMA-Factory, mmengine, mmcv and others)",
         True,
         "json_lines:JsonLines",
         _is_object,
+    ),
+    LazyIngestor(
+        "mlflow-database",
+        "MLflow database (mlflow.db): metrics, parameters, status of its last run",
+        True,
+        "mlflow_database:MlflowDatabase",
+        _is_database,
+    ),
+    LazyIngestor(
+        "mlflow-files",
+        "MLflow file store (mlruns): metrics, parameters, status of a run",
+        True,
+        "mlflow_files:MlflowFiles",
+        _is_in_store,
     ),
     LazyIngestor(
         "model-files",

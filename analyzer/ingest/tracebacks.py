@@ -10,63 +10,60 @@
 gives ``python_traceback`` with exception RuntimeError, file /home/user/train.py, line 90, phase backward. Lines of
 another rank in between are left alone. Where a collector has taken the indentation away, an exception
 line is recognised by its name only.
+
+Of a chain ("During handling of the above exception...") the first exception is the root and the later ones are its
+consequence. An exception that only carries another one (a data-loader worker's, a spawned process's, a Ray task's)
+gives its place to the one it carries.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.log_line import Fed, LogLine, LogState
+from analyzer.ingest.traceback_frames import (
+    PYTHON_FRAME,
+    Frame,
+    Stack,
+    boxed_frame,
+    broken_path,
+    notebook_frame,
+    python_frame,
+)
+from analyzer.ingest.traceback_messages import (
+    CARRIES,
+    MAX_MESSAGE,
+    Raised,
+    following_text,
+    role_in_chain,
+    role_of,
+)
 
 if TYPE_CHECKING:
-    import re
-
     from analyzer.model.tables import Scalar
 
 HEADER = "Traceback (most recent call last)"
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 
-_FRAME = LazyRegex(
-    r'^(?P<indent>[\s|+]{0,20})File "(?P<file>[^"\n]{1,600})", line (?P<line>\d{1,9})(?:, in (?P<function>.{1,200}))?'
-)
-# rich draws a box: "│ /home/user/train.py:90 in backward      │"
-_BOXED_FRAME = LazyRegex(
-    r"^\s{0,40}│ (?P<file>[^\s│:][^\n│:]{0,400}):(?P<line>\d{1,9}) in (?P<function>[^\s│]{1,200})"
-)
 _BOX = "╭│╰"
-_EXCEPTION = LazyRegex(r"^(?:[|+] ?){0,8}(?P<exception>[A-Za-z_][\w.]{1,200})(?:: ?(?P<message>.*))?$")
-# Names by which an exception is known when the indentation does not tell it.
+_EXCEPTION = LazyRegex(
+    r"^(?:[|+] ?){0,8}\s{0,8}(?P<exception>[A-Za-z_][\w.]{1,200}(?:\([\w.]{1,100}\))?)(?:: ?(?P<message>.*))?$"
+)
+# Names by which an exception is known when its place does not tell it.
 _EXCEPTION_NAME = LazyRegex(
-    r"(?:Error|Exception|Interrupt|Exit|Iteration|Warning|Timeout|Failure|Fault|Group|Refusal)$"
+    r"(?:Error|Exception|Interrupt|Exit|Iteration|Warning|Timeout|Failure|Fault|Group|Refusal|Abort|Empty|StackTrace|Traceback|Full)\)?$"
 )
-_LIBRARY = LazyRegex(
-    r"site-packages|dist-packages|/lib/python\d|\\lib\\|^<|/torch/|/deepspeed/|/transformers/|/importlib/"
+_NOTES = frozenset({"SimplifiedTraceback"})
+"""Exceptions that only say that frames were left out (JAX)."""
+# What stands above the traceback of an exception that ends nothing.
+_IGNORED = LazyRegex(
+    r"Exception ignored in\b|Error in (?:atexit|sys\.excepthook)|Exception in thread .{0,80}(?:pin_memory|QueueFeeder|QueueManager|tensorboard)"
 )
+_COMPILER = LazyRegex(r"^(?:torch\._(?:dynamo|inductor)|triton)\.")
+_SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
 
-# What the program was doing, by the names of functions and files on the stack. The first of these that
-# occurs anywhere decides: an evaluation calls the model's forward pass, not the other way round.
-_PHASES = (
-    ("evaluation_gather", LazyRegex(r"^(?:nested_concat|nested_gather|pad_across_processes|_?gather_for_metrics|distributed_concat)$")),
-    ("evaluation", LazyRegex(r"^(?:evaluat\w{1,20}|_evaluate|prediction_(?:step|loop)|validation_step|run_evaluation|validate)$")),
-    ("saving", LazyRegex(r"^(?:_?save_(?:checkpoint|model|pretrained|state_dict|16bit_model|fp16_model)|_?full_state_dict\w{0,40}|_zero3_consolidated\w{0,40})$")),
-    ("preprocessing", LazyRegex(r"^(?:main_process_first|preprocess_dataset\w{0,20}|_?tokeniz\w{0,30}|_map_single)$")),
-    ("loading", LazyRegex(r"^(?:from_pretrained|_?load_(?:checkpoint|pretrained_model|state_dict\w{0,40}|model\w{0,20}))$")),
-)  # fmt: skip
-# Of these the last one on the stack counts: an optimizer's closure may call the forward pass.
-_STEP_PHASES = (
-    ("optimizer", LazyRegex(r"^(?:_init_group|_take_model_step|initialize_optimizer_states|_multi_tensor_adam\w{0,10}|optimizer_step)$")),
-    ("backward", LazyRegex(r"^(?:backward|run_backward|_engine_run_backward)$")),
-    ("forward", LazyRegex(r"^(?:forward|cross_entropy|scaled_dot_product_attention|training_step|compute_loss)$")),
-)  # fmt: skip
-_OPTIMIZER_FILE = LazyRegex(r"[/\\]optim[/\\](?!lr_scheduler|optimizer|swa_utils)\w{1,40}\.py$")
-
-_CASCADE = frozenset(
-    {"ChildFailedError", "CalledProcessError", "SignalException", "BrokenPipeError", "ConnectionResetError", "ProcessExitedException", "ProcessRaisedException", "RemoteTraceback"}
-)  # fmt: skip
-_SYMPTOM = frozenset({"DistBackendError", "DistStoreError", "DistNetworkError"})
-_TEARDOWN = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})
 
 MAX_FOREIGN_LINES = 60
 """Lines of other writers allowed inside a traceback before it is given up."""
@@ -74,54 +71,44 @@ MAX_FOREIGN_LINES = 60
 FIRST_LINES = 2
 """An excerpt that begins inside a traceback shows a frame in its first line, or after one line of code."""
 
+CHAIN_LINES = 40
+"""Python leaves one blank line between an announcement of a chain and the next traceback; other ranks write more."""
+
 MAX_FRAMES = 2_000
 """Frames counted; Python itself stops a recursion at about 1,000."""
 
 
-def role_of(exception: str) -> str:
-    """What part an exception plays: the root, a symptom of lost ranks, a cascade or the teardown."""
-    name = exception.rpartition(".")[2]
-    if name in _CASCADE:
-        return "cascade"
-    if name in _TEARDOWN:
-        return "teardown"
-    return "symptom" if name in _SYMPTOM else "root_candidate"
-
-
-@dataclass(slots=True)
-class _Frame:
-    file: str
-    line: int
-    function: str
-
-
-def phase_of(file: str, function: str) -> str:
-    """What a frame of a stack belongs to; empty for most.
-
-    >>> phase_of("/lib/torch/optim/adamw.py", "step"), phase_of("train.py", "main")
-    ('optimizer', '')
-    """
-    if _OPTIMIZER_FILE.search(file):
-        return "optimizer"
-    return next((name for name, functions in _PHASES + _STEP_PHASES if functions.search(function)), "")
-
-
-_RANK_OF_PHASE = {name: rank for rank, (name, _) in enumerate(_PHASES)}
-
-
 @dataclass
 class TracebackCapture:
-    """One traceback being read."""
+    """One traceback being read, or several that processes without a prefix write into one another.
+
+    Attributes:
+        started: The line of its header, or of the first frame of an excerpt.
+        chained: What was raised before, if this exception was raised while that one was handled.
+        roots: Where the last exception of each rank is noted.
+        carrier: The exception that only carries this one.
+        syntax_only: Only a syntax error is believed: the header is missing.
+        report_rank: The rank of which a launcher's report prints the traceback once more; what the rank
+            itself has printed is not told again.
+        ignored: Python announced that it prints the exception and goes on: a finaliser raised it, an exit
+            handler, or a thread of a library.
+    """
 
     started: LogLine
-    chained: bool
-    frames: int = 0
-    last: _Frame | None = None
-    last_user: _Frame | None = None
+    roots: dict[int | None, Raised]
+    chained: Raised | None = None
+    carrier: Raised | None = None
+    syntax_only: bool = False
+    report_rank: int | None = None
+    ignored: bool = False
+    stack: Stack = field(default_factory=Stack)
     flattened: bool = False
     margin: int = 0
     foreign: int = 0
-    phase: str = ""
+    expected: int = 1
+    possible: int = 0
+    emitted: int = 0
+    path: str = ""
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
@@ -131,15 +118,36 @@ class TracebackCapture:
         if not text.strip():
             return Fed.PASSED
         if HEADER in text:
-            self.finish(log)
-            return Fed.ENDED
+            return self._another(line, log)
         boxed = text.lstrip()[0] in _BOX
-        frame = _BOXED_FRAME.match(text) if boxed else _FRAME.match(text)
+        frame = self._frame(text, boxed=boxed)
         if frame is not None:
             self._add(frame)
         if frame is not None or boxed:
             return Fed.OWNED
         return self._after_frames(line, text, log)
+
+    def _frame(self, text: str, *, boxed: bool) -> Frame | None:
+        if not boxed:
+            return python_frame(text) or notebook_frame(text)
+        frame = boxed_frame(text, self.path)
+        self.path = "" if frame else broken_path(text)
+        return frame
+
+    def _another(self, line: LogLine, log: LogState) -> Fed:
+        """A second header before the exception: another process writes into this traceback, or it was cut."""
+        is_inner = line.text.lstrip(" |+").startswith(("Original", "Exception Group"))
+        if self.carrier is not None and not self.stack.frames:
+            return Fed.OWNED  # the header of the traceback that is carried
+        if not is_inner:
+            # Headers that follow each other at once are those of ranks that fail alike: one exception may
+            # be all that is printed.
+            self.expected += bool(self.stack.frames)
+            self.possible += not self.stack.frames
+            self.foreign = 0
+            return Fed.OWNED
+        self.finish(log)
+        return Fed.ENDED
 
     def _after_frames(self, line: LogLine, text: str, log: LogState) -> Fed:
         text = text[self.margin :]
@@ -147,8 +155,7 @@ class TracebackCapture:
             return Fed.OWNED
         match = _EXCEPTION.match(text)
         if match and self._is_exception(match["exception"]):
-            self._emit(line, match["exception"], match["message"] or "", log)
-            return Fed.ENDED
+            return self._raised(line, match["exception"], match["message"] or "", log)
         if self.flattened:  # a line of code that lost its indentation
             return Fed.OWNED
         self.foreign += 1
@@ -157,55 +164,84 @@ class TracebackCapture:
             return Fed.ENDED
         return Fed.PASSED
 
-    def _add(self, match: re.Match[str]) -> None:
-        self.frames += 1
-        if self.frames == 1:
-            indent = match.groupdict().get("indent", "  ")
-            self.flattened = not indent
-            self.margin = max(0, len(indent) - 2)  # torchrun prints tracebacks inside its report
-        if self.frames > MAX_FRAMES:
-            return
-        frame = _Frame(match["file"], int(match["line"]), (match["function"] or "").strip())
-        self.last = frame
-        phase = phase_of(frame.file, frame.function)
-        if phase and _RANK_OF_PHASE.get(phase, 99) <= _RANK_OF_PHASE.get(self.phase, 99):
-            self.phase = phase
-        if not _LIBRARY.search(frame.file):
-            self.last_user = frame
+    def _add(self, frame: Frame) -> None:
+        if not self.stack.frames:
+            self.flattened = not frame.indent
+            self.margin = max(0, len(frame.indent) - 2)  # torchrun prints tracebacks inside its report
+        if self.stack.frames < MAX_FRAMES:
+            self.stack.add(frame)
 
     def _is_exception(self, name: str) -> bool:
-        if _EXCEPTION_NAME.search(name.rpartition(".")[2]):
+        last = name.rpartition(".")[2]
+        if _EXCEPTION_NAME.search(last):
             return True
         # With the indentation kept, whatever begins a line after the frames is the exception, if it
-        # reads like a class: another writer's line would hardly be one capitalised word and a colon.
-        return self.frames > 0 and not self.flattened and name.rpartition(".")[2][:1].isupper()
+        # reads like a class: another writer's line hardly begins with one word in mixed capitals.
+        capitals = sum(map(str.isupper, last))
+        is_class = last[:1].isupper() and ("." in name or (1 < capitals < len(last)))
+        return self.stack.frames > 0 and not self.flattened and not self.emitted and is_class
 
-    def _emit(self, line: LogLine, exception: str, message: str, log: LogState) -> None:
-        fields: dict[str, Scalar] = {
-            "exception": exception,
-            "message": message.strip()[:500],
-            **self._place(),
-        }
-        if self.chained:
+    def _raised(self, line: LogLine, exception: str, message: str, log: LogState) -> Fed:
+        last = exception.rpartition(".")[2]
+        if self.syntax_only and last not in _SYNTAX:
+            return Fed.PASSED | Fed.ENDED
+        if last in _NOTES:
+            return Fed.PASSED | Fed.ENDED
+        if last == "UnfilteredStackTrace":  # JAX: the exception itself is the message
+            exception, _, message = message.partition(": ")
+        self._emit(line, Raised(exception, message.strip(), role_of(exception, message)), log)
+        self.emitted += 1
+        self.foreign = 0
+        return Fed.PASSED if self.emitted < self.expected + self.possible else Fed.PASSED | Fed.ENDED
+
+    def _emit(self, line: LogLine, raised: Raised, log: LogState, *, is_last: bool = False) -> None:
+        following = following_text(line, raised.message, self.margin)
+        carried = _carried(raised, following)
+        if carried and not is_last and self.expected + self.possible == 1:
+            inner = TracebackCapture(line, self.roots, self.chained, carrier=raised)
+            log.captures.append(inner)
+            return
+        role = role_in_chain(raised, self.chained) if self.chained else raised.role
+        further = "" if carried else following
+        message = "\n".join(filter(None, (raised.message, further)))[:MAX_MESSAGE]
+        fields: dict[str, Scalar] = {"exception": raised.exception, "message": message, **self.stack.place()}
+        if self.chained is not None:
             fields["chained"] = True
-        log.event("python_traceback", role_of(exception), line, {k: v for k, v in fields.items() if v != ""})
-
-    def _place(self) -> dict[str, Scalar]:
-        frame = self.last_user or self.last
-        found: dict[str, Scalar] = {}
-        if frame is not None:
-            found = {"file": frame.file, "line": frame.line, "function": frame.function}
-        return {**found, "phase": self.phase} if self.phase else found
+        if self.carrier is not None:
+            fields["carried_by"] = self.carrier.exception
+        if self.expected + self.possible > 1:
+            fields["interleaved"] = True
+        if "phase" not in fields and self.carrier and "DataLoader worker" in self.carrier.message:
+            fields["phase"] = "data_loading"
+        if "phase" not in fields and _COMPILER.match(raised.exception):
+            fields["phase"] = "compile"
+        if log.first("raised", raised.exception, raised.message) or self.report_rank is None:
+            at = line if self.report_rank is None else of_rank(line, self.report_rank)
+            kind, role = ("ignored_exception", "teardown") if self.ignored else ("python_traceback", role)
+            log.event(kind, role, at, {k: v for k, v in fields.items() if v != ""})
+        self.roots[line.rank] = self.chained if self.chained and role == "cascade" else raised
 
     def finish(self, log: LogState) -> None:
         """The traceback has no exception line: the log was cut, or another writer's text is in between."""
-        if self.frames:
-            log.out.gap(
-                "a traceback without an exception line: cut off or interleaved", line=self.started.number
-            )
-            log.event(
-                "traceback_cut", "symptom", self.started, {k: v for k, v in self._place().items() if v != ""}
-            )
+        if self.carrier is not None and not self.emitted:
+            carrier, self.carrier = self.carrier, None
+            self._emit(self.started, carrier, log, is_last=True)
+            return
+        if self.stack.frames and self.emitted < self.expected and not self.syntax_only:
+            reason = "a traceback without an exception line: cut off or interleaved"
+            log.out.gap(reason, line=self.started.number)
+            log.event("traceback_cut", "symptom", self.started, self.stack.place())
+
+
+def _carried(raised: Raised, following: str) -> bool:
+    """Whether the text that follows an exception is the traceback of another one that it carries."""
+    first = following.partition("\n")[0]
+    return raised.name.startswith("RayTaskError(") or CARRIES.match(first) is not None
+
+
+def of_rank(line: LogLine, rank: int) -> LogLine:
+    """The same line as one of a rank that something other than its prefix names."""
+    return replace(line, peeled=replace(line.peeled, rank=rank))
 
 
 class Tracebacks:
@@ -215,24 +251,30 @@ class Tracebacks:
 
     def __init__(self) -> None:
         self._chained_at: dict[int | None, int] = {}
+        self._roots: dict[int | None, Raised] = {}
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
-        if _FRAME.match(line.text):
+        if PYTHON_FRAME.match(line.text):
             return self._headless(line, log)
         if HEADER not in line.raw:
             self._chained_at[line.rank] = line.number
             return True
-        # Python leaves one blank line between the announcement and the next traceback.
-        chained = line.number - self._chained_at.get(line.rank, -100) in range(1, 40)
-        log.captures.append(TracebackCapture(line, chained))
+        is_chained = line.number - self._chained_at.get(line.rank, -100) in range(1, CHAIN_LINES)
+        before = self._roots.get(line.rank) if is_chained else None
+        ignored = _IGNORED.search(line.before().rstrip().rpartition("\n")[2]) is not None
+        log.captures.append(TracebackCapture(line, self._roots, before, ignored=ignored))
         return False
 
     def _headless(self, line: LogLine, log: LogState) -> bool:
-        """A pasted excerpt may begin inside a traceback; elsewhere a lone frame belongs to a warning."""
-        if line.number > FIRST_LINES or log.captures:
+        """A pasted excerpt may begin inside a traceback, and a syntax error in the script itself has no header.
+
+        Elsewhere a lone frame belongs to a warning.
+        """
+        is_syntax = ", in " not in line.text
+        if log.captures or not (line.number <= FIRST_LINES or is_syntax):
             return True
-        capture = TracebackCapture(line, chained=False)
+        capture = TracebackCapture(line, self._roots, syntax_only=line.number > FIRST_LINES)
         capture.feed(line, log)
         log.captures.append(capture)
         return False

@@ -17,6 +17,7 @@ class SourceFile:
         size_bytes: Size on disk.
         sha256_head: Hex SHA-256 of the first 64 KiB; equal heads and sizes are read once only.
         location: Absolute path, to read the file again for a quote or a diff; never shown.
+        age_s: Seconds between the last write to the file and its reading; None if unknown.
     """
 
     index: int
@@ -26,6 +27,7 @@ class SourceFile:
     size_bytes: int
     sha256_head: str
     location: str = ""
+    age_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

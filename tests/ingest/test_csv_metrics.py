@@ -77,6 +77,41 @@ def test_a_tensorboard_download_is_named_by_its_file():
     assert points(run, "grad_norm") == [(7, 0.25, 2)]
 
 
+def test_yolo_pads_its_columns_and_counts_parameter_groups_from_zero():
+    text = "      epoch,   train/box_loss,   lr/pg0,   lr/pg1\n          1,            1.5,    0.1,    0.2\n          2,            nan,    0.1,    0.2\n"
+    run = read_files({"results.csv": text})
+
+    assert math.isnan(points(run, "train/box_loss")[1][1])
+    assert [value for _, value, _ in points(run, "learning_rate")] == [0.1, 0.1]
+
+
+def test_reinforcement_learning_counts_steps_of_the_environment():
+    run = read_files(
+        {
+            "progress.csv": "rollout/ep_rew_mean,time/total_timesteps,train/loss\n-120.5,2048,\n-110.5,4096,0.5\n"
+        }
+    )
+
+    assert points(run, "loss") == [(4096, 0.5, 3)]
+
+
+def test_a_wider_header_after_a_restart_names_the_columns_that_follow():
+    run = read_files(
+        {"metrics.csv": "epoch,step,train_loss\n0,9,2.5\nepoch,step,train_loss,val_loss\n0,19,2.25,2.0\n"}
+    )
+
+    assert points(run, "eval_loss") == [(19, 2.0, 4)]
+    assert [value for _, value, _ in points(run, "loss")] == [2.5, 2.25]
+
+
+def test_an_unknown_table_is_read_by_the_column_that_counts_if_its_name_says_history():
+    text = "run,tick,objective\na,1,3.5\na,2,3.5\na,3,3.25\n"
+
+    assert points(read_files({"history.csv": text}), "objective") == [(1, 3.5, 2), (2, 3.5, 3), (3, 3.25, 4)]
+    assert claimed_by("table.csv", text) is None
+    assert claimed_by("metrics.csv", "name,score\nmap,0.5\nauc,0.75\n") is None
+
+
 def test_rows_shorter_than_the_header_were_not_logged_in_full_and_longer_ones_are_a_gap():
     run = read_files({"log.csv": "step,train/loss,act\n0,4.1\n1,3.5,0.25\n2,3.0,0.5,9\n"})
 

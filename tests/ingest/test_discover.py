@@ -103,3 +103,18 @@ def test_an_empty_file_beside_a_good_one_is_a_gap(tmp_path):
 def test_a_missing_path_says_what_to_give():
     with pytest.raises(InputError, match="give a run directory"):
         discover(Path("does-not-exist"))
+
+
+def test_checkpoint_folders_are_saved_checkpoints(tmp_path):
+    for step in (100, 200):
+        folder = tmp_path / f"checkpoint-{step}"
+        folder.mkdir()
+        rows = [{"step": s, "loss": 2.0, "epoch": s / 100} for s in range(10, step + 1, 10)]
+        (folder / "trainer_state.json").write_text(json.dumps({"global_step": step, "log_history": rows}))
+
+    events = load_run(tmp_path).run.events.of("checkpoint_saved")
+
+    assert [(event.step, event.fields["path"]) for event in events] == [
+        (100, "checkpoint-100"),
+        (200, "checkpoint-200"),
+    ]

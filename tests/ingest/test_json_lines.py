@@ -199,3 +199,27 @@ def test_real_logs_agree_with_the_standard_json_reader():
     assert paths
     assert points(run, "loss") == [(r["step"], r["loss"]) for r in rows if "loss" in r]
     assert len(points(run, "bbox_map_50")) == sum("bbox_mAP_50" in key for r in rows for key in r)
+
+
+def test_rllib_nests_its_losses_and_repeats_its_configuration():
+    stats = {"total_loss": 8.5, "grad_gnorm": 1.5}
+    row = {
+        "training_iteration": 1,
+        "timesteps_total": 4000,
+        "info": {"learner": {"default_policy": {"learner_stats": stats}}},
+        "config": {"lr": 5e-05},
+    }
+    run = read_files(
+        {"result.json": json.dumps(row) + "\n" + json.dumps(row | {"training_iteration": 2}) + "\n"}
+    )
+
+    assert run.metrics.series("loss").step.tolist() == [1, 2]
+    assert run.metrics.series("grad_norm").value.tolist() == [1.5, 1.5]
+    assert [(entry.key_in_source, entry.value) for entry in run.config.entries] == [("lr", 5e-05)]
+
+
+def test_unknown_rows_are_read_by_the_column_that_counts_if_the_name_of_the_file_says_metrics():
+    text = '{"objective": 3.5, "tick": 1}\n{"objective": 3.5, "tick": 2}\n{"objective": 3.25, "tick": 3}\n'
+
+    assert read_files({"metrics.jsonl": text}).metrics.series("objective").step.tolist() == [1, 2, 3]
+    assert claimed_by("rows.jsonl", text) is None

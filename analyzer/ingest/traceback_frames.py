@@ -1,0 +1,169 @@
+"""Frames of Python stacks: how they are written, whose code they are, and what the program was doing.
+
+    File "/home/user/train.py", line 90, in backward        CPython
+    │ /home/user/train.py:90 in backward             │      rich
+    File /opt/venv/lib/python3.11/site-packages/x.py:90, in backward(self)      IPython, Jupyter
+
+Not for finding tracebacks in a log: see ``tracebacks``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analyzer.ingest.lazy_regex import LazyRegex
+
+if TYPE_CHECKING:
+    from analyzer.model.tables import Scalar
+
+PYTHON_FRAME = LazyRegex(
+    r'^(?P<indent>[\s|+>]{0,40})File "(?P<file>[^"\n]{1,600})", line (?P<line>\d{1,9})(?:,? in (?P<function>.{1,200}))?'
+)
+_BOXED_FRAME = LazyRegex(
+    r"^\s{0,120}[│|] (?P<file>[^\s│|:](?:[^\n│:|]|:(?!\d)){0,400}):(?P<line>\d{1,9}) in (?P<function>[^\s│|]{1,200})"
+)
+# rich breaks a path that is wider than its box: "│ /opt/venv/lib/python3.11/site-packages/torch/nn/modu │"
+_BOXED_PATH = LazyRegex(r"^\s{0,120}[│|] (?P<start>(?:/|[A-Za-z]:\\)[^│|\n]{20,400}?) {1,4}[│|]\s*$")
+_NOTEBOOK_FRAME = LazyRegex(
+    r"^(?:File |)(?P<file><ipython-input[^>\n]{1,80}>|Cell In ?\[\d{1,6}\]|(?:[~/]|[A-Za-z]:\\)[^\n:*?\"<>|]{1,400}\.pyx?)"
+    r"(?:(?::(?P<line>\d{1,9}))?,? in (?P<function>[\w.<>]{1,200})|, line (?P<cell_line>\d{1,9})|:(?P<bare_line>\d{1,9})$)"
+)
+_LIBRARY = LazyRegex(
+    r"site-packages|dist-packages|/lib(?:64)?/python\d|\\lib\\|^<(?!ipython-input)|/torch/|/deepspeed/|/transformers/|/importlib/|/torchinductor_|/bin/[\w.-]{1,40}$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One call on a stack.
+
+    Attributes:
+        file: Path as printed.
+        line: 1-based line in it; 0 if none is printed.
+        function: Name, empty if none is printed.
+        indent: What stood before the frame.
+    """
+
+    file: str
+    line: int
+    function: str
+    indent: str = ""
+
+    @property
+    def is_library(self) -> bool:
+        """Whether the code was installed rather than written by the user."""
+        return _LIBRARY.search(self.file) is not None
+
+
+def python_frame(text: str) -> Frame | None:
+    """A frame as CPython prints it.
+
+    >>> python_frame('  File "train.py", line 9, in main')
+    Frame(file='train.py', line=9, function='main', indent='  ')
+    """
+    match = PYTHON_FRAME.match(text)
+    if match is None:
+        return None
+    return Frame(match["file"], int(match["line"]), (match["function"] or "").strip(), match["indent"])
+
+
+def boxed_frame(text: str, before: str = "") -> Frame | None:
+    """A frame in rich's box; ``before`` is the start of its path, if the line above held it."""
+    match = _BOXED_FRAME.match(text)
+    return match and Frame(before + match["file"], int(match["line"]), match["function"], "  ")
+
+
+def broken_path(text: str) -> str:
+    """The start of a path that rich broke at the edge of its box, else empty."""
+    match = _BOXED_PATH.match(text)
+    return match["start"] if match and "❱" not in text else ""
+
+
+def notebook_frame(text: str) -> Frame | None:
+    """A frame as IPython prints it.
+
+    >>> notebook_frame("File /opt/lib/python3.11/site-packages/x.py:90, in Trainer.train(self)")
+    Frame(file='/opt/lib/python3.11/site-packages/x.py', line=90, function='Trainer.train', indent='  ')
+    """
+    match = _NOTEBOOK_FRAME.match(text)
+    if match is None:
+        return None
+    line = match["line"] or match["cell_line"] or match["bare_line"] or 0
+    return Frame(match["file"], int(line), match["function"] or "", "  ")
+
+
+# What the program was doing, by the names of functions on the stack. The first of these that occurs anywhere
+# decides: an evaluation calls the model's forward pass, not the other way round.
+_PHASES = (
+    ("evaluation_gather", LazyRegex(r"^(?:nested_concat|nested_gather|pad_across_processes|_?gather_for_metrics|distributed_concat)$")),
+    ("data_loading", LazyRegex(r"^(?:_worker_loop|default_collate|_next_data|_process_data|_try_get_data)$")),
+    ("compile", LazyRegex(r"^(?:compile_fx\w{0,30}|_?call_user_compiler|compile_and_call_fx_graph|compile_to_\w{1,20}|_convert_frame\w{0,30}|wrap_compiler_debug|make_ir|ast_to_ttir)$")),
+    ("evaluation", LazyRegex(r"^(?:evaluat\w{1,20}|_evaluate|prediction_(?:step|loop)|validation_step|run_evaluation|validate|_run_sanity_check)$")),
+    ("generation", LazyRegex(r"^(?:generate|_?greedy_search|_?beam_search|_?contrastive_search|_generate_completions|generate_completions)$")),
+    ("saving", LazyRegex(r"^(?:_?save_(?:checkpoint|model|pretrained|state_dict|16bit_model|fp16_model|state|to_checkpoint|optimizer\w{0,20}|fsdp_\w{1,20})|_save_checkpoint|dump_checkpoint|async_save|_?full_state_dict\w{0,40}|_zero3_consolidated\w{0,40})$")),
+    ("preprocessing", LazyRegex(r"^(?:main_process_first|preprocess_dataset\w{0,20}|_?tokeniz\w{0,30}|_map_single)$")),
+    ("loading", LazyRegex(r"^(?:from_pretrained|_?load_(?:checkpoint|pretrained_model|state_dict\w{0,40}|model\w{0,20}|adapter|optimizer_and_scheduler|from_checkpoint)|restore_checkpoint|_load_from_checkpoint)$")),
+    ("setup", LazyRegex(r"^(?:init_process_group|init_distributed\w{0,20}|_new_process_group_helper|rendezvous|next_rendezvous|_create_c10d_store|initialize_model_parallel|init_device_mesh|_verify_param_shape_across_processes|_sync_module_states|_auto_wrap|_recursive_wrap|_init_param_handle\w{0,40}|_broadcast_model|setup_distributed|setup_environment)$")),
+)  # fmt: skip
+# Of these the last one on the stack counts: an optimizer's closure may call the forward pass.
+_STEP_PHASES = (
+    ("optimizer", LazyRegex(r"^(?:_init_group|_take_model_step|initialize_optimizer_states|_multi_tensor_adam\w{0,10}|optimizer_step)$")),
+    ("backward", LazyRegex(r"^(?:backward|run_backward|_engine_run_backward)$")),
+    ("forward", LazyRegex(r"^(?:forward|cross_entropy|scaled_dot_product_attention|training_step|compute_loss)$")),
+)  # fmt: skip
+_OPTIMIZER_FILE = LazyRegex(r"[/\\]optim[/\\](?!lr_scheduler|optimizer|swa_utils)\w{1,40}\.py$")
+_PHASE_FILES = (
+    ("data_loading", LazyRegex(r"[/\\]torch[/\\]utils[/\\]data[/\\]"), LazyRegex(r".")),
+    ("saving", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}saver)\.py$"), LazyRegex(r"^_?(?:legacy_)?save")),
+    ("loading", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}loader)\.py$"), LazyRegex(r"^_?(?:legacy_)?load")),
+    ("compile", LazyRegex(r"[/\\]torch[/\\]_inductor[/\\]|[/\\]triton[/\\]compiler[/\\]"), LazyRegex(r"^(?!_?call$|run$|__call__$)")),
+    ("compile", LazyRegex(r"[/\\]torch[/\\]_dynamo[/\\](?:convert_frame|symbolic_convert|output_graph)\.py$"), LazyRegex(r".")),
+)  # fmt: skip
+_RANK_OF_PHASE = {name: rank for rank, (name, _) in enumerate(_PHASES)}
+_STEP_RANK = 99
+
+
+def phase_of(file: str, function: str) -> str:
+    """What a frame of a stack belongs to; empty for most.
+
+    >>> phase_of("/lib/torch/optim/adamw.py", "step"), phase_of("train.py", "main")
+    ('optimizer', '')
+    >>> phase_of("/lib/torch/utils/data/_utils/fetch.py", "fetch")
+    'data_loading'
+    """
+    if _OPTIMIZER_FILE.search(file):
+        return "optimizer"
+    for name, files, functions in _PHASE_FILES:
+        if files.search(file) and functions.search(function):
+            return name
+    bare = function.rpartition(".")[2]  # IPython prints "Trainer.train"
+    return next((name for name, functions in _PHASES + _STEP_PHASES if functions.search(bare)), "")
+
+
+class Stack:
+    """What is kept of the frames of one traceback: the last one, the last of the user, and the phase."""
+
+    def __init__(self) -> None:
+        self.frames = 0
+        self.last: Frame | None = None
+        self.last_user: Frame | None = None
+        self.phase = ""
+
+    def add(self, frame: Frame) -> None:
+        """Take the next frame, outermost first."""
+        self.frames += 1
+        self.last = frame
+        phase = phase_of(frame.file, frame.function)
+        if phase and _RANK_OF_PHASE.get(phase, _STEP_RANK) <= _RANK_OF_PHASE.get(self.phase, _STEP_RANK):
+            self.phase = phase
+        if not frame.is_library:
+            self.last_user = frame
+
+    def place(self) -> dict[str, Scalar]:
+        """Fields ``file``, ``line``, ``function`` of the user's last frame, and ``phase``; only what is known."""
+        frame = self.last_user or self.last
+        fields: dict[str, Scalar] = {}
+        if frame is not None:
+            fields = {"file": frame.file, "line": frame.line, "function": frame.function, "phase": self.phase}
+        return {name: value for name, value in fields.items() if value not in {"", 0}}

@@ -1,0 +1,333 @@
+"""Tracebacks as other printers than CPython write them, chains, carried exceptions, and fault dumps."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from log_reading import only, read_text
+
+from analyzer.ingest.traceback_frames import phase_of
+
+
+def raised(text):
+    return [(e.role, e.fields["exception"]) for e in read_text(text).events.of("python_traceback")]
+
+
+def trace(exception, file="train.py", function="main", header="Traceback (most recent call last):"):
+    return f'{header}\n  File "{file}", line 9, in {function}\n    run()\n{exception}\n'
+
+
+DURING = "\nDuring handling of the above exception, another exception occurred:\n\n"
+BECAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
+
+
+def test_the_first_exception_of_a_chain_is_the_root():
+    text = (
+        trace("FileNotFoundError: x") + BECAUSE + trace("RuntimeError: y") + DURING + trace("KeyError: 'z'")
+    )
+
+    assert raised(text) == [
+        ("root_candidate", "FileNotFoundError"),
+        ("cascade", "RuntimeError"),
+        ("cascade", "KeyError"),
+    ]
+
+
+def test_an_empty_queue_is_not_the_root_of_a_chain():
+    text = (
+        trace("_queue.Empty")
+        + DURING
+        + trace("RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error.")
+    )
+
+    assert raised(text) == [("symptom", "_queue.Empty"), ("root_candidate", "RuntimeError")]
+
+
+def test_what_follows_an_interruption_is_its_consequence():
+    assert raised(trace("KeyboardInterrupt") + DURING + trace("ValueError: x"))[1] == (
+        "cascade",
+        "ValueError",
+    )
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "[gloo/transport/tcp/pair.cc:1] Connection closed by peer [127.0.0.1]:1",
+        "[1] is setting up NCCL communicator: wait timeout after 600000ms",
+    ],
+)
+def test_an_exception_about_lost_peers_is_a_symptom(message):
+    assert raised(trace(f"RuntimeError: {message}")) == [("symptom", "RuntimeError")]
+
+
+def test_a_loader_gives_its_place_to_the_exception_of_its_worker():
+    text = trace("RuntimeError: Caught IndexError in DataLoader worker process 0.") + trace(
+        "IndexError: list index out of range",
+        "data.py",
+        "__getitem__",
+        "Original Traceback (most recent call last):",
+    )
+
+    fields = only(read_text(text), "python_traceback")
+    assert (fields["exception"], fields["file"], fields["phase"]) == ("IndexError", "data.py", "data_loading")
+    assert fields["carried_by"] == "RuntimeError"
+
+
+def test_a_spawned_process_gives_its_place_too():
+    outer = trace("torch.multiprocessing.spawn.ProcessRaisedException: ").rstrip() + "\n\n"
+    text = outer + "-- Process 1 terminated with the following error:\n" + trace("ValueError: bad shard")
+
+    assert raised(text) == [("root_candidate", "ValueError")]
+
+
+def test_a_carrier_whose_log_ends_is_still_told():
+    text = (
+        trace("RuntimeError: Caught IndexError in DataLoader worker process 0.")
+        + "Original Traceback (most recent call last):\n"
+    )
+
+    assert raised(text) == [("root_candidate", "RuntimeError")]
+
+
+def test_a_ray_task_gives_its_place_to_the_users_exception():
+    text = (
+        trace("ray.exceptions.RayTaskError(ValueError): ray::Worker.train() (pid=1, ip=10.0.0.1)")
+        + '  File "/data/run/train.py", line 90, in step\n    raise ValueError("x")\nValueError: x\n'
+    )
+
+    assert raised(text) == [("root_candidate", "ValueError")]
+
+
+def test_a_group_is_a_consequence_of_its_members():
+    text = (
+        "  + Exception Group Traceback (most recent call last):\n"
+        '  |   File "train.py", line 10, in <module>\n  |     raise ExceptionGroup("failed", errors)\n'
+        "  | ExceptionGroup: failed (1 sub-exception)\n  +-+---------------- 1 ----------------\n"
+        '    | Traceback (most recent call last):\n    |   File "data.py", line 2, in load\n    |     raise ValueError("empty shard")\n'
+        "    | ValueError: empty shard\n    +------------------------------------\n"
+    )
+
+    assert raised(text) == [("cascade", "ExceptionGroup"), ("root_candidate", "ValueError")]
+    assert read_text(text).events.of("python_traceback")[1].fields["message"] == "empty shard"
+
+
+def test_a_pool_prints_the_exception_of_its_worker_first():
+    text = (
+        'multiprocessing.pool.RemoteTraceback: \n"""\n'
+        + trace("KeyError: 'a'", "work.py")
+        + '"""\n'
+        + BECAUSE
+        + trace("KeyError: 'a'")
+    )
+
+    assert raised(text) == [("root_candidate", "KeyError"), ("cascade", "KeyError")]
+
+
+def test_a_message_goes_on_in_indented_lines_and_known_hints():
+    text = (
+        trace("RuntimeError: Error(s) in loading state_dict for Net:")
+        + "\tsize mismatch for a\n\tsize mismatch for b\nepoch 1\n"
+    )
+    assert only(read_text(text), "python_traceback")["message"].split("\n")[1:] == [
+        "size mismatch for a",
+        "size mismatch for b",
+    ]
+
+    text = (
+        trace("RuntimeError: CUDA error: misaligned address")
+        + "Compile with `TORCH_USE_CUDA_DSA`.\nepoch 1\n"
+    )
+    assert only(read_text(text), "python_traceback")["message"].endswith("TORCH_USE_CUDA_DSA`.")
+
+
+def test_tracebacks_written_into_one_another_are_all_told():
+    first, second = trace("ValueError: a").splitlines(), trace("KeyError: b").splitlines()
+    mixed = [first[0], first[1], second[0], second[1], first[2], first[3], second[2], second[3]]
+
+    run = read_text("\n".join(mixed) + "\n")
+    assert [e.fields["exception"] for e in run.events.of("python_traceback")] == ["ValueError", "KeyError"]
+    assert all(e.fields["interleaved"] for e in run.events.of("python_traceback"))
+    assert not run.gaps
+
+
+def test_a_notebook_prints_frames_in_its_own_way():
+    text = (
+        "---------------------------------------------------------------------------\n"
+        "RuntimeError                              Traceback (most recent call last)\n"
+        "Cell In[5], line 2\n      1 x = 1\n----> 2 trainer.train()\n\n"
+        "File /usr/lib/python3.11/site-packages/lib/trainer.py:1645, in Trainer.train(self, **kwargs)\n   1644     pass\n-> 1645     inner()\n\n"
+        "RuntimeError: stack expects each tensor to be equal size\n"
+    )
+
+    fields = only(read_text(text), "python_traceback")
+    assert (fields["file"], fields["line"]) == ("Cell In[5]", 2)
+
+
+def test_a_path_that_rich_breaks_is_put_together():
+    text = (
+        "╭──── Traceback (most recent call last) ────╮\n"
+        "│ /home/user/a/very/long/path/to/the/traini │\n"
+        "│ ng.py:90 in backward                      │\n"
+        "│ ❱ 90 │   loss.backward()                  │\n"
+        "│ ╭──── locals ────╮                        │\n"
+        "│ │ error = 'x'    │                        │\n"
+        "╰───────────────────────────────────────────╯\n"
+        "ValueError: no data\n"
+    )
+
+    assert (
+        only(read_text(text), "python_traceback")["file"] == "/home/user/a/very/long/path/to/the/training.py"
+    )
+
+
+def test_a_syntax_error_has_no_header():
+    text = 'step 1 loss 2.0\nstep 2 loss 2.0\n  File "train.py", line 3\n    def f(:\n          ^\nSyntaxError: invalid syntax\n'
+
+    assert only(read_text(text), "python_traceback")["file"] == "train.py"
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f>",
+        "Error in atexit._run_exitfuncs:",
+        "Exception in thread Thread-4 (_pin_memory_loop):",
+    ],
+)
+def test_an_exception_that_python_only_reports_ends_nothing(above):
+    run = read_text(f"{above}\n" + trace("AssertionError: can only test a child process"))
+    assert [(e.role, e.fields["exception"]) for e in run.events.of("ignored_exception")] == [
+        ("teardown", "AssertionError")
+    ]
+    assert not run.events.of("python_traceback")
+    assert (
+        raised("Exception in thread Thread-4 (train):\n" + trace("ValueError: x"))[0][0] == "root_candidate"
+    )
+
+
+def test_colours_and_arrows_of_other_printers_do_not_matter():
+    coloured = trace("\x1b[1;35mValueError\x1b[0m: \x1b[35mx\x1b[0m").replace(
+        '"train.py"', '\x1b[35m"train.py"\x1b[0m'
+    )
+    assert only(read_text(coloured), "python_traceback")["file"] == "train.py"
+
+    loguru = 'Traceback (most recent call last):\n\n> File "train.py", line 9, in main\n    run()\n    └ <function>\n\nValueError: x\n'
+    assert only(read_text(loguru), "python_traceback")["line"] == 9
+
+
+def test_a_lone_frame_of_a_warning_is_nothing():
+    text = 'a\nb\n  File "train.py", line 3\n    x\nloss: 2.0\nRuntimeError: later\n'
+
+    assert not read_text(text).events.of("python_traceback")
+    assert not read_text(text).gaps
+
+
+def test_jax_names_the_exception_inside_its_own():
+    text = trace(
+        "jax._src.traceback_util.UnfilteredStackTrace: FloatingPointError: invalid value (nan) encountered in add"
+    )
+    assert raised(text) == [("root_candidate", "FloatingPointError")]
+
+    note = trace("jax.errors.SimplifiedTraceback: For simplicity, JAX has removed its internal frames.")
+    assert raised(note + BECAUSE + trace("ValueError: x")) == [("root_candidate", "ValueError")]
+
+
+def test_a_compiler_failure_is_known_by_its_class():
+    fields = only(read_text(trace("torch._dynamo.exc.Unsupported: call_function")), "python_traceback")
+    assert fields["phase"] == "compile"
+
+
+def test_a_collectors_time_before_every_line_keeps_the_indentation():
+    stamp = "2026-05-19T13:33:12.123Z "
+    text = "".join(
+        f"{stamp}{line}\n"
+        for line in trace("ValueError: a\nx")
+        .replace("run()", 'raise RuntimeError("CUDA out of memory")')
+        .splitlines()
+    )
+
+    run = read_text(text)
+    assert [e.fields["exception"] for e in run.events.of("python_traceback")] == ["ValueError"]
+    assert not run.events.of("cuda_oom")
+
+
+FAULT = (
+    "Fatal Python error: Segmentation fault\n\n"
+    'Thread 0x00007f0000000001 (most recent call first):\n  File "/usr/lib/python3.11/threading.py", line 320 in wait\n\n'
+    "Current thread 0x00007f0000000002 (most recent call first):\n"
+    '  File "/opt/lib/python3.11/site-packages/torch/nn/modules/linear.py", line 114 in forward\n'
+    '  File "/home/user/model.py", line 40 in forward\n  File "/home/user/train.py", line 90 in main\n\n'
+    "Extension modules: numpy\n"
+)
+
+
+def test_a_fault_dump_names_the_innermost_frame_of_the_user():
+    fields = only(read_text(FAULT), "fatal_python_error")
+
+    assert fields == {
+        "error": "Segmentation fault",
+        "file": "/home/user/model.py",
+        "line": 40,
+        "function": "forward",
+        "phase": "forward",
+    }
+
+
+def test_a_timeout_dump_tells_where_a_run_hangs():
+    text = 'Timeout (0:30:00)!\nThread 0x00007f0000000001 (most recent call first):\n  File "train.py", line 3 in all_reduce\n'
+
+    assert only(read_text(text), "hang_stack_dump") == {
+        "error": "0:30:00",
+        "file": "train.py",
+        "line": 3,
+        "function": "all_reduce",
+    }
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "phase"),
+    [
+        ("/x/torch/utils/data/dataloader.py", "__next__", "data_loading"),
+        ("/x/torch/utils/data/_utils/collate.py", "default_collate", "data_loading"),
+        ("/x/torch/serialization.py", "_legacy_save", "saving"),
+        ("/x/torch/serialization.py", "load", "loading"),
+        ("/x/torch/distributed/distributed_c10d.py", "init_process_group", "setup"),
+        ("/x/torch/_inductor/graph.py", "compile_to_module", "compile"),
+        ("/x/torch/_dynamo/eval_frame.py", "_fn", ""),
+        ("/x/transformers/generation/utils.py", "generate", "generation"),
+        ("/x/lightning/loops.py", "_run_sanity_check", "evaluation"),
+        ("train.py", "save_checkpoint", "saving"),
+        ("train.py", "main", ""),
+    ],
+)
+def test_phase_of_a_frame(file, function, phase):
+    assert phase_of(file, function) == phase
+
+
+EVERYTHING = (
+    FAULT
+    + trace("RuntimeError: Caught KeyError in DataLoader worker process 0.")
+    + trace("KeyError: 'a'", header="Original Traceback (most recent call last):")
+)
+
+
+def test_a_log_cut_at_any_byte_is_survived():
+    for cut in range(len(EVERYTHING)):
+        read_text(EVERYTHING[:cut])
+
+
+LINES = [
+    *EVERYTHING.splitlines(),
+    *DURING.splitlines(),
+    "[rank1]: ValueError: a",
+    "│ /a/b.py:1 in f │",
+    "╰──╯",
+    "| x",
+    "ray::f()",
+]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_any_order_of_such_lines_is_survived(lines):
+    read_text("\n".join(lines))
