@@ -38,6 +38,7 @@ _add("model.native_dtype", model="dtype torch_dtype text_config.dtype text_confi
 _add("model.type", model="model_type")
 _add("model.vocab_size", model="vocab_size text_config.vocab_size")
 _add("model.hidden_size", model="hidden_size text_config.hidden_size")
+_add("model.max_positions", model="max_position_embeddings n_positions text_config.max_position_embeddings")
 _add("model.layers", model="num_hidden_layers text_config.num_hidden_layers")
 _add(
     "model.name",
@@ -192,11 +193,39 @@ _add(
     "parallel.tensor",
     any="tensor_model_parallel_size tensor_parallel_size tp_size --tensor-model-parallel-size",
 )
+_add(
+    "parallel.pipeline",
+    any="pipeline_model_parallel_size pipeline_parallel_size pp_size --pipeline-model-parallel-size pipe_parallel_size "
+    "pipeline_parallel_degree",
+)
+_add(
+    "parallel.virtual_pipeline",
+    any="virtual_pipeline_model_parallel_size virtual_pipeline_parallel_size --num-virtual-stages-per-pipeline-rank",
+)
+_add("parallel.data", any="data_parallel_size data_parallel_degree dp_size")
+_add("train.eval_batch_size", any="per_device_eval_batch_size eval_batch_size val_batch_size")
+_add("train.manual_gc", any="manual_gc --manual-gc")
+_add("train.ignore_data_skip", any="ignore_data_skip")
+_add("vae.no_half", any="no_half_vae --no_half_vae")
+_add("fp8.format", any="fp8_format --fp8-format fp8")
+_add("fp8.recipe", any="fp8_recipe --fp8-recipe")
+_add("data.source", any="dataset_name dataset_path train_file data_path --data-path dataset_dir train_data_dir data_files")
+_add("rl.top_k", any="rollout.top_k generation_kwargs.top_k sampling_params.top_k generation.top_k top_k")
+_add("rl.top_p", any="rollout.top_p generation_kwargs.top_p sampling_params.top_p generation.top_p top_p")
+_add(
+    "rl.temperature",
+    any="rollout.temperature generation_kwargs.temperature sampling_params.temperature generation.temperature temperature",
+)
+_add("rl.min_length", any="generation_kwargs.min_length generation_kwargs.min_new_tokens min_new_tokens")
+_add("rl.kl_weight", any="beta kl_coef init_kl_coef actor.kl_loss_coef kl_ctrl.kl_coef kl_loss_coef")
+_add("rl.inner_epochs", any="num_iterations ppo_epochs num_ppo_epochs actor.ppo_epochs")
+_add("rl.engine", any="use_vllm rollout.name generation_backend")
 _add("versions.deepspeed", versions="deepspeed")
 _add("versions.transformers", versions="transformers")
 _add("versions.torch", versions="torch")
 _add("versions.trl", versions="trl")
 _add("versions.unsloth", versions="unsloth")
+_add("versions.transformer_engine", versions="transformer_engine transformer-engine")
 _add("versions.flash_attn", versions="flash_attn flash-attn")
 
 _BY_FRAMEWORK: dict[tuple[str, str], str] = {
@@ -254,7 +283,8 @@ _DEEPSPEED_SECTIONS = frozenset({"deepspeed", "deepspeed_config", "ds_config"})
 
 _AMBIGUOUS_TAILS = frozenset(
     {"lr", "dtype", "optimizer", "eps", "precision", "batch_size", "resume", "template", "lora", "compile", "warmup",
-     "scale", "adapter", "seed", "epochs", "max_length", "packing", "bits", "train_batch_size"}
+     "scale", "adapter", "seed", "epochs", "max_length", "packing", "bits", "train_batch_size", "beta", "top_k", "top_p",
+     "temperature", "fp8", "num_iterations"}
 )  # fmt: skip
 """Words that mean different things in different sections; taken only at the top level."""
 

@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, Protocol
 
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.prefixes import Peeled, peel
+from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from analyzer.ingest.base import SourceWriter
+    from analyzer.ingest.points import Points
     from analyzer.model.tables import Scalar
 
 # A bar without a title, which is what trainers draw: " 10%|#         | 1400/13792 [12:01<...". Bars of
 # datasets and model loading have a title ("Map: 10%|...") and count something else.
 BAR = LazyRegex(r"(?:^|[\r\n])[^\S\r\n]{0,300}\d{1,3}%\|[^|\r\n]{0,400}\| {1,3}(\d{1,12})/(\d{1,12}) \[")
+
+_NAN = float("nan")
 
 MAX_STEP = 1 << 60
 """Larger steps are garbage, and would not fit the table."""
@@ -162,6 +166,7 @@ class LogState:
     logging_steps: int | None = None
     captures: list[Capture] = field(default_factory=list)
     _first_rank: dict[str, int | None] = field(default_factory=dict)
+    _points: dict[tuple[str, int | None], Points] = field(default_factory=dict)
     _seen_once: set[tuple[object, ...]] = field(default_factory=set)
 
     def saw_step(self, step: int) -> None:
@@ -174,13 +179,29 @@ class LogState:
         The rank that prints a metric first owns its name. The same metric of another rank is kept under
         ``name@rank3``: mixed into one series, the points of several ranks would look like restarts.
         """
-        if step is not None and not 0 <= step <= MAX_STEP:
-            step = None
-        rank = line.rank
-        owner = self._first_rank.setdefault(name, rank)
-        if rank != owner and rank is not None and owner is not None:
-            name = f"{name}@rank{rank}"
-        self.out.metric(name, value, step=step, line=line.number, time_s=line.time_s, rank=rank)
+        self.point(name, value, step, line.number, line.rank, line.time_s)
+
+    def point(
+        self, name: str, value: float, step: int | None, number: int, rank: int | None, time_s: float | None
+    ) -> None:
+        """Write one value of a line number, a rank and a time; see ``metric``."""
+        points = self._points.get((name, rank)) or self.points(name, rank)
+        known = step if step is not None and 0 <= step <= MAX_STEP else NULL_INT
+        points.add(known, value, number, _NAN if time_s is None else time_s)
+
+    def has_curve(self, name: str, rank: int | None) -> bool:
+        """Whether a rank has already printed a metric."""
+        return (name, rank) in self._points
+
+    def points(self, name: str, rank: int | None) -> Points:
+        """The columns to which the values of a metric go that a rank printed; see ``metric``."""
+        points = self._points.get((name, rank))
+        if points is None:
+            owner = self._first_rank.setdefault(name, rank)
+            foreign = rank != owner and rank is not None and owner is not None
+            points = self.out.points(f"{name}@rank{rank}" if foreign else name, rank)
+            self._points[name, rank] = points
+        return points
 
     def event(
         self,
@@ -191,6 +212,9 @@ class LogState:
         step: int | None = None,
     ) -> None:
         """Write one event; without a step of its own it gets the step that the log had reached."""
+        if not self.out.keeps(kind):
+            self.out.event(kind, "", role=role, line=line.number)  # only counted
+            return
         values = dict(fields or {})
         if line.peeled.host:
             values.setdefault("host", line.peeled.host)
@@ -215,10 +239,15 @@ class LogState:
     def step_near(self, line: LogLine) -> int | None:
         """Step of the training bar drawn just before a line, else the last step that a line named."""
         if self.total_steps:
-            drawn = BAR.findall(line.before() + line.raw[:CONTEXT_BYTES])
-            bars = [int(done) for done, total in drawn if int(total) == self.total_steps]
-            if bars and bars[-1] >= (self.step or 0):
-                return bars[-1]
+            text = line.before() + line.raw[:CONTEXT_BYTES]
+            sign = text.rfind("%|")
+            while sign >= 0:
+                begin = max(text.rfind("\n", 0, sign), text.rfind("\r", 0, sign), 0)
+                bar = BAR.match(text, begin)
+                if bar and int(bar[2]) == self.total_steps:
+                    done = int(bar[1])
+                    return done if done >= (self.step or 0) else self.step
+                sign = text.rfind("%|", 0, begin)
         return self.step
 
     def first(self, *key: object) -> bool:

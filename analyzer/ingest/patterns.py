@@ -42,6 +42,7 @@ class Pattern:
         fields: Name of a group to its type: int, float, str, lower (a word in lower case), or gib (a size in GiB).
         more: Further regexes whose groups are added if they match.
         unless: If this is found in the line, the line is something else.
+        words: Name of a group to a table; the field is the table's text for what the group holds.
         once: Only the first line with the same fields counts: a table of GPUs, not a thousand events.
     """
 
@@ -52,6 +53,7 @@ class Pattern:
     fields: Mapping[str, str] = field(default_factory=dict)
     more: tuple[str, ...] = ()
     unless: str = ""
+    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     once: bool = False
 
 
@@ -96,6 +98,8 @@ def match_pattern(pattern: Pattern, text: str) -> dict[str, Scalar] | None:
                 **{name: value for name, value in groups.items() if value is not None},
             }
     found: dict[str, Scalar] = {}
+    for name, text_of in pattern.words.items():
+        groups[name] = text_of.get(groups.get(name) or "")
     for name, value in groups.items():
         typed = None if value is None else _typed(pattern.fields.get(name, "str"), value)
         if typed is not None and typed != "":
@@ -103,7 +107,25 @@ def match_pattern(pattern: Pattern, text: str) -> dict[str, Scalar] | None:
     return found
 
 
-FAMILIES = ("numeric", "memory", "devices", "network", "process", "progress")
+FAMILIES = (
+    "numeric",
+    "memory",
+    "devices",
+    "nccl",
+    "network",
+    "parallel",
+    "process",
+    "schedulers",
+    "progress",
+    "hardware",
+    "lifecycle",
+    "data",
+    "software",
+    "config",
+    "storage",
+    "performance",
+    "evaluation",
+)
 """Each family stands in ``patterns_<family>.py`` as ``<FAMILY>_PATTERNS``."""
 
 

@@ -1,8 +1,18 @@
-"""Lines about GPUs: CUDA and library errors, hardware faults, and which GPU it is."""
+"""Lines about GPUs as programs see them: CUDA and library errors, and which GPU it is."""
 
 from __future__ import annotations
 
 from analyzer.ingest.patterns import Pattern
+
+_CHECKS = {
+    "t >= 0 && t < n_classes": "label",
+    "cur_target >= 0 && cur_target < n_classes": "label",
+    "target_val >= zero && target_val <= one": "label",
+    "srcIndex < srcSelectDimSize": "lookup",
+    'ind >=0 && ind < ind_dim_size && "vectorized gather kernel index out of bounds"': "lookup",
+    'ind >= 0 && ind < ind_dim_size && "vectorized gather kernel index out of bounds"': "lookup",
+}
+"""Assertions of kernels that tell what was looked up; all others only say that some index was wrong."""
 
 _CUDA_ERRORS: tuple[Pattern, ...] = (
     Pattern(
@@ -13,8 +23,9 @@ _CUDA_ERRORS: tuple[Pattern, ...] = (
         "index_assert",
         "root_candidate",
         ("Assertion `",),
-        r"thread: \[[\d,]{1,40}\] Assertion `(?P<expression>[^`]{1,200})` failed",
+        r"thread: \[[\d,]{1,40}\] Assertion `(?P<check>(?P<expression>[^`]{1,200}))` failed",
         unless="probability tensor contains",
+        words={"check": _CHECKS},
     ),
     # Lookups in a table (CPU) and, of another kind, class labels in a loss (CPU): "Target 7 is out of bounds."
     Pattern(
@@ -78,53 +89,6 @@ _CUDA_ERRORS: tuple[Pattern, ...] = (
     ),
 )
 
-_XID = r"NVRM: Xid \((?P<device>[^)]{1,60})\): "
-_XID_FIELDS = {"code": "int"}
-
-_HARDWARE: tuple[Pattern, ...] = (
-    # Code = the number after "): ", never the first digits after "Xid"
-    Pattern(
-        "gpu_xid",
-        "root_candidate",
-        ("NVRM: Xid",),
-        r"NVRM: Xid \((?P<device>[^)]{1,60})\): (?P<code>\d{1,4})\b",
-        {"code": "int"},
-    ),
-    # The codes that decide, each under its own name: a kernel log often holds several.
-    Pattern("xid_off_bus", "root_candidate", ("NVRM: Xid",), rf"{_XID}79\b", _XID_FIELDS),
-    Pattern("xid_memory", "root_candidate", ("NVRM: Xid",), rf"{_XID}(?P<code>48|64|95)\b", _XID_FIELDS),
-    Pattern(
-        "xid_memory_contained", "root_candidate", ("NVRM: Xid",), rf"{_XID}(?P<code>63|94)\b", _XID_FIELDS
-    ),
-    Pattern(
-        "xid_nvlink",
-        "root_candidate",
-        ("NVRM: Xid",),
-        rf"{_XID}(?P<code>74|13[67]|14[3-9]|150)\b",
-        _XID_FIELDS,
-    ),
-    Pattern("xid_gsp", "root_candidate", ("NVRM: Xid",), rf"{_XID}(?P<code>119|120)\b", _XID_FIELDS),
-    Pattern("xid_application", "symptom", ("NVRM: Xid",), rf"{_XID}(?P<code>13|31)\b", _XID_FIELDS),
-    Pattern(
-        "ecc_error",
-        "root_candidate",
-        ("uncorrectable ECC error", "Uncorrectable ECC error", "double bit ECC error", "Double Bit ECC"),
-        r"[Uu]ncorrectable ECC error|[Dd]ouble [Bb]it ECC",
-    ),
-    Pattern(
-        "gpu_off_bus",
-        "root_candidate",
-        ("has fallen off the bus", "GPU is lost", "Unable to determine the device handle for"),
-        r"GPU has fallen off the bus|GPU is lost|Unable to determine the device handle for",
-    ),
-    Pattern(
-        "gpu_ring_timeout",
-        "root_candidate",
-        ("amdgpu: ",),
-        r"amdgpu: .{0,80}\bring \S{1,40} timeout",
-    ),
-)
-
 _NAMES: tuple[Pattern, ...] = (
     # nvidia-smi, torch.cuda.get_device_name(), banners. The model must follow the maker's name.
     Pattern(
@@ -140,4 +104,4 @@ _NAMES: tuple[Pattern, ...] = (
     ),
 )  # fmt: skip
 
-DEVICES_PATTERNS = _CUDA_ERRORS + _HARDWARE + _NAMES
+DEVICES_PATTERNS = _CUDA_ERRORS + _NAMES

@@ -1,4 +1,4 @@
-"""Lines about processes: signals, launchers, schedulers, data-loader workers, files."""
+"""Lines about processes: signals, launchers, data-loader workers."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ _SIGNALS: tuple[Pattern, ...] = (
     Pattern(
         "keyboard_interrupt",
         "root_candidate",
-        ("KeyboardInterrupt", "got signal: 2"),
-        r"^\W{0,8}KeyboardInterrupt\b|got signal: 2\b|Signal 2 \(SIGINT\)|Received KeyboardInterrupt",
+        ("KeyboardInterrupt", "got signal: 2", "Received 2 death signal", "Signals.SIGINT", "(SIGINT)"),
+        r"^\W{0,8}KeyboardInterrupt\b|got signal: 2\b|Signal 2 \(SIGINT\)|(?:Received|Detected) KeyboardInterrupt|Received 2 death signal|Signals\.SIGINT",
     ),
     Pattern(
         "sigkill",
-        "symptom",
+        "root_candidate",
         ("SIGKILL", "Killed"),
-        r"Signal 9 \(SIGKILL\)|Signals\.SIGKILL|signal 9\b",
+        r"Signal 9 \(SIGKILL\)|Signals\.SIGKILL|signal 9\b|terminated with signal SIGKILL",
         unless=r"forcefully exiting|Sending process",
+    ),
+    # 128 + 9, as containers and shells state it
+    Pattern(
+        "sigkill",
+        "root_candidate",
+        ("ode 137", "ode: 137", "ode=137", "tatus 137", "tatus: 137", "Exited (137)"),
+        r"\b[Ee]xit(?:ed)?(?: with)?[ _]?(?:[Cc]ode|[Ss]tatus)(?:[:=]|\sof)?\s?137\b|\bExited \(137\)",
     ),
     # The shell's own message, all that a killed program leaves: "run.sh: line 3: 12345 Killed  python train.py"
     Pattern(
@@ -32,11 +39,25 @@ _SIGNALS: tuple[Pattern, ...] = (
         r"Signal 15 \(SIGTERM\)|closing signal SIGTERM|Signals\.SIGTERM|[Rr]eceived SIGTERM|got signal: 15\b",
         unless=r"Main process received SIGTERM",
     ),
+    # The launcher itself was told to end, by a person, a scheduler, or the launcher of another node that failed.
+    Pattern(
+        "launcher_signalled",
+        "teardown",
+        ("Received 15 death signal", "Received Signals.SIGTERM death signal", "got signal: 15"),
+        r"Received (?:15|Signals\.SIGTERM) death signal|SignalException: Process \d{1,9} got signal: 15\b",
+    ),
     # torchelastic: "Received 1 death signal, shutting down workers", "Sending process 7 closing signal SIGHUP"
     Pattern(
         "sighup",
         "root_candidate",
-        ("Received 1 death signal", "closing signal SIGHUP", "(SIGHUP)", "Signals.SIGHUP", "got signal: 1"),
+        (
+            "Received 1 death signal",
+            "Received Signals.SIGHUP death signal",
+            "closing signal SIGHUP",
+            "(SIGHUP)",
+            "Signals.SIGHUP",
+            "got signal: 1",
+        ),
         r"Received 1 death signal|closing signal SIGHUP|Signal 1 \(SIGHUP\)|Signals\.SIGHUP|got signal: 1\b",
     ),
     Pattern(
@@ -80,11 +101,24 @@ _WORKERS: tuple[Pattern, ...] = (
         r"DataLoader worker \(pid(?:\(s\))? (?P<pid>[\d, ]{1,80})\) (?:is killed by signal: (?P<signal>[\w ]{1,40})|exited unexpectedly)",
     ),
     Pattern(
+        "dataloader_worker_killed",
+        "root_candidate",
+        ("DataLoader process (pid",),  # Paddle
+        r"DataLoader process \(pid\s{0,8}(?P<pid>\d{1,9})\) exited is killed by signal: (?P<signal>[\w ]{1,40})",
+    ),
+    Pattern(
         "dataloader_worker_exception",
         "symptom",
         ("in DataLoader worker process",),
         r"Caught (?P<exception>\w{1,60}) in DataLoader worker process (?P<worker>\d{1,6})",
         {"worker": "int"},
+    ),
+    # Python reports what a finaliser raises and goes on: loaders that are dropped while processes end
+    Pattern(
+        "dataloader_teardown",
+        "teardown",
+        ("Exception ignored in: ", "Exception in thread "),
+        r"Exception ignored in: .{0,40}(?P<where>_MultiProcessingDataLoaderIter\.__del__|CombinedLoader\.__del__)|Exception in thread .{0,40}(?P<thread>_pin_memory_loop|QueueFeederThread)",
     ),
 )
 
@@ -138,125 +172,4 @@ _LAUNCHERS: tuple[Pattern, ...] = (
     ),
 )
 
-_SCHEDULERS: tuple[Pattern, ...] = (
-    Pattern(
-        "slurm_cancelled",
-        "root_candidate",
-        ("CANCELLED AT ",),
-        r"\*\*\* (?P<unit>JOB|STEP) (?P<job>\S{1,40}) ON (?P<host>\S{1,120}) CANCELLED AT (?P<at>\S{1,40}) DUE (?:TO|to) (?P<reason>[A-Za-z][\w ,]{1,80}?) \*\*\*",
-        unless="DUE TO TASK FAILURE",
-    ),
-    Pattern(
-        "slurm_cancelled",
-        "root_candidate",
-        ("CANCELLED AT ",),
-        r"\*\*\* (?P<unit>JOB) (?P<job>\S{1,40}) ON (?P<host>\S{1,120}) CANCELLED AT (?P<at>\S{1,40}) \*\*\*",
-    ),
-    Pattern(
-        "slurm_step_cancelled",
-        "teardown",
-        ("CANCELLED AT ",),
-        r"\*\*\* (?P<unit>STEP) (?P<job>\S{1,40}) ON (?P<host>\S{1,120}) CANCELLED AT (?P<at>\S{1,40}) (?:\*\*\*|DUE TO TASK FAILURE)",
-    ),
-    # as in "srun: error: node7: tasks 9-10,12: Exited with exit code 1"
-    Pattern(
-        "slurm_task_failed",
-        "cascade",
-        ("srun: error: ",),
-        r"srun: error: (?P<host>\S{1,80}): tasks? (?P<tasks>[\d,-]{1,200}): (?P<outcome>Exited with exit code (?P<code>\d{1,4})|Killed|Terminated|Segmentation fault|Aborted|Bus error|Out Of Memory)",
-        {"code": "int"},
-    ),
-    Pattern(
-        "node_failure",
-        "root_candidate",
-        ("NODE FAILURE", "Node failure on ", "node_fail"),
-        r"DUE TO NODE FAILURE|Node failure on \S{1,80}",
-    ),
-    Pattern(
-        "pod_evicted",
-        "root_candidate",
-        ("reason: Evicted", "reason: Preempting", "DeadlineExceeded", "Preempted in order to admit"),
-        r"reason: (?P<reason>Evicted|Preempting)|DeadlineExceeded|Preempted in order to admit",
-    ),
-)
-
-_FILES: tuple[Pattern, ...] = (
-    Pattern(
-        "disk_full",
-        "root_candidate",
-        ("No space left on device", "Disk quota exceeded"),
-        r"No space left on device|Disk quota exceeded",
-    ),
-    Pattern(
-        "stale_file_handle",
-        "root_candidate",
-        ("Stale file handle", "Stale NFS file handle"),
-        r"Stale (?:NFS )?file handle",
-    ),
-    Pattern(
-        "file_system_error",
-        "root_candidate",
-        ("Input/output error", "Read-only file system", "Transport endpoint is not connected"),
-        r"(?P<what>Input/output error|Read-only file system|Transport endpoint is not connected)",
-    ),
-    Pattern("too_many_open_files", "root_candidate", ("Too many open files",), r"Too many open files"),
-)
-
-_SOFTWARE: tuple[Pattern, ...] = (
-    Pattern(
-        "state_dict_mismatch",
-        "root_candidate",
-        ("size mismatch for ", "Error(s) in loading state_dict for ", "Missing key(s) in state_dict", "Unexpected key(s) in state_dict"),
-        r"size mismatch for (?P<parameter>\S{1,200}): .{0,80}torch\.Size\(\[(?P<stored>[\d, ]{1,80})\]\) from checkpoint, the shape in current model is torch\.Size\(\[(?P<wanted>[\d, ]{0,80})\]\)"
-        r"|Error\(s\) in loading state_dict for|(?:Missing|Unexpected) key\(s\) in state_dict",
-        unless=r"torch\.Size\(\[0\]\) from checkpoint",
-    ),
-    # ZeRO-3 shards saved without gathering: every tensor of the file has no element
-    Pattern(
-        "empty_stored_weight",
-        "root_candidate",
-        ("torch.Size([0]) from checkpoint",),
-        r"size mismatch for (?P<parameter>\S{1,200}): .{0,80}torch\.Size\(\[0\]\) from checkpoint",
-    ),
-    Pattern(
-        "autograd_misuse",
-        "root_candidate",
-        ("modified by an inplace operation", "backward through the graph a second time", "Expected all tensors to be on the same device"),
-        r"modified by an inplace operation|[Bb]ackward through the graph a second time|Expected all tensors to be on the same device",
-    ),
-    Pattern(
-        "library_mismatch",
-        "root_candidate",
-        ("undefined symbol: ", "cannot open shared object file", "' not found (required by ", "Descriptors cannot not be created directly",
-         "Descriptors cannot be created directly", "compiled using NumPy 1.x cannot be run in", "numpy.dtype size changed"),
-        r"undefined symbol: (?P<symbol>\S{1,300})|cannot open shared object file|version `[^']{1,60}' not found \(required by|Descriptors cannot (?:not )?be created directly"
-        r"|compiled using NumPy 1\.x cannot be run in|numpy\.dtype size changed",
-    ),
-    # Python names the first part that is missing: a plain name is a package that nobody installed, a dotted
-    # one a part that the installed package does not have in its version.
-    Pattern(
-        "module_missing",
-        "root_candidate",
-        ("ModuleNotFoundError: ", "ImportError: "),
-        r"(?P<exception>ModuleNotFoundError|ImportError): No module named '?(?P<module>\w{1,120})(?![\w.])",
-    ),
-    Pattern(
-        "import_failed",
-        "root_candidate",
-        ("ModuleNotFoundError: ", "ImportError: "),
-        r"(?P<exception>ModuleNotFoundError|ImportError): (?:No module named '(?P<module>[\w.]{1,120})'|cannot import name '(?P<name>\w{1,120})'|)",
-        unless=r"(?:ModuleNotFoundError|ImportError): No module named '?\w{1,120}(?![\w.])",
-    ),
-    # argparse, HfArgumentParser, hydra, pydantic
-    Pattern(
-        "argument_rejected",
-        "root_candidate",
-        (": error: ", "Some keys are not used by the HfArgumentParser", "Some specified arguments are not used by the HfArgumentParser",
-         "ConfigAttributeError", "ConfigKeyError", " is not a valid "),
-        r"^\S{1,200}: error: (?:unrecognized arguments|argument \S{1,80}|the following arguments are required|ambiguous option)"
-        r"|Some (?:keys|specified arguments) are not used by the HfArgumentParser|omegaconf\.errors\.Config(?:Attribute|Key)Error"
-        r"|ValueError: '?(?P<value>[\w.-]{1,80})'? is not a valid ",
-    ),
-)  # fmt: skip
-
-PROCESS_PATTERNS = _SIGNALS + _WORKERS + _LAUNCHERS + _SCHEDULERS + _FILES + _SOFTWARE
+PROCESS_PATTERNS = _SIGNALS + _WORKERS + _LAUNCHERS

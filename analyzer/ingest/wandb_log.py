@@ -18,6 +18,7 @@ from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.names import canonical_metric
+from analyzer.ingest.points import Points
 from analyzer.ingest.protobuf_wire import WireError, fields, varint
 from analyzer.ingest.wandb_columns import ItemColumns
 from analyzer.ingest.wandb_console import OUTPUT, OUTPUT_LOGGER, OUTPUT_RAW, console_lines, read_piece
@@ -183,6 +184,9 @@ class _ConsoleWriter(SourceWriter):
     def metric(self, name: str, value: float, **point: Any) -> None:
         if canonical_metric(name) not in self._known:
             super().metric(name, value, **point)
+
+    def points(self, name: str, rank: int | None = None) -> Points:
+        return Points() if canonical_metric(name) in self._known else super().points(name, rank)
 
 
 def record_body(record: memoryview, *, skip_summary: bool) -> tuple[int, memoryview]:
