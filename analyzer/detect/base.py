@@ -46,6 +46,7 @@ class RunView:
     def __init__(self, run: Run) -> None:
         self.run = run
         self._series: dict[str, tuple[Series, ...]] = {}
+        self._curves: dict[str, Series | None] = {}
         self._computed: dict[Callable[[RunView], Any], Any] = {}
 
     def once(self, compute: Callable[[RunView], T]) -> T:
@@ -63,8 +64,10 @@ class RunView:
 
     def curve(self, metric: str) -> Series | None:
         """The primary series of a metric along the lineage of the last attempt; None if it was not logged."""
-        found = self.all_series(metric)
-        return take(found[0], lineage(found[0])[0]) if found else None
+        if metric not in self._curves:
+            found = self.all_series(metric)
+            self._curves[metric] = take(found[0], lineage(found[0])[0]) if found else None
+        return self._curves[metric]
 
     @property
     def span(self) -> tuple[int, int] | None:

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 EMITS = ("compare.twin.",)
 
+FEWEST_SHARED = 10
+"""Steps in common before a mean difference says anything."""
+
+FIRST_STEPS = 10
+"""Equal weights and data give equal losses here: nothing but data, weights or batch size can part them."""
+
 PARTING = 0.05
 """Losses of equal runs on other hardware or kernels stay within one percent; five is a difference of substance."""
 
@@ -78,6 +84,15 @@ def detect_twin(view: RunView, twin: RunView) -> Iterator[Signal]:
         out.put("only_difference", name, refs)
     step, refs_of_step = _first_parting(view, twin)
     out.put("first_parting_step", step, refs_of_step)
+    _difference(out, view, twin)
+    source, other = view.config("data.source"), twin.config("data.source")
+    if source is not None and other is not None:
+        out.put("differs_in_data", str(source.value) != str(other.value), [source.ref, other.ref])
+    versions = {key for key in set(view.run.config) & set(twin.run.config) if key.startswith("versions.")}
+    changed = sorted(key for key in versions if view.config_value(key) != twin.config_value(key))
+    if versions:
+        shown = (changed or sorted(versions))[0]
+        out.put("differs_in_versions", bool(changed), [view.run.config[shown].ref])
     yield out.signal(step)
 
 
@@ -166,6 +181,28 @@ def _first_parting(view: RunView, twin: RunView) -> tuple[int | None, list[Sourc
         return None, []
     row = int(parted[0])
     return ours.series.step_at(row), [ours.series.ref(row)]
+
+
+def _difference(out: FactWriter, view: RunView, twin: RunView) -> None:
+    """How far the losses of equal steps lie apart, and to which side."""
+    ours, theirs = view.once(loss_points), twin.once(loss_points)
+    if ours is None or theirs is None or not has_steps(ours.series) or not has_steps(theirs.series):
+        return
+    rows = _shared_rows(ours, theirs)
+    mine, other = ours.series.value, theirs.series.value[rows]
+    usable = (rows >= 0) & np.isfinite(mine) & np.isfinite(other) & (other > 0)
+    if int(usable.sum()) < FEWEST_SHARED:
+        return
+    relative = (mine[usable] - other[usable]) / other[usable]
+    refs = [ours.series.ref(int(np.flatnonzero(usable)[-1]))]
+    out.put("shared_steps", int(usable.sum()), refs)
+    out.put("loss_offset", float(relative.mean()), refs)
+    out.put("loss_difference", float(np.abs(relative).mean()), refs)
+    sign = np.sign(relative)
+    out.put("difference_changes_sign", bool((sign > 0).mean() >= 0.2 and (sign < 0).mean() >= 0.2), refs)
+    first = np.abs(relative[ours.series.step[usable] <= FIRST_STEPS])
+    if first.size:
+        out.put("apart_from_start", bool(np.median(first) > PARTING), refs)
 
 
 def _shared_rows(ours: BadPoints, theirs: BadPoints) -> npt.NDArray[np.int64]:

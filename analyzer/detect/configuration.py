@@ -37,6 +37,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     _tokenizer(view, out)
     _training(view, out)
     _adapters(view, out)
+    _micro_batches(view, out)
     _scaler(view, out)
     yield out.signal()
 
@@ -99,6 +100,9 @@ _DIRECT: tuple[tuple[str, str, Reader], ...] = (
     ("model.type", "model.type", _word),
     ("model.vocab_size", "model.vocab_size", _positive),
     ("model.layers", "model.layers", _positive),
+    ("model.max_positions", "model.max_positions", _positive),
+    ("fp8.recipe", "fp8.recipe", _word),
+    ("vae.no_half", "vae.no_half", truth),
     ("model.attention", "model.attention", attention),
     ("data.packing", "data.packing", truth),
     ("data.padding_side", "data.padding_side", _word),
@@ -127,10 +131,16 @@ _DIRECT: tuple[tuple[str, str, Reader], ...] = (
     ("compile.enabled", "compile.enabled", truth),
     ("parallel.context", "parallel.context", _positive),
     ("parallel.tensor", "parallel.tensor", _positive),
+    ("parallel.pipeline", "parallel.pipeline", _positive),
+    ("parallel.virtual_pipeline", "parallel.virtual_pipeline", _positive),
+    ("train.eval_batch_size", "train.eval_batch_size", _positive),
+    ("train.manual_gc", "train.manual_gc", truth),
+    ("train.ignore_data_skip", "train.ignore_data_skip", truth),
     ("versions.deepspeed", "versions.deepspeed", version),
     ("versions.transformers", "versions.transformers", version),
     ("versions.torch", "versions.torch", version),
     ("versions.trl", "versions.trl", version),
+    ("versions.transformer_engine", "versions.transformer_engine", version),
 )
 
 
@@ -322,6 +332,21 @@ def _adapters(view: RunView, out: FactWriter) -> None:
         True if reported else on_flag,
         _ref(anomaly) or [event.ref for event in reported[:1]],
     )
+
+
+def _micro_batches(view: RunView, out: FactWriter) -> None:
+    """Micro-batches that flow through a pipeline in one step: stated, or global batch over ranks and micro-batch."""
+    pipeline = view.config("parallel.pipeline")
+    if pipeline is None:
+        return
+    total, micro, ranks = (
+        _positive(view.config_value(key))
+        for key in ("train.global_batch_size", "train.micro_batch_size", "parallel.data")
+    )
+    count = _positive(view.config_value("train.gradient_accumulation_steps"))
+    if total is not None and micro is not None and ranks is not None:
+        count = max(total // (micro * ranks), 1)
+    out.put("parallel.micro_batches", count, _ref(pipeline))
 
 
 def _scaler(view: RunView, out: FactWriter) -> None:

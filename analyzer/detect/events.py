@@ -47,8 +47,11 @@ def _place_in_order(view: RunView, kind: str, out: FactWriter) -> None:
     """Whether the kind is the first failure, or only a consequence of it; left out where nothing tells."""
     order = order_of(view)
     failures = order.of(kind)
+    if kind in order.survived_kinds:
+        out.put("survived", value=True, refs=event_refs(view.events(kind)[-1:]))
     if not failures or order.first is None:
         return
+    out.put("survived", value=False, refs=[failures[0].speaker.ref])
     refs = [order.first.speaker.ref]
     if kind in order.first.kinds:
         out.put("is_first_failure", value=True, refs=refs)

@@ -25,13 +25,20 @@ CAUSES = frozenset(FAMILIES[:6])
 _KINDS: Mapping[str, str] = {
     **dict.fromkeys(
         ("gpu_xid", "xid_off_bus", "xid_memory", "xid_memory_contained", "xid_nvlink", "xid_gsp", "ecc_error", "gpu_off_bus",
-         "gpu_ring_timeout", "node_failure"),
+         "gpu_ring_timeout", "node_failure", "xid_pcie", "xid_device", "row_remap_failed", "gpu_unknown_error", "gpu_hang",
+         "ras_uncorrectable", "npu_memory_error", "npu_link_error", "sxid_fatal", "nvlink_error", "pcie_fatal_error", "nic_fault",
+         "machine_check", "kernel_panic"),
         "hardware",
     ),
-    **dict.fromkeys(("host_oom_kill", "slurm_oom", "slurm_cancelled", "pod_evicted", "sighup", "keyboard_interrupt"), "host"),
+    **dict.fromkeys(
+        ("host_oom_kill", "slurm_oom", "slurm_cancelled", "pod_evicted", "sighup", "keyboard_interrupt", "sigkill", "job_time_limit",
+         "job_memory_limit", "job_preempted", "job_cancelled", "job_not_started"),
+        "host",
+    ),
     **dict.fromkeys(
         ("device_side_assert", "index_assert", "illegal_memory_access", "cuda_error", "cublas_error", "cudnn_error", "xid_application",
-         "segfault", "memory_corruption"),
+         "segfault", "memory_corruption", "illegal_instruction", "arithmetic_trap",
+         "fatal_python_error"),
         "device",
     ),
     **dict.fromkeys(
@@ -42,10 +49,11 @@ _KINDS: Mapping[str, str] = {
     **dict.fromkeys(("cuda_oom",), "memory"),
     **dict.fromkeys(
         ("nccl_timeout", "nccl_error", "communicator_abort", "rendezvous_failure", "connection_lost", "gloo_error", "infiniband_error",
-         "mismatched_collective"),
+         "mismatched_collective", "gloo_timeout", "store_wait_timeout", "hccl_timeout", "hccl_error", "coordination_timeout",
+         "coordination_error", "barrier_missing_rank", "watchdog_stuck", "nccl_connect_failed", "launcher_lost_node", "ray_actor_died", "hang_stack_dump"),
         "peers",
     ),
-    **dict.fromkeys(("sigabrt", "sigterm", "torchrun_failure", "torchrun_worker_failed"), "cleanup"),
+    **dict.fromkeys(("sigabrt", "sigterm", "torchrun_failure", "torchrun_worker_failed", "ray_worker_died"), "cleanup"),
 }  # fmt: skip
 """Families of kinds that their role does not tell. A symptom that does not stand here ends no run."""
 
@@ -125,9 +133,11 @@ def family_of(event: Event) -> str:
     """
     if event.kind == "gpu_xid":
         code = event.fields.get("code")
-        return {43: "cleanup", 45: "cleanup", 13: "device", 31: "device"}.get(
+        return {43: "cleanup", 45: "cleanup", 13: "device", 31: "device", 32: "device", 69: "device"}.get(
             code if isinstance(code, int) else 0, "hardware"
         )
+    if event.kind == "fatal_python_error" and event.fields.get("error") == "Aborted":
+        return "cleanup"  # how a watchdog or an assertion elsewhere ends a process
     if event.kind == "dataloader_worker_killed" and event.fields.get("signal") in {"Terminated", "Hangup"}:
         return "cleanup"
     if event.kind in {"torchrun_failure", "torchrun_worker_failed"}:
@@ -185,6 +195,7 @@ class FailureOrder:
         rows = _metric_lines(view)
         self.failures = [failure for failure in found if not _survived(failure, found, rows)]
         self.survived = sum(failure.family in CAUSES for failure in found) - len(self.roots)
+        self.survived_kinds = _kinds(found) - _kinds(self.failures)
 
     @cached_property
     def roots(self) -> list[Failure]:
@@ -218,6 +229,11 @@ class FailureOrder:
                 return failure.time_s >= first.time_s - SAME_MOMENT_S
             return True
         return earlier(first, failure)
+
+
+def _kinds(failures: Iterable[Failure]) -> frozenset[str]:
+    """Kinds of all events of some failures."""
+    return frozenset(kind for failure in failures for kind in failure.kinds)
 
 
 def _identity(first: Failure) -> frozenset[str]:

@@ -10,6 +10,10 @@ from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.failure_order import CAUSES, Failure, FailureOrder, earlier
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
+from analyzer.model.tables import Event
+
+_REPORTS = frozenset({"torchrun_failure", "torchrun_peer_failure"})
+"""Reports of the launcher about a process, not lines of the process itself."""
 
 MANY_RANKS = 3
 """Ranks that must be known before the silence of one of them says anything."""
@@ -34,6 +38,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         out.put("ranks", len(ranks))
     if order.first is not None:
         _first(order, order.first, out)
+        _followers(order, order.first, out)
     _silent_rank(view, ranks, out)
     _launcher(view, order, out)
     yield out.signal()
@@ -73,8 +78,41 @@ def _silent_rank(view: RunView, failed: set[int], out: FactWriter) -> None:
         out.put("silent_rank", next(iter(silent)))
 
 
+def _had_own_error(event: Event) -> bool:
+    """Whether a launcher's report tells of a process that ended by itself: an exception exits with 1 to 127."""
+    code = event.fields.get("exitcode")
+    return not (isinstance(code, int) and code < 0)
+
+
+def _followers(order: FailureOrder, first: Failure, out: FactWriter) -> None:
+    """Ranks of which every failure follows from the first one, and ranks that failed in the same way."""
+    by_rank: dict[int, list[Failure]] = {}
+    for failure in order.failures:
+        if failure.rank is not None and failure.rank != first.rank:
+            by_rank.setdefault(failure.rank, []).append(failure)
+    kinds = first.kinds - {"python_traceback"} or first.kinds
+    alike = {rank for rank, found in by_rank.items() if any(kinds & failure.kinds for failure in found)}
+    own = {
+        rank
+        for rank, found in by_rank.items()
+        if any(
+            event.kind in _REPORTS and _had_own_error(event) for failure in found for event in failure.events
+        )
+    }
+    followers = {
+        rank
+        for rank, found in by_rank.items()
+        if rank not in alike | own and all(order.follows(failure) is True for failure in found)
+    }
+    out.put("followers", len(followers) or None)
+    out.put("alike", len(alike) or None)
+
+
 def _launcher(view: RunView, order: FailureOrder, out: FactWriter) -> None:
-    """Whom the launcher calls the root, and whether that rank really failed first."""
+    """Whom the launcher calls the root, and whether that rank really failed first.
+
+    A rank that ended with an error of its own may have been first after all, unless a clock says otherwise.
+    """
     named = [event for event in view.events("torchrun_failure") if event.rank is not None]
     if not named:
         return
@@ -86,7 +124,7 @@ def _launcher(view: RunView, order: FailureOrder, out: FactWriter) -> None:
     rivals = [failure for failure in order.roots if failure.rank == rank]
     if first.rank == rank:
         out.put("launcher.misreported", value=False, refs=[named[0].ref])
-    elif not rivals or all(earlier(first, rival) is True for rival in rivals):
+    elif all(earlier(first, rival) is True for rival in rivals) and (rivals or not _had_own_error(named[0])):
         out.put("launcher.misreported", value=True, refs=[first.speaker.ref, named[0].ref])
 
 

@@ -35,6 +35,12 @@ NOISY = 0.10
 DIVERGED = 1.5
 """Half again above the best level: twice the rise that counts as noise in public runs that recovered."""
 
+FEW_POINTS, FEW_FACTOR = 3, 10.0
+"""Three points show a direction; from so few, only a tenfold rise is more than scatter."""
+
+GAIN, GIVEN_BACK = 0.1, 0.7
+"""A tenth of the first level is progress worth the name; seven tenths of it lost is no swing around a trend."""
+
 NEIGHBOURS = 5
 """Points on each side against which a spike is measured: enough for a median, few enough to follow a trend."""
 
@@ -95,6 +101,7 @@ def _levels(out: FactWriter, view: RunView, good: Series) -> None:
 def _trend(out: FactWriter, good: Series) -> None:
     """Facts that need a fifth of a curve to compare with another."""
     values = good.value
+    out.put("diverged", diverges(values), refs_at(good, [len(good) - 1, 0, int(values.argmin())]))
     if values.size < PARTS or float(np.abs(values).max()) > 1e150:  # beyond, differences of squares overflow
         return
     medians, margin = part_medians(values), uncertainty(values)
@@ -102,16 +109,53 @@ def _trend(out: FactWriter, good: Series) -> None:
     refs = refs_at(good, [len(good) - 1, 0, int(values.argmin())])
     if first > 0:
         out.put("change_ratio", last / first, refs)
+    out.put("gives_back", gives_back(values), refs)
     out.put("falls", last < first - max(margin, 0.01 * abs(first)), refs)
     if best > 0:
         out.put("rises", last > RISE * best and last > best + margin, refs)
     if values.size >= FLAT_POINTS and first > 0:
         out.put("flat", _flat(medians, margin), refs)
-    if values.size >= 2 * PARTS and best > 0:
-        count = min(max(values.size // 20, 3), 20)  # the end: a twentieth, at least three points
-        end = float(np.median(values[-count:]))
-        limit = max(DIVERGED * best, first + 3.0 * noise(values))
-        out.put("diverged", end > limit, refs)
+
+
+def diverges(values: Values) -> bool | None:
+    """Whether a loss ends far above its best level and above its start; None if its points do not tell.
+
+    Of fewer than ten points the last must be the highest, the one before it risen too, and both far above the start.
+
+    >>> diverges(np.array([2.1, 8.0, 90.0, 1100.0])), diverges(np.array([2.1, 1.9, 2.0]))
+    (True, False)
+    """
+    if values.size < FEW_POINTS:
+        return None
+    if values.size < 2 * PARTS:
+        if float(values.min()) <= 0:
+            return None
+        low = float(values[:-2].min())
+        grew = values[-1] >= FEW_FACTOR * max(low, values[0]) and values[-2] >= DIVERGED * low
+        # One more point may show the return of a spike, so a moderate end decides nothing.
+        return bool(grew and values[-1] == values.max()) or (False if values[-1] < DIVERGED * low else None)
+    if float(values.max()) > 1e150:  # beyond, differences of squares overflow
+        return bool(values[-1] > FEW_FACTOR * values[0]) or None
+    medians = part_medians(values)
+    if float(medians.min()) <= 0:
+        return None
+    count = min(max(values.size // 20, 3), 20)  # the end: a twentieth, at least three points
+    end = float(np.median(values[-count:]))
+    return end > max(DIVERGED * float(medians.min()), float(medians[0]) + 3.0 * noise(values))
+
+
+def gives_back(values: Values) -> bool:
+    """Whether the last fifth has lost most of what the best one had gained, each by far more than the noise.
+
+    >>> gives_back(np.array([3.0] * 5 + [2.0] * 5 + [1.0] * 5 + [1.1] * 5 + [2.8] * 5))
+    True
+    """
+    if values.size < 2 * PARTS or float(np.abs(values).max()) > 1e150:
+        return False
+    medians, margin = part_medians(values), uncertainty(values)
+    first, best, last = float(medians[0]), float(medians.min()), float(medians[-1])
+    gain, loss = first - best, last - best
+    return gain > max(2.0 * margin, GAIN * abs(first)) and loss > max(2.0 * margin, GIVEN_BACK * gain)
 
 
 def _flat(medians: Values, margin: float) -> bool | None:
@@ -190,9 +234,14 @@ def _spike(out: FactWriter, good: Series) -> None:
 def _before_onset(out: FactWriter, view: RunView, good: Series) -> None:
     onset = view.once(find_onset)
     count = None if onset is None else finite_before(good, onset)
-    if onset is None or count is None or count <= ONSET_POINTS:
+    if onset is None or count is None or count < 2:
         return
     values = good.value[:count]
+    if count <= ONSET_POINTS:  # so few points show a rise only if the last of them is far above all others
+        low = float(values[:-1].min())
+        if 0 < low * FEW_FACTOR <= float(values[-1]):
+            out.put("growth_before_onset", float(values[-1]) / low, [*refs_at(good, [count - 1]), onset.ref])
+        return
     end = float(np.median(values[-ONSET_POINTS:]))
     windows = np.median(np.lib.stride_tricks.sliding_window_view(values, ONSET_POINTS), axis=1)
     best = float(windows.min())

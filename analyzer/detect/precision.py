@@ -22,6 +22,7 @@ _MIXED = {
     "fp8": "fp8", "amp_fp8": "fp8", "transformer-engine": "fp8", "bf16_with_fp8_mixed": "fp8",
     "no": "fp32", "none": "fp32", "32": "fp32", "32-true": "fp32", "fp32": "fp32", "float32": "fp32",
 }  # fmt: skip
+_FP8_FORMATS = frozenset({"hybrid", "e4m3", "true", "delayed", "tensorwise", "mxfp8", "blockwise"})
 _PURE = {"16-true": "fp16", "bf16-true": "bf16", "pure_bf16": "bf16", "pure_fp16": "fp16"}
 
 NATIVE_DTYPE_DEFAULT_FROM = 5
@@ -131,6 +132,10 @@ def _votes(view: RunView) -> tuple[list[_Vote], list[ConfigValue]]:
         # mmengine's AmpOptimWrapper uses fp16 autocast unless told another dtype
         amp_dtype = dtype_name(view.config_value("amp.dtype")) or "float16"
         votes.append(_vote(_SHORT[amp_dtype], wrapper))
+    eight = view.config("fp8.format")
+    if eight is not None and str(eight.value).strip().lower() in _FP8_FORMATS:
+        # fp8 stands beside bf16, which then names what is not multiplied in fp8
+        votes = [vote for vote in votes if vote.name == "fp8"] + [_vote("fp8", eight)]
     return votes, denied
 
 

@@ -37,7 +37,7 @@ _REWARD_PREFIXES = (
     "policy/approxkl",
     "rollout/ep_rew",
 )
-_REWARD_NAMES = frozenset({"reward", "rewards", "kl", "mean_reward", "approx_kl", "reward_std"})
+_REWARD_NAMES = frozenset({"reward_mean", "reward_std", "frac_reward_zero_std", "kl", "approx_kl"})
 
 
 def detect(view: RunView) -> Iterator[Signal]:
@@ -92,6 +92,7 @@ def _hardware(view: RunView, out: FactWriter) -> None:
     refs = [layout.ref]
     if layout.gpu_name:
         out.put("gpu.name", layout.gpu_name, refs)
+        out.put("gpu.gtx16", "gtx 16" in layout.gpu_name.lower(), refs)
         out.put("gpu.compute_capability", compute_capability(layout.gpu_name), refs)
     echoed = next((e for e in view.run.config.entries if e.key_in_source == "bfloat16_supported"), None)
     if echoed is not None and isinstance(echoed.value, bool):  # Unsloth's banner asks the device itself

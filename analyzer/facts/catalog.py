@@ -22,6 +22,7 @@ EVENT_FACTS = {
     "ranks": ("int", "number of ranks that print such a line"),
     "is_first_failure": ("bool", "it is the failure that came first"),
     "is_consequence": ("bool", "another failure came first and explains it"),
+    "survived": ("bool", "training went on after every such line"),
 }
 _EVENT = re.compile(r"event\.([a-z0-9_]+)\.([a-z0-9_]+)")
 

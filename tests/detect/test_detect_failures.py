@@ -144,3 +144,16 @@ def test_order_of_files_never_changes_the_first_failure(order, dead, stamped):
 
     assert plain["failure.first.rank"] == dead
     assert plain["event.nccl_error.is_consequence"] is True
+
+
+def test_ranks_that_fail_alike_follow_nobody():
+    maker = RunMaker()
+    for rank in range(8):
+        maker.event("argument_rejected", path=f"r{rank}.log", line=9, role="root_candidate", rank=rank)
+    maker.event("torchrun_failure", path="agent.log", line=80, exitcode=1, rank=6)
+
+    plain = facts_of(maker).plain
+
+    assert plain["failure.alike"] == 7
+    assert "failure.followers" not in plain
+    assert "failure.launcher.misreported" not in plain

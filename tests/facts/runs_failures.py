@@ -21,4 +21,9 @@ def one_rank_died() -> RunMaker:
     return maker
 
 
-RUNS = (one_rank_died,)
+def two_ranks_fail_alike() -> RunMaker:
+    maker = RunMaker().event("disk_full", path="rank_0.log", role="root_candidate", rank=0)
+    return maker.event("disk_full", path="rank_1.log", role="root_candidate", rank=1)
+
+
+RUNS = (one_rank_died, two_ranks_fail_alike)

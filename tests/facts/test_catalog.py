@@ -126,6 +126,11 @@ def everything() -> dict[str, FactValue]:
     found |= build_facts(
         run_detectors(parted.run(), RunMaker().log({"loss": falling(20)}).config(packing=True).run())
     )
+    ours, theirs = (
+        RunMaker().config(dataset_name=name).config("versions", path="requirements.txt", torch="2.4.0")
+        for name in "ab"
+    )
+    found |= build_facts(run_detectors(ours.run(), theirs.run()))
     keys = {
         "fp16": True, "attn_implementation": "eager", "padding_side": "left", "zero_stage": 2, "learning_rate": 1e-4,
         "torch_compile": True, "use_liger_kernel": True, "model_name_or_path": "a/b",

@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
-from analyzer.facts.tables import configuration, course, evidence, failures, gradients, loss, scale, twin
+from analyzer.facts.tables import (
+    collectives,
+    configuration,
+    course,
+    data,
+    evidence,
+    failures,
+    generalisation,
+    gradients,
+    hardware,
+    lifecycle,
+    loss,
+    optimisation,
+    performance,
+    resume,
+    rl,
+    scale,
+    settings,
+    twin,
+)
 
 TABLES = (
     configuration.TABLE,
@@ -12,6 +31,16 @@ TABLES = (
     scale.TABLE,
     evidence.TABLE,
     failures.TABLE,
+    collectives.TABLE,
+    lifecycle.TABLE,
+    hardware.TABLE,
+    performance.TABLE,
+    resume.TABLE,
+    data.TABLE,
+    rl.TABLE,
+    generalisation.TABLE,
+    optimisation.TABLE,
+    settings.TABLE,
     twin.TABLE,
 )
 """All rows, in the order in which they are listed."""

@@ -16,6 +16,9 @@ config.model.type | str | | model_type of the model, for example llama | {MODEL_
 config.model.name | str | | name or path of the model that was loaded | {USER_CONFIG}
 config.model.vocab_size | int | tokens | rows of the embedding by the model's config | {MODEL_CONFIG}
 config.model.layers | int | | number of decoder layers | {MODEL_CONFIG}
+config.model.max_positions | int | tokens | longest position that the model is made for | {MODEL_CONFIG}
+config.vae.no_half | bool | | the VAE is kept in fp32 while latents are made | {USER_CONFIG}
+config.fp8.recipe | str | | scaling recipe of fp8: delayed, tensorwise, blockwise, mxfp8 | {USER_CONFIG}
 config.model.attention | str | | attention implementation: eager, sdpa, flash or flex | {USER_CONFIG}
 config.model.is_base | bool | | the model's name marks a base (not chat, instruct) variant | {USER_CONFIG}
 config.data.packing | bool | | several samples share one row | {USER_CONFIG}
@@ -60,9 +63,16 @@ config.anomaly.enabled | bool | | autograd anomaly mode is on | {USER_CONFIG}
 config.kernels.fused | bool | | fused or patched kernels (Liger, Unsloth, Apex) are in use | {USER_CONFIG}
 config.quantized | bool | | the base weights are quantised (4 or 8 bit) | {USER_CONFIG}
 config.parallel.context | int | | context- or sequence-parallel size | {USER_CONFIG}
+config.parallel.pipeline | int | | pipeline-parallel size | {USER_CONFIG}
+config.parallel.virtual_pipeline | int | | interleaved stages on each pipeline rank | {USER_CONFIG}
+config.parallel.micro_batches | int | | micro-batches that flow through the pipeline in one step | {USER_CONFIG}
+config.train.eval_batch_size | int | samples | samples per device in evaluation | {USER_CONFIG}
+config.train.manual_gc | bool | | garbage is collected on all ranks at once | {USER_CONFIG}
+config.train.ignore_data_skip | bool | | a resumed run begins the data anew | {USER_CONFIG}
 config.parallel.tensor | int | | tensor-parallel size | {USER_CONFIG}
 config.versions.deepspeed | float | | DeepSpeed version as major * 1000 + minor + patch / 1000 (0.17.6 is 17.006) | record pip freeze beside the logs
 config.versions.transformers | float | | transformers version as major * 1000 + minor + patch / 1000 | record pip freeze beside the logs
 config.versions.torch | float | | torch version as major * 1000 + minor + patch / 1000 | record pip freeze beside the logs
+config.versions.transformer_engine | float | | Transformer Engine version as major * 1000 + minor + patch / 1000 | record pip freeze beside the logs
 config.versions.trl | float | | TRL version as major * 1000 + minor + patch / 1000 | record pip freeze beside the logs
 """

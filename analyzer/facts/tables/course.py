@@ -8,6 +8,7 @@ run.hf_trainer | bool | | HF Trainer or a trainer built on it runs the loop |
 run.unsloth | bool | | Unsloth patches the model |
 run.rl | bool | | the metrics are those of reinforcement learning (rewards, KL) |
 run.gpu.name | str | | GPU as named in a log or metadata file | note the output of nvidia-smi beside the logs
+run.gpu.gtx16 | bool | | the GPU is one of the GTX 16 series | note the output of nvidia-smi beside the logs
 run.gpu.compute_capability | float | | CUDA compute capability of that GPU | note the output of nvidia-smi beside the logs
 run.gpu.supports_bf16 | bool | | the GPU has bf16 arithmetic (compute capability 8.0 or newer) | note the output of nvidia-smi beside the logs
 run.world_size | int | ranks | number of ranks |

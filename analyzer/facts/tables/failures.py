@@ -14,6 +14,8 @@ failure.first.host | str | | host of that rank | {_RANK_LOGS}
 failure.first.where | str | | rank and host of the first failure in words, like "rank 5 on node-a" | {_RANK_LOGS}
 failure.first.lead_s | float | s | time by which the first failure precedes the first failure of another rank | {_RANK_LOGS}
 failure.ranks | int | ranks | ranks that report a failure |
+failure.followers | int | ranks | ranks of which every failure follows from the first one |
+failure.alike | int | ranks | further ranks that failed in the same way |
 failure.silent_rank | int | | the one rank that logged, but reports no failure while all others do | {_RANK_LOGS}
 failure.launcher.rank | int | | rank that the launcher calls the root cause |
 failure.launcher.misreported | bool | | the launcher names a rank that was not the first to fail | {_RANK_LOGS}

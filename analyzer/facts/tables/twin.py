@@ -19,5 +19,12 @@ compare.twin.differs_in_compile | bool | | the twin ran without torch.compile, o
 compare.twin.differs_in_kernels | bool | | the twin ran with other fused kernels | run a few steps without fused kernels and give that run with --twin
 compare.twin.differences | int | | known configuration keys that differ | {TWIN}
 compare.twin.only_difference | str | | the one canonical key that differs, if there is one only | {TWIN}
+compare.twin.differs_in_data | bool | | the twin read another data path | {TWIN}
+compare.twin.differs_in_versions | bool | | the twin ran with other library versions | record pip freeze beside both logs
+compare.twin.shared_steps | int | steps | steps whose loss both runs logged | {TWIN}
+compare.twin.loss_offset | float | | mean difference of the losses as a share, with its sign | {TWIN}
+compare.twin.loss_difference | float | | mean difference of the losses as a share, without its sign | {TWIN}
+compare.twin.difference_changes_sign | bool | | now one run is ahead and now the other | {TWIN}
+compare.twin.apart_from_start | bool | | within the first 10 steps the losses differ by more than 5 % | {TWIN}
 compare.twin.first_parting_step | int | step | first step at which the losses of both runs differ by more than 5 % | {TWIN}
 """

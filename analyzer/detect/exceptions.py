@@ -1,0 +1,76 @@
+"""The exception that ended a run: its type, message and place, and whether anything more specific is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.failure_order import Failure
+from analyzer.detect.failures import order_of
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Event
+
+PLAIN = frozenset(
+    {
+        "python_traceback",
+        "module_missing",
+        "dataloader_worker_exception",
+        "weights_only_refused",
+        "index_out_of_range",
+        "too_many_open_files",
+    }
+)
+"""Kinds that say no more than the exception itself; an index outside a table of the model says more."""
+
+MESSAGE = 200
+"""Characters of a message that fit a headline."""
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``exception.*``."""
+    tracebacks = [event for event in view.events("python_traceback") if event.role == "root_candidate"]
+    if not tracebacks:
+        return
+    order = order_of(view)
+    out = FactWriter("exceptions", "exception.")
+    fatal = _of(order.first) or next((event for failure in order.roots if (event := _of(failure))), None)
+    out.put("ended_run", fatal is not None, [(fatal or tracebacks[-1]).ref])
+    speaker = fatal or tracebacks[-1]
+    for name in ("exception", "phase"):
+        out.put({"exception": "type"}.get(name, name), speaker.fields.get(name), [speaker.ref])
+    message = speaker.fields.get("message")
+    if isinstance(message, str):
+        out.put("message", " ".join(message.split())[:MESSAGE], [speaker.ref])
+    out.put("place", _place(speaker), [speaker.ref])
+    first = order.first
+    if first is not None and fatal is not None:
+        out.put("plain", first.family == "exception" and _is_plain(first), [first.speaker.ref])
+    yield out.signal()
+
+
+def _of(failure: Failure | None) -> Event | None:
+    """The traceback of a failure, if it has one that is no report of lost peers."""
+    events = failure.events if failure is not None else ()
+    return next((e for e in events if e.kind == "python_traceback" and e.role == "root_candidate"), None)
+
+
+def _is_plain(failure: Failure) -> bool:
+    """Whether nothing but an exception was recognised in the line."""
+    named = [
+        event for event in failure.events if event.kind not in PLAIN or event.fields.get("table") == "self"
+    ]
+    return not named
+
+
+def _place(event: Event) -> str | None:
+    """File, line and function of the last frame in the user's own code, in words."""
+    file, line, function = (event.fields.get(name) for name in ("file", "line", "function"))
+    if not isinstance(file, str):
+        return None
+    words = [file.replace("\\", "/").rpartition("/")[2] or file]
+    words += [f"line {line}"] if isinstance(line, int) else []
+    words += [f"in {function}"] if isinstance(function, str) and function else []
+    return ", ".join(words)
+
+
+DETECTOR = Detector("exceptions", ("exception.",), detect)

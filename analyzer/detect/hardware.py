@@ -1,0 +1,128 @@
+"""Devices and host memory by their metrics: a slow clock, counted errors, steps that change with the hosts, memory that grows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+SLOW_CLOCK = 0.9
+"""A clock a tenth below that of its neighbours: boost clocks of healthy GPUs under one load lie within 5 %."""
+
+GROWN = 1.3
+"""Host memory of the end against that of the start: caches fill early, a leak goes on."""
+
+ENOUGH_POINTS = 20
+MIN_GPUS = 3
+"""Devices that must be known before one of them can be told from the others."""
+
+_CLOCK = re.compile(r"system\.gpu\.(\d{1,4})\.smClock", re.IGNORECASE)
+_TEMPERATURE = re.compile(r"system\.gpu\.(\d{1,4})\.temp", re.IGNORECASE)
+_ERRORS = re.compile(r"system\.gpu\.(\d{1,4})\.uncorrectedMemoryErrors", re.IGNORECASE)
+_PERCENT = re.compile(r"system\.(?:memory(?:_percent)?|proc\.memory\.percent)", re.IGNORECASE)
+_AMOUNT = re.compile(
+    r"host_memory_gib|system\.proc\.memory\.rssMB|system\.memory\.used(?:_bytes|GB|MB)?", re.IGNORECASE
+)
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``hardware.*``."""
+    out = FactWriter("hardware", "hardware.")
+    _devices(view, out)
+    _restart(view, out)
+    _host_memory(view, out)
+    yield out.signal()
+
+
+def _by_device(view: RunView, pattern: re.Pattern[str]) -> dict[int, Series]:
+    """The series of a system metric, by the number of its GPU."""
+    found: dict[int, Series] = {}
+    for name in view.run.metrics.names:
+        match = pattern.fullmatch(name)
+        series = view.run.metrics.series(name) if match else None
+        if match and series is not None and np.isfinite(series.value).any():
+            found[int(match[1])] = series
+    return found
+
+
+def _devices(view: RunView, out: FactWriter) -> None:
+    errors = {gpu: float(np.nanmax(s.value)) for gpu, s in _by_device(view, _ERRORS).items()}
+    if errors:
+        out.put("uncorrected_errors", int(max(errors.values())))
+    temperatures = {gpu: float(np.nanmedian(s.value)) for gpu, s in _by_device(view, _TEMPERATURE).items()}
+    if temperatures:
+        out.put("hot_gpu_c", max(temperatures.values()))
+    clocks = {gpu: s for gpu, s in _by_device(view, _CLOCK).items() if len(s) >= ENOUGH_POINTS}
+    medians = {gpu: float(np.nanmedian(s.value)) for gpu, s in clocks.items()}
+    slowest = _slowest(medians)
+    if slowest is None:
+        return
+    gpu, ratio = slowest
+    out.put("slow_clock_ratio", ratio, refs_at(clocks[gpu], [0]))
+    if ratio <= SLOW_CLOCK:
+        out.put("slow_clock_gpu", gpu, refs_at(clocks[gpu], [0]))
+
+
+def _slowest(medians: Mapping[int, float]) -> tuple[int, float] | None:
+    """The member with the smallest value, and that value divided by the median of the others."""
+    if len(medians) < MIN_GPUS:
+        return None
+    member = min(sorted(medians), key=lambda key: medians[key])
+    rest = float(np.median([value for key, value in medians.items() if key != member]))
+    return (member, medians[member] / rest) if rest > 0 else None
+
+
+def _restart(view: RunView, out: FactWriter) -> None:
+    """Whether steps take another time since the last restart, and whether the hosts are others."""
+    hosts: dict[int, set[str]] = {}
+    for event in view.run.events:
+        host = event.fields.get("host")
+        if isinstance(host, str) and host:
+            hosts.setdefault(event.attempt, set()).add(host)
+    if len(hosts) >= 2:
+        before, last = sorted(hosts)[-2:]
+        out.put("host_changed_at_restart", hosts[last] != hosts[before])
+    found = view.all_series("step_time_s")
+    if not found:
+        return
+    series = found[0]
+    attempts = sorted(set(series.attempt.tolist()))
+    if len(attempts) < 2:
+        return
+    parts = [
+        np.flatnonzero((series.attempt == attempt) & np.isfinite(series.value)) for attempt in attempts[-2:]
+    ]
+    if min(part.size for part in parts) >= ENOUGH_POINTS:
+        before_s, after_s = (float(np.median(series.value[part])) for part in parts)
+        if before_s > 0:
+            out.put("step_time_ratio_at_restart", after_s / before_s, refs_at(series, [int(parts[1][0])]))
+
+
+def _host_memory(view: RunView, out: FactWriter) -> None:
+    """Whether host memory rises from fifth to fifth; the first fifth loads data and is left out."""
+    names = view.run.metrics.names
+    percent = [s for n in names if _PERCENT.fullmatch(n) and (s := view.run.metrics.series(n)) is not None]
+    if percent:
+        out.put("host_memory_peak_percent", max(float(np.nanmax(s.value)) for s in percent))
+    amounts = [s for n in names if _AMOUNT.fullmatch(n) and (s := view.run.metrics.series(n)) is not None]
+    for series in [*amounts, *percent]:
+        good = np.flatnonzero(np.isfinite(series.value))
+        if good.size < 5 * ENOUGH_POINTS:
+            continue
+        levels = [float(np.median(series.value[part])) for part in np.array_split(good, 5)][1:]
+        if levels[0] <= 0:
+            continue
+        ratio = levels[-1] / levels[0]
+        rises = all(later > earlier * 1.02 for earlier, later in pairwise(levels))
+        out.put("host_memory_ratio", ratio, refs_at(series, [0, int(good[-1])]))
+        out.put("host_memory_grows", rises and ratio >= GROWN, refs_at(series, [0, int(good[-1])]))
+        return
+
+
+DETECTOR = Detector("hardware", ("hardware.",), detect)

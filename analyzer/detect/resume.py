@@ -1,0 +1,175 @@
+"""What the curves do where a run was restarted: repeat, jump, or begin anew.
+
+A restart is a change of launch along the training curve: another attempt, or a step that falls back. The
+points right before and right after it are compared; a difference counts beyond three times the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import has_steps, launch_of, take
+from analyzer.detect.robust import SIGMAS, noise
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+WINDOW = 10
+"""Points on each side: enough for a median, few enough that the trend within them does not matter."""
+
+FIRST = 5
+"""Points right after a restart: a spike of the sampler is gone after about ten, so its start must weigh."""
+
+JUMP = 1.03
+LARGE_JUMP = 1.15
+"""Missing optimizer moments cost tens of percent; another order of samples a few."""
+
+FAR = 5
+"""A launch has come far if it logged five times the distance that the next one begins with."""
+
+SAME_RATE = 0.05
+"""Learning rates agree within five percent: schedules move on by a fraction of that between two rows."""
+
+
+@dataclass(frozen=True)
+class _Boundary:
+    """The points around one restart, in the order of logging; all finite."""
+
+    before: Series
+    after: Series
+    first_of_run: Series
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.resume.*``."""
+    loss = view.all_series("loss")
+    if not loss or not has_steps(loss[0]):
+        return
+    series = loss[0]
+    boundaries = list(_boundaries(series))
+    if not boundaries:
+        return
+    out = FactWriter("resume", "signal.resume.")
+    last = boundaries[-1]
+    refs = refs_at(last.after, [0]) + refs_at(last.before, [len(last.before) - 1])
+    out.put("count", len(boundaries), refs)
+    step = int(last.after.step[0])
+    out.put("step", step, refs[:1])
+    reached = int(last.before.step.max())
+    begun = int(last.first_of_run.step[0])
+    out.put("from_zero", bool(step - begun <= (reached - begun) / FAR and step <= max(begun, 1) * FAR), refs)
+    if len(last.before) >= WINDOW and len(last.after) >= FIRST:
+        _loss(last, out)
+    if len(boundaries) >= 2:
+        spikes = [_small_spike(boundary) for boundary in boundaries]
+        if None not in spikes:
+            out.put(
+                "small_spike_each_time", all(spikes), [r for b in boundaries for r in refs_at(b.after, [0])]
+            )
+    _norms(view, out)
+    _rates(view, out)
+    saved = view.events("checkpoint_saved", "resume_from_checkpoint")
+    if saved:
+        out.put("checkpoint_seen", value=True, refs=[saved[0].ref])
+    yield out.signal(step)
+
+
+def _boundaries(series: Series) -> Iterator[_Boundary]:
+    good = take(series, np.isfinite(series.value))
+    launches = launch_of(good)
+    numbers = np.unique(launches)
+    for old, new in pairwise(numbers):
+        before, after = take(good, launches == old), take(good, launches == new)
+        if len(before) and len(after):
+            yield _Boundary(before, after, take(good, launches == numbers[0]))
+
+
+def _level(values: npt.NDArray[np.float64]) -> float:
+    return float(np.median(values))
+
+
+def _near(boundary: _Boundary) -> npt.NDArray[np.float64]:
+    """The last points of the old launch before the step at which the new one goes on."""
+    passed = boundary.before.value[boundary.before.step <= boundary.after.step[0]]
+    return passed[-WINDOW:] if passed.size >= WINDOW else boundary.before.value[-WINDOW:]
+
+
+def _jump(boundary: _Boundary) -> tuple[float, float, float]:
+    """Level before, level right after, and by how much they may differ by noise."""
+    before, after = _near(boundary), boundary.after.value[:FIRST]
+    spread = SIGMAS * noise(boundary.before.value[-4 * WINDOW :]) / float(np.sqrt(FIRST))
+    return _level(before), _level(after), spread
+
+
+def _loss(last: _Boundary, out: FactWriter) -> None:
+    before, after, spread = _jump(last)
+    if before <= 0:
+        return
+    refs = refs_at(last.before, [len(last.before) - 1]) + refs_at(last.after, [0])
+    ratio = after / before
+    up, down = after - before > spread and ratio > JUMP, before - after > spread and ratio < 1 / JUMP
+    out.put("loss_ratio", ratio, refs)
+    out.put("jumps_up", bool(up), refs)
+    out.put("jumps_down", bool(down), refs)
+    out.put("jump_is_large", bool(up and ratio >= LARGE_JUMP), refs)
+    start = _level(last.first_of_run.value[:FIRST])
+    # Only a model that had learnt something can be seen to have forgotten it.
+    if start > LARGE_JUMP * before:
+        out.put("loss_back_at_start", bool(after > before + 0.8 * (start - before)), refs)
+    later = last.after.value[WINDOW : 2 * WINDOW]
+    if later.size >= FIRST:
+        out.put("decays_slowly", bool(up and _level(later) - before > spread / 2), refs)
+    if len(last.after) >= 4 * WINDOW:
+        tail = _level(last.after.value[-WINDOW:])
+        lowest = min(_level(part) for part in np.array_split(last.after.value, 4))
+        returned = tail - lowest > 2 * spread and tail > lowest * JUMP
+        out.put("down_then_up", bool(down and returned), refs)
+
+
+def _small_spike(boundary: _Boundary) -> bool | None:
+    if len(boundary.before) < WINDOW or len(boundary.after) < 2 * WINDOW:
+        return None
+    before, _, spread = _jump(boundary)
+    peak = float(np.max(boundary.after.value[:3]))
+    later = _level(boundary.after.value[WINDOW : 2 * WINDOW])
+    return bool(peak - before > spread and before * JUMP < peak < before * 1.5 and later - before <= spread)
+
+
+def _norms(view: RunView, out: FactWriter) -> None:
+    found = view.all_series("grad_norm")
+    boundary = next(iter(list(_boundaries(found[0]))[-1:]), None) if found and has_steps(found[0]) else None
+    if boundary is not None and len(boundary.before) >= FIRST and len(boundary.after) >= FIRST:
+        before, after = _level(_near(boundary)), _level(boundary.after.value[:FIRST])
+        if before > 0:
+            out.put("grad_norm_ratio", after / before, refs_at(boundary.after, [0]))
+
+
+def _rates(view: RunView, out: FactWriter) -> None:
+    found = view.all_series("learning_rate")
+    boundary = next(iter(list(_boundaries(found[0]))[-1:]), None) if found and has_steps(found[0]) else None
+    if boundary is None or len(boundary.before) < 2:
+        return
+    passed = boundary.before.value[boundary.before.step <= boundary.after.step[0]]
+    before, after = (
+        float((passed if passed.size else boundary.before.value)[-1]),
+        float(boundary.after.value[0]),
+    )
+    start = float(boundary.first_of_run.value[0])
+    refs = refs_at(boundary.before, [len(boundary.before) - 1]) + refs_at(boundary.after, [0])
+    if before > 0:
+        out.put("learning_rate_ratio", after / before, refs)
+    moved = abs(start - before) > SAME_RATE * max(abs(before), abs(start))
+    if moved and boundary.after.step[0] > boundary.first_of_run.step[0]:
+        near_start = abs(after - start) <= SAME_RATE * max(abs(after), abs(start))
+        out.put("learning_rate_restarts", bool(near_start), refs)
+
+
+DETECTOR = Detector("resume", ("signal.resume.",), detect)

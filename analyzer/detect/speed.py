@@ -1,0 +1,254 @@
+"""How fast the run went: step times, their outliers and grid, throughput over the course of the run.
+
+A step time is what a trainer printed, else the inverse of a printed throughput, else the time between two
+stamped rows divided by the steps between them. The first two points hold compilation, caching and warm-up of
+the allocator and are left out of every comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import align, has_steps, launch_of, take
+from analyzer.detect.robust import part_medians, uncertainty
+from analyzer.model.signal import Signal
+from analyzer.model.tables import NULL_INT, Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Values = npt.NDArray[np.float64]
+    Mask = npt.NDArray[np.bool_]
+
+WARM_UP_POINTS = 2
+MIN_POINTS = 20
+"""Four points a fifth: fewer give no stable median at either end."""
+
+SLOW_STEP = 3.0
+"""An outlier takes three times the median: evaluation or saving costs more, jitter of one step less."""
+
+MIN_OUTLIERS = 4
+"""Fewer slow steps make no grid: any three points lie on some line."""
+
+ON_GRID = 0.7
+DROPPED = 0.8
+"""Speed below 0.8 of the beginning: smaller changes come from longer samples or a busier file system."""
+
+SUDDEN_PART = 20
+"""A fall within a twentieth of the run is sudden: hardware, a restart or a setting, not a slow leak."""
+
+_THROUGHPUTS = (
+    "tokens_per_second",
+    "tokens_per_second_per_gpu",
+    "samples_per_second",
+    "steps_per_second",
+    "tflops_per_gpu",
+)
+MIN_STAMP_S = 5.0
+"""Rows stamped in whole seconds measure an interval to a fifth at best only from five seconds on."""
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.step_time.*``, ``signal.throughput.*``, ``signal.data_wait.*``, ``signal.eval_time.*``."""
+    out = FactWriter("speed", "signal.")
+    printed = _positive(view.curve("step_time_s"))
+    if printed is not None:
+        _step_times(view, printed, out)
+    pace = printed if printed is not None and len(printed) >= MIN_POINTS else _pace(view)
+    if pace is not None:
+        _throughput(pace, out)
+    _data_wait(view, printed, out)
+    _communication(view, printed, out)
+    _eval_share(view, out)
+    _startup(view, out)
+    if out.facts:
+        yield out.signal()
+
+
+def _positive(series: Series | None) -> Series | None:
+    """The points with a finite positive value, or None if there are too few to say anything."""
+    if series is None:
+        return None
+    good = take(series, np.isfinite(series.value) & (series.value > 0))
+    return good if len(good) > WARM_UP_POINTS else None
+
+
+def _pace(view: RunView) -> Series | None:
+    """Seconds per unit of work: of printed throughput, else of stamps; None if neither is known."""
+    for name in _THROUGHPUTS:
+        series = _positive(view.curve(name))
+        if series is not None and len(series) >= MIN_POINTS and has_steps(series):
+            return replace(series, value=1.0 / series.value)
+    series = view.curve("loss")
+    if series is None or not has_steps(series) or len(series) <= MIN_POINTS:
+        return None
+    steps, times = np.diff(series.step), np.diff(series.time_s)
+    same = (np.diff(launch_of(series)) == 0) & (steps > 0) & np.isfinite(times) & (times > 0)
+    if same.sum() < MIN_POINTS:
+        return None
+    whole_seconds = bool((series.time_s[np.isfinite(series.time_s)] % 1 == 0).all())
+    if whole_seconds and np.median(times[same]) < MIN_STAMP_S:
+        return None
+    later = take(series, np.flatnonzero(same) + 1)
+    return replace(later, value=times[same] / steps[same])
+
+
+def _step_times(view: RunView, series: Series, out: FactWriter) -> None:
+    median = float(np.median(series.value[WARM_UP_POINTS:]))
+    out.put("step_time.seen", value=True, refs=refs_at(series, [0]))
+    out.put("step_time.points", len(series))
+    out.put("step_time.median_s", median, refs_at(series, [len(series) // 2]))
+    out.put("step_time.first_ratio", float(series.value[0]) / median, refs_at(series, [0]))
+    if len(series) < MIN_POINTS:
+        return
+    slow = series.value > SLOW_STEP * median
+    slow[:WARM_UP_POINTS] = False
+    rows = np.flatnonzero(slow)
+    out.put("step_time.outliers", int(rows.size), refs_at(series, rows))
+    total = float(series.value[WARM_UP_POINTS:].sum())
+    out.put(
+        "step_time.outlier_share", float((series.value[rows] - median).sum()) / total, refs_at(series, rows)
+    )
+    if rows.size >= MIN_OUTLIERS and has_steps(series):
+        _grid(series, rows, out)
+        _coincidences(view, series, rows, out)
+
+
+def _grid(series: Series, rows: npt.NDArray[np.int64], out: FactWriter) -> None:
+    steps = np.unique(series.step[rows])
+    distances, counts = np.unique(np.diff(steps), return_counts=True)
+    period = int(distances[np.argmax(counts)]) if distances.size else 0
+    spacing = int(np.median(np.diff(np.unique(series.step))))
+    if period <= spacing:  # neighbouring slow points are one slow stretch, not a grid
+        out.put("step_time.outliers_on_grid", value=False, refs=refs_at(series, rows))
+        return
+    phases, phase_counts = np.unique(steps % period, return_counts=True)
+    near = np.abs((steps - phases[np.argmax(phase_counts)] + period // 2) % period - period // 2) <= spacing
+    # A spacing close to the period would put any step on the grid.
+    on_grid = bool(near.mean() >= ON_GRID and period >= 4 * spacing)
+    out.put("step_time.outliers_on_grid", on_grid, refs_at(series, rows))
+    if on_grid:
+        out.put("step_time.outlier_period", period, refs_at(series, rows))
+
+
+def _coincidences(view: RunView, series: Series, rows: npt.NDArray[np.int64], out: FactWriter) -> None:
+    saves = [event.step for event in view.events("checkpoint_saved") if event.step is not None]
+    evals = view.curve("eval_loss")
+    marks = {
+        "saves": np.array(sorted(set(saves)), np.int64),
+        "evals": np.unique(evals.step[evals.step != NULL_INT])
+        if evals is not None
+        else np.zeros(0, np.int64),
+    }
+    spacing = int(np.median(np.diff(np.unique(series.step))))
+    for name, steps in marks.items():
+        # With marks at most logged points every slow step would be next to one.
+        if steps.size >= 2 and steps.size * 4 <= np.unique(series.step).size:
+            slow = series.step[rows]
+            before = steps[np.clip(np.searchsorted(steps, slow, side="right") - 1, 0, steps.size - 1)]
+            share = float(((slow >= before) & (slow - before <= spacing)).mean())
+            out.put(f"step_time.outliers_at_{name}", share >= ON_GRID, refs_at(series, rows))
+
+
+def _throughput(series: Series, out: FactWriter) -> None:
+    series = take(series, np.arange(len(series)) >= WARM_UP_POINTS)
+    if len(series) < MIN_POINTS:
+        return
+    out.put("throughput.seen", value=True, refs=refs_at(series, [0]))
+    parts = part_medians(series.value)
+    ratio = float(parts[0] / parts[-1])
+    out.put("throughput.change_ratio", ratio, refs_at(series, [0, len(series) - 1]))
+    stays = bool(min(parts[-1], parts[-2]) > max(parts[0], parts[1]))
+    dropped = ratio < DROPPED and stays and parts[-1] - parts[0] > uncertainty(series.value)
+    out.put("throughput.dropped", bool(dropped), refs_at(series, [0, len(series) - 1]))
+    if dropped:
+        _where(series, float(parts[-1] / parts[0]), out)
+
+
+def _where(series: Series, total: float, out: FactWriter) -> None:
+    """Where the speed fell most, and whether at once."""
+    window = max(len(series) // SUDDEN_PART, 3)
+    centres = np.arange(window, len(series) - window)
+    before = np.array([np.median(series.value[c - window : c]) for c in centres])
+    after = np.array([np.median(series.value[c : c + window]) for c in centres])
+    jumps = np.log(after / before)
+    at = int(centres[np.argmax(jumps)])
+    refs = refs_at(series, [at])
+    out.put("throughput.drop_step", series.step_at(at), refs)
+    out.put("throughput.drop_sudden", bool(jumps.max() >= ON_GRID * np.log(total)), refs)
+    launches = launch_of(series)
+    near = launches[max(at - window, 0) : at + window]
+    out.put("throughput.drop_at_restart", bool(np.unique(near).size > 1), refs)
+
+
+def _data_wait(view: RunView, step_time: Series | None, out: FactWriter) -> None:
+    waits = view.curve("data_time_s")
+    if waits is None or step_time is None:
+        return
+    match = align(step_time, waits)
+    known = (match >= 0) & (np.arange(len(step_time)) >= WARM_UP_POINTS)
+    if known.sum() < MIN_POINTS:
+        return
+    share = waits.value[match[known]] / step_time.value[known]
+    rows = np.flatnonzero(known)
+    out.put("data_wait.share", float(np.median(share[np.isfinite(share)])), refs_at(step_time, rows[-3:]))
+
+
+def _communication(view: RunView, step_time: Series | None, out: FactWriter) -> None:
+    exposed = _positive(view.curve("allreduce_time_s"))
+    parts = [
+        _positive(view.curve(name)) for name in ("forward_time_s", "backward_time_s", "optimizer_time_s")
+    ]
+    if exposed is None or len(exposed) < MIN_POINTS:
+        return
+    known = [float(np.median(part.value[WARM_UP_POINTS:])) for part in parts if part is not None]
+    whole = float(np.median(step_time.value[WARM_UP_POINTS:])) if step_time is not None else sum(known)
+    if len(known) == len(parts) or step_time is not None:
+        share = float(np.median(exposed.value[WARM_UP_POINTS:])) / whole
+        out.put("communication.share", share, refs_at(exposed, [len(exposed) - 1]))
+
+
+def _eval_share(view: RunView, out: FactWriter) -> None:
+    evals = _positive(view.curve("eval_time_s"))
+    loss = view.curve("loss")
+    if evals is None or loss is None:
+        return
+    stamps = np.concatenate([loss.time_s, evals.time_s])
+    stamps = stamps[np.isfinite(stamps)]
+    span = float(np.ptp(stamps)) if stamps.size >= MIN_POINTS else 0.0
+    if span > 0 and evals.value.sum() <= span:
+        out.put("eval_time.share", float(evals.value.sum()) / span, refs_at(evals, [0]))
+
+
+def _startup(view: RunView, out: FactWriter) -> None:
+    """From the first stamped line of the log to the first stamped training row of the first attempt."""
+    loss = view.curve("loss")
+    if loss is None or not np.isfinite(loss.time_s).any():
+        return
+    row = int(np.flatnonzero(np.isfinite(loss.time_s))[0])
+    source = int(loss.source[row])
+    stamps = [event for event in view.run.events if event.ref.source == source and event.time_s is not None]
+    if stamps:
+        first = min(stamps, key=lambda event: event.time_s or 0.0)
+        wait_s = float(loss.time_s[row]) - (first.time_s or 0.0)
+        if wait_s >= 0:
+            out.put("startup.wait_s", wait_s, [first.ref, *refs_at(loss, [row])])
+
+
+DETECTOR = Detector(
+    "speed",
+    (
+        "signal.step_time.",
+        "signal.throughput.",
+        "signal.data_wait.",
+        "signal.communication.",
+        "signal.eval_time.",
+        "signal.startup.",
+    ),
+    detect,
+)

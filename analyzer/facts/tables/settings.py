@@ -1,0 +1,30 @@
+"""Facts about exceptions, about settings that contradict one another, and about work that was lost."""
+
+from __future__ import annotations
+
+from analyzer.facts.tables.hows import USER_CONFIG
+
+_SAVED = "keep the lines that report saved checkpoints"
+_ECHO = "keep the program's own print of its arguments beside the configuration file"
+
+TABLE = f"""
+exception.ended_run | bool | | an exception ended the run; false if training went on after every one |
+exception.type | str | | type of that exception, or of the last one that was survived |
+exception.message | str | | its message |
+exception.place | str | | file, line and function of the last frame in the run's own code | keep the whole traceback
+exception.phase | str | | what the program was doing, by the functions on the stack | keep the whole traceback
+exception.plain | bool | | it came first, and nothing more specific is known of its message |
+config.conflict.key | str | | a setting that a file asks for and the program echoes with another value | {_ECHO}
+config.conflict.asked | float | | value that the file asks for | {_ECHO}
+config.conflict.used | float | | value that the program echoes | {_ECHO}
+config.learning_rate_exceeded | bool | | the logged learning rate rises above the one asked for | {USER_CONFIG}
+config.lora.alpha_over_rank | float | | scale of the adapter: lora_alpha divided by its rank | {USER_CONFIG}
+config.model.ties_embeddings | bool | | input and output embeddings share their weights | {USER_CONFIG}
+config.tf32 | bool | | tf32 was asked for, or switched off, by name | {USER_CONFIG}
+config.versions_differ | bool | | lists of packages of several nodes or ranks disagree | put pip freeze of every node beside the logs
+config.versions_differ_in | str | | a package that differs, with its versions | put pip freeze of every node beside the logs
+signal.saved_work.last_step | int | step | step of the last checkpoint before a failure | {_SAVED}
+signal.saved_work.lost_steps | int | steps | steps made since that checkpoint | {_SAVED}
+signal.saved_work.interval_steps | int | steps | median distance of the checkpoints | {_SAVED}
+signal.saved_work.lost_hours | float | h | time that those steps had taken | {_SAVED}
+"""

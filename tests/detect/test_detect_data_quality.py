@@ -1,0 +1,102 @@
+"""What a run shows of its data and of the weights it began with."""
+
+import pytest
+from make_run import RunMaker, falling
+
+
+def test_a_new_head_is_ordinary_and_a_missing_layer_is_not():
+    head = RunMaker().log({"loss": falling(10)})
+    head.event("weights_newly_initialized", role="info", names="'classifier.weight', 'classifier.bias'")
+    inner = RunMaker().log({"loss": falling(10)})
+    inner.event(
+        "weights_newly_initialized", role="info", row="bert.encoder.layer.1.attention.self.key.weight"
+    )
+
+    assert head.plain()["signal.start.backbone_missing"] is False
+    facts = inner.plain()
+    assert facts["signal.start.backbone_missing"] is True
+    assert facts["signal.start.missing_example"] == "bert.encoder.layer.1.attention.self.key.weight"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "transformer.h.3.attn.c_attn.weight",
+        "model.layers.{0...31}.mlp.up_proj.weight",
+        "model.embed_tokens.weight",
+        "vit.encoder.layers.0.mlp.fc1.bias",
+    ],
+)
+def test_names_of_inner_weights(name):
+    maker = RunMaker()
+    maker.event("weights_newly_initialized", role="info", row=name)
+
+    assert maker.plain()["signal.start.backbone_missing"] is True
+
+
+def test_a_part_of_the_loss_that_stays_zero_is_named():
+    facts = RunMaker().log({"loss": falling(30), "loss_mask": [0.1] * 30, "mask_loss": [0.0] * 30}).plain()
+
+    assert facts["signal.data.zero_part"] == "mask_loss"
+
+
+@pytest.mark.parametrize("name", ["cls_loss", "aux_loss", "kl_loss", "eval_seg_loss", "value_loss"])
+def test_parts_that_may_well_be_zero_are_not(name):
+    assert "signal.data.zero_part" not in RunMaker().log({"loss": falling(30), name: [0.0] * 30}).plain()
+
+
+def test_an_accuracy_that_never_moves():
+    maker = RunMaker().log({"loss": falling(40)})
+    maker.log(
+        {"eval_loss": [1.0, 0.9, 0.9], "eval_accuracy": [0.9] * 3},
+        steps=[10, 20, 40],
+        lines=[1001, 1002, 1003],
+    )
+
+    assert maker.plain()["signal.data.majority_only"] is True
+
+
+def test_perfect_accuracy_is_no_majority():
+    maker = RunMaker().log({"loss": falling(40)})
+    maker.log(
+        {"eval_loss": [1.0, 0.9, 0.9], "eval_accuracy": [1.0] * 3},
+        steps=[10, 20, 40],
+        lines=[1001, 1002, 1003],
+    )
+
+    assert maker.plain()["signal.data.majority_only"] is False
+
+
+def test_evaluation_is_compared_with_the_training_of_its_own_interval():
+    maker = RunMaker().log({"loss": [4.0] * 10 + [2.0] * 10 + [1.0] * 10})
+    maker.log({"eval_loss": [2.0, 1.0, 0.5]}, steps=[10, 20, 30], lines=[1001, 1002, 1003])
+    facts = maker.plain()
+
+    assert facts["signal.split.points"] == 3
+    assert facts["signal.split.ratio"] == 0.5
+    assert facts["signal.split.eval_below_share"] == 1.0
+
+
+def test_a_share_of_padding_is_read_with_and_without_percent():
+    percent, share = RunMaker(), RunMaker()
+    percent.event("padding_share", role="info", share=83.0, unit="%")
+    share.event("padding_share", role="info", share=0.83)
+
+    assert percent.plain()["signal.data.padding_share"] == pytest.approx(0.83)
+    assert share.plain()["signal.data.padding_share"] == pytest.approx(0.83)
+
+
+def test_a_nan_part_counts_only_where_no_total_is_printed():
+    nan = float("nan")
+
+    assert RunMaker().log({"box_loss": [nan] * 3}).plain()["signal.data.nonfinite_part"] == "box_loss"
+    with_total = RunMaker().log({"loss": [1.0] * 3, "box_loss": [nan] * 3})
+    assert "signal.data.nonfinite_part" not in with_total.plain()
+
+
+def test_a_classification_loss_before_any_update_is_taken_from_the_first_step_only():
+    first = RunMaker().log({"loss_cls": [900.0, 3.0]}, steps=[0, 20])
+    later = RunMaker().log({"loss_cls": [900.0, 3.0]}, steps=[50, 100])
+
+    assert first.plain()["signal.start.class_loss_first"] == 900.0
+    assert "signal.start.class_loss_first" not in later.plain()

@@ -1,0 +1,126 @@
+"""Speed over a run: outliers and their grid, falls, waiting for data; and silence on ordinary noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from make_run import RunMaker, falling
+
+
+def steady(count=200, *, noise=0.05, seed=0):
+    return (1.0 + noise * np.random.default_rng(seed).standard_normal(count)).clip(0.5).tolist()
+
+
+def slowed(times, every, factor=10.0, offset=0):
+    return [t * factor if i >= 5 and (i - offset) % every == 0 else t for i, t in enumerate(times)]
+
+
+def plain_of(maker):
+    return maker.facts().plain
+
+
+def test_slow_steps_at_every_save_lie_on_a_grid_and_at_the_saves():
+    maker = RunMaker().log({"step_time_s": slowed(steady(), 25), "loss": falling(200)})
+    for step in range(25, 200, 25):
+        maker.event("checkpoint_saved", line=10 * step + 5, role="info", step=step)
+
+    plain = plain_of(maker)
+
+    assert plain["signal.step_time.outliers_on_grid"] is True
+    assert plain["signal.step_time.outlier_period"] == 25
+    assert plain["signal.step_time.outliers_at_saves"] is True
+
+
+def test_irregular_slow_steps_lie_on_no_grid():
+    times = steady()
+    for step in (11, 37, 52, 90, 101, 133, 160, 171):
+        times[step] *= 6
+
+    plain = plain_of(RunMaker().log({"step_time_s": times}))
+
+    assert plain["signal.step_time.outliers"] == 8
+    assert plain["signal.step_time.outliers_on_grid"] is False
+
+
+def test_one_slow_stretch_is_no_grid():
+    times = [t * (5 if 100 <= i < 130 else 1) for i, t in enumerate(steady())]
+
+    assert plain_of(RunMaker().log({"step_time_s": times}))["signal.step_time.outliers_on_grid"] is False
+
+
+def test_sudden_loss_of_speed_is_placed():
+    times = [t * (1.6 if i >= 120 else 1.0) for i, t in enumerate(steady())]
+
+    plain = plain_of(RunMaker().log({"step_time_s": times}))
+
+    assert plain["signal.throughput.dropped"] is True
+    assert plain["signal.throughput.drop_sudden"] is True
+    assert plain["signal.throughput.drop_step"] == pytest.approx(121, abs=4)
+    assert plain["signal.throughput.drop_at_restart"] is False
+
+
+def test_gradual_loss_of_speed_is_not_sudden():
+    times = [t * (1 + i / 150) for i, t in enumerate(steady(300))]
+
+    plain = plain_of(RunMaker().log({"step_time_s": times}))
+
+    assert plain["signal.throughput.dropped"] is True
+    assert plain["signal.throughput.drop_sudden"] is False
+
+
+def test_throughput_counts_the_other_way_round():
+    speeds = [1000.0 / t for t in steady()]
+
+    assert plain_of(RunMaker().log({"tokens_per_second": speeds}))["signal.throughput.dropped"] is False
+    assert plain_of(RunMaker().log({"tokens_per_second": [s * (0.5 if i > 90 else 1) for i, s in enumerate(speeds)]}))[
+        "signal.throughput.dropped"
+    ]  # fmt: skip
+
+
+def test_share_of_waiting_for_data():
+    plain = plain_of(RunMaker().log({"step_time_s": [2.0] * 60, "data_time_s": [0.9] * 60}))
+
+    assert plain["signal.data_wait.share"] == pytest.approx(0.45)
+
+
+def test_nothing_printed_is_unknown():
+    plain = plain_of(RunMaker().log({"loss": falling(100)}))
+
+    assert not [name for name in plain if name.startswith(("signal.throughput.", "signal.step_time."))]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.floats(0.0, 0.25), st.integers(25, 400))
+def test_noise_alone_is_no_fall_and_no_outlier(seed, noise, count):
+    plain = plain_of(RunMaker().log({"step_time_s": steady(count, noise=noise, seed=seed)}))
+
+    assert plain["signal.step_time.outliers"] == 0
+    assert plain.get("signal.throughput.dropped") is not True
+
+
+def test_an_unused_second_gpu_says_nothing_about_the_first():
+    maker = RunMaker().log(
+        {"system.gpu.0.gpu": [97.0] * 40, "system.gpu.1.gpu": [0.0] * 40}, path="x.wandb", ingestor="wandb"
+    )
+
+    plain = plain_of(maker)
+
+    assert plain["signal.gpu.utilization_mean"] == pytest.approx(97.0)
+    assert plain["signal.gpu.idle_share"] == 0
+
+
+@pytest.mark.parametrize(("growth", "expected"), [(0.0, False), (0.01, True)])
+def test_memory_that_rises_throughout_is_a_leak(growth, expected):
+    memory = [20.0 * (1 + growth * i) + 0.01 * (i % 3) for i in range(60)]
+
+    plain = plain_of(RunMaker().log({"gpu_memory_allocated_gib": memory}))
+
+    assert plain["signal.gpu_memory.grows"] is expected
+
+
+def test_memory_that_steps_to_a_new_level_is_none():
+    memory = [20.0] * 30 + [30.0] * 30
+
+    assert plain_of(RunMaker().log({"gpu_memory_allocated_gib": memory}))["signal.gpu_memory.grows"] is False

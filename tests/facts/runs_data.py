@@ -1,0 +1,71 @@
+"""Runs that emit every fact of ``signal.order``, ``.data``, ``.split``, ``.start`` and of reinforcement learning."""
+
+from __future__ import annotations
+
+import numpy as np
+from make_run import RunMaker, falling
+
+
+def shards_in_order() -> RunMaker:
+    """Four epochs of 100 steps; each begins with easy records and ends with hard ones."""
+    wave = np.tile(np.linspace(0.0, 1.0, 100), 4)
+    maker = RunMaker().log({"loss": 2.0 + wave, "learning_rate": [1e-3] * 400, "epoch": np.arange(400) / 100})
+    maker.config("model", path="model/config.json", vocab_size=1000, max_position_embeddings=512)
+    return maker
+
+
+def classifier() -> RunMaker:
+    """A classifier that names the largest class only, with statistics of its inputs."""
+    maker = RunMaker().log(
+        {"loss": falling(40), "mask_loss": [0.0] * 40, "loss_cls": [90.0] * 40, "epoch": np.arange(40) / 50}
+    )
+    rows = {"eval_loss": [2.0, 1.2, 1.0], "eval_accuracy": [0.9] * 3, "eval_f1": [0.3] * 3}
+    maker.log(rows, steps=[10, 20, 40], lines=[101, 201, 401])
+    maker.event("unknown_tokens", line=2, role="info", percent=62.0)
+    maker.event("padding_share", line=3, role="info", share=0.8)
+    maker.event("input_range", line=4, role="info", low=0.0, high=255.0)
+    names = "'model.layers.0.mlp.up_proj.weight'"
+    maker.event("weights_newly_initialized", line=5, role="info", names=names)
+    return maker
+
+
+def detector_with_nan() -> RunMaker:
+    """Box and object losses that are NaN from the first row on, without a total."""
+    return RunMaker().log({"box_loss": [float("nan")] * 3, "obj_loss": [float("nan")] * 3})
+
+
+def policy() -> RunMaker:
+    """A policy that leaves its reference while reward, one of its parts and the held-out score part."""
+    kl = [0.01] * 10 + [-0.5] * 10 + [50.0] * 20
+    maker = RunMaker("trl").log(
+        {
+            "reward_mean": np.linspace(0.1, 2.0, 40),
+            "reward_std": [0.3] * 40,
+            "rewards/format/mean": np.linspace(0.1, 1.9, 40),
+            "rewards/answer/mean": np.linspace(0.9, 0.1, 40),
+            "kl": kl,
+            "entropy": np.linspace(2.0, 0.01, 40),
+            "clip_fraction": [0.4] * 40,
+            "completion_length_mean": np.linspace(100, 400, 40),
+            "completion_clipped_share": [0.6] * 40,
+            "sampling/sampling_logp_difference/mean": np.linspace(0.01, 0.9, 40),
+        }
+    )
+    maker.log(
+        {"eval_reward": [0.5, 0.6, 0.3, 0.2, 0.1]}, steps=[1, 10, 20, 30, 40], lines=[2, 102, 202, 302, 402]
+    )
+    maker.config(use_vllm=True, num_iterations=2, rollout__top_p=0.9, rollout__temperature=0.7, kl_coef=0.05)
+    return maker
+
+
+def precision_of_fp8() -> RunMaker:
+    """Transformer Engine with an mxfp8 recipe."""
+    maker = (
+        RunMaker("megatron")
+        .log({"loss": falling(30)})
+        .config("megatron", bf16=True, fp8_format="hybrid", fp8_recipe="mxfp8", no_half_vae=True)
+    )
+    return maker.config("versions", path="requirements.txt", transformer_engine="2.4.0")
+
+
+RUNS = (detector_with_nan, shards_in_order, classifier, policy, precision_of_fp8)
