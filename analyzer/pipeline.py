@@ -63,7 +63,7 @@ class Assessment:
 def assess(run: Run, rules: RuleSet, twin: Run | None = None) -> Assessment:
     """Facts of a run and the ranking of the causes that come into question."""
     facts = build_facts(run_detectors(run, twin))
-    return Assessment(facts, rank(rules.rules, facts.plain))
+    return Assessment(facts, rank(rules.in_question(facts.plain), facts.plain))
 
 
 def diagnose_loaded(
@@ -114,16 +114,22 @@ def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | Non
     kind, family = plain.get("failure.first.kind"), plain.get("failure.first.family")
     if not isinstance(kind, str) or not isinstance(family, str):
         return None
-    rank, host, ranks = (plain.get(f"failure.{name}") for name in ("first.rank", "first.host", "ranks"))
-    blamed = plain.get("failure.launcher.rank") if plain.get("failure.launcher.misreported") is True else None
+
+    def number(name: str) -> int | None:
+        value = plain.get(f"failure.{name}")
+        return value if isinstance(value, int) else None
+
+    host = plain.get("failure.first.host")
     return FirstFailure(
         kind=kind,
         family=family,
-        rank=rank if isinstance(rank, int) else None,
+        rank=number("first.rank"),
         host=host if isinstance(host, str) else None,
         place=_place(run, facts["failure.first.kind"].refs[0], quoter),
-        ranks=ranks if isinstance(ranks, int) else 0,
-        launcher_rank=blamed if isinstance(blamed, int) else None,
+        ranks=number("ranks") or 0,
+        followers=number("followers") or 0,
+        alike=number("alike") or 0,
+        launcher_rank=number("launcher.rank") if plain.get("failure.launcher.misreported") is True else None,
     )
 
 

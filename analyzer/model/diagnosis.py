@@ -261,6 +261,8 @@ class FirstFailure:
         host: Its host, None if unknown.
         place: The line.
         ranks: Ranks that report a failure, the first one included; 0 if no line names a rank.
+        followers: Ranks of which every failure follows from the first one.
+        alike: Further ranks that failed in the same way.
         launcher_rank: Rank that the launcher calls the root cause, if that is contradicted; else None.
     """
 
@@ -270,6 +272,8 @@ class FirstFailure:
     host: str | None
     place: Place
     ranks: int
+    followers: int = 0
+    alike: int = 0
     launcher_rank: int | None = None
 
 

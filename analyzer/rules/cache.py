@@ -31,10 +31,12 @@ class CheckedRules:
     Attributes:
         digest: Digest of the text of all rule files, as reports show it.
         rules: Plain data of each rule, in the order of the files.
+        gates: Facts that the gate of each rule mentions.
     """
 
     digest: str
     rules: list[Any]
+    gates: list[list[str]]
 
 
 def _path(key: str) -> Path:
@@ -46,7 +48,7 @@ def read(key: str, count: int) -> CheckedRules | None:
     try:
         with _path(key).open(encoding="utf-8") as stream:
             data = json.load(stream)
-        found = CheckedRules(str(data["digest"]), list(data["rules"]))
+        found = CheckedRules(str(data["digest"]), list(data["rules"]), list(data["gates"]))
     except (
         OSError,
         ValueError,
@@ -55,7 +57,7 @@ def read(key: str, count: int) -> CheckedRules | None:
         RuntimeError,
     ):  # missing, damaged, or no home directory
         return None
-    return found if len(found.rules) == count else None
+    return found if len(found.rules) == len(found.gates) == count else None
 
 
 def write(key: str, checked: CheckedRules) -> None:
@@ -65,5 +67,5 @@ def write(key: str, checked: CheckedRules) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix="rules-", suffix=".tmp")
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump({"digest": checked.digest, "rules": checked.rules}, stream)
+            json.dump({"digest": checked.digest, "rules": checked.rules, "gates": checked.gates}, stream)
         Path(name).replace(path)  # another process may write the same file at the same time

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from analyzer.ingest.masking import clean_text
 from analyzer.rules.cases import Case
 from analyzer.rules.schema import PRIOR_BITS, Rule, RuleFix
 
@@ -47,10 +48,40 @@ def rule_page(rule: Rule, cases: Sequence[Case]) -> str:
     parts += ["", "## Fixes", ""]
     for fix in rule.fixes:
         parts += _fix(fix)
+    reason = f": {rule.restart_because}" if rule.restart_because else ""
+    parts += ["## Restart", "", f"{rule.restart_advice}{reason}", ""]
+    parts += _example(cases)
     parts += ["## Cases", ""]
     parts += [f"- {case.name}: {case.says} → {_expected(case)}" for case in cases]
     parts += ["", "## References", "", *[f"- {reference}" for reference in rule.references], ""]
     return "\n".join(parts)
+
+
+EXAMPLE_LINES = 12
+"""Lines of a log shown on a page: enough to recognise it."""
+
+EXAMPLE_WIDTH = 160
+MAX_EXAMPLE = 100_000
+"""Characters of a file that are looked at for its last lines."""
+
+
+def _example(cases: Sequence[Case]) -> list[str]:
+    """The first positive case, a genuine run before mere facts: what such a run shows."""
+    positive = [case for case in cases if case.expect["finding"] == "top"]
+    case = min(positive, key=lambda case: case.run_directory is None, default=None)
+    if case is None:
+        return []
+    parts = ["## Example", "", f"{case.says[:1].upper()}{case.says[1:]}:", ""]
+    if case.facts is not None:
+        return [*parts, *[f"- `{name}` = {_value(value)}" for name, value in case.facts.items()], ""]
+    assert case.run_directory is not None
+    for path in sorted(path for path in case.run_directory.rglob("*") if path.is_file()):
+        lines = clean_text(path.read_text(encoding="utf-8", errors="replace"), MAX_EXAMPLE).splitlines()
+        more = [f"… {len(lines) - EXAMPLE_LINES} more lines"] if len(lines) > EXAMPLE_LINES else []
+        name = path.relative_to(case.run_directory).as_posix()
+        shown = [line[:EXAMPLE_WIDTH] for line in lines[-EXAMPLE_LINES:]]
+        return [*parts, f"`{name}`", "", "````text", *shown, "````", *more, ""]
+    return []
 
 
 def _cell(text: str) -> str:

@@ -2,7 +2,7 @@
 
 R001 no line speaks against the cause       R002 a line that cannot change the ranking
 R003 a group of one                         R004 title names a fix or is a question
-R005 no reference                           R006 title or cause used twice by one kind
+R005 no reference                           R006 title, or cause without suffix in its slug, used twice by one kind
 R007 fewer than one positive or near miss   R008 stable without its entry conditions
 R009 template names an unknown fact         R010 folder name is not the slug
 R011 text too long                          R012 two lines with the same test or id
@@ -106,5 +106,6 @@ def lint_set(rules: Sequence[Rule]) -> Iterator[str]:
             ("cause_id", f"{rule.symptom_kind} {rule.entry.id}"),
         ):
             first = seen.setdefault((what, key), rule)
-            if first is not rule:
+            another_face = what == "cause_id" and rule.slug.startswith(f"{rule.entry.id}-")
+            if first is not rule and not another_face:
                 yield f"{rule.where(what)} R006 {what} is already that of {first.id}"

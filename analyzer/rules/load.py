@@ -3,26 +3,57 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from analyzer.errors import RuleError, UnknownFactError
-from analyzer.expr import Condition
+from analyzer.expr import Condition, compile_condition
 from analyzer.facts.catalog import catalog, spec_of, suggest
 from analyzer.rules import cache
 from analyzer.rules.causes import rules_root
-from analyzer.rules.schema import FIELDS, Rule, read_rule
+from analyzer.rules.schema import FIELDS, MakeCondition, Rule, read_rule
 from analyzer.rules.yaml_marks import MarkedFile, load_marked
 from analyzer.version import __version__
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RuleSet:
-    """All rules in use, and a digest of the files that they were read from."""
+    """All rules in use, and a digest of the files that they were read from.
 
-    rules: tuple[Rule, ...]
+    A rule that comes from the cache is built when it is first needed: of more than two hundred a run brings a
+    dozen into question.
+
+    Attributes:
+        digest: Digest of the text of all rule files, as reports show it.
+        sources: Where each rule comes from.
+    """
+
     digest: str
+    sources: tuple[RuleSource, ...]
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """Every rule that is not deprecated, by id."""
+        rules = (source.rule for source in self.sources)
+        return tuple(
+            sorted((rule for rule in rules if rule.status != "deprecated"), key=lambda rule: rule.id)
+        )
+
+    def in_question(self, facts: Collection[str]) -> tuple[Rule, ...]:
+        """Rules whose gate can be true: a gate that mentions facts of which none is known stays unknown.
+
+        Args:
+            facts: Names of the known facts.
+        """
+        chosen = (
+            source.rule for source in self.sources if not source.gate or not source.gate.isdisjoint(facts)
+        )
+        return tuple(
+            sorted((rule for rule in chosen if rule.status != "deprecated"), key=lambda rule: rule.id)
+        )
 
     def by_id(self, word: str) -> Rule | None:
         """A rule by id, slug, alias or cause id."""
@@ -30,6 +61,28 @@ class RuleSet:
             if word in {rule.id, rule.slug, rule.entry.id, *rule.aliases}:
                 return rule
         return None
+
+
+@dataclass(frozen=True)
+class RuleSource:
+    """One rule file.
+
+    Attributes:
+        id: Id of the rule.
+        gate: Facts that its gate mentions.
+        file: Its content.
+        condition: Makes its conditions.
+    """
+
+    id: str
+    gate: frozenset[str]
+    file: MarkedFile
+    condition: MakeCondition
+
+    @cached_property
+    def rule(self) -> Rule:
+        """The rule, checked."""
+        return read_rule(self.file, self.condition)
 
 
 def rule_files(place: Path) -> list[Path]:
@@ -40,10 +93,14 @@ def rule_files(place: Path) -> list[Path]:
     """
     if place.is_file():
         return [place]
-    files = sorted(place.rglob("rule.yaml"))
+    files: list[Path] = []
+    for directory, below, names in os.walk(place):
+        if "rule.yaml" in names:
+            files.append(Path(directory, "rule.yaml"))
+            below.clear()  # its cases hold no rules
     if not files:
         raise RuleError("no rule.yaml found under this path", str(place))
-    return files
+    return sorted(files)
 
 
 def _shown(path: Path) -> str:
@@ -99,21 +156,36 @@ def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
         files += rule_files(place)
     key = _key(files)
     known = cache.read(key, len(files))
-    texts = [] if known else [_text(path) for path in files]
-    read = [
-        read_rule(MarkedFile(_shown(path), data, {}, checked=True), Condition)
-        for path, data in zip(files, known.rules if known else [], strict=False)
-    ] or [parse_rule(text, _shown(path)) for path, text in zip(files, texts, strict=True)]
-    rules: dict[str, Rule] = {}
-    for rule in read:
-        if rule.id in rules:
-            raise RuleError(f"id {rule.id} is already used by {rules[rule.id].where()}", rule.where("id"))
-        rules[rule.id] = rule
     if known is None:
-        digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
-        known = cache.CheckedRules(digest, [rule.file.data if rule.file else None for rule in read])
+        known, sources = _read_all(files)
         cache.write(key, known)
-    return RuleSet(_sorted(rules.values()), known.digest)
+    else:
+        sources = tuple(
+            RuleSource(data["id"], frozenset(gate), MarkedFile(str(path), data, {}, checked=True), Condition)
+            for path, data, gate in zip(files, known.rules, known.gates, strict=True)
+        )
+    first: dict[str, RuleSource] = {}
+    for source in sources:
+        if first.setdefault(source.id, source) is not source:
+            raise RuleError(
+                f"id {source.id} is already used by {_shown(Path(first[source.id].file.path))}",
+                source.file.where("id"),
+            )
+    return RuleSet(known.digest, sources)
+
+
+def _read_all(files: Sequence[Path]) -> tuple[cache.CheckedRules, tuple[RuleSource, ...]]:
+    """Read and check rule files."""
+    texts = [_text(path) for path in files]
+    rules = [parse_rule(text, _shown(path)) for path, text in zip(files, texts, strict=True)]
+    marked = [rule.file for rule in rules if rule.file is not None]
+    sources = tuple(
+        RuleSource(rule.id, frozenset(rule.when.names), file, compile_condition)
+        for rule, file in zip(rules, marked, strict=True)
+    )
+    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
+    gates = [sorted(source.gate) for source in sources]
+    return cache.CheckedRules(digest, [file.data for file in marked], gates), sources
 
 
 def _key(files: Sequence[Path]) -> str:
@@ -121,9 +193,5 @@ def _key(files: Sequence[Path]) -> str:
     digest = hashlib.sha256(f"{__version__}\0{','.join(catalog())}\0{FIELDS}".encode())
     for path in files:
         state = path.stat()
-        digest.update(f"\0{path.resolve()}\0{state.st_size}\0{state.st_mtime_ns}".encode())
+        digest.update(f"\0{path.absolute()}\0{state.st_size}\0{state.st_mtime_ns}".encode())
     return digest.hexdigest()
-
-
-def _sorted(rules: Iterable[Rule]) -> tuple[Rule, ...]:
-    return tuple(sorted((rule for rule in rules if rule.status != "deprecated"), key=lambda rule: rule.id))

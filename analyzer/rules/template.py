@@ -1,6 +1,7 @@
 """Fill facts into a rule's sentence. Plain names only: no attributes, no indexing, no format codes.
 
 ``{fact}`` reads "an unknown value" if the fact is unknown, ``{fact|other words}`` reads the other words.
+A part in square brackets is left out if it mentions a fact that is unknown: ``the disk is full[ on {host}]``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from analyzer.model.tables import Scalar
 from analyzer.model.wording import format_scalar
 
 _HOLE = re.compile(r"\{([a-z0-9_.]+)(?:\|([^{}|]*))?\}")
+_OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 
 
 def holes(text: str) -> tuple[str, ...]:
@@ -22,7 +24,7 @@ def holes(text: str) -> tuple[str, ...]:
 def fill(text: str, facts: Mapping[str, Scalar]) -> str:
     """The sentence with its facts.
 
-    >>> fill("stopped {run.when|at some step} with {run.code}", {"run.code": 3})
+    >>> fill("stopped {run.when|at some step} with {run.code}[ on {run.host}]", {"run.code": 3})
     'stopped at some step with 3'
     """
 
@@ -31,4 +33,10 @@ def fill(text: str, facts: Mapping[str, Scalar]) -> str:
             return format_scalar(facts[match[1]])
         return "an unknown value" if match[2] is None else match[2]
 
-    return _HOLE.sub(word, text)
+    def part(match: re.Match[str]) -> str:
+        needed = [hole[1] for hole in _HOLE.finditer(match[1]) if hole[2] is None]
+        if not needed:
+            return match[0]  # brackets of the sentence itself
+        return match[1] if all(name in facts for name in needed) else ""
+
+    return _HOLE.sub(word, _OPTIONAL.sub(part, text))

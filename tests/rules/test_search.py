@@ -1,0 +1,45 @@
+"""A pasted log line finds the rules that look at it."""
+
+import pytest
+
+from analyzer.rules.load import load_rules
+from analyzer.rules.search import readings, with_words
+
+RULES = load_rules().rules
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "cause"),
+    [
+        (
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB",
+            "cuda_oom",
+            "gpu-out-of-memory",
+        ),
+        ("[12345.678] NVRM: Xid (PCI:0000:65:00): 79, GPU has fallen off the bus.", "xid_off_bus", "gpu-fell-off-bus"),
+        ("OSError: [Errno 28] No space left on device", "disk_full", "disk-full"),
+        ("ranks: 3 pytorch allocator cache flushes since last step. this happens", "cache_flush", "allocator-thrash"),
+    ],
+)  # fmt: skip
+def test_a_log_line_leads_to_the_rules_whose_gate_it_opens(line, kind, cause):
+    found = {reading.kind: reading for reading in readings(line, RULES)}
+
+    assert kind in found
+    assert cause in [rule.entry.id for rule in found[kind].rules[:8]]
+
+
+def test_rules_that_a_line_brings_into_question_come_before_those_that_merely_look_at_it():
+    reading = next(
+        r for r in readings("CUDA out of memory. Tried to allocate 2.00 GiB", RULES) if r.kind == "cuda_oom"
+    )
+    opened = [any(name.startswith("event.cuda_oom.") for name in rule.when.names) for rule in reading.rules]
+
+    assert opened == sorted(opened, reverse=True)
+
+
+def test_prose_is_read_as_nothing():
+    assert readings("we had a lovely training yesterday", RULES) == ()
+
+
+def test_words_are_found_whatever_their_case():
+    assert [rule.entry.id for rule in with_words("SPECIAL TOKEN", RULES)]
