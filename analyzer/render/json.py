@@ -120,7 +120,7 @@ def _top_level() -> dict[str, Any]:
     first = _object(
         {
             "kind": _TEXT, "family": _TEXT, "rank": {"type": ["integer", "null"]}, "host": _MAYBE_TEXT, "place": place,
-            "ranks": _COUNT, "launcher_rank": {"type": ["integer", "null"]},
+            "ranks": _COUNT, "followers": _COUNT, "alike": _COUNT, "launcher_rank": {"type": ["integer", "null"]},
         }
     )  # fmt: skip
     return {

@@ -13,6 +13,7 @@ from analyzer.render.sentences import (
     headline,
     reason_against,
     restart_note,
+    telling,
 )
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
@@ -69,7 +70,7 @@ def _finding(finding: Finding, *, show_all: bool) -> list[str]:
     ]
     limit = None if show_all else 3
     for sign, lines in (("for", finding.speaks_for()), ("against", finding.speaks_against())):
-        parts += [_evidence(sign, line) for line in lines[:limit]]
+        parts += [_evidence(sign, line) for line in telling(lines, show_all=show_all)[:limit]]
     if finding.explains:
         parts.append(f"- also explains: {escape(', '.join(finding.explains))}")
     parts.append("")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analyzer.model.diagnosis import Diagnosis, Finding, Fix
+from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import REPORTED, share, word_for
 
 NAMED_FROM = 0.01
@@ -20,6 +21,16 @@ def reason_against(finding: Finding) -> str:
     if undecided:
         return f"nothing shows that {max(undecided, key=lambda line: line.if_true).because}"
     return "weaker evidence than the cause above"
+
+
+TELLING_BITS = 1.5
+"""Hints (2:1) are left to ``--all``: they weigh in the sum, but convince nobody by themselves."""
+
+
+def telling(lines: Sequence[Evidence], *, show_all: bool) -> list[Evidence]:
+    """The lines that a reader should see: more than hints, or the strongest one if there are only hints."""
+    strong = [line for line in lines if show_all or abs(line.bits) >= TELLING_BITS]
+    return strong or list(lines[:1])
 
 
 def headline(finding: Finding) -> str:
@@ -56,13 +67,22 @@ def restart_note(finding: Finding) -> str:
 def first_failure_note(diagnosis: Diagnosis) -> str:
     """Which rank and host failed first and how many followed; empty if no line names a rank or host."""
     first = diagnosis.first_failure
-    if first is None or (first.rank is None and first.host is None) or diagnosis.status == "healthy":
+    if first is None or diagnosis.status == "healthy":
+        return ""
+    alone = first.host is None and first.ranks <= 1
+    if alone and first.rank in {None, 0}:  # nothing that the citation below does not say
         return ""
     who = [f"rank {first.rank}"] if first.rank is not None else []
     who += [f"on {first.host}"] if first.host is not None else []
-    others = f"; {first.ranks - 1} other ranks only followed" if first.ranks > 2 else ""
-    blamed = f"; the launcher blames rank {first.launcher_rank}" if first.launcher_rank is not None else ""
-    return f"first to fail: {' '.join(who)} [{first.place}]{others}{blamed}"
+    if first.alike:  # which of them was first nobody can tell
+        text = f"failed alike: {' '.join(who)} [{first.place}] and {first.alike} more"
+    else:
+        text = f"first to fail: {' '.join(who)} [{first.place}]"
+    if first.followers:
+        text += f"; {first.followers} only followed"
+    return text + (
+        f"; the launcher blames rank {first.launcher_rank}" if first.launcher_rank is not None else ""
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,13 @@ from analyzer.render.sentences import (
     headline,
     reason_against,
     restart_note,
+    telling,
 )
 
 WIDTH = 100
 LINES_SHOWN = 3
 FIXES_SHOWN = 2
-RIVALS_SHOWN = 5
+RIVALS_SHOWN = 4
 CHECKS_SHOWN = 2
 GAPS_SHOWN = 3
 MECHANISM_CHARACTERS = 200
@@ -104,7 +105,7 @@ def _write_finding(page: _Page, finding: Finding, *, show_all: bool) -> None:
     page.add(finding.cause.text if show_all else _first_sentences(finding.cause.text), indent=2)
     limit = None if show_all else LINES_SHOWN
     for sign, lines in (("+", finding.speaks_for()), ("-", finding.speaks_against())):
-        for line in lines[: limit if sign == "+" else limit and 1]:
+        for line in telling(lines, show_all=show_all)[: limit if sign == "+" else limit and 1]:
             _write_evidence(page, sign, line)
     if finding.explains:
         page.add(f"also explains: {', '.join(finding.explains)}", indent=2, hang=4)
