@@ -1,0 +1,103 @@
+"""Noise is no fault: healthy curves of many shapes must not be accused of anything."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "detect"))
+
+from make_run import RunMaker
+
+from analyzer.rules.load import load_rules
+from analyzer.rules.score import rank
+
+REPORTED = 0.3
+
+
+def pretraining(t, rng):
+    return (2.5 + 8.0 * np.exp(-20.0 * t) + np.exp(-3.0 * t)) * np.exp(0.02 * rng.standard_normal(t.size))
+
+
+def step_decay(t, rng):
+    level = np.where(t < 0.3, 2.3 * np.exp(-3.0 * t) + 0.8, np.where(t < 0.6, 0.55, 0.4))
+    return level * np.exp(0.08 * rng.standard_normal(t.size))
+
+
+def fine_tuning(t, rng):
+    return (1.1 + 0.9 * np.exp(-6.0 * t)) * np.exp(0.2 * rng.standard_normal(t.size))
+
+
+def converged_start(t, rng):
+    return rng.uniform(0.4, 2.4) * np.exp(0.1 * rng.standard_normal(t.size))
+
+
+def image_classifier(t, rng):
+    return (4.6 * np.exp(-5.0 * t) + 0.02) * np.exp(0.1 * rng.standard_normal(t.size))
+
+
+def adversarial(t, rng):
+    return 0.7 + 0.5 * rng.standard_normal(t.size) ** 2
+
+
+def heavy_tails(t, rng):
+    return (1.5 * np.exp(-t) + 0.2) * np.exp(0.5 * rng.standard_t(3, t.size))
+
+
+def regression(t, rng):
+    return (0.5 * np.exp(-4.0 * t) + 1e-4) * np.exp(0.3 * rng.standard_normal(t.size))
+
+
+def policy(t, rng):
+    return 0.02 * rng.standard_normal(t.size)
+
+
+SHAPES = (
+    pretraining, step_decay, fine_tuning, converged_start, image_classifier, adversarial, heavy_tails, regression, policy,
+)  # fmt: skip
+
+
+def healthy_run(shape, seed):
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(25, 600))
+    t = np.linspace(0.0, 1.0, count)
+    rate = 1e-4 * np.minimum(t / 0.05, 1.0) * 0.5 * (1.0 + np.cos(np.pi * t))
+    columns = {"loss": shape(t, rng), "learning_rate": np.maximum(rate, 0.0)}
+    if shape is policy:
+        columns["reward"] = -200.0 * np.exp(-3.0 * t) + 20.0 * rng.standard_normal(count)
+    if rng.random() < 0.7:
+        columns["grad_norm"] = np.exp(0.3 * rng.standard_normal(count)) * (0.3 + rng.uniform(0.0, 1.2) * t)
+    if rng.random() < 0.3:
+        columns["weight_norm"] = 20.0 + 10.0 * t
+    if rng.random() < 0.3:
+        columns["epoch"] = t * rng.integers(1, 4)
+    maker = RunMaker("hf-trainer").log(columns, every=int(rng.choice([1, 10, 100])))
+    if rng.random() < 0.5 and shape in {pretraining, fine_tuning, image_classifier}:
+        evaluations = int(rng.integers(3, 30))
+        clean = np.interp(np.linspace(0.0, 1.0, evaluations), t, np.minimum.accumulate(columns["loss"]))
+        loss = (clean + 0.05) * np.exp(0.01 * rng.standard_normal(evaluations))
+        maker.log({"eval_loss": loss}, first=count // evaluations, every=max(count // evaluations, 1))
+    if rng.random() < 0.5:
+        maker.config(
+            learning_rate=1e-4,
+            max_grad_norm=float(rng.choice([0.0, 1.0])),
+            max_steps=count,
+            lr_scheduler_type="cosine",
+        )
+    return maker
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_healthy_curves_are_not_accused(shape):
+    rules = load_rules().rules
+    for seed in range(12):
+        ranking = rank(rules, healthy_run(shape, seed).plain())
+        accused = [
+            (items[0].rule.slug, round(items[0].probability, 2))
+            for items in ranking.kinds.values()
+            if items[0].probability >= REPORTED and items[0].rule.severity != "advisory"
+        ]
+        assert not accused, f"seed {seed}: {accused}"
