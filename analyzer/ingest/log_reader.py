@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from analyzer.ingest.bulk_lines import BulkPlan, BulkReader, Rows, make_plan
 from analyzer.ingest.log_line import Capture, Fed, LineGrammar, LogLine, LogState, make_line
 from analyzer.ingest.metric_lines import grammars
 from analyzer.ingest.patterns import Pattern, all_patterns, match_pattern
@@ -22,8 +23,8 @@ MAX_CAPTURED_LINES = 20_000
 MAX_MATCHED_CHARACTERS = 8_000
 """Characters of a line that a pattern sees; the longest real message (a launcher's command) has 3,000."""
 
-TUNED_AFTER_BLOCKS = 5
-"""Blocks (of one MiB) after which the scan adapts to the log: that costs 20 ms, and saves 4 ms a block."""
+BULK_AFTER_BLOCKS = 3
+"""Blocks (of one MiB) that are read line by line: a smaller log would not give back the start of the fast engine."""
 
 MAX_CAPTURES = 64
 """Captures at the same time; one for each rank of a node that dies is usual."""
@@ -40,7 +41,8 @@ class _Table:
         for index, literals in enumerate(grammar_literals):
             for literal in literals:
                 wanted.setdefault(literal.encode(), ([], []))[1].append(index)
-        self.scanner = LiteralScanner(list(wanted))
+        self.literals = tuple(wanted)
+        self.scanner = LiteralScanner(self.literals)
         self.pattern_indices = [tuple(who[0]) for who in wanted.values()]
         self.grammar_indices = [tuple(who[1]) for who in wanted.values()]
 
@@ -48,6 +50,11 @@ class _Table:
 @lru_cache(maxsize=1)
 def _table() -> _Table:
     return _Table(all_patterns(), [grammar.literals for grammar in grammars()])
+
+
+@lru_cache(maxsize=1)
+def _plan() -> BulkPlan:
+    return make_plan(_table().literals, all_patterns(), grammars())
 
 
 def literal_hits(data: bytes) -> int:
@@ -65,16 +72,28 @@ def _near_literal(pattern: Pattern, text: str) -> str:
 
 
 class LogReader:
-    """Reads one log into one source."""
+    """Reads one log into one source.
 
-    def __init__(self, out: SourceWriter) -> None:
+    Args:
+        out: The writer of the source.
+        bulk_after_blocks: Blocks that are read line by line before frequent lines are read in bulk.
+
+    Attributes:
+        rows_in_bulk: Lines that were read in bulk.
+    """
+
+    def __init__(self, out: SourceWriter, bulk_after_blocks: int = BULK_AFTER_BLOCKS) -> None:
         self.state = LogState(out)
         self._table = _table()
-        self._scanner = self._table.scanner
+        self._bulk_after_blocks = bulk_after_blocks
+        self._bulk: BulkReader | None = None
         self._blocks_read = 0
         self._patterns = all_patterns()
         self._grammars: tuple[LineGrammar, ...] = grammars()
         self._lines_left: dict[int, int] = {}
+        self.rows_in_bulk = 0
+        self._muted: set[int] = set()
+        self._deaf: set[int] = set()
 
     def read(self, blocks: Iterable[Block]) -> None:
         """Read all blocks and finish."""
@@ -87,36 +106,51 @@ class LogReader:
             grammar.finish(self.state)
 
     def _read_block(self, block: Block) -> None:
+        """Walk over the lines with a hit, or over all while a capture listens; rows come in between in order."""
         data = block.data
-        hits = self._scan(data)
-        at, position, counted, index = 0, 0, 0, 0
+        hits, rows = self._scan(block)
+        at, position = 0, 0
         while True:
             if self.state.captures:
                 start = position
             elif at < len(hits):
                 start = record_start(data, hits[at][0], position)
             else:
-                return
+                break
             if start >= len(data):
-                return
+                break
             end = record_end(data, start)
-            index += data.count(b"\n", counted, start)
-            counted = start
+            rows.take_before(start, block, self.state)
+            if rows.taken < len(rows) and rows.starts[rows.taken] == start and self._bulk is not None:
+                # A capture listens: the row is read as lines after all.
+                hits[at:at] = self._bulk.hits_in(data, start, rows.ends[rows.taken])
+                rows.taken += 1
+                self.rows_in_bulk -= 1
             found: list[int] = []
             while at < len(hits) and hits[at][0] < end:
                 if hits[at][0] >= start:
                     found.append(hits[at][1])
                 at += 1
             if end > start:
+                index = int(block.newlines.searchsorted(start))
                 self._read_line(make_line(data, start, end, block.number(index), block.time_s(index)), found)
             # A piece of an endless line has no separator to skip.
             position = end + 1 if data[end : end + 1] in (b"\n", b"\r") else max(end, start + 1)
+        rows.take_before(len(data), block, self.state)
+        self.rows_in_bulk += len(rows)
 
-    def _scan(self, data: bytes) -> list[tuple[int, int]]:
+    def _scan(self, block: Block) -> tuple[list[tuple[int, int]], Rows]:
         self._blocks_read += 1
-        if self._blocks_read == TUNED_AFTER_BLOCKS:
-            self._scanner = LiteralScanner(self._scanner.literals, data)
-        return self._scanner.find(data)
+        if self._bulk is None and self._blocks_read > self._bulk_after_blocks:
+            self._bulk = BulkReader(_plan(), self._table.literals, self._grammars, block.data)
+        rows = Rows(())
+        if self._bulk is None:
+            hits = self._table.scanner.find(block.data)
+        else:
+            hits, rows = self._bulk.scan(block)
+        if self._deaf:
+            hits = [hit for hit in hits if hit[1] not in self._deaf]
+        return hits, rows
 
     def _read_line(self, line: LogLine, found: list[int]) -> None:
         captures = self.state.captures
@@ -128,7 +162,8 @@ class LogReader:
             if self._grammars[index].feed(line, self.state):
                 break
         for index in sorted({i for literal in found for i in table.pattern_indices[literal]}):
-            self._match(self._patterns[index], line)
+            if index not in self._muted:
+                self._match(index, line)
         self._bound_captures()
 
     def _feed_captures(self, line: LogLine, captures: list[Capture]) -> bool:
@@ -152,7 +187,8 @@ class LogReader:
             self._lines_left.pop(id(oldest), None)
             oldest.finish(self.state)
 
-    def _match(self, pattern: Pattern, line: LogLine) -> None:
+    def _match(self, index: int, line: LogLine) -> None:
+        pattern = self._patterns[index]
         fields = match_pattern(pattern, _near_literal(pattern, line.raw))
         if fields is None and line.text != line.raw:
             # A form that begins its line may stand behind a prefix.
@@ -169,3 +205,15 @@ class LogReader:
         if isinstance(name, str) and pattern.kind == "gpu_named":
             self.state.out.layout(gpu_name=name, line=line.number)
         self.state.event(pattern.kind, pattern.role, line, fields)
+        if not self.state.out.keeps(pattern.kind):
+            self._mute(pattern.kind)
+
+    def _mute(self, kind: str) -> None:
+        """Look no longer for lines of a kind of which no further event is kept."""
+        self._muted.update(i for i, pattern in enumerate(self._patterns) if pattern.kind == kind)
+        table = self._table
+        self._deaf = {
+            literal
+            for literal, indices in enumerate(table.pattern_indices)
+            if not table.grammar_indices[literal] and self._muted.issuperset(indices)
+        }

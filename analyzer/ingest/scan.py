@@ -5,12 +5,15 @@ multiple of four. So it is enough to look at every *aligned* word of the block: 
 into a small table (about 1 ms per MB), and the few words that belong to a literal are compared in full.
 Shorter literals are searched one by one with ``bytes.find``.
 
-Another engine (hyperscan, a DFA) can stand behind ``LiteralScanner.find`` without any other change.
+This is the engine that is always there. ``fast_prefilter`` gives a faster one for large logs, if a package
+for it is installed: hyperscan (``scan_hyperscan``), else google-re2 (``scan_re2``). All report the same hits.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -28,8 +31,38 @@ SAMPLE_BYTES = 1 << 18
 """Bytes of a log that show which words are frequent in it."""
 
 
+ENGINES = ("hyperscan", "re2")
+"""Engines that need a package, the faster first; each stands in ``scan_<engine>`` as ``make_prefilter``."""
+
+
+class Prefilter(Protocol):
+    """Finds a fixed set of literals."""
+
+    @property
+    def literals(self) -> tuple[bytes, ...]:
+        """What is searched for."""
+
+    def find(self, data: bytes) -> list[tuple[int, int]]:
+        """All occurrences as (position, index of the literal), overlapping ones too, sorted."""
+
+
+@lru_cache(maxsize=16)
+def fast_prefilter(literals: tuple[bytes, ...], engines: tuple[str, ...] = ENGINES) -> Prefilter | None:
+    """The fastest engine whose package is installed and works here; None if there is none.
+
+    Importing and filling an engine costs some 60 ms, which only a log of several megabytes gives back.
+    """
+    for engine in engines:
+        try:
+            made: Prefilter = import_module(f"analyzer.ingest.scan_{engine}").make_prefilter(literals)
+        except Exception:  # noqa: BLE001, S112  (no package, no such CPU, a limit of its own: the next one)
+            continue
+        return made
+    return None
+
+
 class LiteralScanner:
-    """Finds every occurrence of a fixed set of literals.
+    """Finds every occurrence of a fixed set of literals with NumPy alone.
 
     Args:
         literals: Distinct byte strings without line separators.
@@ -60,17 +93,13 @@ class LiteralScanner:
             self._places.setdefault(word, []).append((offsets[words.index(word)], index))
 
     def find(self, data: bytes) -> list[tuple[int, int]]:
-        """All occurrences as (position, index of the literal), sorted by position.
-
-        Overlapping occurrences of different literals are all reported; of a short literal, those that
-        do not overlap each other.
-        """
+        """See ``Prefilter.find``."""
         found = self._find_hashed(data)
         for index, literal in self._short:
             position = data.find(literal)
             while position >= 0:
                 found.append((position, index))
-                position = data.find(literal, position + len(literal))
+                position = data.find(literal, position + 1)
         found.sort()
         return found
 

@@ -138,7 +138,7 @@ def test_the_scan_finds_what_a_plain_search_finds(data, literals):
         position = planted.find(literal)
         while position >= 0:
             expected.append((position, index))
-            position = planted.find(literal, position + (len(literal) if len(literal) < 7 else 1))
+            position = planted.find(literal, position + 1)
 
     assert LiteralScanner(literals).find(planted) == sorted(expected)
 

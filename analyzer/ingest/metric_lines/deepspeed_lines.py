@@ -13,9 +13,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.metric_lines.deepspeed_bulk import Progress, bulk_forms
 from analyzer.ingest.metric_lines.printed_numbers import NUMBER, parse_number
 
 if TYPE_CHECKING:
+    from analyzer.ingest.bulk_lines import BulkForm
     from analyzer.ingest.log_line import LogLine, LogState
 
 _PROGRESS = LazyRegex(rf"\bstep=(\d{{1,12}}), skipped=(\d{{1,12}}), lr=\[({NUMBER})?")
@@ -48,6 +50,13 @@ class DeepSpeedLines:
         self._last_step = -1
         self._engine = 0
 
+    def bulk_forms(self) -> tuple[BulkForm, ...]:
+        """See ``BulkGrammar``."""
+        return bulk_forms(self._write_progress, self._write_speed, lambda: self._last_step, self._wrote)
+
+    def _wrote(self, step: int) -> None:
+        self._engine, self._last_step = 0, step
+
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         return self._progress(line, log) or self._speed(line, log) or self._set_up(line, log)
@@ -56,31 +65,39 @@ class DeepSpeedLines:
         found = False
         for match in _PROGRESS.finditer(line.raw):
             found = True
-            step = int(match[1])
-            log.out.framework("deepspeed")
-            log.saw_step(step)
-            # Actor and critic of one run are two engines, which print the same step one after the other.
-            self._engine = self._engine + 1 if step == self._last_step else 0
-            self._last_step = step
-            suffix = f"@engine{self._engine}" if self._engine else ""
-            log.metric(f"skipped_steps{suffix}", float(match[2]), line, step)
             rate = parse_number(match[3]) if match[3] else None
-            if rate is not None:
-                log.metric(f"learning_rate{suffix}", rate, line, step)
+            values = (float(match[2]),) if rate is None else (float(match[2]), rate)
+            self._write_progress(Progress(int(match[1]), values, line.rank, line.time_s), line.number, log)
         return found
+
+    def _write_progress(self, row: Progress, number: int, log: LogState) -> None:
+        log.out.framework("deepspeed")
+        log.saw_step(row.step)
+        # Actor and critic of one run are two engines, which print the same step one after the other.
+        self._engine = self._engine + 1 if row.step == self._last_step else 0
+        self._last_step = row.step
+        suffix = f"@engine{self._engine}" if self._engine else ""
+        for name, value in zip(("skipped_steps", "learning_rate"), row.values, strict=False):
+            log.point(name + suffix, value, row.step, number, row.rank, row.time_s)
 
     def _speed(self, line: LogLine, log: LogState) -> bool:
         match = _SPEED.search(line.raw)
         if match is None:
             return False
-        # The old form counts micro-steps, which are not optimizer steps: it gets no step.
-        step = int(match["step"]) if match["step"] else None
-        if step is not None:
-            log.saw_step(step)
         speed = parse_number(match["now"] or match["mean"])
-        if speed is not None:
-            log.metric("samples_per_second", speed, line, step)
+        values = () if speed is None else (speed,)
+        if match["step"]:
+            self._write_speed(Progress(int(match["step"]), values, line.rank, line.time_s), line.number, log)
+        elif speed is not None:
+            # The old form counts micro-steps, which are not optimizer steps: it gets no step.
+            log.metric("samples_per_second", speed, line, None)
         return True
+
+    @staticmethod
+    def _write_speed(row: Progress, number: int, log: LogState) -> None:
+        log.saw_step(row.step)
+        for value in row.values:
+            log.point("samples_per_second", value, row.step, number, row.rank, row.time_s)
 
     def _set_up(self, line: LogLine, log: LogState) -> bool:
         if match := _ZERO.search(line.raw):

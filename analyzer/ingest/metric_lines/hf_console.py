@@ -13,33 +13,46 @@ is known the points have no step, only their order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.log_line import BAR, CONTEXT_BYTES
-from analyzer.ingest.metric_lines.hf_steps import Bar, Row, infer_steps, usual_gap
+from analyzer.ingest.metric_lines.hf_bulk import HfBulkForm
+from analyzer.ingest.metric_lines.hf_rows import Bar, Row, RowColumns
+from analyzer.ingest.metric_lines.hf_steps import StepModel, fit_steps, usual_gap
 from analyzer.ingest.metric_lines.python_dicts import find_dicts, parse_dict
+from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
-    import re
-
+    from analyzer.ingest.bulk_lines import BulkForm
     from analyzer.ingest.log_line import LogLine, LogState
-
-_NOT_METRICS = frozenset({"epoch", "step", "global_step", "total_flos", "max_steps"})
 
 # A row is the trainer's if it holds one of these; any other dict of numbers is not.
 _SIGNS = frozenset({"loss", "eval_loss", "train_runtime", "learning_rate", "grad_norm", "eval_runtime"})
 
+MAX_ROWS = 65_536
+"""Rows kept until their steps are worked out. What they tell about bars and epochs then holds for the rest."""
 
-@dataclass
+
 class HfConsole:
-    """Collects rows; their steps are worked out when the log is complete."""
+    """Collects rows; their steps are worked out when the log is complete, or when there are very many rows.
+
+    Attributes:
+        rows: Rows whose steps are open.
+    """
 
     literals = ("'epoch': ", "{'loss': ", "{'eval_loss'", "'train_runtime': ", "'grad_norm': ")
 
-    rows: list[Row] = field(default_factory=list)
-    _repeat: Row | None = None
-    _repeats: int = 0
+    def __init__(self) -> None:
+        self.rows = RowColumns()
+        self._previous: Row | None = None
+        self._repeat: Row | None = None
+        self._repeats = 0
+        self._model: StepModel | None = None
+        self._last_step = NULL_INT
+
+    def bulk_forms(self) -> tuple[BulkForm, ...]:
+        """See ``BulkGrammar``."""
+        return (HfBulkForm(self),)
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -52,46 +65,58 @@ class HfConsole:
             if not found:
                 above = _bar_above(line, match.start())
             found = True
-            self._add(line, match, values, above, log)
+            below = _bar_below(line, match.end())
+            row = Row(
+                line.number, line.rank, line.time_s, tuple(values), tuple(values.values()), above, below
+            )
+            if self.add(row, log) and "train_runtime" in values:
+                log.event("training_completed", "info", line, _summary_fields(values))
         return found
 
-    def _add(
-        self,
-        line: LogLine,
-        match: re.Match[str],
-        values: dict[str, float],
-        above: Bar | None,
-        log: LogState,
-    ) -> None:
-        stated = values.get("step", values.get("global_step"))
-        row = Row(
-            line.origin(),
-            values,
-            int(stated) if stated is not None and abs(stated) < 1e15 else None,
-            above,
-            _bar_below(line, match.end()),
-        )
+    def add(self, row: Row, log: LogState) -> bool:
+        """Keep a row; False if it is only printed a second time."""
         if self._is_second_print(row):
-            return
-        self.rows.append(row)
-        log.out.framework("hf-trainer")
-        reached = row.after or row.before
-        if reached is not None and row.is_training:
+            return False
+        if not self._previous:
+            log.out.framework("hf-trainer")
+        self._keep(row, log)
+        reached = row.below or row.above
+        if reached is not None and "loss" in row.names:
             log.total_steps = log.total_steps or reached[1]
             log.saw_step(reached[0])
-        if "train_runtime" in values:
-            log.event("training_completed", "info", line, _summary_fields(values))
+        return True
+
+    def may_add_all(self, first: Row, count: int) -> bool:
+        """Whether rows are no second print of the row before, and do not fill the columns."""
+        previous = self._previous
+        return previous is not None and not previous.same_print(first) and len(self.rows) + count < MAX_ROWS
+
+    def add_all(self, rows: list[Row], log: LogState) -> None:
+        """Do what ``add`` does with each row, but for the step of the log."""
+        self._repeats, self._repeat = 0, None
+        self._previous = rows[-1]
+        self.rows.extend(rows)
+        if not log.total_steps:
+            log.total_steps = next(
+                (bar[1] for row in rows if (bar := row.below or row.above)), log.total_steps
+            )
+
+    def _keep(self, row: Row, log: LogState) -> None:
+        self._previous = row
+        self.rows.append(row)
+        if len(self.rows) >= MAX_ROWS:
+            self._write(log)
 
     def _is_second_print(self, row: Row) -> bool:
         """Whether a row was printed by the progress bar's callback and now again by a logger.
 
         That makes two equal rows. A third shows that the run itself repeats: a dead loss stays at 0.0.
         """
-        previous = self.rows[-1] if self.rows else None
-        if previous is None or previous.values != row.values or previous.origin.rank != row.origin.rank:
+        previous = self._previous
+        if previous is None or not previous.same_print(row):
             self._repeats, self._repeat = 0, None
             return False
-        if "train_runtime" in row.values:
+        if "train_runtime" in row.names:
             return True
         self._repeats += 1
         if self._repeats == 1:
@@ -104,21 +129,22 @@ class HfConsole:
 
     def finish(self, log: LogState) -> None:
         """See ``LineGrammar.finish``."""
-        if not self.rows:
-            return
-        infer_steps(self.rows, log.total_steps, log.epochs, log.logging_steps)
-        window = log.logging_steps or usual_gap([row.step for row in self.rows if row.is_training])
-        if window is not None and window > 1:
-            log.out.loss_window(window)
-        for row in self.rows:
-            self._write(row, log)
+        self._write(log)
 
-    def _write(self, row: Row, log: LogState) -> None:
-        final = "train_runtime" in row.values
-        for name, value in row.values.items():
-            if name in _NOT_METRICS or (final and name != "train_loss"):
-                continue
-            log.metric("train_loss_mean" if final else name, value, row.origin, row.step)
+    def _write(self, log: LogState) -> None:
+        """Work out the steps of the rows and write them."""
+        rows, self.rows = self.rows, RowColumns()
+        if not len(rows):
+            return
+        first = self._model is None
+        if self._model is None:
+            self._model = fit_steps(rows, log.total_steps, log.epochs, log.logging_steps)
+        steps = self._model.steps(rows, self._last_step)
+        self._last_step = int(steps[-1])
+        window = log.logging_steps or usual_gap(steps[rows.training()])
+        if first and window is not None and window > 1:
+            log.out.loss_window(window)
+        rows.write(steps, log)
 
 
 def _summary_fields(values: dict[str, float]) -> dict[str, float]:

@@ -6,180 +6,220 @@ epoch; the speed that the trainer states in its last row. What none of them sett
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from analyzer.ingest.log_line import MAX_STEP
+from analyzer.model.tables import NULL_INT
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    import numpy.typing as npt
 
-    from analyzer.ingest.log_line import Origin
+    from analyzer.ingest.metric_lines.hf_rows import RowColumns
 
-Bar = tuple[int, int]
-"""Steps done and steps intended, as a bar shows them."""
-
-
-@dataclass(slots=True)
-class Row:
-    """One row of the console.
-
-    Attributes:
-        origin: Where it stands.
-        values: What it prints.
-        step: Optimizer step: as stated, later as inferred; None if unknown.
-        before: The last bar drawn before it.
-        after: The bar drawn right after it.
-    """
-
-    origin: Origin
-    values: dict[str, float]
-    step: int | None
-    before: Bar | None
-    after: Bar | None
-
-    @property
-    def is_training(self) -> bool:
-        """Whether it is a point of the training curve."""
-        return "loss" in self.values
+    Steps = npt.NDArray[np.int64]
 
 
-def usual_gap(steps: Sequence[int | None]) -> int | None:
-    """Most frequent distance between neighbouring steps; None below three rows or without a majority."""
-    known = [step for step in steps if step is not None]
-    gaps = Counter(b - a for a, b in itertools.pairwise(known) if b > a)
-    if sum(gaps.values()) < 2:
-        return None
-    gap, count = gaps.most_common(1)[0]
-    return gap if count * 2 > sum(gaps.values()) else None
-
-
-def infer_steps(
-    rows: Sequence[Row], total_steps: int | None, epochs: float | None, logging_steps: int | None
-) -> None:
-    """Fill in the steps of rows that state none.
+def usual_gap(steps: Steps) -> int | None:
+    """Most frequent distance between neighbouring steps; None below three rows or without a majority.
 
     Args:
-        rows: All rows in file order; changed in place.
+        steps: int64, shape (n_rows,): ``NULL_INT`` where unknown.
+    """
+    gaps = np.diff(steps[steps != NULL_INT])
+    gaps = gaps[gaps > 0]
+    if gaps.size < 2:
+        return None
+    values, counts = np.unique(gaps, return_counts=True)
+    best = int(counts.argmax())
+    return int(values[best]) if int(counts[best]) * 2 > gaps.size else None
+
+
+@dataclass(frozen=True, slots=True)
+class StepModel:
+    """How steps follow from rows.
+
+    Attributes:
+        total: Length of the training bar, None if there is no bar.
+        below_first: Whether the bar below a row tells its step, else the bar above.
+        bar_grid: Distance of the steps that the bars tell.
+        per_epoch: Steps of an epoch, None if unknown.
+        grid: Distance between two training rows, None if unknown.
+    """
+
+    total: int | None
+    below_first: bool
+    bar_grid: int
+    per_epoch: float | None
+    grid: int | None
+
+    def steps(self, rows: RowColumns, before: int = NULL_INT) -> Steps:
+        """Steps of all rows, ``NULL_INT`` where unknown.
+
+        Args:
+            rows: The rows.
+            before: Step of the row that stands before them.
+        """
+        training = rows.training()
+        steps = _with_bars(rows, self)
+        if self.per_epoch:
+            _from_epochs(steps, rows.column("epoch"), self.per_epoch, self.grid)
+        # An evaluation row belongs to the step at which training paused for it.
+        padded = np.concatenate(([before], steps))
+        sure = np.concatenate(([True], training | (steps != NULL_INT)))
+        filled: Steps = padded[np.maximum.accumulate(np.where(sure, np.arange(padded.size), 0))]
+        return filled[1:]
+
+
+def fit_steps(
+    rows: RowColumns, total_steps: int | None, epochs: float | None, logging_steps: int | None
+) -> StepModel:
+    """Find out how the steps of rows are told.
+
+    Args:
+        rows: At least one row, in file order.
         total_steps: Steps that the run intends, if the log says so.
         epochs: Epochs that it intends, if the log says so.
         logging_steps: Steps between two rows, if the log says so.
     """
-    training = [row for row in rows if row.is_training]
-    total = _training_total(training, total_steps)
+    training = rows.training()
+    epoch = rows.column("epoch")
+    total = _training_total(rows.bars()[training], total_steps)
+    model = StepModel(total, below_first=True, bar_grid=1, per_epoch=None, grid=None)
     if total is not None:
-        _from_bars(rows, training, total)
-    grid = logging_steps or usual_gap([row.step for row in training])
-    per_epoch = _steps_per_epoch(rows, total or total_steps, epochs)
-    if per_epoch is None and (found := _from_speed(rows)):
+        model = _bar_model(rows, total, epoch)
+    steps = _with_bars(rows, model)
+    grid = logging_steps or usual_gap(steps[training])
+    per_epoch = _steps_per_epoch(steps, epoch, total or total_steps, epochs)
+    if per_epoch is None and (found := _from_speed(rows, epoch[training])):
         per_epoch, grid = found
-    if per_epoch:
-        _from_epochs(rows, per_epoch, grid)
-    for earlier, later in itertools.pairwise(rows):
-        # An evaluation row belongs to the step at which training paused for it.
-        if later.step is None and not later.is_training:
-            later.step = earlier.step
+    return StepModel(model.total, model.below_first, model.bar_grid, per_epoch, grid)
 
 
-def _training_total(training: Sequence[Row], stated: int | None) -> int | None:
+def _training_total(bars: Steps, stated: int | None) -> int | None:
     """Length of the training bar: bars of evaluations have another one."""
-    totals = Counter(bar[1] for row in training for bar in (row.after, row.before) if bar is not None)
-    if stated in totals:
+    totals = bars[:, [3, 1]].ravel()
+    totals = totals[totals != NULL_INT]
+    if not totals.size:
+        return None
+    if stated is not None and bool((totals == stated).any()):
         return stated
-    return totals.most_common(1)[0][0] if totals else None
+    values, first, counts = np.unique(totals, return_index=True, return_counts=True)
+    return int(values[np.lexsort((first, -counts))[0]])
 
 
-def _from_bars(rows: Sequence[Row], training: Sequence[Row], total: int) -> None:
-    """Take the bar after each row or the one before it, whichever makes the better sequence.
+def _picked(bars: Steps, total: int, *, below_first: bool) -> Steps:
+    """Step by the preferred bar of the right length, else by the other."""
+    above = np.where(bars[:, 1] == total, bars[:, 0], NULL_INT)
+    below = np.where(bars[:, 3] == total, bars[:, 2], NULL_INT)
+    first, second = (below, above) if below_first else (above, below)
+    return np.where(first == NULL_INT, second, first)
+
+
+def _bar_model(rows: RowColumns, total: int, epoch: npt.NDArray[np.float64]) -> StepModel:
+    """Take the bar below each row or the one above it, whichever makes the better sequence.
 
     tqdm draws the bar again right under a row that it printed itself: that one is exact, and the one
     before may lag by a redraw. A row that was printed past tqdm is followed by the bar of the next step.
     """
-
-    def pick(row: Row, *, after_first: bool) -> int | None:
-        bars = (row.after, row.before) if after_first else (row.before, row.after)
-        return next((bar[0] for bar in bars if bar is not None and bar[1] == total), None)
-
-    open_rows = [row for row in training if row.step is None]
-    after = [pick(row, after_first=True) for row in open_rows]
-    before = [pick(row, after_first=False) for row in open_rows]
-    epochs = [row.values.get("epoch") for row in open_rows]
-    after_first = _quality(after, epochs) >= _quality(before, epochs)
-    grid = usual_gap(after if after_first else before) or 1
-    for row in rows:
-        if row.step is not None:
-            continue
-        row.step = pick(row, after_first=after_first)
-        if row.step is not None and row.is_training and not after_first and row.step % grid:
-            row.step += grid - row.step % grid  # lags behind the grid on which most rows stand
+    unknown = rows.training() & (rows.stated() == NULL_INT)
+    bars, epochs = rows.bars()[unknown], epoch[unknown]
+    below = _picked(bars, total, below_first=True)
+    above = _picked(bars, total, below_first=False)
+    below_first = _quality(below, epochs) >= _quality(above, epochs)
+    grid = usual_gap(below if below_first else above) or 1
+    return StepModel(total, below_first, grid, per_epoch=None, grid=None)
 
 
-def _quality(steps: Sequence[int | None], epochs: Sequence[float | None]) -> tuple[float, float, float]:
+def _with_bars(rows: RowColumns, model: StepModel) -> Steps:
+    """Stated steps, and those that the bars tell."""
+    steps = rows.stated()
+    if model.total is None:
+        return steps
+    told = _picked(rows.bars(), model.total, below_first=model.below_first)
+    if not model.below_first:
+        # lags behind the grid on which most rows stand
+        lag = np.where((told != NULL_INT) & rows.training(), -told % model.bar_grid, 0)
+        told = told + lag
+    return np.where(steps == NULL_INT, told, steps)
+
+
+def _quality(steps: Steps, epochs: npt.NDArray[np.float64]) -> tuple[float, float, float]:
     """How well a sequence reads as logged steps: regular, on multiples of its gap, in proportion to the epoch."""
-    known = [(step, epoch) for step, epoch in zip(steps, epochs, strict=True) if step is not None]
-    gaps = Counter(b[0] - a[0] for a, b in itertools.pairwise(known))
-    if not gaps:
+    known = steps != NULL_INT
+    steps, epochs = steps[known], epochs[known]
+    gaps = np.diff(steps)
+    if not gaps.size:
         return (0.0, 0.0, 0.0)
-    gap, count = gaps.most_common(1)[0]
-    on_grid = sum(step % gap == 0 for step, _ in known) / len(known) if gap > 1 else 1.0
-    return (round(count / sum(gaps.values()), 2), round(on_grid, 2), -_offset(known))
+    gap, count = Counter(gaps.tolist()).most_common(1)[0]
+    on_grid = int((steps % gap == 0).sum()) / steps.size if gap > 1 else 1.0
+    return (round(count / gaps.size, 2), round(on_grid, 2), -_offset(steps, epochs))
 
 
-def _offset(known: Sequence[tuple[int, float | None]]) -> float:
+def _offset(steps: Steps, epochs: npt.NDArray[np.float64]) -> float:
     """Step at epoch 0 if the points lie on a line; half steps and less are rounding of the epoch."""
-    points = [(step, epoch) for step, epoch in known if epoch is not None]
-    if len(points) < 3 or points[-1][1] == points[0][1]:
+    known = np.isfinite(epochs)
+    steps, epochs = steps[known], epochs[known]
+    if steps.size < 3 or epochs[-1] == epochs[0]:
         return 0.0
-    slope = (points[-1][0] - points[0][0]) / (points[-1][1] - points[0][1])
-    offset = abs(_median(step - slope * epoch for step, epoch in points))
-    return float(round(offset))
+    slope = int(steps[-1] - steps[0]) / float(epochs[-1] - epochs[0])
+    return float(round(abs(_median(steps - slope * epochs))))
 
 
-def _steps_per_epoch(rows: Sequence[Row], total: int | None, epochs: float | None) -> float | None:
+def _steps_per_epoch(
+    steps: Steps, epoch: npt.NDArray[np.float64], total: int | None, epochs: float | None
+) -> float | None:
     """From the banner, else from the row with the largest epoch, where rounding of the epoch matters least."""
     if total and epochs:
         return total / epochs
-    known = [(row.values["epoch"], row.step) for row in rows if row.step and row.values.get("epoch", 0.0) > 0]
-    if known:
-        epoch, step = max(known)
-        return step / epoch
-    return None
+    known = (steps != NULL_INT) & (steps != 0) & (epoch > 0)
+    if not known.any():
+        return None
+    largest = float(epoch[known].max())
+    return int(steps[known & (epoch == largest)].max()) / largest
 
 
-def _from_speed(rows: Sequence[Row]) -> tuple[float, int] | None:
+def _from_speed(rows: RowColumns, epoch: npt.NDArray[np.float64]) -> tuple[float, int] | None:
     """Steps per epoch and interval of the rows, from the speed that the trainer states at its end.
 
     It rounds steps per second to three digits, so the estimate is good to a percent; it is only used if
     all rows then agree with a constant interval.
     """
-    final = rows[-1].values
+    if rows.last is None:
+        return None
+    final = dict(zip(rows.last.names, rows.last.values, strict=True))
     runtime_s, speed, last = (final.get(k, 0.0) for k in ("train_runtime", "train_steps_per_second", "epoch"))
-    epochs = [row.values["epoch"] for row in rows if row.is_training and "epoch" in row.values]
-    if not (runtime_s > 0 and speed > 0 and last > 0) or len(epochs) < 5:
+    epochs = epoch[~np.isnan(epoch)]
+    if not (runtime_s > 0 and speed > 0 and last > 0) or epochs.size < 5:
         return None
     estimate = runtime_s * speed / last
-    typical = _median(b - a for a, b in itertools.pairwise(epochs))
-    overall = epochs[-1] / len(epochs)  # finer than one gap, whose epochs are rounded to two digits
+    overall = float(epochs[-1]) / epochs.size  # finer than one gap, whose epochs are rounded to two digits
+    typical = _median(np.diff(epochs))
+    if not (math.isfinite(estimate) and math.isfinite(overall) and typical > 0):
+        return None
     interval = round(overall * estimate)
-    if interval < 1 or typical <= 0 or abs(typical - overall) > 0.011:
+    if interval < 1 or abs(typical - overall) > 0.011:
         return None
     per_epoch = interval / overall
-    fits = all(abs(epoch - (i + 1) * overall) < 0.02 for i, epoch in enumerate(epochs))
+    fits = bool((np.abs(epochs - np.arange(1, epochs.size + 1) * overall) < 0.02).all())
     return (per_epoch, interval) if fits and abs(per_epoch - estimate) < 0.03 * estimate else None
 
 
-def _from_epochs(rows: Sequence[Row], per_epoch: float, grid: int | None) -> None:
+def _from_epochs(steps: Steps, epoch: npt.NDArray[np.float64], per_epoch: float, grid: int | None) -> None:
     """Steps of rows without a bar; multiples of ``grid`` if rounding of the epoch allows it."""
     slack = 0.0051 * per_epoch + 1  # transformers 4 rounds the epoch to two digits
-    for row in rows:
-        epoch = row.values.get("epoch")
-        if row.step is not None or epoch is None or not 0 <= epoch < 1e6:
-            continue
-        step = epoch * per_epoch
-        nearest = round(step / grid) * grid if grid else round(step)
-        row.step = nearest if abs(nearest - step) <= slack else round(step)
+    unknown = np.flatnonzero((steps == NULL_INT) & (epoch >= 0) & (epoch < 1e6))
+    exact = epoch[unknown] * per_epoch
+    fitting = exact <= MAX_STEP
+    unknown, exact = unknown[fitting], exact[fitting]
+    rounded = np.rint(exact).astype(np.int64)
+    nearest = np.rint(exact / grid).astype(np.int64) * grid if grid else rounded
+    steps[unknown] = np.where(np.abs(nearest - exact) <= slack, nearest, rounded)
 
 
-def _median(values: Iterable[float]) -> float:
-    ordered = sorted(values)  # the statistics module costs 5 ms to import
-    return ordered[len(ordered) // 2]
+def _median(values: npt.NDArray[np.float64]) -> float:
+    return float(np.sort(values)[values.size // 2])
