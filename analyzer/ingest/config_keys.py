@@ -209,7 +209,10 @@ _add("train.ignore_data_skip", any="ignore_data_skip")
 _add("vae.no_half", any="no_half_vae --no_half_vae")
 _add("fp8.format", any="fp8_format --fp8-format fp8")
 _add("fp8.recipe", any="fp8_recipe --fp8-recipe")
-_add("data.source", any="dataset_name dataset_path train_file data_path --data-path dataset_dir train_data_dir data_files")
+_add(
+    "data.source",
+    any="dataset_name dataset_path train_file data_path --data-path dataset_dir train_data_dir data_files",
+)
 _add("rl.top_k", any="rollout.top_k generation_kwargs.top_k sampling_params.top_k generation.top_k top_k")
 _add("rl.top_p", any="rollout.top_p generation_kwargs.top_p sampling_params.top_p generation.top_p top_p")
 _add(
