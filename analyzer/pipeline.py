@@ -329,6 +329,11 @@ def _coverage(run: Run, facts: Mapping[str, Scalar], missing: tuple[str, ...]) -
         last_step=last_step if isinstance(last_step, int) else None,
         completed=completed if isinstance(completed, bool) else None,
         missing=missing,
+        rows_by_name=sum(
+            rows
+            for event in run.events.of("rows_read_by_name")
+            if isinstance(rows := event.fields.get("rows"), int)
+        ),
     )
 
 

@@ -443,7 +443,7 @@ _DATA: tuple[Pattern, ...] = (
     ),
     Pattern(
         "special_tokens_added",
-        "advice",
+        "info",
         ("Special tokens have been added in the vocabulary",),
         r"Special tokens have been added in the vocabulary, make sure the associated word embeddings are fine-tuned",
         once=True,

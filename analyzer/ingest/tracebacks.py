@@ -189,18 +189,24 @@ class TracebackCapture:
             return Fed.PASSED | Fed.ENDED
         if last == "UnfilteredStackTrace":  # JAX: the exception itself is the message
             exception, _, message = message.partition(": ")
-        self._emit(line, Raised(exception, message.strip(), role_of(exception, message)), log)
+        is_over = self._emit(line, Raised(exception, message.strip(), role_of(exception, message)), log)
         self.emitted += 1
         self.foreign = 0
+        if is_over:
+            return Fed.PASSED | Fed.ENDED
         return Fed.PASSED if self.emitted < self.expected + self.possible else Fed.PASSED | Fed.ENDED
 
-    def _emit(self, line: LogLine, raised: Raised, log: LogState, *, is_last: bool = False) -> None:
+    def _emit(self, line: LogLine, raised: Raised, log: LogState, *, is_last: bool = False) -> bool:
+        """Notes an exception; True if it only carries another one, of which a new capture now reads.
+
+        Between ranks that fail alike the carried one is read all the same: it is what each of them says.
+        """
         following = following_text(line, raised.message, self.margin)
         carried = _carried(raised, following)
-        if carried and not is_last and self.expected + self.possible == 1:
+        if carried and not is_last:
             inner = TracebackCapture(line, self.roots, self.chained, carrier=raised)
             log.captures.append(inner)
-            return
+            return True
         role = role_in_chain(raised, self.chained) if self.chained else raised.role
         further = "" if carried else following
         message = "\n".join(filter(None, (raised.message, further)))[:MAX_MESSAGE]
@@ -220,6 +226,7 @@ class TracebackCapture:
             kind, role = ("ignored_exception", "teardown") if self.ignored else ("python_traceback", role)
             log.event(kind, role, at, {k: v for k, v in fields.items() if v != ""})
         self.roots[line.rank] = self.chained if self.chained and role == "cascade" else raised
+        return False
 
     def finish(self, log: LogState) -> None:
         """The traceback has no exception line: the log was cut, or another writer's text is in between."""

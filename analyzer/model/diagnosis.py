@@ -228,7 +228,11 @@ class SourceNote:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What was seen. ``metrics`` maps a canonical metric to its number of points."""
+    """What was seen.
+
+    ``metrics`` maps a canonical metric to its number of points. ``rows_by_name`` counts rows of loops without a
+    known format: their names were known, that their step and meaning are as usual was assumed.
+    """
 
     sources: tuple[SourceNote, ...]
     metrics: Mapping[str, int]
@@ -238,6 +242,7 @@ class Coverage:
     last_step: int | None = None
     completed: bool | None = None
     missing: tuple[str, ...] = ()
+    rows_by_name: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,8 +190,9 @@ def _write_seen(page: _Page, diagnosis: Diagnosis, *, show_all: bool) -> None:
     page.add()
     formats = sorted({note.format for note in coverage.sources})
     step = f", last step {coverage.last_step}" if coverage.last_step is not None else ""
+    by_name = f" ({coverage.rows_by_name} rows read by their names alone)" if coverage.rows_by_name else ""
     page.add(
-        f"read: {len(coverage.sources)} files ({', '.join(formats)}), {sum(coverage.metrics.values())} metric points, "
+        f"read: {len(coverage.sources)} files ({', '.join(formats)}), {sum(coverage.metrics.values())} metric points{by_name}, "
         f"{coverage.events} log events, {coverage.config_keys} settings{step}",
         hang=2,
     )
