@@ -62,7 +62,20 @@ def test_every_counted_line_of_the_leading_cause_cites_a_source_and_a_cure_is_na
         if line.counted and line.verdict is not None and line.values:
             assert line.refs, f"{line.id} cites nothing"
     assert top.fixes
-    assert top.fixes[0].strength == "cures"
+    assert top.fixes[0].strength == EXPECTED[name].get("fix", "cures")
+
+
+@pytest.mark.parametrize("name", [name for name in FAILED if "rank" in EXPECTED[name]])
+def test_of_several_ranks_the_one_at_fault_is_named(name):
+    expected = EXPECTED[name]
+    dx = analyzer.diagnose(SAMPLES / name)
+
+    if expected["rank_is_first"]:
+        assert dx.first_failure.rank == expected["rank"]
+        assert dx.first_failure.followers == expected["followers"]
+        assert dx.first_failure.launcher_rank == expected.get("launcher_blames")
+    else:
+        assert f"rank {expected['rank']} " in dx.findings[0].symptom.lower()
 
 
 @pytest.mark.parametrize("name", SOUND)
@@ -147,4 +160,4 @@ def test_a_failed_run_without_its_last_third_of_log_is_never_called_healthy_by_m
     log.write_bytes(content[: len(content) * 2 // 3])
     dx = analyzer.diagnose(tmp_path / "run")
 
-    assert dx.status == "failed"
+    assert dx.status == EXPECTED[name]["status"]
