@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -43,7 +44,7 @@ class CurvePart(NamedTuple):
     Attributes:
         name: As logged.
         rank: Global rank.
-        begins: Where the record of each point begins in the block.
+        begins: int64, where the record of each point begins in the block.
         steps: int64.
         values: float64.
         numbers: int64, line numbers.
@@ -52,7 +53,7 @@ class CurvePart(NamedTuple):
 
     name: str
     rank: int | None
-    begins: Sequence[int]
+    begins: npt.NDArray[np.int64]
     steps: npt.NDArray[np.int64]
     values: npt.NDArray[np.float64]
     numbers: npt.NDArray[np.int64]
@@ -63,15 +64,18 @@ class Batch:
     """The records of one block that a form has matched, in order.
 
     Attributes:
-        starts: Where each begins.
-        ends: Where each ends.
-        lines: Index of the physical line of each.
-        steps: int64, shape (n_records,): the step that each states, ``NULL_INT`` if none.
+        starts: int64, shape (n_records,): where each begins.
+        ends: int64: where each ends.
+        lines: int64: index of the physical line of each.
+        steps: int64: the step that each states, ``NULL_INT`` if none.
+        totals: int64: the steps that each says the run intends; None if such records do not change that.
     """
 
-    def __init__(self, starts: list[int], ends: list[int], lines: list[int]) -> None:
-        self.starts, self.ends, self.lines = starts, ends, lines
-        self.steps: npt.NDArray[np.int64] = np.full(len(starts), NULL_INT, np.int64)
+    totals: npt.NDArray[np.int64] | None = None
+
+    def __init__(self, records: Records) -> None:
+        self.starts, self.ends, self.lines = records.starts, records.ends, records.lines
+        self.steps: npt.NDArray[np.int64] = np.full(self.starts.size, NULL_INT, np.int64)
 
     def take(self, index: int, block: Block, log: LogState) -> None:
         """Do what the grammar does with one such line.
@@ -117,27 +121,38 @@ class BulkForm(Protocol):
     swallows: tuple[str, ...]
     passed_by: tuple[str, ...]
 
-    def match(self, data: bytes, records: Records, wanted: Sequence[int]) -> Batch:
+    def match(self, block: Block, records: Records, wanted: npt.NDArray[np.int64]) -> Batch:
         """Those of some records that are wholly of this form.
 
         Args:
-            data: The block.
+            block: The block.
             records: Records in which the anchor stands, and nothing that somebody else wants.
-            wanted: Where something stands that somebody else wants, for forms that reach over several records.
+            wanted: int64, sorted: where something stands that somebody else wants, for forms that reach over several records.
         """
 
 
 class Records(NamedTuple):
-    """Columns of some records of a block: begin, end, place of the anchor, index of the physical line."""
+    """Columns of some records of a block, in order.
 
-    starts: list[int]
-    ends: list[int]
-    positions: list[int]
-    lines: list[int]
+    Attributes:
+        starts: int64, shape (n_records,): where each begins.
+        ends: int64: where each ends.
+        positions: int64: where its anchor stands.
+        lines: int64: index of its physical line.
+    """
 
-    def only(self, kept: list[int]) -> Records:
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    positions: npt.NDArray[np.int64]
+    lines: npt.NDArray[np.int64]
+
+    def only(self, kept: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Records:
         """Some of them."""
-        return Records(*([column[i] for i in kept] for column in self))
+        return Records(*(column[kept] for column in self))
+
+    def rows(self, data: bytes) -> list[bytes]:
+        """Their text."""
+        return [data[start:end] for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True)]
 
 
 @runtime_checkable
@@ -159,26 +174,50 @@ class Rows:
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self._batches = batches
-        begins = [start for batch in batches for start in batch.starts]
-        owners = [which for which, batch in enumerate(batches) for _ in batch.starts]
-        within = [index for batch in batches for index in range(len(batch.starts))]
-        order = sorted(range(len(begins)), key=begins.__getitem__)
-        self.starts = [begins[i] for i in order]
-        self._owners = [owners[i] for i in order]
-        self._within = [within[i] for i in order]
-        self.ends = [batches[o].ends[k] for o, k in zip(self._owners, self._within, strict=True)]
+        sizes = [batch.starts.size for batch in batches]
+        begins = _joined([batch.starts for batch in batches])
+        order = np.argsort(begins, kind="stable")
+        self.starts: list[int] = begins[order].tolist()
+        self.ends: list[int] = _joined([batch.ends for batch in batches])[order].tolist()
+        self._owners = np.repeat(np.arange(len(batches)), sizes)[order]
+        self._within = _joined([np.arange(size) for size in sizes])[order]
         self.taken = 0
+        self._told = _joined([batch.steps for batch in batches])[order]
+        self._stated = np.flatnonzero(self._told != NULL_INT)
+        self._steady: bool | None = None
 
     def __len__(self) -> int:
         return len(self.starts)
 
+    def can_wait(self, block: Block, log: LogState) -> bool:
+        """Whether the rows that are left may be taken after lines that change nothing but the list of events."""
+        if self._steady is None:
+            left = self.starts[self.taken :]
+            spans = (
+                [(batch, int(batch.starts.searchsorted(left[0]))) for batch in self._batches] if left else []
+            )
+            self._steady = block.numbers is None and all(
+                (batch.totals is None or bool((batch.totals[first:] == log.total_steps).all()))
+                and batch.ready(first, batch.starts.size, log)
+                for batch, first in spans
+                if first < batch.starts.size
+            )
+        return self._steady and bool(log.total_steps)
+
+    def step_before(self, position: int, log: LogState) -> int | None:
+        """The step that the log has reached at a position, if rows can wait."""
+        low, high = np.searchsorted(self._stated, (self.taken, bisect_left(self.starts, position))).tolist()
+        return int(self._told[self._stated[high - 1]]) if high > low else log.step
+
     def take_before(self, position: int, block: Block, log: LogState) -> None:
         """Take all rows that begin before a position and are not yet taken."""
+        self._steady = None
         end = bisect_left(self.starts, position, self.taken)
         many = end - self.taken >= MIN_TOGETHER and block.numbers is None
         if not (many and self._take_together(end, block, log)):
-            for i in range(self.taken, end):
-                self._batches[self._owners[i]].take(self._within[i], block, log)
+            owners, within = self._owners[self.taken : end].tolist(), self._within[self.taken : end].tolist()
+            for owner, index in zip(owners, within, strict=True):
+                self._batches[owner].take(index, block, log)
         self.taken = end
 
     def _take_together(self, end: int, block: Block, log: LogState) -> bool:
@@ -186,20 +225,20 @@ class Rows:
         high = self.starts[end - 1] + 1
         parts: list[tuple[Batch, int, int]] = []
         for batch in self._batches:
-            first, last = bisect_left(batch.starts, low), bisect_left(batch.starts, high)
+            first, last = batch.starts.searchsorted((low, high)).tolist()
             if first < last:
                 if not batch.ready(first, last, log):
                     return False
                 parts.append((batch, first, last))
         stated = [
-            (batch.starts[i], int(batch.steps[i]))
+            (int(batch.starts[i]), int(batch.steps[i]))
             for batch, first, last in parts
             if (i := _last_stated(batch, first, last)) is not None
         ]
         self._tell_steps(parts, log.step)
         curves: dict[tuple[str, int | None], list[CurvePart]] = {}
         for batch, first, last in parts:
-            numbers = np.array(batch.lines[first:last], np.int64) + block.first_line
+            numbers = batch.lines[first:last] + block.first_line
             for curve in batch.take_all(first, last, numbers, log):
                 curves.setdefault((curve.name, curve.rank), []).append(curve)
         for found in curves.values():
@@ -215,13 +254,18 @@ class Rows:
             return
         begins = np.concatenate([batch.starts[first:last] for batch, first, last in parts])
         steps = np.concatenate([batch.steps[first:last] for batch, first, last in parts])
-        order = np.argsort(begins)[steps[np.argsort(begins)] != NULL_INT]
+        order = np.argsort(begins)
+        order = order[steps[order] != NULL_INT]
         begins, steps = (
             begins[order],
             np.concatenate(([NULL_INT if before is None else before], steps[order])),
         )
         for batch, first, last in asking:
             batch.reached = steps[np.searchsorted(begins, batch.starts[first:last])]
+
+
+def _joined(columns: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    return np.concatenate(columns) if columns else np.zeros(0, np.int64)
 
 
 def _write(parts: list[CurvePart], log: LogState) -> None:
@@ -331,15 +375,18 @@ class BulkReader:
     def scan(self, block: Block) -> tuple[list[tuple[int, int]], Rows]:
         """Hits outside of rows as (position, index of the literal), and the rows; both in order of position."""
         data = block.data
-        anchored: list[tuple[int, int]] = []
-        hits: list[tuple[int, int]] = []
-        count = len(self._forms)
-        for position, index in self._first.find(data):
-            if index < count:
-                anchored.append((position, index))
-            else:
-                hits.append((position, self._first_index[index]))
-        rows = self._rows(block, anchored, hits) if anchored else Rows(())
+        found = self._first.find(data)
+        positions, indices = (
+            np.fromiter(chain.from_iterable(found), np.int64, 2 * len(found)).reshape(-1, 2).T
+        )
+        is_hit = indices >= len(self._forms)
+        hits = [
+            (position, self._first_index[index])
+            for position, index in zip(positions[is_hit].tolist(), indices[is_hit].tolist(), strict=True)
+        ]
+        rows = Rows(())
+        if len(hits) < len(found):
+            rows = self._rows(block, positions[~is_hit], indices[~is_hit], positions[is_hit])
         left = self._left_over(data, rows)
         if left:
             hits.extend(left)
@@ -351,33 +398,28 @@ class BulkReader:
         found = self._second.find(data[start:end])
         return [(start + position, self._second_index[index]) for position, index in found]
 
-    def _rows(self, block: Block, anchored: list[tuple[int, int]], hits: list[tuple[int, int]]) -> Rows:
-        data = block.data
-        positions = np.fromiter((position for position, _ in anchored), np.int64, len(anchored))
-        breaks = block.newlines
-        if b"\r" in data:
-            text = np.frombuffer(data, np.uint8)
-            breaks = np.flatnonzero((text == ord("\n")) | (text == ord("\r")))
-        places = np.searchsorted(breaks, positions)
-        edges = np.concatenate(([-1], breaks, [len(data)]))
+    def _rows(
+        self,
+        block: Block,
+        positions: npt.NDArray[np.int64],
+        which: npt.NDArray[np.int64],
+        wanted: npt.NDArray[np.int64],
+    ) -> Rows:
+        """The rows at the anchors of forms, unless somebody else wants their records."""
+        places = np.searchsorted(block.breaks, positions)
+        edges = np.concatenate(([-1], block.breaks, [len(block.data)]))
         starts, ends = edges[places] + 1, edges[places + 1]
-        alone = np.ones(len(anchored), np.bool_)
+        alone = ends - starts <= MAX_ROW_BYTES
         alone[1:] &= places[1:] != places[:-1]
         alone[:-1] &= places[1:] != places[:-1]
-        alone &= ends - starts <= MAX_ROW_BYTES
-        wanted = np.fromiter((position for position, _ in hits), np.int64, len(hits))
         alone &= np.searchsorted(wanted, starts) == np.searchsorted(wanted, ends)
-        lines = np.searchsorted(block.newlines, starts)
-        which = np.fromiter((form for _, form in anchored), np.int64, len(anchored))
-        wanted_list = wanted.tolist()
+        records = Records(starts, ends, positions, np.searchsorted(block.newlines, starts))
         batches: list[Batch] = []
         for index, form in enumerate(self._forms):
             chosen = np.flatnonzero(alone & (which == index))
             if chosen.size:
-                columns = (starts, ends, positions, lines)
-                records = Records(*(column[chosen].tolist() for column in columns))
-                batches.append(form.match(data, records, wanted_list))
-        return Rows([batch for batch in batches if batch.starts])
+                batches.append(form.match(block, records.only(chosen), wanted))
+        return Rows([batch for batch in batches if batch.starts.size])
 
     def _left_over(self, data: bytes, rows: Rows) -> list[tuple[int, int]]:
         """Hits of the second pass in what the rows leave over."""

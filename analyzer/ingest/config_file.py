@@ -3,6 +3,7 @@
     zero_optimization: ...       DeepSpeed (JSON)            sequence_len: ...    Axolotl
     per_device_train_batch_size  HF Trainer                  cutoff_len: ...      LLaMA-Factory
     optim_wrapper = dict(...)    mmengine (Python)           mixed_precision: ... Accelerate
+    SOLVER: {BASE_LR: ...}       detectron2 (YAML), and its scripts: cfg.SOLVER.BASE_LR = ...
 
 Keys are recorded as the file spells them. Not for a model's or tokenizer's own files, and not for W&B's
 copy of a configuration, in which every value is wrapped.
@@ -38,6 +39,8 @@ _CODE = re.compile(r"^(?:def |class |async |if __name__|for |while |@)", re.MULT
 _MMENGINE = re.compile(
     r"^(?:optim_wrapper|train_cfg|default_hooks|param_scheduler|optimizer_config|lr_config)\s*=", re.MULTILINE
 )
+_DETECTRON = re.compile(r"^SOLVER:\s*$|^cfg\.SOLVER\.[A-Z_.]{2,60} *=", re.MULTILINE)
+_SOLVER_KEYS = frozenset({"BASE_LR", "IMS_PER_BATCH", "MAX_ITER", "WARMUP_ITERS", "STEPS", "GAMMA"})
 # Other things than a training configuration that hold such words.
 _FOREIGN = re.compile(r'wandb_version|^_wandb:|"traceEvents"|"log_history"|"weight_map"', re.MULTILINE)
 _WEAK = frozenset(
@@ -91,9 +94,11 @@ class ConfigFile:
         words = {match[1] for match in pattern.finditer(text)} & training_words()
         signs = len(words - _WEAK) + len(words & _WEAK) // 2
         if language == "python":
-            if _MMENGINE.search(text):
+            if _MMENGINE.search(text) or _DETECTRON.search(text):
                 return Match.LIKELY
             return Match.LIKELY if signs > 1 and not _CODE.search(text) else Match.NO
+        if language == "yaml" and _DETECTRON.search(text):
+            return Match.LIKELY
         return (Match.NO, Match.MAYBE)[signs] if signs < 2 else Match.LIKELY
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
@@ -108,6 +113,7 @@ class ConfigFile:
                 entry.key, entry.value, framework=framework, layer=layer, line=entry.line, raw=entry.raw
             )
         _note_repeats(entries, out)
+        _note_misplaced(entries, framework, out)
         if error is not None:
             out.gap(f"{error}; what stands before was read", line=error.line)
         if framework != "config":
@@ -157,8 +163,21 @@ def _note_repeats(entries: list[Entry], out: SourceWriter) -> None:
         out.gap(f"{len(repeats) - _REPEATS_NOTED} more keys are repeated")
 
 
+def _note_misplaced(entries: list[Entry], framework: str, out: SourceWriter) -> None:
+    """detectron2 takes "cfg.BASE_LR" without a word and goes on to read "cfg.SOLVER.BASE_LR"."""
+    keys = {entry.key for entry in entries}
+    for entry in entries:
+        if framework == "detectron2" and entry.key in _SOLVER_KEYS and f"SOLVER.{entry.key}" not in keys:
+            told = {"key": entry.key, "section": "SOLVER"}
+            out.event(
+                "config_key_unused", f"{entry.key} = {entry.raw}", role="info", line=entry.line, fields=told
+            )
+
+
 def _framework(entries: list[Entry], language: str) -> str:
     """Whose spelling the keys are; ``config`` if they are nobody's in particular."""
+    if any(entry.key.startswith("SOLVER.") for entry in entries):
+        return "detectron2"
     if language == "python":
         return (
             "mmengine"

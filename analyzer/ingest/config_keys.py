@@ -19,7 +19,13 @@ def _add(canonical: str, **frameworks: str) -> None:
 
 
 # Keys that mean the same wherever they stand at the top level of a user's own file are listed under "any".
-_add("fp16.enabled", any="fp16 --fp16 use_fp16", deepspeed="fp16.enabled", mmengine="strategy.fp16.enabled")
+_add(
+    "fp16.enabled",
+    any="fp16 --fp16 use_fp16",
+    deepspeed="fp16.enabled",
+    mmengine="strategy.fp16.enabled",
+    detectron2="SOLVER.AMP.ENABLED",
+)
 _add(
     "bf16.enabled",
     any="bf16 --bf16 use_bf16 pure_bf16",
@@ -76,12 +82,14 @@ _add("tokenizer.vocab_size", tokenizer="vocab_size")
 _add(
     "train.learning_rate",
     any="learning_rate lr learning-rate --lr max_lr optimizer.lr optim.lr",
+    detectron2="SOLVER.BASE_LR",
     deepspeed="optimizer.params.lr",
     mmengine="optim_wrapper.optimizer.lr",
 )
 _add(
     "train.warmup_steps",
     any="warmup_steps warmup num_warmup_steps warmup_iters lr_warmup_steps",
+    detectron2="SOLVER.WARMUP_ITERS",
     deepspeed="scheduler.params.warmup_num_steps",
 )
 _add("train.warmup_ratio", any="warmup_ratio")
@@ -110,7 +118,12 @@ _add(
     deepspeed="train_micro_batch_size_per_gpu",
     mmengine="train_dataloader.batch_size strategy.train_micro_batch_size_per_gpu",
 )
-_add("train.global_batch_size", deepspeed="train_batch_size", any="global_batch_size")
+_add(
+    "train.global_batch_size",
+    deepspeed="train_batch_size",
+    any="global_batch_size",
+    detectron2="SOLVER.IMS_PER_BATCH",
+)
 _add(
     "train.gradient_accumulation_steps",
     any="gradient_accumulation_steps accumulate_grad_batches",
@@ -126,6 +139,7 @@ _add(
 _add(
     "train.max_steps",
     any="max_steps max_iters train_iters num_training_steps total_steps",
+    detectron2="SOLVER.MAX_ITER",
     mmengine="train_cfg.max_iters",
 )
 _add("train.epochs", any="num_train_epochs num_epochs epochs max_epochs", mmengine="train_cfg.max_epochs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from analyzer.ingest.scan import LiteralScanner
 from analyzer.ingest.text_layer import Block, record_end, record_start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from analyzer.ingest.base import SourceWriter
 
@@ -28,6 +29,10 @@ BULK_AFTER_BLOCKS = 3
 
 MAX_CAPTURES = 64
 """Captures at the same time; one for each rank of a node that dies is usual."""
+
+
+_KINDS_WITH_STEP = frozenset({"grad_overflow_iteration"})
+"""Events whose step is the step that the log has reached."""
 
 
 class _Table:
@@ -45,6 +50,11 @@ class _Table:
         self.scanner = LiteralScanner(self.literals)
         self.pattern_indices = [tuple(who[0]) for who in wanted.values()]
         self.grammar_indices = [tuple(who[1]) for who in wanted.values()]
+        self.quiet = frozenset(
+            literal
+            for literal, (of_patterns, of_grammars) in enumerate(wanted.values())
+            if not of_grammars and all(patterns[i].kind not in _KINDS_WITH_STEP for i in of_patterns)
+        )
 
 
 @lru_cache(maxsize=1)
@@ -120,7 +130,12 @@ class LogReader:
             if start >= len(data):
                 break
             end = record_end(data, start)
-            rows.take_before(start, block, self.state)
+            last = at
+            while last < len(hits) and hits[last][0] < end:
+                last += 1
+            waits = self._may_wait(block, rows, hits[at:last])
+            if not waits:
+                rows.take_before(start, block, self.state)
             if rows.taken < len(rows) and rows.starts[rows.taken] == start and self._bulk is not None:
                 # A capture listens: the row is read as lines after all.
                 hits[at:at] = self._bulk.hits_in(data, start, rows.ends[rows.taken])
@@ -133,11 +148,29 @@ class LogReader:
                 at += 1
             if end > start:
                 index = int(block.newlines.searchsorted(start))
-                self._read_line(make_line(data, start, end, block.number(index), block.time_s(index)), found)
+                line = make_line(data, start, end, block.number(index), block.time_s(index))
+                with self._at_step(rows.step_before(start, self.state)) if waits else nullcontext():
+                    self._read_line(line, found)
             # A piece of an endless line has no separator to skip.
             position = end + 1 if data[end : end + 1] in (b"\n", b"\r") else max(end, start + 1)
         rows.take_before(len(data), block, self.state)
         self.rows_in_bulk += len(rows)
+
+    def _may_wait(self, block: Block, rows: Rows, hits: list[tuple[int, int]]) -> bool:
+        """Whether a line with some hits can be read before the rows above it: it only makes events."""
+        return (
+            len(rows) > 0
+            and not self.state.captures
+            and self._table.quiet.issuperset(literal for _, literal in hits)
+            and rows.can_wait(block, self.state)
+        )
+
+    @contextmanager
+    def _at_step(self, step: int | None) -> Iterator[None]:
+        """Read something as if the log had reached a step."""
+        reached, self.state.step = self.state.step, step
+        yield
+        self.state.step = reached
 
     def _scan(self, block: Block) -> tuple[list[tuple[int, int]], Rows]:
         self._blocks_read += 1
@@ -200,7 +233,7 @@ class LogReader:
             if not self.state.first(*key):
                 return
         step, name = fields.get("step"), fields.get("name")
-        if isinstance(step, int) and pattern.kind == "grad_overflow_iteration":
+        if isinstance(step, int) and pattern.kind in _KINDS_WITH_STEP:
             self.state.saw_step(step)
         if isinstance(name, str) and pattern.kind == "gpu_named":
             self.state.out.layout(gpu_name=name, line=line.number)

@@ -26,6 +26,20 @@ _SECRETS = re.compile(
 )
 
 
+# In lower case; whatever ``_SECRETS`` finds in plain ASCII holds one of these. A look for them is 20 times faster.
+_SIGNS_OF_SECRETS = (
+    "key", "token", "secret", "passw", "passphrase", "credential", "sig", "wandb", "bearer", "basic", "://", "@",
+    "hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "xox", "akia", "aiza", "eyj",
+)  # fmt: skip
+
+
+def _may_hold_secret(text: str) -> bool:
+    if not text.isascii():  # a letter such as the long s is found by the expression, whatever its case
+        return True
+    lower = text.lower()
+    return any(sign in lower for sign in _SIGNS_OF_SECRETS)
+
+
 def _mask(match: re.Match[str]) -> str:
     for group in ("url", "query", "key", "login", "bearer"):
         if match.group(group) is not None:
@@ -41,5 +55,6 @@ def clean_text(text: str, limit: int = MAX_TEXT) -> str:
     """
     text = text[: limit * 4]  # bound the work on a line of megabytes before any pattern runs
     text = _CONTROL.sub("", ANSI.sub("", text).replace("\r", " ").replace("\n", "\n"))
-    text = _SECRETS.sub(_mask, text)
+    if _may_hold_secret(text):
+        text = _SECRETS.sub(_mask, text)
     return text if len(text) <= limit else text[: limit - 1] + "…"

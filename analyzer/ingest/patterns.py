@@ -109,6 +109,7 @@ def match_pattern(pattern: Pattern, text: str) -> dict[str, Scalar] | None:
 
 FAMILIES = (
     "numeric",
+    "guards",
     "memory",
     "devices",
     "nccl",

@@ -22,6 +22,14 @@ _CHECKPOINT_SHAPES: tuple[Pattern, ...] = (
         r"current model is torch\.Size\(\[(?P<wanted>[\d, ]{1,80})\]\)",
         unless=r"size mismatch for \S|from checkpoint, the shape in current model",
     ),
+    # Distributed checkpoints of Megatron and of torch
+    Pattern(
+        "state_dict_mismatch",
+        "root_candidate",
+        ("Global shape mismatch for loaded (", "Size mismatch between saved torch.Size("),
+        r"Global shape mismatch for loaded \(\((?P<stored>[\d, ]{1,80})\)\) and expected \(\((?P<wanted>[\d, ]{1,80})\)\) tensor for key (?P<parameter>\S{1,200})"
+        r"|Size mismatch between saved torch\.Size\(\[(?P<saved>[\d, ]{0,80})\]\) and current: torch\.Size\(\[(?P<current>[\d, ]{0,80})\]\)",
+    ),
     # The exception itself; the lines above follow it and name the weights.
     Pattern(
         "state_dict_rejected",
@@ -81,10 +89,10 @@ _ARGUMENTS: tuple[Pattern, ...] = (
     Pattern(
         "argument_rejected",
         "root_candidate",
-        ("got an unexpected keyword argument '", "--load_best_model_at_end requires", "Please check whether the value of `",
+        ("got an unexpected keyword argument '", "--load_best_model_at_end requires", "Please check whether the value of `", " registry'", " registry!",
          "DeepSpeedConfigError", "ConfigError: ", "yaml.scanner.ScannerError", "yaml.parser.ParserError", "TOMLDecodeError"),
         r"\b(?P<model>\w{0,60}(?:Arguments|Config|Args))\.__init__\(\) got an unexpected keyword argument '(?P<unknown>\w{1,80})'"
-        r"|(?P<argument>--load_best_model_at_end) requires|'(?P<value>[^']{1,80}?) is not in the (?P<registry>[\w:]{1,60}(?: \w{1,40})?) registry"
+        r"|(?P<argument>--load_best_model_at_end) requires|'(?P<value>[^']{1,80}?) is not in the (?P<registry>[\w:]{1,60}(?: \w{1,40})?) registry|No object named '(?P<object>[^']{1,80})' found in '(?P<registered_in>[^']{1,60})' registry!"
         r"|(?:DeepSpeedConfigError|ConfigError): (?P<reason>.{1,160})|yaml\.(?:scanner\.ScannerError|parser\.ParserError)|TOMLDecodeError",
     ),
     Pattern(

@@ -56,14 +56,25 @@ _CUDA_ERRORS: tuple[Pattern, ...] = (
     Pattern(
         "cudnn_error",
         "symptom",
-        ("CUDNN_STATUS_", "cuDNN error", "Unable to find a valid cuDNN algorithm"),
-        r"(?P<status>CUDNN_STATUS_(?!SUCCESS)[A-Z_]{4,40})|cuDNN error|Unable to find a valid cuDNN algorithm",
+        (
+            "CUDNN_STATUS_",
+            "cuDNN error",
+            "Unable to find a valid cuDNN algorithm",
+            "because cuDNN failed to initialize",
+        ),
+        r"(?P<status>CUDNN_STATUS_(?!SUCCESS)[A-Z_]{4,40})|cuDNN error|Unable to find a valid cuDNN algorithm|because cuDNN failed to initialize",
+        more=(r"(?P<status>CUDNN_STATUS_(?!SUCCESS)[A-Z_]{4,40})",),
     ),
     Pattern(
         "cuda_error",
         "symptom",
-        ("CUDA error: ",),
-        r"CUDA error: (?P<message>misaligned address|unspecified launch failure|invalid device ordinal|initialization error|invalid configuration argument"
+        (
+            "CUDA error: ",
+            "cuda runtime error (",
+            "THCudaCheck FAIL",
+            "Cuda failure ",
+        ),  # today's torch, torch before 1.5, NCCL
+        r"(?:CUDA error: |cuda runtime error \(\d{1,4}\) ?: |error=\d{1,4} : |Cuda failure (?:\d{1,4} )?')(?P<message>misaligned address|unspecified launch failure|invalid device ordinal|initialization error|invalid configuration argument"
         r"|no kernel image is available for execution on the device|the launch timed out and was terminated|all CUDA-capable devices are busy or unavailable"
         r"|unknown error|driver shutting down|operation not permitted|invalid argument|peer access is not supported[^.]{0,40})",
     ),

@@ -51,11 +51,51 @@ MEMORY_PATTERNS: tuple[Pattern, ...] = (
         (
             "RESOURCE_EXHAUSTED: Out of memory",
             "OOM when allocating tensor",
-            "Out of memory while trying to allocate ",
+            "of memory while trying to allocate ",
         ),
         rf"RESOURCE_EXHAUSTED: Out of memory(?: while trying to allocate (?P<tried_gib>{SIZE}))?|OOM when allocating tensor"
-        rf"|Out of memory while trying to allocate",
+        rf"|\bof memory while trying to allocate",
         _GIB,
+    ),
+    # Libraries that only pass the runtime's own words on: torch before 0.5, darknet, Caffe, MXNet, CuPy
+    Pattern(
+        "cuda_oom",
+        "root_candidate",
+        (
+            "error=2 : out of memory",
+            "cuda runtime error (2)",
+            "CUDA Error: out of memory",
+            "== cudaSuccess (2 vs. 0)",
+            "cudaMalloc failed: out of memory",
+            "cudaMalloc retry failed: out of memory",
+            "OutOfMemoryError: Out of memory allocating ",
+        ),
+        r"error=2 : out of memory|cuda runtime error \(2\) ?: out of memory|CUDA Error: out of memory|== cudaSuccess \(2 vs\. 0\)\s{1,4}out of memory"
+        r"|cudaMalloc (?:retry )?failed: out of memory|OutOfMemoryError: Out of memory allocating ",
+    ),
+    # NCCL, which has its own buffers on the card: "Cuda failure 'out of memory'", since 2.18 with the number 2
+    Pattern(
+        "cuda_oom",
+        "root_candidate",
+        ("Cuda failure 'out of memory'", "Cuda failure 2 'out of memory'"),
+        r"Cuda failure (?:2 )?'out of memory'",
+    ),
+    # Paddle: what is allocated counts for the whole card
+    Pattern(
+        "cuda_oom",
+        "root_candidate",
+        ("Out of memory error on GPU ", "Out of memory error on XPU ", "Out of memory error on NPU "),
+        rf"Out of memory error on [GXN]PU (?P<gpu>\d{{1,4}})\. Cannot allocate (?P<tried_gib>{SIZE})",
+        _GIB,
+        more=(rf"available memory is only (?P<free_gib>{SIZE})",),
+    ),
+    # MindSpore
+    Pattern(
+        "cuda_oom",
+        "root_candidate",
+        ("memory isn't enough and alloc failed",),
+        r"Device\(id:(?P<gpu>\d{1,4})\) memory isn't enough and alloc failed",
+        {"gpu": "int"},
     ),
     # FSDP gathers the full state dict and fails with a warning only
     Pattern(
@@ -68,9 +108,15 @@ MEMORY_PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "cpu_oom",
         "root_candidate",
-        ("DefaultCPUAllocator: ", "Unable to allocate ", "Cannot allocate memory", "MemoryError"),
+        (
+            "DefaultCPUAllocator: ",
+            "The paging file is too small",
+            "Unable to allocate ",
+            "Cannot allocate memory",
+            "MemoryError",
+        ),
         rf"DefaultCPUAllocator: (?:can't allocate|not enough) memory|Unable to allocate (?P<tried_gib>{SIZE}) for an array"
-        r"|Cannot allocate memory|^\s*(?:numpy\.\S{1,40}\.)?_?(?:Array)?MemoryError\b",
+        r"|The paging file is too small for this operation|Cannot allocate memory|^\s*(?:numpy\.\S{1,40}\.)?_?(?:Array)?MemoryError\b",
         _GIB,
         unless=r"\bibv_|mlock|locked memory",
     ),
@@ -105,8 +151,9 @@ MEMORY_PATTERNS: tuple[Pattern, ...] = (
             "emory cgroup out of memory",
             "OOMKilled",
             "due to memory pressure (OOM)",
+            "Your session crashed after using all available RAM",
         ),
-        r"[Oo]ut of memory: Kill(?:ed)? process (?P<pid>\d{1,9})|oom[_-]kill|[Mm]emory cgroup out of memory|OOMKilled|killed due to memory pressure \(OOM\)",
+        r"[Oo]ut of memory: Kill(?:ed)? process (?P<pid>\d{1,9})|oom[_-]kill|[Mm]emory cgroup out of memory|OOMKilled|killed due to memory pressure \(OOM\)|Your session crashed after using all available RAM",
         {"pid": "int", "anon_rss_kb": "int"},
         more=(
             r"\banon-rss:(?P<anon_rss_kb>\d{1,15})kB",

@@ -25,8 +25,9 @@ _WATCHDOG: tuple[Pattern, ...] = (
         r"(?:aught collective operation timeout: |Work )Work\w{0,8}\((?:SeqNum=(?P<seq>\d{1,18}), )?OpType=(?P<op>\w{1,40})",
         {"seq": "int", "timeout_ms": "int", "ran_ms": "int", "rank": "int", "numel": "int", "numel_out": "int", "group_rank": "int"},
         more=(
-            r"NumelIn=(?P<numel>\d{1,15})",
-            r"NumelOut=(?P<numel_out>\d{1,15})",
+            # A terminal may have broken the line inside the number.
+            r"NumelIn=(?P<numel>\d{1,15})(?=[,)])",
+            r"NumelOut=(?P<numel_out>\d{1,15})(?=[,)])",
             r"TensorShape=(?P<shape>\[[\d, ]{0,80}\])",
             r"Timeout\(ms\)=(?P<timeout_ms>\d{1,15})",
             r"ran for (?P<ran_ms>\d{1,15}) milliseconds",

@@ -9,15 +9,17 @@ _STORE: tuple[Pattern, ...] = (
         "rendezvous_failure",
         "symptom",
         ("RendezvousConnectionError", "RendezvousTimeoutError", "RendezvousClosedError", "The client socket has timed out", "DistNetworkError",
-         "DistStoreError", "waiting for clients. ", "connect() timed out. Original timeout was", "imed out initializing process group in store based barrier"),
-        r"(?P<error>Rendezvous(?:Connection|Timeout|Closed)Error|DistNetworkError|DistStoreError)|The client socket has timed out"
+         "DistStoreError", "has failed to connect to any network address of (", "waiting for clients. ", "connect() timed out. Original timeout was", "imed out initializing process group in store based barrier"),
+        r"(?P<error>Rendezvous(?:Connection|Timeout|Closed)Error|DistNetworkError|DistStoreError)|The client socket has (?:timed out|failed to connect to any network address of \((?P<host_name>[^,)]{1,100}), (?P<store_port>\d{1,5})\))"
         r"|connect\(\) timed out\. Original timeout was|Timed out after \d{1,9} seconds waiting for clients|[Tt]imed out initializing process group in store based barrier",
-        {"joined": "int", "expected": "int", "port": "int", "rank": "int"},
+        {"joined": "int", "expected": "int", "port": "int", "store_port": "int", "rank": "int"},
         more=(
             r"trying to connect to \(?\[?(?P<address>[\w.:%-]{1,100}?)\]?(?:, |:)(?P<port>\d{1,5})\b",
             r"waiting for clients\. (?P<joined>\d{1,7})/(?P<expected>\d{1,7}) clients joined",
             r"world_size=(?P<expected>\d{1,7}), (?:worker_count|num_workers_joined)=(?P<joined>\d{1,7})",
             r"store based barrier on rank: (?P<rank>\d{1,6})",
+            # A host name of digits only is read as a number.
+            r"any network address of \((?P<bogus>\d{1,12}), ",
         ),
         # An address that is taken, or a peer that closed the store's connection, is told by a kind of its own.
         unless=r"EADDRINUSE|Address already in use|failed to recv|recvValue failed|sendBytes failed|wait timeout after",
@@ -30,7 +32,7 @@ _STORE: tuple[Pattern, ...] = (
         r"The client socket has failed to connect to \[?(?P<address>[\w.:%-]{1,100}?)\]?:(?P<port>\d{1,5}) \(errno: \d{1,4} - (?P<reason>[\w ]{1,60})\)",
         {"port": "int"},
         # A host name of digits only is read as a number: an address in 0.0.0.0/8, which no host has.
-        more=(r"to \[?(?P<bogus>0\.(?!0\.0\.0\b)\d{1,3}\.\d{1,3}\.\d{1,3})",),
+        more=(r"to \[?(?:::ffff:)?(?P<bogus>0\.(?!0\.0\.0\b)\d{1,3}\.\d{1,3}\.\d{1,3})",),
     ),
     # The store answers, but the key that another rank should have written never comes
     Pattern(
@@ -57,8 +59,8 @@ _STORE: tuple[Pattern, ...] = (
     Pattern(
         "address_in_use",
         "root_candidate",
-        ("Address already in use", "EADDRINUSE"),
-        r"Address already in use|EADDRINUSE",
+        ("Address already in use", "EADDRINUSE", "Failed to initialize the HCCP process"),  # Ascend: a job before still holds it
+        r"Address already in use|EADDRINUSE|Failed to initialize the HCCP process",
         {"port": "int"},
         more=(r"(?:(?:bind to|listen on) (?:\[?[\w.:%-]{1,60}\]?|\?UNKNOWN\?):|\bport: )(?P<port>\d{2,5})",),
     ),
@@ -87,8 +89,8 @@ _PEERS: tuple[Pattern, ...] = (
     Pattern(
         "coordination_timeout",
         "symptom",
-        ("Barrier timed out. Id: ",),
-        r"Barrier timed out\. Id: (?P<barrier>[\w.:/-]{1,100}?)\.(?=\s)",
+        ("Barrier timed out. Id: ", "Barrier timed out. Barrier_id: "),  # the latter in older jaxlib
+        r"Barrier timed out\. (?:Id|Barrier_id): (?P<barrier>[\w.:/-]{1,100}?)\.(?=\s)",
         more=(r"tasks that reached the barrier: (?P<reached>\d{1,7})/(?P<expected>\d{1,7})",),
     ),
     Pattern(
@@ -103,8 +105,8 @@ _PEERS: tuple[Pattern, ...] = (
     Pattern(
         "hccl_timeout",
         "symptom",
-        ("EI0002: ", "EI0006: "),
-        r"\b(?P<code>EI0002|EI0006): ",
+        ("EI0002: ", "EI0006: ", "reason=[stream sync timeout]"),
+        r"\b(?P<code>EI0002|EI0006): |reason=\[stream sync timeout\]",
         {"remote_rank": "int"},
         more=(r"remote rank:? ?:?\[(?P<remote_rank>\d{1,6})\]",),
     ),

@@ -169,6 +169,14 @@ _NONFINITE_STOPS: tuple[Pattern, ...] = (
         r"Loss became infinite or NaN at iteration=(?P<step>\d{1,12})",
         {"step": "int"},
     ),
+    # It also prints the parts: one that is still finite, but ten thousand times what such losses are
+    Pattern(
+        "loss_part_huge",
+        "info",
+        ("loss_dict = {",),
+        r"loss_dict = \{.{0,800}?'(?P<part>loss\w{0,40})': tensor\((?P<value>[1-9]\d{4,20}\.\d{0,8}|\d\.\d{0,8}e\+(?:0[4-9]|[1-3]\d))",
+        {"value": "float"},
+    ),
     Pattern(
         "nan_stop",
         "root_candidate",

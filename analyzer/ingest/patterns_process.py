@@ -15,7 +15,7 @@ _SIGNALS: tuple[Pattern, ...] = (
         "sigkill",
         "root_candidate",
         ("SIGKILL", "Killed"),
-        r"Signal 9 \(SIGKILL\)|Signals\.SIGKILL|signal 9\b|terminated with signal SIGKILL",
+        r"Signal 9 \(SIGKILL\)|Signals\.SIGKILL|signal 9\b|terminated (?:with|by) signal SIGKILL",
         unless=r"forcefully exiting|Sending process",
     ),
     # 128 + 9, as containers and shells state it
@@ -30,7 +30,7 @@ _SIGNALS: tuple[Pattern, ...] = (
         "sigkill",
         "root_candidate",
         ("Killed", "zsh: killed "),
-        r"^Killed\s*$|: line \d{1,9}: +\d{1,9} Killed(?:\s|$)|^\[\d{1,4}\][+-]? {1,4}(?:\d{1,9} )?Killed(?:\s|$)|^zsh: killed ",
+        r"^Killed\s*$|[\]\d%|]Killed\s*$|srun: error: (?P<host>\S{1,80}): tasks? [\d,-]{1,60}: Killed|: line \d{1,9}: +\d{1,9} Killed(?:\s|$)|^\[\d{1,4}\][+-]? {1,4}(?:\d{1,9} )?Killed(?:\s|$)|^zsh: killed ",
     ),
     Pattern(
         "sigterm",
@@ -63,14 +63,30 @@ _SIGNALS: tuple[Pattern, ...] = (
     Pattern(
         "segfault",
         "symptom",
-        ("Segmentation fault", "SIGSEGV", "Caught signal 11"),
-        r"Segmentation fault|SIGSEGV|Caught signal 11\b",
+        (
+            "Segmentation fault",
+            "SIGSEGV",
+            "Caught signal 11",
+            "zsh: segmentation fault",
+            "0xC0000005",
+            "Windows fatal exception: ",
+        ),
+        r"Segmentation fault|SIGSEGV|Caught signal 11\b|zsh: segmentation fault|exit code -1073741819 \(0xC0000005\)|Windows fatal exception: (?:access violation|code 0x)",
+        unless=r"There are some potential root causes",  # Ray lists whatever may end a worker
     ),
     Pattern(
         "sigabrt",
         "symptom",
-        ("SIGABRT", "Aborted  ", "terminate called after throwing", "Fatal Python error: Aborted"),
-        r"Signal 6 \(SIGABRT\)|Signals\.SIGABRT|: line \d{1,9}: +\d{1,9} Aborted |terminate called after throwing an instance of '(?P<exception>[^']{1,120})'"
+        (
+            "SIGABRT",
+            "Aborted  ",
+            "Aborted (core dumped)",
+            "zsh: abort ",
+            "0xC0000409",
+            "terminate called after throwing",
+            "Fatal Python error: Aborted",
+        ),
+        r"Signal 6 \(SIGABRT\)|Signals\.SIGABRT|: line \d{1,9}: +\d{1,9} Aborted |^Aborted \(core dumped\)|^zsh: abort |exit code -1073740791 \(0xC0000409\)|terminate called after throwing an instance of '(?P<exception>[^']{1,120})'"
         r"|Fatal Python error: Aborted",
     ),
     Pattern(
@@ -131,6 +147,14 @@ _LAUNCHERS: tuple[Pattern, ...] = (
         r"Killing subprocess (?P<pid>\d{1,9})",
         {"pid": "int"},
     ),
+    # torchrun, of a process that did not end by SIGTERM
+    Pattern(
+        "launcher_kill",
+        "teardown",
+        (", forcefully exiting via ",),
+        r"Unable to shutdown process (?P<pid>\d{1,9}) via \S{1,24}, forcefully exiting via (?P<forced_by>\S{1,24})",
+        {"pid": "int"},
+    ),
     Pattern(
         "launcher_exit_code",
         "cascade",
@@ -143,6 +167,22 @@ _LAUNCHERS: tuple[Pattern, ...] = (
         "cascade",
         ("ssh exited with exit code ",),
         r"pdsh@\S{1,80}: (?P<host>\S{1,80}): ssh exited with exit code (?P<code>-?\d{1,6})",
+        {"code": "int"},
+    ),
+    # PyCharm and the shells it starts
+    Pattern(
+        "launcher_exit_code",
+        "cascade",
+        ("Process finished with exit code ",),
+        r"Process finished with exit code (?P<code>-?[1-9]\d{0,9})",
+        {"code": "int"},
+    ),
+    # mpirun, below "The first process to do so was:"
+    Pattern(
+        "launcher_exit_code",
+        "cascade",
+        ("  Exit code:   ",),
+        r"^\s{1,8}Exit code: {1,8}(?P<code>\d{1,3})\s*$",
         {"code": "int"},
     ),
     Pattern(
@@ -160,8 +200,8 @@ _LAUNCHERS: tuple[Pattern, ...] = (
         "torchrun_worker_failed",
         "symptom",
         ("failed (exitcode: ",),
-        r"failed \(exitcode: (?P<exitcode>-?\d{1,6})\) local_rank: (?P<local_rank>\d{1,6})",
-        {"exitcode": "int", "local_rank": "int"},
+        r"failed \(exitcode: (?P<exitcode>-?\d{1,6})\) local_rank: (?P<local_rank>\d{1,6})(?: \(pid: (?P<pid>\d{1,9})\))?",
+        {"exitcode": "int", "local_rank": "int", "pid": "int"},
     ),
     Pattern(
         "launcher_exit_code",

@@ -229,7 +229,7 @@ _CLOUDS: tuple[Pattern, ...] = (
         "symptom",
         ("A worker died or was killed while executing", "Worker exit type: "),
         r"A worker died or was killed while executing|Worker exit type: (?P<exit_type>\w{1,40})(?: Worker exit detail: (?P<detail>[^\n]{1,300}))?",
-        more=(r"Worker exit detail: (?P<detail>[^\n]{1,300})",),
+        more=(r"Worker exit detail: (?P<detail>[^\n]{1,300})", r"Worker exit type: (?P<exit_type>\w{1,40})"),
     ),
     Pattern(
         "job_memory_limit",

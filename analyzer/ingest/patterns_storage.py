@@ -61,10 +61,10 @@ _PATHS: tuple[Pattern, ...] = (
         "missing_path",
         "root_candidate",
         ("No such file or directory: ", "FileNotFoundError: ", "does not appear to have a file named", ": can't open file '", "Can't find a valid checkpoint at",
-         "NotADirectoryError: ", "o file or directory of that name", "Error no file named ", "No valid checkpoint found in output directory", "Repo id must be in the form"),
+         "NotADirectoryError: ", "o file or directory of that name", "Error no file named ", "No valid checkpoint found in output directory", "Repo id must be in the form", "Error: Image Not Found "),
         r"No such file or directory: b?'?(?P<path>[^'\n]{1,300})|FileNotFoundError: (?!\[Errno|\[WinError)(?P<message>.{1,200})|(?P<repository>\S{1,200}) does not appear to have a file named (?P<file>[\w.-]{1,120})"
         r"|: can't open file '(?P<script>[^']{1,300})'|Can't find a valid checkpoint at (?P<checkpoint>\S{1,300})|NotADirectoryError: .{0,40}'(?P<folder>[^']{1,300})|Error no file named (?P<name>[\w.-]{1,120})"
-        r"|No valid checkpoint found in output directory|Repo id must be in the form .{0,80}: '(?P<local>[^']{1,300})'",
+        r"|No valid checkpoint found in output directory|Repo id must be in the form .{0,80}: '(?P<local>[^']{1,300})'|AssertionError: Image Not Found (?P<image>\S{1,300})",
         unless=r"pymp-|/tmp/tmp\w{1,12}/?'?$|exec: |nvidia-container",
     ),
 )  # fmt: skip

@@ -89,7 +89,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ),  # a collector's time before an indented traceback
     ("0123456789", rf"{_DATE}{_ZONE}[ :|-]{{0,3}}\s(?=\S)"),
     ("0123456789", r"\d{1,7}(?:\.\d{1,3})?s\t\d{1,8}\t"),  # Kaggle: seconds, sequence number
-    ("0123456789 ", r" {0,5}(?P<rank>\d{1,5}): (?=.)"),  # srun --label
+    # srun --label; darknet begins its rows with the number of the batch in the same way
+    ("0123456789 ", r" {0,5}(?P<rank>\d{1,5}): (?!\S{1,20}, \S{1,20} avg)(?=.)"),
     ("(", r"\((?:[\w.]{1,60} )?pid=\d{1,9}(?:, ip=(?P<host>[\d.]{7,15}))?\) ?"),  # Ray
     # Ray's own daemons, SkyPilot: its rank is that of the node
     (

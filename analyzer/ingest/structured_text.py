@@ -337,6 +337,11 @@ def _assignment(statement: ast.stmt) -> tuple[str | None, ast.expr | None]:
             | ast.AnnAssign(target=ast.Name(id=name), value=value)
         ):
             return name, value
+        # "cfg.SOLVER.BASE_LR = 0.02", as scripts of detectron2 set what its files leave out
+        case ast.Assign(targets=[ast.Attribute() as target], value=value) if (
+            dotted := ast.unparse(target)
+        ).startswith("cfg.") and dotted.replace(".", "").replace("_", "").isalnum():
+            return dotted.removeprefix("cfg."), value
         case _:
             return None, None
 

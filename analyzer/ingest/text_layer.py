@@ -29,9 +29,11 @@ MAX_RECORD_BYTES = 65_536
 BLOCK_BYTES = 1 << 20
 """Size of a block. Large enough that per-block costs vanish, small enough for the second-level cache."""
 
-# CSI, OSC and two-byte escapes, and the orphan "[31m" whose ESC was lost on the way.
+# CSI, OSC and two-byte escapes, and the orphan "[31m" whose ESC was lost on the way. An orphan "[m" before a
+# letter is none: "[missing ranks: 3]", "[main]".
 _ESCAPES = re.compile(
-    rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\r\n]{0,512}(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|\[\d{0,3}(?:;\d{1,3}){0,4}m"
+    rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\r\n]{0,512}(?:\x07|\x1b\\)|\x1b[@-Z\\-_]"
+    rb"|\[\d{1,3}(?:;\d{1,3}){0,4}m|\[m(?![A-Za-z_])"
 )
 # Whoever colours text also resets it, so these show cheaply whether a block has colours without ESC.
 _RESETS = (b"[0m", b"[39m", b"[m")
@@ -55,13 +57,29 @@ class Block:
     numbers: Sequence[int] | None = None
     times_s: Sequence[float | None] | None = None
     _newlines: npt.NDArray[np.int64] | None = field(default=None, init=False, repr=False)
+    _breaks: npt.NDArray[np.int64] | None = field(default=None, init=False, repr=False)
+
+    @property
+    def text(self) -> npt.NDArray[np.uint8]:
+        """uint8, shape (n_bytes,): the data as numbers."""
+        return np.frombuffer(self.data, np.uint8)
 
     @property
     def newlines(self) -> npt.NDArray[np.int64]:
         """int64, shape (n_newlines,): positions of the newlines."""
         if self._newlines is None:
-            self._newlines = np.flatnonzero(np.frombuffer(self.data, np.uint8) == ord("\n"))
+            breaks = self.breaks
+            self._newlines = breaks[self.text[breaks] == ord("\n")]
         return self._newlines
+
+    @property
+    def breaks(self) -> npt.NDArray[np.int64]:
+        """int64, shape (n_breaks,): positions of the newlines and carriage returns."""
+        if self._breaks is None:
+            found = np.flatnonzero(self.text <= ord("\r"))  # one pass; the others are tabs
+            what = self.text[found]
+            self._breaks = found[(what == ord("\n")) | (what == ord("\r"))]
+        return self._breaks
 
     def number(self, index: int) -> int:
         """Line or record number of the ``index``-th physical line of the block."""

@@ -96,12 +96,13 @@ def notebook_frame(text: str) -> Frame | None:
 # What the program was doing, by the names of functions on the stack. The first of these that occurs anywhere
 # decides: an evaluation calls the model's forward pass, not the other way round.
 _PHASES = (
+    ("shared_memory", LazyRegex(r"^(?:_share_f\w{1,20}_cpu_?|_new_shared\w{0,30}|reduce_storage|share_memory_?)$")),
     ("evaluation_gather", LazyRegex(r"^(?:nested_concat|nested_gather|pad_across_processes|_?gather_for_metrics|distributed_concat)$")),
     ("data_loading", LazyRegex(r"^(?:_worker_loop|default_collate|_next_data|_process_data|_try_get_data)$")),
     ("compile", LazyRegex(r"^(?:compile_fx\w{0,30}|_?call_user_compiler|compile_and_call_fx_graph|compile_to_\w{1,20}|_convert_frame\w{0,30}|wrap_compiler_debug|make_ir|ast_to_ttir)$")),
     ("evaluation", LazyRegex(r"^(?:evaluat\w{1,20}|_evaluate|prediction_(?:step|loop)|validation_step|run_evaluation|validate|_run_sanity_check)$")),
     ("generation", LazyRegex(r"^(?:generate|_?greedy_search|_?beam_search|_?contrastive_search|_generate_completions|generate_completions)$")),
-    ("saving", LazyRegex(r"^(?:_?save_(?:checkpoint|model|pretrained|state_dict|16bit_model|fp16_model|state|to_checkpoint|optimizer\w{0,20}|fsdp_\w{1,20})|_save_checkpoint|dump_checkpoint|async_save|_?full_state_dict\w{0,40}|_zero3_consolidated\w{0,40})$")),
+    ("saving", LazyRegex(r"^(?:_?save_(?:checkpoint|model|pretrained|state_dict|16bit_model|fp16_model|state|to_checkpoint|optimizer\w{0,20}|fsdp_\w{1,20})|_save_checkpoint|dump_checkpoint|\w{0,40}save_(?:ckpt|checkpoint)\w{0,40}|_(?:(?!load)\w){0,60}state_dict_hook|async_save|_?full_state_dict\w{0,40}|_zero3_consolidated\w{0,40})$")),
     ("preprocessing", LazyRegex(r"^(?:main_process_first|preprocess_dataset\w{0,20}|_?tokeniz\w{0,30}|_map_single)$")),
     ("loading", LazyRegex(r"^(?:from_pretrained|_?load_(?:checkpoint|pretrained_model|state_dict\w{0,40}|model\w{0,20}|adapter|optimizer_and_scheduler|from_checkpoint)|restore_checkpoint|_load_from_checkpoint)$")),
     ("setup", LazyRegex(r"^(?:init_process_group|init_distributed\w{0,20}|_new_process_group_helper|rendezvous|next_rendezvous|_create_c10d_store|initialize_model_parallel|init_device_mesh|_verify_param_shape_across_processes|_sync_module_states|_auto_wrap|_recursive_wrap|_init_param_handle\w{0,40}|_broadcast_model|setup_distributed|setup_environment)$")),
@@ -114,6 +115,8 @@ _STEP_PHASES = (
 )  # fmt: skip
 _OPTIMIZER_FILE = LazyRegex(r"[/\\]optim[/\\](?!lr_scheduler|optimizer|swa_utils)\w{1,40}\.py$")
 _PHASE_FILES = (
+    ("shared_memory", LazyRegex(r"[/\\]multiprocessing[/\\](?:synchronize|shared_memory|heap|sharedctypes)\.py$"), LazyRegex(r".")),
+    ("optimizer", LazyRegex(r"[/\\](?:accelerate|torch[/\\]optim)[/\\]optimizer\.py$"), LazyRegex(r"^(?:step|_use_grad)$")),
     ("data_loading", LazyRegex(r"[/\\]torch[/\\]utils[/\\]data[/\\]"), LazyRegex(r".")),
     ("saving", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}saver)\.py$"), LazyRegex(r"^_?(?:legacy_)?save")),
     ("loading", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}loader)\.py$"), LazyRegex(r"^_?(?:legacy_)?load")),

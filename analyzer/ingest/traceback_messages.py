@@ -31,7 +31,7 @@ _SYMPTOM = frozenset(
 _LOST_PEER = LazyRegex(
     r"Connection (?:closed|reset) by peer|gloo[/\\]transport|ncclRemoteError|Broken pipe|Socket Timeout|[Tt]imed out (?:after \d+ms )?waiting for"
     r"|wait timeout after|NCCL communicator was aborted|failed to recv|recvValue failed|Watchdog caught collective"
-    r"|NCCL [Ee]rror.{0,300}(?:unhandled system error|internal error|remote process exited)|Barrier timed out\. Id|client socket has timed out"
+    r"|NCCL [Ee]rror.{0,300}(?:unhandled system error|internal error|remote process exited)|NCCL operation .{0,200}failed: |Barrier timed out\. (?:Id|Barrier_id)|client socket has timed out"
     r"|connect\(\) timed out|Notify register times out|failed to pass monitoredBarrier|Timed out waiting \d{1,15}ms for|heartbeat timeout"
 )
 _TEARDOWN = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})

@@ -251,6 +251,10 @@ def of_rank(line: LogLine, rank: int) -> LogLine:
     return replace(line, peeled=replace(line.peeled, rank=rank))
 
 
+_GLUED_RANK = LazyRegex(r"\[rank(?P<rank>\d{1,6})\]: Traceback \(most recent")
+"""The prefix of a rank behind a bar that another one left without an end of line."""
+
+
 class Tracebacks:
     """Begins a capture at every traceback header."""
 
@@ -267,6 +271,8 @@ class Tracebacks:
         if HEADER not in line.raw:
             self._chained_at[line.rank] = line.number
             return True
+        if line.rank is None and (glued := _GLUED_RANK.search(line.text)):
+            line = of_rank(line, int(glued["rank"]))
         is_chained = line.number - self._chained_at.get(line.rank, -100) in range(1, CHAIN_LINES)
         before = self._roots.get(line.rank) if is_chained else None
         ignored = _IGNORED.search(line.before().rstrip().rpartition("\n")[2]) is not None

@@ -31,6 +31,18 @@ _ECHOED = ("max_steps", "num_train_epochs", "train_batch_size", "logging_steps")
 _STATE = re.compile(rb'"log_history"\s*:\s*\[')
 _RESULTS = re.compile(rb'"train_runtime"\s*:')
 _FRAMEWORK = "hf-trainer"
+_NO_OBJECT = "a row of the history is not an object"
+
+
+def _many(row: str) -> re.Pattern[str]:
+    """Rows that look alike, many at a time: a hostile file holds millions. Bounded, for the match needs memory."""
+    return re.compile(
+        rf"{row}(?:[ \t\n\r]{{0,99}},[ \t\n\r]{{0,99}}{row}){{0,9999}}(?=[ \t\n\r]{{0,99}}[,\]])"
+    )
+
+
+_EMPTY_ROWS = _many(r"\{[ \t\n\r]{0,99}\}")
+_NO_ROWS = _many(r"(?:(?:0|[1-9]\d{0,30})(?:\.\d{1,30})?|true|false|null|\[\])")
 
 
 class TrainerState:
@@ -96,10 +108,17 @@ class _History:
 
     def read(self, reader: JsonReader) -> None:
         for line in reader.elements():
+            if empty := _EMPTY_ROWS.match(reader.text, reader.position):
+                reader.position = empty.end()
+                continue
+            if other := _NO_ROWS.match(reader.text, reader.position):
+                reader.position = other.end()
+                self._out.gap(_NO_OBJECT, line=line, rows_lost=other[0].count(",") + 1)
+                continue
             start = reader.position
             row = reader.value()
             if not isinstance(row, dict):
-                self._out.gap("a row of the history is not an object", line=line, rows_lost=1)
+                self._out.gap(_NO_OBJECT, line=line, rows_lost=1)
                 continue
             self._row(row, _lines_of(row, line, reader.text.count("\n", start, reader.position)))
 

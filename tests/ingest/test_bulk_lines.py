@@ -179,7 +179,7 @@ def mixed_log(seed, lines=300):
 def test_bulk_and_single_lines_give_the_same_run(seed, monkeypatch):
     monkeypatch.setattr(bulk_lines, "MIN_TOGETHER", random.Random(seed).choice([1, 2, 5, 24]))
     data = mixed_log(seed)
-    size = random.Random(seed).choice([1 << 20, 1 << 20, 700])
+    size = random.Random(seed).choice([1 << 20, 1 << 20, 6000, 700])
 
     single, _ = read(data, bulk=False, size=size)
     bulk, _ = read(data, bulk=True, size=size)
@@ -215,3 +215,48 @@ def test_usual_rows_are_read_in_bulk():
     _, in_bulk = read("\n".join(rows).encode(), bulk=True)
 
     assert in_bulk == len(rows)
+
+
+QUIET = (
+    "pytorch allocator cache flushes since last step. this happens when there is high memory pressure",
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB.",
+    "NCCL communicator was aborted on rank 3.",
+)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_lines_between_rows_get_the_step_that_the_log_had_reached(seed):
+    random_ = random.Random(seed)
+    usual = 0 if seed % 3 else 0.02
+    parts = []
+    for step in range(1, 400):
+        loss = f"{random_.random() * 9:.4f}" if random_.random() >= usual else number(random_)
+        parts.append(
+            bar(random_, step, 5000)
+            if random_.random() < usual
+            else f"  5%|#    | {step}/5000 [00:22<54:11,  1.53it/s]"
+        )
+        parts[-1] += (
+            random_.choice(["", "\n"]) + f"{{'loss': {loss}, 'grad_norm': 1.5, 'epoch': {step / 100}}}"
+        )
+        if step % 3 == 0:
+            parts.append(
+                f" [2026-10-01 00:00:01] iteration {step:8d}/    5000 | elapsed time per iteration (ms): 1200.1 | lm loss: {loss}"
+                " | loss scale: 65536.0 | grad norm: 1.000 | number of skipped iterations:   0 |"
+            )
+            parts.append(TIMERS)
+        if step % 5 == 0:
+            parts.append(
+                f"[2026-10-01 00:00:01,123] [INFO] [logging.py:107:log_dist] [Rank 0] step={step}, skipped=0, lr=[0.0003],"
+                " mom=[(0.9, 0.95)]"
+            )
+        if random_.random() < 0.1:
+            parts.append(random_.choice(QUIET))
+    data = "\n".join(parts).encode()
+
+    single, _ = read(data, bulk=False, size=20_000)
+    bulk, in_bulk = read(data, bulk=True, size=20_000)
+
+    assert_same(single, bulk)
+    assert in_bulk > 300
+    assert len({event.step for event in bulk.events}) > 10

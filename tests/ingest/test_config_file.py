@@ -325,3 +325,40 @@ def test_secrets_are_not_kept():
     run = read_files({"t.yaml": "learning_rate: 1e-5\nfp16: true\nhub_token: hf_abcdefghijklmnopqrstuv\n"})
 
     assert {e.key_in_source: e.value for e in run.config.entries}["hub_token"] == "***"
+
+
+DETECTRON = """\
+MODEL:
+  MASK_ON: true
+SOLVER:
+  IMS_PER_BATCH: 4
+  BASE_LR: 0.02
+  MAX_ITER: 90000
+"""
+
+
+def test_a_configuration_of_detectron2_is_known_by_its_solver():
+    run = read_files({"config.yaml": DETECTRON})
+
+    assert run.frameworks == {"detectron2"}
+    assert run.config["train.learning_rate"].value == 0.02
+    assert run.config["train.global_batch_size"].value == 4
+
+
+def test_a_script_of_detectron2_and_the_key_that_it_sets_in_vain():
+    text = (
+        "cfg = get_cfg()\ncfg.SOLVER.IMS_PER_BATCH = 2\ncfg.BASE_LR = 0.001\ntrainer = DefaultTrainer(cfg)\n"
+    )
+    run = read_files({"train.py": text})
+
+    assert run.config["train.global_batch_size"].value == 2
+    assert "train.learning_rate" not in run.config
+    (event,) = run.events.of("config_key_unused")
+    assert (event.fields["key"], event.fields["section"], event.ref.line) == ("BASE_LR", "SOLVER", 3)
+
+
+def test_a_script_that_sets_the_key_in_its_section_too_is_well():
+    run = read_files({"train.py": "cfg.SOLVER.BASE_LR = 0.02\ncfg.BASE_LR = 0.001\n"})
+
+    assert run.config["train.learning_rate"].value == 0.02
+    assert not run.events.of("config_key_unused")

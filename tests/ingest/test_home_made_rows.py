@@ -40,3 +40,10 @@ def test_lightning_announces_its_precision(banner, precision):
 
     assert run.config.value("mixed_precision") == precision
     assert run.frameworks == {"pytorch-lightning"}
+
+
+def test_nanogpt_repeats_what_the_command_line_changes():
+    run = read_text("Overriding: dtype = float16\nOverriding: learning_rate = 0.0006\n")
+
+    assert run.config.value("mixed_precision") == "float16"
+    assert run.config.value("train.learning_rate") == 0.0006

@@ -63,6 +63,11 @@ LINES: list[tuple[str, dict[str, Any], str]] = [
      "AssertionError: tensor_model_parallel_size value from checkpoint (1) is not equal to the input argument value (2)."),
     ("phase_started", {"phase": "saving"}, "saving checkpoint at iteration    1000 to /data/run/checkpoints"),
     ("phase_started", {"phase": "evaluation"}, "***** Running Evaluation *****"),
+    ("store_connect_failed", {"bogus": "0.10.20.30"}, "[W socket.cpp:697] [c10d] The client socket has failed to connect to [::ffff:0.10.20.30]:29500 (errno: 110 - Connection timed out)."),
+    ("rendezvous_failure", {"host_name": "660510", "bogus": "660510"}, "[E socket.cpp:753] [c10d] The client socket has failed to connect to any network address of (660510, 29500)."),
+    ("rendezvous_failure", {"host_name": "node-a", "store_port": 29500}, "[E socket.cpp:753] [c10d] The client socket has failed to connect to any network address of (node-a, 29500)."),
+    ("cuda_oom", {}, "node-a:1:1 [3] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'"),
+    ("cuda_oom", {}, "node-a:1:1 [3] transport.cc:10 NCCL WARN Cuda failure 2 'out of memory'"),
     ("straggler_report", {"ranks": "76, 13"}, "STRAGGLER DETECTION WARNING: Some GPUs have worse relative performance. Affected ranks: [76, 13]"),
 ]  # fmt: skip
 
@@ -83,6 +88,7 @@ def test_a_line_gives_its_kind_and_fields(kind: str, fields: dict[str, Any], lin
         ("connection_lost", "[W socket.cpp:697] The client socket has failed to connect to [node-a]:29500 (errno: 111 - Connection refused)."),
         ("launch_blocking", "For debugging consider passing CUDA_LAUNCH_BLOCKING=1"),
         ("nccl_error", "node-a:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 - Init COMPLETE"),
+        ("cuda_oom", "node-a:1:1 [3] include/alloc.h:178 NCCL WARN Cuda failure 'invalid argument'"),
         ("phase_started", "successfully saved model checkpoint to /data/run"),
     ],
 )  # fmt: skip
@@ -96,3 +102,21 @@ def test_the_rank_of_a_subgroup_is_no_global_rank() -> None:
     assert event.rank is None
     (event,) = read_text(f"[rank5]:[E1003 18:37:01.8 File.cpp:607] {inside}").events.of("nccl_timeout")
     assert event.rank == 5
+
+
+def test_a_number_that_a_terminal_broke_is_not_read() -> None:
+    cut = (
+        WATCHDOG.partition("NumelOut=")[0]
+        + "NumelOut=5\n164000, Timeout(ms)=1000) ran for 1001 milliseconds\n"
+    )
+    (event,) = read_text(f"[Rank 1] Watchdog caught collective operation timeout: {cut}").events.of(
+        "nccl_timeout"
+    )
+    assert "numel_out" not in event.fields
+    assert "numel" in event.fields
+
+
+def test_a_bogus_host_is_only_one_of_digits() -> None:
+    line = "[E socket.cpp:753] [c10d] The client socket has failed to connect to any network address of (node-7, 29500).\n"
+    (event,) = read_text(line).events.of("rendezvous_failure")
+    assert "bogus" not in event.fields

@@ -215,3 +215,8 @@ def test_lines_kept_one_by_one_carry_their_record_numbers_and_times():
 
     assert block.data == b"a\nb\nc\n"
     assert [(block.number(i), block.time_s(i)) for i in range(3)] == [(7, 1.5), (9, None), (9, None)]
+
+
+def test_a_word_in_brackets_is_no_orphan_of_an_escape_sequence() -> None:
+    data = b"stalled: op_7 [missing ranks: 3] [main] \x1b[32mok\x1b[m [31mred[0m [m\n"
+    assert strip_escapes(data) == b"stalled: op_7 [missing ranks: 3] [main] ok red \n"

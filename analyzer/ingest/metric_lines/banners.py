@@ -69,6 +69,8 @@ _PRECISION: tuple[tuple[LazyRegex, str], ...] = tuple(
 _LIGHTNING_PRECISION = LazyRegex(
     r"Using (16-?bit|bfloat16) (?:native )?Automatic Mixed Precision(?: \(AMP\))?(?![\w-])"
 )
+# nanoGPT repeats what the command line changes; its dtype is that of autocast.
+_OVERRIDING = LazyRegex(r"^Overriding: (?P<key>[a-z]\w{1,40}) = (?P<value>[\w.+-]{1,40})\s{0,4}$")
 _PROCESSES = LazyRegex(r"Starting with (\d{1,7}) processes")
 
 
@@ -105,6 +107,7 @@ class Banners:
         "Mixed precision type: ",
         " Automatic Mixed Precision",
         "16-bits training: ",
+        "Overriding: ",
     )
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -182,6 +185,11 @@ class Banners:
             value = scalar(match[1])
             if value is not None:
                 log.out.config(key, value, framework="hf-trainer", layer="runtime_echo", line=line.number)
+        if match := _OVERRIDING.search(line.text):
+            found = True
+            key = "compute_dtype" if match["key"] == "dtype" else match["key"]
+            value = scalar(match["value"])
+            log.out.config(key, value, framework="nanogpt", layer="runtime_echo", line=line.number)
         if match := _LIGHTNING_PRECISION.search(line.raw):
             found = True
             log.out.framework("pytorch-lightning")

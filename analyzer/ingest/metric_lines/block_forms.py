@@ -94,12 +94,23 @@ STABLE_BASELINES_2 = BlockForm(
     end=LazyRegex(r"^\s{0,4}-{8}"),
 )  # fmt: skip
 
+GUIDED_DIFFUSION = BlockForm(
+    "guided-diffusion",
+    ("| grad_norm ", "| lg_loss_scale "),
+    LazyRegex(r"^\s{0,4}\| (?:grad_norm|lg_loss_scale) {1,80}\|"),
+    LazyRegex(rf"^\s{{0,4}}\| (?P<key>[A-Za-z]\w{{0,60}}) {{1,80}}\| {_CELL} {{1,80}}\|"),
+    {"samples": "", "step": "", "lg_loss_scale": "lg_loss_scale"},
+    step_key="step",
+    end=LazyRegex(r"^\s{0,4}-{8}"),
+)  # fmt: skip
+
 RSL_RL = BlockForm(
     "rsl_rl",
     ("Learning iteration ",),
     LazyRegex(rf"Learning iteration (?P<step>{_INTEGER})/(?P<total>{_INTEGER})"),
     LazyRegex(rf"^ {{1,80}}(?P<key>[A-Z][A-Za-z /_]{{1,60}}): {{1,8}}{_CELL}(?=s?(?:\s|$))"),
-    {"Iteration time": "", "Total time": "", "ETA": "", "Total timesteps": "", "Total steps": "", "Time elapsed": "", "Computation": ""},
+    {"Mean value_function loss": "value_loss", "Mean value loss": "value_loss", "Mean surrogate loss": "policy_loss",
+     "Mean total reward": "reward_mean", "Iteration time": "", "Total time": "", "ETA": "", "Total timesteps": "", "Total steps": "", "Time elapsed": "", "Computation": ""},
     end=LazyRegex(r"^ {0,40}(?:-{8}|ETA:)"),
 )  # fmt: skip
 
@@ -145,7 +156,17 @@ MEGATRON_TIMERS = BlockForm(
     names_only=True,
 )
 
-FORMS = (STABLE_BASELINES, STABLE_BASELINES_2, RSL_RL, COQUI, COQUI_EVALUATION, OLMO, RLLIB, MEGATRON_TIMERS)
+FORMS = (
+    STABLE_BASELINES,
+    STABLE_BASELINES_2,
+    GUIDED_DIFFUSION,
+    RSL_RL,
+    COQUI,
+    COQUI_EVALUATION,
+    OLMO,
+    RLLIB,
+    MEGATRON_TIMERS,
+)
 
 
 class BlockForms:

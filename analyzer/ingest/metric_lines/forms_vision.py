@@ -84,7 +84,17 @@ PROGRESS_METER = RowForm(
         rf"\b(?:Epoch|Train): {{0,3}}\[ {{0,6}}{_EPOCH}(?:/\d{{1,9}})?\] {{0,3}}\[ {{0,12}}{_AT}\](?=[\s,:])"
     ),
     LazyRegex(_SPACED),
-    {**_TIMES, "Loss": "loss", "mem": "", "eta": "", "Mem": "", "Acc@1": "accuracy", "Acc@5": "accuracy5"},
+    {
+        **_TIMES,
+        "Loss": "loss",
+        "mem": "",
+        "eta": "",
+        "Mem": "",
+        "Acc@1": "accuracy",
+        "Acc@5": "accuracy5",
+        "Err": "loss",
+        "DataLoadingTime": "data_time_s",
+    },
     epoch=0,
 )
 
@@ -162,6 +172,25 @@ CYCLE_GAN = RowForm(
     restarts=True,
 )
 
+# Caffe names the step in the line above: "Train net output #0: loss = 1.5 (* 1 = 1.5 loss)". That line has the
+# loss, a mean over some steps; what stands here are the outputs of the last step.
+CAFFE = RowForm(
+    "caffe",
+    ("Train net output #",),
+    LazyRegex(r"\bTrain net output #\d{1,6}: "),
+    LazyRegex(rf"(?:^|(?<= ))(?P<key>[A-Za-z][\w./-]{{0,80}}) = {VALUE}(?=\s|$)"),
+    {"loss": "output_loss"},
+    follows=True,
+)
+
+CAFFE_EVALUATION = RowForm(
+    "caffe",
+    ("Test net output #",),
+    LazyRegex(r"\bTest net output #\d{1,6}: "),
+    LazyRegex(rf"(?:^|(?<= ))(?P<key>[A-Za-z][\w./-]{{0,80}}) = {VALUE}(?=\s|$)"),
+    validation=True,
+)
+
 VISION_FORMS: tuple[RowForm, ...] = (
     DETECTRON2,
     TIMM,
@@ -175,4 +204,6 @@ VISION_FORMS: tuple[RowForm, ...] = (
     CYCLE_GAN,
     FLASHY,
     FLASHY_EVALUATION,
+    CAFFE,
+    CAFFE_EVALUATION,
 )

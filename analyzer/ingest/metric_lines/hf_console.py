@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.ingest.log_line import BAR, CONTEXT_BYTES
 from analyzer.ingest.metric_lines.hf_bulk import HfBulkForm
-from analyzer.ingest.metric_lines.hf_rows import Bar, Row, RowColumns
+from analyzer.ingest.metric_lines.hf_rows import Bar, Row, RowBatch, RowColumns
 from analyzer.ingest.metric_lines.hf_steps import StepModel, fit_steps, usual_gap
 from analyzer.ingest.metric_lines.python_dicts import find_dicts, parse_dict
 from analyzer.model.tables import NULL_INT
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # A row is the trainer's if it holds one of these; any other dict of numbers is not.
 _SIGNS = frozenset({"loss", "eval_loss", "train_runtime", "learning_rate", "grad_norm", "eval_runtime"})
+
+_QUOTES = {0x2018: "'", 0x2019: "'"}
 
 MAX_ROWS = 65_536
 """Rows kept until their steps are worked out. What they tell about bars and epochs then holds for the rest."""
@@ -40,7 +42,15 @@ class HfConsole:
         rows: Rows whose steps are open.
     """
 
-    literals = ("'epoch': ", "{'loss': ", "{'eval_loss'", "'train_runtime': ", "'grad_norm': ")
+    literals = (
+        "'epoch': ",
+        "{'loss': ",
+        "{'eval_loss'",
+        "'train_runtime': ",
+        "'grad_norm': ",
+        "\u2019epoch\u2019: ",
+        "\u2018epoch\u2019: ",
+    )
 
     def __init__(self) -> None:
         self.rows = RowColumns()
@@ -58,7 +68,9 @@ class HfConsole:
         """See ``LineGrammar.feed``."""
         found = False
         above: Bar | None = None
-        for match in find_dicts(line.raw):
+        # A forum or a mail program turned the quotes into typographic ones.
+        text = line.raw.translate(_QUOTES) if "\u2019: " in line.raw else line.raw
+        for match in find_dicts(text):
             values = parse_dict(match[0])
             if values.keys().isdisjoint(_SIGNS) and not any(key.startswith("eval_") for key in values):
                 continue
@@ -91,15 +103,15 @@ class HfConsole:
         previous = self._previous
         return previous is not None and not previous.same_print(first) and len(self.rows) + count < MAX_ROWS
 
-    def add_all(self, rows: list[Row], log: LogState) -> None:
+    def add_all(self, rows: RowBatch, last: Row, log: LogState) -> None:
         """Do what ``add`` does with each row, but for the step of the log."""
         self._repeats, self._repeat = 0, None
-        self._previous = rows[-1]
-        self.rows.extend(rows)
+        self._previous = last
+        self.rows.extend(rows, last)
         if not log.total_steps:
-            log.total_steps = next(
-                (bar[1] for row in rows if (bar := row.below or row.above)), log.total_steps
-            )
+            bars = rows.bars[(rows.bars[:, [0, 2]] != NULL_INT).any(axis=1)]
+            if bars.size:
+                log.total_steps = int(bars[0, 1] if bars[0, 2] == NULL_INT else bars[0, 3])
 
     def _keep(self, row: Row, log: LogState) -> None:
         self._previous = row

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from array import array
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,8 +11,6 @@ from analyzer.ingest.log_line import MAX_STEP
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from analyzer.ingest.log_line import LogState
@@ -57,6 +53,26 @@ class Row(NamedTuple):
         return dict(zip(self.names, self.values, strict=True)) == dict(
             zip(other.names, other.values, strict=True)
         )
+
+
+class RowBatch(NamedTuple):
+    """Many rows that print the same names.
+
+    Attributes:
+        names: What they print.
+        numbers: int64, shape (n_rows,): line numbers.
+        values: float64, shape (n_rows, n_names).
+        bars: int64, shape (n_rows, 4): steps done and intended by the bar above and by the bar below.
+        ranks: int64, shape (n_rows,): ``NULL_INT`` where unknown.
+        times_s: float64, shape (n_rows,): NaN where unknown.
+    """
+
+    names: tuple[str, ...]
+    numbers: npt.NDArray[np.int64]
+    values: npt.NDArray[np.float64]
+    bars: npt.NDArray[np.int64]
+    ranks: npt.NDArray[np.int64]
+    times_s: npt.NDArray[np.float64]
 
 
 class _Shape:
@@ -111,26 +127,25 @@ class RowColumns:
         self._bars.extend((row.above or NO_BAR) + (row.below or NO_BAR))
         self._training.append(shape.is_training)
 
-    def extend(self, rows: Sequence[Row]) -> None:
-        """Add rows that all print the same names and name no step themselves."""
-        names = rows[0].names
-        shape = self._shapes.get(names)
-        if shape is None or shape.step_at is not None:
-            for row in rows:
-                self.append(row)
-            return
-        first = len(self._number)
-        count = len(rows)
-        numbers, ranks, times_s, _, values, aboves, belows = zip(*rows, strict=True)
-        shape.rows.extend(range(first, first + count))
-        shape.values.extend(chain.from_iterable(values))
-        self.last = rows[-1]
-        self._number.extend(numbers)
-        self._rank.extend([NULL_INT if rank is None else rank for rank in ranks])
-        self._time_s.extend([math.nan if time_s is None else time_s for time_s in times_s])
-        self._stated.extend([NULL_INT] * count)
-        bars = [(above or NO_BAR) + (below or NO_BAR) for above, below in zip(aboves, belows, strict=True)]
-        self._bars.extend(chain.from_iterable(bars))
+    def extend(self, rows: RowBatch, last: Row) -> None:
+        """Add rows that all print the same names, with the last of them."""
+        shape = self._shapes.get(rows.names)
+        if shape is None:
+            shape = self._shapes[rows.names] = _Shape(rows.names)
+        first, count = len(self._number), rows.numbers.size
+        shape.rows.frombytes(np.arange(first, first + count).tobytes())
+        shape.values.frombytes(rows.values.tobytes())
+        stated = np.full(count, NULL_INT)
+        if shape.step_at is not None:
+            steps = rows.values[:, shape.step_at]
+            known = np.abs(steps) < 1e15
+            stated[known] = steps[known].astype(np.int64)
+        self.last = last
+        self._number.frombytes(rows.numbers.tobytes())
+        self._rank.frombytes(rows.ranks.tobytes())
+        self._time_s.frombytes(rows.times_s.tobytes())
+        self._stated.frombytes(stated.tobytes())
+        self._bars.frombytes(rows.bars.tobytes())
         self._training.extend([shape.is_training] * count)
 
     def stated(self) -> npt.NDArray[np.int64]:

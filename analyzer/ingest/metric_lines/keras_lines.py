@@ -8,7 +8,8 @@
      - 5s - loss: 2.125 - val_loss: 2.0
 
 What a bar shows is a mean since the epoch began, so the last state of each epoch counts, whether or not
-the epoch was finished. Bars outside an epoch belong to an evaluation and are left out.
+the epoch was finished. Bars outside an epoch belong to an evaluation and are left out, but for those of a
+log that begins in the middle: before the head of a later epoch, or in a bar that still has time to go.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 4_000
 """Characters of a row that are looked at."""
 
-_EPOCH = LazyRegex(r"^Epoch (\d{1,9})/(\d{1,9})\s{0,4}$")
+_EPOCH = LazyRegex(r"^\s{0,16}Epoch (\d{1,9})/(\d{1,9})\s{0,4}$")
 _ROW = LazyRegex(
-    r"(?:^|\s)(?P<at>\d{1,12})/(?P<of>\d{1,12}) (?:\[[=>.]{1,60}\]|━{1,60}|(?=- \d))|^ ?(?=- \d{1,7}s - )"
+    r"(?:^|\s)(?P<at>\d{1,12})/(?P<of>\d{1,12}) (?:\[[=>.]{1,60}\]|━{1,60}|(?=- \d))|^ {0,16}(?=- \d{1,7}s - |\d{1,7}s - loss: )"
 )
 _PAIR = LazyRegex(rf" - (?P<key>[A-Za-z_]\w{{0,60}}): (?P<value>{NUMBER})(?=\s|$)")
 _STEP_TIME = LazyRegex(r"\b(\d{1,7})(us|ms|s)/step\b")
@@ -47,12 +48,14 @@ class KerasLines:
         """See ``LineGrammar.feed``."""
         text = line.text[:MAX_CHARACTERS]
         if match := _EPOCH.match(text):
+            if self._epoch is None and int(match[1]) == 1:
+                self._row = None  # what stood before the first epoch was an evaluation
             self._write(log)
             self._epoch, self._finished_of = int(match[1]), None
             return False  # other loops print such a line too
         row = _ROW.search(text)
-        if row is None or self._epoch is None:
-            return row is not None
+        if row is None:
+            return False
         at, of = (int(row[name]) if row[name] else None for name in ("at", "of"))
         if self._finished_of is not None and of != self._finished_of:
             return True  # an evaluation after the epoch
@@ -67,7 +70,7 @@ class KerasLines:
             values["step_time"] = int(duration[1]) * _SECONDS[duration[2]]
         if at == of:
             self._finished_of = of
-        step = None if at is None or of is None else (self._epoch - 1) * of + at
+        step = None if at is None or of is None else max((self._epoch or 1) - 1, 0) * of + at
         self._row = (line.detached(), values, step)
         return True
 
@@ -83,5 +86,7 @@ class KerasLines:
             log.metric(name, value, line, step)
 
     def finish(self, log: LogState) -> None:
-        """Write the last epoch."""
+        """Write the last epoch; of a log without any, the state of a bar that never ended."""
+        if self._epoch is None and self._row is not None and " - ETA: " not in self._row[0].text:
+            return
         self._write(log)

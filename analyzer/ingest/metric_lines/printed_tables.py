@@ -81,7 +81,14 @@ def _columns(text: str) -> list[str] | None:
     names = [cell.lower().replace(" ", "_") for cell in _CELLS.findall(text)]
     if len(names) < 2 or names[0] not in _COUNTERS or len(set(names)) < len(names):
         return None
-    known = [name for name in names[1:] if canonical_metric(name) in METRICS or name.endswith("loss")]
+    # The notebook table of HF Trainer holds whatever was logged, such as "rewards / format".
+    known = [
+        name
+        for name in names[1:]
+        if canonical_metric(name) in METRICS
+        or name.endswith("loss")
+        or name.startswith(("rewards_/_", "logps_/_", "logits_/_"))
+    ]
     if len(known) + sum(name in _OTHERS | _COUNTERS for name in names[1:]) < len(names) - 1:
         return None
     return names if any(canonical_metric(name) in {"loss", "eval_loss"} for name in known) else None

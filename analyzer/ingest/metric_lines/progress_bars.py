@@ -3,9 +3,11 @@
     Training:   1%|          | 28/5000 [00:22<54:11,  1.53it/s, loss=10.8620, lr=5.79e-05, step=29]
     Epoch 0:  10%|█         | 10/100 [00:01<00:09,  9.02it/s, v_num=0, train_loss_step=nan]
     loss: 2.3456:  10%|█         | 10/100 [00:01<00:09,  9.02it/s]
+    [losses/total_loss: 1.25 | losses/value_loss: 2.5]:  10%|█         | 10/100 [00:01<00:09,  9.02it/s]
 
 A bar is redrawn many times for one step. Of the redraws with one counter the last one counts, because
-programs set the postfix after, or long after, they move the bar.
+programs set the postfix after, or long after, they move the bar. A line that was copied from a terminal may
+hold several bars.
 """
 
 from __future__ import annotations
@@ -24,17 +26,20 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 4_000
 """Characters of a record in which a bar is looked for; it stands at the beginning, and is a line long."""
 
+TITLE_CHARACTERS = 126
+"""Characters before the sign of a bar in which its title, spaces and percentage stand."""
+
 _BAR = LazyRegex(
-    r"(?P<title>[^|\r\n%]{0,120}?)\s{0,3}\d{1,3}%\|[^|]{0,400}\| {1,3}(?P<at>\d{1,12})/(?P<of>\d{1,12}) \[(?P<rest>[^\]\r\n]{1,2000})\]"
+    r"(?P<title>(?:[^|\r\n%]| \| ){0,120}?)\s{0,3}\d{1,3}%\|[^|]{0,400}\| {1,3}(?P<at>\d{1,12})/(?P<of>\d{1,12}) \[(?P<rest>[^\]\r\n]{1,2000})\]"
 )
 _TITLE_PAIR = LazyRegex(
-    rf"(?<![\w/.])(?P<key>(?:[A-Za-z]\w{{0,20}}[_/ ])?[Ll]oss|lr|grad_norm)\s{{0,2}}[:=]?\s{{0,2}}(?P<value>{NUMBER})(?=[\s,;:|)]|$)"
+    rf"(?<![\w/.])(?P<key>(?:[A-Za-z]\w{{0,20}}/)?(?:[A-Za-z]\w{{0,20}}[_/ ])?[Ll]oss|lr|grad_norm)\s{{0,2}}[:=]?\s{{0,2}}(?P<value>{NUMBER})(?=[\s,;:|)\]]|$)"
 )
 _PAIR = LazyRegex(rf"(?:^|, )(?P<key>[A-Za-z][\w/. -]{{0,60}}?)=(?P<value>{NUMBER})(?=,|$|\])")
 # torchtune puts epoch and step before the title: "1|10|Loss: 1.25:  10%|..."
 _TORCHTUNE = LazyRegex(r"(?:^|\s)\d{1,6}\|(\d{1,12})\|$")
 _EPOCH = LazyRegex(r"\b[Ee]poch\W{0,3}(\d{1,9})")
-_EVALUATION = LazyRegex(r"(?i)\b(?:val|eval|test|predict|sanity|infer)")
+_EVALUATION = LazyRegex(r"(?i)\b(?:val(?!ue)|eval|test|predict|sanity|infer)")
 _KNOWN = frozenset(METRICS) - {"epoch"}
 
 
@@ -52,9 +57,18 @@ class ProgressBars:
         """See ``LineGrammar.feed``."""
         if "%|" not in line.raw:
             return False
-        bar = _BAR.search(line.raw[:MAX_CHARACTERS])
-        if bar is None or _EVALUATION.search(bar["title"]):
-            return bar is not None and "loss" not in line.raw[bar.end() :]
+        text = line.raw[:MAX_CHARACTERS]
+        understood, end = False, 0
+        while (sign := text.find("%|", end)) >= 0:
+            bar = _BAR.search(text, max(end, sign - TITLE_CHARACTERS))
+            if bar is None:
+                return False
+            understood, end = self._read(bar, line, log), bar.end()
+        return understood
+
+    def _read(self, bar: re.Match[str], line: LogLine, log: LogState) -> bool:
+        if _EVALUATION.search(bar["title"]):
+            return "loss" not in line.raw[bar.end() :]
         pairs = {
             match["key"].replace(" ", "_"): match["value"] for match in _TITLE_PAIR.finditer(bar["title"])
         }

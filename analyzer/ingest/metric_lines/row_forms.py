@@ -72,6 +72,7 @@ class RowForm:
         validation: The row is a result on held-out data.
         last_only: A running mean: only the row at the end of a pass counts.
         from_start: Pairs may stand before the head too.
+        follows: The row belongs to the step that the line above it named.
         window: A printed value is a mean over the steps since the row before.
     """
 
@@ -87,6 +88,7 @@ class RowForm:
     validation: bool = False
     last_only: bool = False
     from_start: bool = False
+    follows: bool = False
     window: bool = False
 
 
@@ -186,7 +188,7 @@ class RowForms:
             for name, value in values.items():
                 log.metric("eval_loss" if name.lower() == "loss" else f"val/{name}", value, line, log.step)
             return True
-        step = self._step(index, form, groups, values)
+        step = log.step if form.follows else self._step(index, form, groups, values)
         if step is not None:
             log.saw_step(step)
             if form.epoch is None and not form.restarts and groups.get("total"):

@@ -59,14 +59,17 @@ _SAMPLES = LazyRegex(
     r"\bTrain Epoch: {1,4}\d{1,9} \[ {0,12}\d{1,12}/ {0,12}\d{1,12} \( {0,3}\d{1,3}%\)\]"
 )  # torch's examples
 _HEADING = LazyRegex(
-    r"^[-=*# ]{0,40}(?:[Tt]rain(?:ing)? )?[Ee]poch[ :#]{0,3}(\d{1,9})(?: ?(?:/|of) ?\d{1,9})?[-=*#:. ]{0,40}$"
+    r"^[-=*# ]{0,40}(?:[Tt]rain(?:ing)? )?[Ee]poch[ :#]{0,8}(\d{1,9})(?: ?(?:/|of) ?\d{1,9})?[-=*#:. ]{0,40}$"
 )
 _LLMC = LazyRegex(
     rf"^s:(?P<step>\d{{1,12}}) (?P<key>trl|tel):(?P<value>{NUMBER})(?: lr:(?P<lr>{NUMBER}) norm:(?P<norm>{NUMBER}))?\s*$"
 )
 _EPOCH = LazyRegex(r"\b(?:[Ee]poch|EPOCH)[ :=\[#]{0,4}(\d{1,9})\b")
 
-_PART = r"(?:[Tt]rain(?:ing)?|TRAIN|[Vv]al(?:id(?:ation)?)?|VAL|[Ee]val(?:uation)?|[Tt]est|TEST|[Dd]ev|[Aa]verage|[Aa]vg\.?|[Mm]ean|[Tt]otal|[Rr]unning)"
+# "Epoch: 2, Steps: 100 | Train Loss: 1.5 Vali Loss: 1.25": the second number is the length of an epoch
+_LENGTH = LazyRegex(r"\b[Ee]poch: {0,2}\d{1,9}, Steps: {0,2}\d{1,12} \| ")
+
+_PART = r"(?:[Tt]rain(?:ing)?|TRAIN|[Vv]al(?:i(?:d(?:ation)?)?)?|VAL|[Ee]val(?:uation)?|[Tt]est|TEST|[Dd]ev|[Aa]verage|[Aa]vg\.?|[Mm]ean|[Tt]otal|[Rr]unning)"
 # Names that may stand beside their number without a sign in between.
 _WORDS = (
     rf"{_PART}[ _](?:[Ll]oss|LOSS|[Aa]cc(?:uracy)?|[Pp]erplexity|ppl|[Rr]eward)"
@@ -75,7 +78,7 @@ _WORDS = (
     r"|lr|LR|[Ll]earning[ _][Rr]ate|[Aa]cc(?:uracy)?|ppl|[Pp]erplexity|skipped|mfu|MFU"
 )
 _PAIR = LazyRegex(
-    rf"(?<![\w/.])[\"']?(?:(?P<word>{_WORDS})[\"']?(?:(?P<sign> is| ?[:=])\s{{0,12}}(?:tensor\()?\[?|\s{{1,12}}(?:tensor\()?)"
+    rf"(?<![\w/.])[\"']?(?:(?P<word>{_WORDS})[\"']?(?:(?P<sign> is| {{0,8}}[:=])\s{{0,12}}(?:tensor\()?\[?|\s{{1,12}}(?:tensor\()?)"
     rf"|(?P<name>[A-Za-z][\w/.@-]{{1,60}})[\"']? ?[:=] {{0,12}}(?:tensor\()?\[?){VALUE}{UNIT}"
 )
 _OTHER_PAIR = LazyRegex(rf"[\w/.@()-]{{1,60}}[\"']?\s{{0,3}}[:=]?\s{{0,12}}(?:{NUMBER}|\[)[\w%/]{{0,8}}")
@@ -182,6 +185,8 @@ class StepLines:
     def _place(self, text: str, number: int) -> _Place | None:
         if match := _IN_EPOCH.search(text):
             return _Place(int(match["epoch"]) * int(match["total"]) + int(match["step"]))
+        if _LENGTH.search(text):
+            return _Place(None, whole_epoch=True)
         if match := _STEP.search(text) or _BATCH.search(text) or _BRACKETS.match(text):
             named = match.groupdict().get("epoch") or (found[1] if (found := _EPOCH.search(text)) else None)
             epoch = int(named) if named else self._heading_epoch

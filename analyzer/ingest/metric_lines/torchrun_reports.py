@@ -47,6 +47,7 @@ _INDEX = LazyRegex(r"^\s{0,12}\[\d{1,6}\]:\s*$")
 _RULE = LazyRegex(r"^[-=]{20,}\s*$")
 _SIGNAL = LazyRegex(r"\b(SIG[A-Z]{2,8})\b")
 _LOCAL_RANK = LazyRegex(r"local_rank: (\d{1,6})")
+_PID = LazyRegex(r"\(pid: (\d{1,9})\)")
 _ATTEMPT = LazyRegex(r"attempt_(\d{1,6})[/\\]")
 
 ROOT_CAUSE = "Root Cause (first observed failure):"
@@ -95,6 +96,8 @@ class _FailureCapture:
         number = re.match(r"-?\d{1,9}\b", value)
         if key in {"rank", "exitcode"} and number:
             self.fields[key] = int(number[0])
+        if key == "exitcode" and (pid := _PID.search(value)):
+            self.fields["pid"] = int(pid[1])
         if key == "rank" and (local := _LOCAL_RANK.search(value)):
             self.fields["local_rank"] = int(local[1])
         elif key == "host" and value:

@@ -5,7 +5,9 @@
                      Class     Images  Instances      Box(P          R      mAP50  mAP50-95): 100%|##########| 4/4 [00:01<00:00]
                        all        128        929      0.625      0.500      0.550      0.375
 
-The losses are means since the epoch began: the last state of each epoch counts.
+The losses are means since the epoch began: the last state of each epoch counts. Versions with a column
+``total`` print the loss there; what is left of such a table when somebody copies its losses alone is a head
+without ``Epoch`` and one row of numbers.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.log_line import Fed
 from analyzer.ingest.metric_lines.printed_numbers import NUMBER, parse_number
+from analyzer.ingest.tracebacks import HEADER
 
 if TYPE_CHECKING:
     import re
@@ -22,13 +25,17 @@ if TYPE_CHECKING:
     from analyzer.ingest.log_line import LogLine, LogState
 
 _HEAD = LazyRegex(r"^\s{0,20}Epoch\s{1,20}(?:GPU_mem|gpu_mem)\s{1,20}(?P<columns>[\w\s-]{1,300})$")
+_BARE_HEAD = LazyRegex(
+    r"^\s{0,40}(?P<columns>box\s{1,20}obj\s{1,20}cls\s[\w\s]{1,200}labels\s{1,20}img_size)\s{0,20}$"
+)
+_BARE_ROW = LazyRegex(rf"^\s{{0,40}}(?P<values>(?:{NUMBER}\s{{1,30}}){{3,16}}{NUMBER})\s{{0,20}}$")
 _ROW = LazyRegex(
     rf"^\s{{0,20}}(?P<epoch>\d{{1,7}})/(?P<epochs>\d{{1,7}})\s{{1,20}}(?P<memory>[\d.]{{1,12}})G\s{{1,20}}"
     rf"(?P<values>(?:{NUMBER}\s{{1,20}}){{1,16}}\d{{1,5}}):\s{{1,4}}\d{{1,3}}%(?:.{{0,200}}?\s(?P<at>\d{{1,9}})/(?P<of>\d{{1,9}})\s)?"
 )
 _RESULT_HEAD = LazyRegex(r"^\s{1,40}Class\s{1,20}Images\s{1,20}(?P<columns>[^%]{1,200}?):\s{1,4}\d{1,3}%")
 _RESULT = LazyRegex(rf"^\s{{1,40}}all\s{{1,20}}(?P<values>(?:{NUMBER}\s{{1,20}}){{1,15}}{NUMBER})\s{{0,20}}$")
-_DROPPED = frozenset({"instances", "labels", "size", "img_size", "targets", "total"})
+_DROPPED = frozenset({"instances", "labels", "size", "img_size", "targets"})
 _RESULTS = {"box(p": "precision", "p": "precision", "mask(p": "mask_precision", "pose(p": "pose_precision", "r": "recall",
             "map@.5": "mAP50", "map50": "mAP50", "map@.5:.95": "mAP50-95", "map50-95": "mAP50-95"}  # fmt: skip
 
@@ -39,14 +46,15 @@ MAX_OTHER_LINES = 400
 class YoloLines:
     """Begins a table at its head, which is printed for every epoch."""
 
-    literals = ("GPU_mem ", "gpu_mem ")
+    literals = ("GPU_mem ", "gpu_mem ", "labels  img_size")
 
     def __init__(self) -> None:
         self._first_epoch: int | None = None
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
-        head = _HEAD.match(line.text.rstrip())
+        text = line.text.rstrip()
+        head = _HEAD.match(text) or _BARE_HEAD.match(text)
         if head is None:
             return False
         columns = [name.lower() for name in head["columns"].split()]
@@ -78,7 +86,12 @@ class _Table:
         text = line.text.rstrip()
         if match := _ROW.match(text):
             self._keep(match, line)
-            return Fed.OWNED
+            # How it ended stands right behind a bar that is drawn again and again without an end of line.
+            return Fed.PASSED if HEADER in text or text.endswith("Killed") else Fed.OWNED
+        if (match := _BARE_ROW.match(text)) and len(match["values"].split()) == len(self._columns):
+            self._row = (line.detached(), self._losses(match["values"].split()), None)
+            self.finish(log)
+            return Fed.OWNED | Fed.ENDED
         if match := _RESULT_HEAD.match(text):
             self._results = [name.lower().rstrip(")") for name in match["columns"].split()]
             return Fed.OWNED
@@ -88,18 +101,13 @@ class _Table:
             return Fed.OWNED | Fed.ENDED
         if text:
             self._others += 1
-        if self._others > MAX_OTHER_LINES or _HEAD.match(text):
+        if self._others > MAX_OTHER_LINES or _HEAD.match(text) or _BARE_HEAD.match(text):
             self.finish(log)
             return Fed.ENDED
         return Fed.PASSED
 
     def _keep(self, match: re.Match[str], line: LogLine) -> None:
-        numbers = match["values"].split()
-        values = {}
-        for name, text in zip(self._columns, numbers, strict=False):
-            number = parse_number(text)
-            if name not in _DROPPED and number is not None:
-                values[name if name.endswith("loss") else f"{name}_loss"] = number
+        values = self._losses(match["values"].split())
         memory = parse_number(match["memory"])
         if memory is not None:
             values["gpu_memory_reserved_gib"] = memory
@@ -107,6 +115,15 @@ class _Table:
         if match["of"]:
             step = self._owner.epoch_index(int(match["epoch"])) * int(match["of"]) + int(match["at"])
         self._row = (line.detached(), values, step)
+
+    def _losses(self, numbers: list[str]) -> dict[str, float]:
+        """Values of a row by name: "box" and "total" become "box_loss" and "total_loss"."""
+        values: dict[str, float] = {}
+        for name, text in zip(self._columns, numbers, strict=False):
+            number = parse_number(text)
+            if name not in _DROPPED and number is not None:
+                values[name if name.endswith("loss") else f"{name}_loss"] = number
+        return values
 
     def _write_results(self, numbers: list[str], line: LogLine, log: LogState) -> None:
         # The first columns of the head count classes and images; results stand at its end.

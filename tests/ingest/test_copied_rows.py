@@ -1,0 +1,89 @@
+"""Rows that people copy out of their terminals: bars without returns, tables without heads, outputs of Caffe."""
+
+import pytest
+from log_reading import points, read_text
+
+BAR = "|####      |"
+
+
+class TestBars:
+    def test_a_title_in_brackets_tells_the_losses(self):
+        run = read_text(
+            f"[losses/total_loss: 1.25 | losses/policy_loss: 0.5 | losses/value_loss: 2.5]:  10%{BAR} 10/100 [00:10<01:30,  1.0it/s]\n"
+        )
+
+        assert points(run, "loss") == [(10, 1.25)]
+        assert points(run, "value_loss") == [(10, 2.5)]
+
+    def test_every_bar_of_a_line_without_returns_is_read(self):
+        run = read_text(
+            f"[rollout 8 / 8]: 100%{BAR} 8/8 [00:10<00:00,  1.0it/s][losses/total_loss: 1.5]:  11%{BAR} 11/100 [00:10<01:30,  1.0it/s]"
+            f"[losses/total_loss: nan]:  12%{BAR} 12/100 [00:11<01:30,  1.0it/s]\n"
+        )
+
+        assert points(run, "loss") == [(11, 1.5), (12, "nan")]
+
+    def test_a_bar_of_a_validation_is_no_training(self):
+        assert (
+            points(read_text(f"[val | loss: 1.5]:  10%{BAR} 10/100 [00:10<01:30,  1.0it/s]\n"), "loss") == []
+        )
+
+
+class TestYolo:
+    HEAD = "     Epoch   gpu_mem       box       obj       cls     total    labels  img_size\n"
+
+    def test_the_column_total_is_the_loss(self):
+        run = read_text(
+            f"{self.HEAD}      2/99     2.05G       nan      0.05      0.02       nan        12       640: 100%{BAR} 8/8 [00:02<00:00,  3.2it/s]\n"
+        )
+
+        assert points(run, "loss") == [(16, "nan")]
+        assert points(run, "obj_loss") == [(16, 0.05)]
+
+    def test_a_head_and_a_row_without_their_epoch(self):
+        run = read_text(
+            "box         obj              cls     total    labels  img_size\nnan       0.05         0       nan        22      1280\n"
+        )
+
+        assert points(run, "box_loss") == [(None, "nan")]
+        assert points(run, "obj_loss") == [(None, 0.05)]
+        assert points(run, "loss") == [(None, "nan")]
+
+    def test_a_row_of_another_length_is_no_row_of_the_table(self):
+        run = read_text("box         obj              cls     total    labels  img_size\n1 2 3 4 5\n")
+
+        assert points(run, "loss") == []
+
+
+class TestTimeSeries:
+    @pytest.mark.parametrize("held_out", ["nan", "1.5"])
+    def test_the_number_of_steps_in_a_row_of_an_epoch_is_no_step(self, held_out):
+        run = read_text(
+            f"Epoch: 2, Steps: 30 | Train Loss: 1.2500000 Vali Loss: {held_out} Test Loss: 1.7500000\n"
+        )
+
+        assert points(run, "loss") == [(None, 1.25)]
+        assert points(run, "eval_loss") == [(None, "nan" if held_out == "nan" else 1.5)]
+
+
+class TestCaffe:
+    ROWS = (
+        "I0101 00:00:00.000000 1 solver.cpp:239] Iteration 20 (1.0 iter/s, 20.0s/20 iters), loss = 2.5\n"
+        "I0101 00:00:00.000000 1 solver.cpp:258]     Train net output #0: accuracy = 0.25\n"
+        "I0101 00:00:00.000000 1 solver.cpp:258]     Train net output #1: loss = 2.75 (* 1 = 2.75 loss)\n"
+        "I0101 00:00:00.000000 1 solver.cpp:404]     Test net output #0: accuracy = 0.5\n"
+        "I0101 00:00:00.000000 1 solver.cpp:404]     Test net output #1: loss = 3.5 (* 1 = 3.5 loss)\n"
+    )
+
+    def test_outputs_belong_to_the_iteration_above_and_the_loss_is_read_once(self):
+        run = read_text(self.ROWS)
+
+        assert points(run, "loss") == [(20, 2.5)]
+        assert points(run, "output_loss") == [(20, 2.75)]
+        assert points(run, "accuracy") == [(20, 0.25)]
+
+    def test_outputs_of_the_test_net_are_held_out(self):
+        run = read_text(self.ROWS)
+
+        assert points(run, "eval_loss") == [(20, 3.5)]
+        assert points(run, "eval_accuracy") == [(20, 0.5)]

@@ -1,0 +1,137 @@
+"""Rows of darknet, PaddleOCR, Tensorpack, BigDL, boosted trees and guided-diffusion, and cut logs of Keras."""
+
+import pytest
+from log_reading import only, points, read_text
+
+BOX = "-----------------------------"
+
+
+@pytest.mark.parametrize(
+    ("row", "loss"),
+    [
+        (" 100: 2.500000, 2.250000 avg loss, 0.001000 rate, 0.250000 seconds, 6400 images", (100, 2.25)),
+        ("0|app  | 100: -nan, -nan avg, 0.001000 rate, 0.250000 seconds, 6400 images", (100, "nan")),
+        (
+            "[2024/01/01 00:00:00] ppocr INFO: epoch: [1/100], global_step: 10, lr: 0.001000, CTCLoss: nanxxx, loss: nanxxx, avg_reader_cost: 0.01 s",
+            (10, "nan"),
+        ),
+        (
+            "INFO  DistriOptimizer$:295 - [Epoch 1 32/1000][Iteration 7][Wall Clock 2.5s] Train 32 in 2.5seconds. Loss is Infinity. Current ",
+            (7, float("inf")),
+        ),
+        (
+            "[2024-01-01 00:00:00,000 INFO] Step 100/ 1000; acc: 2.5; ppl: nan; xent: nan; lr: 0.00100; 10/10 tok/s; 25 sec",
+            (100, "nan"),
+        ),
+        (
+            "Epoch  2,   100/1000; acc:  25.00; ppl:   9.49; xent:   2.25; 1024 src tok/s; 25 s elapsed",
+            (1100, 2.25),
+        ),
+        ("[0101 00:00:00 @monitor.py:474] total_cost: nan", (None, "nan")),
+        ("[100]\ttrain-logloss:0.250000\teval-logloss:0.375000", (100, 0.25)),
+        ("[100]\ttraining's binary_logloss: 0.25\tvalid_1's binary_logloss: 0.375", (100, 0.25)),
+    ],
+)
+def test_a_row_of_each_program_tells_its_loss(row, loss):
+    assert points(read_text(row + "\n"), "loss") == [loss]
+
+
+def test_paddleocr_says_how_long_a_step_waited():
+    row = "epoch: [1/9], global_step: 10, lr: 0.001, loss: 1.5, avg_reader_cost: 2.00000 s, avg_batch_cost: 2.50000 s, ips: 64.0 samples/s"
+    run = read_text(row + "\n")
+
+    assert points(run, "data_time_s") == [(10, 2.0)]
+    assert points(run, "step_time_s") == [(10, 2.5)]
+
+
+def test_the_metric_of_held_out_rows_is_their_loss():
+    run = read_text("[1]\teval-rmse:0.5\ttrain-rmse:0.25\n[2]\teval-rmse:0.75\ttrain-rmse:0.125\n")
+
+    assert points(run, "eval_loss") == [(1, 0.5), (2, 0.75)]
+
+
+def test_an_area_under_a_curve_is_no_loss():
+    assert points(read_text("[1]\ttrain-auc:0.5\ttrain-logloss:0.25\n"), "loss") == [(1, 0.25)]
+
+
+def test_a_table_of_guided_diffusion_names_its_step():
+    rows = [
+        BOX,
+        "| lg_loss_scale | 16.5      |",
+        "| loss          | nan       |",
+        "| step          | 1.5e+05  |",
+        BOX,
+    ]
+
+    assert points(read_text("\n".join(rows) + "\n"), "loss") == [(150000, "nan")]
+
+
+@pytest.mark.parametrize("title", ["Mean value_function loss", "Value function loss", "Mean value loss"])
+def test_rsl_rl_calls_the_loss_of_its_critic_by_several_names(title):
+    text = f"            Learning iteration 10/100\n\n   {title}: inf\n      Mean reward: 2.50\n{BOX}\n"
+
+    assert points(read_text(text), "value_loss") == [(10, float("inf"))]
+
+
+class TestKeras:
+    def test_a_log_that_begins_inside_an_epoch(self):
+        text = " 7/100 [=>............................] - ETA: 1s - loss: nan - accuracy: 0.1\n"
+
+        assert points(read_text(text), "loss") == [(7, "nan")]
+
+    def test_an_evaluation_alone_is_no_training(self):
+        text = "100/100 [==============================] - 1s 10ms/step - loss: 0.5 - accuracy: 0.9\n"
+
+        assert points(read_text(text), "loss") == []
+
+    def test_an_evaluation_before_the_first_epoch_is_no_training(self):
+        text = (
+            "50/50 [==============================] - 1s 10ms/step - loss: 9.5\nEpoch 1/2\n"
+            "100/100 [==============================] - 1s 10ms/step - loss: 0.5\n"
+        )
+
+        assert points(read_text(text), "loss") == [(100, 0.5)]
+
+    def test_an_indented_paste(self):
+        text = "    Epoch 1/2\n    10/10 [==============================] - 1s 10ms/step - loss: 0.5\n"
+
+        assert points(read_text(text), "loss") == [(10, 0.5)]
+
+
+def test_typographic_quotes_of_a_forum():
+    row = "{\u2018loss\u2019: 1.5, \u2018grad_norm\u2019: 0.5, \u2018learning_rate\u2019: 1e-05, \u2018epoch\u2019: 0.1}\n"
+
+    assert [value for _, value in points(read_text(row), "loss")] == [1.5]
+
+
+def test_a_notebook_table_with_columns_of_its_own():
+    text = "Step | Training Loss | reward | rewards / format\n-- | -- | -- | --\n1 | 0.000000 | 0.5 | 0.25\n2 | 0.000100 | 1.0 | 0.5\n"
+
+    assert points(read_text(text), "reward_mean") == [(1, 0.5), (2, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("(ctc:71) WARNING: 3/16 samples got nan grad. These were ignored for CTC loss.", "ctc_impossible"),
+        ("(e2e_asr:302) WARNING: loss (=-186341) is not correct", "ctc_impossible"),
+        ("(asr_chainer:132) WARNING: grad norm is nan. Do not update model.", "gradient_skipped"),
+        (
+            "WARNING: The gradients at all steps are invalid in this epoch. Stopped at 1epoch",
+            "nonfinite_gradient_stop",
+        ),
+        (
+            "Exception: Skipped 50 iterations in a row due to Overflow - Exiting training.",
+            "loss_scale_minimum",
+        ),
+        ("| WARNING: overflow detected, setting loss scale to: 0.25", "loss_scale_overflow"),
+        ("Found NaN, decreased lg_loss_scale to 16.5", "loss_scale_overflow"),
+        ("RuntimeError:  [!] NaN loss with decoder_loss.", "nan_stop"),
+    ],
+)
+def test_guards_against_values_that_are_not_finite(line, kind):
+    only(read_text(line + "\n"), kind)
+
+
+def test_the_source_line_of_a_guard_is_no_stop():
+    assert not read_text('    raise RuntimeError(f" [!] NaN loss with {key}.")\n').events.of("nan_stop")
