@@ -37,6 +37,7 @@ from analyzer.detect import (
     settings,
     speed,
     spikes,
+    stacks,
     stragglers,
     utilisation,
 )
@@ -82,6 +83,7 @@ DETECTORS: tuple[Detector, ...] = (
     exceptions.DETECTOR,
     settings.DETECTOR,
     saved_work.DETECTOR,
+    stacks.DETECTOR,
 )
 
 

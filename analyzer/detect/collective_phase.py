@@ -8,6 +8,7 @@ import time
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView
+from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Event
 
 # glog prints no year: "[E1003 18:37:01.832146912 ProcessGroupNCCL.cpp:607]"; October has four digits, June three.
@@ -42,8 +43,9 @@ def phase_before(view: RunView, out: FactWriter, *, waited: bool) -> None:
         if phase is not None:
             out.put("during_phase", phase, [event.ref])
             return
-    if len(view.run.metrics):
-        out.put("during_phase", "steps")
+    table = view.run.metrics
+    if len(table):
+        out.put("during_phase", "steps", [SourceRef(int(table.source[-1]), int(table.line[-1]))])
     else:
         out.put("during_phase", "startup")
 

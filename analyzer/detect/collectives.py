@@ -18,6 +18,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.collective_phase import phase_before
 from analyzer.detect.failure_order import CAUSES
 from analyzer.detect.failures import order_of
+from analyzer.detect.launcher_reports import REPORTS, is_report
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
@@ -26,6 +27,9 @@ P2P = ("SEND", "RECV", "COALESCED")
 TIMEOUTS = ("nccl_timeout", "gloo_timeout", "hccl_timeout", "coordination_timeout", "barrier_missing_rank", "recorder_missing_ranks",
             "desync_report", "watchdog_stuck")  # fmt: skip
 """Kinds by which one library or another says that ranks waited in vain."""
+
+LEFT_WAITING = ("gloo_timeout", "gloo_error", "connection_lost")
+"""What a rank of gloo says that waited: the first ones time out and end, the others lose them."""
 
 UNEVEN = ("ALLTOALL", "GATHER", "SCATTER", "UNKNOWN")
 """Operations whose sizes may differ between ranks by design."""
@@ -170,7 +174,8 @@ def _who_is_missing(view: RunView, waits: Sequence[Wait], main: Sequence[Wait], 
     if named and len(named) == 1:
         out.put("lagging_rank", next(iter(named)), refs)
     if not named:
-        named, refs = _without_watchdog(view, waits), event_refs(wait.event for wait in main)
+        waited = [wait.event for wait in waits] or _waited_in_gloo(view)
+        named, refs = _without_watchdog(view, waited), event_refs(waited)
     if not named:
         return
     out.put("missing_ranks", len(named), refs)
@@ -181,24 +186,28 @@ def _who_is_missing(view: RunView, waits: Sequence[Wait], main: Sequence[Wait], 
     hosts = {event.fields.get("host") for event in view.run.events if event.rank == rank}
     host = next((host for host in sorted(map(str, hosts - {None, ""}))), "")
     out.put("missing_where", f"rank {rank}" + (f" on {host}" if host else ""), refs)
-    _missing_log(view, rank, out)
+    _missing_log(view, rank, refs, out)
 
 
-def _missing_log(view: RunView, rank: int, out: FactWriter) -> None:
+def _missing_log(view: RunView, rank: int, waited: Sequence[SourceRef], out: FactWriter) -> None:
     """Whether the rank that is missing left a log without an error."""
-    failures = [failure for failure in order_of(view).failures if failure.rank == rank]
+    failures = [f for f in order_of(view).failures if f.rank == rank]
+    failures = [f for f in failures if f.family in CAUSES or not is_report(f.events)]
     causes = [failure for failure in failures if failure.family in CAUSES]
     if causes:
         out.put("missing_rank_silent", value=False, refs=[causes[0].speaker.ref])
     elif not failures and _left_a_log(view, rank):
-        out.put("missing_rank_silent", value=True)
+        out.put("missing_rank_silent", value=True, refs=waited[:3])
 
 
 def _left_a_log(view: RunView, rank: int) -> bool:
     """Whether anything of the rank is known: a file of its name in which nothing was recognised counts too."""
-    if any(event.rank == rank for event in view.run.events) or bool((view.run.metrics.rank == rank).any()):
+    own = (event for event in view.run.events if event.kind not in REPORTS)
+    if any(event.rank == rank for event in own) or bool((view.run.metrics.rank == rank).any()):
         return True
-    named = re.compile(rf"(?i)(?<![a-z])rank[-_=.]?0*{rank}(?!\d)")
+    named = re.compile(
+        rf"(?i)(?<![a-z])rank[-_=.]?0*{rank}(?!\d)|(?:^|/)attempt_\d+/{rank}/std(?:out|err)\.log$"
+    )
     return any(named.search(source.path) for source in view.run.sources)
 
 
@@ -234,9 +243,14 @@ def _behind(view: RunView, main: Sequence[Wait], out: FactWriter) -> tuple[set[i
     return set(found), list(event_refs(found.values()))
 
 
-def _without_watchdog(view: RunView, waits: Sequence[Wait]) -> set[int]:
-    """The rank whose watchdog prints nothing; nothing if several are silent: their lines may just be lost."""
-    timed_out = {wait.rank for wait in waits}
+def _waited_in_gloo(view: RunView) -> list[Event]:
+    """Lines of ranks that waited in vain where no watchdog speaks."""
+    return list(view.events(*LEFT_WAITING)) if view.events("gloo_timeout") else []
+
+
+def _without_watchdog(view: RunView, waited: Sequence[Event]) -> set[int]:
+    """The rank that does not say that it waited; nothing if several are silent: their lines may just be lost."""
+    timed_out = {member for event in waited if (member := _member(event)) is not None}
     known = {event.rank for event in view.run.events if event.rank is not None}
     known |= {int(rank) for rank in np.unique(view.run.metrics.rank) if rank >= 0}
     world_size = view.run.layout.world_size

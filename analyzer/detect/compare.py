@@ -18,7 +18,7 @@ from analyzer.detect.scale_course import scale_course
 from analyzer.model.config import ConfigValue
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import FactValue, Signal
-from analyzer.model.tables import Scalar
+from analyzer.model.tables import Scalar, Series
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,6 +30,15 @@ FEWEST_SHARED = 10
 
 FIRST_STEPS = 10
 """Equal weights and data give equal losses here: nothing but data, weights or batch size can part them."""
+
+EQUAL_LOSS = 0.01
+"""Equal weights and data on other kernels give losses within one percent."""
+
+FEWEST_NORMS = 3
+"""Rows of equal loss before their gradient norms are compared; the norm of one row may be an accident."""
+
+NORMS_APART = 1.2
+"""Norms of equal steps agree within some percent whatever the kernels; a fifth in every row is another gradient."""
 
 PARTING = 0.05
 """Losses of equal runs on other hardware or kernels stay within one percent; five is a difference of substance."""
@@ -85,6 +94,7 @@ def detect_twin(view: RunView, twin: RunView) -> Iterator[Signal]:
     step, refs_of_step = _first_parting(view, twin)
     out.put("first_parting_step", step, refs_of_step)
     _difference(out, view, twin)
+    _norms(out, view, twin)
     source, other = view.config("data.source"), twin.config("data.source")
     if source is not None and other is not None:
         out.put("differs_in_data", str(source.value) != str(other.value), [source.ref, other.ref])
@@ -203,6 +213,37 @@ def _difference(out: FactWriter, view: RunView, twin: RunView) -> None:
     first = np.abs(relative[ours.series.step[usable] <= FIRST_STEPS])
     if first.size:
         out.put("apart_from_start", bool(np.median(first) > PARTING), refs)
+
+
+def _norms(out: FactWriter, view: RunView, twin: RunView) -> None:
+    """Gradient norm over that of the twin where the losses are equal, so that only the gradients can differ.
+
+    Rows without steps are compared one by one: the equal losses show that they are the same steps.
+    """
+    ours, theirs = _rows_with_norm(view), _rows_with_norm(twin)
+    if ours is None or theirs is None:
+        return
+    count = min(len(ours[0]), len(theirs[0]))
+    loss, norm = (series.value[:count] for series in ours)
+    other, reference = (series.value[:count] for series in theirs)
+    usable = np.isfinite(loss) & np.isfinite(other) & np.isfinite(norm) & np.isfinite(reference)
+    usable &= (reference > 0) & (ours[0].step[:count] == theirs[0].step[:count])
+    equal = np.abs(loss - other) <= EQUAL_LOSS * np.abs(other)
+    if int(usable.sum()) < FEWEST_NORMS or not bool(equal[usable].all()):
+        return
+    ratios = norm[usable] / reference[usable]
+    refs = [ours[1].ref(int(np.flatnonzero(usable)[-1]))]
+    out.put("norm_ratio", float(np.median(ratios)), refs)
+    apart = bool((ratios > NORMS_APART).all() or (ratios < 1 / NORMS_APART).all())
+    out.put("norms_apart", apart, refs)
+
+
+def _rows_with_norm(view: RunView) -> tuple[Series, Series] | None:
+    """Losses and gradient norms of a log in which every row holds both."""
+    loss, grad = view.once(loss_points), view.once(grad_points)
+    if loss is None or grad is None or not np.array_equal(loss.series.line, grad.series.line):
+        return None
+    return loss.series, grad.series
 
 
 def _shared_rows(ours: BadPoints, theirs: BadPoints) -> npt.NDArray[np.int64]:

@@ -32,6 +32,9 @@ ZERO_ROWS = 20
 _PARTS_ZERO_BY_DESIGN = re.compile(
     r"cls|class|aux|kl|z_loss|distill|reg|penalty|value|policy|eval|val|mean|estimate|mtp|balanc"
 )
+# Scores of detection: a model whose outputs are NaN finds nothing at all.
+_SCORE = re.compile(r"(?:^|[/_])(?:mAP(?:50)?(?:-95)?|recall)$", re.IGNORECASE)
+_ON_HELD_OUT = re.compile(r"(?:eval|val|valid|validation|test|dev)[_/.]")
 _INNER_WEIGHT = re.compile(
     r"(?:\blayers?|\bh|\bblocks?|\bencoder\.block|\bdecoder\.block)[._](?:\{?\d[\d, .]{0,80}\}?|\*|\[)"
     r"|(?:word_embeddings|embed_tokens|wte|patch_embed\w{0,10})\.(?:weight|projection|proj)"
@@ -73,6 +76,7 @@ def _composition(view: RunView, out: FactWriter) -> None:
     _classes(view, out)
     _zero_part(view, out)
     _nonfinite_part(view, out)
+    _lone_bad_part(view, out)
 
 
 def _width(event: Event) -> float:
@@ -135,12 +139,34 @@ def _nonfinite_part(view: RunView, out: FactWriter) -> None:
     if view.run.metrics.has("loss"):
         return
     for name in sorted(view.run.metrics.names):
-        if not name.endswith("_loss") or name.startswith(("eval", "val", "test")):
+        if not name.endswith("_loss") or _ON_HELD_OUT.match(name):
             continue
         part = view.curve(name)
         bad = np.array([]) if part is None else ~np.isfinite(part.value)
-        if part is not None and bad.sum() >= 2 and bad.mean() > 0.5:
+        # A log of one row or two shows nothing else of this loss.
+        if part is not None and (bad.all() or (bad.sum() >= 2 and bad.mean() > 0.5)):
             out.put("nonfinite_part", part.logged_as, refs_at(part, np.flatnonzero(bad)))
+            return
+
+
+def _lone_bad_part(view: RunView, out: FactWriter) -> None:
+    """One part of a composite loss that is never finite beside others that always are, and what the model scores."""
+    parts = {
+        name: part
+        for name in view.run.metrics.names
+        if name.endswith("_loss") and not _ON_HELD_OUT.match(name) and (part := view.curve(name)) is not None
+    }
+    bad = [name for name in sorted(parts) if not np.isfinite(parts[name].value).any()]
+    moving = [name for name in parts if np.isfinite(parts[name].value).all() and parts[name].value[-1] != 0.0]
+    if len(bad) != 1 or not moving:
+        return
+    part = parts[bad[0]]
+    out.put("lone_bad_part", part.logged_as, refs_at(part, [0, len(part) - 1]))
+    for name in sorted(view.run.metrics.names):
+        scores = view.curve(name) if _SCORE.search(name) else None
+        if scores is not None and len(scores):
+            last = float(scores.value[-1])
+            out.put("sound_scores", np.isfinite(last) and last > 0.0, refs_at(scores, [len(scores) - 1]))
             return
 
 

@@ -23,9 +23,32 @@ STILL_FALLING = 0.97
 """Training loss at least three percent below its level at the best evaluation: it goes on being fitted."""
 
 
+RARE_DIGITS = 5
+"""Digits from which two equal losses are one evaluation made twice; of fewer digits they may be an accident."""
+
+
+def evaluations(view: RunView) -> Series | None:
+    """Evaluation losses in the order of training, without a last one that was made of the best checkpoint again.
+
+    A trainer that loads the best checkpoint at its end evaluates it once more, and repeats that loss to the last
+    digit. The point stands at the last step but tells nothing about it.
+    """
+    series = view.curve("eval_loss")
+    if series is None or len(series) < 3:
+        return series
+    last, before = float(series.value[-1]), series.value[:-1]
+    repeats = np.isfinite(before).all() and last == before.min() and before[-1] > last
+    digits = len(repr(last).replace(".", "").strip("0"))
+    return (
+        take(series, np.arange(len(series)) < len(series) - 1)
+        if repeats and digits >= RARE_DIGITS
+        else series
+    )
+
+
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.eval.*``."""
-    series = view.curve("eval_loss")
+    series = view.once(evaluations)
     if series is None:
         return
     out = FactWriter("evaluation", "signal.eval.")

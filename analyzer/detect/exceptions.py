@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.failure_order import Failure
 from analyzer.detect.failures import order_of
 from analyzer.model.signal import Signal
@@ -28,11 +28,20 @@ MESSAGE = 200
 
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``exception.*``."""
-    tracebacks = [event for event in view.events("python_traceback") if event.role == "root_candidate"]
-    if not tracebacks:
+    seen = view.events("python_traceback")
+    if not seen:
         return
-    order = order_of(view)
+    tracebacks = [event for event in seen if event.role == "root_candidate"]
     out = FactWriter("exceptions", "exception.")
+    out.put("own", bool(tracebacks), event_refs(tracebacks or seen[:1]))
+    if tracebacks:
+        _speak(view, tracebacks, out)
+    yield out.signal()
+
+
+def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
+    """Facts about the exception that ended the run, or the last one if training survived all."""
+    order = order_of(view)
     fatal = _of(order.first) or next((event for failure in order.roots if (event := _of(failure))), None)
     out.put("ended_run", fatal is not None, [(fatal or tracebacks[-1]).ref])
     speaker = fatal or tracebacks[-1]
@@ -45,7 +54,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     first = order.first
     if first is not None and fatal is not None:
         out.put("plain", first.family == "exception" and _is_plain(first), [first.speaker.ref])
-    yield out.signal()
 
 
 def _of(failure: Failure | None) -> Event | None:

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from analyzer.detect.base import RunView
+from analyzer.detect.launcher_reports import REPORTS, LaunchersWord, join_reports, time_is_of_looking
 from analyzer.model.tables import Event
 
 FAMILIES = ("hardware", "host", "exception", "device", "numeric", "memory", "peers", "cleanup")
@@ -120,6 +121,12 @@ class Failure:
         return event.attempt, event.ref.source, event.ref.line or 0
 
     @property
+    def is_launchers_root(self) -> bool:
+        """Whether it is the launcher's report of the process that ended first, and not one that was told to end."""
+        codes = [event.fields.get("exitcode") for event in self.events if event.kind == "torchrun_failure"]
+        return any(code not in {None, -15} for code in codes)
+
+    @property
     def is_late_writer(self) -> bool:
         """Whether the line was written after what it reports."""
         return self.family in LATE_WRITERS or bool(self.kinds & LATE_WRITERS)
@@ -140,8 +147,8 @@ def family_of(event: Event) -> str:
         return "cleanup"  # how a watchdog or an assertion elsewhere ends a process
     if event.kind == "dataloader_worker_killed" and event.fields.get("signal") in {"Terminated", "Hangup"}:
         return "cleanup"
-    if event.kind in {"torchrun_failure", "torchrun_worker_failed"}:
-        code = event.fields.get("exitcode")
+    if event.kind in {"torchrun_failure", "torchrun_worker_failed", "launcher_exit_code"}:
+        code = event.fields.get("exitcode", event.fields.get("code"))
         return _BY_SIGNAL.get(code if isinstance(code, int) else 0, "cleanup")
     if event.kind == "python_traceback" and event.role == "symptom":
         return "peers"  # an exception that a distributed back end raises
@@ -152,7 +159,7 @@ def family_of(event: Event) -> str:
 
 def _began_s(event: Event) -> float | None:
     """When the trouble began that a line reports: a watchdog speaks only after its timeout."""
-    if event.time_s is None:
+    if event.time_s is None or time_is_of_looking(event):
         return None
     waited_ms = event.fields.get("ran_ms", event.fields.get("timeout_ms"))
     waited = isinstance(waited_ms, int) and event.kind == "nccl_timeout"
@@ -207,7 +214,8 @@ class FailureOrder:
         """The failure that came first; of several that nothing orders, the gravest."""
         candidates = self.roots or [failure for failure in self.failures if failure.family == "peers"]
         if not candidates:
-            return next(iter(self.failures), None)
+            # Nothing but clean-up was written: the launcher still names the process that ended by itself.
+            return next((f for f in self.failures if f.is_launchers_root), next(iter(self.failures), None))
         best = candidates[0]
         for failure in candidates[1:]:
             if earlier(failure, best) is True:
@@ -223,6 +231,10 @@ class FailureOrder:
         first = self.first
         if first is None or failure is first or failure.kinds & first.kinds & _identity(first):
             return False
+        if first.is_launchers_root and first.family == "cleanup":
+            return (
+                "torchrun_worker_failed" not in failure.kinds
+            )  # the launcher's earlier line about the same process
         if first.family in CAUSES and failure.family not in CAUSES:
             # A stamp may still prove that the peers were lost first.
             if first.time_s is not None and failure.time_s is not None:
@@ -238,7 +250,7 @@ def _kinds(failures: Iterable[Failure]) -> frozenset[str]:
 
 def _identity(first: Failure) -> frozenset[str]:
     """Kinds by which another rank's failure is the same as the first one and no consequence of it."""
-    return first.kinds - {"python_traceback"}
+    return first.kinds - {"python_traceback"} - REPORTS
 
 
 def _failures(view: RunView) -> list[Failure]:
@@ -249,11 +261,35 @@ def _failures(view: RunView) -> list[Failure]:
         ends = event.kind in _KINDS or event.role in _BY_ROLE or event.kind == "python_traceback"
         if ends and event.attempt == last and event.role not in {"info", "advice"}:
             by_line.setdefault((event.ref.source, event.ref.line), []).append(event)
+    _join_messages(by_line)
+    join_reports(by_line)
+    word = LaunchersWord.of(view.events("launcher_kill"))
     found: list[Failure] = []
     for events in by_line.values():
         times = [began for event in events if (began := _began_s(event)) is not None]
-        found.append(Failure(tuple(events), _family(events), min(times, default=None)))
+        family = "cleanup" if word.killed(events) else _family(events)
+        found.append(Failure(tuple(events), family, min(times, default=None)))
     return sorted(found, key=lambda failure: failure.place)
+
+
+def _may_be_text_of(raised: Event, event: Event) -> bool:
+    """Whether a line below an exception can be part of its message: what hosts and launchers write cannot."""
+    is_own = event.rank in {None, raised.rank} and event.kind != "python_traceback"
+    return is_own and family_of(event) not in {"hardware", "host", "cleanup"}
+
+
+def _join_messages(by_line: dict[tuple[int, int | None], list[Event]]) -> None:
+    """Add what was recognised in the further lines of an exception's message to the exception's own line."""
+    for (source, line), events in list(by_line.items()):
+        raised = next((event for event in events if event.kind == "python_traceback"), None)
+        message = raised.fields.get("message") if raised is not None else None
+        if raised is None or line is None or not isinstance(message, str):
+            continue
+        # The text may begin on the line after the name of the exception, hence one line more.
+        for below in range(line + 1, line + 2 + message.count("\n")):
+            further = by_line.get((source, below), [])
+            if further and all(_may_be_text_of(raised, event) for event in further):
+                events.extend(by_line.pop((source, below)))
 
 
 _Lines = np.ndarray[tuple[int], np.dtype[np.int64]]

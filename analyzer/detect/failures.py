@@ -8,12 +8,10 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.failure_order import CAUSES, Failure, FailureOrder, earlier
+from analyzer.detect.launcher_reports import REPORTS, is_report
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
-
-_REPORTS = frozenset({"torchrun_failure", "torchrun_peer_failure"})
-"""Reports of the launcher about a process, not lines of the process itself."""
 
 MANY_RANKS = 3
 """Ranks that must be known before the silence of one of them says anything."""
@@ -84,27 +82,37 @@ def _had_own_error(event: Event) -> bool:
     return not (isinstance(code, int) and code < 0)
 
 
+def _only_lost_peers(order: FailureOrder, rank: int | None) -> bool:
+    """Whether the log of a rank is at hand, and its own error is that others were gone."""
+    own = [failure for failure in order.failures if failure.rank == rank and not is_report(failure.events)]
+    return bool(own) and all(failure.family == "peers" for failure in own)
+
+
 def _followers(order: FailureOrder, first: Failure, out: FactWriter) -> None:
     """Ranks of which every failure follows from the first one, and ranks that failed in the same way."""
     by_rank: dict[int, list[Failure]] = {}
     for failure in order.failures:
         if failure.rank is not None and failure.rank != first.rank:
             by_rank.setdefault(failure.rank, []).append(failure)
-    kinds = first.kinds - {"python_traceback"} or first.kinds
+    kinds = first.kinds - {"python_traceback"} - REPORTS or first.kinds
     alike = {rank for rank, found in by_rank.items() if any(kinds & failure.kinds for failure in found)}
     own = {
         rank
         for rank, found in by_rank.items()
         if any(
-            event.kind in _REPORTS and _had_own_error(event) for failure in found for event in failure.events
+            event.kind in REPORTS and _had_own_error(event) for failure in found for event in failure.events
         )
+        and not _only_lost_peers(order, rank)
     }
     followers = {
         rank
         for rank, found in by_rank.items()
         if rank not in alike | own and all(order.follows(failure) is True for failure in found)
     }
-    out.put("followers", len(followers) or None)
+    if (
+        first.family != "peers"
+    ):  # after a timeout the rank that the launcher had to kill may be the one at fault
+        out.put("followers", len(followers) or None)
     out.put("alike", len(alike) or None)
 
 
@@ -124,7 +132,9 @@ def _launcher(view: RunView, order: FailureOrder, out: FactWriter) -> None:
     rivals = [failure for failure in order.roots if failure.rank == rank]
     if first.rank == rank:
         out.put("launcher.misreported", value=False, refs=[named[0].ref])
-    elif all(earlier(first, rival) is True for rival in rivals) and (rivals or not _had_own_error(named[0])):
+    elif all(earlier(first, rival) is True for rival in rivals) and (
+        rivals or not _had_own_error(named[0]) or _only_lost_peers(order, rank)
+    ):
         out.put("launcher.misreported", value=True, refs=[first.speaker.ref, named[0].ref])
 
 

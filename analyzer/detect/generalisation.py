@@ -10,6 +10,7 @@ import numpy as np
 from analyzer.detect.bad_points import loss_points, values_beside
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at, truth
 from analyzer.detect.curve import has_steps, take
+from analyzer.detect.evaluation import evaluations
 from analyzer.detect.robust import PARTS, noise
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -41,7 +42,7 @@ DROP_SHARE = 0.7
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.generalisation.*`` and ``signal.epochs.*``."""
     out = FactWriter("generalisation", "signal.generalisation.")
-    losses = view.curve("eval_loss")
+    losses = view.once(evaluations)
     if losses is not None:
         bad = ~np.isfinite(losses.value)
         out.put("all_nonfinite", bool(bad.all()), refs_at(losses, [0, len(losses) - 1]))
@@ -136,6 +137,9 @@ def _accuracies(out: FactWriter, view: RunView) -> None:
         out.put("accuracy_best", float(held_out.value[best]) / scale, refs)
         out.put("accuracy_last", float(held_out.value[last]) / scale, refs)
         out.put("accuracy_lost", float(held_out.value[best] - held_out.value[last]) / scale, refs)
+    if len(held_out) >= 2 * NOISE_POINTS:
+        gained = float(np.median(held_out.value[-NOISE_POINTS:]) - np.median(held_out.value[:3]))
+        out.put("accuracy_gained", gained / scale, refs_at(held_out, [0, last]))
     if train is not None:
         train_scale = 100.0 if float(train.value.max()) > 1.5 else 1.0
         count = max(len(train) // 20, 1)

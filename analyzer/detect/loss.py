@@ -38,6 +38,9 @@ DIVERGED = 1.5
 FEW_POINTS, FEW_FACTOR = 3, 10.0
 """Three points show a direction; from so few, only a tenfold rise is more than scatter."""
 
+BEYOND_A_GUESS, BEYOND_BEFORE = 20.0, 2.0
+"""A guess costs ln(vocabulary), 14 for a million words: two last losses beyond, at twice all before, know less."""
+
 GAIN, GIVEN_BACK = 0.1, 0.7
 """A tenth of the first level is progress worth the name; seven tenths of it lost is no swing around a trend."""
 
@@ -107,6 +110,7 @@ def _trend(out: FactWriter, good: Series) -> None:
     medians, margin = part_medians(values), uncertainty(values)
     first, last, best = float(medians[0]), float(medians[-1]), float(medians.min())
     refs = refs_at(good, [len(good) - 1, 0, int(values.argmin())])
+    out.put("level", last, refs)
     if first > 0:
         out.put("change_ratio", last / first, refs)
     out.put("gives_back", gives_back(values), refs)
@@ -120,9 +124,12 @@ def _trend(out: FactWriter, good: Series) -> None:
 def diverges(values: Values) -> bool | None:
     """Whether a loss ends far above its best level and above its start; None if its points do not tell.
 
-    Of fewer than ten points the last must be the highest, the one before it risen too, and both far above the start.
+    Of fewer than ten points the last must be the highest, the one before it risen too, and both far above the start;
+    or both cost more than any guess would, after a start that did not.
 
     >>> diverges(np.array([2.1, 8.0, 90.0, 1100.0])), diverges(np.array([2.1, 1.9, 2.0]))
+    (True, False)
+    >>> diverges(np.array([11.2, 11.1, 38.0, 37.0])), diverges(np.array([11.2, 38.0, 11.1, 10.9]))
     (True, False)
     """
     if values.size < FEW_POINTS:
@@ -132,8 +139,11 @@ def diverges(values: Values) -> bool | None:
             return None
         low = float(values[:-2].min())
         grew = values[-1] >= FEW_FACTOR * max(low, values[0]) and values[-2] >= DIVERGED * low
+        limit = max(BEYOND_A_GUESS, BEYOND_BEFORE * float(values[:-2].max()))
+        lost = values.size > FEW_POINTS and float(values[-2:].min()) >= limit
         # One more point may show the return of a spike, so a moderate end decides nothing.
-        return bool(grew and values[-1] == values.max()) or (False if values[-1] < DIVERGED * low else None)
+        risen = lost or bool(grew and values[-1] == values.max())
+        return risen or (False if values[-1] < DIVERGED * low else None)
     if float(values.max()) > 1e150:  # beyond, differences of squares overflow
         return bool(values[-1] > FEW_FACTOR * values[0]) or None
     medians = part_medians(values)

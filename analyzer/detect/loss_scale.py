@@ -34,6 +34,9 @@ LOW_SCALE = 128.0
 FALLING_RUN = 3
 """Halvings in a row that count as a fall; one or two happen in every growth window."""
 
+LEAST_POWER = 4
+"""No scaler starts below 2**4 times its minimum: a log whose first scale is lower does not show the start."""
+
 PINNED_SCALE, PINNED_STEPS = 8.0, 1000
 """A scale of 8 over a thousand steps is no search: half of its growth window (1000) has passed without effect."""
 
@@ -73,7 +76,8 @@ def _levels(out: FactWriter, course: ScaleCourse, refs: list[SourceRef]) -> None
     out.put("first", float(scales[0]), refs if series is None else [series.ref(0)])
     out.put("last", _last(course), refs if series is None else [series.ref(len(series) - 1)])
     lowest = min(float(scales.min()), _last(course))
-    out.put("min", lowest, refs if series is None else [series.ref(int(np.argmin(scales)))])
+    row = int(np.argmin(scales))
+    out.put("min", lowest, refs if series is None or row >= len(series) else [series.ref(row)])
 
 
 def _last(course: ScaleCourse) -> float:
@@ -200,7 +204,18 @@ def _at_floor(course: ScaleCourse, recovers: bool | None) -> bool | None:
     last = float(course.scales[-1])
     if course.floor is not None:
         return last <= course.floor and recovers is not True
+    if last <= 1.0 and recovers is not True and _stays(course):
+        return True
     return False if last > 1.0 else None
+
+
+def _stays(course: ScaleCourse) -> bool:
+    """Whether the last overflows left the scale as it was: "Attempted loss scale: 1, reducing to 1"."""
+    told = [overflow.event for overflow in course.overflows[-FALLING_RUN:] if overflow.event is not None]
+    return len(told) == FALLING_RUN and all(
+        (scale := event.fields.get("attempted")) is not None and event.fields.get("reducing_to") == scale
+        for event in told
+    )
 
 
 def _floor_step(course: ScaleCourse) -> int | None:
@@ -249,7 +264,7 @@ def _full_ladder(view: RunView, course: ScaleCourse, recovers: bool | None) -> b
     if recovers:
         return False
     power = _power(view, course)
-    if power is None or not course.overflows:
+    if power is None or power < LEAST_POWER or not course.overflows:
         return None
     # One overflow of slack: a monitor may miss the last one before the process dies.
     if course.count < power + hysteresis(view) - 1:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 ROUNDING = 1e-3
 """What a share or a percentage may exceed its limit by in print."""
 
+BELOW_ZERO, STAYS_NEGATIVE = -0.1, 0.9
+"""A loss without a lower bound falls through zero and stays below: a tenth, and nine of ten values from then on."""
+
 SHARE_POINTS = 10
 """Points from which a column can be told to hold shares and not the first tenths of a percent."""
 
@@ -95,7 +98,10 @@ def _impossible(name: str, series: Series) -> int | None:
 
 
 def _losses(out: FactWriter, view: RunView) -> None:
-    """A negative loss in a run that also reports a perplexity or an accuracy: cross-entropy is never negative."""
+    """A negative loss in a run that also reports a perplexity or an accuracy: cross-entropy is never negative.
+
+    The loss of a policy is not meant: it lies around zero and changes its sign with every batch.
+    """
     points = view.once(loss_points)
     names = view.run.metrics.names
     classified = any(_PERPLEXITY.search(name) for name in names) or {"accuracy", "eval_accuracy"} & set(names)
@@ -104,7 +110,9 @@ def _losses(out: FactWriter, view: RunView) -> None:
     good = points.curve()
     if len(good):
         low = int(good.value.argmin())
-        out.put("negative_loss", bool(good.value[low] < -ROUNDING), refs_at(good, [low]))
+        below = good.value < -ROUNDING
+        stays = bool(below.any()) and float(below[int(below.argmax()) :].mean()) >= STAYS_NEGATIVE
+        out.put("negative_loss", stays and float(good.value[low]) <= BELOW_ZERO, refs_at(good, [low]))
 
 
 def _not_a_number(out: FactWriter, name: str, series: Series) -> None:

@@ -41,6 +41,9 @@ ENDING_RUN = 3
 MIN_MASKED_CHECK = 3
 """Bad rows needed before the absence of zeros says anything about the loss behind them."""
 
+SUDDEN = 0.1
+"""A loss that one logged row later is printed as 0.0000 has fallen by a factor of two thousand: no learning does."""
+
 LASTING_MESSAGES = 5
 """Lines that each say that the loss is not finite; five in one log are no passing spike."""
 
@@ -111,6 +114,8 @@ def _loss_points_facts(view: RunView, out: FactWriter, points: BadPoints) -> Sig
     first = points.first_bad()
     if first is None:
         return out.signal()
+    if openly.any():
+        out.put("infinite", bool(np.isinf(series.value[openly]).all()), refs)
     out.put("first_step", series.step_at(first), refs)
     out.put("earliest_step", earliest_step(view, points), refs)
     out.put("share_after_onset", float(points.bad[first:].mean()), refs)
@@ -145,6 +150,16 @@ def earliest_step(view: RunView, points: BadPoints) -> int | None:
     return min(step, max(step - window + 1, after_last_good))
 
 
+def _ends_in_sudden_zeros(values: npt.NDArray[np.float64]) -> bool:
+    """Whether the last losses are 0 right after one that no step brings below the rounding of a log.
+
+    >>> _ends_in_sudden_zeros(np.array([2.5, 2.7, 0.0])), _ends_in_sudden_zeros(np.array([2.5, 0.0001, 0.0]))
+    (True, False)
+    """
+    good = np.flatnonzero(values != 0.0)
+    return bool(good.size and good[-1] + 1 < values.size and values[good[-1]] >= SUDDEN)
+
+
 def _zero_facts(view: RunView, points: BadPoints) -> Signal:
     out = FactWriter("loss_zero", "signal.loss_zero.")
     series = points.series
@@ -153,7 +168,9 @@ def _zero_facts(view: RunView, points: BadPoints) -> Signal:
     refs = refs_at(series, rows) or refs_at(series, [len(series) - 1])
     out.put("share", float(zero.mean()), refs)
     # Three: a loss that is rounded to four digits may print 0 once or twice at the end of an overfit.
-    out.put("seen", len(rows) >= 3, refs)
+    sudden = _ends_in_sudden_zeros(series.value)
+    out.put("seen", len(rows) >= 3 or sudden, refs)
+    out.put("sudden", sudden, refs)
     if not rows:
         return out.signal()
     out.put("first_step", series.step_at(rows[0]), refs)

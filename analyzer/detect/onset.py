@@ -163,7 +163,10 @@ def what_is_seen(view: RunView) -> str:
     loss, grad = view.once(loss_points), view.once(grad_points)
     bad_loss = loss is not None and bool(loss.bad.any())
     bad_norm = grad is not None and bool(grad.bad.any())
-    if loss is not None and bad_loss:
+    # A loss that was bad for a moment is not what the run shows if its norms stay bad for many steps.
+    passing = loss is not None and grad is not None and int(grad.bad.sum()) > 2 * int(loss.bad.sum())
+    passing = passing and loss is not None and not bool(loss.bad[-1])
+    if loss is not None and bad_loss and not passing:
         masked = loss.masked.sum() * 2 > loss.bad.sum()
         return "the loss prints 0, which stands for NaN," if masked else "the loss is not finite"
     if grad is not None and bad_norm and bool(harmful(view, grad)):

@@ -53,6 +53,9 @@ QUIET = 0.005
 LIMIT_POINTS = 3
 """Three equal numbers of six digits at such a limit are no accident."""
 
+LIMIT_DIGIT = 1e-4
+"""One loss that is 87.3365 in all its digits is no accident either; losses about 16 are ordinary."""
+
 ERROR_STUCK = 0.985
 """An error rate that prints as 98.5 % or more is that of empty or random output."""
 
@@ -74,7 +77,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     _weights(weights, view)
     stall = FactWriter("stall", "signal.stall.")
     points = view.once(loss_points)
-    if points is not None and len(points.curve()) >= LIMIT_POINTS:
+    if points is not None and len(points.curve()):
         _at_limit(stall, points.curve())
     if points is not None and len(points.curve()) >= PARTS:
         _tail(stall, view, points.curve())
@@ -109,8 +112,9 @@ def _weights(out: FactWriter, view: RunView) -> None:
 
 def _at_limit(out: FactWriter, curve: Series) -> None:
     tail = curve.value[-LIMIT_POINTS:]
-    at_limit = any(bool(np.all(np.abs(tail - limit) < 1e-2)) for limit in LIMITS)
-    out.put("at_float_limit", at_limit, refs_at(curve, [len(curve) - 1]))
+    lasting = len(tail) == LIMIT_POINTS and any(bool(np.all(np.abs(tail - limit) < 1e-2)) for limit in LIMITS)
+    exact = abs(float(tail[-1]) - LIMITS[0]) < LIMIT_DIGIT
+    out.put("at_float_limit", lasting or exact, refs_at(curve, [len(curve) - 1]))
 
 
 def _tail(out: FactWriter, view: RunView, curve: Series) -> None:

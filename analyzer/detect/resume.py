@@ -1,7 +1,7 @@
 """What the curves do where a run was restarted: repeat, jump, or begin anew.
 
-A restart is a change of launch along the training curve: another attempt, or a step that falls back. The
-points right before and right after it are compared; a difference counts beyond three times the noise.
+A restart is a change of launch along the training curve: another attempt, a step that falls back, or a line between
+two rows that says from which checkpoint the program goes on (a console that the next launch appends to). The points right before and right after it are compared; a difference counts beyond three times the noise.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     if not loss or not has_steps(loss[0]):
         return
     series = loss[0]
-    boundaries = list(_boundaries(series))
+    boundaries = list(_boundaries(series, view))
     if not boundaries:
         return
     out = FactWriter("resume", "signal.resume.")
@@ -82,9 +82,25 @@ def detect(view: RunView) -> Iterator[Signal]:
     yield out.signal(step)
 
 
-def _boundaries(series: Series) -> Iterator[_Boundary]:
+def _launches(series: Series, view: RunView) -> npt.NDArray[np.int64]:
+    """Number of the launch of each point, ascending; a resumed program may go on at the very next step."""
+    launch = launch_of(series)
+    resumed = np.zeros(len(series), np.int64)
+    for source in np.unique(series.source):
+        lines = [
+            event.ref.line for event in view.events("resume_from_checkpoint") if event.ref.source == source
+        ]
+        mine = series.source == source
+        resumed[mine] = np.searchsorted(sorted(line for line in lines if line), series.line[mine])
+    changed = (np.diff(launch) != 0) | ((np.diff(resumed) > 0) & (np.diff(series.source) == 0))
+    return np.concatenate([[0], np.cumsum(changed)]).astype(np.int64)
+
+
+def _boundaries(series: Series, view: RunView) -> Iterator[_Boundary]:
     good = take(series, np.isfinite(series.value))
-    launches = launch_of(good)
+    if not len(good):
+        return
+    launches = _launches(good, view)
     numbers = np.unique(launches)
     for old, new in pairwise(numbers):
         before, after = take(good, launches == old), take(good, launches == new)
@@ -145,7 +161,9 @@ def _small_spike(boundary: _Boundary) -> bool | None:
 
 def _norms(view: RunView, out: FactWriter) -> None:
     found = view.all_series("grad_norm")
-    boundary = next(iter(list(_boundaries(found[0]))[-1:]), None) if found and has_steps(found[0]) else None
+    boundary = (
+        next(iter(list(_boundaries(found[0], view))[-1:]), None) if found and has_steps(found[0]) else None
+    )
     if boundary is not None and len(boundary.before) >= FIRST and len(boundary.after) >= FIRST:
         before, after = _level(_near(boundary)), _level(boundary.after.value[:FIRST])
         if before > 0:
@@ -154,7 +172,9 @@ def _norms(view: RunView, out: FactWriter) -> None:
 
 def _rates(view: RunView, out: FactWriter) -> None:
     found = view.all_series("learning_rate")
-    boundary = next(iter(list(_boundaries(found[0]))[-1:]), None) if found and has_steps(found[0]) else None
+    boundary = (
+        next(iter(list(_boundaries(found[0], view))[-1:]), None) if found and has_steps(found[0]) else None
+    )
     if boundary is None or len(boundary.before) < 2:
         return
     passed = boundary.before.value[boundary.before.step <= boundary.after.step[0]]

@@ -7,7 +7,7 @@ logged more rarely than every step shows a drop of several halvings at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +34,10 @@ MAX_HALVINGS = 256
 """Halvings that one drop of a series may stand for: from 2**32 to far below what a GradScaler can reach."""
 
 
+ROUNDED = 1.1
+"""A row prints three decimals, so 0.0039 stands there as 0.004; the next scale above is twice as high."""
+
+
 @dataclass(frozen=True, slots=True)
 class Overflow:
     """One skipped step.
@@ -55,7 +59,7 @@ class ScaleCourse:
 
     Attributes:
         series: Logged scale, None if only messages tell of it.
-        scales: float64, shape (n,): the scale in order of time, from the series or else from the messages.
+        scales: float64, shape (n,): the scale in order of time, from the series and the messages below it.
         overflows: Skipped steps in order of time, without the one that ended the run.
         ended: The message that the scale is at its minimum, None if there is none.
         ended_step: Step of that message.
@@ -84,14 +88,16 @@ def scale_course(view: RunView) -> ScaleCourse | None:
     series = view.curve("loss_scale")
     if series is not None:
         series = _finite_part(series)
-    messages = _messages(view)
+    messages = [_placed(overflow, series) for overflow in _messages(view)]
     ended = next(iter(view.events(*FLOOR_KINDS)[-1:]), None)
     if series is None and not messages and ended is None:
         return None
     drops = _drops(series)
     drops = [*_held_by_hysteresis(view, series, drops), *drops]
     inferred = len(drops) > len(messages)
-    scales = series.value if series is not None else _told(messages)
+    scales = (
+        _told(messages) if series is None else np.concatenate((series.value, _told(_after(series, messages))))
+    )
     return ScaleCourse(
         series=series,
         scales=scales,
@@ -102,6 +108,34 @@ def scale_course(view: RunView) -> ScaleCourse | None:
         dynamic=_names_scale(messages) or ended is not None or _moves(series),
         inferred=inferred,
     )
+
+
+def _after(series: Series, messages: list[Overflow]) -> list[Overflow]:
+    """Messages that stand below the last logged scale in its file: the scale that they tell is newer."""
+    place = int(series.source[-1]), int(series.line[-1])
+    return [
+        overflow
+        for overflow in messages
+        if overflow.ref.source == place[0]
+        and overflow.ref.line is not None
+        and overflow.ref.line > place[1] > 0
+    ]
+
+
+def _placed(overflow: Overflow, series: Series | None) -> Overflow:
+    """A message that names no step, at the next row of its file that logs the scale to which it was lowered.
+
+    A trainer that prints a row every hundred steps overflows anywhere between two of them; the row above, from
+    which the message would have its step, is the earliest place and would count the whole gap as good steps.
+    """
+    event, line = overflow.event, overflow.ref.line
+    lowered = None if event is None else number(event.fields.get("reducing_to"))
+    if series is None or event is None or line is None or lowered is None or "step" in event.fields:
+        return overflow
+    lower = series.value <= lowered * ROUNDED
+    rows = np.flatnonzero((series.source == overflow.ref.source) & (series.line > line) & lower)
+    step = series.step_at(int(rows[0])) if rows.size else None
+    return overflow if step is None or step < (overflow.step or 0) else replace(overflow, step=step)
 
 
 def _finite_part(series: Series) -> Series | None:

@@ -22,6 +22,9 @@ _COMPARED = (
 PEAK_MARGIN = 1.05
 """A schedule never exceeds its peak; five percent allow for rounding in a log."""
 
+DETECTRON2_RATE_PER_IMAGE = 0.02 / 16
+"""Every schedule of detectron2's model zoo is made for a rate of 0.02 with 16 images, and SGD scales with both."""
+
 _PRINTED = {"nccl_version": "NCCL", "gpu_driver": "GPU driver"}
 """Lines that hold a version: each log holds each distinct one once."""
 
@@ -34,6 +37,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     out = FactWriter("settings", "config.")
     _conflict(view, out)
     _peak(view, out)
+    _rate_per_image(view, out)
     _adapter(view, out)
     _packages(view, out)
     yield out.signal()
@@ -64,6 +68,17 @@ def _conflict(view: RunView, out: FactWriter) -> None:
                 out.put("conflict.asked", wanted, refs)
                 out.put("conflict.used", got, refs)
                 return
+
+
+def _rate_per_image(view: RunView, out: FactWriter) -> None:
+    """The rate for one image over that of the framework's own schedules, where those are for one optimizer."""
+    rate, batch = view.config("train.learning_rate"), view.config("train.global_batch_size")
+    if rate is None or batch is None or rate.framework != "detectron2" or batch.framework != "detectron2":
+        return
+    told, images = number(rate.value), number(batch.value)
+    if told is not None and images is not None and images > 0:
+        ratio = told / images / DETECTRON2_RATE_PER_IMAGE
+        out.put("train.rate_over_schedule", ratio, [rate.ref, batch.ref])
 
 
 def _peak(view: RunView, out: FactWriter) -> None:
@@ -136,6 +151,7 @@ DETECTOR = Detector(
         "config.conflict.",
         "config.learning_rate_exceeded",
         "config.lora.alpha_over_rank",
+        "config.train.rate_over_schedule",
         "config.model.ties_embeddings",
         "config.tf32",
         "config.versions_differ",

@@ -42,6 +42,12 @@ DROPPED = 0.8
 SUDDEN_PART = 20
 """A fall within a twentieth of the run is sudden: hardware, a restart or a setting, not a slow leak."""
 
+MIN_WAITS = 3
+"""Printed waits that tell a share, beside printed step times; each stands for ten steps or more in most logs."""
+
+STILL_WAITS = 0.8
+"""Share of the last of few rows, of that of the first, below which a wait that only falls is about to end."""
+
 _THROUGHPUTS = (
     "tokens_per_second",
     "tokens_per_second_per_gpu",
@@ -192,11 +198,19 @@ def _data_wait(view: RunView, step_time: Series | None, out: FactWriter) -> None
         return
     match = align(step_time, waits)
     known = (match >= 0) & (np.arange(len(step_time)) >= WARM_UP_POINTS)
-    if known.sum() < MIN_POINTS:
+    known &= np.isfinite(waits.value[np.maximum(match, 0)])
+    if known.sum() < MIN_WAITS:
         return
-    share = waits.value[match[known]] / step_time.value[known]
+    wait, step = waits.value[match[known]], step_time.value[known]
+    share = wait / step
+    # Few rows may all belong to the start, when the workers fill their queues: the share falls from row to row.
+    if known.sum() < MIN_POINTS and (np.diff(share) <= 0).all() and share[-1] < STILL_WAITS * share[0]:
+        return
+    # Every n-th step waits if n workers are too few, so the sum counts too, without the longest waits.
+    usual = np.argsort(wait)[: len(wait) - max(len(wait) // 10, 1)]
+    of_all = float(wait[usual].sum() / step[usual].sum())
     rows = np.flatnonzero(known)
-    out.put("data_wait.share", float(np.median(share[np.isfinite(share)])), refs_at(step_time, rows[-3:]))
+    out.put("data_wait.share", max(float(np.median(share)), of_all), refs_at(step_time, rows[-3:]))
 
 
 def _communication(view: RunView, step_time: Series | None, out: FactWriter) -> None:

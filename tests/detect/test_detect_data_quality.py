@@ -100,3 +100,30 @@ def test_a_classification_loss_before_any_update_is_taken_from_the_first_step_on
 
     assert first.plain()["signal.start.class_loss_first"] == 900.0
     assert "signal.start.class_loss_first" not in later.plain()
+
+
+class TestOneBadPart:
+    NAN = float("nan")
+
+    @pytest.mark.parametrize(("score", "sound"), [(0.5, True), (0.0, False)])
+    def test_a_part_that_alone_is_nan_and_what_the_model_finds(self, score, sound):
+        maker = RunMaker().log(
+            {"loss": [self.NAN] * 3, "box_loss": [self.NAN] * 3, "obj_loss": [0.5, 0.4, 0.3]}
+        )
+        facts = maker.log({"val/map50": [score]}).plain()
+
+        assert facts["signal.data.lone_bad_part"] == "box_loss"
+        assert facts["signal.data.sound_scores"] is sound
+
+    @pytest.mark.parametrize(
+        "other", [[NAN] * 3, [0.5, NAN, 0.5], [0.0] * 3], ids=["bad as well", "bad at times", "switched off"]
+    )
+    def test_other_parts_that_are_not_sound_prove_nothing(self, other):
+        facts = RunMaker().log({"box_loss": [self.NAN] * 3, "obj_loss": other}).plain()
+
+        assert "signal.data.lone_bad_part" not in facts
+
+    def test_one_bad_row_is_no_bad_part(self):
+        facts = RunMaker().log({"box_loss": [0.5, self.NAN, 0.4], "obj_loss": [0.5] * 3}).plain()
+
+        assert "signal.data.lone_bad_part" not in facts

@@ -289,6 +289,24 @@ class TestTwin:
 
         assert facts["compare.twin.healthy"] is False
 
+    @pytest.mark.parametrize(("factor", "apart"), [(0.4, True), (2.5, True), (1.05, False)])
+    @pytest.mark.parametrize("steps", [True, None])
+    def test_another_gradient_norm_at_equal_losses(self, factor, apart, steps):
+        losses, norm = falling(20), norms(20)
+        ours = RunMaker().log(
+            {"loss": [v * 1.001 for v in losses], "grad_norm": [v * factor for v in norm]}, steps=steps
+        )
+        facts = ours.plain(RunMaker().log({"loss": losses, "grad_norm": norm}, steps=steps).run())
+
+        assert facts["compare.twin.norm_ratio"] == pytest.approx(factor)
+        assert facts["compare.twin.norms_apart"] is apart
+
+    def test_norms_of_other_losses_are_not_compared(self):
+        ours = RunMaker().log({"loss": falling(20), "grad_norm": [9.0] * 20}, steps=None)
+        twin = RunMaker().log({"loss": [v + 1.0 for v in falling(20)], "grad_norm": norms(20)}, steps=None)
+
+        assert "compare.twin.norms_apart" not in ours.plain(twin.run())
+
     def test_first_parting_step(self):
         losses = falling(40)
         ours = RunMaker().log({"loss": losses[:20] + [v * 1.2 for v in losses[20:]]})

@@ -157,3 +157,60 @@ def test_ranks_that_fail_alike_follow_nobody():
     assert plain["failure.alike"] == 7
     assert "failure.followers" not in plain
     assert "failure.launcher.misreported" not in plain
+
+
+def clean_up(exitcode: int) -> RunMaker:
+    """Only the launcher speaks: it ends seven processes, then tells which one had ended by itself."""
+    maker = RunMaker()
+    for line in range(1, 8):
+        maker.event("sigterm", line=line, role="cascade")
+    maker.event("torchrun_worker_failed", line=8, role="cascade", exitcode=exitcode, local_rank=6)
+    traceback(maker, "ChildFailedError", line=20, role="cascade")
+    for rank in (0, 1, 2, 3, 4, 5, 7):
+        maker.event("torchrun_peer_failure", line=21 + rank, role="cascade", rank=rank, exitcode=-15)
+    return maker.event("torchrun_failure", line=40, role="cascade", rank=6, exitcode=exitcode)
+
+
+def test_process_that_the_launcher_names_is_first_if_nothing_else_was_written():
+    aborted = clean_up(-6).event("sigabrt", line=40).plain()
+    ended = clean_up(-15).plain()
+
+    assert aborted["failure.first.rank"] == 6
+    assert aborted["failure.followers"] == 7
+    assert aborted["event.sigabrt.is_consequence"] is False
+    assert aborted["event.torchrun_worker_failed.is_consequence"] is False
+    assert aborted["event.sigterm.is_consequence"] is True
+    assert ended["failure.first.kind"] == "sigterm"
+
+
+def test_what_the_message_of_an_exception_says_on_its_next_line_is_no_second_failure():
+    maker = RunMaker()
+    traceback(
+        maker, "AssertionError", path="a.log", line=9, message="the driver is too old\nplease update it"
+    )
+    maker.event("cuda_driver_mismatch", path="a.log", line=10, role="root_candidate")
+
+    plain = facts_of(maker).plain
+
+    assert plain["event.cuda_driver_mismatch.is_consequence"] is False
+    assert plain["exception.plain"] is False
+
+
+def test_the_clean_up_below_an_exception_is_not_part_of_its_message():
+    maker = RunMaker()
+    traceback(maker, "KeyError", path="a.log", line=9, message="'labels'")
+    maker.event("dataloader_teardown", path="a.log", line=10, role="teardown")
+
+    plain = facts_of(maker).plain
+
+    assert plain["exception.plain"] is True
+    assert plain["failure.root_seen"] is True
+
+
+@pytest.mark.parametrize(("code", "root"), [(-9, True), (-11, True), (1, False)])
+def test_the_launcher_prints_the_code_of_the_process_that_ended_first(code, root):
+    maker = RunMaker()
+    maker.event("launcher_kill", path="a.log", line=8, role="teardown", pid=4711)
+    maker.event("launcher_exit_code", path="a.log", line=9, role="cascade", code=code)
+
+    assert facts_of(maker).plain["failure.root_seen"] is root

@@ -214,6 +214,24 @@ class TestNoScaler:
         assert facts["signal.loss_scale.overflows"] == 1
 
 
+def test_messages_below_the_last_row_tell_a_newer_scale():
+    maker = RunMaker().log({"loss": [2.0, 2.1], "loss_scale": [0.5, 0.5]}, first=10_000)
+    facts = maker.overflows([0.5, 0.25, 0.125, 0.0625], first_line=25, hysteresis=False).plain()
+
+    assert facts["signal.loss_scale.last"] == 0.0625
+    assert facts["signal.loss_scale.min"] == 0.0625
+    assert facts["signal.loss_scale.collapsing"] is True
+    assert "signal.loss_scale.full_ladder" not in facts  # the log does not show the start
+
+
+def test_a_scale_that_no_overflow_lowers_is_at_its_floor():
+    maker = RunMaker()
+    for line in range(1, 5):
+        maker.event("loss_scale_overflow", line=line, attempted=1.0, reducing_to=1.0)
+
+    assert maker.plain()["signal.loss_scale.at_floor"] is True
+
+
 def test_scale_pinned_low_for_a_thousand_steps():
     scales = [2.0 ** max(16 - i, 2) for i in range(300)]
     facts = RunMaker("megatron").log({"lm loss": falling(300), "loss scale": scales}, every=5).plain()
@@ -229,3 +247,37 @@ def test_nonsense_in_the_scale_column_is_ignored(broken):
 
     assert facts["signal.loss_scale.min"] == 65536.0
     assert facts["signal.loss_scale.overflows"] == 0
+
+
+class TestMessagesBetweenRows:
+    """fairseq prints a row every hundred updates, and a message that names no step wherever the scale falls."""
+
+    @staticmethod
+    def rows(scales):
+        return RunMaker("fairseq").log(
+            {"loss": falling(len(scales), 9.0, 8.0), "loss_scale": scales}, first=100, every=100
+        )
+
+    def test_message_belongs_to_the_row_that_logs_the_lower_scale(self):
+        maker = self.rows([0.062, 0.062, 0.031, 0.004])
+        for line, step, scale in (
+            (5, None, 0.0625),
+            (25, 200, 0.03125),
+            (35, 300, 0.015625),
+            (36, 300, 0.0078125),
+            (37, 300, 0.00390625),
+        ):
+            maker.event("loss_scale_overflow", line=line, step=step, reducing_to=scale)
+        facts = maker.plain()
+
+        assert facts["signal.loss_scale.last_overflow_step"] == 400
+        assert facts["signal.loss_scale.recovers"] is False
+        assert facts["signal.loss_scale.collapsing"] is True
+
+    def test_message_far_above_the_end_still_recovers(self):
+        maker = self.rows([64.0, 32.0, 32.0, 32.0])
+        maker.event("loss_scale_overflow", line=15, step=100, reducing_to=32.0)
+        facts = maker.plain()
+
+        assert facts["signal.loss_scale.last_overflow_step"] == 200
+        assert facts["signal.loss_scale.recovers"] is True

@@ -38,6 +38,12 @@ def test_the_loss_of_a_probability_of_zero_is_known(limit):
     assert facts["signal.stall.constant_end"] is True
 
 
+def test_one_loss_of_caffes_nan_is_enough_and_one_of_keras_is_not():
+    assert RunMaker().log({"loss": [21.5, 87.3365]}).plain()["signal.stall.at_float_limit"] is True
+    assert RunMaker().log({"loss": [21.5, 87.34]}).plain()["signal.stall.at_float_limit"] is False
+    assert RunMaker().log({"loss": [21.5, 16.1181]}).plain()["signal.stall.at_float_limit"] is False
+
+
 def test_training_and_evaluation_at_chance():
     maker = (
         RunMaker().log({"loss": CHANCE}).log({"eval_loss": [2.303, 2.305, 2.301, 2.304]}, first=50, every=50)

@@ -103,3 +103,22 @@ def test_noise_alone_is_no_jump(seed, noise):
 
     assert plain["signal.resume.jump_is_large"] is False
     assert plain.get("signal.resume.down_then_up") is not True
+
+
+@pytest.mark.parametrize("says_so", [True, False])
+def test_a_console_that_the_next_launch_appends_to(says_so):
+    maker = RunMaker().log({"loss": [*curve(1, 300), *(curve(301, 300) + 1.0)]})
+    if says_so:  # between the lines of steps 300 and 301
+        maker.event("resume_from_checkpoint", line=3005, role="info", step=300)
+
+    plain = plain_of(maker)
+
+    assert (plain.get("signal.resume.step") == 301) is says_so
+    assert (plain.get("signal.resume.jump_is_large") is True) is says_so
+
+
+def test_a_checkpoint_loaded_before_the_first_row_is_no_restart_within_the_file():
+    maker = RunMaker().log({"loss": list(curve(301, 300))}, first=301)
+    maker.event("resume_from_checkpoint", line=5, role="info", step=300)
+
+    assert plain_of(maker) == {}

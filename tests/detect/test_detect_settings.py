@@ -120,3 +120,17 @@ def test_versions_that_several_ranks_print_are_compared():
     facts = maker.event("nccl_version", path="rank_8.log", role="info", version="2.18.3").plain()
 
     assert facts["config.versions_differ_in"] == "NCCL (2.18.3 and 2.21.5)"
+
+
+def test_the_rate_per_image_is_compared_with_published_schedules():
+    def facts(framework, **keys):
+        return RunMaker().config(framework, **keys).plain()
+
+    assert facts("detectron2", SOLVER__BASE_LR=0.02, SOLVER__IMS_PER_BATCH=4)[
+        "config.train.rate_over_schedule"
+    ] == pytest.approx(4.0)
+    assert facts("detectron2", SOLVER__BASE_LR=0.02, SOLVER__IMS_PER_BATCH=16)[
+        "config.train.rate_over_schedule"
+    ] == pytest.approx(1.0)
+    other = facts("hf-trainer", learning_rate=0.02, global_batch_size=4)
+    assert "config.train.rate_over_schedule" not in other

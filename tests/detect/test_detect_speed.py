@@ -85,6 +85,28 @@ def test_share_of_waiting_for_data():
     assert plain["signal.data_wait.share"] == pytest.approx(0.45)
 
 
+def test_every_other_step_waits():
+    plain = plain_of(RunMaker().log({"step_time_s": [0.1, 2.1] * 4, "data_time_s": [0.0, 2.0] * 4}))
+
+    assert plain["signal.data_wait.share"] > 0.8
+
+
+def test_a_wait_that_only_belongs_to_the_start():
+    waits = [30.0, 15.0, 10.0, 7.5, 6.0, 5.0]
+
+    plain = plain_of(
+        RunMaker().log({"step_time_s": [w + 1.0 + i for i, w in enumerate(waits)], "data_time_s": waits})
+    )
+
+    assert "signal.data_wait.share" not in plain
+
+
+def test_one_long_wait_is_no_share():
+    plain = plain_of(RunMaker().log({"step_time_s": [1.0] * 9 + [9.0], "data_time_s": [0.01] * 9 + [8.0]}))
+
+    assert plain["signal.data_wait.share"] == pytest.approx(0.01)
+
+
 def test_nothing_printed_is_unknown():
     plain = plain_of(RunMaker().log({"loss": falling(100)}))
 

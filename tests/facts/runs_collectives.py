@@ -69,4 +69,12 @@ def standing() -> RunMaker:
     return maker.event("slurm_cancelled", line=90, role="root_candidate", time_s=9000.0)
 
 
-RUNS = (waiting, uneven, standing)
+def sampled() -> RunMaker:
+    """Stacks of four processes, of which one compiles and the others wait at one line."""
+    maker = RunMaker().event("stack_taken", line=1, file="train.py", line_=9, phase="compile")
+    for row in (2, 3, 4):
+        maker.event("stack_taken", line=row, file="train.py", line_=90, function="main")
+    return maker
+
+
+RUNS = (waiting, uneven, standing, sampled)

@@ -34,6 +34,12 @@ def detector_with_nan() -> RunMaker:
     return RunMaker().log({"box_loss": [float("nan")] * 3, "obj_loss": [float("nan")] * 3})
 
 
+def detector_with_one_bad_term() -> RunMaker:
+    """A box loss that is NaN throughout while objects are learned and found."""
+    maker = RunMaker().log({"box_loss": [float("nan")] * 3, "obj_loss": [0.5, 0.4, 0.3]})
+    return maker.log({"val/map50": [0.5]})
+
+
 def policy() -> RunMaker:
     """A policy that leaves its reference while reward, one of its parts and the held-out score part."""
     kl = [0.01] * 10 + [-0.5] * 10 + [50.0] * 20
@@ -68,4 +74,4 @@ def precision_of_fp8() -> RunMaker:
     return maker.config("versions", path="requirements.txt", transformer_engine="2.4.0")
 
 
-RUNS = (detector_with_nan, shards_in_order, classifier, policy, precision_of_fp8)
+RUNS = (detector_with_nan, detector_with_one_bad_term, shards_in_order, classifier, policy, precision_of_fp8)

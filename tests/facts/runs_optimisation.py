@@ -85,4 +85,9 @@ def evaluated() -> RunMaker:
     return maker.log({**evaluations, "eval_samples": [100.0] * 6}, first=15, every=15)
 
 
-RUNS = (spiked, drifted, relaunched, stalled, constant_rate, evaluated)
+def evaluated_often() -> RunMaker:
+    """Ten evaluations and more, of which the last ones tell what was gained."""
+    return RunMaker().log({"eval_accuracy": np.linspace(0.3, 0.8, 12)})
+
+
+RUNS = (spiked, drifted, relaunched, stalled, constant_rate, evaluated, evaluated_often)

@@ -32,4 +32,9 @@ def failed_late() -> RunMaker:
     )
 
 
-RUNS = (contradicting, failed_late)
+def detector_of_small_batches() -> RunMaker:
+    """The rate of the published schedule with a quarter of its images."""
+    return RunMaker("detectron2").config("detectron2", SOLVER__BASE_LR=0.02, SOLVER__IMS_PER_BATCH=4)
+
+
+RUNS = (contradicting, failed_late, detector_of_small_batches)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _RECORD = "set TORCH_NCCL_DUMP_ON_TIMEOUT=1 and TORCH_FR_BUFFER_SIZE=2000 for the next run, and keep the log of every rank"
 _RANK_LOGS = "keep the log of every rank (torchrun --log-dir, --tee 3) and diagnose the whole folder"
+_STACKS = "take the stacks of all ranks (py-spy dump --pid) before the job is ended"
 _STEP_TIME = "log the step time of every rank"
 
 TABLE = f"""
@@ -40,4 +41,8 @@ signal.replicas.grad_norm_differs | bool | | ranks that should share their gradi
 signal.silence.after_failure_s | float | s | time for which the job ran on after its first failure until something ended it | keep the scheduler's record beside the logs
 signal.silence.before_end_s | float | s | time between the last step that was logged and the last stamped line | keep the scheduler's record beside the logs
 signal.silence.median_steps | float | | the same time in median steps | keep the scheduler's record beside the logs
+signal.stacks.processes | int | | processes of which somebody took the stack | {_STACKS}
+signal.stacks.apart | int | | processes, fewer than half, that stand elsewhere than all others | {_STACKS}
+signal.stacks.apart_at | str | | where these stand: what they do, or file and line | {_STACKS}
+signal.stacks.others_at | str | | where all others stand | {_STACKS}
 """

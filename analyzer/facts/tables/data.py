@@ -19,6 +19,8 @@ signal.data.majority_only | bool | | the evaluation accuracy is the same number 
 signal.data.f1_far_below_accuracy | bool | | a macro F1 below 0.6 of the accuracy: some classes are hardly ever right | print recall for each class
 signal.data.zero_part | str | | part of the loss that is exactly 0 in every row while the total is not | {_BATCH}
 signal.data.nonfinite_part | str | | part of a loss that is NaN or infinite in most rows, in a log without the total | {_BATCH}
+signal.data.lone_bad_part | str | | the one part of a loss that is never finite, beside parts that always are | log every part of the loss
+signal.data.sound_scores | bool | | with such a part, the model still finds objects in held-out data | run an evaluation
 signal.split.points | int | | evaluations beside which a training loss is known | evaluate more often
 signal.split.eval_below_share | float | share | evaluations whose loss is below 0.9 of the training loss | evaluate more often
 signal.split.ratio | float | | evaluation loss over training loss of the same time, median | evaluate more often

@@ -20,6 +20,7 @@ signal.generalisation.accuracy_nonfinite | bool | | every accuracy on held-out d
 signal.generalisation.accuracy_best | float | | best accuracy on held-out data, as a share |
 signal.generalisation.accuracy_last | float | | last accuracy on held-out data, as a share |
 signal.generalisation.accuracy_lost | float | | best minus last accuracy on held-out data |
+signal.generalisation.accuracy_gained | float | | accuracy on held-out data at the end minus that of the first evaluations, of ten and more |
 signal.generalisation.accuracy_gap | float | | accuracy on training data minus that on held-out data, at the end |
 signal.generalisation.keeps_best | bool | | the run is configured to keep or to load the best checkpoint | {USER_CONFIG}
 signal.generalisation.samples | int | | evaluation samples | {_SAMPLES}

@@ -9,6 +9,7 @@ signal.loss.seen | bool | | a training loss was logged |
 signal.loss.points | int | | points of the training loss |
 signal.loss.first | float | | first finite loss |
 signal.loss.last | float | | last finite loss |
+signal.loss.level | float | | median of the last fifth of the training loss |
 signal.loss.min | float | | smallest finite loss |
 signal.loss.max | float | | largest finite loss |
 signal.loss.falls | bool | | median of the last fifth is below the median of the first fifth by more than the noise |
@@ -27,6 +28,7 @@ signal.loss_zero.mean_is_zero | bool | | the mean loss that the trainer prints a
 signal.loss_zero.first_step | int | step | first step whose logged loss is exactly 0 |
 signal.loss_zero.masks_nan | bool | | the zero is the trainer's mask of a NaN loss: the gradient norm there is not finite or every step is skipped |
 signal.loss_zero.with_zero_grad | bool | | the gradient norm at those steps is exactly 0 too: no target took part | {LOG_NORM}
+signal.loss_zero.sudden | bool | | the losses end in exact zeros right after a loss far above what a log rounds to 0 |
 signal.loss_zero.with_finite_grad | bool | | the gradient norm at those steps is finite and above 0 | {LOG_NORM}
 signal.nonfinite_loss.seen | bool | | a training loss was NaN or infinite, logged or masked | log the loss every step, with logging_nan_inf_filter=False
 signal.nonfinite_loss.logged | bool | | a NaN or infinite training loss stands in the log |
@@ -34,6 +36,7 @@ signal.nonfinite_loss.masked | bool | | a training loss was NaN but printed as 0
 signal.nonfinite_loss.first_step | int | step | first logged step with a non-finite loss |
 signal.nonfinite_loss.earliest_step | int | step | earliest step that can have been the first, given that a printed loss is a mean over a window |
 signal.nonfinite_loss.count | int | | non-finite training losses |
+signal.nonfinite_loss.infinite | bool | | every training loss that is printed as not finite is infinite, none NaN |
 signal.nonfinite_loss.share | float | | share of training losses that are not finite |
 signal.nonfinite_loss.share_after_onset | float | | share of training losses that are not finite from the first such one on |
 signal.nonfinite_loss.from_first_log | bool | | already the first logged loss is not finite |

@@ -24,7 +24,7 @@ signal.throughput.change_ratio | float | | speed of the last fifth divided by th
 signal.throughput.drop_step | int | step | step at which the speed fell most | {_LOG_TIME}
 signal.throughput.drop_sudden | bool | | the fall happened within a twentieth of the run | {_LOG_TIME}
 signal.throughput.drop_at_restart | bool | | the fall coincides with a restart | {_LOG_TIME}
-signal.data_wait.share | float | | median share of a step that waits for data | {_LOG_DATA}
+signal.data_wait.share | float | | share of the step time that waits for data | {_LOG_DATA}
 signal.communication.share | float | | median share of a step in exposed gradient communication, as the timers of the trainer print it | {_LOG_TIME}
 signal.eval_time.share | float | | share of the run's time that evaluations took |
 signal.startup.wait_s | float | s | time from the first stamped line to the first logged step |

@@ -8,6 +8,7 @@ _SAVED = "keep the lines that report saved checkpoints"
 _ECHO = "keep the program's own print of its arguments beside the configuration file"
 
 TABLE = f"""
+exception.own | bool | | some exception is more than a report of lost peers or of another process that failed |
 exception.ended_run | bool | | an exception ended the run; false if training went on after every one |
 exception.type | str | | type of that exception, or of the last one that was survived |
 exception.message | str | | its message |
@@ -18,6 +19,7 @@ config.conflict.key | str | | a setting that a file asks for and the program ech
 config.conflict.asked | float | | value that the file asks for | {_ECHO}
 config.conflict.used | float | | value that the program echoes | {_ECHO}
 config.learning_rate_exceeded | bool | | the logged learning rate rises above the one asked for | {USER_CONFIG}
+config.train.rate_over_schedule | float | | learning rate for one image, over that of the framework's own schedules | {USER_CONFIG}
 config.lora.alpha_over_rank | float | | scale of the adapter: lora_alpha divided by its rank | {USER_CONFIG}
 config.model.ties_embeddings | bool | | input and output embeddings share their weights | {USER_CONFIG}
 config.tf32 | bool | | tf32 was asked for, or switched off, by name | {USER_CONFIG}

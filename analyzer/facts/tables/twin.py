@@ -26,5 +26,7 @@ compare.twin.loss_offset | float | | mean difference of the losses as a share, w
 compare.twin.loss_difference | float | | mean difference of the losses as a share, without its sign | {TWIN}
 compare.twin.difference_changes_sign | bool | | now one run is ahead and now the other | {TWIN}
 compare.twin.apart_from_start | bool | | within the first 10 steps the losses differ by more than 5 % | {TWIN}
+compare.twin.norm_ratio | float | | gradient norm over that of the twin, median over rows of equal loss | {TWIN}
+compare.twin.norms_apart | bool | | at equal losses the gradient norm is larger, or smaller, by a fifth in every row | {TWIN}
 compare.twin.first_parting_step | int | step | first step at which the losses of both runs differ by more than 5 % | {TWIN}
 """

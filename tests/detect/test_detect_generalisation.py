@@ -1,0 +1,73 @@
+"""What evaluations show beside training, and what is said of numbers that only look bad."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from make_run import NAN, RunMaker, falling, norms
+
+TRAIN = falling(60, 2.0, 0.3)
+
+
+def evaluated(losses):
+    return RunMaker().log({"loss": TRAIN}).log({"eval_loss": losses}, first=15, every=15).plain()
+
+
+def test_the_evaluation_of_a_best_checkpoint_that_was_loaded_again_says_nothing_of_the_last_step():
+    facts = evaluated([1.466796875, 1.48, 1.501953125, 1.466796875])
+
+    assert facts["signal.eval.loss_last"] == 1.501953125
+    assert facts["signal.eval.points"] == 3
+    assert facts["signal.generalisation.last_step"] == 45
+
+
+@pytest.mark.parametrize(
+    "losses",
+    [
+        [1.47, 1.48, 1.5, 1.47],  # two prints of three digits are equal by accident
+        [1.466796875, 1.48, 1.501953125, 1.46679687],
+        [1.466796875, 1.466796875, 1.466796875],  # nothing moved, so nothing was loaded
+        [NAN, 1.501953125, 1.466796875],
+    ],
+)
+def test_other_last_evaluations_count(losses):
+    assert evaluated(losses)["signal.eval.loss_last"] == losses[-1]
+
+
+def test_accuracy_that_held_out_data_gained():
+    learns = RunMaker().log({"loss": TRAIN, "eval_accuracy": np.linspace(30.0, 90.0, 60)}).plain()
+    stands = RunMaker().log({"eval_accuracy": [0.34, 0.36] * 10}).log({"accuracy": [0.84]}, first=20).plain()
+    few = RunMaker().log({"eval_accuracy": [0.3] * 5}).plain()
+
+    assert learns["signal.generalisation.accuracy_gained"] == pytest.approx(0.57, abs=0.03)
+    assert stands["signal.generalisation.accuracy_gained"] == pytest.approx(0.0, abs=0.02)
+    assert stands["signal.generalisation.accuracy_gap"] > 0.3
+    assert "signal.generalisation.accuracy_gained" not in few
+
+
+def test_a_policy_loss_around_zero_is_no_negative_cross_entropy():
+    policy = np.random.default_rng(0).normal(-0.01, 0.03, 60)
+    unbounded = np.linspace(0.5, -4.0, 60)
+
+    for losses, negative in ((policy, False), (unbounded, True), (TRAIN, False)):
+        facts = RunMaker().log({"loss": losses, "accuracy": [0.5] * 60}).plain()
+        assert facts["signal.metric.negative_loss"] is negative
+
+
+def test_few_losses_beyond_every_guess_are_a_divergence_and_a_spike_is_none():
+    for losses, diverged in (
+        ([11.2, 11.1, 38.0, 37.0], True),
+        ([11.2, 38.0, 11.1, 10.9], False),
+        ([11.2, 11.1, 10.9, 38.0], None),
+        ([2.1, 2.0, 7.0, 7.1], None),
+    ):
+        assert RunMaker().log({"loss": losses}).plain().get("signal.loss.diverged") is diverged
+
+
+def test_norms_that_stay_bad_are_told_before_one_bad_loss():
+    bad_norms = [NAN] * 12 + norms(9)
+    once = RunMaker().log({"loss": [NAN, *falling(20)], "grad_norm": bad_norms}).plain()
+    lasting = RunMaker().log({"loss": [NAN] * 12 + falling(9), "grad_norm": bad_norms}).plain()
+
+    assert once["signal.onset.what"] == "the gradient norm is not finite"
+    assert lasting["signal.onset.what"] == "the loss is not finite"
