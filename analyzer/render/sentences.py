@@ -64,14 +64,20 @@ def restart_note(finding: Finding) -> str:
     return f"{words}{resume} ({finding.restart_because})"
 
 
+_ENDED_FROM_OUTSIDE = frozenset(
+    {"slurm_cancelled", "job_time_limit", "job_cancelled", "job_preempted", "keyboard_interrupt", "sighup"}
+)
+"""Ends that a person or the scheduler decided: the host that the line names has not failed."""
+
+
 def first_failure_note(diagnosis: Diagnosis) -> str:
     """Which rank and host failed first and how many followed; empty if no line names a rank or host."""
     first = diagnosis.first_failure
-    if first is None or diagnosis.status == "healthy":
+    if first is None or diagnosis.status == "healthy" or first.kind in _ENDED_FROM_OUTSIDE:
         return ""
     alone = first.host is None and first.ranks <= 1
-    if alone and first.rank in {None, 0}:  # nothing that the citation below does not say
-        return ""
+    if alone and first.rank in {None, 0}:  # nothing that the citation below does not say, if there is one
+        return "" if diagnosis.findings else f"first failure: [{first.place}]"
     who = [f"rank {first.rank}"] if first.rank is not None else []
     who += [f"on {first.host}"] if first.host is not None else []
     if first.alike:  # which of them was first nobody can tell

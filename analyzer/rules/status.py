@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 from analyzer.model.diagnosis import Finding
 from analyzer.model.tables import Scalar
-from analyzer.model.wording import REPORTED, format_scalar, word_for
+from analyzer.model.wording import REPORTED, word_for
 
 ENOUGH_POINTS = 5
 """Fewer points show no course: nothing can be said about a run from them."""
 
 ENOUGH_POINTS_COMPLETED = 2
 """A run that says itself that it completed needs less: a first and a last value that are finite."""
+
+MESSAGE_CHARACTERS = 160
+"""Of the message of an exception that no rule explains: what names it stands in the first words."""
 
 SURE_ENDING = 0.6
 """Share from which an ordinary ending (a person or the scheduler stopped it) explains how the run ended."""
@@ -41,15 +44,39 @@ def outcome(facts: Mapping[str, Scalar]) -> Outcome:
         failed.append("the gradient norm is not finite")
     if facts.get("signal.loss_scale.at_floor") is True:
         failed.append("the loss scale reached its floor")
+    if _lost_its_loss(facts):
+        failed.append("the loss is exactly 0 at once")
     if facts.get("signal.module.forward_nonfinite") is True:
         failed.append("the output of a module is not finite")
+    if _nothing_to_learn(facts):
+        failed.append("loss and gradient are exactly 0 at most steps")
     if (ending := _bad_ending(facts)) is not None:
         failed.append(ending)
     needed = ENOUGH_POINTS_COMPLETED if facts.get("run.completed") is True else ENOUGH_POINTS
     counts = [facts.get(f"signal.{name}.points") for name in ("loss", "eval")]
     most = max((count for count in counts if isinstance(count, int)), default=0)
     missing = () if most >= needed else (f"{needed} points of a training or evaluation loss (has {most})",)
+    if missing and not failed and (reported := _reported_failure(facts)) is not None:
+        failed.append(reported)
     return Outcome(tuple(failed), missing)
+
+
+NEARLY_ALWAYS = 0.9
+"""A run that learned its data by heart prints zeros at its end; nine of ten zero gradients were there all along."""
+
+
+def _nothing_to_learn(facts: Mapping[str, Scalar]) -> bool:
+    """Whether no step had anything to learn from; rewards that agree make policy losses zero, and that passes."""
+    zeros, still = facts.get("signal.loss_zero.share"), facts.get("signal.grad_norm.zero_share")
+    if not isinstance(zeros, float) or not isinstance(still, float) or facts.get("run.rl") is True:
+        return False
+    return zeros > 0.5 and still >= NEARLY_ALWAYS
+
+
+def _lost_its_loss(facts: Mapping[str, Scalar]) -> bool:
+    """Whether the loss ends at 0 without having fallen there; in policy training a loss of 0 is ordinary."""
+    ordinary = facts.get("run.rl") is True or facts.get("signal.loss_zero.with_finite_grad") is True
+    return facts.get("signal.loss_zero.sudden") is True and not ordinary
 
 
 def _bad_ending(facts: Mapping[str, Scalar]) -> str | None:
@@ -58,8 +85,20 @@ def _bad_ending(facts: Mapping[str, Scalar]) -> str | None:
     if isinstance(code, int) and code != 0:
         return f"it ended with exit code {code}"
     if facts.get("run.completed") is False and facts.get("event.python_traceback.seen") is True:
-        return f"it ended in {format_scalar(facts.get('event.python_traceback.exception', 'an exception'))}"
+        raised = str(facts.get("event.python_traceback.exception", "an exception")).rpartition(".")[2]
+        message = str(facts.get("event.python_traceback.message", "")).partition("\n")[0][:MESSAGE_CHARACTERS]
+        return f"it ended in {raised}" + (f": {message}" if message else "")
     return None
+
+
+def _reported_failure(facts: Mapping[str, Scalar]) -> str | None:
+    """What the log of a run that hardly trained reports as its first failure, if it is no end that was decided."""
+    kind = facts.get("failure.first.kind")
+    if facts.get("failure.root_seen") is not True or facts.get("run.completed") is True:
+        return None
+    if facts.get("failure.first.family") == "host" or not isinstance(kind, str):
+        return None
+    return f"the log reports a failure: {kind.replace('_', ' ')}"
 
 
 def judge(
@@ -70,13 +109,16 @@ def judge(
     ``healthy`` needs enough to say so; a run that shows nothing wrong because it shows nothing is ``insufficient``.
     """
     blind = _unseen(facts)
+    ended = [f for f in findings if f.cause.kind == "lifecycle" and f.probability >= SURE_ENDING]
+    signs = [sign for sign in seen.failed if not (ended and sign.startswith("it ended"))]
     for severity, status in (("fatal", "failed"), ("degrading", "degraded")):
         named = [f for f in findings if f.severity == severity and f.probability >= REPORTED]
         if named:
             top = named[0]
-            return status, f"{top.symptom}; {word_for(top.probability)}: {top.cause.id}", blind
-    ended = [f for f in findings if f.cause.kind == "lifecycle" and f.probability >= SURE_ENDING]
-    signs = [sign for sign in seen.failed if not (ended and sign.startswith("it ended"))]
+            text = f"{top.symptom}; {word_for(top.probability)}: {top.cause.id}"
+            # A cause that only costs quality does not explain why the run failed.
+            told = "; ".join(signs) if status == "degraded" else ""
+            return ("failed", f"{told}; {text}", blind) if told else (status, text, blind)
     if signs:
         return "failed", f"{'; '.join(signs)}; no rule explains it with confidence", blind
     degrading = [f for f in findings if f.severity == "wasteful" and f.probability >= REPORTED]
@@ -90,9 +132,33 @@ def judge(
         )
     points = facts.get("signal.loss.points", facts.get("signal.eval.points", 0))
     text = f"no fault found in {points} loss points"
+    if _has_not_moved(facts):
+        short = f"the loss has not moved in its {points} points, and that is too few to call it a plateau"
+        return "insufficient", f"nothing wrong was seen, but {short}", (*seen.missing, *blind)
+    if _rises(facts):
+        return "insufficient", f"{text}, yet the training loss ends above its start", (*seen.missing, *blind)
     if ended:
         text = f"{ended[0].cause.title}; {text}"
     return "healthy", text + (f" (not seen: {', '.join(blind)})" if blind else ""), blind
+
+
+ROSE = 1.05
+"""Last over first fifth of a training loss from which it is not called healthy: it grew beyond what a noisy floor shows."""
+
+SHORT_CURVE = 20
+"""From that many points on the rules for plateaus speak."""
+
+MOVED = 0.01
+"""A loss that learns falls by more than one percent between the first and the last fifth of its points."""
+
+
+def _has_not_moved(facts: Mapping[str, Scalar]) -> bool:
+    """Whether a short curve shows no learning at all; a run that says that it completed is taken at its word."""
+    points, ratio = facts.get("signal.loss.points"), facts.get("signal.loss.change_ratio")
+    if facts.get("run.completed") is True or facts.get("signal.eval.points", 0):
+        return False
+    short = isinstance(points, int) and points < SHORT_CURVE
+    return short and isinstance(ratio, float) and abs(ratio - 1.0) < MOVED
 
 
 def _unseen(facts: Mapping[str, Scalar]) -> tuple[str, ...]:
@@ -107,3 +173,10 @@ def _unseen(facts: Mapping[str, Scalar]) -> tuple[str, ...]:
         for name, text in wanted
         if name not in facts or (facts[name] is False and name.startswith("signal"))
     )
+
+
+def _rises(facts: Mapping[str, Scalar]) -> bool:
+    """Whether the training loss ends above where it began; losses of policies and of adversaries may."""
+    ratio = facts.get("signal.loss.change_ratio")
+    learns = facts.get("signal.loss.falls") is True or facts.get("run.completed") is True
+    return isinstance(ratio, float) and ratio > ROSE and not learns and facts.get("run.rl") is not True
