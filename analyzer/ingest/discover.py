@@ -402,8 +402,11 @@ def _note_checkpoints(found: Sequence[Found], builder: RunBuilder) -> None:
 def _note_unread(discovery: Discovery, builder: RunBuilder) -> None:
     for name, reason in discovery.unreadable:
         builder.add_gap(f"{name}: {reason}")
-    for name in discovery.empty:
-        builder.add_gap(f"{name}: empty file (0 bytes): created and never written to")
+    if discovery.empty:
+        shown = ", ".join(discovery.empty[:3])
+        more = f" and {len(discovery.empty) - 3} more" if len(discovery.empty) > 3 else ""
+        what = "empty files" if len(discovery.empty) > 1 else "empty file"
+        builder.add_gap(f"{shown}{more}: {what} (0 bytes): created and never written to")
     ours = [name for name in discovery.unknown if name.lower().endswith(_LIKELY_OURS)]
     if ours:
         names = ", ".join(ours[:3]) + (f" and {len(ours) - 3} more" if len(ours) > 3 else "")
