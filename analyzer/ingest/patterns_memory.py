@@ -52,9 +52,10 @@ MEMORY_PATTERNS: tuple[Pattern, ...] = (
             "RESOURCE_EXHAUSTED: Out of memory",
             "OOM when allocating tensor",
             "of memory while trying to allocate ",
+            "Ran out of memory in memory space ",  # the compiler of a TPU
         ),
         rf"RESOURCE_EXHAUSTED: Out of memory(?: while trying to allocate (?P<tried_gib>{SIZE}))?|OOM when allocating tensor"
-        rf"|\bof memory while trying to allocate",
+        rf"|\bof memory while trying to allocate|Ran out of memory in memory space \w{{2,10}}\b",
         _GIB,
     ),
     # Libraries that only pass the runtime's own words on: torch before 0.5, darknet, Caffe, MXNet, CuPy

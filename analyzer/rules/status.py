@@ -125,9 +125,10 @@ def judge(
     if degrading:
         return "degraded", degrading[0].symptom, blind
     if seen.missing:
+        first = f"{ended[0].cause.title}; otherwise " if ended else ""
         return (
             "insufficient",
-            f"nothing wrong was seen, but too little to call it healthy: needs {', '.join(seen.missing)}",
+            f"{first}nothing wrong was seen, but too little to call it healthy: needs {', '.join(seen.missing)}",
             (*seen.missing, *blind),
         )
     points = facts.get("signal.loss.points", facts.get("signal.eval.points", 0))

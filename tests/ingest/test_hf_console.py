@@ -208,3 +208,12 @@ def test_a_real_log_without_bars_or_banner_gets_steps_from_its_last_row():
     steps = [step for step, _ in points(read_file(path), "loss")]
 
     assert steps == list(range(10, 1220, 10))
+
+
+def test_a_row_of_a_policy_without_a_loss_is_read():
+    row = "{'eps': 1, 'objective/kl': 10.5, 'policy/approxkl_avg': 0.002, 'objective/rlhf_reward': 1.25, 'lr': 1e-05, 'episode': 64}"
+
+    metrics = read_text(f"{row}\n").metrics
+
+    assert metrics.series("kl").value.tolist() == [10.5]
+    assert metrics.series("reward_mean").value.tolist() == [1.25]

@@ -26,6 +26,7 @@ def fields_of(kind: str, line: str) -> dict[str, object] | None:
         "CUDA Error: out of memory: File exists",
         "F0101 10:00:00.000000  12 syncedmem.cpp:71] Check failed: error == cudaSuccess (2 vs. 0)  out of memory",
         "src/storage/./pooled_storage_manager.h:157: cudaMalloc failed: out of memory",
+        "XlaRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 9.0G of 8.0G hbm.",
         "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 1,024 bytes (allocated so far: 512 bytes).",
     ],
 )

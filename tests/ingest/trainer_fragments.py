@@ -31,6 +31,11 @@ LANGUAGE = {
         "Epoch 1 | iter 16 step 2 | loss train: 2.250, val: n/a | iter time: 250.00 ms (step) remaining time: 0:10:00\niter 16: val loss 2.5000, val time: 200.00 ms\n",
         {"loss": [(16, 2.25, 1)], "step_time_s": [(16, 0.25, 1)], "eval_loss": [(16, 2.5, 2)]},
     ),
+    "mlx": (
+        "Iter 1: Val loss 2.500, Val took 1.250s\nIter 10: Train loss 2.250, Learning Rate 1.000e-05, It/sec 0.500, Tokens/sec 1024.000, Trained Tokens 9000, Peak mem 8.000 GB\n",
+        {"eval_loss": [(1, 2.5, 1)], "loss": [(10, 2.25, 2)], "learning_rate": [(10, 1e-05, 2)], "steps_per_second": [(10, 0.5, 2)],
+         "tokens_per_second": [(10, 1024.0, 2)]},
+    ),
     "torchtune": (
         "Step 10 | loss:2.25 lr:1e-05 tokens_per_second_per_gpu:1024.0 grad_norm:tensor(nan)\n",
         {"loss": [(10, 2.25, 1)], "learning_rate": [(10, 1e-05, 1)], "tokens_per_second_per_gpu": [(10, 1024.0, 1)], "grad_norm": [(10, NAN, 1)]},

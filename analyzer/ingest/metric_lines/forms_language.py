@@ -11,6 +11,7 @@
     steps: 10 loss: 8.1250 iter time (s): 0.250 samples/sec: 32.000
     loss: 8.125, learning_rate: 1e-05, global_step: 10, interval_runtime: 2.5, interval_samples_per_second: 32.0
     { Epoch:[  1/  2], step:[   10/ 1000], loss: 8.125, per_step_time: 250ms, lr: 1e-05, overflow cond: False, loss_scale: 65536.0 }
+    Iter 25: Train loss 2.250, Learning Rate 1.000e-05, It/sec 1.000, Tokens/sec 1024.000, Trained Tokens 9000, Peak mem 8.104 GB
     step:10 - actor/pg_loss:0.125 - actor/grad_norm:0.500 - critic/score/mean:0.250
 
 verl prints three decimals, so that any usual learning rate reads 0.000: such a rate says nothing and is left
@@ -151,6 +152,17 @@ LEROBOT = RowForm(
     steps=False,
 )
 
+MLX = RowForm(
+    "mlx",
+    (", It/sec ", "Val took "),
+    LazyRegex(rf"\bIter {_STEP}: (?=(?:Train|Val) loss )"),
+    LazyRegex(
+        rf"(?:^|(?<=[\s,]))(?P<key>Train loss|Val loss|Learning Rate|It/sec|Tokens/sec|Peak mem) {VALUE}{UNIT}"
+    ),
+    {"Train loss": "loss", "Val loss": "eval_loss", "Learning Rate": "lr", "It/sec": "steps_per_second",
+     "Tokens/sec": "tokens_per_second", "Peak mem": "max_memory_allocated_gb"},
+)  # fmt: skip
+
 LANGUAGE_FORMS: tuple[RowForm, ...] = (
     TORCHTITAN,
     NANOTRON,
@@ -166,4 +178,5 @@ LANGUAGE_FORMS: tuple[RowForm, ...] = (
     VERL,
     COLOSSALAI,
     LEROBOT,
+    MLX,
 )

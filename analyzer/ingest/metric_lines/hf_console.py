@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from analyzer.ingest.log_line import LogLine, LogState
 
 # A row is the trainer's if it holds one of these; any other dict of numbers is not.
-_SIGNS = frozenset({"loss", "eval_loss", "train_runtime", "learning_rate", "grad_norm", "eval_runtime"})
+_SIGNS = frozenset(
+    {"loss", "eval_loss", "train_runtime", "learning_rate", "grad_norm", "eval_runtime", "objective/kl"}
+)
 
 _QUOTES = {0x2018: "'", 0x2019: "'"}
 
@@ -48,6 +50,7 @@ class HfConsole:
         "{'eval_loss'",
         "'train_runtime': ",
         "'grad_norm': ",
+        "'objective/kl': ",
         "\u2019epoch\u2019: ",
         "\u2018epoch\u2019: ",
     )
