@@ -113,3 +113,14 @@ def test_the_first_failure_stands_in_the_json(tmp_path):
     assert first["rank"] == 7
     assert first["ranks"] == WORLD
     assert first["place"]["path"] == "rank_7.log"
+
+
+def test_a_failure_of_which_neither_rank_nor_host_is_known_names_nobody(tmp_path):
+    lines = [*DEATHS["disk-full"], *(line for rank in (1, 2) for line in watchdog(rank))]
+    (tmp_path / "job.log").write_text("\n".join(lines) + "\n")
+
+    dx = analyzer.diagnose(tmp_path)
+
+    assert dx.first_failure.rank is None
+    assert dx.first_failure.ranks == 2
+    assert "first to fail" not in render_terminal(dx, Style(colour=False))

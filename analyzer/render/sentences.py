@@ -75,8 +75,8 @@ def first_failure_note(diagnosis: Diagnosis) -> str:
     first = diagnosis.first_failure
     if first is None or diagnosis.status == "healthy" or first.kind in _ENDED_FROM_OUTSIDE:
         return ""
-    alone = first.host is None and first.ranks <= 1
-    if alone and first.rank in {None, 0}:  # nothing that the citation below does not say, if there is one
+    alone = first.rank is None or (first.rank == 0 and first.ranks <= 1)
+    if first.host is None and alone:  # nothing that the citation below does not say, if there is one
         return "" if diagnosis.findings else f"first failure: [{first.place}]"
     who = [f"rank {first.rank}"] if first.rank is not None else []
     who += [f"on {first.host}"] if first.host is not None else []
