@@ -4,30 +4,19 @@ A finding that is right although the run counts as healthy stands in ``healthy_e
 run -> cause id -> reason. An entry that is no longer needed fails too.
 """
 
-import csv
 import json
 from pathlib import Path
 
 import pytest
+from public_files import PUBLIC, manifest
 
 import analyzer
 from analyzer.errors import InputError
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples"
-PUBLIC = ROOT / ".." / "shared" / "data" / "public"
 EXCEPTIONS = json.loads((Path(__file__).parent / "healthy_exceptions.json").read_text(encoding="utf-8"))
 FAULTS = {"fatal", "degrading"}
-# Formats that no ingestor reads yet: traces of GPUs and clusters, result sheets
-TRACES = {
-    "flight-recorder",
-    "kineto-trace",
-    "chakra-et",
-    "straggler-trace",
-    "tf-profiler-trace",
-    "cluster-trace",
-    "mlperf-result",
-}
 
 
 def healthy_samples():
@@ -39,15 +28,7 @@ def healthy_samples():
 
 
 def healthy_public_files():
-    path = PUBLIC / "manifest.csv"
-    if not path.is_file():
-        return []
-    with path.open(encoding="utf-8", newline="") as stream:
-        return [
-            row["local_path"]
-            for row in csv.DictReader(stream)
-            if row["outcome_class"] == "healthy" and row["format"] not in TRACES
-        ]
+    return [row["local_path"] for row in manifest() if row["outcome_class"] == "healthy"]
 
 
 def faults_of(path):

@@ -3,35 +3,13 @@
 The files stand beside the project and are not part of it; without them these tests are skipped.
 """
 
-import csv
-from pathlib import Path
-
 import pytest
+from public_files import PUBLIC, manifest
 
 import analyzer
 from analyzer.errors import InputError
 
-PUBLIC = Path(__file__).parents[1] / ".." / "shared" / "data" / "public"
-TRACES = {
-    "flight-recorder",
-    "kineto-trace",
-    "chakra-et",
-    "straggler-trace",
-    "tf-profiler-trace",
-    "cluster-trace",
-    "mlperf-result",
-}
 FAULTS = {"fatal", "degrading"}
-
-
-def manifest():
-    path = PUBLIC / "manifest.csv"
-    if not path.is_file():
-        return []
-    with path.open(encoding="utf-8", newline="") as stream:
-        return [row for row in csv.DictReader(stream) if row["format"] not in TRACES]
-
-
 ROWS = manifest()
 pytestmark = pytest.mark.skipif(not ROWS, reason="the public run files are not here")
 
