@@ -1,0 +1,1 @@
+"""A classifier for slow trouble that only the shape of the curves shows."""
