@@ -1,11 +1,14 @@
 """What the curves do where a run was restarted: repeat, jump, or begin anew.
 
-A restart is a change of launch along the training curve: another attempt, a step that falls back, or a line between
-two rows that says from which checkpoint the program goes on (a console that the next launch appends to). The points right before and right after it are compared; a difference counts beyond three times the noise.
+A restart is a change of launch along the training curve: another attempt, a step that falls back, a line between two
+rows that says from which checkpoint the program goes on (a console that the next launch appends to), or the step of the
+checkpoint that the settings name (a history that is saved and loaded with a checkpoint is whole). The points right
+before and right after it are compared; a difference counts beyond three times the noise.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -37,6 +40,9 @@ FAR = 5
 
 SAME_RATE = 0.05
 """Learning rates agree within five percent: schedules move on by a fraction of that between two rows."""
+
+# "output/checkpoint-1000", "ckpts/step_00001000.pt", "global_step1000/"
+_NAMED_STEP = re.compile(r"(?:checkpoint|step|iter)[-_=]?0{0,12}(?P<step>[1-9]\d{0,11})(?:\.\w{1,12})?/?$")
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,22 @@ def _launches(series: Series, view: RunView) -> npt.NDArray[np.int64]:
         mine = series.source == source
         resumed[mine] = np.searchsorted(sorted(line for line in lines if line), series.line[mine])
     changed = (np.diff(launch) != 0) | ((np.diff(resumed) > 0) & (np.diff(series.source) == 0))
+    step = _named_step(view)
+    if step is not None and not changed.any():
+        changed = (series.step[:-1] <= step) & (series.step[1:] > step)
     return np.concatenate([[0], np.cumsum(changed)]).astype(np.int64)
+
+
+def _named_step(view: RunView) -> int | None:
+    """The step of the checkpoint from which the settings let the run go on.
+
+    HF Trainer's own arguments say none where the program gives the path to `train()`: every file that says one counts.
+    """
+    entry = view.config("train.resume_from")
+    for said in () if entry is None else (entry, *entry.conflicts):
+        if isinstance(said.value, str) and (match := _NAMED_STEP.search(said.value)) is not None:
+            return int(match["step"])
+    return None
 
 
 def _boundaries(series: Series, view: RunView) -> Iterator[_Boundary]:

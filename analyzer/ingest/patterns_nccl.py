@@ -84,6 +84,14 @@ _COMPARED: tuple[Pattern, ...] = (
         r"Mismatched collective detected|(?P<aspect>COLLECTIVE_TYPE_MISMATCH|SIZE_OR_SYNTAX_MISMATCH|COLLECTIVE_DTYPE_MISMATCH)"
         r"|[Mm]ismatched (?P<horovod>(?i:allreduce|allgather) [\w ]{1,40}|MPI operations|collective operations|data types): One rank",
     ),
+    # gloo gets more bytes from a peer than the call of this rank expects: "op.preamble.length <= op.nbytes. 32 vs 30.
+    # Received data size doesn't match expected size. Is there a distributed collective mismatch in your code?"
+    Pattern(
+        "mismatched_collective",
+        "root_candidate",
+        ("op.preamble.length <= op.nbytes", "Is there a distributed collective mismatch in your code"),
+        r"op\.preamble\.length <= op\.nbytes|Is there a distributed collective mismatch in your code",
+    ),
     Pattern(
         "rank_parameters_differ",
         "root_candidate",

@@ -105,6 +105,16 @@ _PHASES = {
     "Start validation": "evaluation",
     "begin validation": "evaluation",
     "Running validation": "evaluation",
+    **{
+        f"{word} {rest}": "evaluation" for word in ("Validating", "validating") for rest in ("after", "epoch")
+    },
+    **{
+        f"{word} {rest}": "evaluation" for word in ("Evaluating", "evaluating") for rest in ("after", "epoch")
+    },
+    "Starting validation": "evaluation",
+    "Starting evaluation": "evaluation",
+    "starting validation": "evaluation",
+    "starting evaluation": "evaluation",
     "Sanity Checking DataLoader": "evaluation",
 }
 
@@ -114,8 +124,9 @@ _COURSE: tuple[Pattern, ...] = (
         "phase_started",
         "info",
         ("saving checkpoint at iteration", "Saving model checkpoint", "saving model checkpoint", "***** Running Evaluation", "***** Running Prediction",
-         "Running evaluation", "Start evaluation", "Start validation", "Evaluating the ", "begin validation on", "Running validation"),
-        r"(?P<phase>saving checkpoint at|[Ss]aving model checkpoint|Running Evaluation|Running Prediction|Running evaluation|Evaluating the|Start evaluation|Start validation|begin validation|Running validation)",
+         "Running evaluation", "Start evaluation", "Start validation", "Evaluating the ", "begin validation on", "Running validation",
+         "alidating after ", "alidating epoch ", "valuating after ", "valuating epoch ", "tarting validation", "tarting evaluation"),
+        r"(?P<phase>saving checkpoint at|[Ss]aving model checkpoint|Running Evaluation|Running Prediction|Running evaluation|Evaluating the|Start evaluation|Start validation|begin validation|Running validation|[Vv]alidating (?:after|epoch)|[Ee]valuating (?:after|epoch)|[Ss]tarting (?:validation|evaluation))\b",
         words={"phase": _PHASES},
         unless=r"[Ss]uccessfully saved|saved model checkpoint",
     ),

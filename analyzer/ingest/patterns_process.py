@@ -46,6 +46,23 @@ _SIGNALS: tuple[Pattern, ...] = (
         ("Received 15 death signal", "Received Signals.SIGTERM death signal", "got signal: 15"),
         r"Received (?:15|Signals\.SIGTERM) death signal|SignalException: Process \d{1,9} got signal: 15\b",
     ),
+    # What a shell or a container says of a program that SIGTERM ended, which itself says nothing
+    Pattern(
+        "process_terminated",
+        "teardown",
+        (
+            "Terminated",
+            "zsh: terminated ",
+            "ode 143",
+            "ode: 143",
+            "ode=143",
+            "tatus 143",
+            "tatus: 143",
+            "Exited (143)",
+        ),
+        r"^Terminated\s*$|: line \d{1,9}: +\d{1,9} Terminated(?:\s|$)|^\[\d{1,4}\][+-]? {1,4}(?:\d{1,9} )?Terminated(?:\s|$)|^zsh: terminated "
+        r"|\b[Ee]xit(?:ed)?(?: with)?[ _]?(?:[Cc]ode|[Ss]tatus)(?:[:=]|\sof)?\s?143\b|\bExited \(143\)",
+    ),
     # torchelastic: "Received 1 death signal, shutting down workers", "Sending process 7 closing signal SIGHUP"
     Pattern(
         "sighup",

@@ -122,3 +122,20 @@ def test_a_checkpoint_loaded_before_the_first_row_is_no_restart_within_the_file(
     maker.event("resume_from_checkpoint", line=5, role="info", step=300)
 
     assert plain_of(maker) == {}
+
+
+@pytest.mark.parametrize("stated", ["output/checkpoint-300", "ckpts/step_00000300.pt", "run/global_step300/"])
+def test_settings_name_the_step_at_which_a_whole_history_was_resumed(stated):
+    losses = np.concatenate([curve(1, 300), curve(301, 300) + 1.0 * np.exp(-np.arange(300) / 40)])
+    maker = launches((1, losses)).config(**{"train.resume_from": stated})
+
+    plain = plain_of(maker)
+
+    assert plain["signal.resume.step"] == 301
+    assert plain["signal.resume.jump_is_large"] is True
+    assert plain["signal.resume.decays_slowly"] is True
+
+
+@pytest.mark.parametrize("stated", ["output/best", "checkpoint-900", "true", "checkpoint-0"])
+def test_settings_that_name_no_step_of_the_history_say_nothing(stated):
+    assert plain_of(launches((1, curve(1, 600))).config(**{"train.resume_from": stated})) == {}

@@ -66,6 +66,16 @@ LINES = [
     ("bus_error", {}, "Bus error (core dumped)"),
     ("sigkill", {}, "/run.sh: line 68: 2585424 Killed                  python train.py"),
     ("sigkill", {}, "  traceback : Signal 9 (SIGKILL) received by PID 12"),
+    ("process_terminated", {}, "Terminated"),
+    ("process_terminated", {}, "./run.sh: line 68: 2585424 Terminated              python train.py"),
+    ("process_terminated", {}, "container exited with code 143"),
+    ("phase_started", {"phase": "evaluation"}, "[rank 0] INFO train: validating after epoch 3"),
+    ("phase_started", {"phase": "evaluation"}, "Starting evaluation on 20000 records"),
+    (
+        "mismatched_collective",
+        {},
+        "  what():  [enforce fail at gloo/transport/tcp/pair.cc:456] op.preamble.length <= op.nbytes. 32 vs 30.",
+    ),
     ("segfault", {}, "[smciserver:227 :0:227] Caught signal 11 (Segmentation fault: address not mapped)"),
     ("keyboard_interrupt", {}, "KeyboardInterrupt"),
     ("slurm_cancelled", {"reason": "TIME LIMIT", "job": "561.17"},
@@ -97,6 +107,9 @@ def test_a_line_is_recognised_with_its_fields(kind, fields, line):
 
 
 DECOYS = [
+    ("process_terminated", "    State:          Terminated"),
+    ("process_terminated", "workers terminated; see exit code 1435"),
+    ("phase_started", "validating aftermath"),
     ("sigkill", "Unable to shutdown process 12 via Signals.SIGTERM, forcefully exiting via Signals.SIGKILL"),
     ("nccl_timeout", "NCCL WARN Call to connect returned Connection refused"),
     ("gpu_xid", "Xid 79 is described in the manual of NVRM"),
