@@ -121,7 +121,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
 
 
-def _child_env(extra: Mapping[str, str] | None) -> dict[str, str]:
+def child_env(extra: Mapping[str, str] | None) -> dict[str, str]:
     """A small fixed environment: nothing of the maker's own environment reaches the run."""
     site = LAB / ".site"
     site.mkdir(parents=True, exist_ok=True)
@@ -175,7 +175,7 @@ def run_training(
         done = subprocess.run(
             command,
             cwd=run_dir,
-            env=_child_env(env),
+            env=child_env(env),
             stdout=out,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
