@@ -1,0 +1,93 @@
+"""`python -m samples.lab make --out DIR`: the corpus of labelled runs; `excerpt`, `fixes`: what is made from it."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from .corpus import judge_metric_runs, make_metric_runs, write_manifest
+
+OLD_DEEPSPEED = "deepspeed==0.14.5"
+
+
+def install_old_deepspeed(target: Path) -> None:
+    """The older of the two DeepSpeed versions, beside the installed one."""
+    if (target / "deepspeed").exists():
+        return
+    command = [
+        sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", str(target), OLD_DEEPSPEED,
+    ]  # fmt: skip
+    environment = {"DS_BUILD_OPS": "0", "DS_ACCELERATOR": "cpu", "PATH": "/usr/local/bin:/usr/bin:/bin"}
+    subprocess.run(command, check=True, env=environment)
+
+
+def make(options: argparse.Namespace) -> None:
+    """Make what is not there yet, then the manifest and the data card."""
+    from .card import write_card
+
+    out: Path = options.out
+    out.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+    if options.kind in {"all", "metric"}:
+        install_old_deepspeed(out / "deepspeed-0.14")
+        make_metric_runs(out, options.runs, options.seed, options.jobs)
+    if options.kind in {"all", "process"}:
+        from .process.make import make_process_runs
+
+        make_process_runs(out, [options.seed])
+    labels = write_manifest(out)
+    write_card(out, options.runs, options.seed)
+    for label, count in labels.most_common():
+        print(f"{count:5d}  {label}")
+    print(f"{sum(labels.values())} runs in {out}, {time.monotonic() - started:.0f} s")
+
+
+def judge(options: argparse.Namespace) -> None:
+    """Label what was made anew."""
+    judge_metric_runs(options.out, options.runs, options.seed)
+    print(dict(write_manifest(options.out).most_common()))
+
+
+def try_fixes(options: argparse.Namespace) -> None:
+    """Try the rules' fixes and print the table."""
+    from .fixes import verify_fixes
+
+    verify_fixes(options.out, options.seed, options.repeats, only=options.only, keep=options.keep)
+
+
+def main() -> None:
+    """Command line of the lab."""
+    parser = argparse.ArgumentParser(prog="python -m samples.lab", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    maker = commands.add_parser("make", help="make the corpus; run it again to go on where it stopped")
+    maker.add_argument("--out", type=Path, required=True)
+    maker.add_argument("--runs", type=int, default=600, help="metric runs (default 600)")
+    maker.add_argument("--seed", type=int, default=0)
+    maker.add_argument("--jobs", type=int, default=2, help="worker processes (default 2)")
+    maker.add_argument("--kind", choices=("all", "metric", "process"), default="all")
+    maker.set_defaults(command=make)
+    judging = commands.add_parser("judge", help="run the outcome tests again on what was made")
+    judging.add_argument("--out", type=Path, required=True)
+    judging.add_argument("--runs", type=int, default=600)
+    judging.add_argument("--seed", type=int, default=0)
+    judging.set_defaults(command=judge)
+    fixer = commands.add_parser(
+        "fixes", help="try the rules' fixes on planted faults; goes on where it stopped"
+    )
+    fixer.add_argument("--out", type=Path, required=True)
+    fixer.add_argument("--seed", type=int, default=0)
+    fixer.add_argument("--repeats", type=int, default=3, help="configurations a fix (default 3)")
+    fixer.add_argument("--only", default="", help="try the fixes of this fault alone")
+    fixer.add_argument(
+        "--keep", action="store_true", help="also write the table that rules are checked against"
+    )
+    fixer.set_defaults(command=try_fixes)
+    options = parser.parse_args()
+    options.command(options)
+
+
+if __name__ == "__main__":
+    main()
