@@ -10,8 +10,10 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from analyzer.errors import InputError
+from analyzer.errors import FetchError, InputError
+from analyzer.fetch.address import RunSetAddress, parse_address
 from analyzer.ingest.discover import Loaded, load_run
+from analyzer.ingest.masking import clean_text
 from analyzer.ingest.quote import Quoter
 from analyzer.model.diagnosis import Coverage, Diagnosis, GapNote
 from analyzer.model.run import Run
@@ -26,21 +28,34 @@ MAX_STDIN_BYTES = 2 * 1024**3
 """Standard input is spooled to disk; a log beyond 2 GiB should be given as a file."""
 
 
-def load(source: str | Path, *, checkpoint: str | Path | None = None) -> Run:
-    """Read a run directory or log file.
+def load(source: str | Path, *, checkpoint: str | Path | None = None, offline: bool = False) -> Run:
+    """Read a run directory, a log file, or a run on a W&B server.
 
     Args:
-        source: Path of a run directory or file.
+        source: Path of a run directory or file; or, as text, the address of a W&B run.
         checkpoint: Path of a checkpoint directory or safetensors file that belongs to the run.
+        offline: Never touch the network: a W&B run must be in the cache.
 
     Raises:
-        InputError: Nothing there could be read.
+        InputError: Nothing there could be read, or the run cannot be fetched.
     """
-    return _load(source, checkpoint).run
+    return _load(source, checkpoint, offline=offline).run
 
 
-def _load(source: str | Path, checkpoint: str | Path | None) -> Loaded:
-    return load_run(Path(source), [] if checkpoint is None else [Path(checkpoint)])
+def _load(source: str | Path, checkpoint: str | Path | None, *, offline: bool) -> Loaded:
+    extra = [] if checkpoint is None else [Path(checkpoint)]
+    address = parse_address(source) if isinstance(source, str) else None
+    if address is None:
+        return load_run(Path(source), extra)
+    if isinstance(address, RunSetAddress):
+        raise FetchError(
+            f"{address.url}: this is a {address.what}, not a run; use: analyzer triage {address.url}",
+            kind="address",
+        )
+    from analyzer.fetch.runs import fetch_run  # noqa: PLC0415  (starts processes; not for a local run)
+
+    loaded = load_run(fetch_run(address, offline=offline), extra)
+    return replace(loaded, run=replace(loaded.run, root=address.url))
 
 
 @lru_cache(maxsize=8)
@@ -54,28 +69,34 @@ def diagnose(
     twin: Run | str | Path | None = None,
     checkpoint: str | Path | None = None,
     rules: Sequence[str | Path] = (),
+    offline: bool = False,
 ) -> Diagnosis:
     """Find the root cause of a run.
 
     Args:
-        run: A loaded run or the path of one.
+        run: A loaded run, the path of one, or the address of one on a W&B server.
         twin: A run that worked; its differences become evidence.
         checkpoint: See ``load``; ignored for a loaded run.
         rules: Further rule packs.
+        offline: See ``load``.
 
     Raises:
         InputError: Nothing could be read.
         RuleError: A rule pack is invalid.
     """
     started_s = time.perf_counter()
-    loaded = Loaded(run) if isinstance(run, Run) else _load(run, checkpoint)
-    twin_run = twin if isinstance(twin, Run) or twin is None else load(twin)
+    loaded = Loaded(run) if isinstance(run, Run) else _load(run, checkpoint, offline=offline)
+    twin_run = twin if isinstance(twin, Run) or twin is None else load(twin, offline=offline)
     rule_set = _rules(tuple(Path(place) for place in rules))
     return diagnose_loaded(loaded, rule_set, twin_run, Quoter(loaded.run), started_s)
 
 
 def diagnose_stdin(
-    *, rules: Sequence[str | Path] = (), twin: str | Path | None = None, checkpoint: str | Path | None = None
+    *,
+    rules: Sequence[str | Path] = (),
+    twin: str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    offline: bool = False,
 ) -> Diagnosis:
     """Diagnose a log that comes through standard input.
 
@@ -91,24 +112,25 @@ def diagnose_stdin(
                 if size > MAX_STDIN_BYTES:
                     raise InputError("standard input is larger than 2 GiB; give the log as a file")
                 spool.write(block)
-        return replace(diagnose(path, rules=rules, twin=twin, checkpoint=checkpoint), root="standard input")
+        found = diagnose(path, rules=rules, twin=twin, checkpoint=checkpoint, offline=offline)
+        return replace(found, root="standard input")
 
 
 def unreadable(source: str, error: InputError) -> Diagnosis:
     """The answer for a source of which nothing could be read: status ``unreadable``, the reason as a gap."""
     return Diagnosis(
         run_id="",
-        root=source,
+        root=clean_text(source, 1024),
         subject="",
         others=(),
         status="unreadable",
-        summary=str(error),
+        summary=clean_text(str(error)),
         findings=(),
         ruled_out=(),
         other_probability={},
         next_checks=(),
         coverage=Coverage((), {}, 0, 0, ()),
-        gaps=(GapNote("", None, str(error)),),
+        gaps=(GapNote("", None, clean_text(str(error))),),
         tool_version=__version__,
         rules_digest="",
         elapsed_s=0.0,

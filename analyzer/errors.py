@@ -3,7 +3,8 @@
     AnalyzerError                  base of all; carries the exit code of the command line
     |- InputError            3     the run is missing, unreadable, or nothing in it was recognised
     |  |- UnknownFormatError 3     files were there, none of a known format; says what was looked for
-    |  `- UnreadableFileError 3    path:line and reason; raised only if nothing at all could be read
+    |  |- UnreadableFileError 3    path:line and reason; raised only if nothing at all could be read
+    |  `- FetchError          3     a run on a server cannot be fetched: key, access, address, network, limits
     `- RuleError             4     a rule file is wrong; always says file:line:column
        |- RuleSyntaxError    4     the YAML or a condition cannot be parsed
        |- UnknownFactError   4     a condition names a fact that nobody emits; names the nearest
@@ -35,6 +36,35 @@ class UnknownFormatError(InputError):
 
 class UnreadableFileError(InputError):
     """A file that the user named cannot be read, and nothing else was there."""
+
+
+class FetchError(InputError):
+    """A run that lies on a server cannot be fetched.
+
+    Args:
+        message: What is wrong and what to do, in one line.
+        kind: One of ``address``, ``no_client``, ``no_key``, ``refused_key``, ``not_found``, ``private``,
+            ``old_server``, ``rate_limit``, ``timeout``, ``unreachable``, ``incomplete``, ``offline``, ``cache``,
+            ``filter``, ``server``.
+    """
+
+    def __init__(self, message: str, *, kind: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _fetch_error, (self.message, self.kind)
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether the same request may succeed later without any change by the user."""
+        return self.kind in {"rate_limit", "timeout", "unreachable", "incomplete"}
+
+
+def _fetch_error(message: str, kind: str) -> FetchError:
+    """Build the error again in another process."""
+    return FetchError(message, kind=kind)
 
 
 class RuleError(AnalyzerError):

@@ -39,8 +39,12 @@ _THRESHOLD = {FailOn.possible: 0.3, FailOn.likely: 0.6}
 Rules = Annotated[
     list[Path] | None, typer.Option("--rules", help="Further rule pack (directory or rule.yaml); repeatable.")
 ]
-Twin = Annotated[
-    Path | None, typer.Option("--twin", help="A run that worked; what differs becomes evidence.")
+Source = Annotated[
+    str, typer.Argument(help="Run directory, log file, address of a W&B run, or - for standard input.")
+]
+Twin = Annotated[str | None, typer.Option("--twin", help="A run that worked; what differs becomes evidence.")]
+Offline = Annotated[
+    bool, typer.Option("--offline", help="Never touch the network; a W&B run comes from the cache.")
 ]
 Checkpoint = Annotated[
     Path | None,
@@ -50,7 +54,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an i
 
 
 def diagnose_command(
-    source: Annotated[str, typer.Argument(help="Run directory, log file, or - for standard input.")],
+    source: Source,
     format_name: Annotated[Format, typer.Option("--format", "-f", help="How to print.")] = Format.terminal,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write to a file instead of the screen.")
@@ -66,16 +70,16 @@ def diagnose_command(
         FailOn,
         typer.Option("--fail-on", help="Exit with 1 if a fault is found that is at least this probable."),
     ] = FailOn.never,
-    offline: Annotated[bool, typer.Option("--offline", help="Never touch the network.")] = False,
+    offline: Offline = False,
     debug: Debug = False,
 ) -> None:
     """Find the root cause of a failed run.
 
     Shows the evidence with file and line, the fix as a change to your own files, and what was not seen.
     """
-    del offline, debug  # this command reads local files only; --debug is looked at in main()
+    del debug  # looked at in main()
     try:
-        diagnosis = run_diagnosis(source, rules=rules, twin=twin, checkpoint=checkpoint)
+        diagnosis = run_diagnosis(source, rules=rules, twin=twin, checkpoint=checkpoint, offline=offline)
     except InputError as error:
         if format_name is Format.json:
             _write(_unreadable_json(source, error), output)
@@ -87,20 +91,18 @@ def diagnose_command(
 
 
 def run_diagnosis(
-    source: str, *, rules: list[Path] | None, twin: Path | None, checkpoint: Path | None
+    source: str, *, rules: list[Path] | None, twin: str | None, checkpoint: Path | None, offline: bool = False
 ) -> Diagnosis:
-    """Diagnose a path or standard input.
+    """Diagnose a path, a run on a W&B server, or standard input.
 
     Raises:
         InputError: Nothing could be read.
     """
     from analyzer import api
 
-    if "://" in source:
-        raise InputError(f"{source}: URLs are not read; download the run and give its directory")
     if source == "-":
-        return api.diagnose_stdin(rules=rules or [], twin=twin, checkpoint=checkpoint)
-    return api.diagnose(source, rules=rules or [], twin=twin, checkpoint=checkpoint)
+        return api.diagnose_stdin(rules=rules or [], twin=twin, checkpoint=checkpoint, offline=offline)
+    return api.diagnose(source, rules=rules or [], twin=twin, checkpoint=checkpoint, offline=offline)
 
 
 def _unreadable_json(source: str, error: InputError) -> str:

@@ -6,16 +6,17 @@ from typing import Annotated
 
 import typer
 
-from analyzer.cli.diagnose import Checkpoint, Debug, Rules, Twin, run_diagnosis
+from analyzer.cli.diagnose import Checkpoint, Debug, Offline, Rules, Source, Twin, run_diagnosis
 from analyzer.errors import InputError
 
 
 def explain_command(
-    source: Annotated[str, typer.Argument(help="Run directory, log file, or - for standard input.")],
+    source: Source,
     cause: Annotated[str, typer.Argument(help="Cause id or rule id; the leading cause if left out.")] = "",
     rules: Rules = None,
     twin: Twin = None,
     checkpoint: Checkpoint = None,
+    offline: Offline = False,
     debug: Debug = False,
 ) -> None:
     """Print the full ledger of one cause.
@@ -23,7 +24,7 @@ def explain_command(
     Every line of evidence with its bits, the values behind it and where they stand.
     """
     del debug
-    diagnosis = run_diagnosis(source, rules=rules, twin=twin, checkpoint=checkpoint)
+    diagnosis = run_diagnosis(source, rules=rules, twin=twin, checkpoint=checkpoint, offline=offline)
     try:
         typer.echo(diagnosis.explain(cause), nl=False)
     except KeyError:

@@ -54,6 +54,10 @@ def _is_wandb_log(candidate: Candidate) -> bool:
     return candidate.head.startswith(b":W&B") or candidate.name.endswith(".wandb")
 
 
+def _is_wandb_download(candidate: Candidate) -> bool:
+    return candidate.head.startswith(b'{"run"')
+
+
 def _names_wandb(candidate: Candidate) -> bool:
     return b"wandb" in candidate.head
 
@@ -210,6 +214,13 @@ _BUILTIN: tuple[Ingestor, ...] = (
         False,
         "wandb_files:WandbConfig",
         _names_wandb,
+    ),
+    LazyIngestor(
+        "wandb-download",
+        "Weights & Biases run fetched from its server: history, system metrics, console, state",
+        True,
+        "wandb_download:WandbDownload",
+        _is_wandb_download,
     ),
     LazyIngestor(
         "wandb-metadata",

@@ -7,7 +7,7 @@ that one: with logging_steps=10, row 3 is step 40. Not for finding the items: se
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -15,10 +15,11 @@ from analyzer.ingest.scalar_text import MAX_STEP, whole_step
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
+    from array import array
+
     import numpy.typing as npt
 
     from analyzer.ingest.base import SourceWriter
-    from analyzer.ingest.wandb_columns import ItemColumns
 
 OPTIMIZER_STEPS = ("train/global_step", "trainer/global_step", "training/global_step", "global_step")
 """Names under which trainers log the optimizer step, best first: HF Trainer, Lightning, verl, own loops."""
@@ -26,12 +27,26 @@ OPTIMIZER_STEPS = ("train/global_step", "trainer/global_step", "training/global_
 _STEP, _TIMESTAMP = "_step", "_timestamp"
 
 
+class Columns(Protocol):
+    """Numbers of many rows by name; see ``wandb_columns.ItemColumns``, which is one."""
+
+    records: array[int]
+    refused: int
+    damaged: int
+
+    def steps(self) -> npt.NDArray[np.int64]:
+        """int64, shape (n_rows,): each row's own step, ``NULL_INT`` if it has none."""
+
+    def take(self) -> dict[str, list[tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]]]:
+        """Rows and values of each name, in pieces."""
+
+
 def is_reserved(name: str) -> bool:
     """Whether a key is W&B's own: ``_step``, ``_timestamp``, ``_runtime``, ``_wandb.runtime``."""
     return name in (_STEP, _TIMESTAMP, "_runtime") or name.split(".", 1)[0] == "_wandb"
 
 
-def write_history(columns: ItemColumns, out: SourceWriter) -> tuple[frozenset[str], float | None]:
+def write_history(columns: Columns, out: SourceWriter) -> tuple[frozenset[str], float | None]:
     """Write all rows of the history.
 
     Returns:
@@ -59,7 +74,7 @@ def write_history(columns: ItemColumns, out: SourceWriter) -> tuple[frozenset[st
     return frozenset(names), float(np.nanmax(times)) if np.isfinite(times).any() else None
 
 
-def write_system(columns: ItemColumns, times_s: Iterable[float], out: SourceWriter) -> None:
+def write_system(columns: Columns, times_s: Iterable[float], out: SourceWriter) -> None:
     """Write system metrics (``system.gpu.0.temp``, …), which have a time but no step.
 
     Args:
@@ -85,7 +100,7 @@ def write_last_values(values: Mapping[str, tuple[float, int]], out: SourceWriter
             out.metric(name, value, step=whole_step(value) if name in OPTIMIZER_STEPS else None, line=line)
 
 
-def last_values(columns: ItemColumns) -> dict[str, tuple[float, int]]:
+def last_values(columns: Columns) -> dict[str, tuple[float, int]]:
     """Last number of each name and the record that holds it."""
     lasts = {name: parts[-1] for name, parts in columns.take().items()}
     return {
@@ -107,7 +122,7 @@ def _joined(
     return np.concatenate([rows for rows, _ in parts]), np.concatenate([values for _, values in parts])
 
 
-def _note_losses(columns: ItemColumns, out: SourceWriter) -> None:
+def _note_losses(columns: Columns, out: SourceWriter) -> None:
     if columns.refused:
         out.gap("too many metric names; the rest of them is left out", rows_lost=columns.refused)
     if columns.damaged:

@@ -137,7 +137,7 @@ class _LogReader:
         lines = console_lines(
             self._pieces(kinds), lambda number: self._out.gap("console record cannot be decoded", line=number)
         )
-        read_lines(lines, _ConsoleWriter(self._out, known))
+        read_lines(lines, ConsoleWriter(self._out, known))
 
     def _pieces(self, kinds: Collection[int]) -> Iterator[tuple[int, int, memoryview]]:
         """The console's records, read in a second pass: they may be larger than memory."""
@@ -168,8 +168,13 @@ class _LogReader:
         out.attempt(label, start_s=launch.start_s, end_s=end_s, exit_code=launch.exit_code)
 
 
-class _ConsoleWriter(SourceWriter):
-    """Leaves out the metrics that the history holds: the console prints the same values, rounded, without steps."""
+class ConsoleWriter(SourceWriter):
+    """Leaves out the metrics that the history holds: the console prints the same values, rounded, without steps.
+
+    Args:
+        out: Writer of the source.
+        known: Canonical names of the metrics in the history.
+    """
 
     __slots__ = ("_known",)
 
@@ -178,14 +183,17 @@ class _ConsoleWriter(SourceWriter):
         self._known = known
 
     def metrics(self, name: str, **points: Any) -> None:
+        """Append the points of an unknown metric."""
         if canonical_metric(name) not in self._known:
             super().metrics(name, **points)
 
     def metric(self, name: str, value: float, **point: Any) -> None:
+        """Append a point of an unknown metric."""
         if canonical_metric(name) not in self._known:
             super().metric(name, value, **point)
 
     def points(self, name: str, rank: int | None = None) -> Points:
+        """Columns of a metric; those of a known one go nowhere."""
         return Points() if canonical_metric(name) in self._known else super().points(name, rank)
 
 

@@ -1,0 +1,295 @@
+"""Fetch runs from a W&B server, and list the runs of a project, sweep or group."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from analyzer.errors import FetchError
+from analyzer.fetch.address import RunAddress, RunSetAddress, Server
+from analyzer.fetch.cache import CachedRun, state_name
+from analyzer.fetch.keys import taken_for_a_run
+from analyzer.fetch.limits import Limits
+from analyzer.fetch.progress import ProgressLine
+from analyzer.fetch.session import Progress, Session
+
+STATES = frozenset(
+    {"running", "finished", "crashed", "failed", "killed", "pending", "preempting", "preempted"}
+)
+"""What W&B calls the states of a run."""
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LOCK_WAIT_S = 1_800.0
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A run in a list.
+
+    Attributes:
+        address: Which run.
+        name: The name that people see.
+        state: As W&B calls it.
+        created_at: ISO time, UTC.
+        heartbeat_at: ISO time of the last sign of life; empty if unknown.
+        rows: Rows of history; None if unknown.
+        group, job_type, sweep, user: Empty if unknown.
+        tags: As set by its owner.
+    """
+
+    address: RunAddress
+    name: str
+    state: str
+    created_at: str
+    heartbeat_at: str
+    rows: int | None
+    group: str
+    job_type: str
+    sweep: str
+    user: str
+    tags: tuple[str, ...]
+
+
+def fetch_run(
+    address: RunAddress,
+    *,
+    offline: bool = False,
+    limits: Limits | None = None,
+    session: Session | None = None,
+) -> Path:
+    """Bring a run into the cache, unless its present state is there.
+
+    Args:
+        address: Which run.
+        offline: Use what is in the cache and never touch the network.
+        limits: Bounds of the download.
+        session: A connection that is open already; without one, one is made.
+
+    Returns:
+        A run directory that the ingestors read.
+
+    Raises:
+        FetchError: One line that says why not, and what to do.
+    """
+    limits = limits or Limits()
+    if offline:
+        found = CachedRun(address).latest()
+        if found is None:
+            raise taken_for_a_run(
+                address,
+                FetchError(f"{address.url}: not in the cache; run once without --offline", kind="offline"),
+            )
+        return found
+    line = ProgressLine(address.path)
+    try:
+        if session is not None:
+            return _fetch(address, session, limits, line)
+        with Session(address.server, limits) as own:
+            return _fetch(address, own, limits, line)
+    except FetchError as error:
+        raise taken_for_a_run(address, error) from error
+    finally:
+        line.close()
+
+
+def _fetch(address: RunAddress, session: Session, limits: Limits, line: ProgressLine) -> Path:
+    names: dict[str, Any] = {
+        "entity": address.entity,
+        "project": address.project,
+        "run_id": address.run_id,
+    }
+    line.say("asking the server")
+    described = session.call("describe", **names)
+    address = replace(address, run_id=str(described["run_id"]))  # it may have been asked for by its name
+    cached, state = CachedRun(address), state_name(described)
+    found = cached.complete(state)
+    if found is not None:
+        return found
+    with cached.locked(_LOCK_WAIT_S):
+        found = cached.complete(state)
+        if found is not None:  # another process fetched it while we waited
+            return found
+        place = cached.begin(state)
+        name = session.call("download", _progress(line), **names, directory=str(place), limits=asdict(limits))
+        return cached.finish(state, str(name))
+
+
+def _progress(line: ProgressLine) -> Progress:
+    def take(message: Mapping[str, Any]) -> None:
+        line.update(message)
+
+    return take
+
+
+def fetch_runs(
+    addresses: Iterable[RunAddress],
+    *,
+    workers: int = 4,
+    offline: bool = False,
+    limits: Limits | None = None,
+) -> Iterator[tuple[RunAddress, Path | FetchError]]:
+    """Bring many runs into the cache, several at a time, over one connection for each server.
+
+    Args:
+        addresses: Which runs; read lazily, a few ahead of the downloads.
+        workers: Runs at the same time.
+        offline: See ``fetch_run``.
+        limits: Bounds of each download.
+
+    Yields:
+        Each address with its run directory or with the reason why there is none, as they get ready.
+    """
+    limits = limits or Limits()
+    sessions: dict[Server, Session] = {}
+    refused: dict[Server, FetchError] = {}
+    pending: dict[Future[Path], RunAddress] = {}
+    source = iter(addresses)
+    pool = ThreadPoolExecutor(max_workers=workers)
+    try:
+        while True:
+            for address in itertools.islice(source, 2 * workers - len(pending)):
+                server = address.server
+                if not offline and server not in sessions and server not in refused:
+                    try:
+                        sessions[server] = Session(server, limits)
+                    except FetchError as error:
+                        refused[server] = error
+                if server in refused:
+                    yield address, refused[server]
+                else:
+                    job = pool.submit(
+                        fetch_run, address, offline=offline, limits=limits, session=sessions.get(server)
+                    )
+                    pending[job] = address
+            if not pending:
+                return
+            for job in wait(pending, return_when=FIRST_COMPLETED).done:
+                yield pending.pop(job), _result(job)
+    finally:
+        for session in sessions.values():
+            session.close()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _result(job: Future[Path]) -> Path | FetchError:
+    error = job.exception()
+    if error is None:
+        return job.result()
+    if isinstance(error, FetchError):
+        return error
+    raise error
+
+
+def list_runs(
+    address: RunSetAddress,
+    *,
+    states: Sequence[str] = (),
+    since: str = "",
+    limit: int | None = None,
+    filter_json: str = "",
+    limits: Limits | None = None,
+    session: Session | None = None,
+) -> Iterator[ListedRun]:
+    """The runs of a project, sweep or group, newest first, page by page as they are asked for.
+
+    Args:
+        address: Which runs.
+        states: Only these, for example ``crashed`` and ``failed``.
+        since: Only runs created after this: an ISO time, or an age such as ``36h`` or ``7d``.
+        limit: At most so many.
+        filter_json: W&B's own filter, in the style of MongoDB, as JSON.
+        limits: Bounds of time.
+        session: A connection that is open already; without one, one is made.
+
+    Raises:
+        FetchError: One line that says why not, and what to do.
+    """
+    filters = run_filters(address, states=states, since=since, filter_json=filter_json)
+    names: dict[str, Any] = {"entity": address.entity, "project": address.project}
+    own = Session(address.server, limits or Limits()) if session is None else nullcontext(session)
+    with own as asked:
+        number = asked.call("list", **names, filters=filters)["list"]
+        pages = iter(lambda: asked.call("more", **names, list=number), [])
+        yield from itertools.islice((_listed(address, row) for page in pages for row in page), limit)
+
+
+def run_filters(
+    address: RunSetAddress,
+    *,
+    states: Sequence[str] = (),
+    since: str = "",
+    filter_json: str = "",
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> dict[str, object]:
+    """The filter that the server applies, in the style of MongoDB.
+
+    Raises:
+        FetchError: A state, time or filter is none.
+    """
+    parts: list[dict[str, object]] = []
+    if address.sweep:
+        parts.append({"sweep": address.sweep})
+    if address.group:
+        parts.append({"group": address.group})
+    unknown = sorted(set(states) - STATES)
+    if unknown:
+        raise FetchError(
+            f"unknown state {unknown[0]!r}; W&B knows {', '.join(sorted(STATES))}", kind="filter"
+        )
+    if states:
+        parts.append({"state": {"$in": sorted(states)}})
+    if since:
+        parts.append({"createdAt": {"$gte": _since(since, now()).strftime("%Y-%m-%dT%H:%M:%SZ")}})
+    if filter_json:
+        try:
+            own = json.loads(filter_json)
+        except (ValueError, RecursionError) as error:
+            raise FetchError(f"the filter is not JSON: {error}", kind="filter") from error
+        if not isinstance(own, dict):
+            raise FetchError(
+                'the filter is no JSON object; for example {"config.lr": {"$gt": 0.001}}', kind="filter"
+            )
+        parts.append(own)
+    return {"$and": parts} if len(parts) > 1 else (parts[0] if parts else {})
+
+
+def _since(text: str, now: datetime) -> datetime:
+    text = text.strip()
+    if text[-1:] in _UNITS and text[:-1].isdecimal() and len(text) < 8:
+        return now - timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise FetchError(
+            f"{text!r} is no time; give 2026-01-31, 2026-01-31T08:00 or an age such as 36h or 7d",
+            kind="filter",
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+def _listed(address: RunSetAddress, row: Mapping[str, Any]) -> ListedRun:
+    def text(key: str) -> str:
+        value = row.get(key)
+        return value if isinstance(value, str) else ""
+
+    run_id, rows, tags = text("run_id"), row.get("rows"), row.get("tags")
+    return ListedRun(
+        address=RunAddress(address.server, address.entity, address.project, run_id),
+        name=text("name"),
+        state=text("state"),
+        created_at=text("created_at"),
+        heartbeat_at=text("heartbeat_at"),
+        rows=rows if isinstance(rows, int) else None,
+        group=text("group"),
+        job_type=text("job_type"),
+        sweep=text("sweep"),
+        user=text("user"),
+        tags=tuple(str(tag) for tag in tags) if isinstance(tags, list) else (),
+    )

@@ -1,0 +1,203 @@
+"""The process that talks to a W&B server, as its owner sees it.
+
+``wandb`` is imported in a process of its own (``analyzer.fetch.worker``): it cannot ask for a key there (no
+terminal, no standard input), its settings and its telemetry switches are ours and do not touch the caller's, what
+it prints is not seen, and a request that hangs is ended with it. Requests and answers are JSON, one a line::
+
+    -> {"id": 1, "do": "describe", "entity": "acme", "project": "llm", "run_id": "3n17wxwa"}
+    <- {"id": 1, "progress": {"what": "history", "done": 2000, "total": 5000}}
+    <- {"id": 1, "answer": {...}}        or    {"id": 1, "error": {"kind": "not_found", "message": "..."}}
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from analyzer.errors import FetchError
+from analyzer.fetch.address import Server
+from analyzer.fetch.keys import key_source, worker_environment
+from analyzer.fetch.limits import Limits
+
+_MAX_LINE = 64 << 20
+_PACKAGE_ROOT = Path(__file__).parents[2]
+
+Progress = Callable[[Mapping[str, Any]], None]
+
+
+class Session:
+    """A connection to one server, good for many requests, also from several threads.
+
+    Args:
+        server: The server.
+        limits: Bounds; the session uses those of time.
+
+    Raises:
+        FetchError: There is no key for the server.
+    """
+
+    def __init__(self, server: Server, limits: Limits) -> None:
+        self.server = server
+        self.limits = limits
+        self._source = key_source(server)
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, queue.SimpleQueue[Mapping[str, Any]]] = {}
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def call(self, do: str, progress: Progress | None = None, **arguments: object) -> Any:
+        """Send a request and wait for its answer.
+
+        Args:
+            do: One of the worker's verbs.
+            progress: Called with what the worker tells meanwhile.
+            arguments: JSON values.
+
+        Raises:
+            FetchError: As the worker says, or it is silent for too long, or it died.
+        """
+        number, answers = next(self._numbers), queue.SimpleQueue[Mapping[str, Any]]()
+        with self._lock:
+            process = self._started()
+            waiting = self._waiting
+            waiting[number] = answers
+            self._send(process, {"id": number, "do": do, **arguments})
+        try:
+            return self._wait(answers, progress)
+        finally:
+            with self._lock:
+                waiting.pop(number, None)
+
+    def _wait(self, answers: queue.SimpleQueue[Mapping[str, Any]], progress: Progress | None) -> Any:
+        end_s = time.monotonic() + self.limits.total_s
+        while True:
+            wait_s = min(self.limits.stall_s, end_s - time.monotonic())
+            try:
+                message = answers.get(timeout=max(wait_s, 0.001))
+            except queue.Empty:
+                raise self._silent() from None
+            if "answer" in message:
+                return message["answer"]
+            if "error" in message:
+                error = message["error"]
+                raise FetchError(str(error["message"]), kind=str(error["kind"]))
+            if progress is not None and "progress" in message:
+                progress(message["progress"])
+
+    def _silent(self) -> FetchError:
+        """The error for a server that does not answer; the process is ended unless others wait for it."""
+        refusals = self._refusals()
+        with self._lock:
+            if len(self._waiting) <= 1:
+                self._end()
+        if refusals:
+            return FetchError(
+                f"{self.server.name} limits your requests (HTTP 429); the waits that it asked for in Retry-After"
+                f" were kept for {self.limits.stall_s:.0f} s; try again in a few minutes",
+                kind="rate_limit",
+            )
+        return FetchError(
+            f"{self.server.name} did not answer within {self.limits.stall_s:.0f} s; check the connection and try"
+            " again (what was fetched is kept)",
+            kind="timeout",
+        )
+
+    def _refusals(self) -> int:
+        """How often the client's own log says that the server limits requests."""
+        count = 0
+        if self._scratch is not None:
+            for log in Path(self._scratch.name).glob("client/wandb/logs/core-debug-*.log"):
+                with suppress(OSError):
+                    count += log.read_bytes()[-_MAX_LINE:].count(b'"status":429')
+        return count
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is not None and self._process.poll() is None:
+            return self._process
+        self._end()
+        self._scratch = tempfile.TemporaryDirectory(prefix="anlz-", ignore_cleanup_errors=True)
+        environment = dict(worker_environment(self.server, self._source, Path(self._scratch.name)))
+        path = [str(_PACKAGE_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment["PYTHONPATH"] = os.pathsep.join(path)
+        self._process = subprocess.Popen(  # noqa: S603  (our own interpreter and module)
+            [sys.executable, "-m", "analyzer.fetch.worker", self.server.api_url, self.server.name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            cwd=self._scratch.name,  # a "wandb" folder in the user's directory must not be imported
+            start_new_session=True,  # no terminal to ask on, and one group to end
+        )
+        self._waiting = {}
+        threading.Thread(target=self._listen, args=(self._process, self._waiting), daemon=True).start()
+        return self._process
+
+    def _send(self, process: subprocess.Popen[bytes], request: Mapping[str, object]) -> None:
+        stream = process.stdin
+        if stream is None:  # never with PIPE
+            return
+        with suppress(OSError):  # a dead process is told by _listen
+            stream.write(json.dumps(request).encode() + b"\n")
+            stream.flush()
+
+    def _listen(
+        self, process: subprocess.Popen[bytes], waiting: Mapping[int, queue.SimpleQueue[Mapping[str, Any]]]
+    ) -> None:
+        stream = process.stdout
+        while stream is not None and (line := stream.readline(_MAX_LINE)):
+            try:
+                message = json.loads(line)
+                answers = waiting.get(message["id"])
+            except (ValueError, KeyError, TypeError):
+                continue
+            if answers is not None:
+                answers.put(message)
+        died = {
+            "kind": "server",
+            "message": f"the process that talks to {self.server.name} ended unexpectedly; try again, and check that"
+            ' this works: python -c "import wandb"',
+        }
+        with self._lock:
+            for answers in waiting.values():
+                answers.put({"error": died})
+
+    def close(self) -> None:
+        """End the process; whoever still waits for an answer gets an error."""
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    if stream is not None:
+                        stream.close()
+        scratch, self._scratch = self._scratch, None
+        if scratch is not None:
+            scratch.cleanup()

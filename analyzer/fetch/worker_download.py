@@ -1,0 +1,296 @@
+"""Fetch one run, piece by piece, into a folder of the cache, and put it together as a run directory.
+
+    parts/history-000.jsonl  parts/system.jsonl  parts/console.jsonl  parts/files/…      whole pieces only
+    run-20260102_010203-<id>/run-<id>.jsonl                                               see ingest/wandb_download
+    run-20260102_010203-<id>/files/config.yaml  output.log  wandb-metadata.json  …
+
+Runs in the worker: ``run`` is a ``wandb.apis.public.Run``. Not for history and files themselves: see
+``worker_history`` and ``worker_files``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from analyzer.errors import FetchError
+from analyzer.fetch.limits import MIB, Limits
+from analyzer.fetch.worker_errors import explain
+from analyzer.fetch.worker_files import fetch_files
+from analyzer.fetch.worker_history import fetch_history
+
+Tell = Callable[[Mapping[str, object]], None]
+
+_TOLD_EVERY = 1_000
+_TAIL_LINES = 10_000
+
+
+class Piece:
+    """What the makers of pieces need: where to write, how much, and whom to tell.
+
+    Args:
+        parts: Folder of the pieces.
+        limits: Bounds.
+        tell: Takes progress.
+
+    Attributes:
+        gaps: What was left out, for people; shared by all pieces.
+    """
+
+    def __init__(self, parts: Path, limits: Limits, tell: Tell) -> None:
+        self.parts = parts
+        self.limits = limits
+        self.tell = tell
+        self.gaps: list[str] = []
+        self._done: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def count(self, what: str, more: int, total: int | None = None) -> None:
+        """Tell that a piece has grown."""
+        with self._lock:
+            done = self._done[what] = self._done.get(what, 0) + more
+        self.tell({"what": what, "done": done, "total": total})
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[IO[str]]:
+        """A file that gets its name only when the block ends without an error."""
+        descriptor, temporary = tempfile.mkstemp(dir=self.parts, prefix=".half-")
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
+                yield stream
+            Path(temporary).replace(self.parts / name)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    def write_rows(
+        self, name: str, rows: Iterable[Mapping[str, object]], what: str, total: int | None = None
+    ) -> int:
+        """Write rows as JSON lines; stops, with a gap, at the bound of bytes.
+
+        Returns:
+            Rows written.
+        """
+        size = count = told = 0
+        with self.writing(name) as stream:
+            for row in rows:
+                line = json.dumps(row, separators=(",", ":"))
+                size += len(line) + 1
+                if size > self.limits.piece_bytes:
+                    self.gaps.append(f"{what}: only the first {count} rows were fetched, {size // MIB} MiB")
+                    break
+                stream.write(line + "\n")
+                count += 1
+                if count - told == _TOLD_EVERY:
+                    self.count(what, _TOLD_EVERY, total)
+                    told = count
+        self.count(what, count - told, total)
+        return count
+
+
+class Download:
+    """The download of one run.
+
+    Args:
+        run: The run.
+        directory: Its folder in the cache; holds what an earlier attempt fetched.
+        limits: Bounds.
+        tell: Takes progress.
+        server: Name of the server.
+    """
+
+    def __init__(self, run: Any, directory: Path, limits: Limits, tell: Tell, server: str) -> None:
+        self._run = run
+        self._directory = directory
+        self._server = server
+        self._attributes: Mapping[str, Any] = run._attrs  # noqa: SLF001  (plain data, without the client's magic)
+        self._piece = Piece(directory / "parts", limits, tell)
+
+    def fetch(self) -> str:
+        """Fetch all pieces and put the run directory together.
+
+        Returns:
+            Name of the run directory.
+
+        Raises:
+            FetchError: The history cannot be read to its end, or the server gives up on us.
+        """
+        for leftover in self._piece.parts.glob(".half-*"):
+            leftover.unlink(missing_ok=True)
+        with ThreadPoolExecutor(max_workers=self._piece.limits.threads) as pool:
+            jobs: dict[Future[None], str] = {
+                pool.submit(fetch_history, self._run, self._piece): "history",
+                pool.submit(self._fetch_system): "system metrics",
+                pool.submit(self._fetch_console): "console",
+                pool.submit(fetch_files, self._run, self._piece): "files",
+            }
+            try:
+                for job in as_completed(jobs):
+                    self._settle(job, jobs[job])
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return self._put_together()
+
+    def _settle(self, job: Future[None], what: str) -> None:
+        """Let a piece that failed become a gap, unless nothing can be said without it or a later try may have it."""
+        error = job.exception()
+        if error is None:
+            return
+        failure = explain(error, server=self._server, what="/".join(map(str, self._run.path)))
+        if what != "history" and not failure.is_transient:
+            self._piece.gaps.append(f"{what}: not fetched: {failure.message}")
+            return
+        if what == "history" and failure.kind in {"server", "not_found"}:
+            raise FetchError(
+                f"{failure.message}; the history cannot be read to its end, what was fetched is kept: run the same"
+                " command again to go on",
+                kind="incomplete",
+            ) from error
+        raise failure from error
+
+    def _fetch_system(self) -> None:
+        """The stream of system metrics; the server thins it out if it is longer than we ask for."""
+        if (self._piece.parts / "system.jsonl").exists():
+            return
+        wanted = self._piece.limits.system_rows
+        rows = self._run.history(samples=wanted, stream="system", pandas=False)
+        if len(rows) >= wanted:
+            self._piece.gaps.append(
+                f"system metrics: {wanted} rows, evenly chosen by the server, of a longer stream"
+            )
+        self._piece.write_rows("system.jsonl", rows, "system metrics")
+
+    def _fetch_console(self) -> None:
+        """The console lines with their times; old servers and clients have the file ``output.log`` only."""
+        if (self._piece.parts / "console.jsonl").exists() or not hasattr(self._run, "console_logs"):
+            return
+        wanted = self._piece.limits.console_lines
+        # The client's lists begin again with every loop; a generator goes on.
+        lines = (line for line in self._run.console_logs())
+        try:
+            first = list(itertools.islice(lines, 1))
+        except Exception as error:
+            if explain(error, server=self._server, what="").is_transient:
+                raise
+            first, lines = (
+                [],
+                (line for line in self._run.console_logs(last=_TAIL_LINES)),
+            )  # servers before 0.77
+            self._piece.gaps.append(f"console lines: the server gives at most the last {_TAIL_LINES}")
+        rows = _console_rows(itertools.chain(first, lines), wanted)
+        if self._piece.write_rows("console.jsonl", rows, "console lines") == wanted:
+            self._piece.gaps.append(
+                f"console lines: only the first {wanted} were fetched; see output.log for the rest"
+            )
+
+    def _put_together(self) -> str:
+        """Join the pieces; the run directory replaces a half-made one."""
+        run_id = re.sub(r"[^A-Za-z0-9_-]", "_", str(self._run.id))
+        started = _moment(self._attributes.get("createdAt")) or datetime.fromtimestamp(0, UTC)
+        name = f"run-{started:%Y%m%d_%H%M%S}-{run_id}"
+        parts, place = self._piece.parts, self._directory / name
+        shutil.rmtree(place, ignore_errors=True)
+        (place / "files").mkdir(parents=True)
+        if (parts / "files").is_dir():
+            shutil.copytree(parts / "files", place / "files", dirs_exist_ok=True, symlinks=True)
+        self._write_config_and_summary(place / "files")
+        with (place / f"run-{run_id}.jsonl").open("w", encoding="utf-8", newline="\n") as stream:
+            stream.write(json.dumps({"run": self._about()}) + "\n")
+            for kind, pattern in (
+                ("history", "history-*.jsonl"),
+                ("system", "system.jsonl"),
+                ("console", "console.jsonl"),
+            ):
+                for part in sorted(parts.glob(pattern)):
+                    _wrap(part, kind, stream)
+        self._set_times(place)
+        return name
+
+    def _write_config_and_summary(self, files: Path) -> None:
+        """Configuration and summary in the form of the client's own files.
+
+        The server's files are those of the last upload, which a run that was killed never made: its configuration
+        is taken from the run, its summary if there is no such file.
+        """
+        config = {
+            key: value
+            for key, value in self._attributes.get("rawconfig", {}).items()
+            if key != "wandb_version"
+        }
+        if config:
+            lines = [
+                f"{json.dumps(str(key))}: {json.dumps({'value': value})}" for key, value in config.items()
+            ]
+            text = "\n".join(["wandb_version: 1", *lines]) + "\n"  # JSON is YAML
+            (files / "config.yaml").write_text(text, encoding="utf-8")
+        summary = self._attributes.get("summaryMetrics")
+        if summary and not (files / "wandb-summary.json").exists():
+            (files / "wandb-summary.json").write_text(json.dumps(summary), encoding="utf-8")
+
+    def _about(self) -> dict[str, object]:
+        """What the run says about itself; names and addresses of people are left out."""
+        get = self._attributes.get
+        started, ended = _moment(get("createdAt")), _moment(get("heartbeatAt"))
+        return {
+            "format": 1,
+            "server": self._server,
+            "entity": str(self._run.entity),
+            "project": str(self._run.project),
+            "run_id": str(self._run.id),
+            "state": str(self._run.state),
+            "start_s": None if started is None else started.timestamp(),
+            "heartbeat_s": None if ended is None else ended.timestamp(),
+            "rows": get("historyLineCount"),
+            "group": get("group"),
+            "job_type": get("jobType"),
+            "sweep": get("sweepName"),
+            "tags": get("tags") or [],
+            "gaps": self._piece.gaps,
+        }
+
+    def _set_times(self, place: Path) -> None:
+        """Give every file the time of the run's last sign of life: a fresh copy does not make a run alive."""
+        moment = _moment(self._attributes.get("heartbeatAt"))
+        if moment is not None:
+            for path in place.rglob("*"):
+                with suppress(OSError):
+                    os.utime(path, (moment.timestamp(), moment.timestamp()), follow_symlinks=False)
+
+
+def _console_rows(lines: Iterable[Any], wanted: int) -> Iterator[dict[str, object]]:
+    for count, line in enumerate(lines):
+        if count >= wanted:
+            return
+        time = line.timestamp
+        row: dict[str, object] = {"line": line.content, "time_s": None if time is None else time.timestamp()}
+        if line.level:
+            row["level"] = line.level
+        if line.label:
+            row["label"] = line.label
+        yield row
+
+
+def _wrap(part: Path, kind: str, stream: IO[str]) -> None:
+    with part.open(encoding="utf-8", newline="\n") as rows:
+        for row in rows:
+            stream.write(f'{{"{kind}":{row.rstrip()}}}\n')
+
+
+def _moment(text: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

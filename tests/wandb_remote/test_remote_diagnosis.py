@@ -1,0 +1,81 @@
+"""A run gives the same diagnosis from its server as from its offline directory."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from stored_runs import ROOT, SAMPLES, stored
+
+from analyzer import api
+from analyzer.fetch.address import parse_address
+from analyzer.fetch.runs import fetch_runs
+
+CASES = ("failed/qwen2-fp16-sft-loss-zero", "healthy/qwen2-bf16-sft", "fixed/qwen2-bf16-sft-fixed")
+PUBLIC = ROOT / ".." / "shared" / "data" / "public" / "wandb"
+
+
+def offline_directories():
+    found = [next((SAMPLES / case / "wandb").glob("offline-run-*")) for case in CASES]
+    public = sorted({path.parent for path in PUBLIC.rglob("*.wandb") if path.stat().st_size > 200})
+    return found, public
+
+
+def told(diagnosis):
+    """All that a diagnosis says except where the evidence stands."""
+    return {
+        "status": diagnosis.status,
+        "findings": [
+            (
+                finding.cause.id,
+                finding.rule_id,
+                round(finding.probability, 6),
+                finding.severity,
+                finding.restart_advice,
+            )
+            for finding in diagnosis.findings
+        ],
+        "evidence": [
+            [(line.id, line.verdict, line.bits, line.counted) for line in finding.evidence]
+            for finding in diagnosis.findings
+        ],
+        "ruled_out": sorted(finding.cause.id for finding in diagnosis.ruled_out),
+        "summary": diagnosis.summary,
+    }
+
+
+def test_the_server_and_the_offline_directory_tell_the_same(backend, environment):
+    samples, public = offline_directories()
+    directories = [*samples, *public[:4]]
+    urls = {}
+    for directory in directories:
+        urls[backend.add(stored(directory), project=f"p{len(urls)}")] = directory
+    places = dict(fetch_runs([parse_address(url) for url in urls]))
+
+    for url, directory in urls.items():
+        assert not isinstance(places[parse_address(url)], Exception), places[parse_address(url)]
+        assert told(api.diagnose(url, offline=True)) == told(api.diagnose(directory)), directory.name
+
+
+@pytest.fixture
+def url(backend, environment):
+    return backend.add(stored(next((SAMPLES / CASES[0] / "wandb").glob("offline-run-*"))))
+
+
+def test_the_command_line_takes_an_address_for_the_run_and_for_its_twin(backend, url):
+    twin = backend.add(stored(next((SAMPLES / CASES[1] / "wandb").glob("offline-run-*"))))
+    line = [
+        sys.executable,
+        "-m",
+        "analyzer",
+        "diagnose",
+        f"{url}/logs?nw=nwuserada&apiKey=0123456789",
+        "--twin",
+        twin,
+    ]
+    result = subprocess.run(line, capture_output=True, text=True, check=False, env=dict(os.environ), cwd=ROOT)
+
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[0] == f"FAILED  {url}"
+    assert "bf16-pretrained-model-in-fp16" in result.stdout
+    assert "0123456789" not in result.stdout
