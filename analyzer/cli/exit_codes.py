@@ -17,6 +17,9 @@ UNREADABLE = 3
 RULES_INVALID = 4
 """A rule pack, a rule or one of its cases is wrong."""
 
+INCOMPLETE = 5
+"""A triage is finished, but some of its runs could not be diagnosed, or a shard is missing."""
+
 OUR_BUG = 70
 """A bug in analyzer (EX_SOFTWARE)."""
 

@@ -1,0 +1,380 @@
+"""``analyzer triage SOURCE…`` and ``analyzer triage merge OUT``."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+from collections import Counter
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from analyzer.cli.exit_codes import FINDING, INCOMPLETE, INTERRUPTED
+from analyzer.errors import InputError
+
+if TYPE_CHECKING:
+    from analyzer.triage.campaign import Result
+    from analyzer.triage.places import Place
+    from analyzer.triage.specs import Plan
+
+
+class Format(StrEnum):
+    """Output formats."""
+
+    terminal = "terminal"
+    json = "json"
+    markdown = "markdown"
+    html = "html"
+    csv = "csv"
+
+
+class GroupBy(StrEnum):
+    """What the main table is about."""
+
+    cause = "cause"
+    node = "node"
+    user = "user"
+    model = "model"
+
+
+class FailOn(StrEnum):
+    """When a finding makes the command exit with 1."""
+
+    never = "never"
+    possible = "possible"
+    likely = "likely"
+
+
+_THRESHOLD = {FailOn.possible: 0.3, FailOn.likely: 0.6}
+
+
+class _RunUnlessNamed(TyperGroup):
+    """``triage X`` means ``triage run X``, except where the first word is another command (``./merge`` is a path)."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or args[0] not in self.commands:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(cls=_RunUnlessNamed, help="Diagnose many runs and sum up the fleet.", rich_markup_mode=None)
+
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=0,
+        max=1024,
+        help="Worker processes; default: one a core. 0: in this process, without protection.",
+    ),
+]
+Engine = Annotated[
+    str,
+    typer.Option("--engine", help="local, dask, dask:ADDRESS, or MODULE:CALLABLE that returns an executor."),
+]
+Timeout = Annotated[str, typer.Option("--timeout", help="Time that one run may take.")]
+Memory = Annotated[str, typer.Option("--mem", help="Memory that one run may take.")]
+Rules = Annotated[
+    list[Path] | None, typer.Option("--rules", help="Further rule pack (directory or rule.yaml); repeatable.")
+]
+Grouping = Annotated[GroupBy, typer.Option("--group-by", help="What the main table is about.")]
+Shown = Annotated[Format, typer.Option("--format", "-f", help="How to print.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Print to a file instead of the screen.")]
+Twins = Annotated[
+    bool, typer.Option("--twins/--no-twins", help="Compare failed runs with the nearest healthy run.")
+]
+Threshold = Annotated[
+    FailOn, typer.Option("--fail-on", help="Exit with 1 if a run has a fault that is at least this probable.")
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal error.")]
+
+
+@app.command("run")
+def triage_command(
+    sources: Annotated[
+        list[str] | None, typer.Argument(help="Directories to search, runs, logs, URLs.", show_default=False)
+    ] = None,
+    listed: Annotated[
+        list[str] | None, typer.Option("--from", help="File with one source a line; - for standard input.")
+    ] = None,
+    glob: Annotated[
+        list[str] | None, typer.Option("--glob", help="Pattern; each match is one run as it is.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", help="Directory or URL for the dataset, summary and page.")
+    ] = None,
+    workers: Workers = None,
+    engine: Engine = "local",
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", help="Only part I of N, for example 3/64; then: analyzer triage merge OUT."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep what is up to date in --out.")] = False,
+    timeout: Timeout = "120s",
+    memory: Memory = "2GiB",
+    group_by: Grouping = GroupBy.cause,
+    format_name: Shown = Format.terminal,
+    output: Output = None,
+    fail_on: Threshold = FailOn.never,
+    rules: Rules = None,
+    twins: Twins = True,
+    state: Annotated[
+        str,
+        typer.Option(
+            "--state", help="Of a W&B project: only runs in these states, for example crashed,failed."
+        ),
+    ] = "",
+    since: Annotated[
+        str,
+        typer.Option(
+            "--since", help="Of a W&B project: only runs created since, for example 7d or 2026-01-31."
+        ),
+    ] = "",
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Of a W&B project: at most so many, the newest.")
+    ] = None,
+    filter_json: Annotated[
+        str, typer.Option("--filter", help="Of a W&B project: its own filter, as JSON.")
+    ] = "",
+    plan_only: Annotated[
+        bool, typer.Option("--plan", help="Only list what would be taken for a run, and why.")
+    ] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Never touch the network.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Find the runs under SOURCES, diagnose each, and sum up: causes, cost, bad hosts, what to restart.
+
+    A second command, analyzer triage merge OUT, makes one result of the parts that --shard left.
+    """
+    del debug  # looked at in main()
+    from analyzer.triage.campaign import Campaign, run_campaign
+    from analyzer.triage.plan import make_plan, sources_in
+    from analyzer.triage.progress import Progress
+    from analyzer.triage.specs import Options, Selection
+
+    named = [*(sources or []), *(line for path in listed or [] for line in sources_in(path))]
+    if not named and not glob:
+        raise typer.BadParameter("give at least one source, --from or --glob")
+    part = _shard(shard)
+    if part and out is None:
+        raise typer.BadParameter("--shard needs --out, where the shards meet")
+    selection = Selection(tuple(filter(None, state.split(","))), since, limit, filter_json)
+    plan = make_plan(named, glob or [], offline=offline, selection=selection)
+    if plan_only:
+        _print_plan(plan)
+        return
+    _tell_plan(plan)
+    options = Options(
+        tuple(str(place) for place in rules or []), _seconds(timeout), _bytes(memory), offline=offline
+    )
+    with _Destination(out, part) as place:
+        campaign = Campaign(place, options, engine, _workers(workers), resume, twins, part)
+        progress = Progress()
+        with _stoppable():
+            result = run_campaign(campaign, plan, progress)
+        progress.end()
+        _conclude(result, place, format_name, group_by, output, fail_on, keep=out is not None and not part)
+
+
+@app.command("merge")
+def merge_command(
+    out: Annotated[str, typer.Argument(help="The --out of the shards.")],
+    workers: Workers = None,
+    engine: Engine = "local",
+    timeout: Timeout = "120s",
+    memory: Memory = "2GiB",
+    group_by: Grouping = GroupBy.cause,
+    format_name: Shown = Format.terminal,
+    output: Output = None,
+    fail_on: Threshold = FailOn.never,
+    rules: Rules = None,
+    twins: Twins = True,
+    debug: Debug = False,
+) -> None:
+    """Make one dataset, summary and page of the shards under OUT; compare failed runs with healthy ones of all shards."""
+    del debug
+    from analyzer.triage.campaign import Campaign, merge_shards
+    from analyzer.triage.places import open_place
+    from analyzer.triage.progress import Progress
+    from analyzer.triage.specs import Options
+
+    options = Options(tuple(str(place) for place in rules or []), _seconds(timeout), _bytes(memory))
+    place = open_place(out)
+    progress = Progress()
+    with _stoppable():
+        result = merge_shards(Campaign(place, options, engine, _workers(workers), twins=twins), progress)
+    progress.end()
+    _conclude(result, place, format_name, group_by, output, fail_on, keep=True)
+
+
+class _Destination:
+    """The output directory: as named, a shard's own below it, or a temporary one."""
+
+    def __init__(self, out: str | None, part: tuple[int, int] | None) -> None:
+        self._out, self._part = out, part
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> Place:
+        from analyzer.triage.places import open_place
+
+        if self._out is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="analyzer-")
+            return open_place(self._temporary.name)
+        place = open_place(self._out)
+        if self._part is None:
+            return place
+        return place.inner("shards/{:05d}-of-{:05d}".format(*self._part))
+
+    def __exit__(self, *_: object) -> None:
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+
+class _stoppable:  # noqa: N801  (used like a function)
+    """The end that a scheduler announces (SIGTERM) is treated like Ctrl-C: what is done is kept."""
+
+    def __enter__(self) -> None:
+        self._old = signal.signal(signal.SIGTERM, _interrupt)
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGTERM, self._old)
+
+
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def _conclude(
+    result: Result,
+    place: Place,
+    format_name: Format,
+    group_by: GroupBy,
+    output: Path | None,
+    fail_on: FailOn,
+    *,
+    keep: bool,
+) -> None:
+    from analyzer.triage.pages import render_fleet
+    from analyzer.triage.store import Dataset
+
+    def text(name: str) -> str:
+        colour = (
+            output is None
+            and sys.stdout.isatty()
+            and not os.environ.get("NO_COLOR")
+            and os.environ.get("TERM") != "dumb"
+        )
+        width = max(60, min(shutil.get_terminal_size((100, 40)).columns, 160)) if sys.stdout.isatty() else 100
+        records = Dataset(place).records
+        return render_fleet(
+            result.summary, records, name, group_by=group_by.value, colour=colour, width=width
+        )
+
+    _write(text(format_name.value), output)
+    if keep:
+        place.write("report.html", text("html").encode())
+        _note(
+            f"written to {place.shown}: report.html, summary.json, restart.jsonl, runs/ and findings/ (Parquet)"
+        )
+    if result.kept and result.done:
+        _note(f"{result.kept} of {result.kept + result.done} runs were up to date")
+    if result.missing:
+        _note(
+            f"missing or unfinished shards: {', '.join(map(str, result.missing))}; the result is not complete"
+        )
+    if result.interrupted:
+        _note(
+            "interrupted; what is done is kept"
+            + (", --resume goes on from there" if keep else " in this summary only")
+        )
+        raise typer.Exit(INTERRUPTED)
+    if result.summary.top_probability >= _THRESHOLD.get(fail_on, 2.0):
+        raise typer.Exit(FINDING)
+    if result.summary.problems or result.missing:
+        raise typer.Exit(INCOMPLETE)
+
+
+def _write(text: str, output: Path | None) -> None:
+    try:
+        if output is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        else:
+            output.write_text(text, encoding="utf-8")
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(
+            f"{output or 'standard output'}: cannot be written ({error.strerror or error})"
+        ) from error
+
+
+def _note(text: str) -> None:
+    from analyzer.ingest.masking import clean_text
+
+    typer.echo(clean_text(text), err=True)
+
+
+SKIPPED_SHOWN = 5
+
+
+def _tell_plan(plan: Plan) -> None:
+    """What was taken for a run and what was not, in a few lines on standard error."""
+    kinds = Counter(re.split(r":|,| \d", run.why)[0] for run in plan.runs)
+    taken = ", ".join(f"{count} as {why}" for why, count in kinds.most_common())
+    _note(f"found {len(plan.runs)} runs: {taken}" if plan.runs else "found no runs")
+    for item in plan.skipped[:SKIPPED_SHOWN]:
+        _note(f"  skipped {item.path}: {item.reason}")
+    if len(plan.skipped) > SKIPPED_SHOWN:
+        _note(f"  … {len(plan.skipped) - SKIPPED_SHOWN} more skipped; --plan lists all")
+
+
+def _print_plan(plan: Plan) -> None:
+    from analyzer.ingest.masking import clean_text
+
+    for run in plan.runs:
+        typer.echo(f"{clean_text(run.location)}\t{clean_text(run.why)}")
+    for item in plan.skipped:
+        typer.echo(f"# skipped {clean_text(item.path)}: {clean_text(item.reason)}")
+
+
+def _workers(given: int | None) -> int:
+    if given is not None:
+        return given
+    # the cores that this process may use: a Slurm job sees all cores of the node but owns a few
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _shard(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise typer.BadParameter(f"--shard {text}: give I/N with 1 <= I <= N, for example 3/64")
+    return int(match[1]), int(match[2])
+
+
+_TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
+
+
+def _seconds(text: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)", text.strip().lower())
+    if match is None or float(match[1]) <= 0:
+        raise typer.BadParameter(f"--timeout {text}: give a time such as 120s or 5m")
+    return float(match[1]) * _TIMES[match[2]]
+
+
+def _bytes(text: str) -> int:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", text.strip().lower())
+    size = 0 if match is None else int(float(match[1]) * _SIZES[match[2]])
+    if size < 128 * 1024**2:
+        raise typer.BadParameter(f"--mem {text}: give a size of at least 128MiB, such as 2GiB")
+    return size

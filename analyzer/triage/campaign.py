@@ -1,0 +1,336 @@
+"""A triage from plan to results: what is done already, the engine, the second pass with twins, the dataset.
+
+plan ─► what is up to date ─► engine ─► journal ─► twins ─► engine ─► journal ─► parts, summary, page
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from analyzer.errors import InputError
+from analyzer.rules.load import load_rules
+from analyzer.triage.executors import make_executor_engine
+from analyzer.triage.journal import Journal
+from analyzer.triage.places import Place
+from analyzer.triage.record import restart_line
+from analyzer.triage.specs import Options, Plan, RunSpec, Skipped, Task
+from analyzer.triage.store import STATE_COLUMNS, Dataset, Writer, merged
+from analyzer.triage.summary import FleetSummary
+from analyzer.triage.supervisor import Supervisor
+from analyzer.triage.twins import choose_twins
+from analyzer.triage.worker import Diagnoser, encode
+from analyzer.version import __version__
+
+Notice = Callable[[str, int, int, int], None]
+"""Called with (phase, runs done, runs to do, runs that could not be diagnosed) whenever a run is done."""
+
+
+class Engine(Protocol):
+    """Diagnoses tasks in whatever order."""
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, bytes]]:
+        """Index and record (as JSON) of each task."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """How a triage is done.
+
+    Attributes:
+        place: Output directory.
+        options: What all runs share.
+        engine: ``local``, ``dask``, ``dask:ADDRESS`` or ``MODULE:CALLABLE``.
+        workers: Processes; 0 diagnoses in this process, without any protection.
+        resume: Whether what stands in ``place`` is carried on.
+        twins: Whether failed runs are compared with healthy ones of like configuration.
+        shard: Part of the plan to do (1-based) and number of parts, or None for all of it.
+    """
+
+    place: Place
+    options: Options
+    engine: str = "local"
+    workers: int = 2
+    resume: bool = False
+    twins: bool = True
+    shard: tuple[int, int] | None = None
+
+
+@dataclass
+class Result:
+    """What a triage came to.
+
+    Attributes:
+        summary: The fleet.
+        done: Runs diagnosed now.
+        kept: Runs that were up to date.
+        interrupted: Whether it was stopped before its end.
+        missing: Numbers of shards that were not found (merge only).
+    """
+
+    summary: FleetSummary
+    done: int = 0
+    kept: int = 0
+    interrupted: bool = False
+    missing: list[int] = field(default_factory=list)
+
+
+Where = tuple[int, int] | None
+"""Place of a record in the journal; None if it stands in a dataset."""
+
+
+@dataclass
+class _State:
+    """What is known of each run that has a record: its state columns, and where the record is."""
+
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    where: dict[str, Where] = field(default_factory=dict)
+
+    def put(self, row: Mapping[str, Any], where: Where) -> None:
+        kept = {column: row.get(column) for column in STATE_COLUMNS}
+        if kept["status_alone"] != "healthy" and kept["status_alone"] not in {"failed", "degraded"}:
+            kept["config"] = None  # needed for the search of twins only
+        self.rows[row["key"]] = kept
+        self.where[row["key"]] = where
+
+
+def select_shard(plan: Plan, shard: tuple[int, int] | None) -> list[RunSpec]:
+    """Runs of one shard: by the run's key, so that a run stays in its shard when others come and go."""
+    if shard is None:
+        return plan.runs
+    part, parts = shard
+    return [run for run in plan.runs if int(run.key, 16) % parts == part - 1]
+
+
+def run_campaign(campaign: Campaign, plan: Plan, notice: Notice) -> Result:
+    """Diagnose the runs of a plan and write the results.
+
+    Raises:
+        InputError: The output cannot be read or written, or holds a triage that is not to be resumed.
+        RuleError: A rule pack is invalid.
+    """
+    runs = select_shard(plan, campaign.shard)
+    place = campaign.place
+    journal = Journal(place)
+    datasets = [] if place.read("manifest.json") is None else [Dataset(place)]
+    state = _State()
+    if datasets or place.names("journal"):
+        if not campaign.resume:
+            raise InputError(
+                f"{place.shown}: holds a triage already; give --resume to carry it on, or another --out"
+            )
+        _recall(state, datasets, journal)
+    digest = _rules_digest(campaign.options)
+    todo = [Task(run) for run in runs if not _up_to_date(state.rows.get(run.key), run, digest)]
+    result = Result(FleetSummary(), kept=len(runs) - len(todo))
+    twins = campaign.twins and campaign.shard is None
+    _work(campaign, todo, runs, state, journal, notice, result, twins=twins)
+    shard = None if campaign.shard is None else list(campaign.shard)
+    about = {
+        "complete": not result.interrupted,
+        "shard": shard,
+        "tool_version": __version__,
+        "rules_digest": digest,
+    }
+    _conclude(campaign, runs, plan, state, journal, merged(datasets), about, result)
+    return result
+
+
+def merge_shards(campaign: Campaign, notice: Notice) -> Result:
+    """Make one dataset of the shards below a place, with the second pass that no shard can do alone.
+
+    Raises:
+        InputError: There are no shards, or they were made by different versions or rules.
+    """
+    place = campaign.place
+    folders = place.folders("shards")
+    datasets = [Dataset(place.inner(folder)) for folder in folders]
+    if not datasets:
+        raise InputError(
+            f"{place.shown}: no shards to merge; run analyzer triage --shard I/N --out {place.shown}"
+        )
+    made_by = {(d.manifest["tool_version"], d.manifest["rules_digest"]) for d in datasets}
+    counts = {tuple(d.manifest["shard"])[1] for d in datasets}
+    if len(made_by) > 1 or len(counts) > 1:
+        raise InputError(
+            f"{place.shown}: the shards differ in version, rules or number; do them again with --resume"
+        )
+    present = {d.manifest["shard"][0] for d in datasets if d.manifest["complete"]}
+    missing = sorted(set(range(1, counts.pop() + 1)) - present)
+    journal = Journal(place)
+    journal.clear()
+    state = _State()
+    _recall(state, datasets, journal)
+    runs = sorted((_spec_of(row) for row in state.rows.values()), key=lambda run: (run.location, run.key))
+    result = Result(FleetSummary(), kept=len(runs), missing=missing)
+    _work(campaign, [], runs, state, journal, notice, result, twins=campaign.twins)
+    about = {
+        "complete": not result.interrupted and not missing,
+        "shard": None,
+        "tool_version": datasets[0].manifest["tool_version"],
+        "rules_digest": datasets[0].manifest["rules_digest"],
+    }
+    skipped = [
+        Skipped(**json.loads(line)) for line in (datasets[0].place.read("skipped.jsonl") or b"").splitlines()
+    ]
+    _conclude(campaign, runs, Plan(runs, skipped), state, journal, merged(datasets), about, result)
+    return result
+
+
+def _spec_of(row: Mapping[str, Any]) -> RunSpec:
+    return RunSpec(
+        location=row["location"], kind=row["kind"], why=row["why"], key=row["key"], extra=tuple(row["extra"] or ()),
+        digest=row["input_digest"], user=row["user"] or "", job=row["job"] or "", project=row["project"] or "",
+    )  # fmt: skip
+
+
+def _rules_digest(options: Options) -> str:
+    return load_rules(tuple(Path(place) for place in options.rules)).digest
+
+
+def _recall(state: _State, datasets: Sequence[Dataset], journal: Journal) -> None:
+    for dataset in datasets:
+        for row in dataset.runs(STATE_COLUMNS):
+            state.put(row, None)
+    for where, record in journal.known():
+        state.put(record["run"], where)
+
+
+def _up_to_date(row: Mapping[str, Any] | None, run: RunSpec, rules_digest: str) -> bool:
+    """Whether a run need not be read again. One that could not be diagnosed is tried again."""
+    return (
+        row is not None
+        and row["outcome"] != "failed"
+        and run.digest != ""
+        and row["input_digest"] == run.digest
+        and row["tool_version"] == __version__
+        and (row["rules_digest"] or rules_digest) == rules_digest
+    )
+
+
+def _work(
+    campaign: Campaign, todo: Sequence[Task], runs: Sequence[RunSpec], state: _State, journal: Journal,
+    notice: Notice, result: Result, *, twins: bool,
+) -> None:  # fmt: skip
+    """Both passes. An interrupt ends the work, not the triage: what is done is kept."""
+    engine, close = _engine(campaign, len(todo) or len(runs))
+    try:
+        _pass(engine, todo, state, journal, lambda *counts: notice("diagnosing", *counts), keep=False)
+        result.done = len(todo)
+        if twins:
+            again = _second_pass(runs, state)
+            _pass(engine, again, state, journal, lambda *counts: notice("comparing", *counts), keep=True)
+    except KeyboardInterrupt:
+        result.interrupted = True
+    finally:
+        journal.flush()
+        close()
+
+
+def _pass(
+    engine: Engine, tasks: Sequence[Task], state: _State, journal: Journal,
+    notice: Callable[[int, int, int], None], *, keep: bool,
+) -> None:  # fmt: skip
+    """Do tasks and note what comes of them; ``keep`` holds on to an earlier record where a new one says nothing."""
+    failures = 0
+    for done, (index, payload) in enumerate(engine.run(tasks), start=1):
+        row = json.loads(payload)["run"]
+        assert row["key"] == tasks[index].spec.key
+        failures += row["outcome"] == "failed"
+        if not keep or row["outcome"] == "diagnosed":
+            state.put(row, journal.append(payload))
+        notice(done, len(tasks), failures)
+
+
+def _second_pass(runs: Iterable[RunSpec], state: _State) -> list[Task]:
+    """Tasks for runs whose twin is another than that which their record used."""
+    known = {run.key: run for run in runs if run.key in state.rows}
+    rows = [state.rows[key] for key in known]
+    chosen = choose_twins(rows, rows)
+    again = []
+    for key, run in known.items():
+        row = state.rows[key]
+        twin = known[chosen[key]] if key in chosen else None
+        now = (twin.key, twin.digest) if twin else (None, None)
+        if now != (row["twin_key"], row["twin_digest"]):
+            again.append(Task(run, twin, row["status_alone"] or ""))
+    return sorted(again, key=lambda task: task.twin.key if task.twin else "")
+
+
+def _engine(campaign: Campaign, tasks: int) -> tuple[Engine, Callable[[], None]]:
+    if campaign.engine != "local":
+        return make_executor_engine(campaign.engine, campaign.options, campaign.workers)
+    if campaign.workers == 0:
+        return _InProcess(campaign.options), lambda: None
+    supervisor = Supervisor(campaign.options, min(campaign.workers, max(1, tasks)))
+    return supervisor, supervisor.close
+
+
+class _InProcess:
+    """One run after the other in this process: the yardstick for the others, and for a debugger."""
+
+    def __init__(self, options: Options) -> None:
+        self._diagnoser = Diagnoser(options)
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, bytes]]:
+        for index, task in enumerate(tasks):
+            yield index, encode(self._diagnoser.diagnose(task)[1])
+
+
+def _conclude(
+    campaign: Campaign, runs: Sequence[RunSpec], plan: Plan, state: _State, journal: Journal,
+    old: Iterator[dict[str, Any]], about: Mapping[str, Any], result: Result,
+) -> None:  # fmt: skip
+    """Write the dataset and the summary, then give up the journal."""
+    place = campaign.place
+    writer = Writer(place)
+    count = 0
+    for record in _in_order(runs, state, journal, old):
+        writer.add(record)
+        result.summary.add(record)
+        count += 1
+    writer.finish({"runs": count, **about})
+    bad = result.summary.bad_nodes()
+    advice = []
+    for row in Dataset(place).runs(_FOR_RESTART):
+        line = restart_line(row, bad & set(row["hosts"] or ()))
+        result.summary.restarts[line["decision"]] += 1
+        advice.append(json.dumps(line, ensure_ascii=False) + "\n")
+    place.write("restart.jsonl", "".join(advice).encode())
+    place.write(
+        "summary.json", (json.dumps(result.summary.to_dict(), indent=1, ensure_ascii=False) + "\n").encode()
+    )
+    skipped = "".join(
+        json.dumps({"path": item.path, "reason": item.reason}, ensure_ascii=False) + "\n"
+        for item in plan.skipped
+    )
+    place.write("skipped.jsonl", skipped.encode("utf-8", "surrogatepass"))
+    journal.clear()
+
+
+_FOR_RESTART = (
+    "location", "key", "job", "status", "outcome", "restart", "restart_because", "problem", "summary", "resume_from",
+    "cause_id", "probability", "first_host", "hosts",
+)  # fmt: skip
+
+
+def _in_order(
+    runs: Iterable[RunSpec], state: _State, journal: Journal, old: Iterator[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Records in order of their location: from the journal, or carried over from the old dataset."""
+    carried = next(old, None)
+    for run in runs:
+        if run.key not in state.where:
+            continue  # interrupted before it was reached
+        where = state.where[run.key]
+        if where is not None:
+            yield journal.record(where)
+            continue
+        while carried is not None and carried["run"]["key"] != run.key:
+            carried = next(old, None)
+        if carried is not None:
+            yield carried

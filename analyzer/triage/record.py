@@ -1,0 +1,314 @@
+"""One run as rows: what of a diagnosis and of the run enters the dataset. The columns stand in ``store.py``."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from analyzer.ingest.discover import Loaded
+from analyzer.ingest.masking import clean_text
+from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Place
+from analyzer.model.run import Run
+from analyzer.model.wording import REPORTED
+from analyzer.triage.last_words import last_words
+from analyzer.triage.specs import Task
+from analyzer.triage.templates import fingerprint_of, says_something, template_of
+from analyzer.version import __version__
+
+MAX_SPAN_S = 400 * 86400.0
+"""A year and more between first and last record: a wrong clock, not a run."""
+
+MAX_SETTINGS = 200
+"""Settings kept for the search of a twin; real runs state 20 to 100 that have a common name."""
+
+MAX_HOSTS = 256
+
+_OF_GPUS = ("nccl", "cuda", "xid", "gpu", "ecc", "cublas", "cudnn")
+"""Kinds of log lines that only a run on GPUs writes begin like this."""
+
+
+def empty_record(task: Task, *, outcome: str, problem: str) -> dict[str, Any]:
+    """The record of a run of which nothing was learnt.
+
+    Args:
+        task: The run.
+        outcome: ``unreadable`` (nothing there can be read) or ``failed`` (the analyzer did not finish with it).
+        problem: The reason.
+    """
+    run = {
+        **_about(task),
+        "outcome": outcome,
+        "problem": problem,
+        "status": "unreadable" if outcome == "unreadable" else "",
+        "summary": problem,
+        "hosts": [],
+        "frameworks": [],
+        "gaps": [],
+        "config": "{}",
+        "tool_version": __version__,
+    }
+    return {"run": run, "findings": []}
+
+
+def make_record(task: Task, loaded: Loaded, diagnosis: Diagnosis) -> dict[str, Any]:
+    """The rows of a diagnosed run."""
+    run = loaded.run
+    first = diagnosis.first_failure
+    start_s, end_s, span_s = _times(run)
+    gpus, basis = _gpus(run)
+    coverage = diagnosis.coverage
+    row = {
+        **_about(task),
+        "outcome": "diagnosed",
+        "problem": "",
+        "status": diagnosis.status,
+        "summary": diagnosis.summary,
+        "status_alone": task.status_alone or diagnosis.status,
+        "subject": diagnosis.subject,
+        "other_runs": len(diagnosis.others),
+        **_leading(diagnosis),
+        "first_kind": first.kind if first else None,
+        "first_rank": first.rank if first else None,
+        "first_host": first.host if first else None,
+        "first_place": str(first.place) if first else None,
+        "first_text": first.place.text if first else None,
+        "hosts": _hosts(run, first.host if first else None),
+        "frameworks": list(coverage.frameworks),
+        "model": _model(run),
+        "gpus": gpus,
+        "gpus_basis": basis,
+        "start_s": start_s,
+        "end_s": end_s,
+        "gpu_hours": None if gpus is None or span_s is None else _round(gpus * span_s / 3600.0),
+        "last_step": coverage.last_step,
+        "completed": coverage.completed,
+        "files": len(coverage.sources),
+        "size_bytes": sum(source.size_bytes for source in run.sources),
+        "metric_points": sum(coverage.metrics.values()),
+        "log_events": coverage.events,
+        "gaps": [f"{gap.path}: {gap.reason}" if gap.path else gap.reason for gap in diagnosis.gaps[:3]],
+        "gap_count": len(diagnosis.gaps),
+        "config": _settings(run),
+        "tool_version": diagnosis.tool_version,
+        "rules_digest": diagnosis.rules_digest,
+    }
+    if not row["cause_id"] and diagnosis.status in {"failed", "degraded", "insufficient"}:
+        row.update(_unexplained(run, diagnosis))
+    findings = [_finding(task, position, found) for position, found in enumerate(diagnosis.findings)]
+    return {"run": row, "findings": findings}
+
+
+def _about(task: Task) -> dict[str, Any]:
+    spec, twin = task.spec, task.twin
+    return {
+        "key": spec.key,
+        "location": spec.location,
+        "kind": spec.kind,
+        "why": spec.why,
+        "extra": list(spec.extra),
+        "user": spec.user or None,
+        "job": spec.job or None,
+        "project": spec.project or None,
+        "twin": twin.location if twin else None,
+        "twin_key": twin.key if twin else None,
+        "twin_digest": twin.digest if twin else None,
+        "input_digest": spec.digest,
+    }
+
+
+def _leading(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The cause that the report would name first; empty where none is at least possible."""
+    faulty = diagnosis.status in {"failed", "degraded"}
+    leads = next((f for f in diagnosis.findings if f.probability >= REPORTED), None)
+    if leads is None or (not faulty and leads.cause.kind != "lifecycle"):
+        return {"cause_id": None, "restart": None, "fingerprint": None}
+    cited = _cited(leads, diagnosis)
+    text = cited.text if cited else ""
+    return {
+        "cause_id": leads.cause.id,
+        "cause_title": leads.cause.title,
+        "cause_kind": leads.cause.kind,
+        "cause_family": leads.cause.family,
+        "rule_id": leads.rule_id,
+        "severity": leads.severity,
+        "probability": _round(leads.probability),
+        "symptom": leads.symptom,
+        "restart": leads.restart_advice,
+        "restart_because": leads.restart_because,
+        "resume_from": leads.resume_from or None,
+        "fingerprint": _fingerprint(leads.cause.id, cited),
+        "evidence_place": str(cited) if cited else None,
+        "evidence_text": text or None,
+        "evidence_template": template_of(text) or None,
+    }
+
+
+_SETTINGS = (".yaml", ".yml", ".json", ".py", ".toml")
+"""A line of these says how the run was set up, not how it failed."""
+
+
+def _cited(finding: Finding, diagnosis: Diagnosis) -> Place | None:
+    """The line that shows the cause: the strongest quoted line of a log, else the first failure, else a setting."""
+    quoted = [place for line in finding.speaks_for() for place in line.refs if place.text]
+    of_logs = (place for place in quoted if not place.path.lower().endswith(_SETTINGS))
+    first = diagnosis.first_failure
+    failure = first.place if first is not None and first.place.text else None
+    setting = quoted[0] if quoted else None
+    unquoted = next((line.refs[0] for line in finding.speaks_for() if line.refs), None)
+    return next(of_logs, None) or failure or setting or unquoted
+
+
+def _fingerprint(cause: str, cited: Place | None) -> str | None:
+    """None where no line of a log shows the cause in words: two rows of numbers do not make one root failure."""
+    if cited is None or cited.path.lower().endswith(_SETTINGS) or not says_something(cited.text):
+        return None
+    return fingerprint_of(cause, cited.text)
+
+
+def _unexplained(run: Run, diagnosis: Diagnosis) -> dict[str, Any]:
+    """How a run ended that no rule explains."""
+    words = last_words(run)
+    if words is None or (diagnosis.status == "insufficient" and words.looks_like == "last line"):
+        return {}
+    coverage = diagnosis.coverage
+    stage = "after its first steps" if coverage.last_step else "before any step"
+    return {
+        "last_words": words.text,
+        "last_words_place": words.path,
+        "shape": f"{words.looks_like}, {stage}",
+        "template": template_of(words.text),
+    }
+
+
+def _finding(task: Task, position: int, finding: Finding) -> dict[str, Any]:
+    return {
+        "key": task.spec.key,
+        "location": task.spec.location,
+        "position": position,
+        "rule_id": finding.rule_id,
+        "cause_id": finding.cause.id,
+        "cause_title": finding.cause.title,
+        "cause_kind": finding.cause.kind,
+        "cause_family": finding.cause.family,
+        "symptom_kind": finding.symptom_kind,
+        "severity": finding.severity,
+        "probability": _round(finding.probability),
+        "bits": _round(finding.bits),
+        "symptom": finding.symptom,
+        "restart": finding.restart_advice,
+        "restart_because": finding.restart_because,
+        "evidence": [_evidence(line) for line in finding.evidence if line.counted and line.bits],
+        "fixes": [fix.title for fix in finding.fixes if fix.applicable is not False],
+    }
+
+
+def _evidence(line: Evidence) -> dict[str, Any]:
+    return {
+        "id": line.id,
+        "bits": _round(line.bits),
+        "observed": line.observed(),
+        "because": line.because,
+        "places": [{"path": ref.path, "line": ref.line, "text": ref.text or None} for ref in line.refs],
+    }
+
+
+def _round(value: float) -> float | None:
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def _times(run: Run) -> tuple[float | None, float | None, float | None]:
+    """First and last known moment, and the seconds during which it ran (pauses between attempts left out)."""
+    spans = [
+        (attempt.start_s, attempt.end_s)
+        for attempt in run.attempts
+        if attempt.start_s is not None and attempt.end_s is not None and attempt.end_s >= attempt.start_s
+    ]
+    moments = [moment for span in spans for moment in span]
+    moments += [event.time_s for event in run.events if event.time_s is not None]
+    known = run.metrics.time_s[np.isfinite(run.metrics.time_s)]
+    if known.size:
+        moments += [float(known.min()), float(known.max())]
+    if not moments:
+        return None, None, None
+    start, end = min(moments), max(moments)
+    if end - start > MAX_SPAN_S:
+        return None, None, None
+    if end == start:  # one stamp says when, not how long
+        return round(start, 3), round(end, 3), None
+    ran = _covered(spans) if len(spans) > 1 else end - start
+    return round(start, 3), round(end, 3), ran
+
+
+def _covered(spans: Iterable[tuple[float, float]]) -> float:
+    """Seconds that lie in at least one span."""
+    total, reached = 0.0, -math.inf
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+def _gpus(run: Run) -> tuple[int | None, str | None]:
+    """Number of GPUs of a run and how it is known. A number of ranks alone may be that of processes on CPUs."""
+    layout = run.layout
+    if layout.world_size is not None:
+        if layout.gpu_name or layout.gpus or any(kind.startswith(_OF_GPUS) for kind in run.events.kinds()):
+            return max(layout.world_size, layout.gpus or 0), "ranks"
+        return None, None
+    return (layout.gpus, "gpus of one host") if layout.gpus else (None, None)
+
+
+def _hosts(run: Run, first: str | None) -> list[str]:
+    named = {host for event in run.events if isinstance(host := event.fields.get("host"), str) and host}
+    named |= {host for host in (run.layout.host, first) if host}
+    return sorted(clean_text(host, 128) for host in named)[:MAX_HOSTS]
+
+
+def _model(run: Run) -> str | None:
+    value = run.config.value("model.name")
+    return None if value is None else str(value).rstrip("/").rpartition("/")[2] or None
+
+
+def _settings(run: Run) -> str:
+    """Canonical settings as JSON, for the search of a twin and for queries."""
+    values: dict[str, Any] = {}
+    for key in sorted(run.config)[:MAX_SETTINGS]:
+        value = run.config.value(key)
+        if isinstance(value, float) and not math.isfinite(value):
+            value = str(value)
+        values[key] = clean_text(value, 200) if isinstance(value, str) else value
+    return json.dumps(values, sort_keys=True, ensure_ascii=False)
+
+
+def restart_line(row: Mapping[str, Any], excluded: Iterable[str]) -> dict[str, Any]:
+    """What to do with one run, for a script.
+
+    Args:
+        row: Row of the run.
+        excluded: Hosts that the whole fleet's failures speak against.
+    """
+    advice = row.get("restart")
+    hosts = set(excluded)
+    if advice == "restart-excluding-node" and row.get("first_host"):
+        hosts.add(str(row["first_host"]))
+    if row["status"] in {"failed", "degraded"} or row["outcome"] != "diagnosed":
+        default = "inspect"
+    else:
+        default = "no-action" if row["status"] == "healthy" else "unknown"
+    reason = row.get("restart_because") if advice else (row["problem"] or row["summary"])
+    return {
+        "location": row["location"],
+        "key": row["key"],
+        "job": row.get("job"),
+        "status": row["status"] or row["outcome"],
+        "decision": advice or default,
+        "because": reason,
+        "resume_from": row.get("resume_from"),
+        "exclude_hosts": sorted(hosts),
+        "cause": row.get("cause_id"),
+        "probability": row.get("probability"),
+    }

@@ -1,0 +1,145 @@
+"""What is to be diagnosed: one run of the plan, the options that all runs share, and the task of a worker."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """One run that the plan found.
+
+    Attributes:
+        location: Path as the user gave it and as the walk went on, or a URL; shown, and the order of all output.
+        kind: ``directory``, ``files``, or the name of a remote kind (``sources.FETCHERS``).
+        why: What it was taken for, in words.
+        key: Stable id, 16 hexadecimal digits: hash of the absolute location.
+        extra: Further files of the run, for example the error stream beside the output of a job.
+        digest: Fingerprint of the inputs (names, sizes, times of the last write); empty if it cannot be known.
+        user: Who owns the run, empty if unknown.
+        job: Job id of the scheduler, empty if unknown.
+        project: W&B project or the like, empty if unknown.
+    """
+
+    location: str
+    kind: str
+    why: str
+    key: str
+    extra: tuple[str, ...] = ()
+    digest: str = ""
+    user: str = ""
+    job: str = ""
+    project: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a worker."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> RunSpec:
+        """The inverse of ``to_dict``, after a journey through JSON."""
+        return RunSpec(**{**data, "extra": tuple(data["extra"])})
+
+
+def key_of(location: str) -> str:
+    """Stable id of an absolute path or URL.
+
+    >>> key_of("/runs/7b-17")
+    '1c141883854df2b0'
+    """
+    return hashlib.sha256(location.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something under a source that is no run.
+
+    Attributes:
+        path: What was skipped.
+        reason: Why.
+    """
+
+    path: str
+    reason: str
+
+
+@dataclass
+class Plan:
+    """Runs in order of their location, and what was skipped."""
+
+    runs: list[RunSpec] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What all runs share.
+
+    Attributes:
+        rules: Further rule packs.
+        timeout_s: Seconds that one run may take.
+        memory_bytes: Memory that one run may take.
+        cache: Directory in which fetched runs are kept; empty for a temporary one.
+        offline: Whether fetchers may use the network.
+    """
+
+    rules: tuple[str, ...] = ()
+    timeout_s: float = 120.0
+    memory_bytes: int = 2 * 1024**3
+    cache: str = ""
+    offline: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a worker."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Options:
+        """The inverse of ``to_dict``, after a journey through JSON."""
+        return Options(**{**data, "rules": tuple(data["rules"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which runs of a W&B project, sweep or group are taken.
+
+    Attributes:
+        states: Only these, for example ``crashed``; empty for all.
+        since: Only runs created after this: an ISO time, or an age such as ``7d``; empty for all.
+        limit: At most so many of one source, the newest; None for all.
+        filter_json: W&B's own filter as JSON; empty for none.
+    """
+
+    states: tuple[str, ...] = ()
+    since: str = ""
+    limit: int | None = None
+    filter_json: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run for a worker, perhaps beside a run that worked.
+
+    Attributes:
+        spec: The run.
+        twin: A healthy run of like configuration, None in the first pass.
+        status_alone: Status without the twin; empty in the first pass.
+    """
+
+    spec: RunSpec
+    twin: RunSpec | None = None
+    status_alone: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a worker."""
+        twin = None if self.twin is None else self.twin.to_dict()
+        return {"spec": self.spec.to_dict(), "twin": twin, "status_alone": self.status_alone}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Task:
+        """The inverse of ``to_dict``."""
+        twin = None if data["twin"] is None else RunSpec.from_dict(data["twin"])
+        return Task(RunSpec.from_dict(data["spec"]), twin, str(data["status_alone"]))

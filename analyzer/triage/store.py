@@ -1,0 +1,271 @@
+"""The dataset: Parquet files that pandas, DuckDB and Spark read, one row a run and one row a finding.
+
+    OUT/runs/part-00000-1f0c….parquet        1,000 runs each, in order of their location
+    OUT/findings/part-00000-9ab3….parquet    their findings, each with its evidence
+    OUT/manifest.json                        which parts belong together; written last
+
+A part is named after its content: equal runs give equal files, whichever engine made them. Within version 1 of the
+schema columns may be added; none is removed or changes its meaning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from analyzer.errors import InputError
+from analyzer.triage.places import Place
+
+SCHEMA = "analyzer.triage/1"
+PART_RUNS = 1000
+"""Runs of one part; a part and its findings are held in memory while they are written (some MB)."""
+
+READ_ROWS = 128
+
+# column | type | meaning; "list:" and "evidence" are resolved in _arrow_type
+RUN_COLUMNS: tuple[tuple[str, str, str], ...] = (
+    ("key", "text", "stable id: hash of the absolute location"),
+    ("location", "text", "path or URL as given; the rows are in its order"),
+    ("kind", "text", "directory, files, or the kind of a remote source"),
+    ("why", "text", "what it was taken for"),
+    ("extra", "list:text", "further files of the run"),
+    ("outcome", "text", "diagnosed, unreadable, or failed (the analyzer did not finish with it)"),
+    ("problem", "text", "reason if not diagnosed"),
+    ("status", "text", "failed, degraded, healthy, insufficient, unreadable; empty if outcome is failed"),
+    ("summary", "text", "one sentence that justifies the status"),
+    ("status_alone", "text", "status before a twin was used"),
+    ("subject", "text", "which of several runs in the directory was diagnosed"),
+    ("other_runs", "int", "how many others lie there"),
+    ("cause_id", "text", "leading cause; null if none is at least possible"),
+    ("cause_title", "text", "the cause as a sentence"),
+    ("cause_kind", "text", "cause, symptom-class, benign or lifecycle"),
+    ("cause_family", "text", "precision, data, hardware, …"),
+    ("rule_id", "text", "rule that speaks for it"),
+    ("severity", "text", "fatal, degrading, wasteful or advisory"),
+    ("probability", "real", "share among the competing causes; hand-set odds, not calibrated"),
+    ("symptom", "text", "what is seen, with the facts filled in"),
+    ("restart", "text", "restart-as-is, restart-excluding-node, fix-then-restart, resume-from-earlier-checkpoint, no-action"),
+    ("restart_because", "text", "reason of that advice"),
+    ("resume_from", "text", "checkpoint to resume from, in words"),
+    ("fingerprint", "text", "equal for runs with one root failure: cause and lasting part of the evidence"),
+    ("evidence_place", "text", "path:line of the line that shows the cause"),
+    ("evidence_text", "text", "that line"),
+    ("evidence_template", "text", "that line without numbers, paths and hosts"),
+    ("first_kind", "text", "kind of the log line that reports the first failure"),
+    ("first_rank", "int", "rank that failed first"),
+    ("first_host", "text", "its host"),
+    ("first_place", "text", "path:line of that line"),
+    ("first_text", "text", "that line"),
+    ("hosts", "list:text", "hosts that the logs name"),
+    ("frameworks", "list:text", "libraries recognised"),
+    ("model", "text", "name of the model without its directory"),
+    ("user", "text", "owner of the run; null if unknown"),
+    ("job", "text", "job id of the scheduler"),
+    ("project", "text", "W&B project or the like"),
+    ("gpus", "int", "number of GPUs; null if unknown"),
+    ("gpus_basis", "text", "how that number is known"),
+    ("start_s", "real", "Unix seconds of the first record"),
+    ("end_s", "real", "Unix seconds of the last record"),
+    ("gpu_hours", "real", "GPUs times hours between them; null if either is unknown"),
+    ("last_step", "int", "last step that was logged"),
+    ("completed", "bool", "whether the run says that it finished; null if it says nothing"),
+    ("files", "int", "files read"),
+    ("size_bytes", "int", "their size"),
+    ("metric_points", "int", "logged numbers read"),
+    ("log_events", "int", "log lines recognised"),
+    ("gaps", "list:text", "the first three things that could not be read"),
+    ("gap_count", "int", "how many there are"),
+    ("last_words", "text", "of a run without a cause: the line that looks most like its failure"),
+    ("last_words_place", "text", "file of that line"),
+    ("shape", "text", "of a run without a cause: how and when it ended"),
+    ("template", "text", "that line without numbers, paths and hosts"),
+    ("twin", "text", "location of the healthy run that was compared"),
+    ("twin_key", "text", "its key"),
+    ("twin_digest", "text", "fingerprint of its inputs"),
+    ("config", "text", "canonical settings as JSON"),
+    ("input_digest", "text", "fingerprint of the inputs: names, sizes, times of the last write"),
+    ("tool_version", "text", "version of analyzer"),
+    ("rules_digest", "text", "digest of all rules"),
+)  # fmt: skip
+
+FINDING_COLUMNS: tuple[tuple[str, str, str], ...] = (
+    ("key", "text", "key of the run"),
+    ("location", "text", "location of the run"),
+    ("position", "int", "0 for the finding that the report names first"),
+    ("rule_id", "text", "rule that speaks"),
+    ("cause_id", "text", "the cause"),
+    ("cause_title", "text", "the cause as a sentence"),
+    ("cause_kind", "text", "cause, symptom-class, benign or lifecycle"),
+    ("cause_family", "text", "precision, data, hardware, …"),
+    ("symptom_kind", "text", "competition in which the probability was computed"),
+    ("severity", "text", "fatal, degrading, wasteful or advisory"),
+    ("probability", "real", "share among the competing causes; hand-set odds, not calibrated"),
+    ("bits", "real", "prior plus counted evidence"),
+    ("symptom", "text", "what is seen, with the facts filled in"),
+    ("restart", "text", "restart advice of this cause"),
+    ("restart_because", "text", "its reason"),
+    ("evidence", "evidence", "counted lines: id, bits, observed, because, places (path, line, text)"),
+    ("fixes", "list:text", "fixes that may apply, the best first"),
+)
+
+STATE_COLUMNS = (
+    "key", "location", "kind", "why", "extra", "outcome", "status", "status_alone", "user", "job", "project",
+    "twin_key", "twin_digest", "input_digest", "tool_version", "rules_digest",
+    "config", "frameworks", "model", "start_s",
+)  # fmt: skip
+"""What decides whether a run has to be done again, and which twin it gets."""
+
+
+def _schema(columns: Iterable[tuple[str, str, str]]) -> Any:
+    import pyarrow as pa  # noqa: PLC0415  (0.1 s; only where a dataset is written)
+
+    place = pa.struct([("path", pa.string()), ("line", pa.int64()), ("text", pa.string())])
+    types = {
+        "text": pa.string(),
+        "int": pa.int64(),
+        "real": pa.float64(),
+        "bool": pa.bool_(),
+        "list:text": pa.list_(pa.string()),
+        "evidence": pa.list_(
+            pa.struct(
+                [("id", pa.string()), ("bits", pa.float64()), ("observed", pa.string()), ("because", pa.string()),
+                 ("places", pa.list_(place))]
+            )
+        ),
+    }  # fmt: skip
+    fields = [pa.field(name, types[kind], metadata={"meaning": meaning}) for name, kind, meaning in columns]
+    return pa.schema(fields, metadata={"schema": SCHEMA})
+
+
+class Writer:
+    """Writes records, which come in order of their location, as parts.
+
+    Args:
+        place: The output directory.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._schemas = {"runs": _schema(RUN_COLUMNS), "findings": _schema(FINDING_COLUMNS)}
+        self._rows: dict[str, list[Mapping[str, Any]]] = {"runs": [], "findings": []}
+        self._packed: dict[str, list[Any]] = {"runs": [], "findings": []}
+        self._count = 0
+        self.parts: list[dict[str, Any]] = []
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Add one run and its findings."""
+        self._rows["runs"].append(record["run"])
+        self._rows["findings"].extend(record["findings"])
+        if len(self._rows["runs"]) >= READ_ROWS:
+            self._pack()
+        if self._count + len(self._rows["runs"]) >= PART_RUNS:
+            self._write_part()
+
+    def _pack(self) -> None:
+        """Turn rows into Arrow, which takes a tenth of the memory."""
+        import pyarrow as pa  # noqa: PLC0415
+
+        self._count += len(self._rows["runs"])
+        for table, schema in self._schemas.items():
+            self._packed[table].append(pa.RecordBatch.from_pylist(self._rows[table], schema=schema))
+            self._rows[table].clear()
+
+    def finish(self, about: Mapping[str, Any]) -> None:
+        """Write the last part and the manifest, then remove parts of an earlier dataset."""
+        if self._count or self._rows["runs"] or not self.parts:
+            self._write_part()
+        manifest = {"schema": SCHEMA, **about, "parts": self.parts}
+        self._place.write("manifest.json", (json.dumps(manifest, indent=1) + "\n").encode())
+        current = {part[table] for part in self.parts for table in self._schemas}
+        for table in self._schemas:
+            for name in self._place.names(table):
+                if name not in current:
+                    self._place.remove(name)
+
+    def _write_part(self) -> None:
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        self._pack()
+        part: dict[str, Any] = {"count": self._count}
+        for table, schema in self._schemas.items():
+            buffer = io.BytesIO()
+            rows = pa.Table.from_batches(self._packed[table], schema=schema).combine_chunks()
+            pq.write_table(rows, buffer, compression="zstd", row_group_size=max(1, len(rows)))
+            data = buffer.getvalue()
+            digest = hashlib.sha256(data).hexdigest()[:12]
+            part[table] = f"{table}/part-{len(self.parts):05d}-{digest}.parquet"
+            self._place.write(part[table], data)
+            self._packed[table].clear()
+        self._count = 0
+        self.parts.append(part)
+
+
+class Dataset:
+    """Reads a dataset, a few rows at a time.
+
+    Args:
+        place: Directory of the dataset.
+
+    Raises:
+        InputError: There is none, or one of a newer schema.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        data = place.read("manifest.json")
+        if data is None:
+            raise InputError(f"{place.shown}: no triage dataset (manifest.json is missing)")
+        try:
+            self.manifest: dict[str, Any] = json.loads(data)
+            found = self.manifest["schema"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{place.shown}/manifest.json: damaged; run the triage again") from error
+        if found != SCHEMA:
+            raise InputError(f"{place.shown}: dataset of schema {found}; this version reads {SCHEMA}")
+
+    def runs(self, columns: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
+        """Rows of the runs in order, whole or some columns."""
+        for part in self.manifest["parts"]:
+            yield from self._rows(part["runs"], columns)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Runs in order, each with its findings."""
+        for part in self.manifest["parts"]:
+            findings = self._rows(part["findings"], None)
+            ahead = next(findings, None)
+            for run in self._rows(part["runs"], None):
+                own = []
+                while ahead is not None and ahead["key"] == run["key"]:
+                    own.append(ahead)
+                    ahead = next(findings, None)
+                yield {"run": run, "findings": own}
+
+    def _rows(self, name: str, columns: Iterable[str] | None) -> Iterator[dict[str, Any]]:
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        data = self.place.read(name)
+        if data is None:
+            raise InputError(f"{self.place.shown}/{name}: missing, although manifest.json names it")
+        try:
+            file = pq.ParquetFile(io.BytesIO(data))
+            wanted = None if columns is None else list(columns)
+            for batch in file.iter_batches(batch_size=READ_ROWS, columns=wanted):
+                yield from batch.to_pylist()
+        except pa.ArrowInvalid as error:
+            raise InputError(f"{self.place.shown}/{name}: damaged ({error}); run the triage again") from error
+
+
+def merged(datasets: Iterable[Dataset]) -> Iterator[dict[str, Any]]:
+    """Records of several datasets in one order; of a run that stands in two, the first counts."""
+    streams = [dataset.records() for dataset in datasets]
+    last = ""
+    for record in heapq.merge(*streams, key=lambda record: (record["run"]["location"], record["run"]["key"])):
+        if record["run"]["key"] != last:
+            last = record["run"]["key"]
+            yield record

@@ -1,0 +1,144 @@
+"""A worker process: reads tasks from standard input, diagnoses each run, writes one line a run.
+
+    in   {"options": {…}}                           once
+         [{"index": 0, "task": {…}}, …]             a batch
+    out  ready                                      after the imports
+         0 done {"run": {…}, "findings": […]}       a run; "again" instead of "done" asks for a second, lonely try
+
+Nothing is unpickled, so a worker can be any Python that has the package. Its standard output is kept for the
+protocol: what a library prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from analyzer.errors import AnalyzerError, FetchError, InputError
+from analyzer.ingest.discover import Loaded, load_run
+from analyzer.ingest.masking import clean_text
+from analyzer.ingest.quote import Quoter
+from analyzer.pipeline import diagnose_loaded
+from analyzer.rules.load import RuleSet, load_rules
+from analyzer.triage.record import empty_record, make_record
+from analyzer.triage.sources import local_paths
+from analyzer.triage.specs import Options, RunSpec, Task
+
+
+class Diagnoser:
+    """Diagnoses one run after another with the same rules; keeps the last twin, which the next run often shares.
+
+    Args:
+        options: What all runs share.
+
+    Raises:
+        RuleError: A rule pack is invalid.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.rules: RuleSet = load_rules(tuple(Path(place) for place in options.rules))
+        self._twin: tuple[str, Loaded] | None = None
+
+    def diagnose(self, task: Task) -> tuple[bool, dict[str, Any]]:
+        """Whether the answer is final, and the record of a run. Whatever happens, there is a record."""
+        try:
+            return True, self._diagnose(task)
+        except FetchError as error:  # not the run's fault: --resume tries again
+            return True, empty_record(task, outcome="failed", problem=clean_text(str(error)))
+        except InputError as error:
+            return True, empty_record(task, outcome="unreadable", problem=clean_text(str(error)))
+        except MemoryError:
+            return False, empty_record(task, outcome="failed", problem=_too_much_memory(self.options))
+        except AnalyzerError:
+            raise
+        except Exception as error:  # noqa: BLE001  (a bug of ours costs this run and no other)
+            problem = f"internal error: {type(error).__name__}: {clean_text(str(error), 300)}"
+            return False, empty_record(task, outcome="failed", problem=problem)
+
+    def _diagnose(self, task: Task) -> dict[str, Any]:
+        started_s = time.perf_counter()
+        with local_paths(task.spec, self.options) as paths:
+            loaded = load_run(paths[0], paths[1:])
+            twin = None if task.twin is None else self._load_twin(task.twin)
+            if twin is None:
+                task = replace(task, twin=None)
+            twin_run = None if twin is None else twin.run
+            diagnosis = diagnose_loaded(loaded, self.rules, twin_run, Quoter(loaded.run), started_s)
+            return make_record(task, loaded, replace(diagnosis, root=task.spec.location))
+
+    def _load_twin(self, spec: RunSpec) -> Loaded | None:
+        """The twin; None if it has gone since it was chosen, which is no fault of the run."""
+        if self._twin is None or self._twin[0] != spec.key:
+            try:
+                with local_paths(spec, self.options) as paths:
+                    self._twin = (spec.key, load_run(paths[0], paths[1:]))
+            except InputError:
+                return None
+        return self._twin[1]
+
+
+def _too_much_memory(options: Options) -> str:
+    return f"needs more than {options.memory_bytes / 1024**3:.3g} GiB of memory (limit --mem)"
+
+
+def encode(record: Mapping[str, Any]) -> bytes:
+    """A record as one line of JSON."""
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode(
+        "utf-8", "replace"
+    )  # half characters, as in file names of another encoding, fit no column
+
+
+def limit_memory(limit_bytes: int) -> None:
+    """Let allocations fail beyond a limit, so that a greedy run ends with an error instead of a killed process.
+
+    Only data counts (RLIMIT_DATA), not files that are mapped. The supervisor watches the rest.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    base = 512 * 1024**2  # interpreter, packages and the arenas of their threads
+    wanted = limit_bytes + base
+    if soft == resource.RLIM_INFINITY or wanted < soft:
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+
+
+def main() -> None:
+    """Serve batches until standard input ends."""
+    faulthandler.enable()
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    lines = sys.stdin.buffer
+    first = lines.readline()
+    if not first:
+        return
+    options = Options.from_dict(json.loads(first)["options"])
+    limit_memory(options.memory_bytes)
+    diagnoser = Diagnoser(options)
+    _say(out, b"ready\n")
+    for line in lines:
+        for item in json.loads(line):
+            final, record = diagnoser.diagnose(Task.from_dict(item["task"]))
+            word = b"done" if final else b"again"
+            _say(out, b"%d %s %s\n" % (item["index"], word, encode(record)))
+
+
+def _say(out: Any, data: bytes) -> None:
+    try:
+        out.write(data)
+        out.flush()
+    except BrokenPipeError:  # the supervisor is gone
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
