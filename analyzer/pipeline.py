@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analyzer.detect import run_detectors
 from analyzer.facts.build import Facts, build_facts
@@ -36,6 +36,7 @@ from analyzer.rules.load import RuleSet
 from analyzer.rules.restart import restart_of
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import LedgerLine, Ranking, Scored, questions, rank
+from analyzer.rules.shape_only import shape_only
 from analyzer.rules.status import judge, outcome
 from analyzer.rules.template import fill
 from analyzer.version import __version__
@@ -85,6 +86,8 @@ def diagnose_loaded(
         _finding(item, run, assessment.facts, quoter, folded.get(item.rule.symptom_kind, {}))
         for item in _in_order(assessment.ranking, folded)
     ]
+    if not any(finding.probability >= REPORTED and finding.severity != "advisory" for finding in listed):
+        listed = [*_shape_only(assessment, rules, run, quoter), *listed]
     status, summary, missing = judge(listed, outcome(assessment.facts.plain), assessment.facts.plain)
     findings, ruled_out = _split(listed, status)
     return Diagnosis(
@@ -107,6 +110,15 @@ def diagnose_loaded(
         elapsed_s=time.perf_counter() - started_s,
         first_failure=_first_failure(run, assessment.facts, quoter),
     )
+
+
+def _shape_only(assessment: Assessment, rules: RuleSet, run: Run, quoter: Quoter) -> list[Finding]:
+    """The classifier's own finding, if no rule speaks and it is sure."""
+    found = shape_only(assessment.facts.plain, rules)
+    if found is None:
+        return []
+    finding = _finding(found, run, assessment.facts, quoter, {})
+    return [replace(finding, shape_only=True, calibrated=True)]
 
 
 def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | None:

@@ -76,11 +76,17 @@ def _frameworks(view: RunView, out: FactWriter) -> None:
         out.put("hf_trainer", value=False)
     if view.uses("unsloth"):
         out.put("unsloth", value=True)
+    if view.run.metrics.names:
+        rewarded = reward_metrics(view)
+        out.put("rl", bool(rewarded), _first_points(view, rewarded[:2]))
+
+
+def reward_metrics(view: RunView) -> list[str]:
+    """Metrics that only policy training logs, sorted; its losses rise and fall with the rewards, not with success."""
     names = view.run.metrics.names
-    if names:
-        preference = any(name.startswith("rewards/chosen") for name in names)  # DPO and its kin: no rollouts
-        rewarded = [name for name in names if name in _REWARD_NAMES or name.startswith(_REWARD_PREFIXES)]
-        out.put("rl", bool(rewarded) and not preference, _first_points(view, sorted(rewarded)[:2]))
+    if any(name.startswith("rewards/chosen") for name in names):  # DPO and its kin: no rollouts
+        return []
+    return sorted(name for name in names if name in _REWARD_NAMES or name.startswith(_REWARD_PREFIXES))
 
 
 def _first_points(view: RunView, names: list[str]) -> list[SourceRef]:

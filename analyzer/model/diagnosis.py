@@ -110,6 +110,10 @@ class ConfigChange:
     diff: str = ""
 
 
+LAB = "lab/"
+"""Begin of a proof that is a planted fault of the fault lab, not a sample."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fix:
     """A change that cures, mitigates or diagnoses.
@@ -124,7 +128,7 @@ class Fix:
         changes: Keys to change.
         code: Code to use where no key exists; empty if none.
         verify: What to look at in the next run.
-        verified_by: Sample that proves the effect; empty if not reproduced.
+        verified_by: Sample, or planted fault of the fault lab as `lab/<fault>`, that proves the effect; empty if not tried.
     """
 
     id: str
@@ -157,6 +161,8 @@ class Finding:
         restart_advice: restart-as-is, restart-excluding-node, fix-then-restart, resume-from-earlier-checkpoint, no-action.
         restart_because: Reason of that advice.
         resume_from: Checkpoint to resume from, in words; empty if none is known or needed.
+        calibrated: Whether ``probability`` was measured on labelled runs; else hand-set odds gave it.
+        shape_only: No rule speaks: the classifier alone judges the shape of the curves.
     """
 
     rule_id: str
@@ -173,6 +179,7 @@ class Finding:
     restart_because: str = ""
     resume_from: str = ""
     calibrated: bool = False
+    shape_only: bool = False
 
     def speaks_for(self) -> list[Evidence]:
         """Counted lines that raise the cause, strongest first."""
@@ -186,7 +193,11 @@ class Finding:
         """Every line of evidence with its bits, values and places, as text."""
         counted = sum(line.bits for line in self.evidence if line.counted)
         head = f"{self.cause.id} [{self.rule_id}]: {share(self.probability)} {word_for(self.probability)}"
-        rows = [head, f"  {self.symptom}", f"  {self.bits - counted:+6.1f}  prior"]
+        rows = [head, f"  {self.symptom}"]
+        if self.shape_only:
+            rows.append("  no rule speaks: the probability is the classifier's own, calibrated on labelled runs")
+        else:
+            rows.append(f"  {self.bits - counted:+6.1f}  prior")
         for line in self.evidence:
             verdict = {True: "true", False: "false", None: "unknown"}[line.verdict]
             note = "" if line.counted else " (another line of its group counts)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix
+from analyzer.model.diagnosis import LAB, Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import REPORTED, share, word_for
 
 NAMED_FROM = 0.01
@@ -34,8 +34,9 @@ def telling(lines: Sequence[Evidence], *, show_all: bool) -> list[Evidence]:
 
 
 def headline(finding: Finding) -> str:
-    """``83% likely``, with the honest note that shares are judgement, not frequency."""
-    return f"{share(finding.probability)} {word_for(finding.probability)}"
+    """``83% likely``; a finding of the classifier alone says so."""
+    note = ", by the shape of the curves only" if finding.shape_only else ""
+    return f"{share(finding.probability)} {word_for(finding.probability)}{note}"
 
 
 def fix_note(fix: Fix) -> str:
@@ -43,7 +44,9 @@ def fix_note(fix: Fix) -> str:
     notes = [fix.strength]
     if fix.requires:
         notes.append(f"if {fix.requires}")
-    if fix.verified_by:
+    if fix.verified_by.startswith(LAB):
+        notes.append(f"tried in the fault lab: {fix.verified_by.removeprefix(LAB)}")
+    elif fix.verified_by:
         notes.append(f"reproduced: samples/{fix.verified_by}")
     return ", ".join(notes)
 

@@ -206,7 +206,7 @@ def _write_seen(page: _Page, diagnosis: Diagnosis, *, show_all: bool) -> None:
         page.add(f"… {len(diagnosis.gaps) - limit} more gaps with --all", hang=2)
     page.add(
         "shares weigh the evidence by hand-set odds; they are not calibrated yet"
-        if diagnosis.findings
+        if any(not finding.calibrated for finding in diagnosis.findings)
         else "",
         colour="2",
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from analyzer.expr import Verdict, evaluate
 from analyzer.model.tables import Scalar
 from analyzer.rules.schema import PRIOR_BITS, EvidenceLine, Rule
+from analyzer.rules.shape_line import shape_line
 
 MAX_SCORE_BITS = 60.0
 """Beyond 2**60 the shares no longer differ in print; the cap keeps the powers finite."""
@@ -56,28 +57,31 @@ class Question:
 def ledger(
     rule: Rule, facts: Mapping[str, Scalar], overrides: Mapping[str, Verdict] | None = None
 ) -> tuple[LedgerLine, ...]:
-    """Evaluate every line of a rule; of a group only the line of largest magnitude counts.
+    """Evaluate every line of a rule and that of the classifier; of a group only the largest in magnitude counts.
 
     Args:
         rule: The rule.
         facts: Known facts.
         overrides: Verdicts assumed for some lines, by line id.
     """
+    evidence = rule.evidence
+    if (shape := shape_line(rule, facts)) is not None:
+        evidence = (*evidence, shape)
     verdicts: list[Verdict] = []
-    for line in rule.evidence:
+    for line in evidence:
         assumed = (overrides or {}).get(line.id)
         verdicts.append(evaluate(line.test, facts) if assumed is None else assumed)
     bits = [
         0.0 if v is None else (e.if_true if v else e.if_false)
-        for e, v in zip(rule.evidence, verdicts, strict=True)
+        for e, v in zip(evidence, verdicts, strict=True)
     ]
     best: dict[str, int] = {}
-    for index, line in enumerate(rule.evidence):
+    for index, line in enumerate(evidence):
         if line.group and (line.group not in best or abs(bits[index]) > abs(bits[best[line.group]])):
             best[line.group] = index
     return tuple(
         LedgerLine(line, verdict, value, counted=not line.group or best[line.group] == index)
-        for index, (line, verdict, value) in enumerate(zip(rule.evidence, verdicts, bits, strict=True))
+        for index, (line, verdict, value) in enumerate(zip(evidence, verdicts, bits, strict=True))
     )
 
 

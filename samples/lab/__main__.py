@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from .corpus import judge_metric_runs, make_metric_runs, write_manifest
+from .spec import ENGINE_SHARES
 
 OLD_DEEPSPEED = "deepspeed==0.14.5"
 
@@ -33,7 +34,7 @@ def make(options: argparse.Namespace) -> None:
     started = time.monotonic()
     if options.kind in {"all", "metric"}:
         install_old_deepspeed(out / "deepspeed-0.14")
-        make_metric_runs(out, options.runs, options.seed, options.jobs)
+        make_metric_runs(out, options.runs, options.seed, options.jobs, frozenset(options.engines))
     if options.kind in {"all", "process"}:
         from .process.make import make_process_runs
 
@@ -67,6 +68,9 @@ def main() -> None:
     maker.add_argument("--runs", type=int, default=600, help="metric runs (default 600)")
     maker.add_argument("--seed", type=int, default=0)
     maker.add_argument("--jobs", type=int, default=2, help="worker processes (default 2)")
+    maker.add_argument(
+        "--engines", nargs="*", default=[], choices=list(ENGINE_SHARES), help="only configurations of these"
+    )
     maker.add_argument("--kind", choices=("all", "metric", "process"), default="all")
     maker.set_defaults(command=make)
     judging = commands.add_parser("judge", help="run the outcome tests again on what was made")

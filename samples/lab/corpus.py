@@ -19,7 +19,7 @@ from .planning import Group, plan
 from .runner import group_file, judge_again
 
 COLUMNS = (
-    "run_id", "path", "kind", "fault", "label", "bit", "observable", "severity", "onset_step", "twin", "writer",
+    "run_id", "path", "kind", "fault", "label", "bit", "observable", "course", "severity", "onset_step", "twin", "writer",
     "architecture", "optimizer", "schedule", "precision", "batch_size", "steps", "log_every", "seed", "exit_code",
     "outcome", "versions", "seconds",
 )  # fmt: skip
@@ -30,7 +30,9 @@ GROUPS_PER_WORKER = 8
 GROUP_TIMEOUT_S = 300.0
 
 
-def make_metric_runs(out: Path, runs: int, seed: int, jobs: int) -> None:
+def make_metric_runs(
+    out: Path, runs: int, seed: int, jobs: int, engines: frozenset[str] = frozenset()
+) -> None:
     """All metric runs of a corpus that are not there yet.
 
     Args:
@@ -38,10 +40,12 @@ def make_metric_runs(out: Path, runs: int, seed: int, jobs: int) -> None:
         runs: Number of runs.
         seed: Seed of the plan.
         jobs: Worker processes at once.
+        engines: Make only the configurations of these engines; all if empty.
     """
     groups = plan(runs, seed)
     (out / "groups").mkdir(parents=True, exist_ok=True)
-    waiting = [n for n, group in enumerate(groups) if not group_file(group, out).exists()]
+    wanted = [n for n, group in enumerate(groups) if not engines or group.twin.engine in engines]
+    waiting = [n for n in wanted if not group_file(groups[n], out).exists()]
     batches = _batches(groups, waiting)
     running: dict[subprocess.Popen[bytes], tuple[list[int], float]] = {}
     while batches or running:
@@ -56,7 +60,7 @@ def make_metric_runs(out: Path, runs: int, seed: int, jobs: int) -> None:
             if process.poll() is not None or late:
                 del running[process]
                 _report_lost(out, [groups[n] for n in batch], process.returncode)
-        _progress(out, len(groups))
+        _progress(len(wanted), sum(group_file(groups[n], out).exists() for n in wanted))
     print(flush=True)
 
 
@@ -92,8 +96,7 @@ def _report_lost(out: Path, groups: list[Group], code: int | None) -> None:
         )
 
 
-def _progress(out: Path, total: int) -> None:
-    done = len(list((out / "groups").glob("*.json")))
+def _progress(total: int, done: int) -> None:
     print(f"\r{done} of {total} configurations", end="", flush=True)
 
 

@@ -109,7 +109,7 @@ class LabelNoise(Injection):
         )
 
 
-@fault("labels-shift-midway", "data-pipeline-bug", "worse", onset=(0.3, 0.7))
+@fault("labels-shift-midway", "data-pipeline-bug", "shifts", onset=(0.3, 0.7))
 class LabelsShift(Injection):
     """From the onset on a share of the labels belongs to the neighbouring sample (an off-by-one after a shard)."""
 
@@ -148,12 +148,12 @@ class _Sorted(Injection):
                 yield order[first : first + size]
 
 
-@fault("sorted-by-class", "poor-shuffling", "worse", fits=_vector)
+@fault("sorted-by-class", "poor-shuffling", "disordered", fits=_vector)
 class SortedByClass(_Sorted):
     """The data set stands in class order and is never shuffled."""
 
 
-@fault("shards-in-order", "poor-shuffling", "worse", fits=lambda s: s.language)
+@fault("shards-in-order", "poor-shuffling", "disordered", fits=lambda s: s.language)
 class ShardsInOrder(_Sorted):
     """Every shard holds one dialect, and shards are read one after the other."""
 

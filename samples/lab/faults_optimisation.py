@@ -190,7 +190,7 @@ class DeadUnits(Injection):
 @fault(
     "units-die-midway",
     "dead-network",
-    "worse",
+    "shifts",
     onset=(0.2, 0.6),
     fits=lambda s: _vector(s) and s.task != "regression",
 )

@@ -23,8 +23,8 @@ LEARNS = {"scratch": 0.08, "tuned": 0.015}
 LEVEL_SHARE = 0.25
 """A tuned run has little left to learn; what it loses is then measured by a quarter of the loss that it began with."""
 
-VISIBLE_SHARE = 1 / 3
-"""A run that lost less than a third of what its twin learned is worse, but looks like a sound run of a harder task."""
+RISES_SHARE, FLAT_SHARE = 0.35, 0.25
+"""A loss rises if it loses a third of its twin's fall again, and is flat if it never had a quarter of it."""
 
 NOISE_FACTOR = 3.0
 """A difference counts if it is three times that of two healthy seeds."""
@@ -38,13 +38,13 @@ class Verdict:
         bit: Whether the fault showed.
         because: The numbers, in words.
         label: Another cause id that the outcome asks for, None for the fault's own.
-        effect: Share of what the twin learned that the run did not; None where the test measures something else.
+        course: What the training loss did, where the test looks at the end only: rises, flat or slower.
     """
 
     bit: bool
     because: str
     label: str | None = None
-    effect: float | None = None
+    course: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,55 @@ def worse(case: Case) -> Verdict:
     return Verdict(
         bit,
         f"clean eval ends at {run:.4g}, twins at {twin:.4g} and {other:.4g}; {gap / reach:.0%} of their reach",
-        effect=gap / reach,
+        course=course_of(case),
     )
+
+
+def course_of(case: Case) -> str:
+    """What the training loss did, measured by the fall of the twin's.
+
+    ``rises``: it lost what it had or climbed over its start; ``flat``: it hardly moved; ``slower``: it fell, only not
+    as far, which without a twin looks like a sound run of a harder task.
+    """
+    width = max(5, len(case.run.loss) // 8)
+    run, twin = _smooth(case.run.loss, width), _smooth(case.twin.loss, width)
+    fall = max(float(twin[0] - twin[-1]), LEVEL_SHARE * abs(float(twin[0])), 1e-9)
+    start, least, end = float(run[0]), float(run.min()), float(run[-1])
+    scatter = NOISE_FACTOR * _noise(case.run) / np.sqrt(width)
+    if end - least > max(RISES_SHARE * fall, scatter):
+        return "rises"
+    return "flat" if start - least < FLAT_SHARE * fall else "slower"
+
+
+def as_logged(case: Case, log_every: int, *, means: bool) -> Case:
+    """What the log shows of a case: every n-th step, or means over n steps.
+
+    Args:
+        case: The ground truth, step by step.
+        log_every: Steps between logged points.
+        means: Whether the logger writes the mean since its last row, as Trainer does.
+    """
+
+    def thin(values: list[float]) -> list[float]:
+        if not means or log_every == 1:
+            return values[::log_every]
+        whole = len(values) // log_every * log_every
+        return np.asarray(values[:whole], float).reshape(-1, log_every).mean(axis=1).tolist()
+
+    def thinned(truth: Truth) -> Truth:
+        def marks(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
+            return [(step // log_every, value) for step, value in points]
+
+        return Truth(
+            thin(truth.loss),
+            marks(truth.clean_eval),
+            marks(truth.shown_eval),
+            thin(truth.step_time_s),
+            thin(truth.grad_norm),
+            truth.memory_mb,
+        )
+
+    return Case(thinned(case.run), thinned(case.twin), thinned(case.other), case.onset // log_every)
 
 
 def nonfinite(case: Case) -> Verdict:
@@ -196,6 +243,22 @@ def swings(case: Case) -> Verdict:
         return Verdict(ended.bit, f"diverged: {ended.because}", "learning-rate-too-high")
     bit = run > max(3 * twin, 0.1 * scale)
     return Verdict(bool(bit), f"swings of {run:.3g}, twin {twin:.3g}")
+
+
+def disordered(case: Case) -> Verdict:
+    """Ends worse than the twins, and the loss swings with the order of the data."""
+    ended = worse(case)
+    swung = swings(case)
+    return Verdict(ended.bit, f"{ended.because}; {swung.because}", course="rises" if swung.bit else "slower")
+
+
+def shifts(case: Case) -> Verdict:
+    """Ends worse than the twins, and the loss jumps where the fault began."""
+    ended = worse(case)
+    jumped = jumps(case)
+    return Verdict(
+        ended.bit, f"{ended.because}; {jumped.because}", course="rises" if jumped.bit else "slower"
+    )
 
 
 def jumps(case: Case) -> Verdict:
@@ -336,6 +399,8 @@ TESTS: dict[str, Callable[[Case], Verdict]] = {
     "multiple": multiple,
     "swings": swings,
     "jumps": jumps,
+    "disordered": disordered,
+    "shifts": shifts,
     "jumps-down": jumps_down,
     "gap": gap,
     "shown-gap": shown_gap,

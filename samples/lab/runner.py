@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from samples.make.common import write_yaml
 
 from .faults import injection_of, load_all
-from .outcome import TESTS, VISIBLE_SHARE, Case, Verdict, twin_is_healthy
+from .outcome import TESTS, Case, Verdict, as_logged, twin_is_healthy
 from .session import Session
 from .truth import Truth
 
@@ -123,9 +124,12 @@ def judged(spec: Spec, case: Case, seconds: float) -> dict[str, Any]:
     fault = load_all()[spec.fault]
     verdict = TESTS[fault.outcome](case)
     label = (verdict.label or fault.label) if verdict.bit else "healthy"
-    weak = verdict.effect is not None and verdict.effect < VISIBLE_SHARE
-    seen = _logged(fault.needs, spec) and not (verdict.bit and weak)
-    return _row(spec, verdict, label, observable=seen, seconds=seconds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a thinned run can be too short for a median
+        logged = TESTS[fault.outcome](as_logged(case, spec.log_every, means=spec.engine == "hf"))
+    seen = logged.bit and logged.course != "slower" and _logged(fault.needs, spec)
+    observable = seen if verdict.bit else True
+    return _row(spec, verdict, label, observable=observable, seconds=seconds)
 
 
 def _logged(needs: tuple[str, ...], spec: Spec) -> bool:
@@ -178,6 +182,7 @@ def _row(spec: Spec, verdict: Verdict, label: str, *, observable: bool, seconds:
         "label": label,
         "bit": verdict.bit,
         "observable": observable,
+        "course": verdict.course if verdict.bit else "",
         "severity": round(spec.severity, 3),
         "onset_step": spec.onset_step if spec.onset else "",
         "twin": spec.twin,

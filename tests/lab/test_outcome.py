@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from samples.lab.outcome import TESTS, Case, twin_is_healthy
+from samples.lab.outcome import TESTS, Case, as_logged, twin_is_healthy
 from samples.lab.truth import Truth
 
 STEPS = 120
@@ -39,11 +39,24 @@ def test_every_verdict_tells_what_it_saw(name):
     assert judge(name, truth(loss=np.linspace(2.4, 2.3, STEPS))).because
 
 
-def test_a_run_that_learned_less_is_worse_and_says_by_how_much():
-    verdict = judge("worse", truth(loss=np.linspace(2.4, 1.9, STEPS)))
+def test_a_run_that_learned_less_is_worse_and_says_how_its_loss_went():
+    slower, flat = np.linspace(2.4, 1.4, STEPS), np.linspace(2.4, 2.3, STEPS)
+    rises = np.r_[np.linspace(2.4, 1.0, 40), np.linspace(1.0, 2.2, STEPS - 40)]
 
-    assert verdict.bit
-    assert verdict.effect == pytest.approx(0.75, abs=0.1)
+    for course, curve in {"slower": slower, "flat": flat, "rises": rises}.items():
+        verdict = judge("worse", truth(loss=curve))
+        assert verdict.bit
+        assert verdict.course == course
+
+
+def test_a_short_spike_between_two_logged_steps_is_not_seen():
+    spiked = truth().loss
+    spiked[43] = 9.0
+    case = Case(Truth(**{**vars(truth()), "loss": spiked}), truth(), truth(seed=1), 42)
+
+    assert TESTS["spike"](case).bit
+    assert not TESTS["spike"](as_logged(case, 5, means=False)).bit
+    assert TESTS["spike"](as_logged(case, 5, means=True)).bit
 
 
 def test_a_small_loss_of_quality_does_not_count():

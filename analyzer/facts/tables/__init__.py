@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from analyzer.facts.tables import (
+    classifier,
     collectives,
     configuration,
     course,
@@ -41,6 +42,7 @@ TABLES = (
     generalisation.TABLE,
     optimisation.TABLE,
     settings.TABLE,
+    classifier.TABLE,
     twin.TABLE,
 )
 """All rows, in the order in which they are listed."""

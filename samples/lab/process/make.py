@@ -36,7 +36,7 @@ KEEP = (
     "logs/*/attempt_0/*/error.json",
 )
 COLUMNS = (
-    "run_id", "path", "kind", "fault", "label", "bit", "observable", "severity", "onset_step", "twin", "writer",
+    "run_id", "path", "kind", "fault", "label", "bit", "observable", "course", "severity", "onset_step", "twin", "writer",
     "architecture", "optimizer", "schedule", "precision", "batch_size", "steps", "log_every", "seed", "exit_code",
     "outcome", "versions", "seconds",
 )  # fmt: skip
@@ -206,6 +206,7 @@ def make_process_run(name: str, seed: int, out_dir: Path, *, healthy: bool = Fal
         "label": fault.label if bit else "healthy",
         "bit": str(bit).lower(),
         "observable": "" if healthy else "true",
+        "course": "",
         "severity": 0 if healthy else plan.severity,
         "onset_step": "" if healthy else plan.onset_step,
         "twin": "" if healthy else twin_id(fault, seed),

@@ -1,0 +1,99 @@
+"""From a trained forest to the model file, and nothing but numbers in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from analyzer.classifier.learning import Calibration
+from analyzer.detect.classify.feature_list import FEATURE_VERSION, FEATURES
+from analyzer.detect.classify.model import SCHEMA
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+LARGEST = 1e300
+"""Beyond every feature."""
+
+LEAF_DIGITS = 8
+"""Decimals of a leaf's shares: the mean of the trees stays within 1e-8 of scikit-learn's."""
+
+
+def model_data(
+    forest: Any, calibration: Calibration, values: npt.NDArray[np.float64], about: dict[str, Any]
+) -> dict[str, Any]:
+    """The model file's object.
+
+    Args:
+        forest: A fitted ``RandomForestClassifier``.
+        calibration: See ``learning.calibrated_on``.
+        values: Training features, shape (n_runs, n_features), for the range of each.
+        about: What it was trained on and how it did.
+    """
+    data: dict[str, Any] = {
+        "schema": SCHEMA,
+        "feature_version": FEATURE_VERSION,
+        "about": about,
+        "classes": [str(name) for name in forest.classes_],
+        "features": [feature.name for feature in FEATURES],
+        "temperature": calibration.temperature,
+        "bias": calibration.bias.tolist(),
+        "threshold_of": calibration.threshold_of.tolist(),
+        "prior": [],
+        **_ranges(values),
+        "roots": [],
+        "feature": [],
+        "threshold": [],
+        "left": [],
+        "right": [],
+        "missing_left": [],
+        "leaves": [],
+    }
+    root_shares = [estimator.tree_.value[0, 0] for estimator in forest.estimators_]
+    data["prior"] = np.mean(root_shares, axis=0).tolist()
+    for estimator in forest.estimators_:
+        _add_tree(estimator.tree_, data)
+    return data
+
+
+def write_model(data: dict[str, Any], path: Path) -> None:
+    """Write a model file; columns on lines of their own, so that versions can be compared."""
+    lines = [
+        f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}" for name, value in data.items()
+    ]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def _ranges(values: npt.NDArray[np.float64]) -> dict[str, list[float | None]]:
+    """1st and 99th percentile of each feature where known, None for a feature that never is."""
+    found: dict[str, list[float | None]] = {"low": [], "high": []}
+    for column in values.T:
+        known = column[np.isfinite(column)]
+        low, high = np.percentile(known, [1, 99]) if known.size else (None, None)
+        found["low"].append(None if low is None else float(low))
+        found["high"].append(None if high is None else float(high))
+    return found
+
+
+def _add_tree(tree: Any, data: dict[str, Any]) -> None:
+    """Append one tree: inner nodes in the order of scikit-learn, in which children stand behind parents."""
+    inner = np.flatnonzero(tree.children_left >= 0)
+    leaf = np.flatnonzero(tree.children_left < 0)
+    index = np.empty(tree.node_count, dtype=np.int64)
+    index[inner] = len(data["feature"]) + np.arange(len(inner))
+    index[leaf] = -1 - (len(data["leaves"]) + np.arange(len(leaf)))
+    data["roots"].append(int(index[0]))
+    data["feature"] += tree.feature[inner].tolist()
+    # scikit-learn parts known from unknown values by an infinite threshold; JSON has none
+    data["threshold"] += np.clip(tree.threshold[inner], -LARGEST, LARGEST).tolist()
+    data["left"] += index[tree.children_left[inner]].tolist()
+    data["right"] += index[tree.children_right[inner]].tolist()
+    data["missing_left"] += tree.missing_go_to_left[inner].astype(int).tolist()
+    for row in leaf:
+        shares = tree.value[row, 0] / tree.value[row, 0].sum()
+        data["leaves"].append(
+            [v for k in np.flatnonzero(shares) for v in (int(k), round(float(shares[k]), LEAF_DIGITS))]
+        )

@@ -1,0 +1,100 @@
+"""``analyzer classifier train|evaluate|excerpt``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from analyzer.classifier.evaluate import Figures
+
+app = typer.Typer(
+    help="Train the anomaly classifier on labelled runs and judge it.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Corpus = Annotated[
+    Path, typer.Argument(help="Directory with a manifest.csv (columns path, label), or a Parquet excerpt.")
+]
+
+
+@app.command("train")
+def train_command(
+    corpus: Corpus,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path(
+        "classifier.json"
+    ),
+) -> None:
+    """Train a model; use it with ANALYZER_CLASSIFIER=FILE analyzer diagnose RUN."""
+    from analyzer.classifier.evaluate import Figures
+    from analyzer.classifier.export import write_model
+    from analyzer.classifier.labelled import load_labelled
+    from analyzer.classifier.training import train
+
+    labelled = load_labelled(corpus)
+    _, _, data = train(labelled)
+    write_model(data, output)
+    about = data["about"]
+    classes = ", ".join(f"{name} {count}" for name, count in about["runs_by_class"].items())
+    typer.echo(f"trained on {about['runs']} runs: {classes}")
+    _print_figures("on configurations it was not trained on", Figures(**about["cross_fitted"]))
+    typer.echo(f"written to {output} ({output.stat().st_size / 1e6:.2f} MB)")
+
+
+@app.command("evaluate")
+def evaluate_command(
+    corpus: Corpus,
+    model: Annotated[
+        Path | None,
+        typer.Option("--model", help="Judge this model file on the corpus's held-out part instead."),
+    ] = None,
+    shipped: Annotated[
+        bool, typer.Option("--shipped", help="The same for the model that comes with analyzer.")
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Directory for REPORT.md and its plots.")
+    ] = None,
+    plots: Annotated[
+        bool, typer.Option("--plots/--no-plots", help="Draw the plots (needs matplotlib).")
+    ] = True,
+    quick: Annotated[bool, typer.Option("--quick", help="Only the chosen kind of model.")] = False,
+) -> None:
+    """Judge the classifier on groups that it has not seen: one writer, one architecture at a time."""
+    from analyzer.classifier.evaluate import figures
+    from analyzer.classifier.labelled import load_labelled
+    from analyzer.classifier.report import write_report
+    from analyzer.classifier.training import evaluate, held_out_part, judge
+    from analyzer.detect.classify.model import SHIPPED, read_model
+
+    labelled = load_labelled(corpus)
+    if model is not None or shipped:
+        read = read_model(SHIPPED if model is None else model)
+        _print_figures("on the held-out part", figures(judge(read, held_out_part(labelled, corpus))))
+        return
+    evaluation = evaluate(labelled, compare=not quick)
+    for by, judged in evaluation.judged.items():
+        _print_figures(f"leave one {by} out", figures(judged))
+    if report is not None:
+        typer.echo(f"written to {write_report(evaluation, report, plots=plots)}")
+
+
+@app.command("excerpt")
+def excerpt_command(
+    corpus: Annotated[Path, typer.Argument(help="Directory with a manifest.csv.")],
+    output: Annotated[Path, typer.Argument(help="Parquet file to write.")],
+) -> None:
+    """Put the curves and labels of a corpus into one Parquet file, a quarter of its configurations held out."""
+    from analyzer.classifier.labelled import make_excerpt
+
+    count = make_excerpt(corpus, output)
+    typer.echo(f"{count} runs in {output} ({output.stat().st_size / 1e6:.2f} MB)")
+
+
+def _print_figures(what: str, found: Figures) -> None:
+    typer.echo(
+        f"{what}: {found.runs} runs, {found.answered:.0%} answered, macro F1 {found.macro_f1:.2f}, "
+        f"false alarms {found.false_alarms:.1%}, calibration error {found.calibration_error:.3f}"
+    )

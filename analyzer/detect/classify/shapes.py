@@ -1,0 +1,172 @@
+"""The classes of the classifier: courses that a curve can take, and the causes that take them.
+
+Causes whose curves look alike share a class; which those are was read off the confusion of a classifier trained on
+single causes (report of ``analyzer classifier evaluate``). The class names what is seen, a rule decides on the cause.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+HEALTHY = "healthy"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One class.
+
+    Attributes:
+        name: Its word in reports.
+        says: What is seen, as a sentence.
+        cause: The catalogue's most general cause of this course, named where no rule speaks.
+        causes: Causes that take this course from the start of the run or whenever they act.
+        late_causes: Causes that take this course if they begin in the middle of a run.
+        severity: What it does to the run: fatal, degrading, wasteful or advisory.
+    """
+
+    name: str
+    says: str
+    cause: str
+    causes: tuple[str, ...]
+    late_causes: tuple[str, ...] = ()
+    severity: str = "degrading"
+
+
+SHAPES = (
+    Shape(
+        HEALTHY,
+        "the curves run as those of runs that work",
+        "healthy",
+        ("healthy", "fp16-scale-calibration"),
+        severity="advisory",
+    ),
+    Shape(
+        "diverges",
+        "the loss is thrown about or climbs instead of falling",
+        "loss-divergence",
+        ("learning-rate-too-high", "no-warmup", "exploding-gradient", "loss-divergence", "underfitting"),
+        ("learning-rate-too-high", "loss-divergence"),
+        severity="fatal",
+    ),
+    Shape(
+        "no-progress",
+        "the loss hardly moves, from the start or soon after",
+        "loss-plateau",
+        (
+            "learning-rate-too-low", "lr-zero", "lr-schedule-horizon-wrong", "dead-network", "vanishing-gradient", "gradients-disabled",
+            "optimizer-holds-stale-params", "bf16-update-rounding", "fp16-gradient-underflow",
+            "clipping-always-active", "loss-plateau", "learning-rate-too-high", "no-warmup", "exploding-gradient",
+            "underfitting", "data-pipeline-bug", "loss-head-mismatch",
+        ),
+    ),
+    Shape(
+        "level-jump",
+        "the loss jumps up at one point and does not soon come back",
+        "loss-spike-slow-recovery",
+        ("loss-spike-slow-recovery", "optimizer-state-not-restored", "scheduler-state-not-restored"),
+        ("data-pipeline-bug", "dead-network"),
+    ),
+    Shape(
+        "spike-recovers",
+        "the loss has a short peak and returns to its trend",
+        "recovered-loss-spike",
+        ("recovered-loss-spike",),
+        severity="advisory",
+    ),
+    Shape(
+        "bad-stretch",
+        "the loss is raised for a stretch and then as before",
+        "bad-data-pocket",
+        ("bad-data-pocket",),
+    ),
+    Shape(
+        "oscillates",
+        "the loss swings up and down again and again",
+        "oscillating-loss",
+        ("oscillating-loss", "poor-shuffling"),
+    ),
+    Shape(
+        "starts-high",
+        "the loss begins far above what a guess costs",
+        "poor-weight-initialization",
+        ("unnormalized-inputs", "init-std-too-large", "poor-weight-initialization", "grad-accum-loss-scaling-bug"),
+    ),
+    Shape(
+        "overfits",
+        "the evaluation loss rises again while the training loss falls",
+        "overfitting",
+        ("overfitting", "too-many-epochs", "duplicated-training-data"),
+    ),
+    Shape(
+        "evaluation-apart",
+        "the evaluation loss never follows the training loss",
+        "data-pipeline-bug",
+        ("train-eval-format-mismatch", "class-imbalance"),
+    ),
+    Shape(
+        "sudden-nonfinite",
+        "the loss is NaN or infinite without having grown before",
+        "nonfinite-forward",
+        ("bad-input-data", "labels-all-ignored", "loss-implementation-bug", "low-precision-master-weights"),
+        severity="fatal",
+    ),
+    Shape("evaluation-nonfinite", "only the evaluation loss is NaN", "eval-only-nan", ("eval-only-nan",)),
+    Shape(
+        "waits-for-data",
+        "most of a step is waiting for data",
+        "data-loading-bottleneck",
+        ("data-loading-bottleneck",),
+        severity="wasteful",
+    ),
+    Shape("slows-down", "steps take longer and longer", "throughput-drop", ("throughput-drop",), severity="wasteful"),
+    Shape(
+        "stalls", "single steps take many times the others", "step-time-outliers", ("step-time-outliers",), severity="wasteful"
+    ),
+)  # fmt: skip
+
+BY_COURSE = {"rises": "diverges", "flat": "no-progress"}
+"""Class of a run that ended worse than its twin, by what its training loss did; many causes take either course."""
+
+UNDECIDABLE = (
+    "data-pipeline-bug", "loss-head-mismatch", "underfitting", "train-val-leakage", "data-repeated-after-resume",
+    "host-memory-leak",
+)  # fmt: skip
+"""Causes of the lab for which no class stands unless their loss rises or is flat: their curves are those of a sound run
+on a harder, easier or repeated task, so nothing but a twin or the data can tell."""
+
+
+@lru_cache(maxsize=1)
+def _by_cause() -> tuple[dict[str, str], dict[str, str]]:
+    early: dict[str, str] = {}
+    late: dict[str, str] = {}
+    for shape in SHAPES:
+        for cause in shape.causes:
+            early.setdefault(cause, shape.name)
+        late |= dict.fromkeys(shape.late_causes, shape.name)
+    return early, late
+
+
+def shape_of(cause: str, *, late: bool = False, course: str = "") -> str | None:
+    """The class of a run with a known cause, None if no class stands for it.
+
+    Args:
+        cause: Cause id, or ``healthy``.
+        late: Whether the cause began to act in the middle of the run.
+        course: What the training loss did (``rises``, ``flat``, ``slower``), empty if that is not known.
+    """
+    early, later = _by_cause()
+    found = later.get(cause, early.get(cause)) if late else early.get(cause)
+    if found in {None, *BY_COURSE.values()} and course:
+        return BY_COURSE.get(course)
+    return found
+
+
+def shape_named(name: str) -> Shape:
+    """The class of that name."""
+    return next(shape for shape in SHAPES if shape.name == name)
+
+
+def shapes_with(cause: str) -> tuple[str, ...]:
+    """Names of all classes in which a cause is found."""
+    return tuple(shape.name for shape in SHAPES if cause in {*shape.causes, *shape.late_causes, shape.cause})

@@ -1,0 +1,15 @@
+"""Facts of the anomaly classifier: what the curves look like, as trained on labelled runs."""
+
+from __future__ import annotations
+
+_CURVES = "log loss, gradient norm, learning rate and evaluation loss at 20 points or more"
+
+TABLE = f"""
+classifier.answered | bool | | the curves can be told to look like one class of runs and no other | {_CURVES}
+classifier.members | str | | classes that cannot be excluded, the likeliest first; none if the curves are unlike all |
+classifier.outside_share | float | share | share of the features outside the range of the runs that the classifier was trained on |
+classifier.shape | str | | the one class that the curves look like | {_CURVES}
+classifier.probability | float | probability | calibrated probability of that class | {_CURVES}
+classifier.bits | float | bits | evidence for the causes of that class, at most 3 bits; 0 for healthy |
+classifier.because | str | | the features that speak for the class, in words |
+"""

@@ -1,0 +1,44 @@
+"""The classifier's line in the ledger of a cause: visible, capped, and only where the curves of the cause are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from analyzer.detect.classify.shapes import shape_named, shapes_with
+from analyzer.expr import Condition, compile_condition
+from analyzer.model.tables import Scalar
+from analyzer.rules.schema import EvidenceLine, Rule
+
+LINE_ID = "classifier"
+
+MAX_DOUBT_BITS = -1.0
+"""Against a cause whose curves look otherwise it is a hint only (1:2): causes come in more courses than the lab has."""
+
+
+def shape_line(rule: Rule, facts: Mapping[str, Scalar]) -> EvidenceLine | None:
+    """The line for a rule's cause; None if the classifier gave no answer or does not know the cause.
+
+    Args:
+        rule: Any rule.
+        facts: Known facts of the run.
+    """
+    shapes = shapes_with(rule.entry.id)
+    shape, bits = facts.get("classifier.shape"), facts.get("classifier.bits")
+    if not shapes or not isinstance(shape, str) or not isinstance(bits, float):
+        return None
+    seen = f"the curves look like runs in which {shape_named(shape).says}"
+    reasons = facts.get("classifier.because")
+    return EvidenceLine(
+        id=LINE_ID,
+        test=_test(shapes),
+        because=f"{seen}: {reasons}" if reasons else seen,
+        if_true=bits,
+        if_false=MAX_DOUBT_BITS,
+    )
+
+
+@lru_cache(maxsize=64)
+def _test(shapes: tuple[str, ...]) -> Condition:
+    names = ", ".join(f'"{name}"' for name in shapes)
+    return compile_condition(f"classifier.shape in [{names}]", LINE_ID)
