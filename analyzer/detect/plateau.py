@@ -66,7 +66,10 @@ _LAYER = re.compile(
     r"^(?:train[/.])?grad(?:ient)?s?(?:_2(?:\.0)?)?(?:_norm)?s?[/._](?P<layer>.{0,80}?\d{1,3}.{0,80})$"
 )
 _INDEX = re.compile(r"\d{1,3}")
-_ERROR = re.compile(r"(?:^|[/_.])(?:wer|cer|per|word_error_rate|char(?:acter)?_error_rate)(?:$|[/_.])")
+_ERROR = re.compile(
+    # a phoneme error rate, but not samples_per_second
+    r"(?:^|[/_.])(?:wer|cer|per(?!_[a-z])|word_error_rate|char(?:acter)?_error_rate)(?:$|[/_.])"
+)
 _DEAD = re.compile(r"(?:^|[/_.])dead_?(?:frac|fraction|share|ratio|neurons|units|relu)\w{0,20}$")
 _CTC = re.compile(r"(?:^|[/_.])(?:ctc_?loss|loss_?ctc)(?:$|[/_.])")
 

@@ -71,6 +71,13 @@ def test_first_loss_against_a_guess_needs_the_number_of_classes():
     assert "signal.stall.first_over_uniform" not in RunMaker().log({"loss": [53.0] * 30}).plain()
 
 
+@pytest.mark.parametrize("name", ["eval_samples_per_second", "train/steps_per_second", "time_per_step"])
+def test_a_speed_per_second_is_no_phoneme_error_rate(name):
+    facts = RunMaker().log({name: [70.0] * 30, "loss": [3.0] * 30}).facts()
+
+    assert "signal.stall.error_rate_stuck" not in facts
+
+
 def test_ctc_that_emits_blanks():
     maker = RunMaker().log({"ctc_loss": [2.9] * 30, "loss": [2.9] * 30})
     facts = maker.log({"eval_wer": [1.0, 1.0, 1.0, 1.0]}, every=7).plain()
