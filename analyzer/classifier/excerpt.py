@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analyzer.detect.base import RunView
 from analyzer.errors import InputError
 from analyzer.ingest.builder import RunBuilder
 from analyzer.model.run import Run
@@ -42,7 +43,7 @@ def write_excerpt(runs: Sequence[tuple[dict[str, str], Run]], path: Path) -> Non
     """
     columns: dict[str, list[Any]] = {name: [row[name] for row, _ in runs] for name in runs[0][0]}
     for metric in METRICS:
-        parts = [_column(run, metric) for _, run in runs]
+        parts = [_column(RunView(run), metric) for _, run in runs]
         columns[f"{metric}.step"] = pa.array([part[0] for part in parts], pa.list_(pa.int32()))
         columns[f"{metric}.value"] = pa.array([part[1] for part in parts], pa.list_(pa.float32()))
         columns[f"{metric}.time_s"] = pa.array([part[2] for part in parts], pa.list_(pa.float32()))
@@ -54,8 +55,9 @@ def write_excerpt(runs: Sequence[tuple[dict[str, str], Run]], path: Path) -> Non
     pq.write_table(table, path, compression="zstd", compression_level=19)
 
 
-def _column(run: Run, metric: str) -> tuple[Any, Any, Any]:
-    series = run.metrics.series(metric)
+def _column(view: RunView, metric: str) -> tuple[Any, Any, Any]:
+    """Steps, values and times of the one curve that the features look at, of however many files repeat it."""
+    series = view.curve(metric)
     if series is None:
         return [], [], []
     first = np.nanmin(series.time_s) if np.isfinite(series.time_s).any() else np.nan
@@ -94,7 +96,7 @@ def read_excerpt(path: Path) -> Iterator[tuple[dict[str, str], Run]]:
 def _run(row: dict[str, Any]) -> Run:
     builder = RunBuilder(str(row["path"]))
     source = builder.add_source(
-        "curves", format_name="excerpt", ingestor="excerpt", size_bytes=0, sha256_head=str(row["run_id"])
+        "curves", format_name="excerpt", ingestor="excerpt", size_bytes=0, sha256_head=str(row["path"])
     )
     for metric in METRICS:
         values = row[f"{metric}.value"]

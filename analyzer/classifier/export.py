@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analyzer.classifier.labelled import Labelled
 from analyzer.classifier.learning import Calibration
 from analyzer.detect.classify.feature_list import FEATURE_VERSION, FEATURES
 from analyzer.detect.classify.model import SCHEMA
@@ -23,14 +24,14 @@ LEAF_DIGITS = 8
 
 
 def model_data(
-    forest: Any, calibration: Calibration, values: npt.NDArray[np.float64], about: dict[str, Any]
+    forest: Any, calibration: Calibration, seen: Labelled, about: dict[str, Any]
 ) -> dict[str, Any]:
     """The model file's object.
 
     Args:
         forest: A fitted ``RandomForestClassifier``.
         calibration: See ``learning.calibrated_on``.
-        values: Training features, shape (n_runs, n_features), for the range of each.
+        seen: The training runs, for the range of each feature and the frequency of each class.
         about: What it was trained on and how it did.
     """
     data: dict[str, Any] = {
@@ -42,18 +43,19 @@ def model_data(
         "temperature": calibration.temperature,
         "bias": calibration.bias.tolist(),
         "threshold_of": calibration.threshold_of.tolist(),
-        "prior": [],
-        **_ranges(values),
+        "prior": [float((seen.shapes == name).mean()) for name in forest.classes_],
+        **_ranges(seen.values),
         "roots": [],
         "feature": [],
         "threshold": [],
         "left": [],
         "right": [],
         "missing_left": [],
-        "leaves": [],
+        "leaf_count": 0,
+        "leaf_row": [],
+        "leaf_class": [],
+        "leaf_share": [],
     }
-    root_shares = [estimator.tree_.value[0, 0] for estimator in forest.estimators_]
-    data["prior"] = np.mean(root_shares, axis=0).tolist()
     for estimator in forest.estimators_:
         _add_tree(estimator.tree_, data)
     return data
@@ -84,7 +86,7 @@ def _add_tree(tree: Any, data: dict[str, Any]) -> None:
     leaf = np.flatnonzero(tree.children_left < 0)
     index = np.empty(tree.node_count, dtype=np.int64)
     index[inner] = len(data["feature"]) + np.arange(len(inner))
-    index[leaf] = -1 - (len(data["leaves"]) + np.arange(len(leaf)))
+    index[leaf] = -1 - (data["leaf_count"] + np.arange(len(leaf)))
     data["roots"].append(int(index[0]))
     data["feature"] += tree.feature[inner].tolist()
     # scikit-learn parts known from unknown values by an infinite threshold; JSON has none
@@ -92,8 +94,9 @@ def _add_tree(tree: Any, data: dict[str, Any]) -> None:
     data["left"] += index[tree.children_left[inner]].tolist()
     data["right"] += index[tree.children_right[inner]].tolist()
     data["missing_left"] += tree.missing_go_to_left[inner].astype(int).tolist()
-    for row in leaf:
-        shares = tree.value[row, 0] / tree.value[row, 0].sum()
-        data["leaves"].append(
-            [v for k in np.flatnonzero(shares) for v in (int(k), round(float(shares[k]), LEAF_DIGITS))]
-        )
+    shares = tree.value[leaf, 0] / tree.value[leaf, 0].sum(axis=1, keepdims=True)
+    rows, classes = np.nonzero(shares)
+    data["leaf_row"] += (data["leaf_count"] + rows).tolist()
+    data["leaf_class"] += classes.tolist()
+    data["leaf_share"] += [round(float(share), LEAF_DIGITS) for share in shares[rows, classes]]
+    data["leaf_count"] += len(leaf)

@@ -9,7 +9,7 @@ began in the middle of a run, ``course`` says what the training loss did (rises,
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,20 +168,27 @@ def _load(directory: Path, path: str) -> Run | str:
         return "unreadable"
 
 
-def make_excerpt(corpus: Path, path: Path) -> int:
-    """Put a corpus into one file; number of runs in it.
+def make_excerpt(corpora: Sequence[Path], path: Path) -> int:
+    """Put corpora into one file; number of runs in it.
 
     Runs without a label and process faults are left out; ``part`` says which runs are held out from training.
 
+    Args:
+        corpora: Directories with manifests of the same columns; the names of their runs differ.
+        path: File to write.
+
     Raises:
-        InputError: The corpus has no manifest.
+        InputError: A corpus has no manifest, or none has a run to keep.
     """
     chosen: list[tuple[dict[str, str], Run]] = []
     numbers: dict[str, int] = {}
-    for row, run in runs_of(corpus):
-        if isinstance(run, str) or not row["label"] or row.get("kind") == "process":
-            continue
-        number = numbers.setdefault(configuration_of(row), len(numbers))
-        chosen.append(({**row, "part": HELD_OUT if number % HELD_OUT_OF == 0 else "train"}, run))
+    for corpus in corpora:
+        for row, run in runs_of(corpus):
+            if isinstance(run, str) or not row["label"] or row.get("kind") == "process":
+                continue
+            number = numbers.setdefault(configuration_of(row), len(numbers))
+            chosen.append(({**row, "part": HELD_OUT if number % HELD_OUT_OF == 0 else "train"}, run))
+    if not chosen:
+        raise InputError(f"{', '.join(map(str, corpora))}: no labelled run can be read")
     write_excerpt(chosen, path)
     return len(chosen)

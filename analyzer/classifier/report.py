@@ -49,7 +49,7 @@ class Evaluation:
         labelled: The corpus, without classes that have too few runs.
         compared: Candidate -> its figures on held-out configurations.
         chosen: Name of the candidate that is used.
-        judged: ``writer``, ``architecture`` and ``configuration`` -> answers of the chosen one.
+        judged: ``writer``, ``architecture`` (if there are several) and ``configuration`` -> answers of the chosen one.
         unseen: Class -> how runs of it were answered by models that never saw it.
         single_causes: (cause, cause given instead, runs) most frequent confusions of a model of single causes.
     """
@@ -60,6 +60,11 @@ class Evaluation:
     judged: Mapping[str, Judged]
     unseen: Mapping[str, Mapping[str, float]]
     single_causes: Sequence[tuple[str, str, int]]
+
+    @property
+    def strictest(self) -> Judged:
+        """The answers on held-out writers, or on the largest groups that there are."""
+        return next(iter(self.judged.values()))
 
 
 def write_report(evaluation: Evaluation, directory: Path, *, plots: bool = True) -> Path:
@@ -80,7 +85,7 @@ def write_report(evaluation: Evaluation, directory: Path, *, plots: bool = True)
         _goals(evaluation),
         "## Candidates, on held-out configurations\n\n" + _figures_table(evaluation.compared),
         *(_held_out(evaluation, by) for by in evaluation.judged),
-        _classes(evaluation.judged["writer"]),
+        _classes(evaluation),
         _false_alarms(evaluation),
         _unseen(evaluation.unseen),
         _confused_causes(evaluation.single_causes),
@@ -105,7 +110,7 @@ def _head(evaluation: Evaluation) -> str:
 
 
 def _goals(evaluation: Evaluation) -> str:
-    groups = [by for by in evaluation.judged if by != "configuration"]
+    groups = [by for by in evaluation.judged if by != "configuration"] or ["configuration"]
     rows = ["| goal | wanted | " + " | ".join(f"leave one {by} out" for by in groups) + " |"]
     rows.append("|---|---|" + "---|" * len(groups))
     for words, name, sign, wanted in GOALS:
@@ -136,9 +141,14 @@ def _held_out(evaluation: Evaluation, by: str) -> str:
     return f"## {evaluation.chosen}, leave one {by} out\n\n" + _figures_table(named)
 
 
-def _classes(judged: Judged) -> str:
+def _strictest(evaluation: Evaluation) -> str:
+    return f"leave one {next(iter(evaluation.judged))} out"
+
+
+def _classes(evaluation: Evaluation) -> str:
+    judged = evaluation.strictest
     rows = [
-        "## By class, leave one writer out\n",
+        f"## By class ({_strictest(evaluation)})\n",
         "| class | runs | answered | right of the answered | right if forced | most often taken for |",
         "|---|---|---|---|---|---|",
     ]
@@ -156,11 +166,11 @@ def _classes(judged: Judged) -> str:
 
 
 def _false_alarms(evaluation: Evaluation) -> str:
-    judged = evaluation.judged["writer"]
+    judged = evaluation.strictest
     healthy = judged.truth == HEALTHY
     twins = np.array([evaluation.labelled.run_ids[row].endswith(("-twin", "-seed")) for row in judged.rows])
     rows = [
-        "## Healthy runs, leave one writer out\n",
+        f"## Healthy runs ({_strictest(evaluation)})\n",
         "| healthy runs | number | answered healthy | answered with a fault | not answered |",
         "|---|---|---|---|---|",
     ]
@@ -282,7 +292,7 @@ def _abstention(evaluation: Evaluation, axes: Any) -> None:
 
 
 def _confusion(evaluation: Evaluation, axes: Any) -> None:
-    judged = evaluation.judged["writer"]
+    judged = evaluation.strictest
     names = judged.classes
     counts = np.zeros((len(names), len(names)))
     np.add.at(counts, (np.searchsorted(names, judged.truth), np.searchsorted(names, judged.best)), 1)
@@ -302,5 +312,5 @@ def _confusion(evaluation: Evaluation, axes: Any) -> None:
     axes.set(
         xlabel="likeliest class",
         ylabel="true class",
-        title="Confusion, leave one writer out (runs, forced answers)",
+        title=f"Confusion, {_strictest(evaluation)} (runs, forced answers)",
     )

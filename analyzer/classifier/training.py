@@ -21,7 +21,7 @@ from analyzer.classifier.learning import (
     usable,
 )
 from analyzer.classifier.report import Evaluation, confusions
-from analyzer.detect.classify.model import Model
+from analyzer.detect.classify.model import Model, model_of
 from analyzer.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ MIN_CLASSES = 2
 
 
 def train(labelled: Labelled) -> tuple[Any, Calibration, dict[str, Any]]:
-    """Train on the runs of the training part.
+    """Train on the runs of the training part; what is stated of the held-out part stands in ``about``.
 
     Returns:
         The fitted forest, its calibration from cross-fitted answers, and the model file's object.
@@ -66,8 +66,11 @@ def train(labelled: Labelled) -> tuple[Any, Calibration, dict[str, Any]]:
         "runs_by_class": dict(zip(names.tolist(), counts.tolist(), strict=True)),
         "cross_fitted": _rounded(figures(judged)),
     }
-    data = model_data(forest, calibration, seen.values, about)
+    data = model_data(forest, calibration, seen, about)
     data["outside_limit"] = _outside_limit(seen)
+    kept_out = labelled.take(np.flatnonzero(labelled.groups["part"] == HELD_OUT))
+    if len(kept_out):
+        about["held_out"] = _rounded(figures(judge(model_of(data), kept_out)))
     return forest, calibration, data
 
 
@@ -114,9 +117,8 @@ def evaluate(labelled: Labelled, *, compare: bool = True) -> Evaluation:
     runs = usable(labelled)
     estimators = candidates()
     names = list(estimators) if compare else [CHOSEN]
-    judged = {
-        by: held_out(estimators[CHOSEN], runs, by) for by in ("writer", "architecture", "configuration")
-    }
+    ways = [by for by in ("writer", "architecture") if len(set(runs.groups[by])) > 1]
+    judged = {by: held_out(estimators[CHOSEN], runs, by) for by in (*ways, "configuration")}
     compared = {
         name: figures(
             judged["configuration"] if name == CHOSEN else held_out(estimators[name], runs, "configuration")

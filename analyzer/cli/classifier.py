@@ -32,15 +32,25 @@ def train_command(
     from analyzer.classifier.evaluate import Figures
     from analyzer.classifier.export import write_model
     from analyzer.classifier.labelled import load_labelled
+    from analyzer.classifier.learning import ENOUGH_HEALTHY
     from analyzer.classifier.training import train
+    from analyzer.detect.classify.shapes import HEALTHY
 
     labelled = load_labelled(corpus)
     _, _, data = train(labelled)
     write_model(data, output)
     about = data["about"]
     classes = ", ".join(f"{name} {count}" for name, count in about["runs_by_class"].items())
+    healthy = about["runs_by_class"].get(HEALTHY, 0)
+    if healthy < ENOUGH_HEALTHY:
+        typer.echo(
+            f"only {healthy} healthy runs: with fewer than {ENOUGH_HEALTHY} it can never rule health out, so it will name no fault",
+            err=True,
+        )
     typer.echo(f"trained on {about['runs']} runs: {classes}")
     _print_figures("on configurations it was not trained on", Figures(**about["cross_fitted"]))
+    if "held_out" in about:
+        _print_figures("on the held-out part", Figures(**about["held_out"]))
     typer.echo(f"written to {output} ({output.stat().st_size / 1e6:.2f} MB)")
 
 
@@ -83,18 +93,18 @@ def evaluate_command(
 
 @app.command("excerpt")
 def excerpt_command(
-    corpus: Annotated[Path, typer.Argument(help="Directory with a manifest.csv.")],
-    output: Annotated[Path, typer.Argument(help="Parquet file to write.")],
+    corpora: Annotated[list[Path], typer.Argument(help="Directories with a manifest.csv each.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Parquet file to write.")],
 ) -> None:
-    """Put the curves and labels of a corpus into one Parquet file, a quarter of its configurations held out."""
+    """Put the curves and labels of corpora into one Parquet file, a quarter of the configurations held out."""
     from analyzer.classifier.labelled import make_excerpt
 
-    count = make_excerpt(corpus, output)
+    count = make_excerpt(corpora, output)
     typer.echo(f"{count} runs in {output} ({output.stat().st_size / 1e6:.2f} MB)")
 
 
 def _print_figures(what: str, found: Figures) -> None:
     typer.echo(
-        f"{what}: {found.runs} runs, {found.answered:.0%} answered, macro F1 {found.macro_f1:.2f}, "
+        f"{what}: {found.runs:.0f} runs, {found.answered:.0%} answered, macro F1 {found.macro_f1:.2f}, "
         f"false alarms {found.false_alarms:.1%}, calibration error {found.calibration_error:.3f}"
     )

@@ -16,6 +16,7 @@ from analyzer.detect import (
     events,
     exceptions,
     failures,
+    flight_recorder,
     generalisation,
     grad_norm,
     hardware,
@@ -29,6 +30,8 @@ from analyzer.detect import (
     onset,
     plateau,
     repeats,
+    replay_counterfactual,
+    replay_numeric,
     resume,
     rl,
     run_course,
@@ -39,9 +42,11 @@ from analyzer.detect import (
     spikes,
     stacks,
     stragglers,
+    trace_time,
     utilisation,
 )
 from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.classify import answer
 from analyzer.detect.compare import detect_twin
 from analyzer.model.run import Run
 from analyzer.model.signal import Signal
@@ -84,6 +89,11 @@ DETECTORS: tuple[Detector, ...] = (
     settings.DETECTOR,
     saved_work.DETECTOR,
     stacks.DETECTOR,
+    flight_recorder.DETECTOR,
+    trace_time.DETECTOR,
+    replay_numeric.DETECTOR,
+    replay_counterfactual.DETECTOR,
+    answer.DETECTOR,
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from analyzer.detect.classify.shapes import shape_named, shapes_with
+from analyzer.detect.classify.shapes import HEALTHY, shape_named, shapes_with
 from analyzer.expr import Condition, compile_condition
 from analyzer.model.tables import Scalar
 from analyzer.rules.schema import EvidenceLine, Rule
@@ -27,8 +27,8 @@ def shape_line(rule: Rule, facts: Mapping[str, Scalar]) -> EvidenceLine | None:
     shape, bits = facts.get("classifier.shape"), facts.get("classifier.bits")
     if not shapes or not isinstance(shape, str) or not isinstance(bits, float):
         return None
-    seen = f"the curves look like runs in which {shape_named(shape).says}"
-    reasons = facts.get("classifier.because")
+    seen = f"the curves look like those of runs in which {shape_named(shape).says}"
+    reasons = facts.get("classifier.because") if shape != HEALTHY else None
     return EvidenceLine(
         id=LINE_ID,
         test=_test(shapes),

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from .corpus import judge_metric_runs, make_metric_runs, write_manifest
+from .planning import Wanted
 from .spec import ENGINE_SHARES
 
 OLD_DEEPSPEED = "deepspeed==0.14.5"
@@ -34,7 +35,7 @@ def make(options: argparse.Namespace) -> None:
     started = time.monotonic()
     if options.kind in {"all", "metric"}:
         install_old_deepspeed(out / "deepspeed-0.14")
-        make_metric_runs(out, options.runs, options.seed, options.jobs, frozenset(options.engines))
+        make_metric_runs(out, _wanted(options), options.jobs)
     if options.kind in {"all", "process"}:
         from .process.make import make_process_runs
 
@@ -46,9 +47,13 @@ def make(options: argparse.Namespace) -> None:
     print(f"{sum(labels.values())} runs in {out}, {time.monotonic() - started:.0f} s")
 
 
+def _wanted(options: argparse.Namespace) -> Wanted:
+    return Wanted(options.runs, options.seed, options.first, tuple(options.faults), tuple(options.engines))
+
+
 def judge(options: argparse.Namespace) -> None:
     """Label what was made anew."""
-    judge_metric_runs(options.out, options.runs, options.seed)
+    judge_metric_runs(options.out, _wanted(options))
     print(dict(write_manifest(options.out).most_common()))
 
 
@@ -59,24 +64,29 @@ def try_fixes(options: argparse.Namespace) -> None:
     verify_fixes(options.out, options.seed, options.repeats, only=options.only, keep=options.keep)
 
 
+def _say_what(command: argparse.ArgumentParser) -> None:
+    """Options that say which corpus is meant."""
+    command.add_argument("--out", type=Path, required=True)
+    command.add_argument("--runs", type=int, default=600, help="metric runs (default 600)")
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--first", type=int, default=0, help="number of the first configuration")
+    command.add_argument("--faults", nargs="*", default=[], help="plant only these")
+    command.add_argument(
+        "--engines", nargs="*", default=[], choices=list(ENGINE_SHARES), help="only these engines"
+    )
+
+
 def main() -> None:
     """Command line of the lab."""
     parser = argparse.ArgumentParser(prog="python -m samples.lab", description=__doc__)
     commands = parser.add_subparsers(required=True)
     maker = commands.add_parser("make", help="make the corpus; run it again to go on where it stopped")
-    maker.add_argument("--out", type=Path, required=True)
-    maker.add_argument("--runs", type=int, default=600, help="metric runs (default 600)")
-    maker.add_argument("--seed", type=int, default=0)
+    _say_what(maker)
     maker.add_argument("--jobs", type=int, default=2, help="worker processes (default 2)")
-    maker.add_argument(
-        "--engines", nargs="*", default=[], choices=list(ENGINE_SHARES), help="only configurations of these"
-    )
     maker.add_argument("--kind", choices=("all", "metric", "process"), default="all")
     maker.set_defaults(command=make)
     judging = commands.add_parser("judge", help="run the outcome tests again on what was made")
-    judging.add_argument("--out", type=Path, required=True)
-    judging.add_argument("--runs", type=int, default=600)
-    judging.add_argument("--seed", type=int, default=0)
+    _say_what(judging)
     judging.set_defaults(command=judge)
     fixer = commands.add_parser(
         "fixes", help="try the rules' fixes on planted faults; goes on where it stopped"

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from samples.make.common import child_env
 
-from .planning import Group, plan
+from .planning import Group, Wanted, plan
 from .runner import group_file, judge_again
 
 COLUMNS = (
@@ -30,28 +31,23 @@ GROUPS_PER_WORKER = 8
 GROUP_TIMEOUT_S = 300.0
 
 
-def make_metric_runs(
-    out: Path, runs: int, seed: int, jobs: int, engines: frozenset[str] = frozenset()
-) -> None:
+def make_metric_runs(out: Path, wanted: Wanted, jobs: int) -> None:
     """All metric runs of a corpus that are not there yet.
 
     Args:
         out: Directory of the corpus.
-        runs: Number of runs.
-        seed: Seed of the plan.
+        wanted: What it is to hold.
         jobs: Worker processes at once.
-        engines: Make only the configurations of these engines; all if empty.
     """
-    groups = plan(runs, seed)
+    groups = plan(wanted)
     (out / "groups").mkdir(parents=True, exist_ok=True)
-    wanted = [n for n, group in enumerate(groups) if not engines or group.twin.engine in engines]
-    waiting = [n for n in wanted if not group_file(groups[n], out).exists()]
+    waiting = [n for n, group in enumerate(groups) if not group_file(group, out).exists()]
     batches = _batches(groups, waiting)
     running: dict[subprocess.Popen[bytes], tuple[list[int], float]] = {}
     while batches or running:
         while batches and len(running) < jobs:
             batch = batches.pop(0)
-            running[_start(out, runs, seed, batch, groups[batch[0]].twin.engine)] = batch, time.monotonic()
+            running[_start(out, wanted, batch, groups[batch[0]].twin.engine)] = batch, time.monotonic()
         time.sleep(0.5)
         for process, (batch, started) in list(running.items()):
             late = time.monotonic() - started > GROUP_TIMEOUT_S * len(batch)
@@ -60,7 +56,7 @@ def make_metric_runs(
             if process.poll() is not None or late:
                 del running[process]
                 _report_lost(out, [groups[n] for n in batch], process.returncode)
-        _progress(len(wanted), sum(group_file(groups[n], out).exists() for n in wanted))
+        _progress(len(groups), sum(group_file(group, out).exists() for group in groups))
     print(flush=True)
 
 
@@ -77,12 +73,19 @@ def _batches(groups: list[Group], waiting: list[int]) -> list[list[int]]:
     ]
 
 
-def _start(out: Path, runs: int, seed: int, batch: list[int], engine: str) -> subprocess.Popen[bytes]:
+def _start(out: Path, wanted: Wanted, batch: list[int], engine: str) -> subprocess.Popen[bytes]:
     environment = child_env({"PYTHONDONTWRITEBYTECODE": "1"})
     if engine == "deepspeed-0.14":
         environment["PYTHONPATH"] = f"{out.resolve() / 'deepspeed-0.14'}:{environment['PYTHONPATH']}"
         environment["TORCH_EXTENSIONS_DIR"] += "-0.14"
-    command = [sys.executable, "-m", "samples.lab.corpus", str(out), str(runs), str(seed), *map(str, batch)]
+    command = [
+        sys.executable,
+        "-m",
+        "samples.lab.corpus",
+        str(out),
+        json.dumps(asdict(wanted)),
+        *map(str, batch),
+    ]
     with (out / "workers.log").open("ab") as log:
         return subprocess.Popen(command, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
@@ -106,18 +109,23 @@ def _work(arguments: list[str]) -> None:
     from .runner import run_group
 
     set_up()
-    out, runs, seed = Path(arguments[0]), int(arguments[1]), int(arguments[2])
-    groups = plan(runs, seed)
-    for number in map(int, arguments[3:]):
+    values = json.loads(arguments[1])
+    out, wanted = Path(arguments[0]), Wanted(**{name: _frozen(value) for name, value in values.items()})
+    groups = plan(wanted)
+    for number in map(int, arguments[2:]):
         rows = run_group(groups[number], out)
         partial = group_file(groups[number], out).with_suffix(".part")
         partial.write_text(json.dumps(rows), encoding="utf-8")
         partial.replace(group_file(groups[number], out))
 
 
-def judge_metric_runs(out: Path, runs: int, seed: int) -> None:
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def judge_metric_runs(out: Path, wanted: Wanted) -> None:
     """Judge anew what was made, after a change of the outcome tests."""
-    for group in plan(runs, seed):
+    for group in plan(wanted):
         if group_file(group, out).exists():
             rows = judge_again(group, out)
             group_file(group, out).write_text(json.dumps(rows), encoding="utf-8")

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from .session import Session
 
 
+SCHEDULES = {"cosine": "cosine", "linear": "linear", "rsqrt": "inverse_sqrt"}
+"""What Trainer calls the schedules; the rate itself comes from the session."""
+
+
 class _Stream(torch.utils.data.IterableDataset):
     """The session's micro-batches, one item each."""
 
@@ -96,6 +100,7 @@ def train(session: Session, directory: Path) -> None:
         per_device_eval_batch_size=64,
         gradient_accumulation_steps=spec.accumulation,
         learning_rate=spec.learning_rate,
+        lr_scheduler_type=SCHEDULES.get(spec.schedule, "constant_with_warmup"),
         max_grad_norm=spec.clip or 0.0,
         logging_steps=spec.log_every,
         logging_first_step=spec.seed % 2 == 0,

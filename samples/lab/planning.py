@@ -30,22 +30,34 @@ class Group:
     faulty: tuple[Spec, ...]
 
 
-def plan(runs: int, seed: int, engines: dict[str, float] | None = None, only: str = "") -> list[Group]:
-    """The groups of a corpus, faults balanced by how often each could be planted so far.
+@dataclass(frozen=True)
+class Wanted:
+    """What a corpus is to hold.
 
-    Args:
-        runs: Wanted number of metric runs.
+    Attributes:
+        runs: Number of metric runs.
         seed: Seed of every choice.
-        engines: Shares of the engines; the default mix if None.
-        only: Plant this fault alone.
+        first: Number of the first configuration; another corpus of the same seed begins where one ended.
+        faults: Plant only these; all if empty.
+        engines: Make only configurations of these engines; all if empty.
     """
-    faults = {name: fault for name, fault in load_all().items() if only in {"", name}}
+
+    runs: int
+    seed: int = 0
+    first: int = 0
+    faults: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()
+
+
+def plan(wanted: Wanted) -> list[Group]:
+    """The groups of a corpus, faults balanced by how often each could be planted so far."""
+    faults = [fault for name, fault in load_all().items() if not wanted.faults or name in wanted.faults]
     used: Counter[str] = Counter()
     groups: list[Group] = []
-    for number in range(max(1, round(runs / RUNS_PER_CONFIGURATION))):
-        rng = random.Random(f"{seed}/{number}")
-        base = draw_base(rng, number, engines)
-        fitting = [fault for fault in faults.values() if fault.fits(base)]
+    for number in range(wanted.first, wanted.first + max(1, round(wanted.runs / RUNS_PER_CONFIGURATION))):
+        rng = random.Random(f"{wanted.seed}/{number}")
+        base = draw_base(rng, number)
+        fitting = [fault for fault in faults if fault.fits(base)]
         chosen = sorted(fitting, key=lambda fault: (used[fault.name], rng.random()))[
             :FAULTS_PER_CONFIGURATION
         ]
@@ -53,7 +65,7 @@ def plan(runs: int, seed: int, engines: dict[str, float] | None = None, only: st
         twin = base.changed(run_id=f"{base.run_id}-twin")
         other = base.changed(run_id=f"{base.run_id}-seed", option_replica=1)
         groups.append(Group(twin, other, tuple(_planted(base, fault, rng, twin.run_id) for fault in chosen)))
-    return groups
+    return [group for group in groups if not wanted.engines or group.twin.engine in wanted.engines]
 
 
 def _planted(base: Spec, fault: MetricFault, rng: random.Random, twin: str) -> Spec:

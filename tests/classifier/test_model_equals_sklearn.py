@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
 from analyzer.classifier.export import model_data, write_model
+from analyzer.classifier.labelled import Labelled
 from analyzer.classifier.learning import Calibration
 from analyzer.detect.classify.feature_list import FEATURES
 from analyzer.detect.classify.model import calibrate, read_model
@@ -29,9 +30,12 @@ def training(seed=0, runs=150):
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
     values, truth = training()
-    forest = RandomForestClassifier(40, min_samples_leaf=2, max_features=0.3, random_state=1).fit(values, truth)
+    forest = RandomForestClassifier(40, min_samples_leaf=2, max_features=0.3, random_state=1).fit(
+        values, truth
+    )
     calibration = Calibration(1.3, np.array([0.1, -0.2, 0.05]), np.array([0.2, 0.3, 0.1]))
-    data = model_data(forest, calibration, values, {}) | {"outside_limit": 0.2}
+    seen = Labelled((), values, (), truth, {}, {})
+    data = model_data(forest, calibration, seen, {}) | {"outside_limit": 0.2}
     path = tmp_path_factory.mktemp("model") / "model.json"
     write_model(data, path)
     return forest, calibration, path
@@ -64,15 +68,15 @@ def test_values_at_a_threshold_go_the_same_way(fitted):
 
 
 def test_contributions_add_up_to_the_move_from_root_to_answer(fitted):
-    forest, _, path = fitted
-    model = read_model(path)
+    model = read_model(fitted[2])
     vector = training(seed=5, runs=1)[0][0]
 
     moved = model.contributions(vector, "healthy")
-    roots = [model.contributions(vector, "healthy")]
-    start = np.mean([model._means(1)[root] if root >= 0 else model.leaves[-1 - root, 1] for root in model.roots])
+    start = np.mean(
+        [model._means(1)[root] if root >= 0 else model.leaves[-1 - root, 1] for root in model.roots]
+    )
 
-    assert roots
+    assert np.abs(moved).max() > 0
     assert start + moved.sum() == pytest.approx(model.raw(vector)[1], abs=1e-9)
 
 
@@ -102,7 +106,8 @@ def test_loading_needs_no_scikit_learn(fitted):
         {"schema": 99},
         {"features": ["loss_drop"]},
         {"feature": [-5]},
-        {"leaves": "import os"},
+        {"leaf_share": "import os"},
+        {"leaf_count": 10**12},
         {"outside_limit": None},
     ],
 )

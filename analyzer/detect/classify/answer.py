@@ -113,11 +113,11 @@ def _detect(view: RunView) -> Iterator[Signal]:
     out = FactWriter("classifier", "classifier.")
     out.put("answered", found.shape is not None, found.refs)
     out.put("members", ", ".join(found.members) or "none", found.refs)
-    out.put("outside_share", found.outside)
+    out.put("outside_share", found.outside, found.refs)
     if found.shape is not None:
         out.put("shape", found.shape, found.refs)
         out.put("probability", found.probability, found.refs)
-        out.put("bits", found.bits if found.shape != HEALTHY else 0.0)
+        out.put("bits", found.bits if found.shape != HEALTHY else 0.0, found.refs)
         out.put("because", "; ".join(found.reasons), found.refs)
     yield out.signal()
 

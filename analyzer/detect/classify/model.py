@@ -2,7 +2,8 @@
 
 A model file is one JSON object. Trees lie behind one another in flat columns; node ``i`` sends a run to ``left[i]`` if
 its feature is at most the threshold (compared as float32, as scikit-learn does), to ``right[i]`` otherwise, and by
-``missing_left[i]`` if the feature is unknown. A negative child ``-1 - j`` is leaf ``j``, a distribution over the classes.
+``missing_left[i]`` if the feature is unknown. A negative child ``-1 - j`` is leaf ``j``, a distribution over
+the classes, of which the shares above zero are listed.
 The mean over the trees is calibrated (``softmax(log(p) / temperature + bias)``) and compared with one threshold a class:
 the classes that reach theirs are the split-conformal set.
 """
@@ -53,7 +54,7 @@ class Model:
         leaves: float64, shape (n_leaves, n_classes), rows sum to 1.
         temperature: Divisor of the log probabilities.
         bias: float64, shape (n_classes,), added to them.
-        prior: float64, shape (n_classes,): share of each class in training, by weight.
+        prior: float64, shape (n_classes,): share of each class in training.
         threshold_of: float64, shape (n_classes,): least calibrated probability with which a class is in the set.
         low: float64, shape (n_features,): 1st percentile in training; NaN if never known.
         high: float64, shape (n_features,): 99th percentile in training.
@@ -119,26 +120,34 @@ class Model:
         below = self._means(k)
         narrow = vector.astype(np.float32).astype(np.float64)
         moved = np.zeros(len(vector))
-        for root in self.roots:
-            at = int(root)
-            while at >= 0:
-                value = narrow[self.feature[at]]
-                goes_left = self.missing_left[at] if np.isnan(value) else value <= self.threshold[at]
-                child = int(self.left[at] if goes_left else self.right[at])
-                after = self.leaves[-1 - child, k] if child < 0 else below[child]
-                moved[self.feature[at]] += after - below[at]
-                at = child
+        at = self.roots[self.roots >= 0]
+        while at.size:
+            value = narrow[self.feature[at]]
+            goes_left = np.where(np.isnan(value), self.missing_left[at], value <= self.threshold[at])
+            child = np.where(goes_left, self.left[at], self.right[at])
+            np.add.at(moved, self.feature[at], self._share(child, k, below) - below[at])
+            at = child[child >= 0]
         return moved / len(self.roots)
 
+    def _share(self, child: Rows, k: int, below: Values) -> Values:
+        """A class's share in a leaf, or its mean over the leaves below a node."""
+        return np.where(child < 0, self.leaves[np.maximum(-1 - child, 0), k], below[np.maximum(child, 0)])
+
     def _means(self, k: int) -> Values:
-        """Mean of a class over the leaves below each node; children stand behind their parents."""
-        total = np.zeros(len(self.feature))
-        count = np.zeros(len(self.feature))
-        for node in range(len(self.feature) - 1, -1, -1):
-            for child in (int(self.left[node]), int(self.right[node])):
-                total[node] += self.leaves[-1 - child, k] if child < 0 else total[child]
-                count[node] += 1 if child < 0 else count[child]
-        return total / np.maximum(count, 1)
+        """Mean of a class over the leaves below each node, shape (n_nodes,)."""
+        levels: list[Rows] = []
+        at = self.roots[self.roots >= 0]
+        while at.size:
+            levels.append(at)
+            children = np.concatenate([self.left[at], self.right[at]])
+            at = children[children >= 0]
+        total, count = np.zeros(len(self.feature)), np.zeros(len(self.feature))
+        for nodes in reversed(levels):  # every child's sum is known before its parent's
+            for child in (self.left[nodes], self.right[nodes]):
+                leaf, inner = child < 0, np.maximum(child, 0)
+                total[nodes] += np.where(leaf, self.leaves[np.maximum(-1 - child, 0), k], total[inner])
+                count[nodes] += np.where(leaf, 1.0, count[inner])
+        return total / np.maximum(count, 1.0)
 
 
 def calibrate(raw: Values, temperature: float, bias: Values) -> Values:
@@ -173,17 +182,19 @@ def read_model(path: Path) -> Model:
             raise InputError(f"{path}: made for another version of analyzer; train it again")
         if names != tuple(feature.name for feature in FEATURES):
             raise InputError(f"{path}: was trained on other features; train it again")
-        return _checked(_model(data), path)
+        return _checked(model_of(data), path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise InputError(f"{path}: is no classifier model ({error})") from error
 
 
-def _model(data: Mapping[str, Any]) -> Model:
-    leaves = np.zeros((len(data["leaves"]), len(data["classes"])))
-    for row, entries in enumerate(data["leaves"]):
-        leaves[row, entries[0::2]] = entries[1::2]
+def model_of(data: Mapping[str, Any]) -> Model:
+    """The model that a file's object describes, its trees unchecked."""
+    if not 0 < data["leaf_count"] <= len(data["leaf_row"]):
+        raise ValueError("a leaf without a share")
+    leaves = np.zeros((int(data["leaf_count"]), len(data["classes"])))
+    leaves[data["leaf_row"], data["leaf_class"]] = data["leaf_share"]
 
     def numbers(name: str) -> Values:
         return np.array([np.nan if value is None else value for value in data[name]], dtype=np.float64)
@@ -199,7 +210,7 @@ def _model(data: Mapping[str, Any]) -> Model:
         left=whole("left"),
         right=whole("right"),
         missing_left=np.array(data["missing_left"], dtype=np.bool_),
-        leaves=leaves / leaves.sum(axis=1, keepdims=True),
+        leaves=leaves / np.maximum(leaves.sum(axis=1, keepdims=True), 1e-12),
         temperature=float(data["temperature"]),
         bias=numbers("bias"),
         prior=numbers("prior"),
