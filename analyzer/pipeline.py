@@ -6,7 +6,7 @@ Not for reading files (ingest) nor for judging (rules): this module only connect
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from analyzer.detect import run_detectors
@@ -87,7 +87,8 @@ def diagnose_loaded(
         for item in _in_order(assessment.ranking, folded)
     ]
     if not any(finding.probability >= REPORTED and finding.severity != "advisory" for finding in listed):
-        listed = [*_shape_only(assessment, rules, run, quoter), *listed]
+        considered = {finding.cause.id for finding in listed}
+        listed = [*_shape_only(assessment, rules, run, quoter, considered), *listed]
     status, summary, missing = judge(listed, outcome(assessment.facts.plain), assessment.facts.plain)
     findings, ruled_out = _split(listed, status)
     return Diagnosis(
@@ -112,9 +113,11 @@ def diagnose_loaded(
     )
 
 
-def _shape_only(assessment: Assessment, rules: RuleSet, run: Run, quoter: Quoter) -> list[Finding]:
+def _shape_only(
+    assessment: Assessment, rules: RuleSet, run: Run, quoter: Quoter, considered: Collection[str]
+) -> list[Finding]:
     """The classifier's own finding, if no rule speaks and it is sure."""
-    found = shape_only(assessment.facts.plain, rules)
+    found = shape_only(assessment.facts.plain, rules, considered)
     if found is None:
         return []
     finding = _finding(found, run, assessment.facts, quoter, {})

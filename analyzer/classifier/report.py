@@ -47,7 +47,7 @@ class Evaluation:
 
     Attributes:
         labelled: The corpus, without classes that have too few runs.
-        compared: Candidate -> its figures on held-out configurations.
+        compared: Candidate -> figures of its cross-fitted answers.
         chosen: Name of the candidate that is used.
         judged: ``writer``, ``architecture`` (if there are several) and ``configuration`` -> answers of the chosen one.
         unseen: Class -> how runs of it were answered by models that never saw it.
@@ -83,7 +83,8 @@ def write_report(evaluation: Evaluation, directory: Path, *, plots: bool = True)
     parts = [
         _head(evaluation),
         _goals(evaluation),
-        "## Candidates, on held-out configurations\n\n" + _figures_table(evaluation.compared),
+        "## Candidates, cross-fitted over configurations (calibrated on the same answers)\n\n"
+        + _figures_table(evaluation.compared),
         *(_held_out(evaluation, by) for by in evaluation.judged),
         _classes(evaluation),
         _false_alarms(evaluation),

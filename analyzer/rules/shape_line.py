@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from analyzer.detect.classify.shapes import HEALTHY, shape_named, shapes_with
+from analyzer.detect.classify.shapes import HEALTHY, UNDECIDABLE, shape_named, shapes_with
 from analyzer.expr import Condition, compile_condition
 from analyzer.model.tables import Scalar
 from analyzer.rules.schema import EvidenceLine, Rule
@@ -34,7 +34,7 @@ def shape_line(rule: Rule, facts: Mapping[str, Scalar]) -> EvidenceLine | None:
         test=_test(shapes),
         because=f"{seen}: {reasons}" if reasons else seen,
         if_true=bits,
-        if_false=MAX_DOUBT_BITS,
+        if_false=0.0 if rule.entry.id in UNDECIDABLE else MAX_DOUBT_BITS,
     )
 
 

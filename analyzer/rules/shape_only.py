@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from analyzer.detect.classify.shapes import HEALTHY, Shape, shape_named
@@ -15,7 +15,9 @@ SURE = 0.9
 """Calibrated probability from which a shape alone is told: "very likely" in our words."""
 
 
-def shape_only(facts: Mapping[str, Scalar], rules: RuleSet) -> Scored | None:
+def shape_only(
+    facts: Mapping[str, Scalar], rules: RuleSet, considered: Collection[str] = ()
+) -> Scored | None:
     """The class's most general cause with its calibrated probability; None if the classifier is not sure enough.
 
     The rule of that cause lends its text and fixes; its own evidence, which was not found, is left out.
@@ -23,6 +25,7 @@ def shape_only(facts: Mapping[str, Scalar], rules: RuleSet) -> Scored | None:
     Args:
         facts: Known facts of the run.
         rules: Rules in use.
+        considered: Causes that rules have weighed for this run and found unlikely: they saw more than the shape.
     """
     name, probability = facts.get("classifier.shape"), facts.get("classifier.probability")
     if (
@@ -33,6 +36,8 @@ def shape_only(facts: Mapping[str, Scalar], rules: RuleSet) -> Scored | None:
     ):
         return None
     shape = shape_named(name)
+    if not {shape.cause, *shape.causes, *shape.late_causes}.isdisjoint(considered):
+        return None
     rule = rules.by_id(shape.cause)
     if rule is None:
         return None

@@ -67,9 +67,14 @@ class RateRaised(Injection):
         return factor * between(self.spec.severity, 10, 100) if self.acts(step) else factor
 
 
-@fault("no-warmup", "no-warmup", "worse", fits=lambda s: s.language and _adaptive(s) and s.start == "scratch")
+@fault(
+    "no-warmup",
+    "learning-rate-too-high",
+    "worse",
+    fits=lambda s: s.language and _adaptive(s) and s.start == "scratch",
+)
 class NoWarmup(Injection):
-    """A deep language model, a rate that needs warm-up, and none."""
+    """A deep language model and a rate 3 to 12 times too high without warm-up; warm-up alone does not cure it."""
 
     @staticmethod
     def configure(spec: Spec) -> Spec:

@@ -15,7 +15,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView
 from analyzer.detect.classify.features import FEATURES, features, refs_of
 from analyzer.detect.classify.model import Model, model_in_use
-from analyzer.detect.classify.shapes import HEALTHY
+from analyzer.detect.classify.shapes import HEALTHY, shape_named
 from analyzer.detect.run_course import reward_metrics
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
@@ -78,7 +78,9 @@ def answer_of(view: RunView, model: Model) -> Answer | None:
         probability=float(p[best]),
         best=model.classes[best],
         outside=outside,
-        bits=support_bits(float(p[best]), float(model.prior[best])),
+        bits=min(
+            support_bits(float(p[best]), float(model.prior[best])), shape_named(model.classes[best]).most_bits
+        ),
         reasons=reasons,
         refs=refs,
     )

@@ -1,0 +1,90 @@
+"""The classifier in the ledger: one visible line, capped, never where it gave no answer; and its own findings."""
+
+import pytest
+
+from analyzer.detect.classify.answer import MAX_BITS, support_bits
+from analyzer.rules.load import load_rules
+from analyzer.rules.score import ledger
+from analyzer.rules.shape_line import LINE_ID, MAX_DOUBT_BITS
+from analyzer.rules.shape_only import SURE, shape_only
+
+RULES = load_rules()
+PLATEAU = RULES.by_id("loss-plateau")
+ANSWER = {
+    "classifier.answered": True,
+    "classifier.shape": "no-progress",
+    "classifier.probability": 0.97,
+    "classifier.bits": 2.5,
+    "classifier.because": "the loss fell by 1 %",
+}
+
+
+def lines(rule, facts):
+    return {entry.line.id: entry for entry in ledger(rule, facts)}
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.05, 0.5, 0.9, 0.999999, 1.0])
+def test_support_is_capped_and_never_negative(probability):
+    assert 0.0 <= support_bits(probability, 0.1) <= MAX_BITS
+
+
+def test_an_answer_that_is_no_surer_than_the_prior_adds_nothing():
+    assert support_bits(0.3, 0.3) == 0.0
+
+
+def test_an_answer_supports_the_causes_of_its_class_and_is_a_hint_against_others():
+    dead = RULES.by_id("dead-network")
+    overfitting = RULES.by_id("overfitting")
+
+    for rule, bits in ((dead, 2.5), (overfitting, MAX_DOUBT_BITS)):
+        line = lines(rule, ANSWER)[LINE_ID]
+        assert line.bits == bits
+        assert line.counted
+
+
+def test_the_line_says_what_was_seen():
+    line = lines(PLATEAU, ANSWER)[LINE_ID]
+
+    assert "the loss hardly moves" in line.line.because
+    assert "the loss fell by 1 %" in line.line.because
+
+
+def test_without_an_answer_there_is_no_line():
+    silent = {"classifier.answered": False, "classifier.members": "healthy, no-progress"}
+
+    assert LINE_ID not in lines(PLATEAU, silent)
+
+
+def test_a_cause_that_no_class_knows_gets_no_line():
+    assert LINE_ID not in lines(RULES.by_id("disk-full"), ANSWER)
+
+
+def test_a_sure_answer_makes_a_finding_of_its_own():
+    found = shape_only(ANSWER, RULES)
+
+    assert found is not None
+    assert found.rule.entry.id == "loss-plateau"
+    assert found.probability == 0.97
+    assert "shape of the curves only" in found.rule.says
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"classifier.probability": SURE - 0.01},
+        {"classifier.shape": "healthy"},
+    ],
+)
+def test_an_unsure_or_healthy_answer_makes_none(change):
+    assert shape_only(ANSWER | change, RULES) is None
+
+
+def test_a_cause_that_a_rule_has_weighed_is_not_told_by_its_shape():
+    assert shape_only(ANSWER, RULES, {"learning-rate-too-low"}) is None
+
+
+def test_a_shape_alone_never_makes_a_run_a_failed_one():
+    found = shape_only(ANSWER | {"classifier.shape": "sudden-nonfinite"}, RULES)
+
+    assert found is not None
+    assert found.rule.severity == "degrading"
