@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from analyzer.ingest.masking import clean_text
+from analyzer.model.diagnosis import LAB
 from analyzer.rules.cases import Case
 from analyzer.rules.schema import PRIOR_BITS, Rule, RuleFix
 
@@ -100,7 +101,9 @@ def _fix(fix: RuleFix) -> list[str]:
     notes = [fix.strength, f"cost: {fix.cost}"]
     if fix.requires is not None:
         notes.append(f"only if `{fix.requires.text}`")
-    if fix.verified_by:
+    if fix.verified_by.startswith(LAB):
+        notes.append(f"tried on the fault `{fix.verified_by.removeprefix(LAB)}` of the fault lab")
+    elif fix.verified_by:
         notes.append(f"reproduced in `samples/{fix.verified_by}`")
     parts = [f"**{fix.title}** ({'; '.join(notes)})", ""]
     for framework, pairs in fix.change.items():

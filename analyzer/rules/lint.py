@@ -7,25 +7,33 @@ R007 fewer than one positive or near miss   R008 stable without its entry condit
 R009 template names an unknown fact         R010 folder name is not the slug
 R011 text too long                          R012 two lines with the same test or id
 R013 verified_by names no sample            R014 change for an unknown framework
-R015 a fault without restart_because
+R015 a fault without restart_because        R016 the fault lab does not bear out what the fix claims
 """
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from analyzer.facts.catalog import spec_of
+from analyzer.model.diagnosis import LAB
 from analyzer.rules.cases import Case
-from analyzer.rules.schema import Rule
+from analyzer.rules.schema import Rule, RuleFix
 from analyzer.rules.template import holes
 
 FRAMEWORKS = frozenset(
     {"hf-trainer", "deepspeed", "mmengine", "pytorch-lightning", "megatron", "llamafactory", "axolotl", "unsloth", "fairseq",
      "torch", "trl", "slurm", "launcher", "env"}
 )  # fmt: skip
+LAB_TABLE = "lab/fixes_verified.csv"
+"""Below the samples: fault, rule, fix, in how many runs it cured, mitigated, had no effect."""
+
+LAB_RUNS = 3
+"""Different configurations in which a fix must have worked: one or two may be luck."""
+
 MAX_TEXT = 700
 """Characters of mechanism text: six lines of a report."""
 
@@ -89,12 +97,45 @@ def _lint_cases(rule: Rule, cases: Sequence[Case]) -> Iterator[str]:
 
 def _lint_fixes(rule: Rule, samples: Path | None) -> Iterator[str]:
     for index, fix in enumerate(rule.fixes):
-        if fix.verified_by and samples is not None and not (samples / fix.verified_by).is_dir():
+        if samples is not None and fix.verified_by.startswith(LAB):
+            if not _borne_out(rule, fix, samples):
+                yield (
+                    f"{rule.where('fixes', index, 'verified_by')} R016 {fix.verified_by!r} has no row in "
+                    f"{LAB_TABLE} in which this fix always {fix.strength}"
+                )
+        elif fix.verified_by and samples is not None and not (samples / fix.verified_by).is_dir():
             yield f"{rule.where('fixes', index, 'verified_by')} R013 there is no sample {fix.verified_by!r}"
         for framework in fix.change:
             if framework not in FRAMEWORKS:
                 known = ", ".join(sorted(FRAMEWORKS))
                 yield f"{rule.where('fixes', index, 'change', framework)} R014 unknown framework; known are {known}"
+
+
+def _borne_out(rule: Rule, fix: RuleFix, samples: Path) -> bool:
+    """Whether the table of tried fixes has this fix on that fault, with the strength that it claims in every run."""
+    fault = fix.verified_by.removeprefix(LAB)
+    return any(
+        (row["fault"], row["rule"], row["fix"]) == (fault, rule.slug, fix.id)
+        and fix.strength in proven_strengths(row)
+        for row in lab_rows(samples)
+    )
+
+
+def proven_strengths(row: Mapping[str, str]) -> frozenset[str]:
+    """Strengths that a row of the table of tried fixes bears out."""
+    runs, cured, useless = int(row["repeats"]), int(row["cured"]), int(row["no_effect"])
+    if runs < LAB_RUNS or useless:
+        return frozenset()
+    return frozenset({"cures", "mitigates"} if cured == runs else {"mitigates"})
+
+
+def lab_rows(samples: Path) -> list[dict[str, str]]:
+    """The fixes that were tried in the fault lab; none if its table is not there."""
+    path = samples / LAB_TABLE
+    if not path.is_file():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def lint_set(rules: Sequence[Rule]) -> Iterator[str]:

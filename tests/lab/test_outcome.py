@@ -13,7 +13,7 @@ def truth(loss=None, evaluation=None, shown=None, times=None, norms=None, memory
     rng = np.random.default_rng(seed)
     curve = 0.4 + 2.0 * np.exp(-np.arange(STEPS) / 25) if loss is None else np.asarray(loss, float)
     noisy = curve + 0.02 * rng.standard_normal(len(curve))
-    points = list(range(0, len(curve), 10)) + [len(curve) - 1]
+    points = [*range(0, len(curve), 10), len(curve) - 1]
     clean = [(step, float(curve[step])) for step in points]
     return Truth(
         loss=noisy.tolist(),
