@@ -28,22 +28,33 @@ MAX_STDIN_BYTES = 2 * 1024**3
 """Standard input is spooled to disk; a log beyond 2 GiB should be given as a file."""
 
 
-def load(source: str | Path, *, checkpoint: str | Path | None = None, offline: bool = False) -> Run:
+def load(
+    source: str | Path,
+    *,
+    checkpoint: str | Path | None = None,
+    replay: Sequence[str | Path] = (),
+    offline: bool = False,
+) -> Run:
     """Read a run directory, a log file, or a run on a W&B server.
 
     Args:
         source: Path of a run directory or file; or, as text, the address of a W&B run.
         checkpoint: Path of a checkpoint directory or safetensors file that belongs to the run.
+        replay: Replay traces of the run: files or directories.
         offline: Never touch the network: a W&B run must be in the cache.
 
     Raises:
         InputError: Nothing there could be read, or the run cannot be fetched.
     """
-    return _load(source, checkpoint, offline=offline).run
+    return _load(source, _places(checkpoint, replay), offline=offline).run
 
 
-def _load(source: str | Path, checkpoint: str | Path | None, *, offline: bool) -> Loaded:
-    extra = [] if checkpoint is None else [Path(checkpoint)]
+def _places(checkpoint: str | Path | None, replay: Sequence[str | Path]) -> list[Path]:
+    """Places that belong to a run beside its own directory."""
+    return [Path(place) for place in ([] if checkpoint is None else [checkpoint]) + list(replay)]
+
+
+def _load(source: str | Path, extra: list[Path], *, offline: bool) -> Loaded:
     address = parse_address(source) if isinstance(source, str) else None
     if address is None:
         return load_run(Path(source), extra)
@@ -68,6 +79,7 @@ def diagnose(
     *,
     twin: Run | str | Path | None = None,
     checkpoint: str | Path | None = None,
+    replay: Sequence[str | Path] = (),
     rules: Sequence[str | Path] = (),
     offline: bool = False,
 ) -> Diagnosis:
@@ -77,6 +89,7 @@ def diagnose(
         run: A loaded run, the path of one, or the address of one on a W&B server.
         twin: A run that worked; its differences become evidence.
         checkpoint: See ``load``; ignored for a loaded run.
+        replay: See ``load``; ignored for a loaded run.
         rules: Further rule packs.
         offline: See ``load``.
 
@@ -85,7 +98,7 @@ def diagnose(
         RuleError: A rule pack is invalid.
     """
     started_s = time.perf_counter()
-    loaded = Loaded(run) if isinstance(run, Run) else _load(run, checkpoint, offline=offline)
+    loaded = Loaded(run) if isinstance(run, Run) else _load(run, _places(checkpoint, replay), offline=offline)
     twin_run = twin if isinstance(twin, Run) or twin is None else load(twin, offline=offline)
     rule_set = _rules(tuple(Path(place) for place in rules))
     return diagnose_loaded(loaded, rule_set, twin_run, Quoter(loaded.run), started_s)
@@ -96,6 +109,7 @@ def diagnose_stdin(
     rules: Sequence[str | Path] = (),
     twin: str | Path | None = None,
     checkpoint: str | Path | None = None,
+    replay: Sequence[str | Path] = (),
     offline: bool = False,
 ) -> Diagnosis:
     """Diagnose a log that comes through standard input.
@@ -112,7 +126,7 @@ def diagnose_stdin(
                 if size > MAX_STDIN_BYTES:
                     raise InputError("standard input is larger than 2 GiB; give the log as a file")
                 spool.write(block)
-        found = diagnose(path, rules=rules, twin=twin, checkpoint=checkpoint, offline=offline)
+        found = diagnose(path, rules=rules, twin=twin, checkpoint=checkpoint, replay=replay, offline=offline)
         return replace(found, root="standard input")
 
 

@@ -205,7 +205,7 @@ def unseen_classes(estimator: Any, labelled: Labelled) -> dict[str, dict[str, fl
         p_new = calibration.probabilities(shares(model, unseen, classes))
         p_seen = calibration.probabilities(shares(model, rest, classes))
         imputer = SimpleImputer(strategy="median", keep_empty_features=True).fit(part.values)
-        isolation = IsolationForest(200, random_state=SEED).fit(imputer.transform(part.values))
+        isolation = IsolationForest(n_estimators=200, random_state=SEED).fit(imputer.transform(part.values))
         label = np.r_[np.ones(len(p_new)), np.zeros(len(p_seen))]
         members = sets_of(p_new, calibration.threshold_of)
         found[str(name)] = {

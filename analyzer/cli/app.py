@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from analyzer.cli import classifier, diagnose, explain, rules, schema, triage
+from analyzer.cli import classifier, diagnose, explain, replay, rules, schema, triage
 from analyzer.cli.exit_codes import INTERRUPTED, OUR_BUG
 from analyzer.errors import AnalyzerError
 from analyzer.version import __version__
@@ -27,6 +27,7 @@ app.command("explain")(explain.explain_command)
 app.add_typer(rules.app, name="rules")
 app.add_typer(classifier.app, name="classifier")
 app.add_typer(triage.app, name="triage")
+app.add_typer(replay.app, name="replay")
 app.add_typer(schema.app, name="schema")
 
 

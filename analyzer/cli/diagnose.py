@@ -50,6 +50,10 @@ Checkpoint = Annotated[
     Path | None,
     typer.Option("--checkpoint", help="Checkpoint directory or safetensors file that belongs to the run."),
 ]
+Replay = Annotated[
+    list[Path] | None,
+    typer.Option("--replay", help="Replay trace of the failing step (file or directory); repeatable."),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal error.")]
 
 
@@ -66,6 +70,7 @@ def diagnose_command(
     rules: Rules = None,
     twin: Twin = None,
     checkpoint: Checkpoint = None,
+    replay: Replay = None,
     fail_on: Annotated[
         FailOn,
         typer.Option("--fail-on", help="Exit with 1 if a fault is found that is at least this probable."),
@@ -79,7 +84,9 @@ def diagnose_command(
     """
     del debug  # looked at in main()
     try:
-        diagnosis = run_diagnosis(source, rules=rules, twin=twin, checkpoint=checkpoint, offline=offline)
+        diagnosis = run_diagnosis(
+            source, rules=rules, twin=twin, checkpoint=checkpoint, replay=replay, offline=offline
+        )
     except InputError as error:
         if format_name is Format.json:
             _write(_unreadable_json(source, error), output)
@@ -91,7 +98,13 @@ def diagnose_command(
 
 
 def run_diagnosis(
-    source: str, *, rules: list[Path] | None, twin: str | None, checkpoint: Path | None, offline: bool = False
+    source: str,
+    *,
+    rules: list[Path] | None,
+    twin: str | None,
+    checkpoint: Path | None,
+    replay: list[Path] | None = None,
+    offline: bool = False,
 ) -> Diagnosis:
     """Diagnose a path, a run on a W&B server, or standard input.
 
@@ -100,9 +113,12 @@ def run_diagnosis(
     """
     from analyzer import api
 
+    more, traces = rules or [], replay or []
     if source == "-":
-        return api.diagnose_stdin(rules=rules or [], twin=twin, checkpoint=checkpoint, offline=offline)
-    return api.diagnose(source, rules=rules or [], twin=twin, checkpoint=checkpoint, offline=offline)
+        return api.diagnose_stdin(
+            rules=more, twin=twin, checkpoint=checkpoint, replay=traces, offline=offline
+        )
+    return api.diagnose(source, rules=more, twin=twin, checkpoint=checkpoint, replay=traces, offline=offline)
 
 
 def _unreadable_json(source: str, error: InputError) -> str:

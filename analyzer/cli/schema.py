@@ -1,6 +1,8 @@
-"""``analyzer schema diagnosis|rule``."""
+"""``analyzer schema diagnosis|rule|replay``."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 
@@ -25,3 +27,25 @@ def rule_command() -> None:
     from analyzer.rules.schema import rule_schema
 
     typer.echo(json.dumps(rule_schema(), indent=2))
+
+
+@app.command("replay")
+def replay_command(
+    *,
+    arrow: Annotated[
+        bool, typer.Option("--arrow", help="Print the Arrow schemas of the Parquet form instead.")
+    ] = False,
+) -> None:
+    """JSON Schema of one line of the open format analyzer-replay/1."""
+    import json
+
+    from analyzer.replay.files import TABLES, arrow_schema, json_schema
+
+    if not arrow:
+        typer.echo(json.dumps(json_schema(), indent=2))
+        return
+    for table in TABLES:
+        schema = arrow_schema(table)
+        typer.echo(f"{table}:")
+        for field in schema:
+            typer.echo(f"  {field.name}: {field.type}{'' if field.nullable else ' not null'}")

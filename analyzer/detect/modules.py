@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from analyzer.detect.bad_points import ANOMALIES, anomaly_overcome, loss_points, went_on_well
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.onset import find_onset
+from analyzer.detect.replay_numeric import first_course, harmful, measured
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 
@@ -33,6 +34,7 @@ def detect(view: RunView) -> Iterator[Signal]:
 def _hooks(view: RunView) -> Iterator[Signal]:
     reports = view.events(*HOOKS)
     if not reports:
+        yield from _trace(view)
         return
     out = FactWriter("module", "signal.module.")
     bad = [event for event in reports if event.kind != "module_absmax"]
@@ -60,6 +62,16 @@ def _hooks(view: RunView) -> Iterator[Signal]:
     elif forward:
         out.put("activations_near_limit", value=True, refs=event_refs(forward))
     yield out.signal(bad[0].step if bad else None)
+
+
+def _trace(view: RunView) -> Iterator[Signal]:
+    """Without a printed report, what a replay trace says of the forward pass."""
+    course, did_harm = view.once(first_course), view.once(harmful)
+    if course is None or course.origin is None or did_harm is None or course.direction == "bwd":
+        return
+    out = FactWriter("module", "signal.module.")
+    out.put("forward_nonfinite", did_harm, [view.once(measured).ref(course.origin.row)])
+    yield out.signal(course.origin.step)
 
 
 def _is_backward(event: Event) -> bool:

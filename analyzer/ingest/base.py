@@ -17,8 +17,10 @@ from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from analyzer.errors import UnreadableFileError
 from analyzer.model.config import ConfigScalar
+from analyzer.model.replay import Row
 from analyzer.model.run import TensorRows
 from analyzer.model.tables import Scalar
+from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -264,6 +266,31 @@ class SourceWriter:
     def tensor(self, rows: TensorRows) -> None:
         """Append what was measured on one tensor of a checkpoint."""
         self._builder.tensors.append(rows)
+
+    def replay(self, row: Row, *, line: int = 0) -> None:
+        """Append one tensor event; see ``REPLAY_COLUMNS``. Absent or None is unknown, never 0."""
+        self._builder.replay.add(self.source, line, row)
+
+    def collective(self, row: Row, *, line: int = 0) -> None:
+        """Append one collective of one rank; see ``COMM_COLUMNS``."""
+        self._builder.collectives.add(self.source, line, row)
+
+    def flight(self, dump: FlightDump) -> None:
+        """Append the dump of one rank's flight recorder; its collectives go to ``collective``."""
+        self._builder.flight.append(dump)
+
+    def timing(self, trace: TimeTrace) -> None:
+        """Append the summary of one rank's timing trace."""
+        self._builder.timings.append(trace)
+
+    def operator_shapes(self, shapes: OperatorShapes) -> None:
+        """Append what one execution trace says about the inputs of operators."""
+        self._builder.operator_shapes.append(shapes)
+
+    def spend_trace_bytes(self, size_bytes: int) -> int:
+        """Count bytes of timing traces read for this run; the sum so far, for a limit over all files."""
+        self._builder.trace_bytes += size_bytes
+        return self._builder.trace_bytes
 
     def layout(
         self,

@@ -14,10 +14,13 @@ from analyzer.ingest.masking import clean_text
 from analyzer.ingest.names import canonical_metric, unit_factor
 from analyzer.ingest.points import Points
 from analyzer.ingest.rank_names import place_of, ranks_of
+from analyzer.ingest.trace_rows import TraceRows
 from analyzer.model.config import LAYERS, ConfigFacts, ConfigScalar, ConfigValue
 from analyzer.model.refs import Gap, SourceFile, SourceRef
+from analyzer.model.replay import CommTable, ReplayTable
 from analyzer.model.run import Attempt, Layout, Run, TensorRows
 from analyzer.model.tables import NULL_INT, Event, EventTable, MetricTable, Scalar
+from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -62,6 +65,12 @@ class RunBuilder:
         self.frameworks: set[str] = set()
         self.tensors: list[TensorRows] = []
         self.loss_windows: dict[int, int] = {}
+        self.replay: TraceRows[ReplayTable] = TraceRows(ReplayTable)
+        self.collectives: TraceRows[CommTable] = TraceRows(CommTable)
+        self.flight: list[FlightDump] = []
+        self.timings: list[TimeTrace] = []
+        self.operator_shapes: list[OperatorShapes] = []
+        self.trace_bytes = 0
         self._blocks: list[_Block] = []
         self._points: dict[tuple[int, str, int], Points] = {}
         self._events: list[Event] = []
@@ -240,13 +249,21 @@ class RunBuilder:
         """See ``SourceWriter.attempt``."""
         self._attempts[source] = Attempt(0, clean_text(label, 200), start_s, end_s, exit_code, (source,))
 
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What could not be read so far."""
+        return tuple(self._gaps)
+
     def recognised(self) -> bool:
         """Whether anything at all was read."""
-        return bool(self._blocks or self._points or self._events or self._config or self.tensors)
+        read = (self._blocks, self._points, self._events, self._config, self.tensors)
+        traces = (self.flight, self.timings, self.operator_shapes)
+        return any(read) or any(traces) or len(self.replay) > 0 or len(self.collectives) > 0
 
     def finish(self) -> Run:
         """Sort, map names, resolve configuration, and freeze."""
         self._tell_thinned()
+        self._tell_dropped_rows()
         if self._gaps_dropped:
             self._gaps.append(Gap(f"{self._gaps_dropped} more gaps are not listed", None, None))
         config = resolve_config(self._config)
@@ -268,6 +285,11 @@ class RunBuilder:
             tensors=tuple(self.tensors),
             gaps=tuple(self._gaps),
             step_window=dict(self.loss_windows),
+            replay=self.replay.finish(),
+            collectives_trace=self.collectives.finish(),
+            flight=tuple(self.flight),
+            timings=tuple(self.timings),
+            operator_shapes=tuple(self.operator_shapes),
         )
 
     def _placed(self, attempt_of: Mapping[int, int], rank_of: Mapping[int, int]) -> Iterator[Event]:
@@ -296,6 +318,16 @@ class RunBuilder:
                 source=source,
                 rows_lost=sum(counts),
             )
+
+    def _tell_dropped_rows(self) -> None:
+        for rows in (self.replay, self.collectives):
+            for source, lost in rows.dropped().items():
+                self.add_gap(
+                    f"large trace: {lost} rows are left out; bad tensors with what came before them, those near the"
+                    " limit of their format, the first and the last rows are kept",
+                    source=source,
+                    rows_lost=lost,
+                )
 
     def _run_id(self) -> str:
         digest = hashlib.sha256()

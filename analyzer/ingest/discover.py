@@ -51,7 +51,7 @@ _SKIPPED_DIRECTORIES = frozenset(
 # Files that no ingestor could use and that would only cost a read: code, pictures, weights in pickles.
 _SKIPPED_SUFFIXES = frozenset(
     {".py~", ".pyc", ".so", ".png", ".jpg", ".jpeg", ".gif", ".mp4", ".pdf", ".pt", ".pth", ".pkl", ".bin", ".npy", ".npz",
-     ".onnx", ".zip", ".tar", ".whl", ".parquet", ".arrow", ".h5", ".lock", ".md", ".html", ".css", ".js", ".ipynb", ".cu", ".cpp"}
+     ".onnx", ".zip", ".tar", ".whl", ".arrow", ".h5", ".lock", ".md", ".html", ".css", ".js", ".ipynb", ".cu", ".cpp"}
 )  # fmt: skip
 _LIKELY_OURS = (".log", ".out", ".err", ".txt", ".yaml", ".yml", ".jsonl", ".csv")
 """Suffixes of files that a user expects to be read; others (code, data) go without a word."""
@@ -348,7 +348,7 @@ def load_run(path: Path, extra: Sequence[Path] = ()) -> Loaded:
         found.extend(more.found)
         discovery.unreadable.extend(more.unreadable)
     builder = RunBuilder(str(path))
-    _read_all(found, builder)
+    read_all(found, builder)
     _note_checkpoints(discovery.found, builder)
     _note_unread(discovery, builder)
     if not builder.recognised():
@@ -357,7 +357,8 @@ def load_run(path: Path, extra: Sequence[Path] = ()) -> Loaded:
     return Loaded(builder.finish(), chosen.label, others)
 
 
-def _read_all(found: Sequence[Found], builder: RunBuilder) -> None:
+def read_all(found: Sequence[Found], builder: RunBuilder) -> None:
+    """Let every ingestor read its file into the builder; what cannot be read becomes a gap."""
     for item in found:
         candidate = item.candidate
         index = builder.add_source(

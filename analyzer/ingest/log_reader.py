@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.bulk_lines import BulkPlan, BulkReader, Rows, make_plan
+from analyzer.ingest.localiser_rows import localiser_rows
 from analyzer.ingest.log_line import Capture, Fed, LineGrammar, LogLine, LogState, make_line
 from analyzer.ingest.metric_lines import grammars
 from analyzer.ingest.patterns import Pattern, all_patterns, match_pattern
@@ -238,6 +239,8 @@ class LogReader:
         if isinstance(name, str) and pattern.kind == "gpu_named":
             self.state.out.layout(gpu_name=name, line=line.number)
         self.state.event(pattern.kind, pattern.role, line, fields)
+        for row in localiser_rows(pattern.kind, fields, line.raw, line.number, self.state.step):
+            self.state.out.replay(row, line=line.number)
         if not self.state.out.keeps(pattern.kind):
             self._mute(pattern.kind)
 

@@ -126,6 +126,7 @@ FAMILIES = (
     "storage",
     "performance",
     "evaluation",
+    "replay",
 )
 """Each family stands in ``patterns_<family>.py`` as ``<FAMILY>_PATTERNS``."""
 

@@ -83,6 +83,32 @@ def _is_container(candidate: Candidate) -> bool:
     )
 
 
+def _is_flight_dump(candidate: Candidate) -> bool:
+    """A pickle, or JSON with the recorder's counters."""
+    return candidate.head[:1] == b"\x80" or b'"entries"' in candidate.head[:4096] or b"pg_config" in candidate.head
+
+
+def _is_timeline(candidate: Candidate) -> bool:
+    return b'"ph"' in candidate.head or b'"traceEvents"' in candidate.head or b'"traceName"' in candidate.head
+
+
+def _is_execution_trace(candidate: Candidate) -> bool:
+    return b'"schema"' in candidate.head[:4096] and b'"nodes"' in candidate.head
+
+
+def _is_msprobe(candidate: Candidate) -> bool:
+    return b'"dump_data_dir"' in candidate.head[:4096]
+
+
+def _is_replay_file(candidate: Candidate) -> bool:
+    start = candidate.head[:4096]
+    return start.startswith(b"PAR1") or b'"analyzer_replay"' in start or b'"replay_id"' in start
+
+
+def _is_inspect_log(candidate: Candidate) -> bool:
+    return b"iteration=" in candidate.head and b"value=" in candidate.head
+
+
 def _anything(candidate: Candidate) -> bool:
     return bool(candidate.head)
 
@@ -151,11 +177,32 @@ _BUILTIN: tuple[Ingestor, ...] = (
         _is_container,
     ),
     LazyIngestor(
+        "execution-trace",
+        "PyTorch execution trace: operators with the shapes of their inputs",
+        False,
+        "execution_trace:ExecutionTrace",
+        _is_execution_trace,
+    ),
+    LazyIngestor(
+        "flight-recorder",
+        "collectives of one rank as PyTorch's flight recorder dumps them at a timeout",
+        True,
+        "flight_recorder:FlightRecorder",
+        _is_flight_dump,
+    ),
+    LazyIngestor(
         "json-lines",
         "metrics as JSON lines (LLaMA-Factory, mmengine, mmcv and others)",
         True,
         "json_lines:JsonLines",
         _is_object,
+    ),
+    LazyIngestor(
+        "kineto",
+        "timing trace (PyTorch profiler, Kineto; chrome trace)",
+        False,
+        "kineto:Kineto",
+        _is_timeline,
     ),
     LazyIngestor(
         "mlflow-database",
@@ -177,6 +224,23 @@ _BUILTIN: tuple[Ingestor, ...] = (
         False,
         "model_files:ModelFiles",
         _is_model_file,
+    ),
+    LazyIngestor(
+        "msprobe", "tensor statistics of Ascend msprobe (dump.json)", False, "msprobe:Msprobe", _is_msprobe
+    ),
+    LazyIngestor(
+        "nvdlfw-inspect",
+        "tensor statistics of TransformerEngine (nvdlfw_inspect_statistics_logs)",
+        False,
+        "inspect_log:InspectLog",
+        _is_inspect_log,
+    ),
+    LazyIngestor(
+        "replay",
+        "replay trace in the open format analyzer-replay/1 (Parquet or JSON lines)",
+        False,
+        "replay_file:ReplayFile",
+        _is_replay_file,
     ),
     LazyIngestor(
         "requirements",

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from analyzer.model.config import ConfigFacts
 from analyzer.model.refs import Gap, SourceFile, SourceRef
+from analyzer.model.replay import CommTable, ReplayTable
 from analyzer.model.tables import EventTable, MetricTable
+from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,11 @@ class Run:
         gaps: What could not be read.
         step_window: For a source index, the number of steps over which each printed value is a mean;
             absent or 1 means that the value belongs to one step.
+        replay: Tensor events of a replay trace.
+        collectives_trace: Collectives of a trace.
+        flight: Dumps of the flight recorder, one a rank.
+        timings: Timing traces, one a rank, summed up.
+        operator_shapes: Execution traces: shapes of the inputs of operators.
     """
 
     id: str
@@ -107,6 +114,11 @@ class Run:
     tensors: tuple[TensorRows, ...] = ()
     gaps: tuple[Gap, ...] = ()
     step_window: Mapping[int, int] = field(default_factory=dict)
+    replay: ReplayTable = field(default_factory=ReplayTable.empty)
+    collectives_trace: CommTable = field(default_factory=CommTable.empty)
+    flight: tuple[FlightDump, ...] = ()
+    timings: tuple[TimeTrace, ...] = ()
+    operator_shapes: tuple[OperatorShapes, ...] = ()
 
     def place(self, ref: SourceRef | None) -> str:
         """``path:line`` of a reference, as shown to the user."""

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 LAB = Path("/tmp/analyzer-lab")
 HOST = "trainbox"
@@ -80,6 +81,30 @@ class Source:
     packages: Sequence[str] = ("torch", "transformers")
     rewritten: str = ""
     extra: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Addon:
+    """Something that goes with the runs of a maker: lines before its script, files made after it."""
+
+    prelude: str
+    after: Callable[[Path], str]
+    keep: Sequence[str]
+    title: str
+
+
+_ADDONS: list[Addon] = []
+_ADDED: dict[str, str] = {}
+
+
+@contextmanager
+def with_addon(addon: Addon) -> Iterator[None]:
+    """Let every run made inside go with `addon`; its sentence goes into SOURCE.md."""
+    _ADDONS.append(addon)
+    try:
+        yield
+    finally:
+        _ADDONS.remove(addon)
 
 
 def new_run_dir(name: str) -> Path:
@@ -168,6 +193,9 @@ def run_training(
     else:
         module, function = target.split(":")
         entry = _ENTRY.format(module=module, function=function)
+    for addon in _ADDONS:
+        before, future, rest = entry.rpartition("from __future__ import annotations\n")
+        entry = before + future + addon.prelude + rest
     (run_dir / "train.py").write_text(entry, encoding="utf-8")
     command = [*(launcher or [sys.executable]), "train.py", *args]
     path, started = run_dir / log, time.monotonic()
@@ -255,6 +283,10 @@ def publish(run_dir: Path, dest: Path, keep: Iterable[str]) -> None:
     """
     shutil.rmtree(dest, ignore_errors=True)
     pairs = _rewrites(run_dir)
+    _ADDED.clear()
+    for addon in _ADDONS:
+        _ADDED[addon.title] = addon.after(run_dir)
+        keep = [*keep, *addon.keep]
     for pattern in keep:
         matches = [p for p in sorted(run_dir.glob(pattern)) if p.is_file() and not p.is_symlink()]
         if not matches:
@@ -312,6 +344,7 @@ def write_source(dest: Path, source: Source, result: RunResult) -> None:
         "Command": f"`python -m samples.make {key}` ({result.seconds:.0f} s on two CPU cores, "
         f"exit code of the training process {result.rc})",
         **source.extra,
+        **_ADDED,
     }
     lines = [f"# {source.title}", ""]
     lines += [f"- **{name}**: {' '.join(text.split())}" for name, text in rows.items()]

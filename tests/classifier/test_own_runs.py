@@ -56,7 +56,8 @@ def test_a_model_trained_on_own_runs_is_used(corpus, tmp_path, monkeypatch):
     finally:
         model_in_use.cache_clear()
 
-    lines = [line for finding in found.findings for line in finding.evidence if line.id == "classifier"]
+    considered = (*found.findings, *found.ruled_out)
+    lines = [line for finding in considered for line in finding.evidence if line.id == "classifier"]
     assert lines
     assert lines[0].verdict is True
     assert "the loss hardly moves" in lines[0].because

@@ -17,10 +17,13 @@ from analyzer.facts.tables import (
     loss,
     optimisation,
     performance,
+    replay,
+    replay_counterfactual,
     resume,
     rl,
     scale,
     settings,
+    trace,
     twin,
 )
 
@@ -43,6 +46,9 @@ TABLES = (
     optimisation.TABLE,
     settings.TABLE,
     classifier.TABLE,
+    trace.TABLE,
+    replay.TABLE,
+    replay_counterfactual.TABLE,
     twin.TABLE,
 )
 """All rows, in the order in which they are listed."""

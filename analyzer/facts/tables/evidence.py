@@ -19,7 +19,7 @@ signal.module.first_nonfinite | str | | module in which a hook saw the first NaN
 signal.module.first_nonfinite_pass | str | | forward or backward: the pass in which that hook ran | {RERUN_HOOK}
 signal.module.activation_absmax | float | | largest activation that a hook printed | {RERUN_HOOK}
 signal.module.activations_near_limit | bool | | a hook printed an activation above 1e4, the warning line of fp16 | {RERUN_HOOK}
-signal.module.forward_nonfinite | bool | | a hook saw NaN or an infinity in the output of a module | {RERUN_HOOK}
+signal.module.forward_nonfinite | bool | | a hook or a replay trace saw NaN or an infinity in the output of a module | {RERUN_HOOK}
 signal.module.gradients_nonfinite | bool | | a hook saw NaN or infinite gradients in a module | register full backward hooks and print the first module with a non-finite gradient
 signal.anomaly.seen | bool | | autograd anomaly mode reported a NaN in a backward function |
 signal.anomaly.reports | int | | reports of autograd anomaly mode |

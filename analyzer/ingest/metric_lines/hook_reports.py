@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.log_line import Fed, LogLine, LogState
 from analyzer.ingest.metric_lines.printed_numbers import NUMBER, parse_number
+from analyzer.ingest.replay_rows import completed
 
 if TYPE_CHECKING:
     import re
@@ -40,12 +41,15 @@ class _FramesCapture:
     def __init__(self, batch: int) -> None:
         self.batch = batch
         self.module = ""
+        self.module_type = ""
+        self.rows = 0
         self.found = False
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
         if match := _MODULE.match(line.raw):
             self.module = match["module"]
+            self.module_type = match["type"]
             return Fed.OWNED
         if match := _VALUES.match(line.raw):
             self._values(match, line, log)
@@ -54,6 +58,7 @@ class _FramesCapture:
 
     def _values(self, match: re.Match[str], line: LogLine, log: LogState) -> None:
         value = parse_number(match["max"])
+        self._row(match, line, log)
         if value is None or not match["role"].startswith("output") or not self.module:
             return
         if value - value == 0:  # finite
@@ -62,6 +67,20 @@ class _FramesCapture:
             self.found = True
             fields = {"module": self.module, "pass": "forward", "batch": self.batch, "value": match["max"]}
             log.event("nonfinite_hook", "symptom", line, fields)
+
+    def _row(self, match: re.Match[str], line: LogLine, log: LogState) -> None:
+        """One row of the numeric table; the smallest magnitude printed may be that of a zero."""
+        low, high = parse_number(match["min"]), parse_number(match["max"])
+        if high is None:
+            return
+        role = match["role"] if match["role"] != "output" else "output[0]"
+        row = {
+            "replay_id": "hf_debug_overflow", "source_format": "hf_debug_overflow", "step": log.step,
+            "rank": line.rank, "seq": self.rows, "pass": "fwd", "module": self.module, "module_type": self.module_type,
+            "tensor_role": role, "absmax": high, "absmin_nonzero": low or None, "nonfinite": high - high != 0,
+        }  # fmt: skip
+        self.rows += 1
+        log.out.replay(completed(row), line=line.number)
 
     def finish(self, log: LogState) -> None:
         """Whatever was read is already written."""

@@ -1,0 +1,271 @@
+"""Where the first bad tensor of a replay trace was born.
+
+Rows of one step are gathered into calls: one pass through one module or operator, with what went in (inputs,
+weights, arriving gradients) and what came out. The origin is the first call with a bad result and no bad
+argument; of nested modules the innermost. If a bad argument comes first, its tensor was made where nothing was
+recorded: between two modules, by the batch, or by the weights.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.model.replay import ReplayTable
+from analyzer.model.tables import NULL_INT
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+MAX_ROWS_PER_STEP = 300_000
+
+# Operators that write -inf (or whatever the memory held) by design: masks, and memory that is filled later.
+_BY_DESIGN = re.compile(
+    r"(?i)(?:^|[.:_])(?:masked_fill|full|triu|tril|where|empty|scalar_tensor|fill|log_sigmoid_mask)"
+)
+_SOFTMAX = re.compile(r"(?i)softmax|attention|attn|sdpa")
+_ARGUMENTS = ("input", "weight", "bias", "grad_output", "opt_state")
+_RESULTS = ("output", "grad_input", "param_grad")
+_WEIGHTS = ("weight", "bias")
+
+
+@dataclass(slots=True)
+class Call:
+    """One pass through one module or operator.
+
+    Attributes:
+        module: Qualified name, None if unknown.
+        op: Operator, None for a module as a whole.
+        direction: fwd, bwd, opt, comm or param.
+        arguments: Rows that went in.
+        results: Rows that came out.
+        seq: Order of the first bad result, else of the first row.
+    """
+
+    module: str | None
+    op: str | None
+    direction: str
+    arguments: list[int] = field(default_factory=list)
+    results: list[int] = field(default_factory=list)
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a bad tensor was born.
+
+    Attributes:
+        how: ``call`` (a call made it of finite inputs), ``unknown_inputs`` (a call made it, of what is unknown),
+            ``between`` (inside ``module`` but outside its recorded children), ``input`` (it entered with the batch),
+            ``weights`` (a parameter was bad before), ``mask`` (a row with nothing to attend to).
+        module: Module that holds the place, None if unknown.
+        row: The first bad row.
+        arguments: Rows known to have gone in, all finite.
+        step: Step of the trace, None if unknown.
+        rank: Global rank, None if unknown.
+    """
+
+    how: str
+    module: str | None
+    row: int
+    arguments: tuple[int, ...]
+    step: int | None
+    rank: int | None
+
+    @property
+    def step_or_first(self) -> int:
+        """The step, or a number below every step."""
+        return NULL_INT if self.step is None else self.step
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What one rank's rows say: the origin, and whether later steps were clean again."""
+
+    origin: Origin | None
+    recovered: bool
+    direction: str = ""
+
+
+def origins(table: ReplayTable) -> dict[int, Course]:
+    """Course of every rank; ``NULL_INT`` stands for rows without a rank."""
+    return {int(rank): _course(table, table["rank"] == rank) for rank in np.unique(table["rank"])}
+
+
+def bad_rows(table: ReplayTable) -> npt.NDArray[np.bool_]:
+    """Rows, bool of shape (n_rows,), whose tensor is not finite and should be.
+
+    Masks are full of -inf by design, and so are scores with a mask added: such arguments are no fault, nor are
+    such results of a call that got such an argument.
+    """
+    bad: npt.NDArray[np.bool_] = table["nonfinite"] == 1
+    minus = {int(row) for row in np.flatnonzero(bad) if _only_minus_infinity(table, int(row))}
+    masked_calls = {_call_key(table, row) for row in minus if _role(table, row).startswith(_ARGUMENTS)}
+    for index in np.flatnonzero(bad).tolist():
+        handed_on = index in minus and _call_key(table, index) in masked_calls
+        if handed_on or _is_mask(table, index):
+            bad[index] = False
+    return bad
+
+
+def _role(table: ReplayTable, index: int) -> str:
+    return table.text("tensor_role", index) or ""
+
+
+_CALL = ("rank", "step", "micro_step", "pass", "module", "op", "call_index")
+
+
+def _call_key(table: ReplayTable, index: int) -> tuple[int, ...]:
+    return tuple(int(table[name][index]) for name in _CALL)
+
+
+def _is_mask(table: ReplayTable, index: int) -> bool:
+    op = table.text("op", index)
+    return (
+        op is not None and _BY_DESIGN.search(op) is not None and (table.integer("nan_count", index) or 0) == 0
+    )
+
+
+def _only_minus_infinity(table: ReplayTable, index: int) -> bool:
+    """Whether a bad tensor is known to hold -inf and neither NaN nor +inf, as masked scores do."""
+    if table.integer("nan_count", index) != 0:
+        return False
+    extra = table.text("extra", index) or ""
+    if '"inf_signs"' in extra:
+        try:
+            signs = json.loads(extra).get("inf_signs")
+        except (ValueError, AttributeError):
+            return False
+        return bool(signs == ["-"])
+    return table.number("max", index) is not None and table.number("min", index) is None
+
+
+def _course(table: ReplayTable, of_rank: npt.NDArray[np.bool_]) -> Course:
+    bad = bad_rows(table) & of_rank
+    if not bad.any():
+        return Course(None, recovered=False)
+    steps = table["step"]
+    recorded, bad_steps = np.unique(steps[of_rank]), np.unique(steps[bad])
+    clean = recorded[~np.isin(recorded, bad_steps)]
+    last_clean = int(clean[-1]) if clean.size else NULL_INT
+    after = bad_steps[bad_steps > last_clean] if clean.size else bad_steps
+    recovered = after.size == 0
+    step = int(bad_steps[0] if recovered else after[0])
+    rows = np.flatnonzero(of_rank & (steps == step))
+    rows = rows[np.lexsort((rows, table["seq"][rows]))][:MAX_ROWS_PER_STEP]
+    origin = _origin(table, rows, bad)
+    return Course(origin, recovered, table.text("pass", origin.row) or "")
+
+
+def _calls(table: ReplayTable, rows: Iterable[int]) -> list[Call]:
+    found: dict[tuple[int, ...], Call] = {}
+    for index in rows:
+        role = _role(table, index)
+        key = _call_key(table, index)
+        call = found.get(key)
+        if call is None:
+            names = (table.text("module", index), table.text("op", index), table.text("pass", index) or "")
+            call = found[key] = Call(*names, seq=int(table["seq"][index]))
+        if role.startswith(_ARGUMENTS):
+            call.arguments.append(index)
+        elif role.startswith(_RESULTS):
+            call.results.append(index)
+    return list(found.values())
+
+
+def _origin(table: ReplayTable, rows: npt.NDArray[np.int64], bad: npt.NDArray[np.bool_]) -> Origin:
+    first = int(rows[bad[rows]][0])
+    calls = _calls(table, (int(row) for row in rows))
+    masked = [call for call in calls if _makes_nan_of_masked(table, call, bad)]
+    sound = [
+        call
+        for call in calls
+        if any(bad[row] for row in call.results) and not any(bad[row] for row in call.arguments)
+    ]
+    for call in (*sound, *masked):
+        call.seq = min(int(table["seq"][row]) for row in call.results if bad[row])
+    inner = _innermost(sound)
+    chosen = min((*inner, *masked), key=lambda call: call.seq, default=None)
+    earlier = rows[table["seq"][rows] < table["seq"][first]]
+    role = _role(table, first)
+    argument_first = role.startswith(_ARGUMENTS)
+    if chosen is None:
+        return _from_outside(table, first, earlier, role)
+    before = argument_first and int(table["seq"][first]) < chosen.seq
+    if before and not (chosen.op and _encloses(chosen, first, table)):
+        return _from_outside(table, first, earlier, role)
+    row = next(row for row in chosen.results if bad[row])
+    how = "mask" if chosen in masked else "call"
+    if how == "call" and not chosen.arguments and not _same_pass(table, earlier, row).size:
+        how = "unknown_inputs"
+    known = [row for row in chosen.arguments if not bad[row]]
+    return _made(table, how, chosen.module, row, known)
+
+
+def _makes_nan_of_masked(table: ReplayTable, call: Call, bad: npt.NDArray[np.bool_]) -> bool:
+    """A softmax whose scores hold -inf by design and whose result holds NaN: a row with nothing to attend to."""
+    if not _SOFTMAX.search(f"{call.op or ''} {call.module or ''}"):
+        return False
+    if any(bad[row] for row in call.arguments):
+        return False
+    held = [
+        row for row in call.arguments if table.truth("nonfinite", row) and _only_minus_infinity(table, row)
+    ]
+    spoiled = [row for row in call.results if bad[row] and table.integer("nan_count", row) != 0]
+    return bool(held and spoiled)
+
+
+def _innermost(calls: list[Call]) -> list[Call]:
+    """Calls that enclose no other of the same pass: a module's own entry may stand before those of its children."""
+    modules = {(call.direction, call.module) for call in calls if call.module}
+    with_operator = {(call.direction, call.module) for call in calls if call.op}
+    outer = {
+        (direction, module[:cut])
+        for direction, module in modules
+        for cut in [position for position, letter in enumerate(module) if letter == "."]
+    }
+    return [
+        call
+        for call in calls
+        if (call.direction, call.module) not in outer
+        and (call.module or not any(direction == call.direction for direction, _ in modules) or call.op)
+        and (call.op or (call.direction, call.module) not in with_operator)
+    ]
+
+
+def _encloses(call: Call, row: int, table: ReplayTable) -> bool:
+    """Whether a call's module holds the module of a row, so that the row is a detail of the call."""
+    module = table.text("module", row)
+    return bool(
+        call.module
+        and module
+        and module.startswith(f"{call.module}.")
+        and table.text("pass", row) == call.direction
+    )
+
+
+def _same_pass(table: ReplayTable, earlier: npt.NDArray[np.int64], row: int) -> npt.NDArray[np.int64]:
+    same: npt.NDArray[np.bool_] = table["pass"][earlier] == table["pass"][row]
+    return earlier[same]
+
+
+def _from_outside(table: ReplayTable, first: int, earlier: npt.NDArray[np.int64], role: str) -> Origin:
+    module = table.text("module", first)
+    if role.startswith(_WEIGHTS) or table.text("pass", first) == "param":
+        return _made(table, "weights", module, first, [])
+    before = _same_pass(table, earlier, first)
+    outputs = [int(row) for row in before if _role(table, int(row)).startswith(_RESULTS)]
+    if not outputs:
+        return _made(table, "input", module, first, [])
+    parent = module.rpartition(".")[0] if module else None
+    inside = [row for row in outputs if parent and (table.text("module", row) or "").startswith(f"{parent}.")]
+    return _made(table, "between", parent or module, first, inside or outputs[-4:])
+
+
+def _made(table: ReplayTable, how: str, module: str | None, row: int, arguments: list[int]) -> Origin:
+    return Origin(how, module, row, tuple(arguments), table.integer("step", row), table.integer("rank", row))

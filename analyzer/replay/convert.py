@@ -1,0 +1,123 @@
+"""Convert traces of other tools to ``analyzer-replay/1``, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analyzer.errors import InputError
+from analyzer.ingest.builder import RunBuilder
+from analyzer.ingest.discover import Discovery, discover, read_all
+from analyzer.ingest.trace_rows import TraceRows
+from analyzer.model.refs import Gap
+from analyzer.model.replay import CommTable, ReplayTable, Row, TraceTable
+from analyzer.replay.files import ReplayWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What a conversion did.
+
+    Attributes:
+        rows: Tensor events written.
+        collectives: Collectives written, into a file of their own.
+        files: Files written.
+        gaps: What could not be read.
+        sources: Path of each file read, by the index that gaps refer to.
+    """
+
+    rows: int
+    collectives: int
+    files: tuple[Path, ...]
+    gaps: tuple[Gap, ...]
+    sources: tuple[str, ...]
+
+
+class _ToFile(TraceRows[Any]):
+    """Passes rows on to a file, which is made when the first row comes."""
+
+    def __init__(self, table: type[TraceTable], path: Path, name: str, builder: RunBuilder) -> None:
+        super().__init__(table)
+        self._path, self._name, self._builder = path, name, builder
+        self.writer: ReplayWriter | None = None
+
+    def __len__(self) -> int:
+        return 0 if self.writer is None else self.writer.rows
+
+    def add(self, source: int, line: int, row: Row) -> None:
+        """Write one row, with the file that it comes from."""
+        del line
+        if self.writer is None:
+            self.writer = ReplayWriter(self._path, self._name)
+        self.writer.write(self._with_source(source, row))
+
+    def _with_source(self, source: int, row: Row) -> Mapping[str, Any]:
+        return {"source_file": self._builder.sources[source].path, **row}
+
+    def close(self) -> None:
+        """Finish the file, if there is one."""
+        if self.writer is not None:
+            self.writer.close()
+
+
+def convert(source: str | Path, target: str | Path) -> Converted:
+    """Read every trace in a file or directory and write one in the open format.
+
+    Collectives, which have a table of their own, go to ``NAME.comm.SUFFIX`` beside the target.
+
+    Args:
+        source: File or directory of msprobe, TransformerEngine, a log with hook reports, or this format.
+        target: ``.parquet``, ``.jsonl`` or ``.jsonl.gz``.
+
+    Raises:
+        InputError: There is nothing to read, nothing in it is a trace, or the target cannot be written.
+    """
+    source, target = Path(source), Path(target)
+    check_target(target)
+    discovery = discover(source)
+    if any(item.candidate.path.resolve() == target.resolve() for item in discovery.found):
+        raise InputError(f"{target}: is itself part of what is to be converted; choose another name")
+    builder = RunBuilder(str(source))
+    comm_path = target.with_name(_comm_name(target.name))
+    tensors = _ToFile(ReplayTable, target, "replay", builder)
+    collectives = _ToFile(CommTable, comm_path, "comm", builder)
+    builder.replay, builder.collectives = tensors, collectives
+    try:
+        read_all(discovery.found, builder)
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written ({error.strerror or error})") from error
+    finally:
+        tensors.close()
+        collectives.close()
+    if not len(tensors) and not len(collectives):
+        raise InputError(f"{source}: holds no replay trace that can be read{_why(discovery, builder)}")
+    written = tuple(path for path, rows in ((target, tensors), (comm_path, collectives)) if len(rows))
+    return Converted(
+        len(tensors),
+        len(collectives),
+        written,
+        builder.gaps,
+        tuple(source.path for source in builder.sources),
+    )
+
+
+def check_target(path: Path) -> None:
+    """Refuse a suffix that names no form.
+
+    Raises:
+        InputError: The suffix is none of ``.parquet``, ``.jsonl`` and ``.jsonl.gz``.
+    """
+    if not path.name.endswith((".parquet", ".jsonl", ".jsonl.gz")):
+        raise InputError(f"{path}: the suffix says the form to write; use .parquet, .jsonl or .jsonl.gz")
+
+
+def _comm_name(name: str) -> str:
+    stem, dot, suffix = name.partition(".")
+    return f"{stem}.comm{dot}{suffix}"
+
+
+def _why(discovery: Discovery, builder: RunBuilder) -> str:
+    reasons = [gap.reason for gap in builder.gaps] or [reason for _, reason in discovery.unreadable]
+    return f" ({'; '.join(reasons[:3])})" if reasons else ""
