@@ -85,7 +85,11 @@ def _is_container(candidate: Candidate) -> bool:
 
 def _is_flight_dump(candidate: Candidate) -> bool:
     """A pickle, or JSON with the recorder's counters."""
-    return candidate.head[:1] == b"\x80" or b'"entries"' in candidate.head[:4096] or b"pg_config" in candidate.head
+    return (
+        candidate.head[:1] == b"\x80"
+        or b'"entries"' in candidate.head[:4096]
+        or b"pg_config" in candidate.head
+    )
 
 
 def _is_timeline(candidate: Candidate) -> bool:

@@ -195,7 +195,9 @@ class Finding:
         head = f"{self.cause.id} [{self.rule_id}]: {share(self.probability)} {word_for(self.probability)}"
         rows = [head, f"  {self.symptom}"]
         if self.shape_only:
-            rows.append("  no rule speaks: the probability is the classifier's own, calibrated on labelled runs")
+            rows.append(
+                "  no rule speaks: the probability is the classifier's own, calibrated on labelled runs"
+            )
         else:
             rows.append(f"  {self.bits - counted:+6.1f}  prior")
         for line in self.evidence:

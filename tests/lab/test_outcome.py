@@ -94,7 +94,9 @@ def test_not_a_number_to_the_end_is_nonfinite_and_one_that_passes_is_not():
 
 def test_overfitting_needs_an_evaluation_that_rises_while_training_falls():
     falling = np.geomspace(2.4, 0.01, STEPS)
-    rising = [(step, 2.4 - 0.02 * step if step < 60 else 1.2 + 0.02 * (step - 60)) for step in range(0, STEPS, 10)]
+    rising = [
+        (step, 2.4 - 0.02 * step if step < 60 else 1.2 + 0.02 * (step - 60)) for step in range(0, STEPS, 10)
+    ]
 
     assert judge("overfit", truth(loss=falling, evaluation=rising)).bit
     assert not judge("overfit", truth(loss=falling)).bit
@@ -114,7 +116,9 @@ def test_steps_that_become_slow_and_single_slow_steps_are_told_apart():
 def test_an_evaluation_that_is_too_good_is_a_leak_and_one_that_is_too_bad_a_mismatch():
     points = range(0, STEPS, 10)
 
-    assert judge("leak", truth(shown=[(step, 0.01) for step in points], evaluation=[(s, 1.0) for s in points])).bit
+    assert judge(
+        "leak", truth(shown=[(step, 0.01) for step in points], evaluation=[(s, 1.0) for s in points])
+    ).bit
     assert judge("shown-gap", truth(shown=[(step, 2.4) for step in points])).bit
 
 
