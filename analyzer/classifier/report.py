@@ -99,15 +99,27 @@ def write_report(evaluation: Evaluation, directory: Path, *, plots: bool = True)
 
 def _head(evaluation: Evaluation) -> str:
     labelled = evaluation.labelled
-    left_out = "; ".join(f"{count} {reason}" for reason, count in sorted(labelled.left_out.items()))
     return (
         "# The anomaly classifier: what it can tell and what not\n\n"
         "Made by `analyzer classifier evaluate`. Every figure is of runs of a group (writer, architecture or\n"
         "configuration) that neither the model nor its calibration saw. *Answered* means that the split-conformal\n"
         "set holds exactly one class; otherwise the classifier abstains.\n\n"
         f"{len(labelled)} labelled runs in {len(set(labelled.shapes))} classes; "
-        f"{int((labelled.shapes == HEALTHY).sum())} of them healthy. Left out: {left_out or 'none'}.\n"
+        f"{int((labelled.shapes == HEALTHY).sum())} of them healthy.\n" + _left_out(labelled.left_out)
     )
+
+
+def _left_out(counts: dict[str, int]) -> str:
+    """A line a reason; what stands in brackets behind a reason is counted within it."""
+    groups: dict[str, dict[str, int]] = {}
+    for reason, count in counts.items():
+        text, _, detail = reason.removesuffix(")").partition(" (")
+        groups.setdefault(text, {})[detail] = count
+    lines = []
+    for text, details in sorted(groups.items()):
+        named = ", ".join(f"{name} {count}" for name, count in sorted(details.items()) if name)
+        lines.append(f"- left out: {sum(details.values())} {text}" + (f" ({named})" if named else ""))
+    return "".join(f"\n{line}" for line in lines)
 
 
 def _goals(evaluation: Evaluation) -> str:

@@ -22,6 +22,7 @@ MAX_MEMBER_CHARACTERS = 16 << 20
 _SPACE = " \t\r\n"
 _LONGEST_NUMBER = 400
 _TAIL = 16  # characters: a literal such as "-Infinity" may be cut in the middle
+_LOOKAHEAD = 3  # characters that tell whether a number goes on: "1.5" and "1.5e+" are both read as 1.5
 
 
 class JsonStreamError(Exception):
@@ -119,7 +120,7 @@ class _Window:
                 cut = error.pos >= len(self.text) - _TAIL or error.msg.startswith("Unterminated")
                 self._want_more(error.msg if not cut or self.ended else "")
                 continue
-            if end >= len(self.text) - 1 and not self.ended:  # a number may go on in the next chunk
+            if end > len(self.text) - _LOOKAHEAD and not self.ended:
                 self._want_more("")
                 continue
             self.at = end

@@ -44,6 +44,13 @@ values = st.recursive(
 )
 
 
+@pytest.mark.parametrize("number", ["1.5e+16", "-1E-7", "12", "0.25", "-0"])
+def test_a_number_that_is_cut_anywhere_is_read_whole(number):
+    text = f'{{"data": {{"a": {number}}}}}'.encode()
+    for cut in range(len(text)):
+        assert [m.value for m in members([text[:cut], text[cut:]], "data")] == [json.loads(number)]
+
+
 @given(st.dictionaries(st.text(max_size=5), values, max_size=6), st.integers(1, 17))
 def test_the_standard_parser_agrees(data, size):
     text = json.dumps({"data": data}).encode()

@@ -44,6 +44,14 @@ def start(root, out, *more):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+@pytest.fixture(autouse=True)
+def _interrupts_reach_children():
+    """A shell that runs the tests in the background has SIGINT ignored, and children would inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def wait_for(condition, limit_s=60):
     until = time.monotonic() + limit_s
     while not condition():
