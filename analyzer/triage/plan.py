@@ -168,13 +168,16 @@ def _sort_in(folder: Folder, entry: os.DirEntry[str]) -> None:
         folder.logs.append(name)
     elif shapes.is_ambiguous(name) and not name.startswith("."):
         kind = _sniffed(entry.path)
-        {"log": folder.sniffed, "metrics": folder.markers}.get(kind, folder.others).append(name)
+        {"log": folder.sniffed, "part": folder.markers}.get(kind, folder.others).append(name)
     else:
         folder.others.append(name)
 
 
 def _sniffed(path: str) -> str:
-    """``log`` or ``metrics`` if the content of a file is that of a run, else empty."""
+    """``log`` or ``part`` if the content of a file is that of a run, else empty.
+
+    A flight recorder's dump is a part: there is one a rank, and only together do they tell what happened.
+    """
     try:
         candidate = make_candidate(Path(path), os.path.basename(path))
     except UnreadableFileError:
@@ -182,9 +185,9 @@ def _sniffed(path: str) -> str:
     ingestor = choose_ingestor(candidate, builtin_ingestors())
     if ingestor is None:
         return ""
-    if ingestor.is_log:
-        return "log"
-    return "metrics" if ingestor.name in {"csv-metrics", "json-lines", "trainer-state"} else ""
+    if ingestor.name == "flight-recorder":
+        return "part"
+    return "log" if ingestor.is_log else ""
 
 
 def _whole(path: str, why: str) -> RunSpec:

@@ -45,6 +45,15 @@ def test_a_source_that_is_a_run_is_one_run(tmp_path):
     assert found(make_plan([str(tmp_path / "run")]), tmp_path) == {"run": 1}
 
 
+@pytest.mark.parametrize("name", ["_dump_{}", "nccl_trace_rank_{}", "fr_{}.json"])
+def test_the_dumps_of_all_ranks_are_one_run(tmp_path, name):
+    for rank in range(3):
+        dump = {"version": "2.9", "pg_config": {}, "pg_status": {}, "entries": [], "rank": rank}
+        lay(tmp_path, "job/" + name.format(rank), text=json.dumps(dump))
+
+    assert found(make_plan([str(tmp_path)]), tmp_path) == {"job": 1}
+
+
 def test_the_files_of_torchrun_below_a_run_are_parts_of_it(tmp_path):
     for rank in range(3):
         lay(
