@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from analyzer.version import __version__
 
 if TYPE_CHECKING:
-    from analyzer.api import diagnose, load, render
+    from analyzer.api import diagnose, diagnose_many, load, render
     from analyzer.errors import AnalyzerError, InputError, RuleError
     from analyzer.model.diagnosis import Diagnosis
     from analyzer.model.run import Run
@@ -26,6 +26,7 @@ _HOMES = {
     "RuleError": "analyzer.errors",
     "Run": "analyzer.model.run",
     "diagnose": "analyzer.api",
+    "diagnose_many": "analyzer.api",
     "load": "analyzer.api",
     "render": "analyzer.api",
 }
@@ -38,6 +39,7 @@ __all__ = [
     "Run",
     "__version__",
     "diagnose",
+    "diagnose_many",
     "load",
     "render",
 ]

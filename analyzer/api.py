@@ -1,7 +1,8 @@
-"""The Python API: load, diagnose, render. The package ``analyzer`` re-exports it."""
+"""The Python API: load, diagnose, diagnose_many, render. The package ``analyzer`` re-exports it."""
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from analyzer.errors import FetchError, InputError
 from analyzer.fetch.address import RunSetAddress, parse_address
@@ -22,7 +24,10 @@ from analyzer.render import render
 from analyzer.rules.load import RuleSet, load_rules
 from analyzer.version import __version__
 
-__all__ = ["diagnose", "diagnose_stdin", "load", "render", "unreadable"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["diagnose", "diagnose_many", "diagnose_stdin", "load", "render", "unreadable"]
 
 MAX_STDIN_BYTES = 2 * 1024**3
 """Standard input is spooled to disk; a log beyond 2 GiB should be given as a file."""
@@ -102,6 +107,50 @@ def diagnose(
     twin_run = twin if isinstance(twin, Run) or twin is None else load(twin, offline=offline)
     rule_set = _rules(tuple(Path(place) for place in rules))
     return diagnose_loaded(loaded, rule_set, twin_run, Quoter(loaded.run), started_s)
+
+
+def diagnose_many(
+    sources: Sequence[str | Path],
+    *,
+    out: str | Path | None = None,
+    engine: str = "local",
+    workers: int | None = None,
+    rules: Sequence[str | Path] = (),
+    resume: bool = False,
+    offline: bool = False,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Diagnose all runs under some places, as ``analyzer triage`` does.
+
+    Args:
+        sources: Directories to search, runs, logs, addresses of W&B projects.
+        out: Directory or URL that keeps the dataset; None keeps nothing.
+        engine: ``local``, ``dask``, ``dask:ADDRESS`` or ``MODULE:CALLABLE`` that returns an executor.
+        workers: Processes, by default one a core; 0 diagnoses in this process, without any protection.
+        rules: Further rule packs.
+        resume: Keep what is up to date in ``out``.
+        offline: Never touch the network.
+
+    Returns:
+        One row a run and one row a finding; ``analyzer schema triage`` lists their columns.
+
+    Raises:
+        InputError: A source cannot be read, or ``out`` holds a triage and ``resume`` is not set.
+        RuleError: A rule pack is invalid.
+    """
+    from analyzer.triage.campaign import Campaign, run_campaign  # noqa: PLC0415  (pyarrow, processes)
+    from analyzer.triage.places import open_place  # noqa: PLC0415
+    from analyzer.triage.plan import make_plan  # noqa: PLC0415
+    from analyzer.triage.specs import Options  # noqa: PLC0415
+    from analyzer.triage.store import Dataset  # noqa: PLC0415
+
+    processes = (os.cpu_count() or 1) if workers is None else workers
+    options = Options(tuple(str(place) for place in rules), offline=offline)
+    plan = make_plan([str(source) for source in sources], offline=offline)
+    with tempfile.TemporaryDirectory(prefix="analyzer-") as directory:
+        place = open_place(str(out or directory))
+        run_campaign(Campaign(place, options, engine, processes, resume), plan, lambda *_: None)
+        dataset = Dataset(place)
+        return dataset.frame("runs"), dataset.frame("findings")
 
 
 def diagnose_stdin(

@@ -1,4 +1,4 @@
-"""``analyzer schema diagnosis|rule|replay``."""
+"""``analyzer schema diagnosis|rule|replay|triage``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Print the JSON Schema of a contract.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Print the schema of a contract.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("diagnosis")
@@ -49,3 +49,14 @@ def replay_command(
         typer.echo(f"{table}:")
         for field in schema:
             typer.echo(f"  {field.name}: {field.type}{'' if field.nullable else ' not null'}")
+
+
+@app.command("triage")
+def triage_command() -> None:
+    """Columns of the Parquet dataset that a triage writes: table, name, type, meaning."""
+    from analyzer.triage.store import COLUMNS
+
+    for table, columns in COLUMNS.items():
+        typer.echo(f"{table}:")
+        for name, kind, meaning in columns:
+            typer.echo(f"  {name}: {kind}; {meaning}")

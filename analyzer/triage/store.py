@@ -15,10 +15,13 @@ import heapq
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analyzer.errors import InputError
 from analyzer.triage.places import Place
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA = "analyzer.triage/1"
 PART_RUNS = 1000
@@ -112,6 +115,8 @@ FINDING_COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("fixes", "list:text", "fixes that may apply, the best first"),
 )
 
+COLUMNS = {"runs": RUN_COLUMNS, "findings": FINDING_COLUMNS}
+
 STATE_COLUMNS = (
     "key", "location", "kind", "why", "extra", "outcome", "status", "status_alone", "user", "job", "project",
     "twin_key", "twin_digest", "input_digest", "tool_version", "rules_digest",
@@ -150,7 +155,7 @@ class Writer:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._schemas = {"runs": _schema(RUN_COLUMNS), "findings": _schema(FINDING_COLUMNS)}
+        self._schemas = {table: _schema(columns) for table, columns in COLUMNS.items()}
         self._rows: dict[str, list[Mapping[str, Any]]] = {"runs": [], "findings": []}
         self._packed: dict[str, list[Any]] = {"runs": [], "findings": []}
         self._count = 0
@@ -232,6 +237,13 @@ class Dataset:
         """Rows of the runs in order, whole or some columns."""
         for part in self.manifest["parts"]:
             yield from self._rows(part["runs"], columns)
+
+    def frame(self, table: str) -> pd.DataFrame:
+        """All rows of ``runs`` or ``findings``; held in memory."""
+        import pandas as pd  # noqa: PLC0415  (0.3 s; only for the Python API)
+
+        rows = [row for part in self.manifest["parts"] for row in self._rows(part[table], None)]
+        return pd.DataFrame(rows, columns=[name for name, _, _ in COLUMNS[table]])
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Runs in order, each with its findings."""

@@ -53,6 +53,13 @@ def test_fail_on_does_not_fail_a_healthy_run():
     assert run("diagnose", HEALTHY, "--fail-on", "possible").returncode == 0
 
 
+def test_the_columns_of_a_triage_are_listed():
+    text = run("schema", "triage").stdout.decode()
+
+    assert "  gpu_hours: real; GPUs times hours" in text
+    assert "  evidence: evidence; counted lines" in text
+
+
 def test_json_is_valid_by_the_schema_that_the_tool_prints():
     schema = json.loads(run("schema", "diagnosis").stdout)
     data = json.loads(run("diagnose", QWEN, "--format", "json").stdout)
