@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +78,7 @@ class Model:
     high: Values
     outside_limit: float
     about: Mapping[str, Any]
+    _below: dict[int, Values] = field(default_factory=dict, repr=False, compare=False)
 
     def leaf_of(self, vector: Values) -> Rows:
         """Leaf of each tree that a run falls into, int64, shape (n_trees,)."""
@@ -134,7 +135,9 @@ class Model:
         return np.where(child < 0, self.leaves[np.maximum(-1 - child, 0), k], below[np.maximum(child, 0)])
 
     def _means(self, k: int) -> Values:
-        """Mean of a class over the leaves below each node, shape (n_nodes,)."""
+        """Mean of a class over the leaves below each node, shape (n_nodes,); the same for all runs, so kept."""
+        if k in self._below:
+            return self._below[k]
         levels: list[Rows] = []
         at = self.roots[self.roots >= 0]
         while at.size:
@@ -147,7 +150,8 @@ class Model:
                 leaf, inner = child < 0, np.maximum(child, 0)
                 total[nodes] += np.where(leaf, self.leaves[np.maximum(-1 - child, 0), k], total[inner])
                 count[nodes] += np.where(leaf, 1.0, count[inner])
-        return total / np.maximum(count, 1.0)
+        self._below[k] = total / np.maximum(count, 1.0)
+        return self._below[k]
 
 
 def calibrate(raw: Values, temperature: float, bias: Values) -> Values:
