@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,6 +36,14 @@ TRAINING_METRICS = (
 """Metrics whose step is the optimizer step; other columns may count tokens, samples or evaluations."""
 
 
+_EXPONENTIAL = {"loss": "perplexity", "eval_loss": "eval_perplexity"}
+
+
+def _logarithm(series: Series) -> Series:
+    with np.errstate(divide="ignore", invalid="ignore"):  # of 0 or less it is not finite, which is the truth
+        return replace(series, value=np.log(series.value))
+
+
 class RunView:
     """A run with the derived views that several detectors share, each computed once.
 
@@ -57,9 +65,15 @@ class RunView:
         return value
 
     def all_series(self, metric: str) -> tuple[Series, ...]:
-        """Every separate series of a metric, the primary one first; see ``curve.all_series``."""
+        """Every separate series of a metric, the primary one first; see ``curve.all_series``.
+
+        A loss that was logged as perplexities only is their logarithm: a perplexity is exp of the mean loss.
+        """
         if metric not in self._series:
-            self._series[metric] = all_series(self.run, metric)
+            found = all_series(self.run, metric)
+            if not found and metric in _EXPONENTIAL:
+                found = tuple(_logarithm(series) for series in all_series(self.run, _EXPONENTIAL[metric]))
+            self._series[metric] = found
         return self._series[metric]
 
     def curve(self, metric: str) -> Series | None:

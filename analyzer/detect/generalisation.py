@@ -35,6 +35,12 @@ BOUNDARIES = 2
 AT_BOUNDARY = 5
 """Points on each side of an epoch start."""
 
+LEARNED = 0.2
+"""Accuracy from which something was learned; below it chance among a few classes may come and go."""
+
+COLLAPSED = 0.05
+"""A twentieth of the best accuracy: ten times below what overfitting or noise between evaluations takes away."""
+
 DROP_SHARE = 0.7
 """Share of the epoch starts that must show the fall."""
 
@@ -133,7 +139,9 @@ def _accuracies(out: FactWriter, view: RunView) -> None:
     scale = 100.0 if float(held_out.value.max()) > 1.5 else 1.0
     best, last = int(held_out.value.argmax()), len(held_out) - 1
     refs = refs_at(held_out, [best, last])
+    out.put("accuracy_points", len(held_out), refs)
     if len(held_out) >= 2:
+        out.put("accuracy_collapsed", _collapsed(view, held_out.value / scale), refs)
         out.put("accuracy_best", float(held_out.value[best]) / scale, refs)
         out.put("accuracy_last", float(held_out.value[last]) / scale, refs)
         out.put("accuracy_lost", float(held_out.value[best] - held_out.value[last]) / scale, refs)
@@ -147,6 +155,12 @@ def _accuracies(out: FactWriter, view: RunView) -> None:
         gap = level - float(held_out.value[last]) / scale
         out.put("accuracy_gap", gap, [*refs, *refs_at(train, [len(train) - 1])])
     _error_of_accuracy(out, view, held_out, scale)
+
+
+def _collapsed(view: RunView, shares: Values) -> bool:
+    """Whether a run without a training loss lost what it had learned; with one, the loss tells more."""
+    best, last = float(shares.max()), float(shares[-1])
+    return view.once(loss_points) is None and best >= LEARNED and last <= COLLAPSED * best
 
 
 def _error_of_accuracy(out: FactWriter, view: RunView, held_out: Series, scale: float) -> None:

@@ -203,6 +203,7 @@ def _rewards(view: RunView, out: FactWriter) -> None:
     if series is not None:
         medians = part_medians(series.value)
         refs = refs_at(series, [len(series) - 1, 0])
+        out.put("reward_points", len(series), refs)
         out.put("reward_first", float(medians[0]), refs[1:])
         out.put("reward_last", float(medians[-1]), refs[:1])
         out.put("reward_rises", rises, refs)

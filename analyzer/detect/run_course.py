@@ -28,6 +28,9 @@ ENDINGS = (
 )
 """Lines with which a run that died says so."""
 
+_ERRORS = ("root_candidate", "cascade", "teardown")
+"""Roles of lines that tell of a failure or of its consequences."""
+
 _REWARD_PREFIXES = (
     "rewards/",
     "reward/",
@@ -159,7 +162,7 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
     """Whether the run says that it ended as planned; None if it says nothing.
 
     A statement of success counts whatever happens at exit, where a process group may abort; an exit code of 0
-    alone counts too.
+    alone counts too, and a launcher's word that processes ended well, if nothing else was reported.
     """
     done = _of_last_attempt(view, "training_completed")
     if done:
@@ -174,6 +177,9 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
     died = [event for event in _of_last_attempt(view, *ENDINGS) if _is_end(view, event)]
     if died:
         return False, event_refs(died[-1:])
+    ended_well = _of_last_attempt(view, "process_exit_ok")
+    if ended_well and not view.run.events.with_roles(_ERRORS):
+        return True, event_refs(ended_well[-1:])
     return None, []
 
 
@@ -194,7 +200,7 @@ def _truncated(view: RunView, done: bool | None, step: int | None) -> tuple[bool
     wanted = number(view.config_value("train.max_steps"))
     if wanted is None or step is None or step >= wanted:
         return None, []
-    errors = view.run.events.with_roles(("root_candidate", "cascade", "teardown"))
+    errors = view.run.events.with_roles(_ERRORS)
     entry = view.config("train.max_steps")
     return not errors, [] if entry is None or entry.ref is None else [entry.ref]
 

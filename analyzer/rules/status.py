@@ -54,6 +54,12 @@ def outcome(facts: Mapping[str, Scalar]) -> Outcome:
         failed.append(ending)
     needed = ENOUGH_POINTS_COMPLETED if facts.get("run.completed") is True else ENOUGH_POINTS
     counts = [facts.get(f"signal.{name}.points") for name in ("loss", "eval")]
+    if facts.get("run.rl") is True:
+        counts.append(facts.get("signal.rl.reward_points"))
+    if (
+        facts.get("run.completed") is True
+    ):  # without a loss, only a run that reached its end tells that it learned
+        counts.append(facts.get("signal.generalisation.accuracy_points"))
     most = max((count for count in counts if isinstance(count, int)), default=0)
     missing = () if most >= needed else (f"{needed} points of a training or evaluation loss (has {most})",)
     if missing and not failed and (reported := _reported_failure(facts)) is not None:
@@ -84,6 +90,8 @@ def _bad_ending(facts: Mapping[str, Scalar]) -> str | None:
     code = facts.get("run.exit_code")
     if isinstance(code, int) and code != 0:
         return f"it ended with exit code {code}"
+    if facts.get("event.target_not_reached.seen") is True and facts.get("run.completed") is not True:
+        return "it was given up before it reached its target"
     if facts.get("run.completed") is False and facts.get("event.python_traceback.seen") is True:
         raised = str(facts.get("event.python_traceback.exception", "an exception")).rpartition(".")[2]
         message = str(facts.get("event.python_traceback.message", "")).partition("\n")[0][:MESSAGE_CHARACTERS]
@@ -131,16 +139,28 @@ def judge(
             f"{first}nothing wrong was seen, but too little to call it healthy: needs {', '.join(seen.missing)}",
             (*seen.missing, *blind),
         )
-    points = facts.get("signal.loss.points", facts.get("signal.eval.points", 0))
-    text = f"no fault found in {points} loss points"
-    if _has_not_moved(facts):
-        short = f"the loss has not moved in its {points} points, and that is too few to call it a plateau"
-        return "insufficient", f"nothing wrong was seen, but {short}", (*seen.missing, *blind)
+    text = f"no fault found in {_counted(facts)}"
     if _rises(facts):
         return "insufficient", f"{text}, yet the training loss ends above its start", (*seen.missing, *blind)
+    if _has_not_moved(facts):
+        short = "the loss has not fallen in them, and they are too few to call it a plateau"
+        return "insufficient", f"{text}, but {short}", (*seen.missing, *blind)
     if ended:
         text = f"{ended[0].cause.title}; {text}"
     return "healthy", text + (f" (not seen: {', '.join(blind)})" if blind else ""), blind
+
+
+_COUNTED = (
+    ("signal.loss.points", "loss points"),
+    ("signal.eval.points", "loss points"),
+    ("signal.rl.reward_points", "rewards"),
+    ("signal.generalisation.accuracy_points", "evaluation scores"),
+)
+
+
+def _counted(facts: Mapping[str, Scalar]) -> str:
+    """What was looked at, and how much of it: ``120 loss points``."""
+    return next((f"{facts[name]} {word}" for name, word in _COUNTED if name in facts), "no points")
 
 
 ROSE = 1.05
@@ -159,7 +179,7 @@ def _has_not_moved(facts: Mapping[str, Scalar]) -> bool:
     if facts.get("run.completed") is True or facts.get("signal.eval.points", 0):
         return False
     short = isinstance(points, int) and points < SHORT_CURVE
-    return short and isinstance(ratio, float) and abs(ratio - 1.0) < MOVED
+    return short and isinstance(ratio, float) and ratio > 1.0 - MOVED
 
 
 def _unseen(facts: Mapping[str, Scalar]) -> tuple[str, ...]:

@@ -45,6 +45,36 @@ def test_accuracy_that_held_out_data_gained():
     assert "signal.generalisation.accuracy_gained" not in few
 
 
+@pytest.mark.parametrize(
+    ("accuracies", "more", "collapsed"),
+    [
+        ([0.62, 0.64, 1e-10], {}, True),
+        ([62.0, 64.0, 0.0], {}, True),
+        ([0.62, 0.1, 0.64], {}, False),  # it came back
+        ([0.8, 0.6, 0.55], {}, False),  # overfitting
+        ([0.05, 0.04, 0.0], {}, False),  # nothing had been learned
+        ([0.62, 0.64, 1e-10], {"loss": TRAIN}, False),  # the training loss tells more
+    ],
+)
+def test_a_score_that_collapsed(accuracies, more, collapsed):
+    maker = RunMaker().log({"eval_accuracy": accuracies}, first=15, every=15)
+    facts = (maker.log(more) if more else maker).plain()
+
+    assert facts["signal.generalisation.accuracy_collapsed"] is collapsed
+    assert facts["signal.generalisation.accuracy_points"] == 3
+
+
+def test_a_loss_that_was_logged_as_perplexities_is_their_logarithm():
+    facts = RunMaker().log({"perplexity": np.exp(TRAIN), "eval_perplexity": np.exp(TRAIN) + 1}).plain()
+    broken = RunMaker().log({"perplexity": [9.0, 8.0, NAN, NAN, NAN]}).plain()
+    both = RunMaker().log({"loss": [1.0] * 9, "perplexity": [99.0] * 9}).plain()
+
+    assert facts["signal.loss.last"] == pytest.approx(TRAIN[-1])
+    assert facts["signal.eval.points"] == len(TRAIN)
+    assert broken["signal.nonfinite_loss.persists"] is True
+    assert both["signal.loss.last"] == 1.0
+
+
 def test_a_policy_loss_around_zero_is_no_negative_cross_entropy():
     policy = np.random.default_rng(0).normal(-0.01, 0.03, 60)
     unbounded = np.linspace(0.5, -4.0, 60)

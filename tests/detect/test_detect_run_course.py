@@ -60,6 +60,14 @@ class TestEnding:
 
         assert maker.plain()["run.exit_code"] == 1
 
+    @pytest.mark.parametrize(("other", "done"), [("", True), ("nccl_timeout", None)])
+    def test_processes_that_ended_well(self, other, done):
+        maker = RunMaker().log({"loss": falling(20)}).event("process_exit_ok", line=300, pid=7)
+        if other:
+            maker.event(other, line=200, role="root_candidate")
+
+        assert maker.plain().get("run.completed") is done
+
     def test_bad_code_after_a_stated_end(self):
         """A process group that is not destroyed may abort at exit."""
         maker = RunMaker().log({"loss": falling(20)}).event("training_completed", line=300, role="info")

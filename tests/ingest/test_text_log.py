@@ -92,6 +92,36 @@ def test_step_lines_of_many_loops(line, expected):
     assert {name: points(run, name) for name in expected} == expected
 
 
+def test_the_evaluations_of_deepspeed_chat():
+    text = (
+        "***** Evaluating perplexity, Epoch 1/2 *****\nppl: 2.125, loss: 0.75\n"
+        "***** Evaluating rewards, Epoch 1/1 *****\nsome warning\nchosen: -32.0, rejected: -34.0, loss: 0.625\n"
+        "***** Evaluating reward, Epoch 1/1 *****\nchosen_last_scores (higher is better) : 2.25, acc (higher is better) : 0.75\n"
+        "epoch: 0|step: 7|ppo_ep: 1|act_loss: 0.5|cri_loss: 0.25|unsuper_loss: 0.0\naverage reward score: -0.75\n"
+        "ppl: 9.5 is what the paper states\n"
+    )
+    run = read_text(text)
+
+    assert points(run, "eval_perplexity") == [(None, 2.125)]
+    assert points(run, "eval_loss") == [(None, 0.75), (None, 0.625)]
+    assert points(run, "eval_accuracy") == [(None, 0.75)]
+    assert points(run, "reward_mean") == [(7, -0.75)]
+
+
+def test_the_rows_of_mlperf():
+    row = ':::MLLOG {"time_ms": 1, "key": "%s", "value": %s, "metadata": {"%s": %d}}\n'
+    run = read_text(
+        row % ("tracked_stats", '{"throughput": 9.5, "loss_scale": 512.0, "current_lr": 0.5}', "step", 20)
+        + row % ("eval_accuracy", "0.25", "epoch_num", 4)
+        + row % ("train_loss", "6.5", "step_num", 30)
+    )
+
+    assert points(run, "loss_scale") == [(20, 512.0)]
+    assert points(run, "learning_rate") == [(20, 0.5)]
+    assert points(run, "loss") == [(30, 6.5)]
+    assert [value for _, value in points(run, "eval_accuracy")] == [0.25]
+
+
 def test_steps_that_start_again_in_each_epoch_count_on():
     text = "".join(f"Epoch {e}, Step {i}/3 loss: {e}.{i}\n" for e in (1, 2) for i in (1, 2, 3))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import analyzer
@@ -37,6 +39,51 @@ def test_a_failure_that_no_rule_explains_is_told_with_its_line(tmp_path):
     assert dx.status == "failed"
     assert "command not found" in dx.summary
     assert first_failure_note(dx) == "first failure: [train.log:1]"
+
+
+def mlperf(key, value, **metadata):
+    return f":::MLLOG {json.dumps({'time_ms': 1, 'key': key, 'value': value, 'metadata': metadata})}\n"
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "words"),
+    [
+        ("success", "healthy", "no fault found in 4 evaluation scores"),
+        ("aborted", "failed", "given up before it reached its target"),
+    ],
+)
+def test_a_benchmark_run_that_logs_scores_only_is_taken_at_its_word(tmp_path, end, status, words):
+    scores = "".join(mlperf("eval_accuracy", 0.2 * n, epoch_num=n) for n in range(1, 5))
+    dx = diagnose(tmp_path, scores + mlperf("run_stop", None, status=end))
+
+    assert dx.status == status
+    assert words in dx.summary
+
+
+def test_scores_of_a_run_that_does_not_say_how_it_ended_are_too_little(tmp_path):
+    scores = "".join(mlperf("eval_accuracy", 0.1 * n, epoch_num=n) for n in range(1, 9))
+
+    assert diagnose(tmp_path, scores).status == "insufficient"
+
+
+def test_rewards_count_where_losses_have_no_level(tmp_path):
+    rows = "".join(
+        f"epoch: 0|step: {step}|ppo_ep: 1|act_loss: 0.{step % 7}|cri_loss: 0.25|unsuper_loss: 0.0\n"
+        f"average reward score: {step / 40 + (step % 3) / 10}\n"
+        for step in range(40)
+    )
+    dx = diagnose(tmp_path, rows)
+
+    assert (dx.status, dx.summary.partition(" (")[0]) == ("healthy", "no fault found in 40 rewards")
+
+
+@pytest.mark.parametrize("last", [4.0, 4.05])
+def test_a_short_curve_that_did_not_fall_is_not_called_healthy(tmp_path, last):
+    rows = "".join(f"step {n} loss {4.0 + (last - 4.0) * n / 9:.3f}\n" for n in range(10))
+    dx = diagnose(tmp_path, rows)
+
+    assert dx.status == "insufficient"
+    assert "has not fallen" in dx.summary
 
 
 def test_the_host_that_wrote_of_a_time_limit_has_not_failed(tmp_path):

@@ -17,6 +17,8 @@ signal.generalisation.flat | bool | | the second half of the evaluation losses s
 signal.generalisation.never_fell | bool | | the last evaluation losses are as high as the first | evaluate more often
 signal.generalisation.train_over_eval | float | | training loss divided by evaluation loss at the first evaluations |
 signal.generalisation.accuracy_nonfinite | bool | | every accuracy on held-out data is not a number: a count of right answers over a count of nothing |
+signal.generalisation.accuracy_points | int | | accuracies on held-out data |
+signal.generalisation.accuracy_collapsed | bool | | the last accuracy on held-out data is a twentieth of the best or less, and no training loss was logged that tells more |
 signal.generalisation.accuracy_best | float | | best accuracy on held-out data, as a share |
 signal.generalisation.accuracy_last | float | | last accuracy on held-out data, as a share |
 signal.generalisation.accuracy_lost | float | | best minus last accuracy on held-out data |

@@ -19,6 +19,7 @@ signal.rl.kl_exploded | bool | | a divergence (from the reference or of one upda
 signal.rl.kl_explosion_step | int | step | step at which it left its usual range |
 signal.rl.clip_fraction_last | float | share | clipped samples at the end | log the clip fraction
 signal.rl.entropy_collapsed | bool | | entropy falls below a tenth of its start | log the entropy of the policy
+signal.rl.reward_points | int | | rows with a mean reward | log the mean reward
 signal.rl.reward_first | float | | level of the reward at the start | log the mean reward
 signal.rl.reward_last | float | | level of the reward at the end | log the mean reward
 signal.rl.reward_rises | bool | | the reward ends above its start by more than its scatter | log the mean reward

@@ -13,6 +13,7 @@ from analyzer.ingest.metric_lines.argument_dumps import ArgumentDumps
 from analyzer.ingest.metric_lines.banners import Banners
 from analyzer.ingest.metric_lines.block_forms import BlockForms
 from analyzer.ingest.metric_lines.container_records import ContainerRecords
+from analyzer.ingest.metric_lines.deepspeed_chat import DeepSpeedChatLines
 from analyzer.ingest.metric_lines.deepspeed_config import DeepSpeedConfigDump
 from analyzer.ingest.metric_lines.deepspeed_lines import DeepSpeedLines
 from analyzer.ingest.metric_lines.deepspeed_timers import DeepSpeedTimers
@@ -58,6 +59,7 @@ def grammars() -> tuple[LineGrammar, ...]:
         ProgressBars(),
         MegatronLines(),
         DeepSpeedLines(),
+        DeepSpeedChatLines(),
         DeepSpeedTimers(),
         DeepSpeedConfigDump(),
         FairseqLines(),

@@ -45,7 +45,19 @@ _SIGNS = frozenset({"loss", "eval_loss", "grad_norm", "loss_scale", "learning_ra
 _MEASURED = _SIGNS - {"learning_rate"} | {"perplexity"}
 _REINFORCED = _MEASURED | {"policy_loss", "value_loss", "reward_mean", "kl"}
 _LOSSES = frozenset({"loss", "eval_loss"})
-_MLPERF_KEPT = frozenset({"eval_accuracy", "eval_error", "train_loss", "eval_loss"})
+_MLPERF_KEPT = frozenset(
+    {
+        "eval_accuracy",
+        "eval_error",
+        "train_loss",
+        "reduced_train_loss",
+        "loss",
+        "eval_loss",
+        "loss_scale",
+        "current_lr",
+    }
+)
+_MLPERF_STEPS = ("step_num", "iteration", "step")
 
 _BEFORE = LazyRegex(
     r"\b(?P<unit>[Gg]lobal[ _][Ss]tep|[Ss]tep|[Ii]teration|[Ee]poch)[ :=]{1,3}(?P<at>\d{1,12}) ?: ?$"
@@ -72,7 +84,7 @@ MAX_KEYS = 256
 class JsonLines:
     """Reads rows that state their step."""
 
-    literals = ('"loss":', '"train_loss":', '"grad_norm":', '"step":', '"global_step":', '"iter":', '"key": "eval_accuracy"', '"key": "eval_error"', '"key": "tracked_stats"',
+    literals = ('"loss":', '"train_loss":', '"grad_norm":', '"step":', '"global_step":', '"iter":', '"key": "eval_accuracy"', '"key": "eval_error"', '"key": "train_loss"', '"key": "tracked_stats"',
                 "'step': ", "'global_step': ", "'iteration': ", "'iter': ", "'_step': ", "lobal step ", "lobal_step ", "{'accuracy'", "{'f1'", '"epoch": ')  # fmt: skip
 
     def __init__(self) -> None:
@@ -159,7 +171,7 @@ class JsonLines:
     def _mlperf(row: dict[str, Any], line: LogLine, log: LogState) -> bool:
         value, metadata = row.get("value"), row.get("metadata")
         stated = metadata if isinstance(metadata, dict) else {}
-        step = next((_integer(stated[key]) for key in ("step_num", "iteration") if key in stated), None)
+        step = next((_integer(stated[key]) for key in _MLPERF_STEPS if key in stated), None)
         values = value if isinstance(value, dict) else {str(row.get("key")): value}
         for name, number in _numbers(values).items():
             if name in _MLPERF_KEPT:
