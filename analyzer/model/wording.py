@@ -7,7 +7,10 @@ from analyzer.model.tables import Scalar
 REPORTED = 0.3
 """Share from which a cause is called at least "possible" and may decide the status of a run."""
 
-_WORDS = ((0.9, "very likely"), (0.6, "likely"), (REPORTED, "possible"), (0.0, "unlikely"))
+LIKELY = 0.6
+"""Share from which it is called "likely"."""
+
+_WORDS = ((0.9, "very likely"), (LIKELY, "likely"), (REPORTED, "possible"), (0.0, "unlikely"))
 
 
 def word_for(probability: float) -> str:

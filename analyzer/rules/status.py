@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from analyzer.detect.classify.shapes import shape_named
 from analyzer.model.diagnosis import Finding
 from analyzer.model.tables import Scalar
-from analyzer.model.wording import REPORTED, word_for
+from analyzer.model.wording import LIKELY, REPORTED, word_for
 
 ENOUGH_POINTS = 5
 """Fewer points show no course: nothing can be said about a run from them."""
@@ -145,6 +146,8 @@ def judge(
     if _has_not_moved(facts):
         short = "the loss has not fallen in them, and they are too few to call it a plateau"
         return "insufficient", f"{text}, but {short}", (*seen.missing, *blind)
+    if (odd := _odd_shape(facts)) is not None:
+        return "insufficient", f"{text}, yet {odd}", (*seen.missing, *blind)
     if ended:
         text = f"{ended[0].cause.title}; {text}"
     return "healthy", text + (f" (not seen: {', '.join(blind)})" if blind else ""), blind
@@ -171,6 +174,17 @@ SHORT_CURVE = 20
 
 MOVED = 0.01
 """A loss that learns falls by more than one percent between the first and the last fifth of its points."""
+
+
+def _odd_shape(facts: Mapping[str, Scalar]) -> str | None:
+    """What the curves look like to the classifier if that is no healthy run; it abstains where it is not sure."""
+    name, share = facts.get("classifier.shape"), facts.get("classifier.probability")
+    if not isinstance(name, str) or not isinstance(share, float) or share < LIKELY:
+        return None
+    shape = shape_named(name)
+    if shape.severity not in {"fatal", "degrading"}:
+        return None
+    return f"by their shape {shape.says} ({share:.0%}), which no rule bears out"
 
 
 def _has_not_moved(facts: Mapping[str, Scalar]) -> bool:

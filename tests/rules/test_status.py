@@ -8,7 +8,7 @@ import pytest
 
 import analyzer
 from analyzer.render.sentences import first_failure_note
-from analyzer.rules.status import outcome
+from analyzer.rules.status import judge, outcome
 
 
 def diagnose(tmp_path, text):
@@ -130,3 +130,23 @@ def test_a_training_loss_that_rises_is_not_called_healthy(tmp_path):
 
     assert rising.status == "insufficient"
     assert "above its start" in rising.summary
+
+
+@pytest.mark.parametrize(
+    ("shape", "probability", "status"),
+    [
+        ("no-progress", 0.8, "insufficient"),
+        ("no-progress", 0.5, "healthy"),
+        ("healthy", 0.9, "healthy"),
+        ("spike-recovers", 0.9, "healthy"),
+        (None, None, "healthy"),
+    ],
+)
+def test_curves_of_an_ill_shape_are_not_called_healthy(shape, probability, status):
+    facts = {"signal.loss.points": 200, "signal.loss.falls": True}
+    if shape is not None:
+        facts |= {"classifier.shape": shape, "classifier.probability": probability}
+    found, text, _ = judge((), outcome(facts), facts)
+
+    assert found == status
+    assert ("80%" in text) == (status == "insufficient")
