@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from analyzer.version import __version__
 
 if TYPE_CHECKING:
-    from analyzer.api import diagnose, diagnose_many, load, render
+    from analyzer.api import diagnose, diagnose_many, load, report
     from analyzer.errors import AnalyzerError, InputError, RuleError
     from analyzer.model.diagnosis import Diagnosis
     from analyzer.model.run import Run
@@ -28,7 +28,7 @@ _HOMES = {
     "diagnose": "analyzer.api",
     "diagnose_many": "analyzer.api",
     "load": "analyzer.api",
-    "render": "analyzer.api",
+    "report": "analyzer.api",
 }
 
 __all__ = [
@@ -41,7 +41,7 @@ __all__ = [
     "diagnose",
     "diagnose_many",
     "load",
-    "render",
+    "report",
 ]
 
 

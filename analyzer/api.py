@@ -1,4 +1,4 @@
-"""The Python API: load, diagnose, diagnose_many, render. The package ``analyzer`` re-exports it."""
+"""The Python API: load, diagnose, diagnose_many, report. The package ``analyzer`` re-exports it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from analyzer.ingest.quote import Quoter
 from analyzer.model.diagnosis import Coverage, Diagnosis, GapNote
 from analyzer.model.run import Run
 from analyzer.pipeline import diagnose_loaded
-from analyzer.render import render
+from analyzer.render import report
 from analyzer.rules.load import RuleSet, load_rules
 from analyzer.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["diagnose", "diagnose_many", "diagnose_stdin", "load", "render", "unreadable"]
+__all__ = ["diagnose", "diagnose_many", "diagnose_stdin", "load", "report", "unreadable"]
 
 MAX_STDIN_BYTES = 2 * 1024**3
 """Standard input is spooled to disk; a log beyond 2 GiB should be given as a file."""

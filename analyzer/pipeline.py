@@ -16,6 +16,7 @@ from analyzer.ingest.masking import clean_text
 from analyzer.ingest.quote import Quoter
 from analyzer.model.diagnosis import (
     Coverage,
+    DeviceTime,
     Diagnosis,
     Evidence,
     Finding,
@@ -110,6 +111,31 @@ def diagnose_loaded(
         rules_digest=rules.digest,
         elapsed_s=time.perf_counter() - started_s,
         first_failure=_first_failure(run, assessment.facts, quoter),
+        device_time=_device_time(assessment.facts.plain),
+    )
+
+
+def _device_time(facts: Mapping[str, Scalar]) -> DeviceTime | None:
+    """The step time split of the profiler's traces, if they hold events of a device."""
+
+    def number(name: str) -> float | None:
+        value = facts.get(f"signal.trace.{name}")
+        return value if isinstance(value, float) else None
+
+    window_s, idle = number("window_s"), number("idle_share")
+    if window_s is None or idle is None:
+        return None
+    return DeviceTime(
+        window_s=window_s,
+        compute=number("compute_share") or 0.0,
+        communication=number("communication_share") or 0.0,
+        copies=number("copy_share") or 0.0,
+        idle=idle,
+        host_late=number("host_wait_share"),
+        step_s=number("step_s"),
+        top_operator=str(facts.get("signal.trace.top_operator", "")),
+        top_operator_share=number("top_operator_share"),
+        top_kernel=str(facts.get("signal.trace.top_kernel", "")),
     )
 
 

@@ -4,16 +4,8 @@ import csv
 from pathlib import Path
 
 PUBLIC = Path(__file__).parents[1] / ".." / "shared" / "data" / "public"
-# Formats that no ingestor reads yet: traces of GPUs and clusters, result sheets
-TRACES = {
-    "flight-recorder",
-    "kineto-trace",
-    "chakra-et",
-    "straggler-trace",
-    "tf-profiler-trace",
-    "cluster-trace",
-    "mlperf-result",
-}
+# Formats that no ingestor reads: traces of other tools and of clusters
+TRACES = {"chakra-et", "straggler-trace", "tf-profiler-trace", "cluster-trace"}
 
 
 def manifest():

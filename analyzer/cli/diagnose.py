@@ -122,18 +122,18 @@ def run_diagnosis(
 
 
 def _unreadable_json(source: str, error: InputError) -> str:
-    from analyzer.api import render, unreadable
+    from analyzer.api import report, unreadable
 
-    return render(unreadable(source, error), "json")
+    return report(unreadable(source, error), "json")
 
 
 def _rendered(
     diagnosis: Diagnosis, format_name: Format, output: Path | None, *, show_all: bool, top: int
 ) -> str:
-    from analyzer.render import Style, render, render_terminal
+    from analyzer.render import Style, render_terminal, report
 
     if format_name is not Format.terminal:
-        return render(diagnosis, format_name.value, show_all=show_all, top=top)
+        return report(diagnosis, format_name.value, show_all=show_all, top=top)
     # NO_COLOR (https://no-color.org): any non-empty value switches colours off
     colour = (
         output is None

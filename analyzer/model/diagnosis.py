@@ -296,6 +296,35 @@ class FirstFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceTime:
+    """Where the time of the devices went, by traces of the profiler; shares are of ``window_s``.
+
+    Attributes:
+        window_s: Time between the first and the last event of the device, over all ranks, in seconds.
+        compute: Share in which a kernel computes.
+        communication: Share in which communication runs and nothing computes.
+        copies: Share in which only copies and fills run.
+        idle: Share in which the device does nothing.
+        host_late: Part of ``idle`` in which the host had not issued what comes next; None if unknown.
+        step_s: Median duration of a marked step, in seconds; None if none is marked.
+        top_operator: Operator of the host whose kernels take most time; empty if unknown.
+        top_operator_share: Their share.
+        top_kernel: Kernel with the largest total time; empty if unknown.
+    """
+
+    window_s: float
+    compute: float
+    communication: float
+    copies: float
+    idle: float
+    host_late: float | None = None
+    step_s: float | None = None
+    top_operator: str = ""
+    top_operator_share: float | None = None
+    top_kernel: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """The whole answer for one run.
 
@@ -316,6 +345,7 @@ class Diagnosis:
         rules_digest: Digest of all rules used.
         elapsed_s: Wall time.
         first_failure: Which line, rank and host failed first; None if no failure was seen.
+        device_time: Where the time of the devices went; None without a trace that holds events of a device.
     """
 
     run_id: str
@@ -334,6 +364,7 @@ class Diagnosis:
     rules_digest: str
     elapsed_s: float
     first_failure: FirstFailure | None = None
+    device_time: DeviceTime | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the order of the JSON contract; NaN and infinities become strings."""

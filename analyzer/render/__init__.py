@@ -10,7 +10,7 @@ from analyzer.render.terminal import Style, render_terminal
 FORMATS = ("terminal", "json", "markdown")
 
 
-def render(
+def report(
     diagnosis: Diagnosis, format_name: str = "terminal", *, show_all: bool = False, top: int = 3
 ) -> str:
     """The diagnosis as text.
@@ -33,4 +33,4 @@ def render(
     raise ValueError(f"unknown format {format_name!r}; known are {', '.join(FORMATS)}")
 
 
-__all__ = ["FORMATS", "Style", "render", "render_json", "render_markdown", "render_terminal"]
+__all__ = ["FORMATS", "Style", "render_json", "render_markdown", "render_terminal", "report"]

@@ -123,6 +123,14 @@ def _top_level() -> dict[str, Any]:
             "ranks": _COUNT, "followers": _COUNT, "alike": _COUNT, "launcher_rank": {"type": ["integer", "null"]},
         }
     )  # fmt: skip
+    maybe_number = {"type": ["number", "null"], "minimum": 0}
+    split = _object(
+        {
+            "window_s": {"type": "number", "minimum": 0}, "compute": _SHARE, "communication": _SHARE, "copies": _SHARE, "idle": _SHARE,
+            "host_late": maybe_number, "step_s": maybe_number, "top_operator": _TEXT, "top_operator_share": maybe_number,
+            "top_kernel": _TEXT,
+        }
+    )  # fmt: skip
     return {
             "schema": {"const": SCHEMA_ID}, "tool_version": _TEXT, "rules_digest": _TEXT, "run_id": _TEXT, "root": _TEXT,
             "subject": _TEXT, "others": _list(_TEXT), "status": {"enum": list(STATUSES)}, "summary": _TEXT,
@@ -130,4 +138,5 @@ def _top_level() -> dict[str, Any]:
             "other_probability": {"type": "object", "additionalProperties": _SHARE}, "next_checks": _list(check),
             "coverage": coverage, "gaps": _list(gap), "elapsed_s": {"type": "number", "minimum": 0},
             "first_failure": {"anyOf": [first, {"type": "null"}]},
+            "device_time": {"anyOf": [split, {"type": "null"}]},
     }  # fmt: skip

@@ -8,6 +8,7 @@ from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import share
 from analyzer.render.sentences import (
     arrange,
+    device_time_note,
     first_failure_note,
     fix_note,
     headline,
@@ -40,6 +41,8 @@ def render_markdown(diagnosis: Diagnosis, *, show_all: bool = False, top: int = 
             "",
         ]
     if note := first_failure_note(diagnosis):
+        parts += [escape(note), ""]
+    if note := device_time_note(diagnosis):
         parts += [escape(note), ""]
     layout = arrange(diagnosis, show_all=show_all, top=top)
     for finding in layout.full:

@@ -94,6 +94,35 @@ def first_failure_note(diagnosis: Diagnosis) -> str:
     )
 
 
+KERNEL_CHARACTERS = 60
+"""Of a kernel's name; templates of C++ run to hundreds."""
+
+
+def device_time_note(diagnosis: Diagnosis) -> str:
+    """The step time split, and what takes most of it; empty without a trace of a device."""
+    split = diagnosis.device_time
+    if split is None:
+        return ""
+    late = "" if split.host_late is None else f" (host late {share(split.host_late)})"
+    parts = (
+        (split.compute, "compute"),
+        (split.communication, "communication alone"),
+        (split.copies, "copies"),
+    )
+    text = (
+        f"device time: {', '.join(f'{share(part)} {word}' for part, word in parts if part)}, "
+        f"{share(split.idle)} idle{late} of {split.window_s * 1e3:.0f} ms traced"
+    )
+    if split.step_s is not None:
+        text += f", {split.step_s * 1e3:.3g} ms a step"
+    if split.top_operator and split.top_operator_share is not None:
+        text += f"; most in {split.top_operator} ({share(split.top_operator_share)})"
+    if split.top_kernel:
+        name = split.top_kernel
+        text += f", kernel {name[:KERNEL_CHARACTERS]}{'…' if len(name) > KERNEL_CHARACTERS else ''}"
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """What of a diagnosis is shown how: in full, as a note of one line, as a rival with the reason against it."""

@@ -11,6 +11,7 @@ from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import share
 from analyzer.render.sentences import (
     arrange,
+    device_time_note,
     first_failure_note,
     fix_note,
     headline,
@@ -77,6 +78,8 @@ def render_terminal(diagnosis: Diagnosis, style: Style, *, show_all: bool = Fals
         _sentence(diagnosis.findings[0].symptom if _is_fault(diagnosis) else diagnosis.summary), indent=2
     )
     if note := first_failure_note(diagnosis):
+        page.add(note, indent=2, hang=2)
+    if note := device_time_note(diagnosis):
         page.add(note, indent=2, hang=2)
     layout = arrange(diagnosis, show_all=show_all, top=top)
     for finding in layout.full:

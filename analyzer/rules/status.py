@@ -135,9 +135,14 @@ def judge(
         return "degraded", degrading[0].symptom, blind
     if seen.missing:
         first = f"{ended[0].cause.title}; otherwise " if ended else ""
+        text = "nothing wrong was seen, but too little to call it healthy"
+        if "signal.trace.window_s" in facts:
+            text = "nothing slow was seen in the trace, which does not tell whether the run learns"
+        elif facts.get("signal.trace.traces"):
+            text = "the trace holds too little of a device to judge its speed"
         return (
             "insufficient",
-            f"{first}nothing wrong was seen, but too little to call it healthy: needs {', '.join(seen.missing)}",
+            f"{first}{text}: needs {', '.join(seen.missing)}",
             (*seen.missing, *blind),
         )
     text = f"no fault found in {_counted(facts)}"

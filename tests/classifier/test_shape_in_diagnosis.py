@@ -6,7 +6,7 @@ import pytest
 
 from analyzer import diagnose
 from analyzer.classifier.excerpt import read_excerpt
-from analyzer.render import render
+from analyzer.render import report
 
 EXCERPT = Path(__file__).parents[2] / "samples" / "lab" / "excerpt.parquet"
 HEALTHY = 60
@@ -45,9 +45,9 @@ def test_a_finding_by_shape_says_so_everywhere(diagnosed):
         finding = shape_findings(diagnosis)[0]
         assert finding.calibrated
         assert diagnosis.status != "failed"
-        assert "shape of the curves only" in render(diagnosis, "terminal")
+        assert "shape of the curves only" in report(diagnosis, "terminal")
         assert "no rule speaks" in diagnosis.explain(finding.cause.id)
-        assert '"shape_only": true' in render(diagnosis, "json")
+        assert '"shape_only": true' in report(diagnosis, "json")
 
 
 def test_a_rule_that_speaks_is_not_joined_by_the_shape(diagnosed):

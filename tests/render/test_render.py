@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from analyzer.model.diagnosis import (
     ConfigChange,
     Coverage,
+    DeviceTime,
     Diagnosis,
     Evidence,
     Finding,
@@ -21,7 +22,7 @@ from analyzer.model.diagnosis import (
     RootCause,
     SourceNote,
 )
-from analyzer.render import Style, render, render_terminal
+from analyzer.render import Style, render_terminal, report
 from analyzer.render.json import diagnosis_schema
 
 DIFF = (
@@ -110,7 +111,7 @@ def diagnosis(**changes):
 
 
 def test_the_first_screen_holds_cause_evidence_place_fix_rivals_check_and_gap():
-    text = render(diagnosis())
+    text = report(diagnosis())
 
     for part in (
         "FAILED  runs/7b",
@@ -130,6 +131,21 @@ def test_the_first_screen_holds_cause_evidence_place_fix_rivals_check_and_gap():
     assert len(text.splitlines()) <= 40
 
 
+def test_the_step_time_split_of_a_trace_is_told_in_one_note():
+    split = DeviceTime(0.48, 0.7, 0.0, 0.01, 0.29, 0.2, 0.0956, "aten::mm", 0.44, "gemm" * 40)
+    plain = " ".join(render_terminal(diagnosis(device_time=split), Style(colour=False)).split())
+
+    assert (
+        "device time: 70% compute, 1% copies, 29% idle (host late 20%) of 480 ms traced, 95.6 ms a step"
+        in plain
+    )
+    assert "most in aten::mm (44%), kernel gemmgemm" in plain
+    assert "gemm" * 20 not in plain
+    assert "device time: 70% compute" in report(diagnosis(device_time=split), "markdown")
+    jsonschema.validate(diagnosis(device_time=split).to_dict(), diagnosis_schema())
+    assert "device time" not in render_terminal(diagnosis(), Style(colour=False))
+
+
 def test_no_line_is_wider_than_the_terminal_except_quotes_and_diffs():
     text = render_terminal(diagnosis(), Style(colour=False, width=80))
 
@@ -138,11 +154,11 @@ def test_no_line_is_wider_than_the_terminal_except_quotes_and_diffs():
 
 def test_colours_only_where_asked_for():
     assert "\x1b[" in render_terminal(diagnosis(), Style(colour=True))
-    assert "\x1b[" not in render(diagnosis())
+    assert "\x1b[" not in report(diagnosis())
 
 
 def test_json_is_valid_by_the_published_schema_and_keeps_its_key_order():
-    data = json.loads(render(diagnosis(), "json"))
+    data = json.loads(report(diagnosis(), "json"))
 
     jsonschema.validate(data, diagnosis_schema())
     assert list(data)[:4] == ["schema", "run_id", "root", "subject"]
@@ -155,7 +171,7 @@ def test_json_is_valid_by_the_published_schema_and_keeps_its_key_order():
 def test_numbers_that_json_cannot_hold_become_strings():
     line = replace(evidence("a", 3.0), values={"x": float("nan"), "y": float("-inf")})
     found = replace(finding(), evidence=(line,))
-    data = json.loads(render(diagnosis(findings=(found,)), "json"), parse_constant=pytest.fail)
+    data = json.loads(report(diagnosis(findings=(found,)), "json"), parse_constant=pytest.fail)
 
     assert data["findings"][0]["evidence"][0]["values"] == {"x": "NaN", "y": "-Infinity"}
 
@@ -167,7 +183,7 @@ def test_markdown_fences_cannot_be_closed_by_log_text_and_html_is_inert():
         symptom="<script>alert(1)</script>",
         fixes=(replace(finding().fixes[0], changes=(change,)),),
     )
-    text = render(diagnosis(findings=(found,), summary="<b>`x`"), "markdown")
+    text = report(diagnosis(findings=(found,), summary="<b>`x`"), "markdown")
 
     assert "````diff" in text
     assert "\\<b\\>\\`x\\`" in text
@@ -186,12 +202,12 @@ def test_explain_prints_every_line_of_the_ledger_and_refuses_what_was_not_consid
 
 def test_an_unknown_format_is_refused():
     with pytest.raises(ValueError, match="known are terminal, json, markdown"):
-        render(diagnosis(), "pdf")
+        report(diagnosis(), "pdf")
 
 
 @given(st.floats(0, 1))
 def test_a_share_is_never_rounded_to_certainty(probability):
-    text = render(diagnosis(findings=(finding(probability=probability),)))
+    text = report(diagnosis(findings=(finding(probability=probability),)))
 
     assert "100%" not in text
     assert " 0%" not in text

@@ -150,3 +150,17 @@ def test_curves_of_an_ill_shape_are_not_called_healthy(shape, probability, statu
 
     assert found == status
     assert ("80%" in text) == (status == "insufficient")
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"signal.trace.traces": 1, "signal.trace.window_s": 0.4}, "nothing slow was seen in the trace"),
+        ({"signal.trace.traces": 1}, "the trace holds too little of a device"),
+    ],
+)
+def test_a_trace_alone_does_not_make_a_run_healthy(facts, words):
+    found, text, _ = judge((), outcome(facts), facts)
+
+    assert found == "insufficient"
+    assert words in text
