@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyzer.ingest.masking import clean_text
 from analyzer.ingest.trace_columns import NONE, TraceColumns
 from analyzer.ingest.trace_intervals import covered, union
 from analyzer.model.traces import TimeTrace
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.bool_]
 
 NS = 1e-9
+
+MAX_NAME = 200
+"""Characters kept of a kernel's or operator's name; templates of C++ run to thousands."""
 
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 LAUNCHES = ("cuda_runtime", "cuda_driver", "hip_runtime", "xpu_runtime")
@@ -120,7 +124,7 @@ def _top_kernel(columns: TraceColumns, kernels: Longs) -> str:
     totals = np.bincount(
         columns.name[kernels], weights=columns.duration_ns[kernels], minlength=len(columns.names)
     )
-    return columns.names[int(totals.argmax())][:200]
+    return clean_text(columns.names[int(totals.argmax())][:MAX_NAME], MAX_NAME)
 
 
 def _launched(columns: TraceColumns, rows: Longs, is_compute: Mask, trace: TimeTrace) -> TimeTrace:
@@ -183,7 +187,7 @@ def _operators(columns: TraceColumns, rows: Longs, trace: TimeTrace) -> TimeTrac
     record = int(columns.record[longest])
     return replace(
         trace,
-        top_operator=columns.names[top][:200],
+        top_operator=clean_text(columns.names[top][:MAX_NAME], MAX_NAME),
         top_operator_s=float(totals[top]) * NS,
         top_operator_record=record if record > 0 else None,
     )

@@ -215,6 +215,14 @@ class TestSummary:
         assert trace.steps == 4
         assert trace.top_operator in {"aten::add", "aten::mm"}
 
+    def test_names_in_the_summary_are_clean(self):
+        timeline = some_steps(1, kernels=5)
+        timeline.host("late", 3_000_000, 5000.0)
+        timeline.device("gemm\x1b[31m\u202e", 3_000_000, 9e6, launch_ts=3_000_000)
+        trace = summarise(read(timeline.lines())[0], 0, None, complete=True)
+
+        assert trace.top_kernel == "gemm"
+
     def test_idle_time_is_split_by_the_launch(self):
         timeline = Timeline()
         timeline.device("a", 100, 10, launch_ts=90)
