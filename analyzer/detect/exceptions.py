@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
@@ -21,6 +22,16 @@ PLAIN = frozenset(
     }
 )
 """Kinds that say no more than the exception itself; an index outside a table of the model says more."""
+
+MISUSE = re.compile(
+    r"shapes? .{0,80}(?:cannot be multiplied|is invalid for input|do(?:es)? not match|mismatch)|size mismatch|sizes? of tensors? .{0,60}must match"
+    r"|The expanded size of the tensor|expected (?:scalar type|m1 and m2|input|object|self|a |an |\d)|Expected (?:all tensors|input|object|tensor|\d|hidden)"
+    r"|should (?:be|have) the same (?:dtype|type|device)|must (?:be|have) the same (?:dtype|device|shape|size)|is out of bounds|out of range"
+    r"|view size is not compatible|does not require grad|backward through the graph a second time|modified by an inplace operation"
+    r"|Given groups=|Calculated padded input size|mat1 and mat2|batch1|must be real number|can't (?:convert|assign|optimize)|Can't call numpy"
+    r"|not implemented for '|only batches of spatial targets|Boolean value of Tensor|invalid argument|not supported between|has no attribute",
+)
+"""How PyTorch refuses arguments: a mistake of the calling code, whatever the type of the exception."""
 
 MESSAGE = 200
 """Characters of a message that fit a headline."""
@@ -50,6 +61,7 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
     message = speaker.fields.get("message")
     if isinstance(message, str):
         out.put("message", " ".join(message.split())[:MESSAGE], [speaker.ref])
+        out.put("misuse", MISUSE.search(message) is not None, [speaker.ref])
     out.put("place", _place(speaker), [speaker.ref])
     first = order.first
     if first is not None and fatal is not None:

@@ -79,6 +79,24 @@ def test_the_exception_that_ended_the_run_is_named_and_not_one_that_was_survived
     assert facts["exception.place"].startswith("train.py")
 
 
+@pytest.mark.parametrize(
+    ("message", "misuse"),
+    [
+        ("mat1 and mat2 shapes cannot be multiplied (8x128 and 256x10)", True),
+        ("The size of tensor a (4) must match the size of tensor b (3) at non-singleton dimension 1", True),
+        ("expected scalar type Half but found Float", True),
+        ("element 0 of tensors does not require grad and does not have a grad_fn", True),
+        ("Native API failed. Native API returns: 5", False),
+        ("DataLoader worker (pid 7) is killed by signal: Bus error", False),
+        ("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR", False),
+    ],
+)
+def test_refused_arguments_are_told_from_reports_of_devices_and_libraries(message, misuse):
+    maker = RunMaker().event("python_traceback", **raised("RuntimeError", 9, message=message))
+
+    assert maker.plain()["exception.misuse"] is misuse
+
+
 def test_an_exception_that_training_survived_ends_no_run():
     maker = RunMaker().log({"loss": falling(30)})
 

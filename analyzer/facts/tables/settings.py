@@ -12,6 +12,7 @@ exception.own | bool | | some exception is more than a report of lost peers or o
 exception.ended_run | bool | | an exception ended the run; false if training went on after every one |
 exception.type | str | | type of that exception, or of the last one that was survived |
 exception.message | str | | its message |
+exception.misuse | bool | | its message is one with which a library refuses the arguments of a call |
 exception.place | str | | file, line and function of the last frame in the run's own code | keep the whole traceback
 exception.phase | str | | what the program was doing, by the functions on the stack | keep the whole traceback
 exception.plain | bool | | it came first, and nothing more specific is known of its message |
