@@ -16,12 +16,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.log_line import Fed
 from analyzer.ingest.metric_lines.printed_numbers import NUMBER, parse_number
 
 if TYPE_CHECKING:
     from analyzer.ingest.log_line import LogLine, LogState
 
-_EVALUATING = "***** Evaluating "
 _PAIR = LazyRegex(
     rf"\b(?P<key>ppl|loss|acc|chosen|rejected|chosen_last_scores)(?: \(higher is better\))? ?: ?(?P<value>{NUMBER})"
 )
@@ -32,32 +32,45 @@ RESULT_WITHIN = 3
 """Lines between banner and result: warnings of libraries may come between."""
 
 
+class _Result:
+    """Waits for the result that follows a banner."""
+
+    def __init__(self, banner: int) -> None:
+        self._last = banner + RESULT_WITHIN
+
+    def feed(self, line: LogLine, log: LogState) -> Fed:
+        """See ``Capture.feed``."""
+        pairs = [
+            (match["key"], value)
+            for match in _PAIR.finditer(line.text)
+            if (value := parse_number(match["value"])) is not None
+        ]
+        for key, value in pairs:
+            log.metric(_NAMES.get(key, f"eval/{key}"), value, line, log.step)
+        if pairs:
+            return Fed.OWNED | Fed.ENDED
+        return Fed.ENDED if line.number >= self._last else Fed.PASSED
+
+    def finish(self, log: LogState) -> None:
+        """The result never came."""
+
+
 class DeepSpeedChatLines:
     """Reads results of evaluations and rewards."""
 
-    literals = (_EVALUATING, "ppl: ", "chosen: ", "chosen_last_scores (", "average reward score: ")
-
-    def __init__(self) -> None:
-        self._banner: int | None = None
+    literals = ("***** Evaluating ", "average reward score: ")
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
-        if _EVALUATING in line.text:
-            self._banner = line.number
-            return True
         reward = _REWARD.match(line.text)
         score = None if reward is None else parse_number(reward["value"])
         if score is not None:
             log.metric("reward_mean", score, line, log.step)
             return True
-        if self._banner is None or line.number - self._banner > RESULT_WITHIN:
-            return False
-        self._banner = None
-        for match in _PAIR.finditer(line.text):
-            value = parse_number(match["value"])
-            if value is not None:
-                log.metric(_NAMES.get(match["key"], f"eval/{match['key']}"), value, line, log.step)
-        return True
+        if "***** Evaluating " in line.text:
+            log.captures.append(_Result(line.number))
+            return True
+        return False
 
     def finish(self, log: LogState) -> None:
         """Nothing is left to write."""
