@@ -55,6 +55,8 @@ def detect(view: RunView) -> Iterator[Signal]:
     out.put("last_step", step, refs)
     code, code_refs = exit_code(view)
     out.put("exit_code", code, code_refs)
+    by_tracker = {view.run.sources[ref.source].ingestor.startswith(("wandb", "mlflow")) for ref in code_refs}
+    out.put("exit_code_by_tracker", True in by_tracker if code_refs else None, code_refs)
     done, done_refs = completed(view)
     out.put("completed", done, done_refs)
     out.put("log_truncated", *_truncated(view, done, step))
@@ -162,7 +164,8 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
     """Whether the run says that it ended as planned; None if it says nothing.
 
     A statement of success counts whatever happens at exit, where a process group may abort; an exit code of 0
-    alone counts too, and a launcher's word that processes ended well, if nothing else was reported.
+    alone counts too unless the log ends in an exception (a tracker that is closed in a finally block notes 0), and a
+    launcher's word that processes ended well, if nothing else was reported.
     """
     done = _of_last_attempt(view, "training_completed")
     if done:
@@ -172,9 +175,11 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
     reached = last_step(view)
     if wanted is not None and wanted > 0 and reached[0] is not None and reached[0] >= wanted and not code:
         return True, reached[1]
+    died = [event for event in _of_last_attempt(view, *ENDINGS) if _is_end(view, event)]
+    if code == 0 and died:
+        return None, []
     if code is not None:
         return code == 0, code_refs
-    died = [event for event in _of_last_attempt(view, *ENDINGS) if _is_end(view, event)]
     if died:
         return False, event_refs(died[-1:])
     ended_well = _of_last_attempt(view, "process_exit_ok")

@@ -51,6 +51,14 @@ class TestEnding:
         assert facts["run.exit_code"] == -9
         assert facts["run.completed"] is False
 
+    @pytest.mark.parametrize(("line", "done"), [(300, None), (5, True)])
+    def test_a_tracker_that_notes_success_after_an_exception_is_not_believed(self, line, done):
+        maker = RunMaker().log({"loss": falling(20)})
+        maker.event("python_traceback", line=line, role="root_candidate", exception="KeyError")
+        maker.attempt("train.log", 1.0, exit_code=0)
+
+        assert maker.plain().get("run.completed") is done
+
     def test_exit_code_of_the_launcher(self):
         maker = (
             RunMaker()

@@ -16,5 +16,6 @@ run.attempts | int | | launches found in the directory |
 run.last_step | int | step | last optimizer step that any metric reports |
 run.completed | bool | | the run says that it ended as planned |
 run.exit_code | int | | exit code, negative for a signal | keep the launcher's last lines or the scheduler's record
+run.exit_code_by_tracker | bool | | that code is what a tracker was told, not what the process ended with |
 run.log_truncated | bool | | the log ends without an end marker |
 """
