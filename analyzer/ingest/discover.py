@@ -60,6 +60,10 @@ _WANDB_RUN = re.compile(r"(?:^|/)((?:offline-)?run-\d{8}_\d{6}-[^/]+)/")
 _MLFLOW_RUN = re.compile(r"(?:^|/)([0-9a-f]{32})/(?:(?:metrics|params|tags)/|meta\.yaml$)")
 _STAMPED = re.compile(r"(?:^|/)((?:version_\d+|\d{8}_\d{6}|attempt_\d+|run_\d+))/")
 
+_PHASE = re.compile(
+    r"(?i)^(?:.{0,200}[_.-])?(?P<phase>train(?:ing)?|val|valid|validation|eval|evaluation|test|dev)$"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -254,6 +258,9 @@ def _run_like_directories(found: Sequence[Found]) -> frozenset[str]:
             continue
         from_top[top] = from_top.get(top, False) or is_log
     own = frozenset(top for top, has_log in from_top.items() if has_log)
+    phases = [match["phase"].lower().startswith("train") for top in own if (match := _PHASE.match(top))]
+    if len(phases) == len(own) and any(phases) and not all(phases):
+        return frozenset()  # what Keras and torch's add_scalars write of one run
     return own if len(own) > 1 else frozenset()
 
 

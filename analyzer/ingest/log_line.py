@@ -28,6 +28,9 @@ BAR = LazyRegex(r"(?:^|[\r\n])[^\S\r\n]{0,300}\d{1,3}%\|[^|\r\n]{0,400}\| {1,3}(
 
 _NAN = float("nan")
 
+_VAGUE = frozenset({"traceback_cut", "weights_only_refused"})
+"""Kinds that say that something was refused or cut off, and not what ended the program."""
+
 MAX_STEP = 1 << 60
 """Larger steps are garbage, and would not fit the table."""
 
@@ -88,6 +91,10 @@ class LogLine:
     def detached(self) -> LogLine:
         """The same line without its surroundings, for whoever keeps lines: a block is a megabyte."""
         return replace(self, block=b"", raw="", start=0, end=0)
+
+    def without_block(self) -> LogLine:
+        """The same line with its text, but without its surroundings."""
+        return replace(self, block=b"", start=0, end=0)
 
     def origin(self) -> Origin:
         """What a kept value needs of its line."""
@@ -168,6 +175,7 @@ class LogState:
     _first_rank: dict[str, int | None] = field(default_factory=dict)
     _points: dict[tuple[str, int | None], Points] = field(default_factory=dict)
     _seen_once: set[tuple[object, ...]] = field(default_factory=set)
+    _kinds: set[str] = field(default_factory=set)
 
     def saw_step(self, step: int) -> None:
         """Note a step that a line named."""
@@ -212,6 +220,7 @@ class LogState:
         step: int | None = None,
     ) -> None:
         """Write one event; without a step of its own it gets the step that the log had reached."""
+        self._kinds.add(kind)
         if not self.out.keeps(kind):
             self.out.event(kind, "", role=role, line=line.number)  # only counted
             return
@@ -235,6 +244,11 @@ class LogState:
             rank=rank if isinstance(rank, int) else None,
             fields=values,
         )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no metric was found so far, and no event that says more than that something was refused or cut."""
+        return self._kinds <= _VAGUE and not self._points
 
     def step_near(self, line: LogLine) -> int | None:
         """Step of the training bar drawn just before a line, else the last step that a line named."""

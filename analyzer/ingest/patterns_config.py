@@ -34,8 +34,8 @@ _CHECKPOINT_SHAPES: tuple[Pattern, ...] = (
     Pattern(
         "state_dict_rejected",
         "root_candidate",
-        ("Error(s) in loading state_dict for ",),
-        r"Error\(s\) in loading state_dict for (?P<module>\w{1,120})",
+        ("Error(s) in loading state_dict for",),
+        r"Error\(s\) in loading state_dict for(?: (?P<module>\w{1,120})|\s*$)",
     ),
     # transformers 5 prints one row a weight: "lm_head.weight | MISMATCH | Reinit due to size mismatch - ckpt: torch.Size([100, 32]) vs model:torch.Size([120, 32])"
     Pattern(

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from analyzer.ingest.patterns import NUMBER, Pattern
 
+_NO_LENGTH = (
+    r"\((?:640|768|896|960|1152|1280|1408|1536|1664|1792|1920|2304|2560|2816|3072|3584|4608|5120|6144)\) must match"
+    r"|\((?:[1-4]?\d?\d|50\d|51[0-2])\) must match the (?:existing size|size of tensor b) \(51[24]\)"
+    r"|\((?:\d{1,3}|10[01]\d|102[0-4])\) must match the size of tensor b \(1024\)"
+    r"|\((?:\d{1,3}|1\d{3}|20[0-3]\d|204[0-8])\) must match the size of tensor b \(2048\)"
+)
+"""Widths of layers, two of which only tell that two models differ, and samples that are shorter than the table."""
+
 _DECODING: tuple[Pattern, ...] = (
     Pattern(
         "record_undecodable",
@@ -22,6 +30,15 @@ _DECODING: tuple[Pattern, ...] = (
         r"(?P<what>cannot identify image file|image file is truncated|(?:broken|unrecognized) data stream (?:contents )?when reading image"
         r"|broken PNG file|imdecode_|Not a JPEG file: starts with|Input is not a valid JPEG|libpng error: )",
         more=(r"cannot identify image file '(?P<file>[^']{1,300})'",),
+    ),
+    # cv2.imread returns nothing where it cannot read, and the next call refuses it:
+    # such as: error: (-215:Assertion failed) !_src.empty() in function 'cvtColor'
+    Pattern(
+        "record_undecodable",
+        "root_candidate",
+        ("src.empty() in function", "ssize.empty() in function"),
+        r"error: \(-215:Assertion failed\) !_?s(?:rc|size)(?P<what>\.empty\(\)) in function",
+        words={"what": {".empty()": "OpenCV got no picture"}},
     ),
     Pattern(
         "record_undecodable",
@@ -293,9 +310,12 @@ _TOKENIZERS: tuple[Pattern, ...] = (
             "must match the size of tensor b (1024) at non-singleton dimension 1",
             "must match the size of tensor b (77) at non-singleton dimension 1",
             "must match the size of tensor b (2048) at non-singleton dimension 1",
+            "must match the size of tensor b (448) at non-singleton dimension 1",
         ),
+        # 77 is the limit of CLIP, 448 that of Whisper's text
         r"size of (?:the )?tensor a? ?\(?(?P<length>\d{1,9})\) must match the (?:size of tensor b|existing size) \((?P<maximum>\d{2,6})\) at non-singleton dimension 1",
         {"length": "int", "maximum": "int"},
+        unless=_NO_LENGTH,
     ),
     Pattern(
         "chat_template_missing",

@@ -37,15 +37,21 @@ _CUDA_ERRORS: tuple[Pattern, ...] = (
     Pattern(
         "label_out_of_range",
         "root_candidate",
-        (" is out of bounds",),
-        r"\bTarget (?P<label>-?\d{1,18}) is out of bounds",
+        (" is out of bounds", "Assertion `cur_target"),
+        # the second as torch said it up to 1.4
+        r"\bTarget (?P<label>-?\d{1,18}) is out of bounds|Assertion `cur_target >= 0 && cur_target < n_classes' failed",
         {"label": "int"},
     ),
     Pattern(
         "illegal_memory_access",
         "symptom",
-        ("an illegal memory access was encountered", "CUDA_ERROR_ILLEGAL_ADDRESS"),
-        r"an illegal memory access was encountered|CUDA_ERROR_ILLEGAL_ADDRESS",
+        # the last is what ROCm's runtime prints before it aborts
+        (
+            "an illegal memory access was encountered",
+            "CUDA_ERROR_ILLEGAL_ADDRESS",
+            "Memory access fault by GPU node-",
+        ),
+        r"an illegal memory access was encountered|CUDA_ERROR_ILLEGAL_ADDRESS|Memory access fault by GPU node-(?P<node>\d{1,4})",
     ),
     Pattern(
         "cublas_error",
@@ -70,13 +76,51 @@ _CUDA_ERRORS: tuple[Pattern, ...] = (
         "symptom",
         (
             "CUDA error: ",
+            "HIP error: ",
             "cuda runtime error (",
             "THCudaCheck FAIL",
             "Cuda failure ",
         ),  # today's torch, torch before 1.5, NCCL
-        r"(?:CUDA error: |cuda runtime error \(\d{1,4}\) ?: |error=\d{1,4} : |Cuda failure (?:\d{1,4} )?')(?P<message>misaligned address|unspecified launch failure|invalid device ordinal|initialization error|invalid configuration argument"
+        r"(?:(?:CUDA|HIP) error: |cuda runtime error \(\d{1,4}\) ?: |error=\d{1,4} : |Cuda failure (?:\d{1,4} )?')(?P<message>misaligned address|unspecified launch failure|invalid device ordinal|initialization error|invalid configuration argument"
         r"|no kernel image is available for execution on the device|the launch timed out and was terminated|all CUDA-capable devices are busy or unavailable"
-        r"|unknown error|driver shutting down|operation not permitted|invalid argument|peer access is not supported[^.]{0,40})",
+        r"|unknown error|driver shutting down|operation not permitted|invalid argument|peer access is not supported[^.]{0,40}"
+        r"|an illegal instruction was encountered|hardware stack error|invalid program counter|operation not supported on global/shared address space)",
+    ),
+    # A kernel of an Ascend device ended with a fault of its core; 507015 is the matrix core, 507035 the vector core
+    Pattern(
+        "npu_core_fault",
+        "symptom",
+        (
+            "core execution is abnormal",
+            "aicore exception",
+            "vector core exception",
+            "error code is 507015",
+            "error code is 507035",
+            "there is an exception of ai",
+        ),
+        r"(?P<core>aicore|vector core)(?: execution is abnormal| exception)|error code is 5070(?P<code>15|35)\b|there is an exception of (?:\w{1,12} )?(?P<unit>aicore|aivec) error",
+    ),
+    # Intel: the driver gave the device up, reset it or lost it; Cloud TPU: a chip of the slice does not answer
+    Pattern(
+        "device_lost",
+        "symptom",
+        ("RESULT_ERROR_DEVICE_LOST", "PI_ERROR_DEVICE_LOST", "SLICE_FAILURE_CHIP_DRIVER_ERROR"),
+        r"\b(?:UR|ZE)_RESULT_ERROR_DEVICE_LOST|\bPI_ERROR_DEVICE_LOST|\bSLICE_FAILURE_CHIP_DRIVER_ERROR",
+    ),
+    # The switches between the GPUs are not set up: their manager does not run, or was restarted without the GPUs
+    Pattern(
+        "fabric_not_ready",
+        "root_candidate",
+        (
+            "system not yet initialized",
+            "cudaErrorSystemNotReady",
+            "CUDA_ERROR_SYSTEM_NOT_READY",
+            "configuration error in the Fabric Manager or NVSwitches",
+            "Failed to bind NVLink SHARP",
+            "transport/nvls.cc:",
+        ),
+        r"system not yet initialized|cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY|configuration error in the Fabric Manager or NVSwitches"
+        r"|Failed to bind NVLink SHARP|transport/nvls\.cc:\d{1,6} NCCL WARN Cuda failure (?!.{0,12}out of memory)",
     ),
     Pattern(
         "no_kernel_image",
@@ -84,8 +128,10 @@ _CUDA_ERRORS: tuple[Pattern, ...] = (
         (
             "no kernel image is available for execution",
             "is not compatible with the current PyTorch installation",
+            "hipErrorNoBinaryForGpu",
+            "HIP error: invalid device function",
         ),
-        r"no kernel image is available for execution|with CUDA capability (?P<capability>sm_\d{1,3}) is not compatible with the current PyTorch",
+        r"no kernel image is available for execution|hipErrorNoBinaryForGpu|HIP error: invalid device function|with CUDA capability (?P<capability>sm_\d{1,3}) is not compatible with the current PyTorch",
     ),
     Pattern(
         "cuda_driver_mismatch",

@@ -17,6 +17,19 @@ EVALUATION_PATTERNS: tuple[Pattern, ...] = (
         ("Num examples = 0",),  # HF Trainer, at the head of an evaluation or prediction
         r"(?:^|\s)Num examples = 0\s{0,8}$",
     ),
+    # Rows of the table of classes that mmsegmentation prints: IoU and accuracy in percent
+    Pattern(
+        "class_without_pixels",
+        "info",
+        ("| nan ", "|  nan "),
+        r"^\s{0,40}\|\s{1,40}(?P<name>[A-Za-z][\w ./()-]{0,60}?)\s{1,40}\|\s{1,8}nan\s{1,8}\|\s{1,8}nan\s{1,8}\|",
+    ),
+    Pattern(
+        "class_without_error",
+        "info",
+        ("| 100.0 | 100.0 |",),
+        r"^\s{0,40}\|\s{1,40}(?P<name>[A-Za-z][\w ./()-]{0,60}?)\s{1,40}\| 100\.0 \| 100\.0 \|",
+    ),
     Pattern(
         "mean_of_nothing",
         "symptom",

@@ -6,6 +6,10 @@ Exception: Skipped 50 iterations in a row due to Overflow - Exiting training.   
 RuntimeError:  [!] NaN loss with decoder_loss.                                          Mozilla and Coqui TTS
 Found NaN, decreased lg_loss_scale to 16.5                                              guided-diffusion
 | WARNING: overflow detected, setting loss scale to: 0.25                               fairseq before 0.9
+Found inf or nan, current scale is: 32768.0, decrease to: 32768.0*0.5                   Paddle's GradScaler
+Loss scaler reducing loss scale to 512.0                                                apex on Ascend
+[WARNING] overflow, drop the step, loss scale adjust to 1024.0                          MindYOLO
+NaN/Inf percentage 0.50 in 10 gradient updates, reducing cost-scaling factor to 128     Marian
 """
 
 from __future__ import annotations
@@ -57,6 +61,37 @@ GUARDS_PATTERNS: tuple[Pattern, ...] = (
         "symptom",
         ("overflow detected, setting loss scale to: ",),
         rf"(?:WARNING|NOTE): overflow detected, setting loss scale to: (?P<reducing_to>{NUMBER})",
+        {"reducing_to": "float"},
+    ),
+    Pattern(
+        "loss_scale_overflow",
+        "symptom",
+        ("Found inf or nan, current scale is: ",),
+        rf"Found inf or nan, current scale is: (?P<attempted>{NUMBER}), decrease to: ",
+        {"attempted": "float"},
+    ),
+    # Marian counts over a window of updates, and goes on.
+    Pattern(
+        "loss_scale_overflow",
+        "symptom",
+        ("NaN/Inf percentage ",),
+        rf"NaN/Inf percentage {NUMBER} in \d{{1,9}} gradient updates, "
+        rf"(?:but cost-scaling factor (?P<attempted>{NUMBER}) is already at minimum|reducing cost-scaling factor to (?P<reducing_to>{NUMBER}))",
+        {"attempted": "float", "reducing_to": "float"},
+    ),
+    # The line "Gradient overflow. Skipping step" before it tells no scale, so the two count once.
+    Pattern(
+        "loss_scale_overflow",
+        "symptom",
+        ("Loss scaler reducing loss scale to ",),
+        rf"Loss scaler reducing loss scale to (?P<reducing_to>{NUMBER})",
+        {"reducing_to": "float"},
+    ),
+    Pattern(
+        "loss_scale_overflow",
+        "symptom",
+        ("overflow, drop the step, loss scale adjust to ",),
+        rf"overflow, drop the step, loss scale adjust to (?P<reducing_to>{NUMBER})",
         {"reducing_to": "float"},
     ),
     # The scale is printed as its logarithm, so no number is taken from it.

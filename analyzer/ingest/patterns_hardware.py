@@ -59,6 +59,21 @@ _XIDS: tuple[Pattern, ...] = (
     _xid("xid_row_remap", "info", "63|156|160"),
     _xid("xid_nvlink", "root_candidate", NVLINK),
     _xid("xid_gsp", "root_candidate", GSP),
+    # What newer drivers write beside the code, or instead of it
+    Pattern(
+        "xid_gsp",
+        "root_candidate",
+        (
+            "GSP RPC timeout detected",
+            "_kgspLogRpcTimeout: ",
+            "_kgspIsHeartbeatTimedOut: ",
+            "rpcRecvPoll timedout",
+            "for RPC response from GSP",
+            "waiting for RPC from GSP",
+        ),
+        r"GSP RPC timeout detected|_kgspLogRpcTimeout: \*|_kgspIsHeartbeatTimedOut: Heartbeat timed out|rpcRecvPoll timedout|[Tt]imeout (?:after .{1,20})?(?:waiting )?for RPC (?:response )?from GSP",
+        more=_HOST,
+    ),
     _xid("xid_pcie", "root_candidate", "167"),
     _xid("xid_device", "root_candidate", DEVICE),
     _xid("xid_recovery", "info", "154", r" to 0x\w{1,4} \((?P<action>[\w ,/-]{1,60})\)"),
@@ -135,6 +150,14 @@ _GPUS: tuple[Pattern, ...] = (
         ("HW Exception by GPU node-",),
         r"HW Exception by GPU node-(?P<node>\d{1,4}) .{0,120}reason ?: ?GPU Hang",
         {"node": "int"},
+    ),
+    # amdgpu gives a device up that does not answer, and resets it
+    Pattern(
+        "gpu_hang",
+        "root_candidate",
+        ("GPU reset begin!", "VRAM is lost", "MES might be in unrecoverable state"),
+        r"amdgpu: GPU reset begin!|VRAM is lost|MES might be in unrecoverable state",
+        more=_HOST,
     ),
     Pattern(
         "ras_uncorrectable",

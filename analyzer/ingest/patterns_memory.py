@@ -27,6 +27,7 @@ MEMORY_PATTERNS: tuple[Pattern, ...] = (
             "NPU out of memory",
             "XPU out of memory",
             "CUDA error: out of memory",
+            "HIP error: out of memory",
         ),
         rf"(?:CUDA|HIP|NPU|XPU)(?: error:)? out of memory\b(?:\. Tried to allocate (?P<tried_gib>{SIZE}))?",
         _GIB,
@@ -81,6 +82,26 @@ MEMORY_PATTERNS: tuple[Pattern, ...] = (
         ("Cuda failure 'out of memory'", "Cuda failure 2 'out of memory'"),
         r"Cuda failure (?:2 )?'out of memory'",
     ),
+    # Apple: what else is allocated lies in the same process, outside of torch's pool
+    Pattern(
+        "cuda_oom",
+        "root_candidate",
+        ("MPS backend out of memory",),
+        r"MPS backend out of memory",
+        _GIB,
+        more=(
+            rf"MPS allocated: (?P<allocated_gib>{SIZE})",
+            rf"Tried to allocate (?P<tried_gib>{SIZE})",
+            rf"max allowed: (?P<total_gib>{SIZE})",
+        ),
+    ),
+    # Intel's runtime; the second is what a full device answers where nothing else is exhausted
+    Pattern(
+        "cuda_oom",
+        "root_candidate",
+        ("_OUT_OF_DEVICE_MEMORY", "UR_RESULT_ERROR_OUT_OF_RESOURCES", "PI_ERROR_OUT_OF_RESOURCES"),
+        r"\b(?:UR|ZE)_RESULT_ERROR_OUT_OF_DEVICE_MEMORY|\b(?:UR_RESULT|PI)_ERROR_OUT_OF_RESOURCES",
+    ),
     # Paddle: what is allocated counts for the whole card
     Pattern(
         "cuda_oom",
@@ -112,12 +133,13 @@ MEMORY_PATTERNS: tuple[Pattern, ...] = (
         (
             "DefaultCPUAllocator: ",
             "The paging file is too small",
+            "[WinError 1455]",  # the same in other languages
             "Unable to allocate ",
             "Cannot allocate memory",
             "MemoryError",
         ),
         rf"DefaultCPUAllocator: (?:can't allocate|not enough) memory|Unable to allocate (?P<tried_gib>{SIZE}) for an array"
-        r"|The paging file is too small for this operation|Cannot allocate memory|^\s*(?:numpy\.\S{1,40}\.)?_?(?:Array)?MemoryError\b",
+        r"|The paging file is too small for this operation|\[WinError 1455\]|Cannot allocate memory|^\s*(?:numpy\.\S{1,40}\.)?_?(?:Array)?MemoryError\b",
         _GIB,
         unless=r"\bibv_|mlock|locked memory",
     ),
@@ -186,7 +208,9 @@ MEMORY_PATTERNS: tuple[Pattern, ...] = (
             "insufficient shared memory (shm)",
             "unable to open shared memory object",
             "unable to write to file </torch_",
+            "No space left on device",
         ),
-        r"workers are out of shared memory|insufficient shared memory \(shm\)|unable to open shared memory object|unable to write to file </torch_",
+        r"workers are out of shared memory|insufficient shared memory \(shm\)|unable to open shared memory object|unable to write to file </torch_"
+        r"|/dev/shm/.{1,160}No space left on device|No space left on device.{0,10}/dev/shm/",
     ),
 )

@@ -21,8 +21,9 @@ _WATCHDOG: tuple[Pattern, ...] = (
     Pattern(
         "nccl_timeout",
         "symptom",
-        ("aught collective operation timeout: Work", "timed out in blocking wait"),
-        r"(?:aught collective operation timeout: |Work )Work\w{0,8}\((?:SeqNum=(?P<seq>\d{1,18}), )?OpType=(?P<op>\w{1,40})",
+        ("aught collective oper", "timed out in blocking wait"),
+        # A terminal may have broken the line inside these words.
+        r"aught collective oper[a-z]{0,5}(?: [a-z]{0,7}:?)?\s*$|(?:aught collective operation timeout: |Work )Work(?:\w{0,8}\((?:SeqNum=(?P<seq>\d{1,18}), )?(?:OpType=(?P<op>\w{1,40})|\w{0,7}\s*$)|\w{0,8}\s*$)",
         {"seq": "int", "timeout_ms": "int", "ran_ms": "int", "rank": "int", "numel": "int", "numel_out": "int", "group_rank": "int"},
         more=(
             # A terminal may have broken the line inside the number.
@@ -33,6 +34,24 @@ _WATCHDOG: tuple[Pattern, ...] = (
             r"ran for (?P<ran_ms>\d{1,15}) milliseconds",
             *_PREFIX,
         ),
+    ),
+    # The rank that timed out first asks all for a dump of their flight recorders; it says less than the line above.
+    Pattern(
+        "nccl_timeout",
+        "symptom",
+        ("due to a collective timeout from this local rank",),
+        r"due to a collective timeout from this local rank",
+        {"rank": "int", "group_rank": "int"},
+        more=_PREFIX,
+    ),
+    # What the others write then
+    Pattern(
+        "peer_timed_out",
+        "symptom",
+        ("due to a collective timeout from  rank ", "due to a collective timeout from rank "),
+        r"due to a collective timeout from {1,2}rank (?P<peer>\d{1,6})\b",
+        {"peer": "int", "group_rank": "int", "rank": "int"},
+        more=_PREFIX,
     ),
     # Where a rank stands when one of them timed out; also the ranks that waited for nothing print it.
     Pattern(
@@ -155,8 +174,8 @@ _ERRORS: tuple[Pattern, ...] = (
         "nccl_error",
         "symptom",
         ("ncclInternalError", "ncclSystemError", "ncclUnhandledCudaError", "ncclRemoteError", "ncclInvalidUsage", "NCCL error in: ",
-         "NCCL communicator was aborted", "NCCL Error 1: ", "NCCL Error 2: ", "NCCL Error 3: ", "NCCL Error 5: ", "NCCL Error 6: "),
-        r"(?:NCCL error in: .{1,300}?, |NCCL Error \d: |(?=nccl[A-Z]))(?P<error>nccl(?:InternalError|SystemError|UnhandledCudaError|RemoteError|InvalidUsage)"
+         "NCCL operation ", "async NCCL error: ", "NCCL communicator was aborted", "NCCL Error 1: ", "NCCL Error 2: ", "NCCL Error 3: ", "NCCL Error 5: ", "NCCL Error 6: "),
+        r"(?:NCCL error in: .{1,300}?, |NCCL Error \d: |async NCCL error: |NCCL operation .{1,250}? failed: |(?=nccl[A-Z]))(?P<error>nccl(?:InternalError|SystemError|UnhandledCudaError|RemoteError|InvalidUsage)"
         r"|unhandled system error|unhandled cuda error|internal error|invalid usage|remote process exited or there was a network error)"
         r"|NCCL error in: |NCCL communicator was aborted on rank (?P<rank>\d{1,6})",
         {"rank": "int"},
@@ -232,4 +251,17 @@ _FABRIC: tuple[Pattern, ...] = (
     ),
 )  # fmt: skip
 
-NCCL_PATTERNS = _WATCHDOG + _COMPARED + _ERRORS + _FABRIC
+_OFI: tuple[Pattern, ...] = (
+    # libfabric, which carries NCCL on EFA and Slingshot: of the plug-in, and of the provider below it
+    Pattern(
+        "infiniband_error",
+        "symptom",
+        ("NCCL WARN NET/OFI ", "_handle_error():", " prov_errno: "),
+        r"NCCL WARN NET/OFI (?:.{0,60}(?P<request>completed with error)|(?P<setup>Couldn't open|Unable to register memory|.{0,20}endpoint .{0,60}failed))"
+        r"|libfabric:.{1,60}_handle_error\(\):\d{1,6}<warn> err: \d{1,6}|Unable to write to EQ: .{0,60}err: .{1,60} prov_errno: ",
+        {"code": "int"},
+        more=(r"(?:RC: -?|err: )(?P<code>\d{1,6})", r"(?:Error: |ERROR: |message: )(?P<status>[\w ]{1,40})"),
+    ),
+)  # fmt: skip
+
+NCCL_PATTERNS = _WATCHDOG + _COMPARED + _ERRORS + _FABRIC + _OFI

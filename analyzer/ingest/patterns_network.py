@@ -105,16 +105,16 @@ _PEERS: tuple[Pattern, ...] = (
     Pattern(
         "hccl_timeout",
         "symptom",
-        ("EI0002: ", "EI0006: ", "reason=[stream sync timeout]"),
-        r"\b(?P<code>EI0002|EI0006): |reason=\[stream sync timeout\]",
+        ("EI0002: ", "EI0006: ", "reason=[stream sync timeout]", "reason=[task timeout]", "error code is 507046", "error code is 507048"),
+        r"\b(?P<code>EI0002|EI0006): |reason=\[(?:stream sync|task) timeout\]|error code is 50704[68]\b",
         {"remote_rank": "int"},
         more=(r"remote rank:? ?:?\[(?P<remote_rank>\d{1,6})\]",),
     ),
     Pattern(
         "hccl_error",
         "symptom",
-        ("HCCL function error", "DIST call hccl api failed", "call hccl api failed"),
-        r"HCCL function error|DIST call hccl api failed|call hccl api failed",
+        ("HCCL function error", "DIST call hccl api failed", "call hccl api failed", " function error: Hccl"),
+        r"HCCL function error|DIST call hccl api failed|call hccl api failed| function error: Hccl[A-Z]\w{1,40}",
     ),
     # Launchers of MPI name the process that ended first or called abort
     Pattern(

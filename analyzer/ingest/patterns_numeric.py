@@ -213,9 +213,12 @@ _NONFINITE_STOPS: tuple[Pattern, ...] = (
             "NaN loss during training",
             "an loss encountered",  # OLMo, AllenNLP
             "leading to inf or nan losses",  # icefall
+            "Tensor had NaN values",  # TensorFlow's check of the loss, object detection
+            "Tensor had Inf values",
+            "[x] nan loss",  # DDSP-SVC
         ),
         r"Train loss contains a NaN|loss become infinite or NaN|Model diverged with loss = NaN|NaN loss during training|\b[Nn]an loss encountered"
-        r"|leading to inf or nan losses",
+        r"|leading to inf or nan losses|LossTensor is inf or nan\. : Tensor had|\[x\] nan loss",
         unless=r"[\"'](?:Train loss|loss become|Model diverged|NaN loss|[Nn]an loss)",  # the source line
     ),
     Pattern(
@@ -255,7 +258,8 @@ _NONFINITE_STOPS: tuple[Pattern, ...] = (
             "on-finite loss",
             "on-finite grad",
         ),
-        rf"(?:[Ll]oss is|[Dd]etected|[Ee]ncountered|[Ff]ound|[Gg]ot|WARNING:|ERROR:)[ :]{{1,3}}(?:a )?{_NONFINITE}\b",
+        rf"(?:[Ll]oss is|[Dd]etected|[Ee]ncountered|[Ff]ound|[Gg]ot|WARNING:|ERROR:)[ :]{{1,3}}(?:a )?{_NONFINITE}\b"
+        r"|\b[Ss]kip(?:ping|ped)?\b.{0,80}?\b[Nn]on-?finite (?:loss|grad)",
         unless="stopping training|Aborting training",
     ),
     Pattern(  # exp(loss), so a loss that is not finite
@@ -278,9 +282,9 @@ _NONFINITE_STOPS: tuple[Pattern, ...] = (
         {"rank": "int"},
     ),
     Pattern(
-        "nonfinite_loss_message",
+        "nonfinite_scalar_message",
         "symptom",
-        ("NaN or Inf found in input tensor",),  # TensorBoard's writer, of a scalar that is logged
+        ("NaN or Inf found in input tensor",),  # TensorBoard's writer, of any scalar that is logged
         r"NaN or Inf found in input tensor",
     ),
     Pattern(

@@ -8,8 +8,19 @@ _SIGNALS: tuple[Pattern, ...] = (
     Pattern(
         "keyboard_interrupt",
         "root_candidate",
-        ("KeyboardInterrupt", "got signal: 2", "Received 2 death signal", "Signals.SIGINT", "(SIGINT)"),
-        r"^\W{0,8}KeyboardInterrupt\b|got signal: 2\b|Signal 2 \(SIGINT\)|(?:Received|Detected) KeyboardInterrupt|Received 2 death signal|Signals\.SIGINT",
+        (
+            "KeyboardInterrupt",
+            "got signal: 2",
+            "Received 2 death signal",
+            "Signals.SIGINT",
+            "(SIGINT)",
+            "eyboard interrupt",
+            "tatus 3221225786",
+        ),
+        # 3221225786 is how Windows ends a program at Ctrl+C; launchers wrap "exit status" over two lines
+        r"^\W{0,8}KeyboardInterrupt\b|got signal: 2\b|Signal 2 \(SIGINT\)|(?:Received|Detected) KeyboardInterrupt|Received 2 death signal|Signals\.SIGINT"
+        r"|\b[Kk]eyboard interrupt(?:ion|ed)?\b|\bstatus 3221225786\b",
+        unless=r"(?i)\b(?:press|use|hit|send|handl\w{1,5}|regist\w{1,8}|until)\b",  # says how to, or that one would be handled
     ),
     Pattern(
         "sigkill",
@@ -36,7 +47,7 @@ _SIGNALS: tuple[Pattern, ...] = (
         "sigterm",
         "teardown",
         ("SIGTERM", "got signal: 15"),
-        r"Signal 15 \(SIGTERM\)|closing signal SIGTERM|Signals\.SIGTERM|[Rr]eceived SIGTERM|got signal: 15\b",
+        r"Signal 15 \(SIGTERM\)|closing signal SIGTERM|via signal SIGTERM|Signals\.SIGTERM|[Rr]eceived SIGTERM|got signal: 15\b",
         unless=r"Main process received SIGTERM",
     ),
     # The launcher itself was told to end, by a person, a scheduler, or the launcher of another node that failed.
@@ -59,9 +70,12 @@ _SIGNALS: tuple[Pattern, ...] = (
             "tatus 143",
             "tatus: 143",
             "Exited (143)",
+            "terminated with signal SIGTERM",
         ),
         r"^Terminated\s*$|: line \d{1,9}: +\d{1,9} Terminated(?:\s|$)|^\[\d{1,4}\][+-]? {1,4}(?:\d{1,9} )?Terminated(?:\s|$)|^zsh: terminated "
-        r"|\b[Ee]xit(?:ed)?(?: with)?[ _]?(?:[Cc]ode|[Ss]tatus)(?:[:=]|\sof)?\s?143\b|\bExited \(143\)",
+        r"|\b[Ee]xit(?:ed)?(?: with)?[ _]?(?:[Cc]ode|[Ss]tatus)(?:[:=]|\sof)?\s?143\b|\bExited \(143\)"
+        # torch.multiprocessing names the process that ended first, before it ends the others
+        r"|ProcessExitedException: process \d{1,6} terminated with signal SIGTERM",
     ),
     # torchelastic: "Received 1 death signal, shutting down workers", "Sending process 7 closing signal SIGHUP"
     Pattern(
@@ -74,8 +88,10 @@ _SIGNALS: tuple[Pattern, ...] = (
             "(SIGHUP)",
             "Signals.SIGHUP",
             "got signal: 1",
+            "by signal: Hangup",
+            "terminated with signal SIGHUP",
         ),
-        r"Received 1 death signal|closing signal SIGHUP|Signal 1 \(SIGHUP\)|Signals\.SIGHUP|got signal: 1\b",
+        r"Received 1 death signal|closing signal SIGHUP|Signal 1 \(SIGHUP\)|Signals\.SIGHUP|got signal: 1\b|is killed by signal: Hangup|terminated with signal SIGHUP",
     ),
     Pattern(
         "segfault",
@@ -86,10 +102,13 @@ _SIGNALS: tuple[Pattern, ...] = (
             "Caught signal 11",
             "zsh: segmentation fault",
             "0xC0000005",
+            "tatus 3221225477",
+            "tatus 3221225725",
             "Windows fatal exception: ",
         ),
-        r"Segmentation fault|SIGSEGV|Caught signal 11\b|zsh: segmentation fault|exit code -1073741819 \(0xC0000005\)|Windows fatal exception: (?:access violation|code 0x)",
-        unless=r"There are some potential root causes",  # Ray lists whatever may end a worker
+        # 3221225477 is 0xC0000005, an access violation, 3221225725 a stack overflow: how Windows states them to a launcher
+        r"\bstatus 3221225(?:477|725)\b|Segmentation fault|SIGSEGV|Caught signal 11\b|zsh: segmentation fault|exit code -1073741819 \(0xC0000005\)|Windows fatal exception: (?:access violation|code 0x)",
+        unless=r"There are some potential root causes|Some common causes include",  # Ray lists whatever may end a worker
     ),
     Pattern(
         "sigabrt",
@@ -100,10 +119,11 @@ _SIGNALS: tuple[Pattern, ...] = (
             "Aborted (core dumped)",
             "zsh: abort ",
             "0xC0000409",
+            "tatus 3221226505",
             "terminate called after throwing",
             "Fatal Python error: Aborted",
         ),
-        r"Signal 6 \(SIGABRT\)|Signals\.SIGABRT|: line \d{1,9}: +\d{1,9} Aborted |^Aborted \(core dumped\)|^zsh: abort |exit code -1073740791 \(0xC0000409\)|terminate called after throwing an instance of '(?P<exception>[^']{1,120})'"
+        r"\bstatus 3221226505\b|Signal 6 \(SIGABRT\)|Signals\.SIGABRT|: line \d{1,9}: +\d{1,9} Aborted |^Aborted \(core dumped\)|^zsh: abort |exit code -1073740791 \(0xC0000409\)|terminate called after throwing an instance of '(?P<exception>[^']{1,120})'"
         r"|Fatal Python error: Aborted",
     ),
     Pattern(
@@ -117,6 +137,16 @@ _SIGNALS: tuple[Pattern, ...] = (
         "symptom",
         ("double free or corruption", "malloc(): ", "free(): invalid", "corrupted size vs. prev_size"),
         r"double free or corruption|malloc\(\): .{0,40}(?:corrupt|invalid)|free\(\): invalid|corrupted size vs\. prev_size",
+    ),
+    # glog and absl: a fatal line ends the process: "F0819 10:00:00.1 4321 net.cpp:86] Check failed: n > 0 (0 vs. 0)"
+    Pattern(
+        "native_check_failed",
+        "symptom",
+        ("] Check failed: ", "Assertion `"),
+        # The C library's own ends its quotation with another sign than that of a kernel, and its line with it.
+        r"Assertion `(?P<expression>[^'`]{1,300})' failed\.\s*$"
+        r"|(?:^|\s)(?:F\d{4} .{0,80}|F )(?P<place>[\w./-]{1,120}:\d{1,6})\] Check failed: (?P<check>.{1,120})",
+        unless=r"thread: \[",
     ),
     Pattern(
         "command_not_found",
@@ -132,6 +162,7 @@ _WORKERS: tuple[Pattern, ...] = (
         "root_candidate",
         ("DataLoader worker (pid",),
         r"DataLoader worker \(pid(?:\(s\))? (?P<pid>[\d, ]{1,80})\) (?:is killed by signal: (?P<signal>[\w ]{1,40})|exited unexpectedly)",
+        unless=r"by signal: Hangup",  # the whole session got it
     ),
     Pattern(
         "dataloader_worker_killed",
@@ -224,8 +255,9 @@ _LAUNCHERS: tuple[Pattern, ...] = (
         "launcher_exit_code",
         "cascade",
         ("returned non-zero exit status ",),
-        r"returned non-zero exit status (?P<code>-?\d{1,6})",
+        r"returned non-zero exit status (?P<code>-?\d{1,10})",
         {"code": "int"},
+        unless=r"nvidia-smi",  # asked by a program about its device, not started as training
     ),
 )
 

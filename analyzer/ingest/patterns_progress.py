@@ -9,15 +9,15 @@ PROGRESS_PATTERNS: tuple[Pattern, ...] = (
         "training_completed",
         "info",
         ("raining completed", "raining complete", "raining finished", "raining done", "raining is done", "Finished training", "inished Training", "one training in ",
-         "raining Completed", "raining was finished", "raining successfully completed"),
-        r"\b[Tt]raining (?:is |has |was |successfully )?(?:[Cc]ompleted?|finished|done)\b|\bfinished [Tt]raining\b|\bFinished [Tt]raining\b|\b[Dd]one training in \d",
+         "raining Completed", "raining was finished", "raining successfully completed", "raining of experiment is done"),
+        r"\bTraining of experiment is done\b|\b[Tt]raining (?:is |has |was |successfully )?(?:[Cc]ompleted?|finished|done)\b|\bfinished [Tt]raining\b|\bFinished [Tt]raining\b|\b[Dd]one training in \d",
         unless=r"(?i)\b(?:once|when|until|if|before|not|will be|whether|while)\b.{0,24}\btraining|[\"'(]\s{0,2}[Tt]raining|_training|training_|[Ww]arm",
     ),
     Pattern(
         "training_completed",
         "info",
         ("`Trainer.fit` stopped: ",),  # Lightning
-        r"`Trainer\.fit` stopped: `?(?P<reason>max_\w{1,20}=[^`]{1,40})`? reached",
+        r"`Trainer\.fit` stopped: `?(?P<reason>max_\w{1,20}=(?!0`)[^`]{1,40})`? reached",
     ),
     Pattern(
         "training_completed",

@@ -15,8 +15,8 @@ _SLURM: tuple[Pattern, ...] = (
     Pattern(
         "slurm_cancelled",
         "root_candidate",
-        ("CANCELLED AT ",),
-        r"\*\*\* (?P<unit>JOB|STEP) (?P<job>\S{1,40})(?: ON (?P<host>\S{1,120}))? CANCELLED AT (?P<at>\S{1,40}) DUE (?:TO|to) (?P<reason>[A-Za-z][\w ,]{1,80}?) \*\*\*",
+        ("CANCELLED AT ", "CANCELLED DUE TO "),
+        r"\*\*\* (?P<unit>JOB|STEP) (?P<job>\S{1,40})(?: ON (?P<host>\S{1,120}))? CANCELLED(?: AT (?P<at>\S{1,40}))? DUE (?:TO|to) (?P<reason>[A-Za-z][\w ,]{1,80}?) \*\*\*",
         unless="DUE TO TASK FAILURE|DUE TO JOB NOT ENDING WITH SIGNALS",
     ),
     Pattern(
@@ -234,8 +234,8 @@ _CLOUDS: tuple[Pattern, ...] = (
     Pattern(
         "job_memory_limit",
         "root_candidate",
-        ("node running low on memory", "OutOfMemoryError: Container killed due to memory usage", "ran out-of-memory and exited with a non-zero status"),
-        r"node running low on memory|OutOfMemoryError: Container killed due to memory usage|replica (?P<replica>[\w.-]{1,80}) ran out-of-memory",
+        ("node running low on memory", "Memory on the node (IP: ", "OutOfMemoryError: Container killed due to memory usage", "ran out-of-memory and exited with a non-zero status"),
+        r"node running low on memory|Memory on the node \(IP: .{1,200} where the \w{1,12} \(|OutOfMemoryError: Container killed due to memory usage|replica (?P<replica>[\w.-]{1,80}) ran out-of-memory",
     ),
     # AWS Batch, SageMaker, Google Cloud
     Pattern(

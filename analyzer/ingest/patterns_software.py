@@ -21,8 +21,9 @@ _AUTOGRAD: tuple[Pattern, ...] = (
     Pattern(
         "loss_detached",
         "root_candidate",
-        ("element 0 of tensors does not require grad",),
-        r"element 0 of tensors does not require grad and does not have a grad_fn",
+        ("element 0 of tensors does not require grad", "element 0 of variables does not require grad", "of output has requires_grad=True"),
+        # the last one is what re-entrant activation checkpointing says of the same
+        r"element 0 of (?:tensors|variables) does not require grad|none of output has requires_grad=True",
     ),
     Pattern(
         "autograd_misuse",
@@ -74,6 +75,20 @@ _LIBRARIES: tuple[Pattern, ...] = (
         r"|ImportError: (?P<needed>\S{1,80}) is required for a normal functioning of this module, but found (?P<found>\S{1,80}?)\.?(?:\s|$)"
         r"|(?:PyTorch|torchvision|torchaudio) was compiled with CUDA Version=(?P<built>[\d.]{1,12}) and"
         r"|Failed to import transformers\.\S{1,120} because of the following error",
+    ),
+    # A wheel was built without a part that another library of this environment asks for
+    Pattern(
+        "library_mismatch",
+        "root_candidate",
+        ("PyTorch was build without libuv", "PyTorch was built without libuv", "Unable to load NCCL library"),
+        r"use_libuv was requested but PyTorch was buil[dt] without libuv|Unable to load NCCL library",
+    ),
+    # bitsandbytes has one binary for each CUDA; an import without it fails, or every 8-bit call does
+    Pattern(
+        "library_mismatch",
+        "root_candidate",
+        ("CUDA Setup failed despite GPU being available", "CUDA SETUP: Setup Failed", "bitsandbytes library load error: "),
+        r"CUDA Setup failed despite GPU being available|CUDA SETUP: Setup [Ff]ailed|bitsandbytes library load error: (?P<message>.{1,160})",
     ),
     # Extensions that are compiled when they are first needed: DeepSpeed's operators, apex, flash-attn, Megatron
     Pattern(
@@ -134,9 +149,11 @@ _GPU_SOFTWARE: tuple[Pattern, ...] = (
         "root_candidate",
         ("FlashAttention only supports Ampere GPUs or newer", "FlashAttention only support", "nvcc fatal   : Unsupported gpu architecture",
          "is not defined for option 'gpu-name'", "device kernel image is invalid", "not supported on this GPU architecture",
-         "at least compute capability ", "CUDA_ERROR_NO_BINARY_FOR_GPU", "Unsupported CUDA architecture"),
+         "at least compute capability ", "CUDA_ERROR_NO_BINARY_FOR_GPU", "Unsupported CUDA architecture",
+         "invalid value for --gpu-architecture"),
         r"FlashAttention only supports? (?P<wanted>[A-Z]\w{2,12}) GPUs|Unsupported gpu architecture '(?P<capability>\w{1,20})'|Value '(?P<value>sm_\w{1,8})' is not defined for option 'gpu-name'"
-        r"|device kernel image is invalid|not supported on this GPU architecture|requires? (?:a GPU (?:with|of) )?at least compute capability|CUDA_ERROR_NO_BINARY_FOR_GPU",
+        r"|device kernel image is invalid|not supported on this GPU architecture|requires? (?:a GPU (?:with|of) )?at least compute capability|CUDA_ERROR_NO_BINARY_FOR_GPU"
+        r"|nvrtc: error: invalid value for --gpu-architecture",  # the compiler is older than the card
         unless=r"[Bb]f(?:loat)?16",
     ),
 )  # fmt: skip
@@ -158,9 +175,9 @@ _COMPILERS: tuple[Pattern, ...] = (
         "root_candidate",
         ("BackendCompilerFailed", "InductorError", "LoweringException", "torch._dynamo.exc.", "triton.compiler.errors.",
          "triton.runtime.errors.", "InvalidCxxCompiler", "Failed to find C compiler", "TritonMissing", "Cannot find a working triton installation",
-         "PTXASError", "triton.runtime.autotuner.OutOfResources", "Internal Triton PTX codegen error", "CppCompileError", "LLVM ERROR: "),
+         "PTXASError", "triton.runtime.autotuner.OutOfResources", "Internal Triton PTX codegen error", "CppCompileError", "LLVM ERROR: ", "Graph compile failed. synStatus"),
         r"(?P<what>BackendCompilerFailed|InductorError|LoweringException|CppCompileError|InvalidCxxCompiler|PTXASError|TritonMissing"
-        r"|Failed to find C compiler|Cannot find a working triton installation|triton\.\w{1,20}\.errors\.\w{1,40}|OutOfResources|Internal Triton PTX codegen error|LLVM ERROR: )"
+        r"|Failed to find C compiler|Cannot find a working triton installation|triton\.\w{1,20}\.errors\.\w{1,40}|OutOfResources|Internal Triton PTX codegen error|LLVM ERROR: |Graph compile failed\. synStatus)"
         r"|torch\._dynamo\.exc\.(?P<dynamo>(?!FailOnRecompileLimitHit|RecompileError)\w{1,60}): ",
         more=(r"backend='(?P<backend>\w{1,40})' raised", r"raised:? (?P<inner>\w{1,60}): ", r"InductorError: (?P<inner>\w{1,60}): "),
         unless=r"\bWON'T CONVERT\b|WARNING|torch\._dynamo hit config|suppress_errors",
@@ -201,8 +218,8 @@ _CONTAINERS: tuple[Pattern, ...] = (
         "container_start_failed",
         "root_candidate",
         ("OCI runtime create failed", "OCI runtime exec failed", "nvidia-container-cli", "failed to create shim task", "could not select device driver",
-         "failed to start container", "exec user process caused", "exec format error"),
-        r"(?P<what>OCI runtime (?:create|exec) failed|nvidia-container-cli(?:\.real)?: [\w ]{1,40}error|failed to create shim task|could not select device driver"
+         "failed to create containerd task", "failed to start container", "exec user process caused", "exec format error"),
+        r"(?P<what>OCI runtime (?:create|exec) failed|nvidia-container-cli(?:\.real)?: [\w ]{1,40}error|failed to create (?:shim|containerd) task|could not select device driver"
         r"|failed to start container|exec user process caused|exec format error)",
         more=(r"nvidia-container-cli(?:\.real)?: (?P<reason>[^\\\n]{1,160})", r"error mounting \\?\"(?P<mount>[^\"\\]{1,200})"),
     ),

@@ -11,7 +11,7 @@ _DISKS: tuple[Pattern, ...] = (
         ("No space left on device", "Disk quota exceeded", "Errno 122]", "uota exceeded", "ENOSPC: "),
         r"No space left on device|[Dd]isk quota exceeded|\[Errno 122\]|ENOSPC: |\b[Qq]uota exceeded (?:for|on)\b",
         more=(r"(?:No space left on device|[Dd]isk quota exceeded): '(?P<path>[^']{1,300})'",),
-        unless=r"(?i)cuda|gpu memory|shared memory|quota exceeded for (?:quota metric|resource)",
+        unless=r"(?i)cuda|gpu memory|shared memory|/dev/shm/|quota exceeded for (?:quota metric|resource)",
     ),
     Pattern(
         "stale_file_handle",
@@ -26,6 +26,7 @@ _DISKS: tuple[Pattern, ...] = (
         ("Input/output error", "Transport endpoint is not connected", "Structure needs cleaning", "Remote I/O error", "Cannot send after transport endpoint shutdown"),
         r"(?P<what>Input/output error|Transport endpoint is not connected|Structure needs cleaning|Remote I/O error|Cannot send after transport endpoint shutdown)",
         more=(r"(?:error|connected|cleaning|shutdown): '(?P<path>[^']{1,300})'",),
+        unless=r" prov_errno: ",  # of a network card
     ),
     Pattern(
         "too_many_open_files", "root_candidate", ("Too many open files", "received 0 items of ancdata"),
@@ -92,8 +93,8 @@ _CHECKPOINTS: tuple[Pattern, ...] = (
     Pattern(
         "checkpoint_write_failed",
         "root_candidate",
-        ("PytorchStreamWriter failed writing", "unexpected pos ", "basic_ios::clear: iostream error", "Error while serializing: I", "Failed to write checkpoint", "Failed to save checkpoint", "CheckpointException"),
-        r"PytorchStreamWriter failed writing (?P<part>[\w ./-]{1,80})|unexpected pos (?P<reached>\d{1,18}) vs (?P<expected>\d{1,18})|basic_ios::clear: iostream error|Error while serializing: I/?[Oo] ?[Ee]rror|[Ff]ailed to (?:write|save) checkpoint\b",
+        ("PytorchStreamWriter failed writing", "unexpected pos ", "basic_ios::clear: iostream error", "ios_base::badbit set", "Error while serializing: I", "Failed to write checkpoint", "Failed to save checkpoint", "CheckpointException"),
+        r"PytorchStreamWriter failed writing (?P<part>[\w ./-]{1,80})|unexpected pos (?P<reached>\d{1,18}) vs (?P<expected>\d{1,18})|basic_ios::clear: iostream error|ios_base::badbit set: iostream|Error while serializing: I/?[Oo] ?[Ee]rror|[Ff]ailed to (?:write|save) checkpoint\b",
         {"reached": "int", "expected": "int"},
         unless=r"No space left on device|[Dd]isk quota exceeded",
     ),
@@ -132,6 +133,13 @@ _REMOTE: tuple[Pattern, ...] = (
             "HTTP Error 504: ", "500 Server Error: ", "502 Server Error: ", "503 Server Error: ", "504 Server Error: ", "Could not obtain block", "HdfsTimeoutException", "java.net.SocketTimeoutException", "ServerDisconnectedError", "ClientPayloadError"),
         r"429 Client Error: Too Many Requests|HTTP Error (?P<code>429|50[34]): |\b(?P<status>50[0234]) Server Error: [A-Z]|Could not obtain block: |java\.net\.SocketTimeoutException|aiohttp\.client_exceptions\.(?:ServerDisconnectedError|ClientPayloadError)",
         unless=r"(?i)\bretry(?:ing)?\b (?:in|after|attempt|\d)|\bwill retry\b|api\.wandb\.ai|\bwandb:|\bwarning\b",
+    ),
+    # TensorFlow's file systems, when they give up
+    Pattern(
+        "object_store_error",
+        "root_candidate",
+        ("retry attempts failed. The last failure: ",),
+        r"All \d{1,4} retry attempts failed\. The last failure: .{0,80}?(?:HTTP response code (?P<status>\d{3})|libcurl code (?P<curl>\d{1,3}))?",
     ),
     # retries that go on: the run waits, and may well survive
     Pattern(

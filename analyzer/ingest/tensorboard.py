@@ -21,7 +21,7 @@ from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.protobuf_wire import WireError
 from analyzer.ingest.tensorboard_config import ConfigTexts
 from analyzer.ingest.tensorboard_event import Event, EventDecoder
-from analyzer.ingest.tensorboard_launch import launch_label, parse_name
+from analyzer.ingest.tensorboard_launch import is_held_out, launch_label, parse_name
 from analyzer.ingest.tensorboard_points import PointCollector
 from analyzer.ingest.tensorboard_templates import MAX_PAYLOAD_BYTES, MIN_ROWS, TemplateReader
 from analyzer.ingest.tfrecord import (
@@ -71,7 +71,7 @@ class _File:
         self._out = out
         self._decoder = EventDecoder()
         self._templates = TemplateReader(self._decoder)
-        self._points = PointCollector(out)
+        self._points = PointCollector(out, held_out=is_held_out(source.candidate))
         self._config = ConfigTexts(out)
         self._unreadable: dict[str, tuple[int, int]] = {}
         self._last_time_s = -math.inf

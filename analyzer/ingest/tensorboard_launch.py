@@ -21,8 +21,34 @@ from analyzer.ingest.base import Candidate
 _NAME = re.compile(r"tfevents\.(?P<time>\d{1,12})\.(?P<rest>[^/]{1,300})$")
 _PROCESS = re.compile(r"(?P<host>.{1,255})\.(?P<pid>\d{1,9})\.(?P<n>\d{1,6})(?:\.[A-Za-z][\w-]{0,40})?$")
 
+_HELD_OUT = re.compile(
+    r"(?i)^(?P<stem>.{0,200}?)(?:^|(?<=[_.-]))(?P<word>val|valid|validation|eval|evaluation|test|dev)$"
+)
+
 _MAX_ENTRIES = 5_000
 """Directory entries looked at for the first writer of a launch; ``add_scalars`` makes one for every curve."""
+
+
+def is_held_out(candidate: Candidate) -> bool:
+    """Whether a file holds results on held-out data because of the directory in which it stands.
+
+    Keras writes ``train/`` and ``validation/``, torch's ``add_scalars`` ``Loss_train/`` and ``Loss_val/``, with equal
+    tags; an Estimator writes ``eval/`` below its own file. A directory that has no such sibling is the name of a run.
+    """
+    folder = candidate.path.parent
+    match = _HELD_OUT.match(folder.name)
+    if match is None:
+        return False
+    twins = {f"{match['stem']}{word}".lower() for word in ("train", "training", "trn")}
+    below = not match["stem"] and match["word"].lower() != "test"
+    try:
+        with os.scandir(folder.parent) as entries:
+            for entry, _ in zip(entries, range(_MAX_ENTRIES), strict=False):
+                if entry.name.lower() in twins or (below and "tfevents" in entry.name):
+                    return True
+    except OSError:
+        return False
+    return False
 
 
 @dataclass(frozen=True, slots=True)

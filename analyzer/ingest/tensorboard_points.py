@@ -7,6 +7,7 @@ from array import array
 import numpy as np
 
 from analyzer.ingest.base import SourceWriter
+from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.tensorboard_templates import Points
 
 FLUSH_POINTS = 1 << 18
@@ -16,16 +17,23 @@ with thousands of tags, more would double the peak for nothing."""
 MAX_TAGS = 50_000
 """Different tags read from one file; each costs about 1 kB beside its points."""
 
+_TRAINING_NAMES = frozenset({"loss", "accuracy", "perplexity"})
 _SAMPLE_PREFIX = "Train/Samples/"
 _HF_RUNTIME = "train/train_runtime"
 _OTHER_AXES = (" vs samples", " vs tokens")
 
 
 class PointCollector:
-    """Points waiting to be written. ``finish`` writes the last."""
+    """Points waiting to be written. ``finish`` writes the last.
 
-    def __init__(self, out: SourceWriter) -> None:
+    Args:
+        out: Where they go.
+        held_out: The file holds results on held-out data under the names of the training's.
+    """
+
+    def __init__(self, out: SourceWriter, *, held_out: bool = False) -> None:
         self._out = out
+        self._held_out = held_out
         self._parts: dict[str, list[Points]] = {}
         self._singles: dict[str, tuple[array[int], array[int], array[float], array[float]]] = {}
         self._waiting = 0
@@ -122,7 +130,7 @@ class PointCollector:
             order = np.argsort(numbers, kind="stable")
             numbers, steps, times_s, values = numbers[order], steps[order], times_s[order], values[order]
         self._out.metrics(
-            tag,
+            _held_out_name(tag) if self._held_out else tag,
             # Megatron logs each curve three times; the axis of two of them is not the step.
             steps=None if tag.endswith(_OTHER_AXES) else steps,
             values=values,
@@ -130,3 +138,9 @@ class PointCollector:
             times_s=times_s,
             step_unit="samples" if tag.startswith(_SAMPLE_PREFIX) else "step",
         )
+
+
+def _held_out_name(tag: str) -> str:
+    """Name of a result on held-out data that was logged under the name of the training's."""
+    plain = tag.lower().removeprefix("epoch_")
+    return f"val/{plain}" if canonical_metric(plain) in _TRAINING_NAMES else tag

@@ -33,6 +33,7 @@ _LOST_PEER = LazyRegex(
     r"|wait timeout after|NCCL communicator was aborted|failed to recv|recvValue failed|Watchdog caught collective"
     r"|NCCL [Ee]rror.{0,300}(?:unhandled system error|internal error|remote process exited)|NCCL operation .{0,200}failed: |Barrier timed out\. (?:Id|Barrier_id)|client socket has timed out"
     r"|connect\(\) timed out|Notify register times out|failed to pass monitoredBarrier|Timed out waiting \d{1,15}ms for|heartbeat timeout"
+    r"| function error: Hccl[A-Z]|function error: Aclrt\w{1,60}, error code is 50704[68]\b"
 )
 _TEARDOWN = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})
 

@@ -55,6 +55,8 @@ _EXCEPTION = LazyRegex(
 _EXCEPTION_NAME = LazyRegex(
     r"(?:Error|Exception|Interrupt|Exit|Iteration|Warning|Timeout|Failure|Fault|Group|Refusal|Abort|Empty|StackTrace|Traceback|Full)\)?$"
 )
+_SMALL_NAMES = frozenset({"error", "timeout", "gaierror", "herror"})
+"""Exceptions whose class begins with a small letter: ``cv2.error``, ``zlib.error``, ``socket.timeout``."""
 _NOTES = frozenset({"SimplifiedTraceback"})
 """Exceptions that only say that frames were left out (JAX)."""
 # What stands above the traceback of an exception that ends nothing.
@@ -64,6 +66,18 @@ _IGNORED = LazyRegex(
 _COMPILER = LazyRegex(r"^(?:torch\._(?:dynamo|inductor)|triton)\.")
 _SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
 
+
+_LOST_ENDS = frozenset(
+    {
+        "ConnectionResetError",
+        "ConnectionRefusedError",
+        "ConnectionAbortedError",
+        "BrokenPipeError",
+        "EOFError",
+    }
+)
+"""What a thread or a child says of its own process or parent that is ending."""
+_STARTING = LazyRegex(r"[/\\]multiprocessing[/\\]spawn\.py$")
 
 MAX_FOREIGN_LINES = 60
 """Lines of other writers allowed inside a traceback before it is given up."""
@@ -179,6 +193,7 @@ class TracebackCapture:
         # reads like a class: another writer's line hardly begins with one word in mixed capitals.
         capitals = sum(map(str.isupper, last))
         is_class = last[:1].isupper() and ("." in name or (1 < capitals < len(last)))
+        is_class = is_class or ("." in name and last in _SMALL_NAMES)
         return self.stack.frames > 0 and not self.flattened and not self.emitted and is_class
 
     def _raised(self, line: LogLine, exception: str, message: str, log: LogState) -> Fed:
@@ -189,12 +204,27 @@ class TracebackCapture:
             return Fed.PASSED | Fed.ENDED
         if last == "UnfilteredStackTrace":  # JAX: the exception itself is the message
             exception, _, message = message.partition(": ")
-        is_over = self._emit(line, Raised(exception, message.strip(), role_of(exception, message)), log)
+        echoes = self._echoes(last, message)
+        role = "cascade" if echoes else role_of(exception, message)
+        is_over = self._emit(line, Raised(exception, message.strip(), role), log)
         self.emitted += 1
         self.foreign = 0
+        fed = Fed.OWNED if echoes else Fed.PASSED
         if is_over:
-            return Fed.PASSED | Fed.ENDED
-        return Fed.PASSED if self.emitted < self.expected + self.possible else Fed.PASSED | Fed.ENDED
+            return fed | Fed.ENDED
+        return fed if self.emitted < self.expected + self.possible else fed | Fed.ENDED
+
+    def _echoes(self, exception: str, message: str) -> bool:
+        """Whether it only tells that a process ended.
+
+        Such is what a thread or a finaliser raises that Python lets die, of a loader's workers above all, and a
+        child that was being started when its parent ended: the work that it should load was cut off.
+        """
+        last = self.stack.last
+        starting = last is not None and _STARTING.search(last.file) is not None
+        if starting and exception in {"UnpicklingError", "EOFError"}:
+            return True
+        return self.ignored and (exception in _LOST_ENDS or message.startswith("DataLoader worker (pid"))
 
     def _emit(self, line: LogLine, raised: Raised, log: LogState, *, is_last: bool = False) -> bool:
         """Notes an exception; True if it only carries another one, of which a new capture now reads.
@@ -263,6 +293,7 @@ class Tracebacks:
     def __init__(self) -> None:
         self._chained_at: dict[int | None, int] = {}
         self._roots: dict[int | None, Raised] = {}
+        self._ignored: dict[int | None, bool] = {}
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -275,7 +306,9 @@ class Tracebacks:
             line = of_rank(line, int(glued["rank"]))
         is_chained = line.number - self._chained_at.get(line.rank, -100) in range(1, CHAIN_LINES)
         before = self._roots.get(line.rank) if is_chained else None
-        ignored = _IGNORED.search(line.before().rstrip().rpartition("\n")[2]) is not None
+        above = line.before().rstrip().rpartition("\n")[2]
+        ignored = _IGNORED.search(above) is not None or (is_chained and self._ignored.get(line.rank, False))
+        self._ignored[line.rank] = ignored
         log.captures.append(TracebackCapture(line, self._roots, before, ignored=ignored))
         return False
 

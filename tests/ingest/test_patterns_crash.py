@@ -167,6 +167,17 @@ def test_an_excerpt_that_begins_inside_a_traceback_is_read() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("exception", ["cv2.error", "socket.timeout", "struct.error", "socket.gaierror"])
+def test_an_exception_whose_name_begins_small_is_read_below_its_frames(exception: str) -> None:
+    text = "Traceback (most recent call last):\n" + frame("train.py", "main") + f"{exception}: it failed\n"
+    assert only(read_text(text), "python_traceback")["exception"] == exception
+
+
+def test_a_small_word_without_a_module_below_frames_is_no_exception() -> None:
+    text = "Traceback (most recent call last):\n" + frame("train.py", "main") + "error: 0.5\nValueError: no\n"
+    assert only(read_text(text), "python_traceback")["exception"] == "ValueError"
+
+
 def test_a_traceback_cut_before_its_exception_is_a_gap_and_an_event() -> None:
     run = read_text(
         "Traceback (most recent call last):\n"

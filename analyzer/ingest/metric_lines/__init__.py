@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analyzer.ingest.bare_exceptions import BareExceptions
 from analyzer.ingest.fault_dumps import FaultDumps
 from analyzer.ingest.metric_lines.argument_dumps import ArgumentDumps
 from analyzer.ingest.metric_lines.banners import Banners
@@ -36,7 +37,7 @@ from analyzer.ingest.metric_lines.progress_bars import ProgressBars
 from analyzer.ingest.metric_lines.row_forms import RowForms
 from analyzer.ingest.metric_lines.step_lines import StepLines
 from analyzer.ingest.metric_lines.torchrun_reports import TorchrunReports
-from analyzer.ingest.metric_lines.yolo_lines import YoloLines
+from analyzer.ingest.metric_lines.yolo_lines import YoloLines, YoloResults
 from analyzer.ingest.stack_samples import StackSamples
 from analyzer.ingest.tracebacks import Tracebacks
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 def grammars() -> tuple[LineGrammar, ...]:
     """A fresh set of grammars, in the order in which they are asked."""
     return (
+        BareExceptions(),
         Tracebacks(),
         FaultDumps(),
         StackSamples(),
@@ -67,6 +69,7 @@ def grammars() -> tuple[LineGrammar, ...]:
         RowForms(LANGUAGE_FORMS + VISION_FORMS + SPEECH_FORMS + HOME_FORMS),
         BlockForms(),
         YoloLines(),
+        YoloResults(),
         KerasLines(),
         ArgumentDumps(),
         Banners(),

@@ -1,4 +1,4 @@
-r"""Rows of trainers that stand alone: darknet, PaddleOCR, Tensorpack, BigDL, OpenNMT-py, and boosted trees.
+r"""Rows of trainers that stand alone: darknet, PaddleOCR, Tensorpack, BigDL, OpenNMT-py, Marian, and boosted trees.
 
      100: 2.125000, 2.250000 avg loss, 0.001000 rate, 0.250000 seconds, 6400 images
     epoch: [1/100], global_step: 10, lr: 0.001000, acc: 0.500000, loss: nanxxx, avg_reader_cost: 0.01000 s, avg_batch_cost: 0.25000 s, ips: 32.0 samples/s
@@ -6,6 +6,7 @@ r"""Rows of trainers that stand alone: darknet, PaddleOCR, Tensorpack, BigDL, Op
     [Epoch 1 32/1000][Iteration 1][Wall Clock 2.5s] Train 32 in 2.5seconds. Throughput is 12.8 records/second. Loss is 2.125.
     Step 100/1000; acc:  25.00; ppl: 9.49; xent: 2.25; lr: 0.00100; 1024/1024 tok/s;     25 sec
     Epoch  1,   100/1000; acc:  25.00; ppl:   9.49; xent:   2.25; 1024 src tok/s; 1024 tgt tok/s;     25 s elapsed
+    [2024-01-01 00:00:00] Ep. 1 : Up. 100 : Sen. 10,000 : Cost 8.12500000 * 100,000 after 100,000 : Time 10.00s : 10000.00 words/s : gNorm 1.5000 : L.r. 1.0000e-04
     [100]	train-logloss:0.250000	eval-logloss:0.375000
     [100]	training's binary_logloss: 0.25	valid_1's binary_logloss: 0.375
 
@@ -74,6 +75,14 @@ OPENNMT_EPOCHS = RowForm(
     epoch=1,
 )
 
+MARIAN = RowForm(
+    "marian",
+    (" : Sen. ",),
+    LazyRegex(rf"\bEp\. (?P<epoch>\d{{1,9}}) : Up\. {_STEP} : (?=Sen\. )"),
+    LazyRegex(rf"(?:^|(?<=: ))(?P<key>Cost|gNorm|L\.r\.) {VALUE}(?=\s|$)"),
+    {"Cost": "loss", "gNorm": "grad_norm", "L.r.": "lr"},
+)
+
 _TRAINED_ON = ("train", "training")
 _HELD_OUT = ("eval", "valid", "test", "val", "validation", "valid_0", "valid_1", "eval_0", "eval_1")
 _MINIMISED = ("logloss", "binary_logloss", "mlogloss", "multi_logloss", "cross_entropy", "rmse", "mse", "mae", "l1", "l2", "error",
@@ -110,5 +119,6 @@ HOME_FORMS: tuple[RowForm, ...] = (
     BIGDL,
     OPENNMT,
     OPENNMT_EPOCHS,
+    MARIAN,
     BOOSTED_TREES,
 )

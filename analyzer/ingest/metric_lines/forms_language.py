@@ -163,6 +163,44 @@ MLX = RowForm(
      "Tokens/sec": "tokens_per_second", "Peak mem": "max_memory_allocated_gb"},
 )  # fmt: skip
 
+# The log of build-nanogpt: "250 val 3.5000", "250 hella 0.2500", "250 train 3.250000"
+BUILD_NANOGPT = RowForm(
+    "nanogpt",
+    (" train ", " hella ", *(f" val {number}." for number in range(13))),
+    LazyRegex(r"^(?P<step>\d{1,9}) (?=(?:train|val|hella) \S{1,20}$)"),
+    LazyRegex(rf"^(?P<key>train|val|hella) {VALUE}$"),
+    {"train": "loss", "val": "eval_loss", "hella": "hellaswag_accuracy"},
+)
+
+# MiniMind: "Epoch:[1/2](100/1000), loss: 2.5000, lr: 0.000500000000, epoch_time: 10.0min", and "Reward: 0.5" in its policy training
+MINIMIND = RowForm(
+    "minimind",
+    ("Epoch:[", "Epoch: ["),
+    LazyRegex(r"\bEpoch: ?\[(?P<epoch>\d{1,9})/\d{1,9}\] ?\((?P<step>\d{1,12})/(?P<total>\d{1,12})\),? "),
+    LazyRegex(rf"(?:^|(?<=[\s,]))(?P<key>[A-Za-z][\w ]{{0,40}}?): {{0,2}}{VALUE}(?=[,\s]|min|$)"),
+    {"learning_rate": "lr", "Learning Rate": "lr", "LR": "lr", "Reward": "reward", "Actor Loss": "policy_loss", "KL_ref": "kl",
+     "epoch_time": "", "epoch_Time": "", "eta_time": ""},
+    epoch=1,
+)  # fmt: skip
+
+# Each epoch is judged on two sets; the score is of the one that the line names.
+FLAIR = RowForm(
+    "flair",
+    ("DEV : loss ", "TEST : loss "),
+    LazyRegex(r"(?:^|\s)(?=(?:DEV|TEST) : loss )"),
+    LazyRegex(rf"(?P<key>(?:DEV|TEST) : loss) {VALUE}(?=\s|$)"),
+    {"DEV : loss": "dev_loss", "TEST : loss": "test_loss"},
+)
+
+# The table of each epoch has two columns: "INFO - allennlp.training.tensorboard_writer - loss      |     0.500  |     0.625"
+ALLENNLP = RowForm(
+    "allennlp",
+    tuple(f"|     {number}." for number in range(10)),
+    LazyRegex(r"(?:^| - )(?=loss {1,40}\| {2}[\s\d]{4}\.\d{3} {2}\| {2}[\s\d]{4}\.\d{3}\s*$)"),
+    LazyRegex(rf"(?P<key>^loss|\|)(?: {{1,40}}\|)? {{1,20}}{VALUE}(?=\s|$)"),
+    {"loss": "train_loss", "|": "eval_loss"},
+)
+
 LANGUAGE_FORMS: tuple[RowForm, ...] = (
     TORCHTITAN,
     NANOTRON,
@@ -179,4 +217,8 @@ LANGUAGE_FORMS: tuple[RowForm, ...] = (
     COLOSSALAI,
     LEROBOT,
     MLX,
+    BUILD_NANOGPT,
+    FLAIR,
+    ALLENNLP,
+    MINIMIND,
 )

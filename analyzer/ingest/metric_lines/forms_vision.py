@@ -5,6 +5,7 @@ r"""Rows of trainers of vision models.
     Epoch: [0]  [ 10/100]  eta: 0:00:10  lr: 0.0200  loss: 1.5000 (1.7500)  time: 0.2500  data: 0.0100  max mem: 1000
     Epoch: [0][ 10/5005]  Time  0.250 ( 0.300)  Data  0.010 ( 0.020)  Loss 6.5000e+00 (6.7500e+00)  Acc@1   0.00 (  0.25)
     Train: [0/300][10/1251]  eta 1:00:00 lr 0.000010  time 0.2500 (0.3000)  loss 6.5000 (6.7500)  grad_norm 1.5000 (inf)  mem 1000MB
+    [  1]    1000 || B: 4.250 | C: 6.500 | M: 5.250 | S: 1.500 | T: 17.500 || ETA: 1 day, 0:00:00 || timer: 0.250
     Train Epoch: 0 [  1024/100000 (1%)] Data (t): 0.010 Batch (t): 0.250, 4096/s, 4096/s/gpu LR: 0.000010 Logit Scale: 14.286 Loss: 2.5000 (2.7500)
 
 Of "value (mean)" the value counts: a running mean that became nan once stays nan for the rest of the epoch.
@@ -191,6 +192,34 @@ CAFFE_EVALUATION = RowForm(
     validation=True,
 )
 
+# The total stands under "T"; the parts are of boxes, classes, masks and segments.
+YOLACT = RowForm(
+    "yolact",
+    (" || ETA: ",),
+    LazyRegex(rf"(?:^|\s)\[ {{0,6}}{_EPOCH}\] {{1,12}}(?P<step>\d{{1,12}}) \|\| (?=[A-Z]: )"),
+    LazyRegex(rf"(?:^|(?<=[| ]))(?P<key>[BCMSPEIT]|timer): {VALUE}(?=\s|$)"),
+    {"T": "loss", "B": "loss_box", "C": "loss_class", "M": "loss_mask", "S": "loss_segment", "P": "loss_proto",
+     "E": "loss_class_existence", "I": "loss_iou", "timer": "step_time_s"},
+)  # fmt: skip
+
+# DGCNN and the networks for point clouds made of it: "Train 0, loss: 2.500000, train acc: 0.250000, train avg acc: 0.125000"
+DGCNN = RowForm(
+    "",
+    (", train acc: ",),
+    LazyRegex(r"^(?:\S{1,40} )?Train (?P<step>\d{1,9}), (?=loss: )"),
+    LazyRegex(rf"(?:^|(?<=, ))(?P<key>loss|train acc): {VALUE}(?=,|\s|$)"),
+    {"train acc": "accuracy"},
+)
+
+DGCNN_EVALUATION = RowForm(
+    "",
+    (", test acc: ",),
+    LazyRegex(r"^(?:\S{1,40} )?Test (?P<step>\d{1,9}), (?=loss: )"),
+    LazyRegex(rf"(?:^|(?<=, ))(?P<key>loss|test acc): {VALUE}(?=,|\s|$)"),
+    {"test acc": "acc"},
+    validation=True,
+)
+
 VISION_FORMS: tuple[RowForm, ...] = (
     DETECTRON2,
     TIMM,
@@ -206,4 +235,7 @@ VISION_FORMS: tuple[RowForm, ...] = (
     FLASHY_EVALUATION,
     CAFFE,
     CAFFE_EVALUATION,
+    YOLACT,
+    DGCNN,
+    DGCNN_EVALUATION,
 )

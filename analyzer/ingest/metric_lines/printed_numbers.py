@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 NUMBER = (
-    r"[-+]?(?:(?:\d[\d_]{0,39}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?"
+    r"[-+]?(?:(?:\d[\d_]{0,319}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?"
     r"|(?:[nN][aA][nN]|[iI]nfinity|INFINITY|[iI][nN][fF])(?:\(ind\))?|1\.#(?:IND|QNAN|INF))"
 )
 """A number inside a regex, without thousands separators; follow it with ``END``."""

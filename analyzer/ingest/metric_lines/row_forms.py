@@ -96,19 +96,26 @@ class EpochCounter:
     """Counts steps through the epochs where a log starts again at each."""
 
     def __init__(self) -> None:
+        self._first = 0
         self._epoch: int | None = None
         self._last = 0
         self._offset = 0
 
     def running(self, step: int, epoch: int | None, total: int | None = None) -> int:
-        """Step since the start of training.
+        """Step since the start of training; an epoch that falls back begins a launch that counts from there.
 
         Args:
             step: As printed.
             epoch: As printed, None if the row does not say.
             total: Steps of an epoch, None if the row does not say.
         """
-        if epoch is not None and self._epoch is not None and epoch > self._epoch and step <= self._last:
+        if epoch is not None and self._epoch is None:
+            self._first = epoch
+        elif epoch is not None and self._epoch is not None and epoch < self._epoch:
+            passed = max(self._epoch - self._first, 1)
+            self._first = min(self._first, epoch)
+            self._offset = (epoch - self._first) * (total or self._offset // passed)
+        elif epoch is not None and self._epoch is not None and epoch > self._epoch and step <= self._last:
             self._offset += total or self._last + (1 if step == 0 else 0)
         self._epoch = epoch if epoch is not None else self._epoch
         self._last = step

@@ -6,10 +6,14 @@
     Epoch 1 Batch 100 Loss 1.2345
     epoch: 1 step: 20, loss is nan
     Epoch 3/10 - train loss: 0.51 - val loss: 0.62 - val acc: 81.2%
+    E5 iter[ 14/ 15] | [Loss] 2.25 | [step]    89
+    Step: 200; Accuracy: 0.04
+    train loss:1.10886
 
 A line counts only if it names a step or an epoch and, after a name that ``names`` knows, a whole number:
 "nanms", "(+nanz)" and "50%" are no losses. Prose names steps and losses too, so a line of many other words
-is left unread, as are values that a line calls the best or the last. How many rows were read this way is
+is left unread, as are values that a line calls the best or the last. A line without a place, such as the last one above, counts if
+lines of the same names keep coming. How many rows were read this way is
 told by an event, because the reader knows the program of none of them.
 """
 
@@ -38,16 +42,23 @@ MAX_OTHER_WORDS = 7
 MAX_OTHER_WORDS_UNSEPARATED = 3
 """The same if names and numbers stand side by side, as in prose ("the loss 3 times")."""
 
+BARE_ROWS, BARE_KINDS, BARE_WORDS = 3, 8, 2
+"""Rows without a place that make a series: two of one form may be a summary and its copy; kinds that are kept in
+mind; and words beside the pairs, such as a level and a logger."""
+
+EPOCHS_OF_A_TRAINING = 3
+"""Epochs passed before a fall back to the first one begins another training; tables of results count up to two anew."""
+
 HEADING_LINES = 12
 """Lines below a heading "Epoch 3/10" in which rows without a place of their own belong to it."""
 
 _STEP = LazyRegex(
     r"(?:^|[\s\[(|,{;-])(?:completed |global[ _]|train(?:ing)?[ _])?(?:[Ss]teps?|STEP|[Ii]ter(?:ation)?s?|ITER|[Uu]pdate|num_updates)(?: at)?\b"
-    r"[\"']?\s{0,3}[:=#\[(]{0,2}\s{0,12}(?P<step>\d{1,12})(?:\s{0,3}(?:/|of)\s{0,12}(?P<total>\d{1,12}))?(?![\w.])"
+    r"[\"'\]]?\s{0,3}[:=#\[(]{0,2}\s{0,12}(?P<step>\d{1,12})(?:\s{0,3}(?:/|of)\s{0,12}(?P<total>\d{1,12}))?(?![\w.])"
 )
 _BATCH = LazyRegex(
     r"(?:^|[\s\[(|,{;-])(?:[Bb]atch|BATCH|[Ee]pisode|EPISODE)(?:[ _](?:idx|num|id))?\b"
-    r"[\"']?\s{0,3}[:=#\[(]{0,2}\s{0,12}(?P<step>\d{1,12})(?:\s{0,3}(?:/|of)\s{0,12}(?P<total>\d{1,12}))?(?![\w.])"
+    r"[\"'\]]?\s{0,3}[:=#\[(]{0,2}\s{0,12}(?P<step>\d{1,12})(?:\s{0,3}(?:/|of)\s{0,12}(?P<total>\d{1,12}))?(?![\w.])"
 )
 _IN_EPOCH = LazyRegex(
     r"(?:\bEpoch:? {0,3}|^)\[ {0,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?\] {0,3}\[ {0,12}(?P<step>\d{1,12})/ {0,12}(?P<total>\d{1,12})\]"
@@ -64,24 +75,27 @@ _HEADING = LazyRegex(
 _LLMC = LazyRegex(
     rf"^s:(?P<step>\d{{1,12}}) (?P<key>trl|tel):(?P<value>{NUMBER})(?: lr:(?P<lr>{NUMBER}) norm:(?P<norm>{NUMBER}))?\s*$"
 )
-_EPOCH = LazyRegex(r"\b(?:[Ee]poch|EPOCH)[ :=\[#]{0,4}(\d{1,9})\b")
+_EPOCH = LazyRegex(r"\b(?:[Ee]poch|EPOCH)\]?[ :=\[#]{0,4}(\d{1,9})\b")
 
 # "Epoch: 2, Steps: 100 | Train Loss: 1.5 Vali Loss: 1.25": the second number is the length of an epoch
 _LENGTH = LazyRegex(r"\b[Ee]poch: {0,2}\d{1,9}, Steps: {0,2}\d{1,12} \| ")
 
 _PART = r"(?:[Tt]rain(?:ing)?|TRAIN|[Vv]al(?:i(?:d(?:ation)?)?)?|VAL|[Ee]val(?:uation)?|[Tt]est|TEST|[Dd]ev|[Aa]verage|[Aa]vg\.?|[Mm]ean|[Tt]otal|[Rr]unning)"
+_QUOTE = r"[\"'\u2019\u201d]?"  # forums turn the quotes of a pasted dictionary
 # Names that may stand beside their number without a sign in between.
 _WORDS = (
     rf"{_PART}[ _](?:[Ll]oss|LOSS|[Aa]cc(?:uracy)?|[Pp]erplexity|ppl|[Rr]eward)"
     r"|loss[ _-]?scaler?|grad[ _]scale|(?:global[ _]|total[ _])?grad(?:ient)?[ _-]?norm|gnorm|norm"
     r"|(?:[A-Za-z][A-Za-z0-9]{0,20}[_/.-]){0,4}(?:[Ll]oss|LOSS)(?:[_/][A-Za-z]\w{0,20})?"
-    r"|lr|LR|[Ll]earning[ _][Rr]ate|[Aa]cc(?:uracy)?|ppl|[Pp]erplexity|skipped|mfu|MFU"
+    r"|lr|LR|[Ll]earning[ _][Rr]ate|[Aa]cc(?:uracy|u)?|ppl|[Pp]erplexity|skipped|mfu|MFU"
 )
 _PAIR = LazyRegex(
-    rf"(?<![\w/.])[\"']?(?:(?P<word>{_WORDS})[\"']?(?:(?P<sign> is| {{0,8}}[:=])\s{{0,12}}(?:tensor\()?\[?|\s{{1,12}}(?:tensor\()?)"
-    rf"|(?P<name>[A-Za-z][\w/.@-]{{1,60}})[\"']? ?[:=] {{0,12}}(?:tensor\()?\[?){VALUE}{UNIT}"
+    rf"(?<![\w/.])[\"']?(?:(?P<word>{_WORDS}){_QUOTE}(?:(?P<sign> is| {{0,8}}[:=]|\](?:: )?)\s{{0,12}}(?:tensor\()?\[?|\s{{1,12}}(?:tensor\()?)"
+    rf"|(?P<name>[A-Za-z][\w/.@-]{{1,60}}){_QUOTE} ?[:=] {{0,12}}(?:tensor\()?\[?){VALUE}{UNIT}"
 )
-_OTHER_PAIR = LazyRegex(rf"[\w/.@()-]{{1,60}}[\"']?\s{{0,3}}[:=]?\s{{0,12}}(?:{NUMBER}|\[)[\w%/]{{0,8}}")
+_OTHER_PAIR = LazyRegex(
+    rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?\s{{0,3}}[:=]?\s{{0,12}}(?:{NUMBER}|\[)[\w%/]{{0,8}}"
+)
 _WORD = LazyRegex(r"[A-Za-z]{2,}")
 _PAST = LazyRegex(
     r"(?i)\b(?:best|lowest|min(?:imum)?|last|previous|prev|initial|target|old|final)[ _:]{1,2}(?:\w{1,20} ){0,2}$"
@@ -105,6 +119,8 @@ _ITSELF = frozenset(
         "is",
         "sum",
         "smoothed",
+        "tot",
+        "overall",
     }
 )
 _HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:val(?:id(?:ation)?)?|eval(?:uation)?|test(?:ing)?|dev)(?![\w/.])")
@@ -113,8 +129,20 @@ _NO_ROW = LazyRegex(
     r"(?i)^\W{0,4}(?:sav|load|resum|restor|best|early|new best|checkpoint|warning|note|error|raise|assert|def |if |for |print|#)"
 )
 _SIGNS = frozenset(
-    {"loss", "eval_loss", "grad_norm", "loss_scale", "perplexity", "eval_perplexity", "reward_mean"}
+    {
+        "loss",
+        "eval_loss",
+        "grad_norm",
+        "loss_scale",
+        "perplexity",
+        "eval_perplexity",
+        "reward_mean",
+        "accuracy",
+        "eval_accuracy",
+    }
 )
+# Words of home-made loops that mean something else in a tracker ("cost" in dollars)
+_HOME_NAMES = {"cost": "loss", "avg_cost": "loss", "tot_loss": "total_loss", "accu": "accuracy"}
 _UNITS = {"s": ("ms", "s"), "share": ("%",), "share or percent": ("%",), "GiB": ("MiB", "GiB", "MB", "GB"),
           "tokens/s": ("K", "M"), "samples/s": ("K",)}  # fmt: skip
 
@@ -133,6 +161,12 @@ class StepLines:
     literals = (
         "loss",
         "Loss",
+        " LOSS: ",
+        "LOSS    ",
+        "ccuracy: ",
+        " cost= ",
+        " cost = ",
+        " cost: ",
         "grad_norm",
         "Perplexity: ",
         " ppl",
@@ -150,7 +184,10 @@ class StepLines:
         self._heading: int | None = None
         self._heading_epoch: int | None = None
         self._has_steps = False
+        self._bare: dict[tuple[str, ...], list[tuple[LogLine, dict[str, float]]]] = {}
         self._read = GeneralRows("pairs")
+        self._epoch: int | None = None
+        self._first_epoch: int | None = None
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -161,14 +198,18 @@ class StepLines:
             self._heading, self._heading_epoch = line.number, int(heading[1])
             return True
         values = _values(text)
-        if not any(_is_sign(name) for name in values):
+        if not values:
             return False
         place = self._place(text, line.number)
         if place is None:
+            return self._without_place(values, line, log)
+        if not any(_is_sign(name) for name in values):
             return False
         if place.step is not None:
             self._has_steps = True
             log.saw_step(place.step)
+        else:
+            self._note_epoch(text, line, log)
         # Means of epochs are no points of the curve that the steps make; they may be all there is.
         if "train_loss" in values and "val_loss" in values and place.step is not None:
             # nanoGPT estimates both over some batches: not a point of the training curve
@@ -180,6 +221,40 @@ class StepLines:
             else:
                 log.metric(f"epoch/{name}" if means else name, value, line, place.step)
         self._read.note(line, values, place.step)
+        return True
+
+    def _note_epoch(self, text: str, line: LogLine, log: LogState) -> None:
+        """Tell where a loop of several trainings (folds, settings) begins the next one: its epochs start again."""
+        if (match := _EPOCH.search(text)) is None:
+            return
+        epoch = int(match[1])
+        if self._epoch is None or self._first_epoch is None:
+            self._first_epoch = epoch
+        elif epoch == self._first_epoch and self._epoch >= epoch + EPOCHS_OF_A_TRAINING:
+            log.event("training_begins_again", "info", line, {"epoch": epoch}, None)
+        self._epoch = epoch
+
+    def _without_place(self, values: dict[str, float], line: LogLine, log: LogState) -> bool:
+        """Keep a row in mind until enough of its kind have come; then they are one series."""
+        kind = tuple(sorted(values))
+        if not {canonical_metric(name) for name in kind} & {"loss", "eval_loss"}:
+            return False
+        if _other_words(line.text[:MAX_CHARACTERS]) > BARE_WORDS:
+            return False
+        if kind not in self._bare and len(self._bare) >= BARE_KINDS:
+            return False
+        waiting = self._bare.setdefault(kind, [])
+        if len(waiting) < BARE_ROWS:
+            waiting.append((line.detached(), values))
+            if len(waiting) < BARE_ROWS:
+                return False  # a lone line may be anything
+            rows = waiting
+        else:
+            rows = [(line, values)]
+        for at, found in rows:
+            for name, value in found.items():
+                log.metric(name, value, at, None)
+            self._read.note(at, found, None)
         return True
 
     def _place(self, text: str, number: int) -> _Place | None:
@@ -237,6 +312,7 @@ def _values(text: str) -> dict[str, float]:
             if match["name"] == "dt" and match["unit"]
             else (match["word"] or match["name"]).replace(" ", "_").replace(".", "" if match["word"] else ".")
         )
+        name = _HOME_NAMES.get(name.lower(), name)
         value = _value(name, match)
         if value is None or _PAST.search(text[max(0, match.start() - 40) : match.start()]):
             continue
@@ -259,6 +335,8 @@ def _values(text: str) -> dict[str, float]:
     ):
         # "val Loss: 0.4 Acc: 0.8" and "Valid | Epoch 3 | Loss 0.4" are about held-out data
         for canonical in {"loss", "accuracy", "perplexity"} & taken.keys():
+            if _TRAINING.match(taken[canonical]):
+                continue  # "best test acc: 0.9, train loss: 0.4"
             found[f"val_{taken[canonical].lower()}"] = found.pop(taken[canonical])
     return (
         found if _other_words(text) <= (MAX_OTHER_WORDS if separated else MAX_OTHER_WORDS_UNSEPARATED) else {}

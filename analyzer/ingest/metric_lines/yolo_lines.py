@@ -6,7 +6,7 @@
                        all        128        929      0.625      0.500      0.550      0.375
 
 The losses are means since the epoch began: the last state of each epoch counts. Versions with a column
-``total`` print the loss there; what is left of such a table when somebody copies its losses alone is a head
+``total`` print the loss there; YOLOv6 has the same table without a column of memory; what is left of such a table when somebody copies its losses alone is a head
 without ``Epoch`` and one row of numbers.
 """
 
@@ -24,17 +24,24 @@ if TYPE_CHECKING:
 
     from analyzer.ingest.log_line import LogLine, LogState
 
-_HEAD = LazyRegex(r"^\s{0,20}Epoch\s{1,20}(?:GPU_mem|gpu_mem)\s{1,20}(?P<columns>[\w\s-]{1,300})$")
+_HEAD = LazyRegex(
+    r"^\s{0,20}Epoch\s{1,20}(?:(?:GPU_mem|gpu_mem)\s{1,20}|(?=(?:lr\s{1,20})?iou_loss\s))(?P<columns>[\w\s-]{1,300})$"
+)
 _BARE_HEAD = LazyRegex(
     r"^\s{0,40}(?P<columns>box\s{1,20}obj\s{1,20}cls\s[\w\s]{1,200}labels\s{1,20}img_size)\s{0,20}$"
 )
 _BARE_ROW = LazyRegex(rf"^\s{{0,40}}(?P<values>(?:{NUMBER}\s{{1,30}}){{3,16}}{NUMBER})\s{{0,20}}$")
 _ROW = LazyRegex(
-    rf"^\s{{0,20}}(?P<epoch>\d{{1,7}})/(?P<epochs>\d{{1,7}})\s{{1,20}}(?P<memory>[\d.]{{1,12}})G\s{{1,20}}"
-    rf"(?P<values>(?:{NUMBER}\s{{1,20}}){{1,16}}\d{{1,5}}):\s{{1,4}}\d{{1,3}}%(?:.{{0,200}}?\s(?P<at>\d{{1,9}})/(?P<of>\d{{1,9}})\s)?"
+    rf"^\s{{0,20}}(?P<epoch>\d{{1,7}})/(?P<epochs>\d{{1,7}})\s{{1,20}}(?:(?P<memory>[\d.]{{1,12}})G\s{{1,20}})?"
+    rf"(?P<values>(?:{NUMBER}\s{{1,20}}){{1,16}}{NUMBER}):\s{{1,4}}\d{{1,3}}%(?:.{{0,200}}?\s(?P<at>\d{{1,9}})/(?P<of>\d{{1,9}})\s)?"
 )
 _RESULT_HEAD = LazyRegex(r"^\s{1,40}Class\s{1,20}Images\s{1,20}(?P<columns>[^%]{1,200}?):\s{1,4}\d{1,3}%")
 _RESULT = LazyRegex(rf"^\s{{1,40}}all\s{{1,20}}(?P<values>(?:{NUMBER}\s{{1,20}}){{1,15}}{NUMBER})\s{{0,20}}$")
+_SAVED = LazyRegex(
+    rf"^\s{{0,20}}(?P<epoch>\d{{1,7}})/\d{{1,7}}\s{{1,20}}(?P<memory>[\d.]{{1,12}})G\s{{1,20}}(?P<values>(?:{NUMBER}\s{{1,20}}){{12}}{NUMBER})\s{{0,20}}$"
+)
+_SAVED_NAMES = ("box_loss", "obj_loss", "cls_loss", "total_loss", "labels", "img_size",
+                "val/precision", "val/recall", "val/mAP50", "val/mAP50-95", "val/box_loss", "val/obj_loss", "val/cls_loss")  # fmt: skip
 _DROPPED = frozenset({"instances", "labels", "size", "img_size", "targets"})
 _RESULTS = {"box(p": "precision", "p": "precision", "mask(p": "mask_precision", "pose(p": "pose_precision", "r": "recall",
             "map@.5": "mAP50", "map50": "mAP50", "map@.5:.95": "mAP50-95", "map50-95": "mAP50-95"}  # fmt: skip
@@ -46,7 +53,7 @@ MAX_OTHER_LINES = 400
 class YoloLines:
     """Begins a table at its head, which is printed for every epoch."""
 
-    literals = ("GPU_mem ", "gpu_mem ", "labels  img_size")
+    literals = ("GPU_mem ", "gpu_mem ", "labels  img_size", "iou_loss  dfl_loss")
 
     def __init__(self) -> None:
         self._first_epoch: int | None = None
@@ -66,6 +73,30 @@ class YoloLines:
         if self._first_epoch is None:
             self._first_epoch = 1 if epoch else 0
         return max(epoch - self._first_epoch, 0)
+
+    def finish(self, log: LogState) -> None:
+        """Nothing is left to write."""
+
+
+class YoloResults:
+    """Reads the rows of ``results.txt``, which have no head; the last digits of a column align, so spaces vary."""
+
+    literals = ("G   0.0", "G    0.", "G     0.", "G     1.", "G     2.", "G     3.", "G       nan")
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        match = _SAVED.match(line.text.rstrip())
+        if match is None:
+            return False
+        log.out.framework("ultralytics")
+        log.metric("epoch", float(match["epoch"]), line, None)
+        if (memory := parse_number(match["memory"])) is not None:
+            log.metric("gpu_memory_reserved_gib", memory, line, None)
+        for name, text in zip(_SAVED_NAMES, match["values"].split(), strict=True):
+            number = parse_number(text)
+            if name not in _DROPPED and number is not None:
+                log.metric(name, number, line, None)
+        return True
 
     def finish(self, log: LogState) -> None:
         """Nothing is left to write."""
@@ -108,9 +139,10 @@ class _Table:
 
     def _keep(self, match: re.Match[str], line: LogLine) -> None:
         values = self._losses(match["values"].split())
-        memory = parse_number(match["memory"])
+        memory = parse_number(match["memory"]) if match["memory"] else None
         if memory is not None:
             values["gpu_memory_reserved_gib"] = memory
+        values["epoch"] = float(match["epoch"])
         step = None
         if match["of"]:
             step = self._owner.epoch_index(int(match["epoch"])) * int(match["of"]) + int(match["at"])
@@ -122,7 +154,7 @@ class _Table:
         for name, text in zip(self._columns, numbers, strict=False):
             number = parse_number(text)
             if name not in _DROPPED and number is not None:
-                values[name if name.endswith("loss") else f"{name}_loss"] = number
+                values[name if name.endswith("loss") or name == "lr" else f"{name}_loss"] = number
         return values
 
     def _write_results(self, numbers: list[str], line: LogLine, log: LogState) -> None:

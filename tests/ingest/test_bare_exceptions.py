@@ -1,0 +1,70 @@
+"""Exceptions that were printed without their traceback."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from log_reading import only, read_text
+
+
+def test_an_exception_alone_in_a_log_is_believed() -> None:
+    run = read_text(
+        "launching\nRuntimeError: The size of tensor a (56) must match the size of tensor b (14)\n"
+    )
+    fields = only(run, "python_traceback")
+    assert fields["exception"] == "RuntimeError"
+    assert fields["message"] == "The size of tensor a (56) must match the size of tensor b (14)"
+
+
+def test_the_last_of_several_is_taken_with_its_module() -> None:
+    run = read_text(
+        "ValueError: first\nmy_lab.errors.LayoutError: two heads for one tail:\n    head.a, head.b\n"
+    )
+    fields = only(run, "python_traceback")
+    assert fields["exception"] == "my_lab.errors.LayoutError"
+    assert "head.a, head.b" in str(fields["message"])
+
+
+def test_a_traceback_is_told_once() -> None:
+    run = read_text(
+        "Traceback (most recent call last):\n  File \"/data/run/train.py\", line 3, in main\n    run()\nKeyError: 'a'\nValueError: later\n"
+    )
+    assert [event.fields["exception"] for event in run.events.of("python_traceback")] == ["KeyError"]
+
+
+def test_a_run_that_prints_metrics_has_caught_what_it_printed() -> None:
+    run = read_text(
+        "ImportError: no fast tokenizer, using the slow one\n{'loss': 2.1, 'learning_rate': 1e-4, 'epoch': 0.1}\n"
+    )
+    assert not run.events.of("python_traceback")
+
+
+def test_what_a_pattern_knows_stays_with_the_pattern() -> None:
+    run = read_text("RuntimeError: CUDA error: an illegal memory access was encountered\n")
+    assert not run.events.of("python_traceback")
+    assert run.events.of("illegal_memory_access")
+
+
+def test_names_of_metrics_and_prose_are_no_exceptions() -> None:
+    run = read_text("Mean Absolute Error: 0.4\nTest Error: 12.5\nWarning: Error: none\nError: see above\n")
+    assert not run.events.of("python_traceback")
+
+
+@given(st.text(max_size=80))
+def test_no_text_breaks_it(text: str) -> None:
+    read_text(f"TypeError: {text}")
+
+
+def test_a_traceback_that_was_cut_off_does_not_hide_it() -> None:
+    run = read_text(
+        "ValueError: no column fits\n"
+        + "waiting\n" * 3
+        + 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    run()\n'
+    )
+    assert only(run, "python_traceback")["exception"] == "ValueError"
+    assert run.events.of("traceback_cut")
+
+
+def test_a_refused_pickle_is_believed() -> None:
+    run = read_text("UnpicklingError: Weights only load failed. This file can still be loaded.\n")
+    assert only(run, "python_traceback")["exception"] == "UnpicklingError"

@@ -1,0 +1,93 @@
+"""Rows that name no step, names in brackets, accuracies alone, and tables and rows of single programs."""
+
+import pytest
+from log_reading import points, read_text
+
+
+def test_rows_without_a_place_are_a_series_once_three_have_come():
+    rows = [
+        f"2024-01-01 00:0{i}:00,000:INFO: train loss:{value}" for i, value in enumerate((1.5, 1.25, "nan"))
+    ]
+
+    assert points(read_text("\n".join(rows[:2]) + "\n"), "loss") == []
+    assert points(read_text("\n".join(rows) + "\n"), "loss") == [(None, 1.5), (None, 1.25), (None, "nan")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "the training loss is 2.5 and that is what we want to see here",
+        "loss_weight: 1.0",
+        "saved the best model with loss: 0.5",
+    ],
+)
+def test_prose_and_settings_that_repeat_are_no_series(line):
+    assert "loss" not in read_text((line + "\n") * 5).metrics.names
+
+
+def test_a_dictionary_whose_quotes_a_forum_has_turned():
+    rows = "".join(
+        f"{{\u2018loss\u2019: {loss}, \u2018grad_norm\u2019: 2.5, \u2018epoch\u2019: 0.{at}}}\n"
+        for at, loss in enumerate((1.5, 1.25, 1.125))
+    )
+    run = read_text(rows)
+
+    assert points(run, "loss") == [(None, 1.5), (None, 1.25), (None, 1.125)]
+    assert points(run, "grad_norm") == [(None, 2.5)] * 3
+
+
+@pytest.mark.parametrize(
+    ("row", "metric", "point"),
+    [
+        ("[epoch]: 3, [batch]: 200, [loss]: 4.5", "loss", (200, 4.5)),
+        ("E5 | [Loss] 2.25 | [step]    89 | [url] none", "loss", (89, 2.25)),
+        ("Step: 200; Accuracy: 0.0625; Time (200 Steps): 37.5", "accuracy", (200, 0.0625)),
+        ("\tEpoch: 0003 cost= 21.5", "loss", (None, 21.5)),
+        ("Epoch 2 train Loc Loss: 0.5 Cls Loss: 0.25 Tot Loss: 0.75 Accu :0.125", "loss", (None, 0.75)),
+        ("epoch 7 best test acc: 0.75, train loss: 1.5; train acc: 0.5 val acc: 0.25", "loss", (None, 1.5)),
+        ("[  1]    1000 || B: 4.5 | C: 6.5 | T: inf || ETA: 1 day, 0:00:00 || timer: 0.250", "loss", (1000, float("inf"))),
+        (
+            "epoch:        8 | nupdates:        2000 | lr: 0.400000 | lrcriterion: 0.000000 | loss:   30.50000 | train-WER: 100.00",
+            "loss",
+            (2000, 30.5),
+        ),
+        (
+            "Epoch  1,    50/1000; acc:   0.25; ppl: 26881171418161356094253400435962903554686976.00; 10 src tok/s",
+            "perplexity",
+            (50, 2.6881171418161356e43),
+        ),
+    ],
+)  # fmt: skip
+def test_further_forms_of_a_row(row, metric, point):
+    assert points(read_text(row + "\n"), metric) == [point]
+
+
+def test_yolov6_prints_its_table_without_memory():
+    run = read_text(
+        "     Epoch  iou_loss  dfl_loss  cls_loss\n     43/99         0     0.125   0.03125: 100%|##| 106/106 [00:16<00:00,\n"
+    )
+
+    assert [value for _, value in points(run, "iou_loss")] == [0.0]
+    assert [value for _, value in points(run, "cls_loss")] == [0.03125]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("InvalidArgumentError'>, LossTensor is inf or nan. : Tensor had NaN values", "nan_stop"),
+        ("RuntimeError:  [!] NaN loss with decoder_loss.", "nan_stop"),
+        ("WARNING | Skipping batch at iter 10 (epoch 2, batch 3): non-finite loss", "nonfinite_loss_message"),
+        ("|  thing  |  nan  |  nan  |", "class_without_pixels"),
+        ("| ground  | 100.0 | 100.0 |", "class_without_error"),
+    ],
+)
+def test_lines_that_tell_of_a_failure(line, kind):
+    assert kind in {event.kind for event in read_text(line + "\n").events}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['    raise RuntimeError(f" [!] NaN loss with {key}.")', "| aAcc  | mIoU  |", "|  100.0 | 100.0 |"],
+)
+def test_lines_that_tell_of_none(line):
+    assert not {event.kind for event in read_text(line + "\n").events}

@@ -1,0 +1,143 @@
+"""How a program or a session ends: who sent which signal, and what only echoes the end of another process."""
+
+from __future__ import annotations
+
+import pytest
+from log_reading import only, read_text
+
+LOADER = "RuntimeError: DataLoader worker (pid 4711) is killed by signal: "
+SPAWN = "/opt/venv/lib/python3.11/multiprocessing/spawn.py"
+
+
+def kinds(text: str) -> set[str]:
+    return {event.kind for event in read_text(text + "\n").events}
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("2026-01-02 03:04:05 - INFO - Keyboard interruption. Leaving early", "keyboard_interrupt"),
+        ("Training stopped by keyboard interrupt", "keyboard_interrupt"),
+        ("Command '['python', 'train.py']' returned non-zero exit status 3221225786.", "keyboard_interrupt"),
+        (LOADER + "Hangup. ", "sighup"),
+        ("ProcessExitedException: process 2 terminated with signal SIGHUP", "sighup"),
+        (
+            "torch.multiprocessing.spawn.ProcessExitedException: process 0 terminated with signal SIGTERM",
+            "process_terminated",
+        ),
+        ("Command '['python', 'train.py']' returned non-zero exit status 3221225477.", "segfault"),
+        ("status 3221225725.", "segfault"),
+        ("Command '['python', 'train.py']' returned non-zero exit status 3221226505.", "sigabrt"),
+    ],
+)
+def test_a_line_about_an_end_names_the_signal(line: str, kind: str) -> None:
+    assert kind in kinds(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("Press Ctrl+C to stop (keyboard interrupt)", "keyboard_interrupt"),
+        ("Keyboard interrupt handler registered", "keyboard_interrupt"),
+        (LOADER + "Hangup. ", "dataloader_worker_killed"),
+        (LOADER + "Killed. ", "sighup"),
+        ("job status 32212254", "segfault"),
+    ],
+)
+def test_a_line_that_is_no_such_end_does_not(line: str, kind: str) -> None:
+    assert kind not in kinds(line)
+
+
+def trace(frame: str, exception: str) -> str:
+    return f'Traceback (most recent call last):\n  File "{frame}", line 9, in _main\n    load(pipe)\n{exception}\n'
+
+
+@pytest.mark.parametrize(
+    "exception", ["_pickle.UnpicklingError: pickle data was truncated", "EOFError: Ran out of input"]
+)
+def test_a_child_that_was_being_started_only_echoes_the_end_of_its_parent(exception: str) -> None:
+    run = read_text(
+        trace("train.py", "AttributeError: Can't pickle local object 'f.<locals>.g'")
+        + trace(SPAWN, exception)
+    )
+    assert [event.role for event in run.events.of("python_traceback")] == ["root_candidate", "cascade"]
+    assert not run.events.of("checkpoint_corrupt")
+
+
+def test_the_same_words_about_a_checkpoint_are_a_broken_checkpoint() -> None:
+    run = read_text(
+        trace("/opt/venv/lib/python3.11/site-packages/torch/serialization.py", "EOFError: Ran out of input")
+    )
+    assert run.events.of("checkpoint_corrupt")
+
+
+def test_a_pinning_thread_that_loses_its_worker_blames_no_peer() -> None:
+    header = "Exception in thread Thread-1 (_pin_memory_loop):\n"
+    frame = "/opt/venv/lib/python3.11/multiprocessing/connection.py"
+    chained = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    run = read_text(
+        header
+        + trace(frame, "ConnectionRefusedError: [Errno 111] Connection refused")
+        + chained
+        + trace(frame, "ConnectionResetError: [Errno 104] Connection reset by peer")
+    )
+    assert not run.events.of("connection_lost")
+    assert not run.events.of("python_traceback")
+    assert run.events.of("ignored_exception")
+
+
+def test_a_rank_that_loses_a_peer_still_says_so() -> None:
+    run = read_text(trace("train.py", "ConnectionResetError: [Errno 104] Connection reset by peer"))
+    assert run.events.of("connection_lost")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RuntimeError: element 0 of variables does not require grad and does not have a grad_fn",
+        "RuntimeError: none of output has requires_grad=True, this checkpoint() is not necessary",
+    ],
+)
+def test_a_loss_without_a_graph_is_told_in_every_wording(line: str) -> None:
+    assert "loss_detached" in kinds(line)
+
+
+def test_a_picture_that_opencv_could_not_read_is_told() -> None:
+    line = "cv2.error: OpenCV(4.9.0) color.cpp:196: error: (-215:Assertion failed) !_src.empty() in function 'cvtColor'"
+    assert only(read_text(trace("data.py", line)), "record_undecodable")["what"] == "OpenCV got no picture"
+
+
+def test_a_loader_dropped_while_its_workers_abort_is_no_failure_of_theirs() -> None:
+    header = "Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f00>\n"
+    frame = "/opt/venv/lib/python3.11/site-packages/torch/utils/data/_utils/signal_handling.py"
+    run = read_text(
+        header
+        + trace(frame, LOADER + "Aborted. ")
+        + trace("train.py", "TypeError: forward() takes 3 arguments")
+    )
+    assert not run.events.of("dataloader_worker_killed")
+    assert [event.fields["exception"] for event in run.events.of("python_traceback")] == ["TypeError"]
+
+
+def test_a_worker_that_aborts_while_steps_run_is_a_failure() -> None:
+    run = read_text(trace("train.py", LOADER + "Aborted. "))
+    assert only(run, "dataloader_worker_killed")["signal"].strip() == "Aborted"
+
+
+@pytest.mark.parametrize(
+    ("length", "maximum", "seen"),
+    [
+        (1183, 512, True),
+        (529, 514, True),
+        (504, 448, True),
+        (90, 77, True),
+        (1024, 512, True),  # truncated to more than the table holds
+        (1280, 1024, False),  # widths of two models
+        (768, 512, False),
+        (300, 512, False),  # shorter than the table
+        (1024, 2048, False),
+    ],
+)
+def test_a_size_is_that_of_a_sample_only_if_it_can_be(length: int, maximum: int, seen: bool) -> None:
+    line = f"RuntimeError: The size of tensor a ({length}) must match the size of tensor b ({maximum}) at non-singleton dimension 1"
+    assert ("position_size_mismatch" in kinds(line)) is seen
