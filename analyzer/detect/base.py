@@ -39,9 +39,48 @@ TRAINING_METRICS = (
 _EXPONENTIAL = {"loss": "perplexity", "eval_loss": "eval_perplexity"}
 
 
+_PARTS = ("box_loss", "obj_loss", "kobj_loss", "cls_loss", "dfl_loss", "seg_loss", "pose_loss", "giou_loss")
+"""What a detector's loss consists of, each already multiplied by its weight, so that their sum is what is minimised."""
+
+_PART_PREFIXES = {"loss": ("train/", ""), "eval_loss": ("val/",)}
+
+
+def _summed(run: Run, metric: str) -> tuple[Series, ...]:
+    """The loss of a program that logs nothing but its parts (YOLO), if every row holds all of them."""
+    for prefix in _PART_PREFIXES.get(metric, ()):
+        found = [all_series(run, prefix + part) for part in _PARTS if prefix + part in run.metrics.names]
+        parts = [series[0] for series in found if series]
+        if len(parts) < 2 or any(not _same_rows(parts[0], part) for part in parts[1:]):
+            continue
+        names = " + ".join(part.logged_as for part in parts)
+        return (replace(parts[0], value=np.sum([part.value for part in parts], axis=0), logged_as=names),)
+    return ()
+
+
+def _same_rows(first: Series, second: Series) -> bool:
+    same = np.array_equal(first.step, second.step) and np.array_equal(first.source, second.source)
+    return len(first) == len(second) and same
+
+
 def _logarithm(series: Series) -> Series:
     with np.errstate(divide="ignore", invalid="ignore"):  # of 0 or less it is not finite, which is the truth
         return replace(series, value=np.log(series.value))
+
+
+LAST_TRAINING = 5
+"""Points of the last of several trainings in one log from which it is judged alone; fewer say nothing yet."""
+
+
+def _last_training(run: Run, series: Series) -> Series:
+    """The last of several trainings that one log holds one after another (folds, settings), if its rows have no steps."""
+    begins = run.events.of("training_begins_again")
+    if not begins or has_steps(series):
+        return series
+    last: dict[int, int] = {}
+    for event in begins:
+        last[event.ref.source] = max(last.get(event.ref.source, 0), event.ref.line or 0)
+    kept = series.line >= np.array([last.get(int(source), 0) for source in series.source], dtype=np.int64)
+    return take(series, kept) if int(kept.sum()) >= LAST_TRAINING else series
 
 
 class RunView:
@@ -67,12 +106,15 @@ class RunView:
     def all_series(self, metric: str) -> tuple[Series, ...]:
         """Every separate series of a metric, the primary one first; see ``curve.all_series``.
 
-        A loss that was logged as perplexities only is their logarithm: a perplexity is exp of the mean loss.
+        A loss that was logged as perplexities only is their logarithm: a perplexity is exp of the mean loss. One of
+        which only the parts were logged is their sum.
         """
         if metric not in self._series:
             found = all_series(self.run, metric)
             if not found and metric in _EXPONENTIAL:
                 found = tuple(_logarithm(series) for series in all_series(self.run, _EXPONENTIAL[metric]))
+                found = found or _summed(self.run, metric)
+            found = tuple(_last_training(self.run, series) for series in found)
             self._series[metric] = found
         return self._series[metric]
 

@@ -25,7 +25,7 @@ from analyzer.model.tables import Event
 
 P2P = ("SEND", "RECV", "COALESCED")
 TIMEOUTS = ("nccl_timeout", "gloo_timeout", "hccl_timeout", "coordination_timeout", "barrier_missing_rank", "recorder_missing_ranks",
-            "desync_report", "watchdog_stuck")  # fmt: skip
+            "desync_report", "watchdog_stuck", "peer_timed_out")  # fmt: skip
 """Kinds by which one library or another says that ranks waited in vain."""
 
 LEFT_WAITING = ("gloo_timeout", "gloo_error", "connection_lost")
@@ -38,6 +38,9 @@ MANY_RANKS = 3
 """Ranks that must be known before the silence of one of them says anything."""
 
 MAX_LISTED = 10_000
+
+ALL_RANKS = re.compile(r"0(?:\D|$)")
+"""How torch names the process group of all ranks: it is made first."""
 
 _MISSING = (("recorder_missing_ranks", "missing"), ("desync_report", "lagging"), ("desync_report", "never"), ("barrier_missing_rank", "missing"),
             ("horovod_stall", "missing"))  # fmt: skip
@@ -95,12 +98,15 @@ def _waits(view: RunView) -> list[Wait]:
     groups = {
         (_member(event), _number(event, "seq")): _group(event) for event in view.events("collective_status")
     }
+    named = {*groups.values(), *(_group(event) for event in view.events("nccl_timeout"))} - {""}
+    # Only some ranks may have come to the line that names the group.
+    unnamed = next(iter(named)) if len(named) == 1 and ALL_RANKS.match(next(iter(named))) else ""
     oldest: dict[tuple[int, str], Wait] = {}
     for event in view.events("nccl_timeout"):
         rank, seq = _member(event), _number(event, "seq")
-        if rank is None:
-            continue
-        group = _group(event) or groups.get((rank, seq), "")
+        if rank is None or (seq is None and not event.fields.get("op")):
+            continue  # it only says that the rank waited
+        group = _group(event) or groups.get((rank, seq), "") or unnamed
         size = (event.fields.get("numel"), event.fields.get("shape"))
         wait = Wait(rank, group, seq, str(event.fields.get("op", "")), size, event)
         known = oldest.get((rank, group))
@@ -179,6 +185,9 @@ def _who_is_missing(view: RunView, waits: Sequence[Wait], main: Sequence[Wait], 
     if not named:
         return
     out.put("missing_ranks", len(named), refs)
+    elsewhere = [event for event in view.events("gloo_error") if event.rank in named]
+    if waits and named <= {event.rank for event in elsewhere}:
+        out.put("missing_in_other_call", value=True, refs=event_refs(elsewhere))
     if len(named) > 1:
         return
     rank = next(iter(named))

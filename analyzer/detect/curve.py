@@ -214,9 +214,19 @@ def launch_of(series: Series) -> npt.NDArray[np.int64]:
     if distance is None or not has_steps(series):
         return launch
     fell = np.zeros(len(series), np.int64)
-    back = (np.diff(series.step) < 0) & (series.attempt[1:] == series.attempt[:-1])
-    fell[1:] = back & (series.step[1:] > series.step[series.step != NULL_INT].min() + 2 * distance)
+    step = _filled(series.step)
+    back = (np.diff(step) < 0) & (series.attempt[1:] == series.attempt[:-1])
+    fell[1:] = back & (step[1:] > step.min() + 2 * distance)
     return launch + np.minimum(np.cumsum(fell), (1 << _LAUNCH_BITS) - 1)
+
+
+def _filled(step: Rows) -> Rows:
+    """Steps with the last known one in place of each unknown, the first known one at the beginning."""
+    known = step != NULL_INT
+    if known.all():
+        return step
+    latest = np.maximum.accumulate(np.where(known, np.arange(step.size), -1))
+    return step[np.where(latest < 0, int(np.argmax(known)), latest)]
 
 
 def position(series: Series) -> npt.NDArray[np.int64]:

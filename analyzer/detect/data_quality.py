@@ -29,11 +29,18 @@ BELOW = 0.9
 ZERO_ROWS = 20
 """Rows in which a part of the loss is exactly 0 before it counts: a warm-up of a term is shorter."""
 
+ZERO_EPOCHS = 5
+"""The same where a row is the mean of an epoch: one sample with a target would make it positive."""
+
 _PARTS_ZERO_BY_DESIGN = re.compile(
-    r"cls|class|aux|kl|z_loss|distill|reg|penalty|value|policy|eval|val|mean|estimate|mtp|balanc"
+    r"cls|class|dfl|aux|kl|z_loss|distill|reg|penalty|value|policy|eval|val|mean|estimate|mtp|balanc"
 )
 # Scores of detection: a model whose outputs are NaN finds nothing at all.
 _SCORE = re.compile(r"(?:^|[/_])(?:mAP(?:50)?(?:-95)?|recall)$", re.IGNORECASE)
+NOTHING_FOUND, EARLY_EPOCHS, EARLY_RESULTS = 1e-3, 10, 10
+"""A mean precision of detection that is nothing, and epochs or evaluations in which that is ordinary from scratch."""
+
+_DETECTION = re.compile(r"(?:^|[/_])(?:bbox_|segm_|mask_)?map(?:_?50)?(?:-95)?$")
 _ON_HELD_OUT = re.compile(r"(?:eval|val|valid|validation|test|dev)[_/.]")
 _INNER_WEIGHT = re.compile(
     r"(?:\blayers?|\bh|\bblocks?|\bencoder\.block|\bdecoder\.block)[._](?:\{?\d[\d, .]{0,80}\}?|\*|\[)"
@@ -75,6 +82,7 @@ def _composition(view: RunView, out: FactWriter) -> None:
         out.put("inputs_unscaled", bool(wide), [(wide or ranges)[0].ref])
     _classes(view, out)
     _zero_part(view, out)
+    _nothing_found(view, out)
     _nonfinite_part(view, out)
     _lone_bad_part(view, out)
 
@@ -121,15 +129,29 @@ def _classes(view: RunView, out: FactWriter) -> None:
         return
 
 
+_DETECTOR_PART = re.compile(
+    r"(?i)(?:^|[/_.-])(?:b?box|k?obj|no_?obj|cls|class|conf|seg|mask|pose|kpt|g?iou|l1|landm\w{0,8})_?loss$"
+)
+
+
 def _zero_part(view: RunView, out: FactWriter) -> None:
     total = view.once(loss_points)
-    if total is None or not (total.good().value > 0).any():
+    parts = [name for name in sorted(view.run.metrics.names) if name.endswith("loss") and name != "loss"]
+    if total is None:  # detectors print parts without a sum; losses of an adversary or of another model are no parts
+        parts = [name for name in parts if _DETECTOR_PART.search(name)]
+        trained = any(
+            (part := _finite(view, name)) is not None and bool((part.value > 0).any()) for name in parts
+        )
+    else:
+        trained = bool((total.good().value > 0).any())
+    if not trained:
         return
-    for name in sorted(view.run.metrics.names):
-        if not name.endswith("loss") or name == "loss" or _PARTS_ZERO_BY_DESIGN.search(name):
+    rows = ZERO_EPOCHS if view.uses("ultralytics") else ZERO_ROWS
+    for name in parts:
+        if _PARTS_ZERO_BY_DESIGN.search(name):
             continue
         part = view.curve(name)
-        if part is not None and len(part) >= ZERO_ROWS and bool(np.all(part.value == 0.0)):
+        if part is not None and len(part) >= rows and bool(np.all(part.value == 0.0)):
             out.put("zero_part", part.logged_as, refs_at(part, [0, len(part) - 1]))
             return
 
@@ -156,6 +178,8 @@ def _lone_bad_part(view: RunView, out: FactWriter) -> None:
         for name in view.run.metrics.names
         if name.endswith("_loss") and not _ON_HELD_OUT.match(name) and (part := view.curve(name)) is not None
     }
+    if {"policy_loss", "value_loss"} <= parts.keys():
+        return  # the critic is a model of its own, so its loss is no part of the policy's
     bad = [name for name in sorted(parts) if not np.isfinite(parts[name].value).any()]
     moving = [name for name in parts if np.isfinite(parts[name].value).all() and parts[name].value[-1] != 0.0]
     if len(bad) != 1 or not moving:
@@ -176,6 +200,23 @@ def _finite(view: RunView, name: str) -> Series | None:
         return None
     good = take(series, np.isfinite(series.value))
     return good if len(good) else None
+
+
+def _nothing_found(view: RunView, out: FactWriter) -> None:
+    """Whether a detector still finds nothing in held-out data after the first epochs, at a finite loss."""
+    epochs = _finite(view, "epoch")
+    for name in sorted(view.run.metrics.names):
+        scores = view.curve(name) if _DETECTION.search(name) and _ON_HELD_OUT.search(name) else None
+        if scores is None or not len(scores):
+            continue
+        late = epochs is not None and float(epochs.value.max()) >= EARLY_EPOCHS
+        results = (
+            np.unique(scores.step).size if has_steps(scores) else 0
+        )  # a launch that begins anew adds none
+        nothing = bool(np.all((scores.value >= 0.0) & (scores.value <= NOTHING_FOUND)))
+        if late or results >= EARLY_RESULTS:
+            out.put("nothing_found", nothing, refs_at(scores, [len(scores) - 1, 0]))
+        return
 
 
 def _split(view: RunView, out: FactWriter) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from analyzer.detect.bad_points import loss_points
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import has_steps, take
+from analyzer.detect.curve import align, has_steps, take
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -22,6 +22,9 @@ WORSE = 1.05
 STILL_FALLING = 0.97
 """Training loss at least three percent below its level at the best evaluation: it goes on being fitted."""
 
+
+AGAIN = 3.0
+"""Between two epochs of one run the loss does not triple: without steps that is where another run begins."""
 
 RARE_DIGITS = 5
 """Digits from which two equal losses are one evaluation made twice; of fewer digits they may be an accident."""
@@ -81,11 +84,18 @@ def _ends_worse(values: npt.NDArray[np.float64]) -> bool:
 def _parts(view: RunView, good: Series, best: int) -> bool | None:
     """Whether evaluation worsens while training improves; None without three evaluations or comparable steps."""
     points = view.once(loss_points)
-    if len(good) < 3 or points is None or not has_steps(good) or not has_steps(points.series):
+    if len(good) < 3 or points is None:
         return None
-    if good.value[best] <= 0 or not _ends_worse(good.value[best:]):
+    stepped = has_steps(good) and has_steps(points.series)
+    if stepped and (good.value[best] <= 0 or not _ends_worse(good.value[best:])):
         return False
     train = points.good()
+    if not stepped:  # a line of each epoch holds both
+        match = align(good, train)
+        if (match < 0).any() or good.value[best] <= 0 or (train.value[1:] > AGAIN * train.value[:-1]).any():
+            return None
+        falls = train.value[match[-1]] <= STILL_FALLING * train.value[match[best]]
+        return bool(falls) and _ends_worse(good.value[best:])
     interval = max(int(good.step[-1] - good.step[0]) // (len(good) - 1), 1)
     # Training losses of one evaluation interval before the best and before the last evaluation.
     then = train.value[(train.step <= good.step[best]) & (train.step > good.step[best] - interval)]

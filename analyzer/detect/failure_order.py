@@ -39,7 +39,7 @@ _KINDS: Mapping[str, str] = {
     **dict.fromkeys(
         ("device_side_assert", "index_assert", "illegal_memory_access", "cuda_error", "cublas_error", "cudnn_error", "xid_application",
          "segfault", "memory_corruption", "illegal_instruction", "arithmetic_trap",
-         "fatal_python_error"),
+         "fatal_python_error", "npu_core_fault", "device_lost", "fabric_not_ready", "native_check_failed"),
         "device",
     ),
     **dict.fromkeys(
@@ -212,7 +212,9 @@ class FailureOrder:
     @cached_property
     def first(self) -> Failure | None:
         """The failure that came first; of several that nothing orders, the gravest."""
-        candidates = self.roots or [failure for failure in self.failures if failure.family == "peers"]
+        peers = [failure for failure in self.failures if failure.family == "peers"]
+        # A process that takes itself down says why on another line, which may stand below.
+        candidates = self.roots or [f for f in peers if f.kinds != {"communicator_abort"}] or peers
         if not candidates:
             # Nothing but clean-up was written: the launcher still names the process that ended by itself.
             return next((f for f in self.failures if f.is_launchers_root), next(iter(self.failures), None))
@@ -317,11 +319,22 @@ def _survived(failure: Failure, others: Sequence[Failure], rows: Mapping[int, _L
         later = np.unique(lines[np.searchsorted(lines, line, side="right") :][: SURVIVED_ROWS * 50])
         if later.size >= SURVIVED_ROWS:
             return True
-    if failure.family != "exception":
+    if failure.family not in {"exception", "memory"}:
         return False
     following = [
-        other.place[2]
+        other
         for other in others
         if other.place[:2] == failure.place[:2] and other.place[2] > line and other.family in CAUSES
     ]
-    return bool(following) and min(following) - line > BURST_LINES
+    launches = [
+        other for other in following if other.family != "host"
+    ]  # a host that ends the job starts none
+    if _is_unparsed(failure) and not all(_is_unparsed(other) for other in launches):
+        return True  # no line of the program ran: what failed below is a later launch
+    return bool(following) and min(other.place[2] for other in following) - line > BURST_LINES
+
+
+def _is_unparsed(failure: Failure) -> bool:
+    """Whether the interpreter could not even read the program."""
+    names = (str(event.fields.get("exception", "")).rpartition(".")[2] for event in failure.events)
+    return any(name in {"SyntaxError", "IndentationError", "TabError"} for name in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,18 @@ LEARNED = 0.2
 COLLAPSED = 0.05
 """A twentieth of the best accuracy: ten times below what overfitting or noise between evaluations takes away."""
 
+_SCORE = re.compile(
+    r"^(?:eval_accuracy|(?:eval|val|valid|validation|dev|test|metrics)[/_](?:\w{1,20}[/_])?"
+    r"(?P<what>acc(?:uracy)?|map(?:50|50-95)?(?:\(b\))?|f1(?:_score)?|bleu|rouge-?[12l]|wer|cer|dice|miou|auc))$"
+)
+"""Scores by which a model is chosen, on held-out data."""
+
+KEPT = 0.01
+"""A hundredth of the best score: what evaluations of neighbouring checkpoints differ by."""
+
+TURNED = 0.2
+"""A fifth of the evaluations after the best one: fewer may be the scatter of the last few."""
+
 DROP_SHARE = 0.7
 """Share of the epoch starts that must show the fall."""
 
@@ -58,6 +71,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         if len(good):
             _against_train(out, view, good)
     _accuracies(out, view)
+    _scores(out, view)
     _keeps_best(out, view)
     if out.facts:
         yield out.signal()
@@ -74,6 +88,8 @@ def _best(out: FactWriter, good: Series) -> None:
     lowest, final = float(values[best]), float(values[last])
     if lowest > 0:
         out.put("worse_than_best", final / lowest, refs)
+        if len(good) >= NOISE_POINTS:
+            out.put("turned", last - best > TURNED * len(good) and final > (1 + KEPT) * lowest, refs)
     if len(good) >= NOISE_POINTS:
         scatter = min(noise(values), _scatter(values))
         out.put("within_noise", final - lowest <= 2.0 * scatter, refs)
@@ -155,6 +171,24 @@ def _accuracies(out: FactWriter, view: RunView) -> None:
         gap = level - float(held_out.value[last]) / scale
         out.put("accuracy_gap", gap, [*refs, *refs_at(train, [len(train) - 1])])
     _error_of_accuracy(out, view, held_out, scale)
+
+
+def _scores(out: FactWriter, view: RunView) -> None:
+    """Whether a score on held-out data still is at its best at the end, if it gained anything at all."""
+    kept: list[tuple[bool, Series]] = []
+    for name in sorted(view.run.metrics.names):
+        if (match := _SCORE.match(name)) is None or (score := _share(view.curve(name))) is None:
+            continue
+        falls = match["what"] in {"wer", "cer"}
+        values = -score.value if falls else score.value
+        if len(values) < NOISE_POINTS:
+            continue
+        last, margin = float(max(np.median(values[-3:]), values[-1])), KEPT * abs(float(values.max()))
+        if last > float(values[0]) + margin:
+            kept.append((last >= float(values.max()) - margin, score))
+    if kept:
+        score = next((series for good, series in kept if good), kept[0][1])
+        out.put("score_kept", any(good for good, _ in kept), refs_at(score, [len(score) - 1, 0]))
 
 
 def _collapsed(view: RunView, shares: Values) -> bool:

@@ -41,6 +41,10 @@ FEW_POINTS, FEW_FACTOR = 3, 10.0
 BEYOND_A_GUESS, BEYOND_BEFORE = 20.0, 2.0
 """A guess costs ln(vocabulary), 14 for a million words: two last losses beyond, at twice all before, know less."""
 
+ASTRONOMICAL = 1e15
+"""Squared errors of prices in dollars reach 1e12, summed likelihoods of large sets 1e9; nothing sound comes near this, and
+a perplexity of this size is far above that of a guess among all words."""
+
 GAIN, GIVEN_BACK = 0.1, 0.7
 """A tenth of the first level is progress worth the name; seven tenths of it lost is no swing around a trend."""
 
@@ -79,7 +83,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     good = points.curve()
     if len(good):
         _levels(out, view, good)
-        _trend(out, good)
+        _trend(out, view, good)
         out.put("at_chance", _at_chance(view, good), refs_at(good, [len(good) - 1, 0]))
         _spike(out, good)
         _before_onset(out, view, good)
@@ -101,10 +105,16 @@ def _levels(out: FactWriter, view: RunView, good: Series) -> None:
         out.put("first_above_uniform", above, [*refs_at(good, [0]), vocabulary.ref])
 
 
-def _trend(out: FactWriter, good: Series) -> None:
+def _trend(out: FactWriter, view: RunView, good: Series) -> None:
     """Facts that need a fifth of a curve to compare with another."""
-    values = good.value
-    out.put("diverged", diverges(values), refs_at(good, [len(good) - 1, 0, int(values.argmin())]))
+    values, perplexity = good.value, view.curve("perplexity")
+    beyond = any(
+        bool(np.median(curve.value[-FEW_POINTS:]) >= ASTRONOMICAL)
+        for curve in (good, perplexity)
+        if curve is not None and len(curve)
+    )
+    out.put("astronomical", beyond, refs_at(good, [len(good) - 1, 0]))
+    out.put("diverged", beyond or diverges(values), refs_at(good, [len(good) - 1, 0, int(values.argmin())]))
     if values.size < PARTS or float(np.abs(values).max()) > 1e150:  # beyond, differences of squares overflow
         return
     medians, margin = part_medians(values), uncertainty(values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -33,6 +34,13 @@ LOW_SCALE = 128.0
 
 FALLING_RUN = 3
 """Halvings in a row that count as a fall; one or two happen in every growth window."""
+
+LOST_SCALE = 2.0**-6
+"""Below it the gradient itself leaves fp16, a summed one of fairseq too; no window of good steps brings that back."""
+
+NEXT_LINES, LATER_ROWS = 4, 1
+"""Each of two or four ranks prints its line, and nothing else stands between the overflows of two steps in a row; one
+row below the last of them may be the evaluation that followed."""
 
 LEAST_POWER = 4
 """No scaler starts below 2**4 times its minimum: a log whose first scale is lower does not show the start."""
@@ -123,7 +131,7 @@ def _halvings(course: ScaleCourse) -> tuple[int, int] | None:
 
 def _verdicts(out: FactWriter, view: RunView, course: ScaleCourse, refs: list[SourceRef]) -> None:
     good = _good_steps(view, course)
-    recovers = _recovers(course, good)
+    recovers = _recovers(view, course, good)
     at_floor = _at_floor(course, recovers)
     if course.overflows or course.ended is not None:
         out.put("good_steps_after_last_overflow", good, refs)
@@ -171,7 +179,7 @@ def _norms_finite_after(view: RunView, step: int) -> bool:
     return bool(after.any()) and not bool((points.bad & after).any())
 
 
-def _recovers(course: ScaleCourse, good: int | None) -> bool | None:
+def _recovers(view: RunView, course: ScaleCourse, good: int | None) -> bool | None:
     if course.ended is not None:
         return False
     series = course.series
@@ -180,10 +188,30 @@ def _recovers(course: ScaleCourse, good: int | None) -> bool | None:
         if drops.size and float(series.value[drops[-1] + 1 :].max()) > float(series.value[drops[-1] + 1]):
             return True
     if good is None:
-        return None
+        return False if _ends_in_a_row(view, course) else None
     if good >= GOOD_STEPS:
         return True
-    return None if _isolated(course.overflows) else False
+    lost = course.scales.size > 0 and course.scales[-1] < LOST_SCALE
+    return None if _isolated(course.overflows) and not lost else False
+
+
+def _ends_in_a_row(view: RunView, course: ScaleCourse) -> bool:
+    """Whether the log ends in overflows of which one stands below the other, so no good step lies between them."""
+    last = course.overflows[-FALLING_RUN - 1 :]
+    if len(last) <= FALLING_RUN or any(overflow.step is not None for overflow in last):
+        return False
+    places = [(overflow.ref.source, overflow.ref.line or 0) for overflow in last]
+    gaps = [after[1] - before[1] if after[0] == before[0] else NULL_INT for before, after in pairwise(places)]
+    if not all(0 < gap <= NEXT_LINES for gap in gaps):
+        return False
+    source, line = places[-1]
+    later = {
+        int(row)
+        for name in view.run.metrics.names
+        for series in view.all_series(name)
+        for row in series.line[(series.source == source) & (series.line > line)]
+    }
+    return len(later) <= LATER_ROWS
 
 
 def _isolated(overflows: tuple[Overflow, ...]) -> bool:
@@ -239,7 +267,7 @@ def _collapsing(course: ScaleCourse, recovers: bool | None, at_floor: bool | Non
     lowered = _halvings(course)
     if recovers is None or lowered is None:
         return None
-    return lowered[1] >= FALLING_RUN
+    return lowered[1] >= FALLING_RUN or float(course.scales[-1]) < LOST_SCALE
 
 
 def _pinned(course: ScaleCourse) -> bool | None:

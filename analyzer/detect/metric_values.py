@@ -22,6 +22,9 @@ ROUNDING = 1e-3
 BELOW_ZERO, STAYS_NEGATIVE = -0.1, 0.9
 """A loss without a lower bound falls through zero and stays below: a tenth, and nine of ten values from then on."""
 
+SURE_PERPLEXITY, NONE_RIGHT = 5.0, 5
+"""Whoever gives the right token a fifth on average is right at times: five accuracies of zero contradict that."""
+
 SHARE_POINTS = 10
 """Points from which a column can be told to hold shares and not the first tenths of a percent."""
 
@@ -66,6 +69,7 @@ def detect(view: RunView) -> Iterator[Signal]:
             out.put("nan", value=False)
         _losses(out, view)
         out.put("training_sound", _training_sound(view))
+        _none_right(out, view)
         yield out.signal()
 
 
@@ -95,6 +99,20 @@ def _impossible(name: str, series: Series) -> int | None:
         return high
     shares = good.sum() >= SHARE_POINTS and known[high] <= 1.5 and float(np.median(values[good])) >= 0.5
     return high if shares and known[high] > 1.0 + ROUNDING else None
+
+
+def _none_right(out: FactWriter, view: RunView) -> None:
+    """Whether an accuracy of tokens is zero throughout beside a perplexity that no such model reaches."""
+    accuracy, perplexity = view.curve("accuracy"), view.curve("perplexity")
+    if accuracy is None or perplexity is None or min(len(accuracy), len(perplexity)) < NONE_RIGHT:
+        return
+    zero = bool(np.all(accuracy.value == 0.0))
+    sure = bool(np.all(perplexity.value[-NONE_RIGHT:] <= SURE_PERPLEXITY))
+    out.put(
+        "contradicts_perplexity",
+        zero and sure,
+        [*refs_at(accuracy, [len(accuracy) - 1]), *refs_at(perplexity, [len(perplexity) - 1])],
+    )
 
 
 def _losses(out: FactWriter, view: RunView) -> None:

@@ -18,7 +18,9 @@ NEAR_LIMIT = 1e4
 HOOKS = ("nonfinite_hook", "nan_detector", "module_absmax")
 # Functions whose derivative is infinite or undefined somewhere in their domain; LogSoftmax, for one, is not among them.
 _UNSAFE = re.compile(
-    r"(?:sqrt|rsqrt|log|log2|log10|log1p|pow|div|reciprocal|norm|linalgvectornorm|linalgnorm|acos|asin|atan2|xlogy|cdist|std|var)"
+    r"(?:sqrt|rsqrt|log|log2|log10|log1p|pow|div|reciprocal|norm|linalgvectornorm|linalgnorm|acos|asin|atan2|xlogy|cdist|std|var"
+    # Factorisations of a singular matrix, or of one whose eigenvalues coincide
+    r"|solve|linalgsolveex|triangularsolve|inverse|linalginvex|svd|linalgsvd|symeig|linalgeigh|cholesky|linalgcholeskyex)"
     r"backward\d*"
 )
 
@@ -94,8 +96,8 @@ def _largest(event: Event) -> float | None:
 
 def _anomaly(view: RunView) -> Iterator[Signal]:
     reports = view.events(*ANOMALIES)
-    if not reports:
-        return
+    if not reports or (view.events("autograd_misuse") and not view.events("autograd_anomaly")):
+        return  # in this mode any error of a backward pass is told with its forward call
     out = FactWriter("anomaly", "signal.anomaly.")
     refs = event_refs(view.events("autograd_anomaly") or reports)
     out.put("seen", value=True, refs=refs)

@@ -47,6 +47,9 @@ SUDDEN = 0.1
 LASTING_MESSAGES = 5
 """Lines that each say that the loss is not finite; five in one log are no passing spike."""
 
+MASKED_MEAN = 0.02
+"""Losses begin at the order of one; a mean a fiftieth of it beside a NaN evaluation is that of a few finite steps."""
+
 EXPECTED_ZEROS = 5.0
 """All-NaN windows that NaN losses would have to show; seeing none of five has probability exp(-5), below 1 %."""
 
@@ -61,7 +64,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     mean = view.curve("train_loss_mean")
     if mean is not None:
         out = FactWriter("loss_mean", "signal.loss_zero.")
-        out.put("mean_is_zero", float(mean.value[-1]) == 0.0, refs_at(mean, [len(mean) - 1]))
+        out.put("mean_is_zero", _mean_is_zero(view, float(mean.value[-1])), refs_at(mean, [len(mean) - 1]))
         yield out.signal()
     yield from _loss_facts(view, loss)
     if loss is not None:
@@ -69,8 +72,21 @@ def detect(view: RunView) -> Iterator[Signal]:
     yield from _grad_facts(view, view.once(grad_points), loss)
 
 
+def _mean_is_zero(view: RunView, mean: float) -> bool:
+    """Whether the mean of all steps is that of NaN losses, which HF Trainer counts as 0, but for the first ones."""
+    if mean == 0.0:
+        return True
+    evaluated = view.curve("eval_loss")
+    broken = evaluated is not None and len(evaluated) > 0 and not np.isfinite(evaluated.value[-1])
+    return broken and 0.0 < mean < MASKED_MEAN
+
+
 def _loss_facts(view: RunView, points: BadPoints | None) -> Iterator[Signal]:
     told = _loss_messages(view)
+    # A scalar is not finite: where the losses can be read they tell whether it is the loss. At an overflow it is the
+    # gradient norm, which trainers log as well.
+    if points is None and not view.events("loss_scale_overflow"):
+        told = told or view.events("nonfinite_scalar_message")
     if points is None and not told:
         return
     out = FactWriter("nonfinite_loss", "signal.nonfinite_loss.")

@@ -201,8 +201,11 @@ def detect(view: RunView) -> Iterator[Signal]:
         out.put("in_first_steps", early or onset.from_first_point, refs)
     if onset.healthy_steps is not None:
         out.put("healthy_steps", onset.healthy_steps, refs)
-        out.put("after_healthy_stretch", onset.healthy_steps >= HEALTHY_STEPS, refs)
-        out.put("late", onset.healthy_steps >= LATE_STEPS, refs)
+        # A row that names no step may stand for any number of them, so few rows do not say that it was early.
+        known = onset.step is not None or onset.from_first_point
+        for name, steps in (("after_healthy_stretch", HEALTHY_STEPS), ("late", LATE_STEPS)):
+            enough = onset.healthy_steps >= steps
+            out.put(name, enough if enough or known else None, refs)
     yield out.signal(onset.step)
 
 

@@ -32,6 +32,13 @@ STILL_POINTS = 5
 STUCK_POINTS = 4
 """Four equal accuracies in a row: a model that still changes gets at least one sample more or less right."""
 
+FROZEN_POINTS, FROZEN_DIGITS, FROZEN_SHARE = 3, 4, 0.6
+"""Three epochs whose mean loss and accuracy agree in four digits or more: means over thousands of samples that any
+update would move. They must be most of the log, for its head may show the fall into that state."""
+
+FROZEN_LOSS, FROZEN_ACCURACY = 0.1, 0.98
+"""Below and above these a loss and an accuracy may stand still because nothing is left to learn."""
+
 TAIL_POINTS = 20
 """Twenty equal losses in a row: batch noise alone would move one of them."""
 
@@ -68,7 +75,7 @@ _LAYER = re.compile(
 _INDEX = re.compile(r"\d{1,3}")
 _ERROR = re.compile(
     # a phoneme error rate, but not samples_per_second
-    r"(?:^|[/_.])(?:wer|cer|per(?!_[a-z])|word_error_rate|char(?:acter)?_error_rate)(?:$|[/_.])"
+    r"(?:^|[/_.-])(?:wer|cer|per(?!_[a-z])|word_error_rate|char(?:acter)?_error_rate)(?:$|[/_.])"
 )
 _DEAD = re.compile(r"(?:^|[/_.])dead_?(?:frac|fraction|share|ratio|neurons|units|relu)\w{0,20}$")
 _CTC = re.compile(r"(?:^|[/_.])(?:ctc_?loss|loss_?ctc)(?:$|[/_.])")
@@ -82,10 +89,12 @@ def detect(view: RunView) -> Iterator[Signal]:
     points = view.once(loss_points)
     if points is not None and len(points.curve()):
         _at_limit(stall, points.curve())
+        _frozen(stall, view, points.curve())
     if points is not None and len(points.curve()) >= PARTS:
         _tail(stall, view, points.curve())
         _level(stall, view, points.curve())
     _accuracy(stall, view)
+    _one_answer(stall, view)
     _errors(stall, view)
     _dead(stall, view)
     layers = FactWriter("layers", "signal.layers.")
@@ -111,6 +120,36 @@ def _weights(out: FactWriter, view: RunView) -> None:
     refs = refs_at(series, [0, len(series) - 1])
     out.put("relative_change", change, refs)
     out.put("still", change <= STILL, refs)
+
+
+def _frozen(out: FactWriter, view: RunView, curve: Series) -> None:
+    """Whether most epochs end in one loss and one accuracy, to all digits.
+
+    Of Keras alone a row is known to be an epoch: elsewhere ranks, or the bars of a later epoch, may repeat one.
+    """
+    if len(curve) < FROZEN_POINTS or not view.uses("keras"):
+        return
+    values, last = curve.value, len(curve) - 1
+    same = values[::-1] == values[-1]
+    count = len(curve) if same.all() else int(np.argmin(same))
+    enough = count >= max(FROZEN_POINTS, FROZEN_SHARE * len(curve)) and float(values[-1]) >= FROZEN_LOSS
+    beside = _finite(view.curve("accuracy"))
+    if (
+        not enough
+        or _digits(float(values[-1])) < FROZEN_DIGITS
+        or beside is None
+        or len(beside) != len(curve)
+    ):
+        out.put("frozen", False if beside is not None else None, refs_at(curve, [last]))
+        return
+    shares = beside.value / (100.0 if float(beside.value.max()) > 1.0 else 1.0)
+    still = bool(np.all(shares[-count:] == shares[-1])) and float(shares[-1]) < FROZEN_ACCURACY
+    out.put("frozen", still, [*refs_at(curve, [last, last - count + 1]), *refs_at(beside, [last])])
+
+
+def _digits(value: float) -> int:
+    """Digits of a number as it was printed, zeros at either end left out."""
+    return len(f"{value:.8g}".partition("e")[0].replace(".", "").strip("-0"))
 
 
 def _at_limit(out: FactWriter, curve: Series) -> None:
@@ -178,7 +217,7 @@ def _level(out: FactWriter, view: RunView, curve: Series) -> None:
         out.put("first_over_uniform", float(values[0]) / uniform, [*refs, count[1]])
         out.put("last_over_uniform", final / uniform, [*refs, count[1]])
     held_out = _finite(view.curve("eval_loss"))
-    if held_out is not None and len(held_out) >= 3:
+    if held_out is not None and len(held_out) >= 3 and held_out.value.any():  # a loss of 0 was not computed
         steady = float(np.ptp(held_out.value)) <= AGREES * abs(float(np.median(held_out.value)))
         near = abs(float(np.median(held_out.value)) - float(np.median(values))) <= 2 * AGREES * abs(first)
         level = float(np.median(held_out.value))
@@ -222,6 +261,23 @@ def _accuracy(out: FactWriter, view: RunView) -> None:
             shown = refs_at(series, [len(series) - 1, len(series) - end.size])
             out.put("accuracy_stuck", end.size >= STUCK_POINTS and bool(np.all(end == end[0])), shown)
             return
+
+
+def _one_answer(out: FactWriter, view: RunView) -> None:
+    """Whether training and held-out accuracy are one number each, through rows whose loss moves.
+
+    Without a loss that moves the rows could be one epoch that several ranks print.
+    """
+    train, held_out = _finite(view.curve("accuracy")), _finite(view.curve("eval_accuracy"))
+    points = view.once(loss_points)
+    if train is None or held_out is None or points is None:
+        return
+    if min(len(train), len(held_out)) < STILL_POINTS or np.unique(points.good().value).size < STILL_POINTS:
+        return
+    level = float(train.value[-1]) / (100.0 if float(train.value[-1]) > 1.0 else 1.0)
+    still = bool(np.all(train.value == train.value[0]) and np.all(held_out.value == held_out.value[0]))
+    refs = [*refs_at(train, [0, len(train) - 1]), *refs_at(held_out, [len(held_out) - 1])]
+    out.put("one_answer", still and level < FROZEN_ACCURACY, refs)
 
 
 def _errors(out: FactWriter, view: RunView) -> None:

@@ -149,10 +149,10 @@ def _names_scale(messages: list[Overflow]) -> bool:
 
 
 def _moves(series: Series | None) -> bool:
-    """A scaler's scale changes or is a power of two above 1; a constant 1.0 is the column of a run without one."""
+    """A scaler's scale changes or is another power of two; a constant 1.0 is the column of a run without one."""
     if series is None:
         return False
-    return bool(np.any(series.value != series.value[0])) or float(series.value[0]) > 1.0
+    return bool(np.any(series.value != series.value[0])) or float(series.value[0]) != 1.0
 
 
 def _messages(view: RunView) -> list[Overflow]:

@@ -242,8 +242,8 @@ def _eval_share(view: RunView, out: FactWriter) -> None:
 def _startup(view: RunView, out: FactWriter) -> None:
     """From the first stamped line of the log to the first stamped training row of the first attempt."""
     loss = view.curve("loss")
-    if loss is None or not np.isfinite(loss.time_s).any():
-        return
+    if loss is None or not np.isfinite(loss.time_s).any() or view.events("training_begins_again"):
+        return  # of several trainings in one log only the last is looked at, and its start is not the log's
     row = int(np.flatnonzero(np.isfinite(loss.time_s))[0])
     source = int(loss.source[row])
     stamps = [event for event in view.run.events if event.ref.source == source and event.time_s is not None]

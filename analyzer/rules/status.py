@@ -102,10 +102,15 @@ def _bad_ending(facts: Mapping[str, Scalar]) -> str | None:
 
 def _reported_failure(facts: Mapping[str, Scalar]) -> str | None:
     """What the log of a run that hardly trained reports as its first failure, if it is no end that was decided."""
-    kind = facts.get("failure.first.kind")
-    if facts.get("failure.root_seen") is not True or facts.get("run.completed") is True:
+    kind, family = facts.get("failure.first.kind"), facts.get("failure.first.family")
+    # Ranks that lost or missed each other did not go on; a pipe alone breaks at many an ordinary end.
+    lost_peers = family == "peers" and kind != "connection_lost"
+    if facts.get("run.completed") is True:
         return None
-    if facts.get("failure.first.family") == "host" or not isinstance(kind, str):
+    if not (facts.get("failure.root_seen") is True or lost_peers):
+        cut = facts.get("event.traceback_cut.seen") is True
+        return "the log shows a traceback whose last line, the exception, is missing" if cut else None
+    if family == "host" or not isinstance(kind, str):
         return None
     return f"the log reports a failure: {kind.replace('_', ' ')}"
 

@@ -72,6 +72,17 @@ def test_a_second_line_names_the_group_of_newer_watchdogs() -> None:
     assert maker.plain()["signal.collective.different_count"] is False
 
 
+def test_ranks_that_did_not_come_to_name_the_group_of_all_ranks_are_in_it() -> None:
+    def differing(group: str) -> dict[str, Any]:
+        maker = waits(waits(RunMaker(), range(2)), range(2, 3), op="BROADCAST")
+        status = {"rank": 2, "group": group, "seq": 64, "enqueued": 64}
+        return maker.event("collective_status", path="rank_2.log", line=901, role="info", **status).plain()
+
+    for group in ("0", "0(default_pg)"):
+        assert differing(group)["signal.collective.different_op"] is True
+    assert differing("3(TP)").get("signal.collective.different_op") is not True
+
+
 def test_send_and_receive_are_two_ends_of_one_operation() -> None:
     plain = waits(waits(RunMaker(), range(1), op="SEND"), range(1, 2), op="RECV").plain()
     assert plain["signal.collective.is_p2p"] is True

@@ -45,6 +45,15 @@ def test_parts_that_may_well_be_zero_are_not(name):
     assert "signal.data.zero_part" not in RunMaker().log({"loss": falling(30), name: [0.0] * 30}).plain()
 
 
+@pytest.mark.parametrize(
+    ("name", "told"), [("train/obj_loss", True), ("patch/gan_loss", False), ("d_loss", False)]
+)
+def test_without_a_sum_only_the_parts_of_a_detector_belong_together(name, told):
+    facts = RunMaker().log({"train/box_loss": falling(30), name: [0.0] * 30}).plain()
+
+    assert ("signal.data.zero_part" in facts) is told
+
+
 def test_an_accuracy_that_never_moves():
     maker = RunMaker().log({"loss": falling(40)})
     maker.log(

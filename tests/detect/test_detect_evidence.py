@@ -330,3 +330,14 @@ class TestTwin:
 
         assert facts["compare.twin.differs_in_learning_rate"] is False
         assert facts["compare.twin.differences"] == 0
+
+
+def test_an_error_of_the_backward_pass_in_anomaly_mode_is_no_nan():
+    maker = RunMaker().event("autograd_anomaly_warning", line=5, function="AddmmBackward0")
+    assert maker.plain()["signal.anomaly.seen"] is True
+
+    facts = maker.event(
+        "autograd_misuse", line=9, role="root_candidate", form="a tensor was changed in place"
+    ).plain()
+
+    assert "signal.anomaly.seen" not in facts

@@ -35,6 +35,15 @@ def sixty_four_ranks(dead: int) -> RunMaker:
     return maker
 
 
+def test_the_line_that_takes_a_process_down_is_not_what_did_it():
+    maker = RunMaker().event("communicator_abort", path="out.log", line=1, role="cascade")
+    maker.event("nccl_timeout", path="out.log", line=5, rank=0, ran_ms=600_017)
+    plain = facts_of(maker).plain
+
+    assert plain["failure.first.kind"] == "nccl_timeout"
+    assert plain["event.nccl_timeout.is_consequence"] is False
+
+
 @pytest.mark.parametrize("dead", [0, 5, 63])
 def test_one_dead_rank_explains_63_watchdogs(dead):
     plain = facts_of(sixty_four_ranks(dead)).plain
@@ -214,3 +223,27 @@ def test_the_launcher_prints_the_code_of_the_process_that_ended_first(code, root
     maker.event("launcher_exit_code", path="a.log", line=9, role="cascade", code=code)
 
     assert facts_of(maker).plain["failure.root_seen"] is root
+
+
+def test_memory_that_ran_out_in_an_earlier_launch_of_the_file_is_past():
+    maker = RunMaker().event("cuda_oom", path="out.log", line=40, role="root_candidate")
+    traceback(maker, "KeyError", path="out.log", line=900)
+
+    facts = maker.plain()
+
+    assert facts["event.cuda_oom.survived"] is True
+    assert facts["failure.first.family"] == "exception"
+
+
+def test_memory_that_ran_out_just_before_another_exception_is_not():
+    maker = RunMaker().event("cuda_oom", path="out.log", line=40, role="root_candidate")
+    facts = traceback(maker, "KeyError", path="out.log", line=90).plain()
+
+    assert facts["event.cuda_oom.survived"] is False
+
+
+def test_a_program_that_could_not_be_read_is_no_earlier_launch_of_a_cancelled_job():
+    maker = traceback(RunMaker(), "SyntaxError", path="out.log", line=40)
+    facts = maker.event("slurm_cancelled", path="out.log", line=41).plain()
+
+    assert facts["exception.ended_run"] is True

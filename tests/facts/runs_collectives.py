@@ -77,4 +77,17 @@ def sampled() -> RunMaker:
     return maker
 
 
-RUNS = (waiting, uneven, standing, sampled)
+def elsewhere() -> RunMaker:
+    """Ranks 1 to 3 wait for rank 0, which waits in a collective on the CPU."""
+    maker = RunMaker()
+    for rank in (1, 2, 3):
+        maker.event(
+            "nccl_timeout", path=f"rank_{rank}.log", line=90, rank=rank, seq=78, op="BROADCAST", numel=80
+        )
+    maker.event(
+        "collective_status", path="rank_0.log", line=8, role="info", rank=0, enqueued=77, completed=77
+    )
+    return maker.event("gloo_error", path="rank_0.log", line=40, rank=0, message="Connection closed by peer")
+
+
+RUNS = (waiting, uneven, standing, sampled, elsewhere)

@@ -40,6 +40,17 @@ def detector_with_one_bad_term() -> RunMaker:
     return maker.log({"val/map50": [0.5]})
 
 
+def detector_that_finds_nothing() -> RunMaker:
+    """Epochs 11 to 13 of a detector without one object found."""
+    maker = RunMaker("ultralytics").log({"box_loss": [0.5, 0.4, 0.3], "epoch": [11.0, 12.0, 13.0]})
+    return maker.log({"val/map50": [0.0] * 3})
+
+
+def tokens_none_right() -> RunMaker:
+    """A perplexity of a good model beside an accuracy of 0."""
+    return RunMaker().log({"perplexity": falling(6, 4.0, 3.0), "accuracy": [0.0] * 6})
+
+
 def policy() -> RunMaker:
     """A policy that leaves its reference while reward, one of its parts and the held-out score part."""
     kl = [0.01] * 10 + [-0.5] * 10 + [50.0] * 20
@@ -74,4 +85,13 @@ def precision_of_fp8() -> RunMaker:
     return maker.config("versions", path="requirements.txt", transformer_engine="2.4.0")
 
 
-RUNS = (detector_with_nan, detector_with_one_bad_term, shards_in_order, classifier, policy, precision_of_fp8)
+RUNS = (
+    detector_with_nan,
+    detector_with_one_bad_term,
+    detector_that_finds_nothing,
+    tokens_none_right,
+    shards_in_order,
+    classifier,
+    policy,
+    precision_of_fp8,
+)

@@ -90,4 +90,17 @@ def evaluated_often() -> RunMaker:
     return RunMaker().log({"eval_accuracy": np.linspace(0.3, 0.8, 12)})
 
 
-RUNS = (spiked, drifted, relaunched, stalled, constant_rate, evaluated, evaluated_often)
+def frozen() -> RunMaker:
+    """Epochs whose loss and accuracy agree in all digits."""
+    columns = {"loss": [6.1253] + [6.125] * 6, "accuracy": [0.3125] * 7}
+    return RunMaker("keras").log(columns, every=100, first=100)
+
+
+def one_answer() -> RunMaker:
+    """Accuracies of one number beside a loss that moves."""
+    still = [0.5] * 6
+    columns = {"loss": [1.3, 0.7, 1.1, 1.4, 0.9, 1.2], "accuracy": still, "eval_accuracy": still}
+    return RunMaker().log(columns)
+
+
+RUNS = (frozen, one_answer, spiked, drifted, relaunched, stalled, constant_rate, evaluated, evaluated_often)

@@ -25,6 +25,7 @@ signal.collective.missing_ranks | int | ranks | ranks that did not join or whose
 signal.collective.missing_rank | int | | the one rank that did not join, or whose watchdog reports nothing while all others time out | {_RECORD}
 signal.collective.missing_where | str | | that rank and its host in words | {_RECORD}
 signal.collective.missing_rank_silent | bool | | that rank has a log, and no line of it reports an error | {_RANK_LOGS}
+signal.collective.missing_in_other_call | bool | | every rank that did not join was itself waiting in a collective of another library when its peers ended | {_RANK_LOGS}
 signal.collective.during_phase | str | | what the ranks did when the waiting began: startup, preprocessing, evaluation, saving or steps | keep time stamps in the log, and the stack of every rank (py-spy dump)
 signal.collective.gap_s | float | s | time from the start of that phase to the first timeout | keep time stamps in the log
 signal.collective.gap_equals_timeout | bool | | the phase began about one timeout before the watchdog spoke | keep time stamps in the log

@@ -17,6 +17,7 @@ signal.data.padding_share | float | share | tokens that are padding | {_BATCH}
 signal.data.inputs_unscaled | bool | | the inputs of the model span a hundred or more | {_BATCH}
 signal.data.majority_only | bool | | the evaluation accuracy is the same number every time although the loss moves | print recall for each class
 signal.data.f1_far_below_accuracy | bool | | a macro F1 below 0.6 of the accuracy: some classes are hardly ever right | print recall for each class
+signal.data.nothing_found | bool | | detection scores on held-out data are 0 at every evaluation, ten epochs or evaluations after the start | log the mean average precision of every epoch
 signal.data.zero_part | str | | part of the loss that is exactly 0 in every row while the total is not | {_BATCH}
 signal.data.nonfinite_part | str | | part of a loss that is NaN or infinite in most rows, in a log without the total | {_BATCH}
 signal.data.lone_bad_part | str | | the one part of a loss that is never finite, beside parts that always are | log every part of the loss

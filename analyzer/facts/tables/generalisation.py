@@ -24,6 +24,8 @@ signal.generalisation.accuracy_last | float | | last accuracy on held-out data, 
 signal.generalisation.accuracy_lost | float | | best minus last accuracy on held-out data |
 signal.generalisation.accuracy_gained | float | | accuracy on held-out data at the end minus that of the first evaluations, of ten and more |
 signal.generalisation.accuracy_gap | float | | accuracy on training data minus that on held-out data, at the end |
+signal.generalisation.turned | bool | | more than a fifth of the evaluations came after the best one, and the last is worse by more than a hundredth | evaluate more often
+signal.generalisation.score_kept | bool | | a score on held-out data (accuracy, mAP, F1, WER and the like) rose and is at its best, within a hundredth, in the last evaluations |
 signal.generalisation.keeps_best | bool | | the run is configured to keep or to load the best checkpoint | {USER_CONFIG}
 signal.generalisation.samples | int | | evaluation samples | {_SAMPLES}
 signal.generalisation.lost_in_errors | float | | lost accuracy in standard errors of a difference of two shares | {_SAMPLES}
@@ -35,6 +37,7 @@ signal.metric.impossible_name | str | | that metric |
 signal.metric.impossible_value | float | | that value |
 signal.metric.impossible_step | int | step | step of that value |
 signal.metric.negative_loss | bool | | the loss is negative although accuracy or perplexity show that it is a cross-entropy |
+signal.metric.contradicts_perplexity | bool | | the accuracy is 0 at every point although the perplexity is below 5 |
 signal.metric.nan | bool | | a metric other than loss and gradient norm is not a number somewhere |
 signal.metric.nan_name | str | | that metric |
 signal.metric.nan_by_design | bool | | that metric is undefined until enough samples exist or while its target is constant |

@@ -21,6 +21,7 @@ signal.loss.change_ratio | float | | median of the last fifth divided by the med
 signal.loss.growth_before_onset | float | | last finite losses before the first bad step divided by the smallest before them | {LOG_NORM}
 signal.loss.spike_ratio | float | | largest ratio of a finite loss to the median of the five points on each side |
 signal.loss.first_above_uniform | bool | | first loss is more than 1.5 times ln(vocabulary): bad weights or inputs from the start | {MODEL_CONFIG}
+signal.loss.astronomical | bool | | the last losses or perplexities are above 1e15, which nothing sound reaches |
 signal.loss.diverged | bool | | loss ends at more than 1.5 times its smallest smoothed value and above its start |
 signal.loss_zero.share | float | | share of training losses that are exactly 0 |
 signal.loss_zero.seen | bool | | at least three training losses are exactly 0 |

@@ -1,0 +1,84 @@
+"""What few rows show without doubt: epochs that agree in all digits, absurd sizes, losses that part."""
+
+from __future__ import annotations
+
+import pytest
+from make_run import RunMaker, falling
+
+
+def epochs(maker: RunMaker, **columns):
+    return maker.log(columns, every=100, first=100).plain()
+
+
+@pytest.mark.parametrize(
+    ("framework", "losses", "accuracies", "frozen"),
+    [
+        ("keras", [5.7178, 5.7257, 5.7257, 5.7257], [0.6446, 0.6448, 0.6448, 0.6448], True),
+        ("keras", [5.7257] * 4, [0.6446, 0.6447, 0.6448, 0.6449], False),  # the loss is printed too coarsely
+        ("keras", [0.5, 0.5, 0.5, 0.5], [0.75] * 4, False),  # of one digit, equality says little
+        ("keras", [0.0125] * 4, [0.9968] * 4, False),  # nothing is left to learn
+        ("trl", [5.7257] * 4, [0.6448] * 4, None),  # ranks, or bars of one epoch
+    ],
+)
+def test_epochs_that_agree_in_all_digits(framework, losses, accuracies, frozen):
+    facts = epochs(RunMaker(framework), loss=losses, accuracy=accuracies)
+
+    assert facts.get("signal.stall.frozen") is frozen
+
+
+def test_one_answer_needs_rows_that_differ():
+    still = [0.5] * 6
+    moving = epochs(RunMaker(), loss=[1.3, 0.7, 1.1, 1.4, 0.9, 1.2], accuracy=still, eval_accuracy=still)
+    copies = epochs(RunMaker(), loss=[1.3] * 6, accuracy=still, eval_accuracy=still)
+
+    assert moving["signal.stall.one_answer"] is True
+    assert "signal.stall.one_answer" not in copies
+
+
+@pytest.mark.parametrize("name", ["loss", "perplexity"])
+def test_a_size_that_nothing_sound_reaches_is_a_divergence_from_the_first_row_on(name):
+    huge = RunMaker().log({name: [2e31, 1e31]}).plain()
+    large = RunMaker().log({name: [4e10, 3.9e10, 3.8e10]}).plain()  # squared errors of prices
+
+    assert huge["signal.loss.diverged"] is True
+    assert large["signal.loss.astronomical"] is False
+    assert large["signal.loss.diverged"] is False
+
+
+@pytest.mark.parametrize(
+    ("held_out", "part"), [([0.75, 0.8, 1.2, 1.4, 1.5], True), ([0.75, 0.7, 0.66, 0.65, 0.65], False)]
+)
+def test_losses_part_without_steps(held_out, part):
+    maker = RunMaker().log({"loss": [0.54, 0.46, 0.31, 0.25, 0.21], "eval_loss": held_out}, steps=None)
+
+    assert maker.plain()["signal.eval.rises_while_train_falls"] is part
+
+
+def test_an_accuracy_of_zero_contradicts_a_small_perplexity():
+    sure = RunMaker().log({"accuracy": [0.0] * 6, "perplexity": [3.9, 3.8, 3.7, 3.6, 3.5, 3.5]}).plain()
+    lost = RunMaker().log({"accuracy": [0.0] * 6, "perplexity": [5000.0] * 6}).plain()
+
+    assert sure["signal.metric.contradicts_perplexity"] is True
+    assert lost["signal.metric.contradicts_perplexity"] is False
+
+
+def test_a_detector_that_finds_nothing_after_ten_epochs():
+    scores = {"val/map50": [0.0, 2e-6], "box_loss": [0.5, 0.4]}
+    late = RunMaker("ultralytics").log({**scores, "epoch": [12.0, 13.0]}).plain()
+    early = RunMaker("ultralytics").log({**scores, "epoch": [0.0, 1.0]}).plain()
+
+    assert late["signal.data.nothing_found"] is True
+    assert "signal.data.nothing_found" not in early
+
+
+def test_a_part_that_is_zero_counts_without_a_total_and_after_five_epochs():
+    parts = {"iou_loss": [0.0] * 5, "dfl_loss": [0.0] * 5, "cls_loss": falling(5, 0.5, 0.4)}
+
+    assert RunMaker("ultralytics").log(parts).plain()["signal.data.zero_part"] == "iou_loss"
+    assert "signal.data.zero_part" not in RunMaker("detectron2").log(parts).plain()
+
+
+def test_a_rows_number_is_no_step():
+    facts = RunMaker().log({"loss": [1.1, 1.2, 1.0, float("nan")]}, steps=None).plain()
+
+    assert "signal.onset.late" not in facts

@@ -1,0 +1,118 @@
+"""Losses that were logged in parts, several trainings in one log, and scores beside the evaluation loss."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from make_run import RunMaker, falling
+
+from analyzer.model.tables import NULL_INT
+
+TRAIN = falling(60, 2.0, 0.3)
+
+
+class TestParts:
+    def test_the_sum_of_the_parts_is_the_loss(self):
+        parts = {"train/box_loss": [1.5, 1.0], "train/cls_loss": [2.0, 1.0], "train/dfl_loss": [1.0, 0.5]}
+        facts = RunMaker().log(parts, steps=None).plain()
+
+        assert facts["signal.loss.first"] == 4.5
+        assert facts["signal.loss.last"] == 2.5
+
+    def test_held_out_parts_too(self):
+        facts = RunMaker().log({"val/box_loss": [1.0, 0.5], "val/obj_loss": [1.0, 0.25]}, steps=None).plain()
+
+        assert facts["signal.eval.loss_last"] == 0.75
+
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            {"train/box_loss": [1.5, 1.0]},
+            {"train/policy_loss": [1.5, 1.0], "train/value_loss": [2.0, 1.0]},
+            {"train/g_loss": [1.5, 1.0], "train/d_loss": [2.0, 1.0]},
+        ],
+    )
+    def test_other_parts_make_no_sum(self, rows):
+        assert "signal.loss.last" not in RunMaker().log(rows, steps=None).plain()
+
+    def test_a_total_that_was_logged_is_the_loss(self):
+        rows = {"box_loss": [1.5, 1.0], "cls_loss": [2.0, 1.0], "loss": [9.0, 8.0]}
+
+        assert RunMaker().log(rows, steps=None).plain()["signal.loss.last"] == 8.0
+
+
+class TestSeveralTrainings:
+    def run(self, *lengths):
+        losses = np.concatenate([falling(length, 4.0, 1.0 + number) for number, length in enumerate(lengths)])
+        maker = RunMaker().log({"loss": losses, "eval_loss": losses * 1.1}, steps=None)
+        at = 0
+        for length in lengths[:-1]:
+            at += length
+            maker.event("training_begins_again", line=10 * (at + 1), role="info")
+        return maker.plain()
+
+    def test_the_last_one_is_judged_alone(self):
+        facts = self.run(20, 30, 10)
+
+        assert facts["signal.loss.points"] == 10
+        assert facts["signal.eval.points"] == 10
+
+    def test_one_that_has_only_begun_says_nothing_yet(self):
+        assert self.run(20, 30, 3)["signal.loss.points"] == 53
+
+
+class TestScores:
+    def facts(self, name, scores):
+        return RunMaker().log({"loss": TRAIN}).log({name: scores}, first=10, every=10).plain()
+
+    @pytest.mark.parametrize(
+        ("name", "scores", "kept"),
+        [
+            ("eval_wer", [14.0, 12.0, 11.0, 10.5, 10.4, 10.2], True),
+            ("metrics/mAP50(B)", [0.2, 0.5, 0.7, 0.8, 0.81, 0.805], True),
+            ("eval_accuracy", [0.5, 0.8, 0.9, 0.7, 0.6, 0.6], False),
+            ("eval_cer", [14.0, 9.0, 8.0, 11.0, 12.0, 12.0], False),
+        ],
+    )
+    def test_whether_the_best_score_stands_at_the_end(self, name, scores, kept):
+        assert self.facts(name, scores)["signal.generalisation.score_kept"] is kept
+
+    @pytest.mark.parametrize(
+        ("name", "scores"),
+        [
+            ("eval_accuracy", [0.5] * 6),  # it gained nothing, so nothing was kept
+            ("eval_wer", [14.0, 12.0]),
+            ("train/f1", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),
+        ],
+    )
+    def test_nothing_is_said_without_a_gain_or_of_other_data(self, name, scores):
+        assert "signal.generalisation.score_kept" not in self.facts(name, scores)
+
+
+def test_a_scalar_that_is_not_finite_is_the_loss_only_where_no_loss_is_logged():
+    alone = RunMaker().event("nonfinite_scalar_message", line=5, role="symptom").plain()
+    beside = RunMaker().log({"loss": TRAIN}).event("nonfinite_scalar_message", line=5, role="symptom").plain()
+
+    assert alone["signal.nonfinite_loss.seen"] is True
+    assert beside["signal.nonfinite_loss.seen"] is False
+
+
+def test_a_program_that_could_not_be_read_ended_an_earlier_launch():
+    maker = RunMaker()
+    maker.event(
+        "python_traceback", line=9, role="root_candidate", exception="IndentationError", message="unindent"
+    )
+    maker.event("disk_full", line=40, role="root_candidate")
+    facts = maker.plain()
+
+    assert facts["failure.first.kind"] == "disk_full"
+    assert facts["failure.survived"] == 1
+
+
+def test_a_row_without_a_step_among_others_is_no_restart():
+    losses = [*falling(30, 8.0, 1.0), *falling(30, 1.0, 0.5)]
+    steps = [*range(1, 31), NULL_INT, *range(31, 60)]
+    facts = RunMaker().log({"loss": losses}, steps=steps).plain()
+
+    assert facts["signal.loss.points"] == 60
+    assert "signal.resume.count" not in facts
