@@ -137,7 +137,9 @@ _DETECTOR_PART = re.compile(
 def _zero_part(view: RunView, out: FactWriter) -> None:
     total = view.once(loss_points)
     parts = [name for name in sorted(view.run.metrics.names) if name.endswith("loss") and name != "loss"]
-    if total is None:  # detectors print parts without a sum; losses of an adversary or of another model are no parts
+    if (
+        total is None
+    ):  # detectors print parts without a sum; losses of an adversary or of another model are no parts
         parts = [name for name in parts if _DETECTOR_PART.search(name)]
         trained = any(
             (part := _finite(view, name)) is not None and bool((part.value > 0).any()) for name in parts
