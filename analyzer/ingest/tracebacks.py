@@ -78,6 +78,8 @@ _LOST_ENDS = frozenset(
 )
 """What a thread or a child says of its own process or parent that is ending."""
 _STARTING = LazyRegex(r"[/\\]multiprocessing[/\\]spawn\.py$")
+_LOCAL_PIPE = LazyRegex(r"[/\\]multiprocessing[/\\]connection\.py$")
+"""Pipes and local sockets between a process and its own children: no rank is at the other end."""
 
 MAX_FOREIGN_LINES = 60
 """Lines of other writers allowed inside a traceback before it is given up."""
@@ -218,11 +220,14 @@ class TracebackCapture:
         """Whether it only tells that a process ended.
 
         Such is what a thread or a finaliser raises that Python lets die, of a loader's workers above all, and a
-        child that was being started when its parent ended: the work that it should load was cut off.
+        child that was being started when its parent ended: the work that it should load was cut off. So is a pipe
+        between a process and its child that breaks.
         """
         last = self.stack.last
         starting = last is not None and _STARTING.search(last.file) is not None
         if starting and exception in {"UnpicklingError", "EOFError"}:
+            return True
+        if exception in _LOST_ENDS and last is not None and _LOCAL_PIPE.search(last.file):
             return True
         return self.ignored and (exception in _LOST_ENDS or message.startswith("DataLoader worker (pid"))
 

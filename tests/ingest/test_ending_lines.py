@@ -141,3 +141,17 @@ def test_a_worker_that_aborts_while_steps_run_is_a_failure() -> None:
 def test_a_size_is_that_of_a_sample_only_if_it_can_be(length: int, maximum: int, seen: bool) -> None:
     line = f"RuntimeError: The size of tensor a ({length}) must match the size of tensor b ({maximum}) at non-singleton dimension 1"
     assert ("position_size_mismatch" in kinds(line)) is seen
+
+
+@pytest.mark.parametrize(
+    ("frame", "lost"),
+    [
+        ("/usr/lib/python3.11/multiprocessing/connection.py", False),
+        ("/opt/venv/lib/python3.11/site-packages/torch/distributed/rendezvous.py", True),
+    ],
+)
+def test_a_pipe_to_a_child_is_no_connection_to_another_rank(frame: str, lost: bool) -> None:
+    run = read_text(trace(frame, "ConnectionResetError: [Errno 104] Connection reset by peer"))
+
+    assert ("connection_lost" in {event.kind for event in run.events}) is lost
+    assert all(event.role != "root_candidate" for event in run.events)
