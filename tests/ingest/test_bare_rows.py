@@ -91,3 +91,14 @@ def test_lines_that_tell_of_a_failure(line, kind):
 )
 def test_lines_that_tell_of_none(line):
     assert not {event.kind for event in read_text(line + "\n").events}
+
+
+@pytest.mark.parametrize("heading", ["Evaluation Results:", "***** Validation *****", "Evaluating..."])
+def test_a_bare_row_below_a_heading_of_an_evaluation_is_no_training_loss(heading):
+    rows = "".join(
+        f"Loss: {3 - i / 10}\nLoss: {3 - i / 10 - 0.05}\n{heading}\nLoss: 9.{i}\n\n\n\n\n" for i in range(4)
+    )
+    run = read_text(rows)
+
+    assert max(value for _, value in points(run, "loss")) <= 3.0
+    assert [value for _, value in points(run, "eval_loss")] == [9.0, 9.1, 9.2, 9.3]

@@ -125,6 +125,14 @@ _ITSELF = frozenset(
 )
 _HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:val(?:id(?:ation)?)?|eval(?:uation)?|test(?:ing)?|dev)(?![\w/.])")
 _TRAINING = LazyRegex(r"(?i)\btrain")
+_HELD_OUT_HEADING = LazyRegex(
+    r"(?i)^\W{0,40}(?:eval(?:uat(?:ion|ing))?|validat(?:ion|ing)|test(?:ing)?)(?: (?:results?|metrics?|scores?|summary|set|on|at|epoch|step|the|\d{1,9}))"
+    r"{0,5}\W{0,40}$"
+)
+
+HELD_OUT_LINES = 4
+"""Rows below a heading such as "Evaluation results:" that belong to it."""
+
 _NO_ROW = LazyRegex(
     r"(?i)^\W{0,4}(?:sav|load|resum|restor|best|early|new best|checkpoint|warning|note|error|raise|assert|def |if |for |print|#)"
 )
@@ -172,6 +180,8 @@ class StepLines:
         " ppl",
         "perplexity",
         "Epoch ",
+        "valuati",
+        "alidati",
         "raining epoch",
         " trl:",
         " tel:",
@@ -183,6 +193,7 @@ class StepLines:
         self._counter = EpochCounter()
         self._heading: int | None = None
         self._heading_epoch: int | None = None
+        self._held_out_heading: int | None = None
         self._has_steps = False
         self._bare: dict[tuple[str, ...], list[tuple[LogLine, dict[str, float]]]] = {}
         self._read = GeneralRows("pairs")
@@ -199,10 +210,15 @@ class StepLines:
             return True
         values = _values(text)
         if not values:
+            if _HELD_OUT_HEADING.match(text):
+                self._held_out_heading = line.number
             return False
         place = self._place(text, line.number)
         if place is None:
-            return self._without_place(values, line, log)
+            below = (
+                self._held_out_heading is not None and line.number - self._held_out_heading <= HELD_OUT_LINES
+            )
+            return self._without_place(_as_held_out(values) if below else values, line, log)
         if not any(_is_sign(name) for name in values):
             return False
         if place.step is not None:
@@ -288,6 +304,15 @@ class StepLines:
     def finish(self, log: LogState) -> None:
         """Say how much was read by this reader."""
         self._read.tell(log)
+
+
+def _as_held_out(values: dict[str, float]) -> dict[str, float]:
+    """The same quantities, those of training under the names that they have on held-out data."""
+    plain = {"loss", "accuracy", "perplexity"}
+    return {
+        f"val_{name.lower()}" if canonical_metric(name) in plain else name: value
+        for name, value in values.items()
+    }
 
 
 def _is_sign(name: str) -> bool:
