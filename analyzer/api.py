@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 import time
@@ -140,15 +139,14 @@ def diagnose_many(
     from analyzer.triage.campaign import Campaign, run_campaign  # noqa: PLC0415  (pyarrow, processes)
     from analyzer.triage.places import open_place  # noqa: PLC0415
     from analyzer.triage.plan import make_plan  # noqa: PLC0415
-    from analyzer.triage.specs import Options  # noqa: PLC0415
+    from analyzer.triage.specs import Options, worker_count  # noqa: PLC0415
     from analyzer.triage.store import Dataset  # noqa: PLC0415
 
-    processes = (os.cpu_count() or 1) if workers is None else workers
     options = Options(tuple(str(place) for place in rules), offline=offline)
     plan = make_plan([str(source) for source in sources], offline=offline)
     with tempfile.TemporaryDirectory(prefix="analyzer-") as directory:
         place = open_place(str(out or directory))
-        run_campaign(Campaign(place, options, engine, processes, resume), plan, lambda *_: None)
+        run_campaign(Campaign(place, options, engine, worker_count(workers), resume), plan, lambda *_: None)
         dataset = Dataset(place)
         return dataset.frame("runs"), dataset.frame("findings")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from analyzer.cli.exit_codes import FINDING
+from analyzer.cli.fail_on import FailOn
 from analyzer.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,16 +26,6 @@ class Format(StrEnum):
     json = "json"
     markdown = "markdown"
 
-
-class FailOn(StrEnum):
-    """When a finding makes the command exit with 1."""
-
-    never = "never"
-    possible = "possible"
-    likely = "likely"
-
-
-_THRESHOLD = {FailOn.possible: 0.3, FailOn.likely: 0.6}
 
 Rules = Annotated[
     list[Path] | None, typer.Option("--rules", help="Further rule pack (directory or rule.yaml); repeatable.")
@@ -92,7 +83,7 @@ def diagnose_command(
             _write(_unreadable_json(source, error), output)
         raise
     _write(_rendered(diagnosis, format_name, output, show_all=show_all, top=top), output)
-    threshold = _THRESHOLD.get(fail_on, 2.0)
+    threshold = fail_on.threshold
     if any(f.severity in {"fatal", "degrading"} and f.probability >= threshold for f in diagnosis.findings):
         raise typer.Exit(FINDING)
 

@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from analyzer.cli.exit_codes import FINDING, INCOMPLETE, INTERRUPTED
+from analyzer.cli.fail_on import FailOn
 from analyzer.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,17 +43,6 @@ class GroupBy(StrEnum):
     node = "node"
     user = "user"
     model = "model"
-
-
-class FailOn(StrEnum):
-    """When a finding makes the command exit with 1."""
-
-    never = "never"
-    possible = "possible"
-    likely = "likely"
-
-
-_THRESHOLD = {FailOn.possible: 0.3, FailOn.likely: 0.6}
 
 
 class _RunUnlessNamed(TyperGroup):
@@ -157,7 +147,7 @@ def triage_command(
     from analyzer.triage.campaign import Campaign, run_campaign
     from analyzer.triage.plan import make_plan, sources_in
     from analyzer.triage.progress import Progress
-    from analyzer.triage.specs import Options, Selection
+    from analyzer.triage.specs import Options, Selection, worker_count
 
     named = [*(sources or []), *(line for path in listed or [] for line in sources_in(path))]
     if not named and not glob:
@@ -175,7 +165,7 @@ def triage_command(
         tuple(str(place) for place in rules or []), _seconds(timeout), _bytes(memory), offline=offline
     )
     with _Destination(out, part) as place:
-        campaign = Campaign(place, options, engine, _workers(workers), resume, twins, part)
+        campaign = Campaign(place, options, engine, worker_count(workers), resume, twins, part)
         progress = Progress()
         with _stoppable():
             result = run_campaign(campaign, plan, progress)
@@ -203,13 +193,13 @@ def merge_command(
     from analyzer.triage.campaign import Campaign, merge_shards
     from analyzer.triage.places import open_place
     from analyzer.triage.progress import Progress
-    from analyzer.triage.specs import Options
+    from analyzer.triage.specs import Options, worker_count
 
     options = Options(tuple(str(place) for place in rules or []), _seconds(timeout), _bytes(memory))
     place = open_place(out)
     progress = Progress()
     with _stoppable():
-        result = merge_shards(Campaign(place, options, engine, _workers(workers), twins=twins), progress)
+        result = merge_shards(Campaign(place, options, engine, worker_count(workers), twins=twins), progress)
     progress.end()
     _conclude(result, place, format_name, group_by, output, fail_on, keep=True)
 
@@ -295,7 +285,7 @@ def _conclude(
             + (", --resume goes on from there" if keep else " in this summary only")
         )
         raise typer.Exit(INTERRUPTED)
-    if result.summary.top_probability >= _THRESHOLD.get(fail_on, 2.0):
+    if result.summary.top_probability >= fail_on.threshold:
         raise typer.Exit(FINDING)
     if result.summary.problems or result.missing:
         raise typer.Exit(INCOMPLETE)
@@ -343,13 +333,6 @@ def _print_plan(plan: Plan) -> None:
         typer.echo(f"{clean_text(run.location)}\t{clean_text(run.why)}")
     for item in plan.skipped:
         typer.echo(f"# skipped {clean_text(item.path)}: {clean_text(item.reason)}")
-
-
-def _workers(given: int | None) -> int:
-    if given is not None:
-        return given
-    # the cores that this process may use: a Slurm job sees all cores of the node but owns a few
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:

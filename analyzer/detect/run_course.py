@@ -55,8 +55,10 @@ def detect(view: RunView) -> Iterator[Signal]:
     out.put("last_step", step, refs)
     code, code_refs = exit_code(view)
     out.put("exit_code", code, code_refs)
-    by_tracker = {view.run.sources[ref.source].ingestor.startswith(("wandb", "mlflow")) for ref in code_refs}
-    out.put("exit_code_by_tracker", True in by_tracker if code_refs else None, code_refs)
+    by_tracker = any(
+        view.run.sources[ref.source].ingestor.startswith(("wandb", "mlflow")) for ref in code_refs
+    )
+    out.put("exit_code_by_tracker", by_tracker if code_refs else None, code_refs)
     done, done_refs = completed(view)
     out.put("completed", done, done_refs)
     out.put("log_truncated", *_truncated(view, done, step))

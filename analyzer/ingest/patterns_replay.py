@@ -12,6 +12,20 @@ from __future__ import annotations
 
 from analyzer.ingest.patterns import Pattern
 
+
+def _rerun(kind: str, role: str, which: str, result: str) -> Pattern:
+    """A line of Megatron's rerun machine, as a sentence or as the status of its tracker."""
+    status = f"{which}_rerun_{result.replace(' ', '_')}".lower()
+    return Pattern(
+        kind,
+        role,
+        (f"{which} rerun: unexpected result is {result}", status, status.upper()),
+        rf"(?i:{which.lower()}.rerun[ :]{{0,2}}(?: unexpected result is |_){result.replace(' ', '.')})",
+        more=(r"\brank=(?P<rank>\d{1,7})\b.{0,40}\biteration=(?P<step>\d{1,12})\b",),
+        fields={"rank": "int", "step": "int"},
+    )
+
+
 REPLAY_PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "device_float_exception",
@@ -49,38 +63,10 @@ REPLAY_PATTERNS: tuple[Pattern, ...] = (
         r"========= ERROR SUMMARY: (?P<errors>\d{1,12}) error",
         {"errors": "int"},
     ),
-    Pattern(
-        "rerun_not_reproducible",
-        "root_candidate",
-        ("First rerun: unexpected result is not reproducible", "first_rerun_not_reproducible", "FIRST_RERUN_NOT_REPRODUCIBLE"),
-        r"(?i:first.rerun[ :]{0,2}(?: unexpected result is |_)not.reproducible)",
-        more=(r"\brank=(?P<rank>\d{1,7})\b.{0,40}\biteration=(?P<step>\d{1,12})\b",),
-        fields={"rank": "int", "step": "int"},
-    ),
-    Pattern(
-        "rerun_reproducible_here",
-        "info",
-        ("First rerun: unexpected result is reproducible", "first_rerun_reproducible", "FIRST_RERUN_REPRODUCIBLE"),
-        r"(?i:first.rerun[ :]{0,2}(?: unexpected result is |_)reproducible)",
-        more=(r"\brank=(?P<rank>\d{1,7})\b.{0,40}\biteration=(?P<step>\d{1,12})\b",),
-        fields={"rank": "int", "step": "int"},
-    ),
-    Pattern(
-        "rerun_differs_elsewhere",
-        "root_candidate",
-        ("Second rerun: unexpected result is not reproducible", "second_rerun_not_reproducible", "SECOND_RERUN_NOT_REPRODUCIBLE"),
-        r"(?i:second.rerun[ :]{0,2}(?: unexpected result is |_)not.reproducible)",
-        more=(r"\brank=(?P<rank>\d{1,7})\b.{0,40}\biteration=(?P<step>\d{1,12})\b",),
-        fields={"rank": "int", "step": "int"},
-    ),
-    Pattern(
-        "rerun_same_everywhere",
-        "info",
-        ("Second rerun: unexpected result is reproducible", "second_rerun_reproducible", "SECOND_RERUN_REPRODUCIBLE"),
-        r"(?i:second.rerun[ :]{0,2}(?: unexpected result is |_)reproducible)",
-        more=(r"\brank=(?P<rank>\d{1,7})\b.{0,40}\biteration=(?P<step>\d{1,12})\b",),
-        fields={"rank": "int", "step": "int"},
-    ),
+    _rerun("rerun_not_reproducible", "root_candidate", "First", "not reproducible"),
+    _rerun("rerun_reproducible_here", "info", "First", "reproducible"),
+    _rerun("rerun_differs_elsewhere", "root_candidate", "Second", "not reproducible"),
+    _rerun("rerun_same_everywhere", "info", "Second", "reproducible"),
     Pattern(
         "unexpected_result",
         "symptom",

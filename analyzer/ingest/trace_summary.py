@@ -21,6 +21,7 @@ from analyzer.model.traces import TimeTrace
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    Ints = npt.NDArray[np.int32]
     Longs = npt.NDArray[np.int64]
     Mask = npt.NDArray[np.bool_]
 
@@ -127,17 +128,21 @@ def _top_kernel(columns: TraceColumns, kernels: Longs) -> str:
     return clean_text(columns.names[int(totals.argmax())][:MAX_NAME], MAX_NAME)
 
 
+def _partners(ids: Ints, candidates: Longs, rows: Longs) -> tuple[Longs, Mask]:
+    """For each row the first candidate with the same id, and whether there is one; ids of 0 and below join nothing."""
+    candidates = candidates[np.argsort(ids[candidates], kind="stable")]
+    keys, wanted = ids[candidates], ids[rows]
+    at = np.clip(np.searchsorted(keys, wanted), 0, keys.size - 1)
+    return candidates[at], (wanted > 0) & (keys[at] == wanted)
+
+
 def _launched(columns: TraceColumns, rows: Longs, is_compute: Mask, trace: TimeTrace) -> TimeTrace:
     """What the launch calls say: late hosts, and kernels shorter than their launch."""
     calls = np.flatnonzero(columns.of(*LAUNCHES) & (columns.correlation > 0))
     if not calls.size:
         return trace
-    calls = calls[np.argsort(columns.correlation[calls], kind="stable")]
-    keys = columns.correlation[calls]
-    wanted = columns.correlation[rows]
-    at = np.clip(np.searchsorted(keys, wanted), 0, keys.size - 1)
-    known = (wanted > 0) & (keys[at] == wanted)
-    call = np.where(known, calls[at], NONE)
+    call, known = _partners(columns.correlation, calls, rows)
+    call = np.where(known, call, NONE)
     host_ns, kernel_ns = _gaps(columns, rows, call)
     measured = known & is_compute
     trace = replace(trace, host_wait_s=host_ns * NS, kernel_wait_s=kernel_ns * NS)
@@ -171,14 +176,10 @@ def _operators(columns: TraceColumns, rows: Longs, trace: TimeTrace) -> TimeTrac
     operators = np.flatnonzero(columns.of("cpu_op") & (columns.external > 0))
     if not operators.size:
         return trace
-    operators = operators[np.argsort(columns.external[operators], kind="stable")]
-    keys = columns.external[operators]
-    wanted = columns.external[rows]
-    at = np.clip(np.searchsorted(keys, wanted), 0, keys.size - 1)
-    known = (wanted > 0) & (keys[at] == wanted)
+    owner, known = _partners(columns.external, operators, rows)
     if not known.any():
         return trace
-    owner = operators[at[known]]
+    owner = owner[known]
     time_ns = columns.duration_ns[rows[known]]
     totals = np.bincount(columns.name[owner], weights=time_ns, minlength=len(columns.names))
     top = int(totals.argmax())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from analyzer.detect.classify.shapes import HEALTHY, UNDECIDABLE, shape_named, shapes_with
+from analyzer.detect.classify.shapes import HEALTHY, UNDECIDABLE, Shape, shape_named, shapes_with
 from analyzer.expr import Condition, compile_condition
 from analyzer.model.tables import Scalar
 from analyzer.rules.schema import EvidenceLine, Rule
@@ -35,6 +35,16 @@ def shape_line(rule: Rule, facts: Mapping[str, Scalar]) -> EvidenceLine | None:
         because=f"{seen}: {reasons}" if reasons else seen,
         if_true=bits,
         if_false=0.0 if rule.entry.id in UNDECIDABLE else MAX_DOUBT_BITS,
+    )
+
+
+def ill_shape(facts: Mapping[str, Scalar], least: float) -> tuple[Shape, float] | None:
+    """The class that the curves look like and its probability; None if healthy, unsure, or less probable than asked."""
+    name, probability = facts.get("classifier.shape"), facts.get("classifier.probability")
+    if not isinstance(name, str) or name == HEALTHY:
+        return None
+    return (
+        (shape_named(name), probability) if isinstance(probability, float) and probability >= least else None
     )
 
 

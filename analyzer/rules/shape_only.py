@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from analyzer.detect.classify.shapes import HEALTHY, Shape, shape_named
+from analyzer.detect.classify.shapes import Shape
 from analyzer.model.tables import Scalar
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import LedgerLine, Scored
-from analyzer.rules.shape_line import shape_line
+from analyzer.rules.shape_line import ill_shape, shape_line
 
 SURE = 0.9
 """Calibrated probability from which a shape alone is told: "very likely" in our words."""
@@ -27,15 +27,10 @@ def shape_only(
         rules: Rules in use.
         considered: Causes that rules have weighed for this run and found unlikely: they saw more than the shape.
     """
-    name, probability = facts.get("classifier.shape"), facts.get("classifier.probability")
-    if (
-        not isinstance(name, str)
-        or name == HEALTHY
-        or not isinstance(probability, float)
-        or probability < SURE
-    ):
+    found = ill_shape(facts, SURE)
+    if found is None:
         return None
-    shape = shape_named(name)
+    shape, probability = found
     if not {shape.cause, *shape.causes, *shape.late_causes}.isdisjoint(considered):
         return None
     rule = rules.by_id(shape.cause)

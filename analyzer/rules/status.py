@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analyzer.detect.classify.shapes import shape_named
 from analyzer.model.diagnosis import Finding
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, word_for
+from analyzer.rules.shape_line import ill_shape
 
 ENOUGH_POINTS = 5
 """Fewer points show no course: nothing can be said about a run from them."""
@@ -188,12 +188,10 @@ MOVED = 0.01
 
 def _odd_shape(facts: Mapping[str, Scalar]) -> str | None:
     """What the curves look like to the classifier if that is no healthy run; it abstains where it is not sure."""
-    name, share = facts.get("classifier.shape"), facts.get("classifier.probability")
-    if not isinstance(name, str) or not isinstance(share, float) or share < LIKELY:
+    found = ill_shape(facts, LIKELY)
+    if found is None or found[0].severity not in {"fatal", "degrading"}:
         return None
-    shape = shape_named(name)
-    if shape.severity not in {"fatal", "degrading"}:
-        return None
+    shape, share = found
     return f"by their shape {shape.says} ({share:.0%}), which no rule bears out"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -51,6 +52,16 @@ def key_of(location: str) -> str:
     '1c141883854df2b0'
     """
     return hashlib.sha256(location.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def worker_count(given: int | None) -> int:
+    """Number of processes: as given, else one for each core that this process may use.
+
+    A job of a scheduler sees all cores of its node but owns a few.
+    """
+    if given is not None:
+        return given
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True)
