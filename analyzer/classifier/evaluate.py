@@ -21,7 +21,7 @@ from analyzer.classifier.learning import (
     sets_of,
     shares,
 )
-from analyzer.detect.classify.shapes import HEALTHY
+from analyzer.detect.shapes.classes import HEALTHY
 
 if TYPE_CHECKING:
     import numpy.typing as npt

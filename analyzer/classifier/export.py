@@ -10,8 +10,8 @@ import numpy as np
 
 from analyzer.classifier.labelled import Labelled
 from analyzer.classifier.learning import Calibration
-from analyzer.detect.classify.feature_list import FEATURE_VERSION, FEATURES
-from analyzer.detect.classify.model import SCHEMA
+from analyzer.detect.shapes.feature_list import FEATURE_VERSION, FEATURES
+from analyzer.detect.shapes.forest import SCHEMA
 
 if TYPE_CHECKING:
     import numpy.typing as npt

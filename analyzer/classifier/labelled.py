@@ -18,8 +18,8 @@ import numpy as np
 
 from analyzer.classifier.excerpt import read_excerpt, write_excerpt
 from analyzer.detect.base import RunView
-from analyzer.detect.classify.features import features
-from analyzer.detect.classify.shapes import shape_of
+from analyzer.detect.shapes.classes import shape_of
+from analyzer.detect.shapes.features import features
 from analyzer.errors import InputError
 from analyzer.ingest.discover import load_run
 from analyzer.model.run import Run

@@ -11,7 +11,7 @@ import numpy as np
 
 from analyzer.classifier.evaluate import BINS, Figures, Judged, figures, macro_f1
 from analyzer.classifier.labelled import Labelled
-from analyzer.detect.classify.shapes import HEALTHY
+from analyzer.detect.shapes.classes import HEALTHY
 from analyzer.errors import InputError
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from analyzer.classifier.learning import (
     usable,
 )
 from analyzer.classifier.report import Evaluation, confusions
-from analyzer.detect.classify.model import Model, model_of
+from analyzer.detect.shapes.forest import Model, model_of
 from analyzer.errors import InputError
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ def train_command(
     from analyzer.classifier.labelled import load_labelled
     from analyzer.classifier.learning import ENOUGH_HEALTHY
     from analyzer.classifier.training import train
-    from analyzer.detect.classify.shapes import HEALTHY
+    from analyzer.detect.shapes.classes import HEALTHY
 
     labelled = load_labelled(corpus)
     _, _, data = train(labelled)
@@ -77,7 +77,7 @@ def evaluate_command(
     from analyzer.classifier.labelled import load_labelled
     from analyzer.classifier.report import write_report
     from analyzer.classifier.training import evaluate, held_out_part, judge
-    from analyzer.detect.classify.model import SHIPPED, read_model
+    from analyzer.detect.shapes.forest import SHIPPED, read_model
 
     labelled = load_labelled(corpus)
     if model is not None or shipped:

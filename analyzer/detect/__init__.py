@@ -4,50 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from analyzer.detect import (
-    collectives,
-    configuration,
+from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.compare import detect_twin
+from analyzer.detect.curves import (
     data_order,
     data_quality,
-    design,
     drift,
-    embedding,
     evaluation,
-    events,
-    exceptions,
-    failures,
-    flight_recorder,
     generalisation,
     grad_norm,
-    hardware,
     learning_rate,
-    lifecycle,
     loss,
     loss_scale,
     metric_values,
-    modules,
     nonfinite,
     onset,
     plateau,
     repeats,
-    replay_counterfactual,
-    replay_numeric,
     resume,
     rl,
-    run_course,
-    saved_work,
     schedule,
-    settings,
-    speed,
     spikes,
-    stacks,
-    stragglers,
-    trace_time,
-    utilisation,
 )
-from analyzer.detect.base import Detector, FactWriter, RunView
-from analyzer.detect.classify import answer
-from analyzer.detect.compare import detect_twin
+from analyzer.detect.failures import events, exceptions, first_failure, modules, saved_work, stacks
+from analyzer.detect.ranks import collectives, flight_facts, stragglers
+from analyzer.detect.replay import replay_counterfactual, replay_numeric
+from analyzer.detect.setup import configuration, design, embedding, lifecycle, run_course, settings
+from analyzer.detect.shapes import answer
+from analyzer.detect.speed import hardware, step_speed, trace_time, utilisation
 from analyzer.model.run import Run
 from analyzer.model.signal import Signal
 
@@ -66,13 +50,13 @@ DETECTORS: tuple[Detector, ...] = (
     embedding.DETECTOR,
     modules.DETECTOR,
     events.DETECTOR,
-    failures.DETECTOR,
+    first_failure.DETECTOR,
     collectives.DETECTOR,
     stragglers.DETECTOR,
     lifecycle.DETECTOR,
     hardware.DETECTOR,
     resume.DETECTOR,
-    speed.DETECTOR,
+    step_speed.DETECTOR,
     utilisation.DETECTOR,
     data_order.DETECTOR,
     data_quality.DETECTOR,
@@ -89,7 +73,7 @@ DETECTORS: tuple[Detector, ...] = (
     settings.DETECTOR,
     saved_work.DETECTOR,
     stacks.DETECTOR,
-    flight_recorder.DETECTOR,
+    flight_facts.DETECTOR,
     trace_time.DETECTOR,
     replay_numeric.DETECTOR,
     replay_counterfactual.DETECTOR,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.bad_points import BadPoints, grad_points, loss_points
 from analyzer.detect.base import FactWriter, RunView, number
-from analyzer.detect.configuration import detect as detect_configuration
 from analyzer.detect.curve import align, has_steps
-from analyzer.detect.embedding import detect as detect_embedding
-from analyzer.detect.nonfinite import harmful
-from analyzer.detect.scale_course import scale_course
+from analyzer.detect.curves.bad_points import BadPoints, grad_points, loss_points
+from analyzer.detect.curves.nonfinite import harmful
+from analyzer.detect.curves.scale_course import scale_course
+from analyzer.detect.setup.configuration import detect as detect_configuration
+from analyzer.detect.setup.embedding import detect as detect_embedding
 from analyzer.model.config import ConfigValue
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import FactValue, Signal

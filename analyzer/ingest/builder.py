@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.ingest.config_keys import canonical_key, mask_value
+from analyzer.ingest.formats.config.config_keys import canonical_key, mask_value
+from analyzer.ingest.formats.dumps.trace_rows import TraceRows
 from analyzer.ingest.masking import clean_text
 from analyzer.ingest.names import canonical_metric, unit_factor
 from analyzer.ingest.points import Points
 from analyzer.ingest.rank_names import place_of, ranks_of
-from analyzer.ingest.trace_rows import TraceRows
 from analyzer.model.config import LAYERS, ConfigFacts, ConfigScalar, ConfigValue
 from analyzer.model.refs import Gap, SourceFile, SourceRef
 from analyzer.model.replay import CommTable, ReplayTable

@@ -10,7 +10,7 @@ from typing import Any
 from analyzer.errors import InputError
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.discover import Discovery, discover, read_all
-from analyzer.ingest.trace_rows import TraceRows
+from analyzer.ingest.formats.dumps.trace_rows import TraceRows
 from analyzer.model.refs import Gap
 from analyzer.model.replay import CommTable, ReplayTable, Row, TraceTable
 from analyzer.replay.files import ReplayWriter

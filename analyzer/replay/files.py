@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Protocol, Self, cast
 
 from analyzer.errors import InputError
+from analyzer.ingest.formats.dumps.replay_rows import number_of
 from analyzer.ingest.masking import clean_text
-from analyzer.ingest.replay_rows import number_of
 from analyzer.model.replay import COMM_COLUMNS, FORMAT_NAME, REPLAY_COLUMNS, SCHEMA_VERSION, Column
 
 if TYPE_CHECKING:

@@ -12,15 +12,15 @@ from typing import Any
 
 from analyzer.expr import compile_condition, evaluate
 from analyzer.expr.evaluate import value_of
-from analyzer.ingest.config_keys import canonical_key
-from analyzer.ingest.quote import QuotedLines
-from analyzer.ingest.structured_text import (
+from analyzer.ingest.formats.config.config_keys import canonical_key
+from analyzer.ingest.formats.config.structured_text import (
     MAX_ENTRIES,
     StructuredTextError,
     read_json,
     read_python,
     read_yaml,
 )
+from analyzer.ingest.quote import QuotedLines
 from analyzer.model.config import ConfigValue
 from analyzer.model.diagnosis import ConfigChange, Fix
 from analyzer.model.run import Run

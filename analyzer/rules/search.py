@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.text_log import read_lines
+from analyzer.ingest.text.text_log import read_lines
 from analyzer.rules.schema import Rule
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from analyzer.detect.classify.shapes import Shape
+from analyzer.detect.shapes.classes import Shape
 from analyzer.model.tables import Scalar
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import LedgerLine, Scored

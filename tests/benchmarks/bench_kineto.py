@@ -145,8 +145,8 @@ def peak_mb():
 def read_ours(path):
     """Events with a duration, time of kernels in us, seconds, and memory before and at the peak."""
     sys.path.insert(0, str(REPOSITORY))
-    from analyzer.ingest.kineto import load_trace
-    from analyzer.ingest.trace_summary import summarise
+    from analyzer.ingest.formats.timing.kineto import load_trace
+    from analyzer.ingest.formats.timing.trace_summary import summarise
 
     before = peak_mb()
     start = time.process_time()

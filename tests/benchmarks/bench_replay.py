@@ -55,7 +55,7 @@ READERS = {
 }
 PROBE = """
 import resource, sys, time
-import numpy, analyzer.api, analyzer.ingest.msprobe
+import numpy, analyzer.api, analyzer.ingest.formats.dumps.msprobe
 if sys.argv[1] == "convert":
     import pyarrow.parquet, analyzer.replay.convert
 path, rows = sys.argv[2], 0

@@ -24,10 +24,10 @@ import time
 from pathlib import Path
 
 from analyzer.ingest.discover import load_run
-from analyzer.ingest.log_reader import BULK_AFTER_BLOCKS
-from analyzer.ingest.patterns import all_patterns
-from analyzer.ingest.scan import LiteralScanner, fast_prefilter
-from analyzer.ingest.text_layer import BLOCK_BYTES, read_blocks, record_end, record_start
+from analyzer.ingest.text.events.patterns import all_patterns
+from analyzer.ingest.text.log_reader import BULK_AFTER_BLOCKS
+from analyzer.ingest.text.scan import LiteralScanner, fast_prefilter
+from analyzer.ingest.text.text_layer import BLOCK_BYTES, read_blocks, record_end, record_start
 
 RANKS = 16
 

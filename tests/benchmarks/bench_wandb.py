@@ -57,7 +57,7 @@ def read_ours(path):
     from analyzer.ingest.base import OpenSource, SourceWriter
     from analyzer.ingest.builder import RunBuilder
     from analyzer.ingest.discover import make_candidate
-    from analyzer.ingest.wandb_log import WandbLog
+    from analyzer.ingest.formats.wandb.wandb_log import WandbLog
 
     start = time.process_time()
     builder = RunBuilder(str(path))

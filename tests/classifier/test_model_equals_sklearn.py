@@ -11,8 +11,8 @@ from sklearn.ensemble import RandomForestClassifier
 from analyzer.classifier.export import model_data, write_model
 from analyzer.classifier.labelled import Labelled
 from analyzer.classifier.learning import Calibration
-from analyzer.detect.classify.feature_list import FEATURES
-from analyzer.detect.classify.model import calibrate, read_model
+from analyzer.detect.shapes.feature_list import FEATURES
+from analyzer.detect.shapes.forest import calibrate, read_model
 from analyzer.errors import InputError
 
 COUNT = len(FEATURES)
@@ -92,7 +92,7 @@ def test_loading_needs_no_scikit_learn(fitted):
     import sys
 
     code = (
-        "import sys; from pathlib import Path; from analyzer.detect.classify.model import read_model;"
+        "import sys; from pathlib import Path; from analyzer.detect.shapes.forest import read_model;"
         f"read_model(Path({str(fitted[2])!r})); sys.exit('sklearn' in sys.modules or 'scipy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from analyzer import diagnose
 from analyzer.classifier.labelled import load_labelled
 from analyzer.cli.app import app
-from analyzer.detect.classify.model import VARIABLE, model_in_use
+from analyzer.detect.shapes.forest import VARIABLE, model_in_use
 from analyzer.errors import InputError
 
 

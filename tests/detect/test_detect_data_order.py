@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from make_run import RunMaker
 
-from analyzer.detect.data_order import find_cycle
+from analyzer.detect.curves.data_order import find_cycle
 
 
 def descent(count, seed=0, scatter=0.1):

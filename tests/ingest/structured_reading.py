@@ -8,14 +8,14 @@ from pathlib import Path
 from analyzer.errors import UnreadableFileError
 from analyzer.ingest.base import Ingestor, Match, OpenSource, SourceWriter
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.config_file import ConfigFile
-from analyzer.ingest.csv_metrics import CsvMetrics
 from analyzer.ingest.discover import choose_ingestor, make_candidate
-from analyzer.ingest.json_lines import JsonLines
-from analyzer.ingest.model_files import ModelFiles
-from analyzer.ingest.requirements import Requirements
-from analyzer.ingest.safetensors import Safetensors
-from analyzer.ingest.trainer_state import TrainerState
+from analyzer.ingest.formats.checkpoints.model_files import ModelFiles
+from analyzer.ingest.formats.checkpoints.safetensors import Safetensors
+from analyzer.ingest.formats.config.config_file import ConfigFile
+from analyzer.ingest.formats.config.requirements import Requirements
+from analyzer.ingest.formats.metrics.csv_metrics import CsvMetrics
+from analyzer.ingest.formats.metrics.json_lines import JsonLines
+from analyzer.ingest.formats.metrics.trainer_state import TrainerState
 from analyzer.model.run import Run
 
 MINE = (ConfigFile(), CsvMetrics(), JsonLines(), ModelFiles(), Requirements(), Safetensors(), TrainerState())

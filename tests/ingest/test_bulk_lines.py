@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from analyzer.ingest import bulk_lines
 from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.log_reader import LogReader
-from analyzer.ingest.text_layer import line_blocks, read_blocks
+from analyzer.ingest.text.log_reader import LogReader
+from analyzer.ingest.text.rows import bulk_lines
+from analyzer.ingest.text.text_layer import line_blocks, read_blocks
 
 NEVER = 1 << 40
 COLUMNS = ("metric", "raw", "step", "time_s", "value", "rank", "line")

@@ -8,10 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structured_reading import claimed_by, read_every_prefix, read_files
 
-from analyzer.ingest.config_file import ConfigFile
-from analyzer.ingest.config_keys import canonical_key
+from analyzer.ingest.formats.config.config_file import ConfigFile
+from analyzer.ingest.formats.config.config_keys import canonical_key
+from analyzer.ingest.formats.config.structured_text import (
+    StructuredTextError,
+    read_json,
+    read_python,
+    read_yaml,
+)
 from analyzer.ingest.scalar_text import config_scalar, metric_number
-from analyzer.ingest.structured_text import StructuredTextError, read_json, read_python, read_yaml
 
 DEEPSPEED = """\
 {

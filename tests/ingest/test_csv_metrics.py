@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structured_reading import PUBLIC, claimed_by, read_every_prefix, read_files
 
-from analyzer.ingest.csv_metrics import CsvMetrics
+from analyzer.ingest.formats.metrics.csv_metrics import CsvMetrics
 
 MONITOR = "step,loss_scale\n4,65536\n8,32768.0\nstep,loss_scale\n8,32768.0\n12,16384.0\n"
 LIGHTNING = "epoch,train_loss,step,val_loss\n0,0.5,4,\n0,,6,nan\n1,inf,9,\n"

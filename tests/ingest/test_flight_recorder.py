@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.ingest.discover import load_run
-from analyzer.ingest.plain_pickle import PlainPickleError, loads
+from analyzer.ingest.encodings.plain_pickle import PlainPickleError, loads
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "detect"))
 from flight_dumps import tensor_parallel

@@ -9,8 +9,8 @@ from log_reading import only, read_text
 from structured_reading import read_files, sniff
 
 from analyzer.ingest.base import Match
-from analyzer.ingest.elastic_error import ElasticError
-from analyzer.ingest.job_status import JobStatus
+from analyzer.ingest.formats.jobs.elastic_error import ElasticError
+from analyzer.ingest.formats.jobs.job_status import JobStatus
 
 SACCT = (
     "JobID|JobName|State|ExitCode|DerivedExitCode|Elapsed|Timelimit|MaxRSS|ReqMem|NodeList|End\n"

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structured_reading import PUBLIC, claimed_by, read_every_prefix, read_files
 
-from analyzer.ingest.json_lines import JsonLines
+from analyzer.ingest.formats.metrics.json_lines import JsonLines
 from analyzer.ingest.source_text import MAX_LINE_BYTES
 
 LLAMAFACTORY_OLD = """\

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.ingest.json_stream import MAX_MEMBER_CHARACTERS, JsonStreamError, members
+from analyzer.ingest.encodings.json_stream import MAX_MEMBER_CHARACTERS, JsonStreamError, members
 
 DOCUMENT = {
     "task": "statistics",

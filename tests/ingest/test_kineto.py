@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analyzer.ingest import kineto, kineto_stream, trace_columns
 from analyzer.ingest.discover import load_run
-from analyzer.ingest.kineto_stream import read_columns
-from analyzer.ingest.trace_columns import CATEGORIES, NONE
-from analyzer.ingest.trace_summary import summarise
+from analyzer.ingest.formats.timing import kineto, kineto_stream, trace_columns
+from analyzer.ingest.formats.timing.kineto_stream import read_columns
+from analyzer.ingest.formats.timing.trace_columns import CATEGORIES, NONE
+from analyzer.ingest.formats.timing.trace_summary import summarise
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "detect"))
 from timelines import Timeline, recomputed, step

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structured_reading import claimed_by, read_every_prefix, read_files
 
-from analyzer.ingest.model_files import ModelFiles
+from analyzer.ingest.formats.checkpoints.model_files import ModelFiles
 
 MODEL = {
     "architectures": ["LlamaForCausalLM"],

@@ -6,7 +6,7 @@ import time
 import pytest
 from log_reading import read_text
 
-from analyzer.ingest.patterns import ROLES, all_patterns, gib, match_pattern
+from analyzer.ingest.text.events.patterns import ROLES, all_patterns, gib, match_pattern
 
 LINES = [
     ("autograd_anomaly_warning", {"function": "SqrtBackward0"},

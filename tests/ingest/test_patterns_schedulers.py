@@ -3,7 +3,7 @@
 import pytest
 from log_reading import read_text
 
-from analyzer.ingest.prefixes import peel
+from analyzer.ingest.text.prefixes import peel
 
 LINES = [
     ("slurm_cancelled", "root_candidate", {"reason": "PREEMPTION"}, "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-05-19T13:33:12 DUE TO PREEMPTION ***"),

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.ingest.protobuf_wire import BYTES, FIXED32, FIXED64, VARINT, WireError, fields, signed, spans
+from analyzer.ingest.encodings.protobuf_wire import (
+    BYTES,
+    FIXED32,
+    FIXED64,
+    VARINT,
+    WireError,
+    fields,
+    signed,
+    spans,
+)
 
 
 def varint(value):

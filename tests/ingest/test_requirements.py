@@ -1,7 +1,7 @@
 import pytest
 from structured_reading import claimed_by, read_files
 
-from analyzer.ingest.requirements import parse_version
+from analyzer.ingest.formats.config.requirements import parse_version
 
 FREEZE = """\
 # a comment

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structured_reading import claimed_by, read_every_prefix, read_files
 
-from analyzer.ingest import safetensors
-from analyzer.ingest.safetensors import Safetensors
+from analyzer.ingest.formats.checkpoints import safetensors
+from analyzer.ingest.formats.checkpoints.safetensors import Safetensors
 
 NAMES = {
     np.dtype("f4"): "F32",

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.ingest import scan
-from analyzer.ingest.bulk_lines import BulkGrammar, make_plan
-from analyzer.ingest.metric_lines import grammars
-from analyzer.ingest.patterns import all_patterns
-from analyzer.ingest.scan import ENGINES, LiteralScanner, fast_prefilter
+from analyzer.ingest.text import scan
+from analyzer.ingest.text.events.patterns import all_patterns
+from analyzer.ingest.text.grammars import grammars
+from analyzer.ingest.text.rows.bulk_lines import BulkGrammar, make_plan
+from analyzer.ingest.text.scan import ENGINES, LiteralScanner, fast_prefilter
 
 LETTERS = st.lists(st.sampled_from([b"a", b"b", b"\0", b".", b"\\", b"\xff", b"["]), min_size=1, max_size=9)
 LITERALS = st.lists(LETTERS.map(b"".join), min_size=1, max_size=6, unique=True).map(tuple)
@@ -58,7 +58,7 @@ def test_nothing_to_find_is_no_error(engine):
 
 def test_a_damaged_or_foreign_cache_file_is_made_again(tmp_path, monkeypatch):
     pytest.importorskip("hyperscan")
-    from analyzer.ingest.scan_hyperscan import make_prefilter
+    from analyzer.ingest.text.scan_hyperscan import make_prefilter
 
     monkeypatch.setenv("ANALYZER_CACHE_DIR", str(tmp_path))
     literals = (b"OVERFLOW!", b"Traceback")
@@ -76,7 +76,7 @@ def test_a_damaged_or_foreign_cache_file_is_made_again(tmp_path, monkeypatch):
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
     pytest.importorskip("hyperscan")
-    from analyzer.ingest.scan_hyperscan import make_prefilter
+    from analyzer.ingest.text.scan_hyperscan import make_prefilter
 
     blocked = tmp_path / "file"
     blocked.write_text("")
@@ -88,7 +88,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
 def test_without_packages_the_numpy_scan_remains(monkeypatch):
     for engine in ENGINES:
         monkeypatch.setitem(sys.modules, engine, None)
-        monkeypatch.delitem(sys.modules, f"analyzer.ingest.scan_{engine}", raising=False)
+        monkeypatch.delitem(sys.modules, f"analyzer.ingest.text.scan_{engine}", raising=False)
 
     assert fast_prefilter((b"abc",)) is None
 

@@ -30,11 +30,11 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util import tensor_util
 
 from analyzer.errors import InputError
-from analyzer.ingest import tensorboard_points, tensorboard_templates, tfrecord
 from analyzer.ingest.base import Candidate, Match
-from analyzer.ingest.crc32c import masked_checksum
 from analyzer.ingest.discover import load_run
-from analyzer.ingest.tensorboard import TensorBoard
+from analyzer.ingest.formats.tensorboard import tensorboard_points, tensorboard_templates, tfrecord
+from analyzer.ingest.formats.tensorboard.crc32c import masked_checksum
+from analyzer.ingest.formats.tensorboard.tensorboard import TensorBoard
 from analyzer.model.tables import NULL_INT
 
 PUBLIC = Path(__file__).parents[2] / ".." / "shared" / "data" / "public"

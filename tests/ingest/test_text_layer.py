@@ -13,9 +13,9 @@ from log_reading import points, read_text
 from analyzer.ingest.base import OpenSource, SourceWriter
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.discover import make_candidate
-from analyzer.ingest.prefixes import peel
-from analyzer.ingest.scan import LiteralScanner
-from analyzer.ingest.text_layer import (
+from analyzer.ingest.text.prefixes import peel
+from analyzer.ingest.text.scan import LiteralScanner
+from analyzer.ingest.text.text_layer import (
     MAX_RECORD_BYTES,
     line_blocks,
     read_blocks,
@@ -23,7 +23,7 @@ from analyzer.ingest.text_layer import (
     record_start,
     strip_escapes,
 )
-from analyzer.ingest.text_log import TextLog
+from analyzer.ingest.text.text_log import TextLog
 
 OVERFLOW = "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768"
 

@@ -11,7 +11,7 @@ from log_reading import PUBLIC, only, points, read_bytes, read_file, read_text
 
 from analyzer.ingest.base import Candidate, Match, SourceWriter
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.text_log import TextLog, read_lines
+from analyzer.ingest.text.text_log import TextLog, read_lines
 
 PASTED = (
     b'Traceback (most recent call last):\n  File "a.py", line 1, in f\nRuntimeError: CUDA out of memory\n'

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from analyzer.ingest import tfrecord
 from analyzer.ingest.base import Candidate, OpenSource
-from analyzer.ingest.crc32c import masked_checksum
-from analyzer.ingest.tfrecord import RecordScanner, payload_is_intact
+from analyzer.ingest.formats.tensorboard import tfrecord
+from analyzer.ingest.formats.tensorboard.crc32c import masked_checksum
+from analyzer.ingest.formats.tensorboard.tfrecord import RecordScanner, payload_is_intact
 
 
 class Memory:

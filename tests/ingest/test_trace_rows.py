@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.ingest.trace_rows import CONTEXT_ROWS, TraceRows
+from analyzer.ingest.formats.dumps.trace_rows import CONTEXT_ROWS, TraceRows
 from analyzer.model.replay import REPLAY_COLUMNS, ReplayTable
 from analyzer.model.tables import NULL_INT
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from log_reading import only, read_text
 
-from analyzer.ingest.traceback_frames import phase_of
+from analyzer.ingest.text.failures.traceback_frames import phase_of
 
 
 def raised(text):

@@ -5,8 +5,8 @@ import pytest
 from log_reading import points, read_bytes, read_text
 from trainer_fragments import FRAGMENTS, LANGUAGE
 
-from analyzer.ingest.metric_lines import grammars
 from analyzer.ingest.names import METRICS, canonical_metric, unit_factor
+from analyzer.ingest.text.grammars import grammars
 
 
 def placed(run, metric):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structured_reading import PUBLIC, claimed_by, read_every_prefix, read_files
 
-from analyzer.ingest.trainer_state import TrainerState
+from analyzer.ingest.formats.metrics.trainer_state import TrainerState
 
 NAN, INF = math.nan, math.inf
 HISTORY = [

@@ -9,10 +9,10 @@ from wandb_writer import HEADER, ended, framed, history, logged_points, output, 
 
 from analyzer.ingest.base import Match
 from analyzer.ingest.discover import make_candidate
-from analyzer.ingest.wandb_columns import ItemColumns
-from analyzer.ingest.wandb_framing import BLOCK_BYTES, FrameReader
-from analyzer.ingest.wandb_items import items, logged_numbers
-from analyzer.ingest.wandb_log import WandbLog
+from analyzer.ingest.formats.wandb.wandb_columns import ItemColumns
+from analyzer.ingest.formats.wandb.wandb_framing import BLOCK_BYTES, FrameReader
+from analyzer.ingest.formats.wandb.wandb_items import items, logged_numbers
+from analyzer.ingest.formats.wandb.wandb_log import WandbLog
 
 
 def small_file():

@@ -22,9 +22,9 @@ from wandb_writer import (
     written,
 )
 
-from analyzer.ingest import text_log
-from analyzer.ingest.wandb_columns import ItemColumns
-from analyzer.ingest.wandb_console import OUTPUT_RAW, console_lines
+from analyzer.ingest.formats.wandb.wandb_columns import ItemColumns
+from analyzer.ingest.formats.wandb.wandb_console import OUTPUT_RAW, console_lines
+from analyzer.ingest.text import text_log
 
 PUBLIC = Path(__file__).parents[2] / ".." / "shared" / "data" / "public"
 ROWS = 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analyzer.ingest.trace_rows import TraceRows
+from analyzer.ingest.formats.dumps.trace_rows import TraceRows
 from analyzer.model.replay import ReplayTable
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.facts.catalog import EVENT_FACTS
-from analyzer.ingest.patterns import all_patterns
+from analyzer.ingest.text.events.patterns import all_patterns
 from analyzer.rules.load import load_rules
 
 INGEST = Path(__file__).parents[2] / "analyzer" / "ingest"

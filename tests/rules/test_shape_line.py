@@ -2,7 +2,7 @@
 
 import pytest
 
-from analyzer.detect.classify.answer import MAX_BITS, support_bits
+from analyzer.detect.shapes.answer import MAX_BITS, support_bits
 from analyzer.rules.load import load_rules
 from analyzer.rules.score import ledger
 from analyzer.rules.shape_line import LINE_ID, MAX_DOUBT_BITS

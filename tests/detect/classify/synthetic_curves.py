@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # make_run stands beside the
 from make_run import RunMaker
 
 from analyzer.detect.base import RunView
-from analyzer.detect.classify.features import FEATURES, features
+from analyzer.detect.shapes.features import FEATURES, features
 
 INDEX = {feature.name: index for index, feature in enumerate(FEATURES)}
 POINTS = 400

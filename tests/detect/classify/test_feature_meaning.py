@@ -168,7 +168,7 @@ def test_a_start_far_above_chance_shows_against_the_number_of_classes():
 
 
 def test_the_words_say_what_the_curve_did():
-    from analyzer.detect.classify.features import FEATURES
+    from analyzer.detect.shapes.features import FEATURES
 
     curves = Curves()
     rise_slowly(curves)

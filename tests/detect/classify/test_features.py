@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from synthetic_curves import INDEX, Curves, vector_of
 
 from analyzer.detect.base import RunView
-from analyzer.detect.classify.feature import ASINH, LOG2, LOG10, PLAIN
-from analyzer.detect.classify.features import FEATURES, curves_seen, features, refs_of
+from analyzer.detect.shapes.feature import ASINH, LOG2, LOG10, PLAIN
+from analyzer.detect.shapes.features import FEATURES, curves_seen, features, refs_of
 
 BLOCKS = {"loss", "gradient", "rate", "evaluation", "time", "chance"}
 NEEDS = {"loss", "grad_norm", "learning_rate", "eval_loss", "step_time_s", "data_time_s", "classes"}

@@ -1,0 +1,1 @@
+"""Facts from curves: losses, norms, scales, rates, scores."""

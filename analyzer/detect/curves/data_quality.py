@@ -1,0 +1,297 @@
+"""What a run shows of its data and of the weights it began with: classes, parts of the loss, splits, the start."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import has_steps, take
+from analyzer.detect.curves.bad_points import loss_points
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Event, Series
+
+WIDE = 100.0
+"""Networks are made for inputs around one; pictures that nobody scaled span 255."""
+
+SAME_ACCURACY = 3
+"""Evaluations with exactly the same accuracy: twice may be chance, three times in a moving model hardly."""
+
+LOW_F1 = 0.6
+"""Macro F1 over accuracy; a classifier that ignores one of two classes at 9:1 has 0.53."""
+
+BELOW = 0.9
+"""Evaluation loss below nine tenths of the training loss, the line of the runmedic check on leakage."""
+
+ZERO_ROWS = 20
+"""Rows in which a part of the loss is exactly 0 before it counts: a warm-up of a term is shorter."""
+
+ZERO_EPOCHS = 5
+"""The same where a row is the mean of an epoch: one sample with a target would make it positive."""
+
+_PARTS_ZERO_BY_DESIGN = re.compile(
+    r"cls|class|dfl|aux|kl|z_loss|distill|reg|penalty|value|policy|eval|val|mean|estimate|mtp|balanc"
+)
+# Scores of detection: a model whose outputs are NaN finds nothing at all.
+_SCORE = re.compile(r"(?:^|[/_])(?:mAP(?:50)?(?:-95)?|recall)$", re.IGNORECASE)
+NOTHING_FOUND, EARLY_EPOCHS, EARLY_RESULTS = 1e-3, 10, 10
+"""A mean precision of detection that is nothing, and epochs or evaluations in which that is ordinary from scratch."""
+
+_DETECTION = re.compile(r"(?:^|[/_])(?:bbox_|segm_|mask_)?map(?:_?50)?(?:-95)?$")
+_ON_HELD_OUT = re.compile(r"(?:eval|val|valid|validation|test|dev)[_/.]")
+_INNER_WEIGHT = re.compile(
+    r"(?:\blayers?|\bh|\bblocks?|\bencoder\.block|\bdecoder\.block)[._](?:\{?\d[\d, .]{0,80}\}?|\*|\[)"
+    r"|(?:word_embeddings|embed_tokens|wte|patch_embed\w{0,10})\.(?:weight|projection|proj)"
+)
+_CLASS_LOSS = re.compile(
+    r"loss_(?:\w{0,20}_)?(?:cls|ce)$|(?:^|[._/])(?:cls|ce|class|classification)_loss$|cross_entropy"
+)
+_HEADS = re.compile(
+    r"classifier|score|lm_head|cls\.|qa_outputs|pooler|value_head|v_head|lora_|adapter|rotary|inv_freq|position_ids"
+)
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.data.*``, ``signal.split.*`` and ``signal.start.*``."""
+    for prefix, measure in (("data", _composition), ("split", _split), ("start", _start)):
+        out = FactWriter(f"data_quality_{prefix}", f"signal.{prefix}.")
+        measure(view, out)
+        if out.facts:
+            yield out.signal()
+
+
+def _composition(view: RunView, out: FactWriter) -> None:
+    _largest(out, "unknown_percent", view.events("unknown_tokens"), "percent")
+    shares = view.events("padding_share")
+    if shares:
+        event = shares[-1]
+        share = event.fields.get("share")
+        if isinstance(share, float):
+            # a bare number above 1 can only be meant as percent
+            out.put(
+                "padding_share",
+                share / 100.0 if event.fields.get("unit") or share > 1.0 else share,
+                [event.ref],
+            )
+    ranges = view.events("input_range")
+    wide = [event for event in ranges if _width(event) >= WIDE]
+    if ranges:
+        out.put("inputs_unscaled", bool(wide), [(wide or ranges)[0].ref])
+    _classes(view, out)
+    _zero_part(view, out)
+    _nothing_found(view, out)
+    _nonfinite_part(view, out)
+    _lone_bad_part(view, out)
+
+
+def _width(event: Event) -> float:
+    low, high = event.fields.get("low"), event.fields.get("high")
+    return high - low if isinstance(low, float) and isinstance(high, float) else 0.0
+
+
+def _largest(out: FactWriter, name: str, events: tuple[Event, ...], field: str) -> None:
+    known = [
+        (float(value), event) for event in events if isinstance(value := event.fields.get(field), int | float)
+    ]
+    if known:
+        value, event = max(known, key=lambda pair: pair[0])
+        out.put(name, value, [event.ref])
+
+
+def _classes(view: RunView, out: FactWriter) -> None:
+    accuracy = _finite(view, "eval_accuracy")
+    if accuracy is None:
+        return
+    last = len(accuracy) - 1
+    loss = view.once(loss_points)
+    if last + 1 >= SAME_ACCURACY and loss is not None and len(loss.series) >= SAME_ACCURACY:
+        same = bool(np.all(accuracy.value == accuracy.value[0]))
+        moves = bool(np.ptp(loss.good().value) > 0) if len(loss.good()) else False
+        inside = 0.0 < float(accuracy.value[0]) < (1.0 if accuracy.value[0] <= 1.0 else 100.0)
+        out.put("majority_only", same and moves and inside, refs_at(accuracy, [last, 0]))
+    for name in (
+        "eval_f1",
+        "eval_f1_macro",
+        "eval_macro_f1",
+        "val_f1",
+        "f1_macro",
+        "eval/f1",
+        "eval_macro_avg_f1",
+    ):
+        f1 = _finite(view, name)
+        if f1 is None or not len(f1):
+            continue
+        low = float(f1.value[-1]) < LOW_F1 * float(accuracy.value[-1])
+        out.put("f1_far_below_accuracy", low, [*refs_at(f1, [len(f1) - 1]), *refs_at(accuracy, [last])])
+        return
+
+
+_DETECTOR_PART = re.compile(
+    r"(?i)(?:^|[/_.-])(?:b?box|k?obj|no_?obj|cls|class|conf|seg|mask|pose|kpt|g?iou|l1|landm\w{0,8})_?loss$"
+)
+
+
+def _zero_part(view: RunView, out: FactWriter) -> None:
+    total = view.once(loss_points)
+    parts = [name for name in sorted(view.run.metrics.names) if name.endswith("loss") and name != "loss"]
+    if (
+        total is None
+    ):  # detectors print parts without a sum; losses of an adversary or of another model are no parts
+        parts = [name for name in parts if _DETECTOR_PART.search(name)]
+        trained = any(
+            (part := _finite(view, name)) is not None and bool((part.value > 0).any()) for name in parts
+        )
+    else:
+        trained = bool((total.good().value > 0).any())
+    if not trained:
+        return
+    rows = ZERO_EPOCHS if view.uses("ultralytics") else ZERO_ROWS
+    for name in parts:
+        if _PARTS_ZERO_BY_DESIGN.search(name):
+            continue
+        part = view.curve(name)
+        if part is not None and len(part) >= rows and bool(np.all(part.value == 0.0)):
+            out.put("zero_part", part.logged_as, refs_at(part, [0, len(part) - 1]))
+            return
+
+
+def _nonfinite_part(view: RunView, out: FactWriter) -> None:
+    """Detectors print box, object and class losses without a sum; a NaN there is the NaN of the loss."""
+    if view.run.metrics.has("loss"):
+        return
+    for name in sorted(view.run.metrics.names):
+        if not name.endswith("_loss") or _ON_HELD_OUT.match(name):
+            continue
+        part = view.curve(name)
+        bad = np.array([]) if part is None else ~np.isfinite(part.value)
+        # A log of one row or two shows nothing else of this loss.
+        if part is not None and (bad.all() or (bad.sum() >= 2 and bad.mean() > 0.5)):
+            out.put("nonfinite_part", part.logged_as, refs_at(part, np.flatnonzero(bad)))
+            return
+
+
+def _lone_bad_part(view: RunView, out: FactWriter) -> None:
+    """One part of a composite loss that is never finite beside others that always are, and what the model scores."""
+    parts = {
+        name: part
+        for name in view.run.metrics.names
+        if name.endswith("_loss") and not _ON_HELD_OUT.match(name) and (part := view.curve(name)) is not None
+    }
+    if {"policy_loss", "value_loss"} <= parts.keys():
+        return  # the critic is a model of its own, so its loss is no part of the policy's
+    bad = [name for name in sorted(parts) if not np.isfinite(parts[name].value).any()]
+    moving = [name for name in parts if np.isfinite(parts[name].value).all() and parts[name].value[-1] != 0.0]
+    if len(bad) != 1 or not moving:
+        return
+    part = parts[bad[0]]
+    out.put("lone_bad_part", part.logged_as, refs_at(part, [0, len(part) - 1]))
+    for name in sorted(view.run.metrics.names):
+        scores = view.curve(name) if _SCORE.search(name) else None
+        if scores is not None and len(scores):
+            last = float(scores.value[-1])
+            out.put("sound_scores", np.isfinite(last) and last > 0.0, refs_at(scores, [len(scores) - 1]))
+            return
+
+
+def _finite(view: RunView, name: str) -> Series | None:
+    series = view.curve(name)
+    if series is None:
+        return None
+    good = take(series, np.isfinite(series.value))
+    return good if len(good) else None
+
+
+def _nothing_found(view: RunView, out: FactWriter) -> None:
+    """Whether a detector still finds nothing in held-out data after the first epochs, at a finite loss."""
+    epochs = _finite(view, "epoch")
+    for name in sorted(view.run.metrics.names):
+        scores = view.curve(name) if _DETECTION.search(name) and _ON_HELD_OUT.search(name) else None
+        if scores is None or not len(scores):
+            continue
+        late = epochs is not None and float(epochs.value.max()) >= EARLY_EPOCHS
+        results = (
+            np.unique(scores.step).size if has_steps(scores) else 0
+        )  # a launch that begins anew adds none
+        nothing = bool(np.all((scores.value >= 0.0) & (scores.value <= NOTHING_FOUND)))
+        if late or results >= EARLY_RESULTS:
+            out.put("nothing_found", nothing, refs_at(scores, [len(scores) - 1, 0]))
+        return
+
+
+def _split(view: RunView, out: FactWriter) -> None:
+    """Evaluation loss against the training losses of the interval before it."""
+    evaluated, points = _finite(view, "eval_loss"), view.once(loss_points)
+    if evaluated is None or points is None or not has_steps(evaluated) or not has_steps(points.series):
+        return
+    train = points.good()
+    edges = np.concatenate(([np.iinfo(np.int64).min], evaluated.step))
+    ratios, rows = [], []
+    for row, value in enumerate(evaluated.value):
+        near = train.value[(train.step > edges[row]) & (train.step <= edges[row + 1])]
+        level = float(np.median(near)) if near.size else 0.0
+        if level > 0:
+            ratios.append(float(value) / level)
+            rows.append(row)
+    out.put("points", len(ratios), refs_at(evaluated, rows))
+    if not ratios:
+        return
+    below = [row for row, ratio in zip(rows, ratios, strict=True) if ratio < BELOW]
+    out.put("eval_below_share", len(below) / len(ratios), refs_at(evaluated, below or rows))
+    out.put("ratio", float(np.median(ratios)), refs_at(evaluated, rows))
+    out.put("ratio_last", ratios[-1], refs_at(evaluated, rows[-1:]))
+    epochs = _finite(view, "epoch")
+    if epochs is not None:
+        # a little over one: the last row of an epoch is rounded up
+        out.put("within_first_epoch", float(epochs.value.max()) <= 1.01, refs_at(epochs, [len(epochs) - 1]))
+
+
+def _start(view: RunView, out: FactWriter) -> None:
+    reports = view.events("weights_newly_initialized")
+    inner = [(event, name) for event in reports if (name := _inner_weight(event)) is not None]
+    if reports:
+        out.put("backbone_missing", bool(inner), [event.ref for event, _ in inner] or [reports[0].ref])
+    if inner:
+        out.put("missing_example", inner[0][1], [inner[0][0].ref])
+    _class_loss(view, out)
+    points = view.once(loss_points)
+    good = None if points is None else points.curve()
+    if good is None or not len(good):
+        return
+    out.put("first_step", good.step_at(0), refs_at(good, [0]))
+    vocabulary = view.config("model.vocab_size") or view.config("tokenizer.vocab_size")
+    size = None if vocabulary is None else vocabulary.value
+    if vocabulary is not None and isinstance(size, int) and size > 1:
+        out.put(
+            "loss_over_uniform", float(good.value[0]) / math.log(size), [*refs_at(good, [0]), vocabulary.ref]
+        )
+
+
+def _class_loss(view: RunView, out: FactWriter) -> None:
+    """Cross-entropy before any update; a guess among C classes costs ln(C), below 50 for any number of classes."""
+    firsts = [
+        series
+        for name in view.run.metrics.names
+        if _CLASS_LOSS.search(name) and not name.startswith(("eval", "val", "test"))
+        if (series := _finite(view, name)) is not None and (series.step_at(0) or 0) <= 1
+    ]
+    if firsts:
+        largest = max(firsts, key=lambda series: float(series.value[0]))
+        out.put("class_loss_first", float(largest.value[0]), refs_at(largest, [0]))
+
+
+def _inner_weight(event: Event) -> str | None:
+    """Name of an inner layer's weight in a report; heads are new in every fine-tuning."""
+    listed = event.fields.get("names") or event.fields.get("row")
+    if not isinstance(listed, str):
+        return None
+    for part in re.split(r"['\"]\s?,\s?['\"]", listed):
+        name = part.strip(" '\"[]")[:200]
+        if _INNER_WEIGHT.search(name) and not _HEADS.search(name):
+            return name
+    return None
+
+
+DETECTOR = Detector("data_quality", ("signal.data.", "signal.split.", "signal.start."), detect)

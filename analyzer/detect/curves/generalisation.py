@@ -1,0 +1,259 @@
+"""Evaluation beside training: which evaluation was best, how noisy it is, epochs, and what they show together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at, truth
+from analyzer.detect.curve import has_steps, take
+from analyzer.detect.curves.bad_points import loss_points, values_beside
+from analyzer.detect.curves.evaluation import evaluations
+from analyzer.detect.robust import PARTS, noise
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Values = npt.NDArray[np.float64]
+
+NOISE_POINTS = 5
+"""Evaluations from which their own scatter can be told."""
+
+PLATEAU_SHARE = 0.02
+"""Evaluation losses that stay within two percent: nothing was gained that a later reader would notice."""
+
+NEAR_ZERO = 0.01
+"""A hundredth of the first loss: the samples are known by heart."""
+
+BOUNDARIES = 2
+"""Falls at two epoch starts are a pattern, at one a chance."""
+
+AT_BOUNDARY = 5
+"""Points on each side of an epoch start."""
+
+LEARNED = 0.2
+"""Accuracy from which something was learned; below it chance among a few classes may come and go."""
+
+COLLAPSED = 0.05
+"""A twentieth of the best accuracy: ten times below what overfitting or noise between evaluations takes away."""
+
+_SCORE = re.compile(
+    r"^(?:eval_accuracy|(?:eval|val|valid|validation|dev|test|metrics)[/_](?:\w{1,20}[/_])?"
+    r"(?P<what>acc(?:uracy)?|map(?:50|50-95)?(?:\(b\))?|f1(?:_score)?|bleu|rouge-?[12l]|wer|cer|dice|miou|auc))$"
+)
+"""Scores by which a model is chosen, on held-out data."""
+
+KEPT = 0.01
+"""A hundredth of the best score: what evaluations of neighbouring checkpoints differ by."""
+
+TURNED = 0.2
+"""A fifth of the evaluations after the best one: fewer may be the scatter of the last few."""
+
+DROP_SHARE = 0.7
+"""Share of the epoch starts that must show the fall."""
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.generalisation.*`` and ``signal.epochs.*``."""
+    out = FactWriter("generalisation", "signal.generalisation.")
+    losses = view.once(evaluations)
+    if losses is not None:
+        bad = ~np.isfinite(losses.value)
+        out.put("all_nonfinite", bool(bad.all()), refs_at(losses, [0, len(losses) - 1]))
+        good = take(losses, ~bad)
+        if len(good) >= 2:
+            _best(out, good)
+        if len(good):
+            _against_train(out, view, good)
+    _accuracies(out, view)
+    _scores(out, view)
+    _keeps_best(out, view)
+    if out.facts:
+        yield out.signal()
+    yield from _epochs(view)
+
+
+def _best(out: FactWriter, good: Series) -> None:
+    values, last = good.value, len(good) - 1
+    best = int(values.argmin())
+    refs = refs_at(good, [best, last])
+    out.put("best_step", good.step_at(best), refs[:1])
+    out.put("last_step", good.step_at(last), refs[1:])
+    out.put("evaluations_since_best", last - best, refs)
+    lowest, final = float(values[best]), float(values[last])
+    if lowest > 0:
+        out.put("worse_than_best", final / lowest, refs)
+        if len(good) >= NOISE_POINTS:
+            out.put("turned", last - best > TURNED * len(good) and final > (1 + KEPT) * lowest, refs)
+    if len(good) >= NOISE_POINTS:
+        scatter = min(noise(values), _scatter(values))
+        out.put("within_noise", final - lowest <= 2.0 * scatter, refs)
+        if lowest > 0:
+            spread = float(np.ptp(values[len(good) // 2 :]))
+            out.put("flat", bool(spread <= PLATEAU_SHARE * lowest), refs)
+            out.put("never_fell", bool(np.median(values[-3:]) >= (1 - PLATEAU_SHARE) * values[0]), refs)
+
+
+def _scatter(values: Values) -> float:
+    """Standard deviation from second differences: a steady rise of few evaluations is no scatter."""
+    return 1.4826 * float(np.median(np.abs(np.diff(values, 2)))) / float(np.sqrt(6.0))  # variances 1 + 4 + 1
+
+
+def _against_train(out: FactWriter, view: RunView, good: Series) -> None:
+    """Training loss over evaluation loss at the first evaluations; a factor there is a matter of counting."""
+    points = view.once(loss_points)
+    if points is None or not has_steps(good) or not has_steps(points.series):
+        return
+    train = points.curve()
+    if not len(train) or float(good.value[0]) <= 0:
+        return
+    interval = max(int(good.step[-1] - good.step[0]) // max(len(good) - 1, 1), 1)
+    ratios = []
+    for row in range(min(len(good), PARTS)):
+        near = np.abs(train.step - good.step[row]) <= max(interval // 4, 1)
+        if near.any() and good.value[row] > 0:
+            ratios.append(float(np.median(train.value[near])) / float(good.value[row]))
+    # One ratio may be an accident of a steep descent; a matter of counting is the same every time.
+    if len(ratios) >= 2 and max(ratios) <= 1.3 * min(ratios):
+        out.put("train_over_eval", float(np.median(ratios)), [*refs_at(good, [0]), *refs_at(train, [0])])
+
+
+def _keeps_best(out: FactWriter, view: RunView) -> None:
+    """Whether the best evaluation, and not the last step, is what the run hands over."""
+    for entry in view.run.config.entries:
+        tail = entry.key_in_source.rpartition(".")[2]
+        if (
+            tail in {"load_best_model_at_end", "save_best", "restore_best_weights"}
+            and entry.value is not None
+        ):
+            known = truth(entry.value)
+            out.put("keeps_best", True if known is None else known, [entry.ref])
+            return
+
+
+def _share(series: Series | None) -> Series | None:
+    """An accuracy as shares, only its finite points."""
+    if series is None:
+        return None
+    series = take(series, np.isfinite(series.value))
+    return series if len(series) else None
+
+
+def _accuracies(out: FactWriter, view: RunView) -> None:
+    logged = view.curve("eval_accuracy")
+    if logged is not None:
+        none = bool(np.isnan(logged.value).all())
+        out.put("accuracy_nonfinite", none, refs_at(logged, [0, len(logged) - 1]))
+    held_out, train = _share(logged), _share(view.curve("accuracy"))
+    if held_out is None:
+        return
+    scale = 100.0 if float(held_out.value.max()) > 1.5 else 1.0
+    best, last = int(held_out.value.argmax()), len(held_out) - 1
+    refs = refs_at(held_out, [best, last])
+    out.put("accuracy_points", len(held_out), refs)
+    if len(held_out) >= 2:
+        out.put("accuracy_collapsed", _collapsed(view, held_out.value / scale), refs)
+        out.put("accuracy_best", float(held_out.value[best]) / scale, refs)
+        out.put("accuracy_last", float(held_out.value[last]) / scale, refs)
+        out.put("accuracy_lost", float(held_out.value[best] - held_out.value[last]) / scale, refs)
+    if len(held_out) >= 2 * NOISE_POINTS:
+        gained = float(np.median(held_out.value[-NOISE_POINTS:]) - np.median(held_out.value[:3]))
+        out.put("accuracy_gained", gained / scale, refs_at(held_out, [0, last]))
+    if train is not None:
+        train_scale = 100.0 if float(train.value.max()) > 1.5 else 1.0
+        count = max(len(train) // 20, 1)
+        level = float(np.median(train.value[-count:])) / train_scale
+        gap = level - float(held_out.value[last]) / scale
+        out.put("accuracy_gap", gap, [*refs, *refs_at(train, [len(train) - 1])])
+    _error_of_accuracy(out, view, held_out, scale)
+
+
+def _scores(out: FactWriter, view: RunView) -> None:
+    """Whether a score on held-out data still is at its best at the end, if it gained anything at all."""
+    kept: list[tuple[bool, Series]] = []
+    for name in sorted(view.run.metrics.names):
+        if (match := _SCORE.match(name)) is None or (score := _share(view.curve(name))) is None:
+            continue
+        falls = match["what"] in {"wer", "cer"}
+        values = -score.value if falls else score.value
+        if len(values) < NOISE_POINTS:
+            continue
+        last, margin = float(max(np.median(values[-3:]), values[-1])), KEPT * abs(float(values.max()))
+        if last > float(values[0]) + margin:
+            kept.append((last >= float(values.max()) - margin, score))
+    if kept:
+        score = next((series for good, series in kept if good), kept[0][1])
+        out.put("score_kept", any(good for good, _ in kept), refs_at(score, [len(score) - 1, 0]))
+
+
+def _collapsed(view: RunView, shares: Values) -> bool:
+    """Whether a run without a training loss lost what it had learned; with one, the loss tells more."""
+    best, last = float(shares.max()), float(shares[-1])
+    return view.once(loss_points) is None and best >= LEARNED and last <= COLLAPSED * best
+
+
+def _error_of_accuracy(out: FactWriter, view: RunView, held_out: Series, scale: float) -> None:
+    """Difference of best and last accuracy in standard errors of a share, if the number of samples is known."""
+    samples = view.curve("eval_samples")
+    if samples is None or len(held_out) < 2 or not samples.value[-1] >= 1:
+        return
+    shares = held_out.value / scale
+    best, last = float(shares.max()), float(shares[-1])
+    middle = min(max((best + last) / 2, 1e-6), 1 - 1e-6)
+    error = float(np.sqrt(2.0 * middle * (1 - middle) / samples.value[-1]))
+    refs = [
+        *refs_at(held_out, [int(shares.argmax()), len(held_out) - 1]),
+        *refs_at(samples, [len(samples) - 1]),
+    ]
+    out.put("samples", round(float(samples.value[-1])), refs_at(samples, [len(samples) - 1]))
+    out.put("lost_in_errors", (best - last) / error, refs)
+
+
+def _epochs(view: RunView) -> Iterator[Signal]:
+    """How many epochs were run, and whether the loss falls in a step at their starts."""
+    out = FactWriter("epochs", "signal.epochs.")
+    epochs = view.curve("epoch")
+    points = view.once(loss_points)
+    if epochs is not None and np.isfinite(epochs.value).any():
+        row = int(np.nanargmax(np.where(np.isfinite(epochs.value), epochs.value, np.nan)))
+        out.put("done", float(epochs.value[row]), refs_at(epochs, [row]))
+    curve = None if points is None else points.curve()
+    if curve is not None and len(curve) >= 2 * PARTS and float(curve.value[0]) > 0:
+        count = max(len(curve) // PARTS, 1)
+        level = float(np.median(curve.value[-count:]))
+        out.put(
+            "loss_near_zero",
+            level <= NEAR_ZERO * float(curve.value[:3].max()),
+            refs_at(curve, [len(curve) - 1, 0]),
+        )
+        _boundaries(out, view, curve)
+    if out.facts:
+        yield out.signal()
+
+
+def _boundaries(out: FactWriter, view: RunView, curve: Series) -> None:
+    beside = values_beside(view, curve, "epoch")
+    if beside is None or not beside[0].all() or not np.isfinite(beside[1]).all():
+        return
+    rows = np.flatnonzero(np.diff(np.floor(beside[1] + 1e-9)) >= 1) + 1
+    rows = rows[(rows >= AT_BOUNDARY) & (rows <= len(curve) - AT_BOUNDARY)]
+    if rows.size < BOUNDARIES or int(np.diff(rows).min()) < 2 * AT_BOUNDARY:
+        return
+    drops = np.array([_drop(curve.value, int(row)) for row in rows])
+    middles = np.array([_drop(curve.value, int(row)) for row in (rows[:-1] + rows[1:]) // 2])
+    scatter = 3.0 * noise(curve.value) * 1.2533 * float(np.sqrt(2.0 / AT_BOUNDARY))
+    falls = (drops > scatter) & (drops > 2.0 * max(float(np.median(middles)), 0.0))
+    steps = bool(falls.sum() >= BOUNDARIES and falls.mean() >= DROP_SHARE)
+    out.put("falls_at_starts", steps, refs_at(curve, [int(row) for row in rows]))
+
+
+def _drop(values: Values, row: int) -> float:
+    return float(np.median(values[row - AT_BOUNDARY : row]) - np.median(values[row : row + AT_BOUNDARY]))
+
+
+DETECTOR = Detector("generalisation", ("signal.generalisation.", "signal.epochs."), detect)

@@ -1,0 +1,132 @@
+"""The learning rate as it was applied, and the counter of skipped steps beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at
+from analyzer.detect.curve import has_steps, take
+from analyzer.detect.curves.bad_points import (
+    FROZEN_ROWS,
+    grad_points,
+    is_bad_norm,
+    schedule_moves,
+    values_beside,
+)
+from analyzer.detect.curves.onset import find_onset, finite_before
+from analyzer.detect.robust import PARTS
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+FIRST_STEPS = 10
+"""A peak that is logged within the first ten steps was reached at once; later, a short warm-up may lie before it."""
+
+FROZEN_SHARE = 0.9
+"""Share of equal neighbours that counts as frozen: now and then a step goes through."""
+
+AT_PEAK = 0.999
+"""Rounding in logs costs up to the fourth digit."""
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.learning_rate.*`` and ``signal.skipped_steps.*``."""
+    yield from _skipped(view)
+    rates = view.curve("learning_rate")
+    rates = None if rates is None else take(rates, np.isfinite(rates.value) & (rates.value >= 0))
+    if rates is None or not len(rates):
+        return
+    out = FactWriter("learning_rate", "signal.learning_rate.")
+    values, top = rates.value, int(rates.value.argmax())
+    zero = values == 0.0
+    out.put("seen", value=True, refs=refs_at(rates, [0]))
+    out.put("peak", float(values[top]), refs_at(rates, [top]))
+    out.put("zero_share", float(zero.mean()), refs_at(rates, np.flatnonzero(zero)) or refs_at(rates, [0]))
+    out.put("always_zero", bool(zero.all()), refs_at(rates, [len(rates) - 1]))
+    frozen = _frozen(view, rates)
+    if frozen is not None:
+        out.put("frozen", frozen, refs_at(rates, [len(rates) - 1]))
+    if values[top] > 0:
+        _against_peak(out, view, rates)
+    yield out.signal()
+
+
+def _frozen(view: RunView, rates: Series) -> bool | None:
+    """Whether the rate stands still while steps are bad; None if nothing tells.
+
+    The schedule moves after a step that was taken, so a skipped step shows in the row that follows it.
+    """
+    bad = _bad_rows(view, rates)
+    if bad is None:
+        return None
+    between = bad[:-1] & bad[1:]
+    equal = rates.value[:-1] == rates.value[1:]
+    if int(between.sum()) < FROZEN_ROWS - 1:
+        return None
+    share = float(equal[between].mean())
+    if share < FROZEN_SHARE:
+        return False if share <= 1.0 - FROZEN_SHARE else None
+    still = float(rates.value[:-1][between][0])
+    moved_elsewhere = bool((~equal[~between]).any())
+    return True if moved_elsewhere or schedule_moves(view, still) else None
+
+
+def _bad_rows(view: RunView, rates: Series) -> npt.NDArray[np.bool_] | None:
+    """Rows whose gradient norm is not finite; without a norm, those from the lasting onset on."""
+    beside = values_beside(view, rates, "grad_norm")
+    points = view.once(grad_points)
+    if beside is not None and points is not None:
+        return is_bad_norm(view, np.where(beside[0], beside[1], 0.0)) if points.bad.any() else None
+    onset = view.once(find_onset)
+    count = finite_before(rates, onset) if onset is not None and onset.lasting else None
+    return None if count is None else np.arange(len(rates)) >= count
+
+
+def _against_peak(out: FactWriter, view: RunView, rates: Series) -> None:
+    values = rates.value
+    asked = number(view.config_value("train.learning_rate")) or 0.0
+    peak = max(float(values.max()), asked)  # a run that dies in its warm-up never logs the peak
+    first_step = rates.step_at(0)
+    if values[0] < AT_PEAK * peak:
+        out.put("full_at_once", value=False, refs=refs_at(rates, [0]))
+    elif first_step is not None and first_step <= FIRST_STEPS:
+        out.put("full_at_once", value=True, refs=refs_at(rates, [0]))
+    onset = view.once(find_onset)
+    count = None if onset is None else finite_before(rates, onset)
+    if onset is None or count is None:
+        return
+    row = min(count, len(rates) - 1)
+    refs = [*refs_at(rates, [row]), onset.ref]
+    out.put("at_onset_share", float(values[row]) / peak, refs)
+    if row > 0:
+        out.put("rising_at_onset", bool(values[row] > values[row - 1]), refs)
+
+
+def _skipped(view: RunView) -> Iterator[Signal]:
+    """Slope of the counter over the last fifth of the run.
+
+    DeepSpeed's counter is cumulative; Megatron's "number of skipped iterations" begins anew at each print.
+    """
+    counter = view.curve("skipped_steps")
+    if counter is None or not has_steps(counter) or len(counter) < 2:
+        return
+    count = max(len(counter) // PARTS, 2)
+    tail = take(counter, np.arange(len(counter) - count, len(counter)))
+    steps = int(tail.step[-1] - tail.step[0])
+    if steps <= 0 or not np.isfinite(tail.value).all():
+        return
+    per_print = "number of skipped" in counter.logged_as.lower()
+    skipped = float(tail.value[1:].sum()) if per_print else float(tail.value[-1] - tail.value[0])
+    out = FactWriter("skipped_steps", "signal.skipped_steps.")
+    refs = refs_at(tail, [len(tail) - 1, 0])
+    out.put("share", min(max(skipped / steps, 0.0), 1.0), refs)
+    out.put("total", round(float(np.nansum(counter.value) if per_print else counter.value[-1])), refs)
+    yield out.signal()
+
+
+DETECTOR = Detector("learning_rate", ("signal.learning_rate.", "signal.skipped_steps."), detect)

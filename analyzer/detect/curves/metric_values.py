@@ -1,0 +1,156 @@
+"""Metrics that take a value they cannot have, and columns that are not a number while the training is sound."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curves.bad_points import grad_points, loss_points
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+ROUNDING = 1e-3
+"""What a share or a percentage may exceed its limit by in print."""
+
+BELOW_ZERO, STAYS_NEGATIVE = -0.1, 0.9
+"""A loss without a lower bound falls through zero and stays below: a tenth, and nine of ten values from then on."""
+
+SURE_PERPLEXITY, NONE_RIGHT = 5.0, 5
+"""Whoever gives the right token a fifth on average is right at times: five accuracies of zero contradict that."""
+
+SHARE_POINTS = 10
+"""Points from which a column can be told to hold shares and not the first tenths of a percent."""
+
+_SHARE = re.compile(
+    r"(?:^|[/_. ])(?:acc|accuracy|acc1|acc5|top1|top5|precision|recall|f1|auc|auroc|iou|miou|dice|map|ap|em|exact_match)(?:$|[/_. @\d])"
+)
+_PERPLEXITY = re.compile(r"(?:^|[/_. ])(?:ppl|perplexity)$")
+_BY_DESIGN = re.compile(
+    r"explained_var|z_?score|_zscore|loss_z$|norm_z$|var_explained|(?:^|[/_.])(?:avg|ema|average|mean)_?(?:time|speed|tps|reward|return|len)"
+)
+_RATE = re.compile(r"(?:^|[/_. ])(?:explained_variance|\w{0,40}z_?score|loss_z|norm_z)$")
+_PER_CLASS = re.compile(
+    r"(?:per_?class|class_?\d|category|/cls|iou[/_.]|ap[/_.]|acc[/_.]\w|f1[/_.]|auc|recall[/_.]|precision[/_.]|miou|rouge|bleu|wer|cer)"
+)
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.metric.*``."""
+    out = FactWriter("metric_values", "signal.metric.")
+    seen = False
+    for name in sorted(view.run.metrics.names):
+        if not (
+            _SHARE.search(name) or _PERPLEXITY.search(name) or _RATE.search(name) or _PER_CLASS.search(name)
+        ):
+            continue
+        series = view.curve(name)
+        if series is None:
+            continue
+        seen = True
+        row = _impossible(name, series)
+        if row is not None and "impossible" not in out.facts:
+            refs = refs_at(series, [row])
+            out.put("impossible", value=True, refs=refs)
+            out.put("impossible_name", series.logged_as, refs)
+            out.put("impossible_value", float(series.value[row]), refs)
+            out.put("impossible_step", series.step_at(row), refs)
+        _not_a_number(out, name, series)
+    if seen:
+        if "signal.metric.impossible" not in out.facts:
+            out.put("impossible", value=False)
+        if "signal.metric.nan" not in out.facts:
+            out.put("nan", value=False)
+        _losses(out, view)
+        out.put("training_sound", _training_sound(view))
+        _none_right(out, view)
+        yield out.signal()
+
+
+def _training_sound(view: RunView) -> bool | None:
+    """Whether loss and gradient norm are finite throughout; None if no loss was logged."""
+    loss, grad = view.once(loss_points), view.once(grad_points)
+    if loss is None:
+        return None
+    return not loss.bad.any() and (grad is None or not grad.bad[-3:].all())
+
+
+def _impossible(name: str, series: Series) -> int | None:
+    """Index of the most absurd value: a share above 1, a percentage above 100, a perplexity below 1, a negative one."""
+    values = series.value
+    good = np.isfinite(values) & (values != -1.0)  # -1 says "not computed"
+    if not good.any():
+        return None
+    known = np.where(good, values, 1.0)
+    low, high = int(known.argmin()), int(known.argmax())
+    if _PERPLEXITY.search(name):
+        return low if known[low] < 1.0 - ROUNDING else None
+    if not _SHARE.search(name):
+        return None
+    if known[low] < -ROUNDING:
+        return low
+    if known[high] > 100.0 * (1 + ROUNDING):
+        return high
+    shares = good.sum() >= SHARE_POINTS and known[high] <= 1.5 and float(np.median(values[good])) >= 0.5
+    return high if shares and known[high] > 1.0 + ROUNDING else None
+
+
+def _none_right(out: FactWriter, view: RunView) -> None:
+    """Whether an accuracy of tokens is zero throughout beside a perplexity that no such model reaches."""
+    accuracy, perplexity = view.curve("accuracy"), view.curve("perplexity")
+    if accuracy is None or perplexity is None or min(len(accuracy), len(perplexity)) < NONE_RIGHT:
+        return
+    zero = bool(np.all(accuracy.value == 0.0))
+    sure = bool(np.all(perplexity.value[-NONE_RIGHT:] <= SURE_PERPLEXITY))
+    out.put(
+        "contradicts_perplexity",
+        zero and sure,
+        [*refs_at(accuracy, [len(accuracy) - 1]), *refs_at(perplexity, [len(perplexity) - 1])],
+    )
+
+
+def _losses(out: FactWriter, view: RunView) -> None:
+    """A negative loss in a run that also reports a perplexity or an accuracy: cross-entropy is never negative.
+
+    The loss of a policy is not meant: it lies around zero and changes its sign with every batch.
+    """
+    points = view.once(loss_points)
+    names = view.run.metrics.names
+    classified = any(_PERPLEXITY.search(name) for name in names) or {"accuracy", "eval_accuracy"} & set(names)
+    if points is None or not classified:
+        return
+    good = points.curve()
+    if len(good):
+        low = int(good.value.argmin())
+        below = good.value < -ROUNDING
+        stays = bool(below.any()) and float(below[int(below.argmax()) :].mean()) >= STAYS_NEGATIVE
+        out.put("negative_loss", stays and float(good.value[low]) <= BELOW_ZERO, refs_at(good, [low]))
+
+
+def _not_a_number(out: FactWriter, name: str, series: Series) -> None:
+    bad = np.isnan(series.value)
+    if not bad.any() or "signal.metric.nan" in out.facts:
+        return
+    rows = np.flatnonzero(bad)
+    refs = refs_at(series, [int(row) for row in rows])
+    out.put("nan", value=True, refs=refs)
+    out.put("nan_name", series.logged_as, refs)
+    out.put("nan_by_design", bool(_BY_DESIGN.search(name)), refs)
+    out.put("nan_per_class", bool(_PER_CLASS.search(name)), refs)
+    out.put("nan_only_first", _only_first(bad), refs)
+    if name == "explained_variance":
+        out.put("nan_by_design", value=True, refs=refs)
+
+
+def _only_first(bad: npt.NDArray[np.bool_]) -> bool:
+    """Whether the values become numbers once enough samples exist and stay so."""
+    return bool(bad[0] and not bad[int(np.argmin(bad)) :].any() and not bad.all())
+
+
+DETECTOR = Detector("metric_values", ("signal.metric.",), detect)

@@ -1,0 +1,202 @@
+"""What the schedules did: the course of the learning rate, planned changes of batch or length, and the loss at them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at
+from analyzer.detect.curve import has_steps, take
+from analyzer.detect.curves.bad_points import loss_points, schedule_moves
+from analyzer.detect.curves.learning_rate import AT_PEAK
+from analyzer.detect.robust import noise
+from analyzer.model.refs import SourceRef
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Values = npt.NDArray[np.float64]
+
+ENDED = 1e-6
+"""A millionth of the peak moves nothing; decays to a tenth or a hundredth of it are meant."""
+
+ENDED_SHARE, ENDED_POINTS = 0.2, 10
+"""A fifth of the log at a rate of nothing: a schedule that ends with the run has one such point, the last."""
+
+DIGITS = 1000
+"""Steps of the last digit up to the peak: three digits, as loggers round."""
+
+MOVING_POINTS = 20
+"""Logged rates from which "it never decayed" can be read."""
+
+JUMP = 1.8
+"""Factor between neighbours that is a configured change: schedules are doubled or halved, decays go in small steps."""
+
+NEAR = 10
+"""Points on each side of a change whose medians are compared."""
+
+SHIFT = 0.05
+"""A level that moves by less than a twentieth is not what anyone asks about."""
+
+STANDS = 0.02
+"""Neighbours within two percent: what the rate moves from row to row along a slow decay."""
+
+MAX_CHANGES = 50
+"""A run with more planned changes than that changes all the time."""
+
+_BATCH = re.compile(
+    r"^(?:global[ _-]?)?batch[ _-]?size$|^(?:cur(?:rent)?_?)?seq(?:uence)?_?len(?:gth)?$|^curriculum_seqlen$|^seqlen$"
+)
+"""Columns that tell the size of a step."""
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.schedule.*``."""
+    out = FactWriter("schedule", "signal.schedule.")
+    rates = view.curve("learning_rate")
+    if rates is not None:
+        rates = take(rates, np.isfinite(rates.value) & (rates.value >= 0))
+    if rates is not None and len(rates) >= 2 and float(rates.value.max()) > 0:
+        _course(out, view, rates)
+    _against_config(out, view, rates)
+    _changes(out, view, rates)
+    if out.facts:
+        yield out.signal()
+
+
+def _course(out: FactWriter, view: RunView, rates: Series) -> None:
+    values = rates.value
+    top, last = int(values.argmax()), len(rates) - 1
+    refs = refs_at(rates, [last, top])
+    peak = float(values[top])
+    out.put("end_share", float(values[-1]) / peak, refs)
+    gone = values <= ENDED * peak
+    tail = int(np.argmax(~gone[::-1])) if (~gone).any() else 0
+    if len(rates) >= MOVING_POINTS and not _rounded(values):
+        early = tail >= max(ENDED_POINTS, ENDED_SHARE * len(rates)) and top < len(rates) - tail
+        out.put("ended_early", early, refs_at(rates, [len(rates) - tail, last]) if tail else refs)
+        if early:
+            out.put("ended_step", rates.step_at(len(rates) - tail), refs_at(rates, [len(rates) - tail]))
+        full = float(values[-1]) >= AT_PEAK * peak
+        decaying = _meant_to_decay(view, peak)
+        out.put("rising_to_end", full and float(values[last - 1]) < float(values[last]), refs)
+        if decaying is not None:
+            out.put("never_decayed", full and decaying, refs)
+    up = np.flatnonzero(values[1:] >= 5.0 * np.maximum(values[:-1], ENDED * peak)) + 1
+    out.put("restarts", int((up > top).sum() + (up[:-1] > 0).sum()) if up.size > 1 else 0, refs)
+
+
+def _rounded(values: Values) -> bool:
+    """Whether the column holds so few digits that a small rate prints as 0: its least value is one last digit."""
+    positive = values[values > 0]
+    least, peak = float(positive.min()), float(positive.max())
+    digit = 10.0 ** round(float(np.log10(least)))
+    whole = np.abs(positive / digit - np.round(positive / digit)) < 1e-6
+    coarse = abs(least / digit - 1.0) < 1e-6 and peak / digit <= DIGITS and whole.all() and least < peak
+    falling = positive[positive < peak]
+    return bool(coarse and falling.size and (np.diff(falling) == 0.0).any())  # a rounded slope is a staircase
+
+
+def _meant_to_decay(view: RunView, peak: float) -> bool | None:
+    if not isinstance(view.config_value("train.scheduler"), str):
+        return None
+    return schedule_moves(view, peak)
+
+
+def _against_config(out: FactWriter, view: RunView, rates: Series | None) -> None:
+    asked = view.config("train.learning_rate")
+    value = None if asked is None else number(asked.value)
+    if rates is not None and len(rates) and asked is not None and value is not None and value > 0:
+        top = int(rates.value.argmax())
+        out.put("peak_over_asked", float(rates.value[top]) / value, [*refs_at(rates, [top]), asked.ref])
+    wanted = number(view.config_value("train.max_steps"))
+    for entry in view.run.config.entries:
+        tail = entry.key_in_source.rpartition(".")[2].replace("-", "_").lstrip("_")
+        if tail in {"total_num_steps", "lr_decay_iters", "total_num_update", "decay_steps", "lr_decay_steps"}:
+            horizon = number(entry.value)
+            if horizon is not None and horizon > 0 and wanted is not None and wanted > 0:
+                out.put("horizon_ratio", horizon / wanted, [entry.ref])
+                return
+
+
+def _changes(out: FactWriter, view: RunView, rates: Series | None) -> None:
+    """A configured change and whether the level of the loss moved at it."""
+    found = sorted(_change_steps(view, rates), key=lambda change: change[0])
+    if rates is not None or found:
+        start = refs_at(rates, [0]) if rates is not None and len(rates) else []
+        out.put("changes", len(found), [ref for _, _, ref in found] or start)
+    if not found:
+        return
+    step, what, ref = found[0]
+    out.put("change_step", step, [ref])
+    out.put("change_what", what, [ref])
+    points = view.once(loss_points)
+    curve = None if points is None else points.curve()
+    if curve is None or not has_steps(curve):
+        return
+    shifts = [
+        (ratio, step, what, ref) for step, what, ref in found if (ratio := _shift(curve, step)) is not None
+    ]
+    if shifts:
+        ratio, step, what, ref = max(shifts, key=lambda shift: abs(np.log(shift[0])))
+        moved = abs(np.log(ratio)) > np.log(1.0 + SHIFT)
+        out.put("shifts_loss", bool(moved), [ref])
+        if moved:
+            out.put("change_step", step, [ref])
+            out.put("change_what", what, [ref])
+            out.put("shift_ratio", ratio, [ref])
+            out.put("accounts_for_rise", _explains(curve, step), [ref])
+
+
+def _change_steps(view: RunView, rates: Series | None) -> Iterator[tuple[int, str, SourceRef]]:
+    columns = [(name, "the size of a step") for name in view.run.metrics.names if _BATCH.match(name)]
+    for name, what in columns:
+        series = view.curve(name)
+        if series is not None:
+            yield from _jumps(series, f"{name} ({what})", 1.05)
+    if rates is not None:
+        yield from _jumps(rates, "the learning rate", JUMP)
+
+
+def _jumps(series: Series, what: str, factor: float) -> Iterator[tuple[int, str, SourceRef]]:
+    """Places at which a value that stood still before and after changed by a factor."""
+    if not has_steps(series) or len(series) < 4:
+        return
+    values = np.where(np.isfinite(series.value) & (series.value > 0), series.value, np.nan)
+    ratio = values[1:] / values[:-1]  # of row + 1 over row; a comparison with NaN is False
+    jump = np.maximum(ratio, 1.0 / ratio) >= factor
+    still = np.abs(ratio - 1.0) < STANDS
+    rows = np.flatnonzero(jump[1:-1] & still[:-2] & still[2:]) + 2
+    for row in rows[:MAX_CHANGES]:
+        yield int(series.step[row]), what, series.ref(int(row))
+
+
+def _shift(curve: Series, step: int) -> float | None:
+    """Level after a change over the level before, None if the points are too few or the difference is noise."""
+    at = int(np.searchsorted(curve.step, step))
+    before, after = curve.value[max(at - NEAR, 0) : at], curve.value[at : at + NEAR]
+    if before.size < 3 or after.size < 3:
+        return None
+    low, high = float(np.median(before)), float(np.median(after))
+    if low <= 0 or high <= 0:
+        return None
+    scatter = (
+        3.0 * noise(np.concatenate((before, after))) * 1.2533 * np.sqrt(1 / before.size + 1 / after.size)
+    )
+    return high / low if abs(high - low) > scatter else 1.0
+
+
+def _explains(curve: Series, step: int) -> bool:
+    """Whether the curve goes on falling, or stands, after the change: the rise is a step and no growth."""
+    after = curve.value[np.searchsorted(curve.step, step) :]
+    if after.size < 2 * NEAR:
+        return False
+    return bool(np.median(after[-NEAR:]) <= 1.1 * np.median(after[:NEAR]))
+
+
+DETECTOR = Detector("schedule", ("signal.schedule.",), detect)

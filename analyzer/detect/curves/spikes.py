@@ -1,0 +1,236 @@
+"""Sudden rises of a finite loss: how high, how often, and how long until the former level is regained.
+
+A spike is measured against the curve's own scatter: a noisy curve needs a higher one than a quiet curve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import has_steps
+from analyzer.detect.curves.bad_points import loss_points, values_beside
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Values = npt.NDArray[np.float64]
+
+WINDOW = 15
+"""Points before a spike whose median is its base: enough to outvote a few odd ones, few enough to follow a fall."""
+
+SIGMAS = 8.0
+"""Robust standard deviations above the base; the largest of 10 000 points of pure noise reaches four to five."""
+
+RATIO = 1.3
+"""A rise of less than three tenths costs nothing worth a word, however quiet the curve."""
+
+RETURN_POINTS = 3
+"""Points whose median must be back in the band: one alone may dip into it by chance."""
+
+RETURN_SIGMAS = 3.0
+"""The band of the base: where the curve was found 99.7 % of the time before."""
+
+MAX_POINTS = 50_000
+"""Longer curves are read in block medians: what they hide is shorter than a ten-thousandth of the run."""
+
+REGAINED = 1.2
+"""The end may lie a fifth above the level before the spikes and count as back: the scatter of one window."""
+
+OFTEN, LONG = 0.01, 4
+"""One point in a hundred that sticks out belongs to a noise with heavy tails; a spike among it must last some points."""
+
+RECURRENT = 3
+"""Three spikes of one run are no accident."""
+
+SLOW_STEPS = 500
+"""Steps; public chronicles call a return within about 200 steps harmless and one of 2000 costly."""
+
+SLOW_POINTS = 10
+"""A slow return must show in points as well: between two sparse points nobody knows when it happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spike:
+    """One excursion above the curve.
+
+    Attributes:
+        row: Index of the first high point.
+        peak: Index of the highest point.
+        base: Level before it.
+        back: Index of the first point of the return; None if the curve did not come back.
+        sigmas: Height of the peak in robust standard deviations.
+    """
+
+    row: int
+    peak: int
+    base: float
+    back: int | None
+    sigmas: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spikes:
+    """All excursions of a loss curve and the thinned curve they were found on."""
+
+    curve: Series
+    found: tuple[Spike, ...]
+
+
+def find_spikes(view: RunView) -> Spikes | None:
+    """Excursions of the training loss, None if the curve is too short or not positive."""
+    points = view.once(loss_points)
+    curve = None if points is None else points.curve()
+    if curve is None or len(curve) < 2 * WINDOW:
+        return None
+    rows = _block_rows(len(curve))
+    values = np.array([float(np.median(curve.value[a:b])) for a, b in rows]) if rows else curve.value
+    if not _walkable(values):
+        return None
+    found = tuple(walk(values))
+    if len(found) > max(values.size * OFTEN, 2.0):
+        found = tuple(s for s in found if (values.size if s.back is None else s.back) - s.row >= LONG)
+    if rows:
+        starts = [a for a, _ in rows]
+        found = tuple(
+            Spike(starts[s.row], starts[s.peak], s.base, None if s.back is None else starts[s.back], s.sigmas)
+            for s in found
+        )
+    return Spikes(curve, found)
+
+
+def _block_rows(count: int) -> list[tuple[int, int]]:
+    if count <= MAX_POINTS:
+        return []
+    cuts = np.linspace(0, count, MAX_POINTS // 2 + 1).astype(int)
+    return [(int(a), int(b)) for a, b in pairwise(cuts)]
+
+
+def _walkable(values: Values) -> bool:
+    """A loss around zero has no ratio to its base, and squares of huge ones overflow."""
+    return values.size >= 2 * WINDOW and float(values.min()) > 0 and float(values.max()) < 1e150
+
+
+def walk(values: Values) -> Iterator[Spike]:
+    """Every excursion of a curve, one after the other; none if the curve is too short or not positive."""
+    if not _walkable(values):
+        return
+    windows = np.lib.stride_tricks.sliding_window_view(values, WINDOW)[:-1]
+    base = np.median(windows, axis=1)  # base[i] belongs to values[i + WINDOW]
+    relative = values[WINDOW:] / base - 1.0
+    sigma = 1.4826 * float(np.median(np.abs(relative - np.median(relative))))
+    limit = max(SIGMAS * sigma, RATIO - 1.0)
+    high = np.flatnonzero(relative > limit)
+    end = -1
+    for index in high:
+        row = int(index) + WINDOW
+        if row < end:
+            continue
+        level = float(base[index])
+        band = level * (1.0 + max(RETURN_SIGMAS * sigma, 0.05))
+        back = _return(values, row, band)
+        end = values.size if back is None else back
+        peak = row + int(values[row:end].argmax())
+        yield Spike(row, peak, level, back, (float(values[peak]) / level - 1.0) / max(sigma, 1e-3))
+
+
+def _return(values: Values, row: int, band: float) -> int | None:
+    """First index after ``row`` from which the median of the next points is inside the band."""
+    after = values[row + 1 :]
+    if after.size < RETURN_POINTS:
+        return None
+    medians = np.median(np.lib.stride_tricks.sliding_window_view(after, RETURN_POINTS), axis=1)
+    inside = np.flatnonzero(medians <= band)
+    return row + 1 + int(inside[0]) if inside.size else None
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.spike.*``."""
+    spikes = view.once(find_spikes)
+    if spikes is None:
+        return
+    out = FactWriter("spikes", "signal.spike.")
+    curve, found = spikes.curve, spikes.found
+    out.put("seen", bool(found), refs_at(curve, [s.peak for s in found] or [len(curve) - 1]))
+    if not found:
+        yield out.signal()
+        return
+    largest = max(found, key=lambda s: float(curve.value[s.peak]) / s.base)
+    shown = refs_at(curve, [largest.peak])
+    out.put("count", len(found), refs_at(curve, [s.peak for s in found]))
+    out.put("recurrent", len(found) >= RECURRENT, refs_at(curve, [s.peak for s in found]))
+    out.put("step", curve.step_at(largest.row), shown)
+    out.put("ratio", float(curve.value[largest.peak]) / largest.base, shown)
+    out.put("sigmas", largest.sigmas, shown)
+    _recovery(out, curve, found)
+    _company(out, view, spikes, largest)
+    yield out.signal(curve.step_at(largest.row))
+
+
+def _recovery(out: FactWriter, curve: Series, found: tuple[Spike, ...]) -> None:
+    back = [spike for spike in found if spike.back is not None]
+    # A spike that came back to the level of an earlier one that did not has regained nothing.
+    lowest, end = min(spike.base for spike in found), float(np.median(curve.value[-WINDOW:]))
+    recovered = len(back) == len(found) and end <= REGAINED * lowest
+    out.put("recovered", recovered, refs_at(curve, [s.back or s.peak for s in found][-1:]))
+    if not back:
+        return
+    slowest = max(back, key=lambda s: _length(curve, s))
+    shown = refs_at(curve, [slowest.row, slowest.back or slowest.row])
+    points, steps = (slowest.back or 0) - slowest.row, _length(curve, slowest)
+    out.put("recovery_points", points, shown)
+    if has_steps(curve):
+        out.put("recovery_steps", steps, shown)
+        out.put("slow", steps > SLOW_STEPS and points >= SLOW_POINTS, shown)
+
+
+def _length(curve: Series, spike: Spike) -> int:
+    end = spike.back if spike.back is not None else len(curve) - 1
+    if not has_steps(curve):
+        return end - spike.row
+    return int(curve.step[end] - curve.step[spike.row])
+
+
+def _company(out: FactWriter, view: RunView, spikes: Spikes, spike: Spike) -> None:
+    """Whether the gradient norm rose with the loss, and whether the update norm rose first."""
+    heights: dict[str, int] = {}
+    for metric in ("grad_norm", "update_norm"):
+        beside = values_beside(view, spikes.curve, metric)
+        if beside is None:
+            continue
+        before = _known(beside, spike.row - 2 * WINDOW, spike.row - 3)
+        around = _known(beside, spike.row - 3, spike.peak + 2)
+        if before.size < RETURN_POINTS or not around.size:
+            continue
+        level = float(np.median(before))
+        if level <= 0:
+            continue
+        heights[metric] = _first_above(beside, spike.row - 3, spike.peak + 2, 1.5 * level)
+        if metric == "grad_norm":
+            out.put("with_gradient", float(around.max()) >= 3.0 * level, refs_at(spikes.curve, [spike.peak]))
+    if "update_norm" in heights:
+        others = [spike.row, heights.get("grad_norm", spike.row)]
+        out.put("update_first", heights["update_norm"] < min(others), refs_at(spikes.curve, [spike.row]))
+
+
+def _known(beside: tuple[npt.NDArray[np.bool_], Values], start: int, stop: int) -> Values:
+    part = slice(max(start, 0), stop)
+    values = beside[1][part][beside[0][part]]
+    return values[np.isfinite(values)]
+
+
+def _first_above(beside: tuple[npt.NDArray[np.bool_], Values], start: int, stop: int, limit: float) -> int:
+    """Row of the first value above a limit, a row beyond every curve if there is none."""
+    part = slice(max(start, 0), stop)
+    above = np.flatnonzero(beside[0][part] & (beside[1][part] > limit))
+    return max(start, 0) + int(above[0]) if above.size else int(np.iinfo(np.int32).max)
+
+
+DETECTOR = Detector("spikes", ("signal.spike.",), detect)

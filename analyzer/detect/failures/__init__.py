@@ -1,0 +1,1 @@
+"""Facts from failures: events, exceptions, which came first."""

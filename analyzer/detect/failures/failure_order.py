@@ -1,0 +1,340 @@
+"""Which failure came first: the failures of a run in order of time, rank and role.
+
+One line may be several events (a traceback that is an out-of-memory error): together they are one failure.
+The order of families is that of causes and consequences: a GPU that is lost, a host that kills, an exception, a
+device error, a numeric stop and a full GPU make ranks end; peers that wait for them time out, and the
+launcher cleans up. A collective timeout counts from the moment at which the waiting began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from analyzer.detect.base import RunView
+from analyzer.detect.failures.launcher_reports import REPORTS, LaunchersWord, join_reports, time_is_of_looking
+from analyzer.model.tables import Event
+
+FAMILIES = ("hardware", "host", "exception", "device", "numeric", "memory", "peers", "cleanup")
+"""From causes to consequences; the last two never come first if one of the others was seen."""
+
+CAUSES = frozenset(FAMILIES[:6])
+
+_KINDS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("gpu_xid", "xid_off_bus", "xid_memory", "xid_memory_contained", "xid_nvlink", "xid_gsp", "ecc_error", "gpu_off_bus",
+         "gpu_ring_timeout", "node_failure", "xid_pcie", "xid_device", "row_remap_failed", "gpu_unknown_error", "gpu_hang",
+         "ras_uncorrectable", "npu_memory_error", "npu_link_error", "sxid_fatal", "nvlink_error", "pcie_fatal_error", "nic_fault",
+         "machine_check", "kernel_panic"),
+        "hardware",
+    ),
+    **dict.fromkeys(
+        ("host_oom_kill", "slurm_oom", "slurm_cancelled", "pod_evicted", "sighup", "keyboard_interrupt", "sigkill", "job_time_limit",
+         "job_memory_limit", "job_preempted", "job_cancelled", "job_not_started"),
+        "host",
+    ),
+    **dict.fromkeys(
+        ("device_side_assert", "index_assert", "illegal_memory_access", "cuda_error", "cublas_error", "cudnn_error", "xid_application",
+         "segfault", "memory_corruption", "illegal_instruction", "arithmetic_trap",
+         "fatal_python_error", "npu_core_fault", "device_lost", "fabric_not_ready", "native_check_failed"),
+        "device",
+    ),
+    **dict.fromkeys(
+        ("loss_scale_minimum", "fairseq_min_loss_scale", "nan_stop", "nonfinite_gradient_stop", "loss_watchdog", "autograd_anomaly",
+         "sampling_nonfinite"),
+        "numeric",
+    ),
+    **dict.fromkeys(("cuda_oom",), "memory"),
+    **dict.fromkeys(
+        ("nccl_timeout", "nccl_error", "communicator_abort", "rendezvous_failure", "connection_lost", "gloo_error", "infiniband_error",
+         "mismatched_collective", "gloo_timeout", "store_wait_timeout", "hccl_timeout", "hccl_error", "coordination_timeout",
+         "coordination_error", "barrier_missing_rank", "watchdog_stuck", "nccl_connect_failed", "launcher_lost_node", "ray_actor_died", "hang_stack_dump"),
+        "peers",
+    ),
+    **dict.fromkeys(("sigabrt", "sigterm", "torchrun_failure", "torchrun_worker_failed", "ray_worker_died"), "cleanup"),
+}  # fmt: skip
+"""Families of kinds that their role does not tell. A symptom that does not stand here ends no run."""
+
+_BY_ROLE = {"root_candidate": "exception", "cascade": "cleanup", "teardown": "cleanup"}
+
+_BY_SIGNAL = {-9: "host", -11: "device", -7: "device", -4: "device", -8: "device"}
+"""Exit codes of a worker that nobody in the job sends: it was killed from outside or crashed in native code.
+SIGTERM is the launcher's own, SIGABRT is how a watchdog ends a process that waits for others."""
+
+LATE_WRITERS = frozenset({"hardware", "host_oom_kill", "slurm_oom"})
+"""Families and kinds whose lines are collected after the fact: the kernel's log and the scheduler's summary
+stand at the end of a file although what they report came first."""
+
+SAME_MOMENT_S = 1.0
+"""Stamps of one second cannot be ordered: many loggers print whole seconds, and clocks of hosts differ."""
+
+SURVIVED_ROWS = 3
+"""Metric rows after an error that show that training went on; one or two may be buffered output."""
+
+BURST_LINES = 300
+"""Lines between two tracebacks of one failing job: those of eight ranks with 30 frames each lie closer. A
+process that printed more than that before its next error had survived the earlier one."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One line that reports a failure, with everything recognised in it.
+
+    Attributes:
+        events: The events of the line.
+        family: One of ``FAMILIES``.
+        time_s: Unix seconds at which it began, None if unknown.
+    """
+
+    events: tuple[Event, ...]
+    family: str
+    time_s: float | None
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Kinds of its events."""
+        return frozenset(event.kind for event in self.events)
+
+    @property
+    def speaker(self) -> Event:
+        """The event that says most: the specific one, not the traceback that carries it."""
+        return next((event for event in self.events if event.kind != "python_traceback"), self.events[0])
+
+    @property
+    def rank(self) -> int | None:
+        """Global rank that failed, if known."""
+        return next((event.rank for event in self.events if event.rank is not None), None)
+
+    @property
+    def host(self) -> str | None:
+        """Host of that rank, if a line names it."""
+        hosts = (event.fields.get("host") for event in self.events)
+        return next((host for host in hosts if isinstance(host, str) and host), None)
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Attempt, source and line."""
+        event = self.events[0]
+        return event.attempt, event.ref.source, event.ref.line or 0
+
+    @property
+    def is_launchers_root(self) -> bool:
+        """Whether it is the launcher's report of the process that ended first, and not one that was told to end."""
+        codes = [event.fields.get("exitcode") for event in self.events if event.kind == "torchrun_failure"]
+        return any(code not in {None, -15} for code in codes)
+
+    @property
+    def is_late_writer(self) -> bool:
+        """Whether the line was written after what it reports."""
+        return self.family in LATE_WRITERS or bool(self.kinds & LATE_WRITERS)
+
+
+def family_of(event: Event) -> str:
+    """Which family an event belongs to.
+
+    Interrupts of the kernel that only record a clean-up (Xid 43 and 45) and workers that were told to end are
+    consequences whatever their kind.
+    """
+    if event.kind == "gpu_xid":
+        code = event.fields.get("code")
+        return {43: "cleanup", 45: "cleanup", 13: "device", 31: "device", 32: "device", 69: "device"}.get(
+            code if isinstance(code, int) else 0, "hardware"
+        )
+    if event.kind == "fatal_python_error" and event.fields.get("error") == "Aborted":
+        return "cleanup"  # how a watchdog or an assertion elsewhere ends a process
+    if event.kind == "dataloader_worker_killed" and event.fields.get("signal") in {"Terminated", "Hangup"}:
+        return "cleanup"
+    if event.kind in {"torchrun_failure", "torchrun_worker_failed", "launcher_exit_code"}:
+        code = event.fields.get("exitcode", event.fields.get("code"))
+        return _BY_SIGNAL.get(code if isinstance(code, int) else 0, "cleanup")
+    if event.kind == "python_traceback" and event.role == "symptom":
+        return "peers"  # an exception that a distributed back end raises
+    if event.role in {"cascade", "teardown"} and event.kind != "communicator_abort":
+        return "peers" if _KINDS.get(event.kind) == "peers" else "cleanup"
+    return _KINDS.get(event.kind, _BY_ROLE.get(event.role, "cleanup"))
+
+
+def _began_s(event: Event) -> float | None:
+    """When the trouble began that a line reports: a watchdog speaks only after its timeout."""
+    if event.time_s is None or time_is_of_looking(event):
+        return None
+    waited_ms = event.fields.get("ran_ms", event.fields.get("timeout_ms"))
+    waited = isinstance(waited_ms, int) and event.kind == "nccl_timeout"
+    return event.time_s - (float(waited_ms) / 1000 if waited and isinstance(waited_ms, int) else 0.0)
+
+
+def _family(events: Iterable[Event]) -> str:
+    """Family of a line: that of its most specific event, the gravest of several."""
+    named = [event for event in events if event.kind != "python_traceback"] or list(events)
+    return min((family_of(event) for event in named), key=FAMILIES.index)
+
+
+def earlier(first: Failure, second: Failure) -> bool | None:
+    """Whether one failure came before another; None if nothing tells.
+
+    By the clock if both have one; else by their lines if they stand in one file; else by family.
+    """
+    if first.time_s is not None and second.time_s is not None:
+        if abs(first.time_s - second.time_s) > SAME_MOMENT_S:
+            return first.time_s < second.time_s
+    elif (
+        first.place[:2] == second.place[:2]
+        and first.is_late_writer == second.is_late_writer
+        and first.rank == second.rank
+    ):
+        return first.place < second.place
+    if first.is_late_writer != second.is_late_writer:
+        return first.is_late_writer
+    ranks = FAMILIES.index(first.family), FAMILIES.index(second.family)
+    if ranks[0] != ranks[1]:
+        return ranks[0] < ranks[1]
+    return first.place < second.place if first.place[:2] == second.place[:2] else None
+
+
+class FailureOrder:
+    """The failures of the last attempt that training did not survive."""
+
+    def __init__(self, view: RunView) -> None:
+        found = _failures(view)
+        rows = _metric_lines(view)
+        self.failures = [failure for failure in found if not _survived(failure, found, rows)]
+        self.survived = sum(failure.family in CAUSES for failure in found) - len(self.roots)
+        self.survived_kinds = _kinds(found) - _kinds(self.failures)
+
+    @cached_property
+    def roots(self) -> list[Failure]:
+        """Failures that can be a cause."""
+        return [failure for failure in self.failures if failure.family in CAUSES]
+
+    @cached_property
+    def first(self) -> Failure | None:
+        """The failure that came first; of several that nothing orders, the gravest."""
+        peers = [failure for failure in self.failures if failure.family == "peers"]
+        # A process that takes itself down says why on another line, which may stand below.
+        candidates = self.roots or [f for f in peers if f.kinds != {"communicator_abort"}] or peers
+        if not candidates:
+            # Nothing but clean-up was written: the launcher still names the process that ended by itself.
+            return next((f for f in self.failures if f.is_launchers_root), next(iter(self.failures), None))
+        best = candidates[0]
+        for failure in candidates[1:]:
+            if earlier(failure, best) is True:
+                best = failure
+        return best
+
+    def of(self, kind: str) -> list[Failure]:
+        """Failures of which one event is of a kind."""
+        return [failure for failure in self.failures if kind in failure.kinds]
+
+    def follows(self, failure: Failure) -> bool | None:
+        """Whether a failure is a consequence of the first one; None if nothing tells."""
+        first = self.first
+        if first is None or failure is first or failure.kinds & first.kinds & _identity(first):
+            return False
+        if first.is_launchers_root and first.family == "cleanup":
+            return (
+                "torchrun_worker_failed" not in failure.kinds
+            )  # the launcher's earlier line about the same process
+        if first.family in CAUSES and failure.family not in CAUSES:
+            # A stamp may still prove that the peers were lost first.
+            if first.time_s is not None and failure.time_s is not None:
+                return failure.time_s >= first.time_s - SAME_MOMENT_S
+            return True
+        return earlier(first, failure)
+
+
+def _kinds(failures: Iterable[Failure]) -> frozenset[str]:
+    """Kinds of all events of some failures."""
+    return frozenset(kind for failure in failures for kind in failure.kinds)
+
+
+def _identity(first: Failure) -> frozenset[str]:
+    """Kinds by which another rank's failure is the same as the first one and no consequence of it."""
+    return first.kinds - {"python_traceback"} - REPORTS
+
+
+def _failures(view: RunView) -> list[Failure]:
+    """Every line of the last attempt that reports a failure, in the order of files and lines."""
+    last = max((event.attempt for event in view.run.events), default=0)
+    by_line: dict[tuple[int, int | None], list[Event]] = {}
+    for event in view.run.events:
+        ends = event.kind in _KINDS or event.role in _BY_ROLE or event.kind == "python_traceback"
+        if ends and event.attempt == last and event.role not in {"info", "advice"}:
+            by_line.setdefault((event.ref.source, event.ref.line), []).append(event)
+    _join_messages(by_line)
+    join_reports(by_line)
+    word = LaunchersWord.of(view.events("launcher_kill"))
+    found: list[Failure] = []
+    for events in by_line.values():
+        times = [began for event in events if (began := _began_s(event)) is not None]
+        family = "cleanup" if word.killed(events) else _family(events)
+        found.append(Failure(tuple(events), family, min(times, default=None)))
+    return sorted(found, key=lambda failure: failure.place)
+
+
+def _may_be_text_of(raised: Event, event: Event) -> bool:
+    """Whether a line below an exception can be part of its message: what hosts and launchers write cannot."""
+    is_own = event.rank in {None, raised.rank} and event.kind != "python_traceback"
+    return is_own and family_of(event) not in {"hardware", "host", "cleanup"}
+
+
+def _join_messages(by_line: dict[tuple[int, int | None], list[Event]]) -> None:
+    """Add what was recognised in the further lines of an exception's message to the exception's own line."""
+    for (source, line), events in list(by_line.items()):
+        raised = next((event for event in events if event.kind == "python_traceback"), None)
+        message = raised.fields.get("message") if raised is not None else None
+        if raised is None or line is None or not isinstance(message, str):
+            continue
+        # The text may begin on the line after the name of the exception, hence one line more.
+        for below in range(line + 1, line + 2 + message.count("\n")):
+            further = by_line.get((source, below), [])
+            if further and all(_may_be_text_of(raised, event) for event in further):
+                events.extend(by_line.pop((source, below)))
+
+
+_Lines = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+def _metric_lines(view: RunView) -> Mapping[int, _Lines]:
+    """Sorted lines that hold metrics, by source."""
+    table = view.run.metrics
+    if not len(table):
+        return {}
+    order = np.lexsort((table.line, table.source))
+    sources, starts = np.unique(table.source[order], return_index=True)
+    return dict(
+        zip((int(source) for source in sources), np.split(table.line[order], starts[1:]), strict=True)
+    )
+
+
+def _survived(failure: Failure, others: Sequence[Failure], rows: Mapping[int, _Lines]) -> bool:
+    """Whether the program went on after an error: it printed metrics, or much else before its next error."""
+    _, source, line = failure.place
+    if not line or failure.is_late_writer or failure.family == "host":
+        return False
+    lines = rows.get(source)
+    if lines is not None:
+        later = np.unique(lines[np.searchsorted(lines, line, side="right") :][: SURVIVED_ROWS * 50])
+        if later.size >= SURVIVED_ROWS:
+            return True
+    if failure.family not in {"exception", "memory"}:
+        return False
+    following = [
+        other
+        for other in others
+        if other.place[:2] == failure.place[:2] and other.place[2] > line and other.family in CAUSES
+    ]
+    launches = [
+        other for other in following if other.family != "host"
+    ]  # a host that ends the job starts none
+    if _is_unparsed(failure) and not all(_is_unparsed(other) for other in launches):
+        return True  # no line of the program ran: what failed below is a later launch
+    return bool(following) and min(other.place[2] for other in following) - line > BURST_LINES
+
+
+def _is_unparsed(failure: Failure) -> bool:
+    """Whether the interpreter could not even read the program."""
+    names = (str(event.fields.get("exception", "")).rpartition(".")[2] for event in failure.events)
+    return any(name in {"SyntaxError", "IndentationError", "TabError"} for name in names)

@@ -1,0 +1,140 @@
+"""Facts from the flight recorder: which rank all others wait for, and how it differs.
+
+The recorder says what each host issued and each device finished, so it names the rank at fault where logs only
+show who waited (``flight_waits``), and the collective that differs (``flight_calls``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.ranks.flight_calls import Mismatch, mismatches
+from analyzer.detect.ranks.flight_waits import Group, Waits, waits_of
+from analyzer.model.refs import SourceRef
+from analyzer.model.signal import Signal
+from analyzer.model.traces import FlightDump
+
+MAX_NAMED = 32
+"""Ranks listed by number; a reader looks at the first ones."""
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.flight.*``."""
+    dumps = view.run.flight
+    found = list(mismatches(view.run.collectives_trace))
+    if not dumps and not found:
+        return
+    out = FactWriter("flight", "signal.flight.")
+    if dumps:
+        places = {dump.rank: SourceRef(dump.source) for dump in dumps if dump.rank is not None}
+        waits = waits_of(dumps)
+        refs = list(places.values())
+        out.put("ranks", len(places), refs)
+        out.put("waiting_ranks", len(waits.waiting), [places[rank] for rank in sorted(waits.waiting)])
+        out.put("ranks_without_dump", len(waits.no_dump), refs)
+        if len(waits.no_dump) <= MAX_NAMED:
+            out.put("without_dump", _listed(waits.no_dump) or None, refs)
+        out.put("stuck", bool(waits.waiting), refs)
+        _at_fault(waits, places, out)
+        _unmatched(view, dumps, waits, out)
+    _mismatch(found, out, compared=len(dumps) > 1 or bool(found))
+    yield out.signal()
+
+
+def _listed(ranks: Collection[int]) -> str:
+    """Ranks in words.
+
+    >>> _listed({15, 10}), _listed(range(100))[-14:]
+    ('10, 15', '31 and 68 more')
+    """
+    ordered = sorted(ranks)
+    more = f" and {len(ordered) - MAX_NAMED} more" if len(ordered) > MAX_NAMED else ""
+    return ", ".join(map(str, ordered[:MAX_NAMED])) + more
+
+
+def _at_fault(waits: Waits, places: dict[int, SourceRef], out: FactWriter) -> None:
+    refs = list(places.values())
+    origins = waits.origins
+    if not origins:
+        if waits.together:
+            # The fault lies in what was issued, with a rank without a dump, or with the link.
+            out.put("circular", value=False, refs=refs)
+            out.put("same_everywhere", value=True, refs=[places[rank] for rank in sorted(waits.together)])
+        elif waits.missed:
+            out.put("circular", value=True, refs=[places[rank] for rank in sorted(waits.missed)])
+        return
+    out.put("circular", value=False, refs=refs)
+    out.put("same_everywhere", value=False, refs=refs)
+    late = sorted(rank for rank in origins if rank not in waits.stopped)
+    first = waits.missed.get(late[0]) if late else None
+    if first is not None and _few_ahead(first, late):
+        out.put("few_ahead", value=True, refs=[places[rank] for rank in late if rank in places])
+    elif late:
+        out.put("few_ahead", value=False, refs=refs)
+    stopped = sorted(rank for rank in origins if rank in waits.stopped)
+    where = [places[rank] for rank in sorted(origins) if rank in places]
+    out.put("faulty_count", len(origins), where)
+    out.put("faulty_ranks", _listed(origins), where)
+    out.put("never_issued", bool(late), where)
+    out.put("device_stopped", bool(stopped), [places[rank] for rank in stopped if rank in places] or where)
+    if late:
+        out.put("host_still", not waits.waiting.intersection(late), where)
+        _describe(late[0], first, out, where)
+    elif stopped:
+        _describe(stopped[0], waits.stopped[stopped[0]], out, where)
+
+
+def _few_ahead(group: Group, late: Sequence[int]) -> bool:
+    """Whether most members of a group are behind: then the few that went on differ, not the many."""
+    return 2 * len(set(late) & set(group.counters)) > len(group.counters) and len(group.counters) > 2
+
+
+def _describe(rank: int, group: Group | None, out: FactWriter, refs: list[SourceRef]) -> None:
+    if group is None or rank not in group.counters:
+        return
+    own = group.counters[rank]
+    issued = max(counters.enqueued for counters in group.counters.values())
+    out.put("group", group.description or group.name, refs)
+    out.put("last_issued", own.enqueued, refs)
+    out.put("last_finished", own.completed, refs)
+    out.put("behind_by", issued - own.enqueued, refs)
+
+
+def _unmatched(view: RunView, dumps: Sequence[FlightDump], waits: Waits, out: FactWriter) -> None:
+    """A receive whose sender has nothing under way, where the groups of collectives show no fault."""
+    if waits.origins or waits.missed:
+        return
+    table = view.run.collectives_trace
+    idle = {dump.rank for dump in dumps} - waits.waiting
+    members = {group.name: group.ranks for dump in dumps for group in dump.groups}
+    for index in range(len(table)):
+        op, name = table.text("op", index) or "", table.text("pg", index) or ""
+        head, _, numbers = op.partition(" ")
+        sender = numbers.rpartition("<-")[2]
+        if head != "recv" or not sender.isdigit() or table.text("state", index) == "completed":
+            continue
+        ranks = members.get(name, ())
+        peer = ranks[int(sender)] if int(sender) < len(ranks) else None
+        if peer in idle:
+            out.put("unmatched_receive", op, [table.ref(index)])
+            out.put("unmatched_sender", peer, [table.ref(index)])
+            return
+
+
+def _mismatch(found: Sequence[Mismatch], out: FactWriter, *, compared: bool) -> None:
+    if not compared:
+        return
+    for aspect in ("operation", "type", "size"):
+        refs = [ref for mismatch in found if mismatch.aspect == aspect for ref in mismatch.refs]
+        out.put(f"different_{aspect}", bool(refs), refs)
+    if found:
+        first = found[0]
+        out.put("mismatch_seq", first.seq, first.refs)
+        out.put("mismatch_group", first.description or first.group, first.refs)
+        out.put("mismatch", f"{first.odd} beside {first.usual}", first.refs)
+        out.put("mismatch_op", first.usual.partition(" of ")[0], first.refs)
+        out.put("mismatch_ranks", _listed(first.odd_ranks) or None, first.refs)
+
+
+DETECTOR = Detector("flight", ("signal.flight.",), detect)

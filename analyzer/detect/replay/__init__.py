@@ -1,0 +1,1 @@
+"""Facts from numeric replay traces."""

@@ -1,0 +1,1 @@
+"""Facts about configuration, precision, versions and the course of a run."""

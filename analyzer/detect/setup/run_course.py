@@ -1,0 +1,215 @@
+"""Where the run ran, how far it came, and whether it ended as planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, event_refs, number
+from analyzer.detect.setup.gpus import compute_capability, supports_bf16
+from analyzer.model.refs import SourceRef
+from analyzer.model.run import Attempt
+from analyzer.model.signal import Signal
+from analyzer.model.tables import NULL_INT, Event
+
+OTHER_LOOPS = frozenset(
+    {"mmengine", "mmcv", "lightning", "megatron", "megatron-lm", "fairseq", "metaseq", "nemo", "torchtitan", "keras", "nanogpt",
+     "maxtext", "mlperf", "paddlenlp", "mindspore", "xtuner"}
+)  # fmt: skip
+"""Frameworks that bring their own training loop, so that HF Trainer cannot be at work."""
+
+ENDINGS = (
+    "python_traceback",
+    "loss_scale_minimum",
+    "nan_stop",
+    "launcher_exit_code",
+    "torchrun_worker_failed",
+)
+"""Lines with which a run that died says so."""
+
+_ERRORS = ("root_candidate", "cascade", "teardown")
+"""Roles of lines that tell of a failure or of its consequences."""
+
+_REWARD_PREFIXES = (
+    "rewards/",
+    "reward/",
+    "objective/kl",
+    "objective/rlhf_reward",
+    "ppo/",
+    "policy/approxkl",
+    "rollout/ep_rew",
+)
+_REWARD_NAMES = frozenset({"reward_mean", "reward_std", "frac_reward_zero_std", "kl", "approx_kl"})
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``run.*``."""
+    out = FactWriter("run_course", "run.")
+    _frameworks(view, out)
+    _hardware(view, out)
+    run = view.run
+    if run.attempts:
+        out.put("attempts", len(run.attempts))
+    step, refs = last_step(view)
+    out.put("last_step", step, refs)
+    code, code_refs = exit_code(view)
+    out.put("exit_code", code, code_refs)
+    by_tracker = any(
+        view.run.sources[ref.source].ingestor.startswith(("wandb", "mlflow")) for ref in code_refs
+    )
+    out.put("exit_code_by_tracker", by_tracker if code_refs else None, code_refs)
+    done, done_refs = completed(view)
+    out.put("completed", done, done_refs)
+    out.put("log_truncated", *_truncated(view, done, step))
+    yield out.signal()
+
+
+def _frameworks(view: RunView, out: FactWriter) -> None:
+    switched_off = [
+        entry
+        for entry in view.run.config.entries
+        if entry.key_in_source.rpartition(".")[2] == "deepspeed"
+        and entry.framework != "versions"
+        and entry.value in {None, ""}
+    ]
+    if view.uses("deepspeed"):
+        out.put("deepspeed", value=True)
+    elif switched_off:
+        out.put("deepspeed", value=False, refs=[switched_off[0].ref])
+    if view.uses_hf_trainer:
+        out.put("hf_trainer", value=True)
+    elif view.uses(*OTHER_LOOPS):
+        out.put("hf_trainer", value=False)
+    if view.uses("unsloth"):
+        out.put("unsloth", value=True)
+    if view.run.metrics.names:
+        rewarded = reward_metrics(view)
+        out.put("rl", bool(rewarded), _first_points(view, rewarded[:2]))
+
+
+def reward_metrics(view: RunView) -> list[str]:
+    """Metrics that only policy training logs, sorted; its losses rise and fall with the rewards, not with success."""
+    names = view.run.metrics.names
+    if any(name.startswith("rewards/chosen") for name in names):  # DPO and its kin: no rollouts
+        return []
+    return sorted(name for name in names if name in _REWARD_NAMES or name.startswith(_REWARD_PREFIXES))
+
+
+def _first_points(view: RunView, names: list[str]) -> list[SourceRef]:
+    return [found[0].ref(0) for name in names if (found := view.all_series(name))]
+
+
+def _hardware(view: RunView, out: FactWriter) -> None:
+    layout = view.run.layout
+    refs = [layout.ref]
+    if layout.gpu_name:
+        out.put("gpu.name", layout.gpu_name, refs)
+        out.put("gpu.gtx16", "gtx 16" in layout.gpu_name.lower(), refs)
+        out.put("gpu.compute_capability", compute_capability(layout.gpu_name), refs)
+    echoed = next((e for e in view.run.config.entries if e.key_in_source == "bfloat16_supported"), None)
+    if echoed is not None and isinstance(echoed.value, bool):  # Unsloth's banner asks the device itself
+        out.put("gpu.supports_bf16", echoed.value, [echoed.ref])
+    elif layout.gpu_name:
+        out.put("gpu.supports_bf16", supports_bf16(layout.gpu_name), refs)
+    out.put("world_size", layout.world_size)
+
+
+def last_step(view: RunView) -> tuple[int | None, list[SourceRef]]:
+    """Last optimizer step that a training metric reports; of any metric if there is no training metric."""
+    if view.span is not None:
+        curves = [
+            curve
+            for name in ("loss", "grad_norm", "learning_rate", "loss_scale")
+            if (curve := view.curve(name)) is not None
+        ]
+        shown = [
+            curve.ref(int(np.flatnonzero(curve.step == view.span[1])[-1]))
+            for curve in curves
+            if view.span[1] in curve.step
+        ]
+        return view.span[1], shown[:1]
+    known = view.run.metrics.step[view.run.metrics.step != NULL_INT]
+    return (int(known.max()), []) if known.size else (None, [])
+
+
+def _last_attempt(view: RunView) -> Attempt | None:
+    return view.run.attempts[-1] if view.run.attempts else None
+
+
+def _of_last_attempt(view: RunView, *kinds: str) -> list[Event]:
+    events = view.events(*kinds)
+    latest = max((event.attempt for event in view.run.events), default=0)
+    attempt = _last_attempt(view)
+    number_of_last = max(latest, attempt.index if attempt is not None else 0)
+    return [event for event in events if event.attempt == number_of_last]
+
+
+def exit_code(view: RunView) -> tuple[int | None, list[SourceRef]]:
+    """Exit code of the last attempt: as its logger recorded it, else as a launcher printed it."""
+    attempt = _last_attempt(view)
+    if attempt is not None and attempt.exit_code is not None:
+        return attempt.exit_code, [SourceRef(attempt.sources[0])] if attempt.sources else []
+    for kind, field in (
+        ("launcher_exit_code", "code"),
+        ("torchrun_worker_failed", "exitcode"),
+        ("slurm_task_failed", "code"),
+    ):
+        for event in _of_last_attempt(view, kind):
+            code = event.fields.get(field)
+            if isinstance(code, int) and code != 0:
+                return code, [event.ref]
+    return None, []
+
+
+def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
+    """Whether the run says that it ended as planned; None if it says nothing.
+
+    A statement of success counts whatever happens at exit, where a process group may abort; an exit code of 0
+    alone counts too unless the log ends in an exception (a tracker that is closed in a finally block notes 0), and a
+    launcher's word that processes ended well, if nothing else was reported.
+    """
+    done = _of_last_attempt(view, "training_completed")
+    if done:
+        return True, event_refs(done[-1:])
+    code, code_refs = exit_code(view)
+    wanted = number(view.config_value("train.max_steps"))
+    reached = last_step(view)
+    if wanted is not None and wanted > 0 and reached[0] is not None and reached[0] >= wanted and not code:
+        return True, reached[1]
+    died = [event for event in _of_last_attempt(view, *ENDINGS) if _is_end(view, event)]
+    if code == 0 and died:
+        return None, []
+    if code is not None:
+        return code == 0, code_refs
+    if died:
+        return False, event_refs(died[-1:])
+    ended_well = _of_last_attempt(view, "process_exit_ok")
+    if ended_well and not view.run.events.with_roles(_ERRORS):
+        return True, event_refs(ended_well[-1:])
+    return None, []
+
+
+def _is_end(view: RunView, event: Event) -> bool:
+    """Whether no training row of the same file follows a traceback: one that is caught is no end."""
+    line = event.ref.line
+    if line is None:
+        return True
+    rows = view.run.metrics
+    later = (rows.source == event.ref.source) & (rows.line > line)
+    return not bool(later.any())
+
+
+def _truncated(view: RunView, done: bool | None, step: int | None) -> tuple[bool | None, list[SourceRef]]:
+    """Whether the log stops in the middle: short of the planned steps, with neither an end nor an error."""
+    if done is not None:
+        return False, []
+    wanted = number(view.config_value("train.max_steps"))
+    if wanted is None or step is None or step >= wanted:
+        return None, []
+    errors = view.run.events.with_roles(_ERRORS)
+    entry = view.config("train.max_steps")
+    return not errors, [] if entry is None or entry.ref is None else [entry.ref]
+
+
+DETECTOR = Detector("run_course", ("run.",), detect)

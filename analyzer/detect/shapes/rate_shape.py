@@ -1,0 +1,169 @@
+"""The learning rate against its peak and against the loss. Its absolute size betrays the recipe and is left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.shapes.course import Course, middle, rank_correlation, row_medians
+from analyzer.detect.shapes.feature import ASINH, LOG2, Feature
+
+if TYPE_CHECKING:
+    from analyzer.detect.shapes.course import Mask, Values
+
+ENDED = 1e-3
+"""A thousandth of the peak: no step of it is seen in a loss."""
+
+SAME = 0.01
+"""Rates within one percent of each other."""
+
+_NEVER = {
+    "rate_end": 0.0, "rate_zero_share": 1.0, "rate_zero_at": 0.0, "rate_peak_at": 0.0,
+    "rate_steady": 1.0, "rate_restarts": 0.0, "rate_jump": 1.0,
+}  # fmt: skip
+"""What is known of a learning rate that is always zero."""
+
+_RATE, _BOTH = ("learning_rate",), ("learning_rate", "loss")
+
+FEATURES = (
+    Feature(
+        "rate_end", "rate", "share of the peak", "last rate / greatest rate", "schedules in use (Loshchilov and Hutter 2017)",
+        "the learning rate ended at {value:.0%} of its peak", 0, 1, needs=_RATE,
+    ),
+    Feature(
+        "rate_zero_share", "rate", "share", "share of points after the peak with less than a thousandth of it",
+        "derivation: a schedule that ends before the run", "for {value:.0%} of the points after its peak the learning rate is zero",
+        0, 1, needs=_RATE,
+    ),
+    Feature(
+        "rate_zero_at", "rate", "share of the run", "position from which on the rate stays below a thousandth of its peak; 1 if never",
+        "the same", "the learning rate is zero from {value:.0%} of the run on", 0, 1, needs=_RATE,
+    ),
+    Feature(
+        "rate_peak_at", "rate", "share of the run", "first position of 99.9 % of the peak", "warm-up (Goyal et al. 2017)",
+        "the learning rate peaked at {value:.0%} of the run", 0, 1, needs=_RATE, shows="peak",
+    ),
+    Feature(
+        "rate_steady", "rate", "share", "share of neighbouring windows whose rates differ by less than 0.1 % of the peak",
+        "schedules in use", "the learning rate stood still for {value:.0%} of the run", 0, 1, needs=_RATE,
+    ),
+    Feature(
+        "rate_restarts", "rate", "count", "rises by more than a tenth of the peak after a fall by as much",
+        "warm restarts (Loshchilov and Hutter 2017)", "the learning rate rose again {value:.0f} times", 0, 4, ASINH, _RATE,
+    ),
+    Feature(
+        "rate_jump", "rate", "factor", "greatest rise between neighbouring windows after the first tenth of the run, from at least a thousandth of the peak",
+        "derivation: a resume with another rate or schedule", "the learning rate once jumped {value:.1f}-fold", 0, 10, LOG2, _RATE, "peak",
+    ),
+    Feature(
+        "rate_while_rising", "rate", "s", "rise of the loss from its best to its end / s, times the share of the time between at which the rate was within 1 % of that at the best",
+        "derivation: the loss rises while the learning rate stays",
+        "the loss rose by {value:.1f} robust deviations while the learning rate stayed", 0, 10, ASINH, _BOTH,
+    ),
+    Feature(
+        "rate_after_best", "rate", "share of the peak", "(last rate - rate at the best loss) / greatest rate",
+        "derivation", "from the best loss to the end the learning rate grew by {value:.0%} of its peak|from the best loss to the end the learning rate fell by {value:.0%} of its peak",
+        -1, 1, needs=_BOTH,
+    ),
+    Feature(
+        "rate_with_slope", "rate", "rank correlation", "of the rate and the change of the loss per block, 20 blocks",
+        "Spearman 1904", "the loss rises where the learning rate is high (rank correlation {value:.2f})|the loss falls where the learning rate is high (rank correlation -{value:.2f})",
+        -1, 1, needs=_BOTH,
+    ),
+    Feature(
+        "rate_unfinished", "rate", "share of the gain", "fall of the loss over the 10 % before the rate stays zero / (start - best + s); 0 if it is never zero before 95 %",
+        "derivation: the schedule ended while the loss still fell", "the loss still gained {value:.0%} of its whole fall just before the learning rate became zero",
+        0, 1, needs=_BOTH,
+    ),
+)  # fmt: skip
+
+
+def measure(rate: Course | None, loss: Course | None) -> dict[str, float]:
+    """Values in their natural units; those that cannot be known are left out.
+
+    Args:
+        rate: The reduced learning rate.
+        loss: The reduced loss.
+    """
+    if rate is None or rate.value.size < 3:
+        return {}
+    value, top = rate.value, float(rate.value.max())
+    if top <= 0:
+        return _NEVER
+    peak = int((value >= 0.999 * top).argmax())
+    low = value < ENDED * top
+    stays = _zero_from(low)
+    zero_at = 1.0 if stays is None else float(rate.at[stays])
+    window = rate.window
+    after = window[rate.window_at > 0.1 + rate.window_at[0]]
+    steps = np.diff(window)
+    found = {
+        "rate_end": float(value[-1]) / top,
+        "rate_zero_share": float(low[peak:].mean()),
+        "rate_zero_at": zero_at,
+        "rate_peak_at": float(rate.at[peak]),
+        "rate_steady": float((np.abs(steps) < ENDED * top).mean()),
+        "rate_restarts": float(_restarts(window / top)),
+        "rate_jump": 1.0,
+    }
+    if after.size >= 2:
+        found["rate_jump"] = max(float((after[1:] / np.maximum(after[:-1], ENDED * top)).max()), 1.0)
+    if loss is not None and loss.window.size >= 8:
+        found |= _beside(rate, loss, top)
+        found["rate_unfinished"] = _unfinished(loss, zero_at)
+    return found
+
+
+def _zero_from(low: Mask) -> int | None:
+    """Index from which on all points are low."""
+    high = np.flatnonzero(~low)
+    last = int(high[-1]) + 1 if high.size else 0
+    return last if last < low.size else None
+
+
+def _restarts(share: Values) -> int:
+    """Rises by a tenth of the peak after a fall of a tenth, as turning points of the path."""
+    count, falling, extreme = 0, False, float(share[0])
+    turns = share[np.concatenate(([True], np.diff(share) != 0))]
+    for level in turns.tolist():
+        if falling:
+            if level > extreme + 0.1:
+                count, falling, extreme = count + 1, False, level
+            extreme = min(extreme, level)
+        else:
+            if level < extreme - 0.1:
+                falling, extreme = True, level
+            extreme = max(extreme, level)
+    return count
+
+
+def _beside(rate: Course, loss: Course, top: float) -> dict[str, float]:
+    at_windows = np.interp(loss.window_at, rate.window_at, rate.window)
+    best = int(loss.smooth.argmin())
+    rise = max(loss.end() - float(loss.smooth[best]), 0.0) / loss.noise
+    then = float(at_windows[best])
+    same = np.abs(at_windows[best:] - then) <= SAME * top
+    found = {
+        "rate_while_rising": rise * float(same.mean()),
+        "rate_after_best": (float(at_windows[-1]) - then) / top,
+    }
+    blocks = min(20, loss.window.size // 2)
+    width = loss.window.size // blocks
+    if blocks >= 6:
+        levels = row_medians(loss.window[-blocks * width :].reshape(blocks, width))
+        rates = at_windows[-blocks * width :].reshape(blocks, width).mean(axis=1)
+        found["rate_with_slope"] = rank_correlation(0.5 * (rates[1:] + rates[:-1]), np.diff(levels))
+    return found
+
+
+def _unfinished(loss: Course, zero_at: float) -> float:
+    if zero_at >= 0.95:
+        return 0.0
+    near = (loss.window_at > zero_at - 0.05) & (loss.window_at <= zero_at)
+    before = (loss.window_at > zero_at - 0.15) & (loss.window_at <= zero_at - 0.05)
+    if not (near.any() and before.any()):
+        return float("nan")
+    gain = loss.start() - float(loss.smooth.min())
+    fall = middle(loss.window[before]) - middle(loss.window[near])
+    return max(fall, 0.0) / (max(gain, 0.0) + loss.noise)

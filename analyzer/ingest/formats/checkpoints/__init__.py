@@ -1,0 +1,1 @@
+"""Checkpoints and the files that describe a model."""

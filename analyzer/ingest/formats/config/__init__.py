@@ -1,0 +1,1 @@
+"""Configuration files and package lists."""

@@ -1,0 +1,1 @@
+"""Numeric replay traces, statistics of tensors, and flight recorder dumps."""

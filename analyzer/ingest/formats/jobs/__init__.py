@@ -1,0 +1,1 @@
+"""Status files of jobs, containers and workers."""

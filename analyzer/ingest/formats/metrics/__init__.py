@@ -1,0 +1,1 @@
+"""Tables of metrics: CSV, JSON lines, MLflow, HF Trainer state."""

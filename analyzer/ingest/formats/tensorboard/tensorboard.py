@@ -1,0 +1,216 @@
+"""TensorBoard event files: every scalar of every record, nothing sampled, purged or silently dropped.
+
+A record is a TFRecord frame around an ``Event`` message (see ``tfrecord`` and ``tensorboard_event``)::
+
+    18 00 00 00 00 00 00 00 a3 7f 4b 22   length 24 and its checksum
+    09 … 1a 0d "brain.Event:2"            time, file version
+    xx xx xx xx                           checksum
+
+Each file is a launch of its own unless the names of two say otherwise. A record whose checksum does not fit
+is dropped and reported, and reading goes on behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
+from analyzer.ingest.encodings.protobuf_wire import WireError
+from analyzer.ingest.formats.tensorboard.tensorboard_config import ConfigTexts
+from analyzer.ingest.formats.tensorboard.tensorboard_event import Event, EventDecoder
+from analyzer.ingest.formats.tensorboard.tensorboard_launch import is_held_out, launch_label, parse_name
+from analyzer.ingest.formats.tensorboard.tensorboard_points import PointCollector
+from analyzer.ingest.formats.tensorboard.tensorboard_templates import (
+    MAX_PAYLOAD_BYTES,
+    MIN_ROWS,
+    TemplateReader,
+)
+from analyzer.ingest.formats.tensorboard.tfrecord import (
+    FRAME_BYTES,
+    HEADER_BYTES,
+    Loss,
+    RecordScanner,
+    Window,
+    header_length,
+    payload_is_intact,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_VERSION = b"brain.Event:"
+_SESSION_KINDS = {1: "session_start", 2: "session_stop", 3: "session_checkpoint"}
+
+
+class TensorBoard:
+    """Reads event files of every writer: torch, tensorboardX, TensorFlow 1 and 2, DeepSpeed, Megatron."""
+
+    name = "tensorboard"
+    summary = "TensorBoard event files (tfevents)"
+    is_log = True
+
+    def sniff(self, candidate: Candidate) -> Match:
+        """The first record is framed and holds a file version, or the file is called after the format."""
+        head = candidate.head
+        named = "tfevents" in candidate.name.rpartition("/")[2]
+        length = header_length(head, 0) if len(head) >= FRAME_BYTES else None
+        if length is not None and (named or _VERSION in head[HEADER_BYTES : HEADER_BYTES + min(length, 64)]):
+            return Match.SURE
+        # A damaged or cut first record. Text of that name, such as a Git LFS pointer, has no zero byte.
+        return Match.LIKELY if named and b"\0" in head[:4096] else Match.NO
+
+    def read(self, source: OpenSource, out: SourceWriter) -> None:
+        """Read all records; what cannot be read becomes a gap with its record number."""
+        _File(source, out).read()
+
+
+class _File:
+    """One event file while it is read."""
+
+    def __init__(self, source: OpenSource, out: SourceWriter) -> None:
+        self._source = source
+        self._out = out
+        self._decoder = EventDecoder()
+        self._templates = TemplateReader(self._decoder)
+        self._points = PointCollector(out, held_out=is_held_out(source.candidate))
+        self._config = ConfigTexts(out)
+        self._unreadable: dict[str, tuple[int, int]] = {}
+        self._last_time_s = -math.inf
+        self._first_time_s = math.nan
+        self._records = 0  # intact ones
+        self._values = 0
+        self._damaged = False
+
+    def read(self) -> None:
+        for window in RecordScanner(self._source).windows():
+            self._read_window(window)
+            self._points.end_window()
+            for loss in window.losses:
+                self._note_loss(loss)
+        self._points.finish()
+        self._config.finish()
+        self._note_launch()
+        for tag, (count, record) in self._unreadable.items():
+            reason = f"{count} values of {tag!r} are of a type that is not understood"
+            self._out.gap(reason, line=record, rows_lost=count)
+        self._note_emptiness()
+
+    def _note_emptiness(self) -> None:
+        is_profile_mark = "profile-empty" in self._source.name  # TensorFlow makes one beside every profile
+        if not self._records:
+            self._out.gap("no intact record in the whole file")
+        elif not (self._values or self._damaged or is_profile_mark):
+            held = "the opening record alone" if self._records == 1 else f"{self._records} records"
+            self._out.gap(f"no scalar in {held}: the run died or was closed before its first log", line=1)
+
+    def _read_window(self, window: Window) -> None:
+        self._records += window.offsets.size
+        one_by_one: list[npt.NDArray[np.int64]] = []
+        for rows, length in _by_length(window.lengths):
+            if rows.size < MIN_ROWS or length > MAX_PAYLOAD_BYTES:
+                one_by_one.append(rows)
+                continue
+            points, left, damaged = self._templates.read(
+                window.buffer, window.offsets[rows], window.numbers[rows], length
+            )
+            for part in points:
+                self._points.add(part)
+                self._values += part.values.size
+                self._see_time(float(np.fmax.reduce(part.times_s, initial=-math.inf)))
+            one_by_one.append(rows[left])
+            for number in window.numbers[rows[damaged]].tolist():
+                self._note_damaged(number, length)
+        if one_by_one:
+            self._read_one_by_one(window, np.sort(np.concatenate(one_by_one)))
+
+    def _read_one_by_one(self, window: Window, rows: npt.NDArray[np.int64]) -> None:
+        columns = (
+            window.offsets[rows].tolist(),
+            window.lengths[rows].tolist(),
+            window.numbers[rows].tolist(),
+        )
+        for offset, length, number in zip(*columns, strict=True):
+            if not payload_is_intact(window.buffer, offset, length):
+                self._note_damaged(number, length)
+                continue
+            start = offset + HEADER_BYTES
+            try:
+                event = self._decoder.decode(window.buffer[start : start + length])
+            except WireError as error:
+                self._out.gap(f"record {number} is intact but no event: {error}", line=number, rows_lost=1)
+                continue
+            self._take(event, number)
+
+    def _take(self, event: Event, number: int) -> None:
+        if number == 1:
+            self._first_time_s = event.time_s
+        self._see_time(event.time_s)
+        self._values += len(event.scalars) + event.other_values
+        for scalar in event.scalars:
+            self._points.add_one(scalar.tag, number, event.step, event.time_s, scalar.value)
+        for tag, text in event.texts:
+            self._config.add_text(tag, text, number)
+        for content in event.hparams:
+            self._config.add_hparams(content, number)
+        for tag in event.unreadable_tags:
+            count, first = self._unreadable.get(tag, (0, number))
+            if count or len(self._unreadable) < 100:
+                self._unreadable[tag] = count + 1, first
+        if event.session is not None:
+            self._note_session(event, number)
+
+    def _note_session(self, event: Event, number: int) -> None:
+        """TensorFlow marks start, end and checkpoints; torch marks the step to which a restart goes back."""
+        kind = _SESSION_KINDS.get(event.session or 0)
+        if kind is None:
+            return
+        text = f"session log: {kind.removeprefix('session_')} at step {event.step}"
+        time_s = event.time_s if math.isfinite(event.time_s) else None
+        self._out.event(kind, text, role="info", line=number, step=event.step, time_s=time_s)
+
+    def _see_time(self, time_s: float) -> None:
+        if self._last_time_s < time_s < math.inf:
+            self._last_time_s = time_s
+
+    def _note_damaged(self, number: int, length: int) -> None:
+        self._records -= 1
+        self._damaged = True
+        self._out.gap(
+            f"record {number} is damaged: its checksum does not fit ({length + FRAME_BYTES} bytes)",
+            line=number,
+            rows_lost=1,
+        )
+
+    def _note_loss(self, loss: Loss) -> None:
+        self._damaged = True
+        self._out.gap(
+            f"record {loss.record}: {loss.size_bytes} bytes from byte {loss.offset} on are lost: {loss.reason}",
+            line=loss.record,
+        )
+
+    def _note_launch(self) -> None:
+        self._see_time(self._config.session_end_s or math.nan)
+        writer = parse_name(self._source.name)
+        start_s = self._first_time_s if math.isfinite(self._first_time_s) else None
+        end_s = self._last_time_s if math.isfinite(self._last_time_s) else None
+        if writer is None:
+            # Names of another making (SageMaker writes a file a step) say nothing of launches.
+            self._out.attempt("event files without a launch in their name", start_s=start_s, end_s=end_s)
+            return
+        start_s = writer.time_s if start_s is None else start_s
+        self._out.attempt(launch_label(self._source.candidate, writer), start_s=start_s, end_s=end_s)
+        self._out.layout(host=writer.host)
+
+
+def _by_length(lengths: npt.NDArray[np.int64]) -> list[tuple[npt.NDArray[np.int64], int]]:
+    """Rows of each payload length, in file order."""
+    if not lengths.size:
+        return []
+    # NumPy sorts 16-bit keys by radix; a longer payload is read one by one in any case.
+    keys = np.minimum(lengths, MAX_PAYLOAD_BYTES + 1).astype(np.uint16)
+    order = np.argsort(keys, kind="stable")
+    cuts = np.flatnonzero(np.diff(keys[order])) + 1
+    return [(rows, int(keys[rows[0]])) for rows in np.split(order, cuts)]

@@ -1,0 +1,1 @@
+"""Timing traces and execution traces of profilers."""

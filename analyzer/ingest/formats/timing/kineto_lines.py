@@ -1,0 +1,232 @@
+r"""The fast reader of timing traces: whole blocks of events in the line layout that PyTorch writes.
+
+    {
+      "ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "pid": 0, "tid": 7,
+      "ts": 3923968026653.408, "dur": 2.816,
+      "args": {
+        "External id": 6, "stream": 7, "correlation": 42451
+      }
+    },
+
+(with two more blanks before each line). Nothing is parsed as JSON: keys are found by their eight first bytes
+behind a quotation mark, and numbers are read digit by digit for all events at once. An unescaped quotation mark
+before ``key": `` can only be a key, because no string of valid JSON holds one. A block that does not look like this
+in every event is refused, and the slower reader takes it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.ingest.formats.timing.trace_columns import NONE, ColumnWriter, plain_text
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Longs = npt.NDArray[np.int64]
+    Bytes = npt.NDArray[np.uint8]
+
+SEPARATOR = b"\n  },\n"
+"""Stands between two events of this layout; no JSON string can hold a bare line feed."""
+
+_PAD = b"\n" * 64
+_QUOTE = 34
+_BACKSLASH = 92
+_MAX_DIGITS = 19
+"""More do not fit into 63 bits; of 19 those up to 9.2e18 do, and a larger number shows by its sign."""
+
+_ENDS_NUMBER = np.zeros(256, bool)
+_ENDS_NUMBER[[44, 10, 13, 32, 125, 93]] = True  # , line ends, blank, closing brackets
+
+
+_MASKS: npt.NDArray[np.uint64] = np.array([(1 << (8 * number)) - 1 for number in range(9)], np.uint64)
+
+
+class _Key:
+    """A key with the text up to its value: found by at most eight bytes, then checked by the rest."""
+
+    def __init__(self, text: str) -> None:
+        raw = text.encode()
+        self.length = len(raw)
+        self.mask = np.uint64((1 << (8 * min(8, len(raw)))) - 1)
+        self.word = np.uint64(int.from_bytes(raw[:8], "little"))
+        self.rest = np.frombuffer(raw[8:], np.uint8)
+
+
+_PHASE = _Key('ph": "')
+_COMPLETE = _Key('ph": "X"')
+_CATEGORY = _Key('cat": "')
+_NAME = _Key('name": "')
+_NUMBERS = {
+    "start_ns": (_Key('ts": '), 24),
+    "duration_ns": (_Key('dur": '), 20),
+    "process": (_Key('pid": '), 12),
+    "thread": (_Key('tid": '), 20),
+    "stream": (_Key('stream": '), 12),
+    "correlation": (_Key('correlation": '), 12),
+    "external": (_Key('External id": '), 12),
+    "record": (_Key('Record function id": '), 12),
+}
+"""Columns of numbers: key and the widest text of a value."""
+
+_TIMES = ("start_ns", "duration_ns")
+
+
+_TWO_BYTES = np.uint64(0xFFFF)
+_BEGINS_KEY = np.zeros(1 << 16, bool)
+_BEGINS_KEY[
+    [int(key.word) & 0xFFFF for key in (_PHASE, _CATEGORY, _NAME, *(key for key, _ in _NUMBERS.values()))]
+] = True
+
+
+class _Block:
+    """Bytes of whole events with the places of all quotation marks."""
+
+    def __init__(self, block: bytes) -> None:
+        self.text = block + _PAD
+        self.bytes: Bytes = np.frombuffer(self.text, np.uint8)
+        self.words = np.ndarray((self.bytes.size - 7,), "<u8", self.text, strides=(1,))
+        body = self.bytes[: len(block)]
+        quotes = np.flatnonzero(body == _QUOTE)
+        escaped = self.bytes[quotes - 1] == _BACKSLASH
+        # After an escaped backslash only a parser can tell whether a quotation mark ends its string.
+        self.is_plain = not (self.bytes[quotes[escaped] - 2] == _BACKSLASH).any()
+        self.quotes = quotes[~escaped]
+        behind = self.words[self.quotes + 1]
+        self.rows = np.flatnonzero(_BEGINS_KEY[behind & _TWO_BYTES])
+        self.behind = behind[self.rows]
+        lines = np.flatnonzero(body == 10)
+        starts = lines[(self.words[lines + 1] & np.uint64(0xFFFFFFFF)) == np.uint64(0x0A7B2020)]  # "  {\n"
+        self.starts = (
+            np.concatenate([[-1], starts]) if not starts.size or body[:4].tobytes() == b"  {\n" else starts
+        )
+
+    def find(self, key: _Key) -> tuple[Longs, Longs]:
+        """Index into ``quotes`` and event of each place at which the key stands."""
+        rows = self.rows[(self.behind & key.mask) == key.word]
+        if key.rest.size:
+            at = self.quotes[rows] + 9
+            same = np.ones(rows.size, bool)
+            for offset, byte in enumerate(key.rest):
+                same &= self.bytes[at + offset] == byte
+            rows = rows[same]
+        return rows, np.searchsorted(self.starts, self.quotes[rows], side="right") - 1
+
+    def first_of_each(self, key: _Key) -> Longs:
+        """For each event the index into ``quotes`` of the key's first place, ``NONE`` where it has none."""
+        rows, events = self.find(key)
+        found = np.full(self.starts.size, NONE, np.int64)
+        found[events[::-1]] = rows[::-1]
+        return found
+
+
+def read_block(block: bytes, out: ColumnWriter) -> int | None:
+    """Append the events of a block that have a duration.
+
+    Args:
+        block: Whole events: from the line of the first opening bracket to the one of the last closing bracket.
+        out: Where the columns grow.
+
+    Returns:
+        Number of events appended, or None if the block has another layout; nothing is appended then.
+    """
+    text = _Block(block)
+    events = text.find(_COMPLETE)[1]
+    one_each = text.find(_PHASE)[0].size == text.starts.size and bool((np.diff(events) > 0).all())
+    if not text.is_plain or not one_each:
+        return None
+    columns: dict[str, Longs] = {}
+    for column, (key, width) in _NUMBERS.items():
+        places = text.first_of_each(key)[events]
+        values = _numbers(text, places, key, width, is_time=column in _TIMES)
+        if values is None or (column in _TIMES and (values == NONE).any()):
+            return None
+        columns[column] = values
+    names, categories = text.first_of_each(_NAME)[events], text.first_of_each(_CATEGORY)[events]
+    if (names == NONE).any() or (categories == NONE).any():
+        return None
+    out.add(name=_names(text, names, out), category=_categories(text, categories, out), **columns)
+    return int(events.size)
+
+
+def _numbers(text: _Block, places: Longs, key: _Key, width: int, *, is_time: bool) -> Longs | None:
+    """Values behind a key: whole numbers, or times in microseconds as ns; None if any is written otherwise."""
+    values = np.full(places.size, NONE, np.int64)
+    given = np.flatnonzero(places != NONE)
+    if not given.size:
+        return values
+    at = text.quotes[places[given]] + 1 + key.length
+    plain = (
+        text.bytes[at] - np.uint8(48)
+    ) < 10  # a text such as "Spans", or a negative number, is none of ours
+    if not plain.all():
+        if is_time:
+            return None
+        given, at = given[plain], at[plain]
+    if not at.size:
+        return values
+    number = np.zeros(at.size, np.int64)
+    decimals = np.zeros(at.size, np.int64)
+    digits = np.zeros(at.size, np.int64)
+    open_ = np.ones(at.size, bool)
+    behind_dot = np.zeros(at.size, bool)
+    for offset in range(width + 1):
+        byte = text.bytes[at + offset]
+        digit = byte - np.uint8(48)
+        is_digit = open_ & (digit < 10)
+        number = np.where(is_digit, number * 10 + digit, number)
+        digits += is_digit
+        decimals += is_digit & behind_dot
+        is_dot = open_ & (byte == 46) & ~behind_dot
+        behind_dot |= is_dot
+        ends = open_ & ~is_digit & ~is_dot
+        if ends.any():
+            if not _ENDS_NUMBER[byte[ends]].all():
+                return None
+            open_ &= ~ends
+            if not open_.any():
+                break
+    too_long = digits.max() > _MAX_DIGITS or (digits - decimals).max() > _MAX_DIGITS - 3 or number.min() < 0
+    if open_.any() or too_long or (not is_time and behind_dot.any()):
+        return None
+    values[given] = _to_ns(number, decimals) if is_time else number
+    return values
+
+
+def _to_ns(number: Longs, decimals: Longs) -> Longs:
+    """Digits of microseconds with the given decimals as ns, half a nanosecond rounded up."""
+    shift = 3 - decimals
+    up = number * 10 ** np.clip(shift, 0, 3)
+    divisor = 10 ** np.clip(-shift, 0, _MAX_DIGITS - 1)
+    return np.where(shift >= 0, up, (number + divisor // 2) // divisor)
+
+
+def _names(text: _Block, places: Longs, out: ColumnWriter) -> Longs:
+    starts = (text.quotes[places + 2] + 1).tolist()
+    ends = text.quotes[places + 3].tolist()
+    raw = text.text
+    found = map(raw.__getitem__, map(slice, starts, ends))
+    return np.fromiter(map(out.raw_names.__getitem__, found), np.int64, len(starts))
+
+
+def _categories(text: _Block, places: Longs, out: ColumnWriter) -> Longs:
+    """Codes of categories; a category is known by its first 16 bytes and its length."""
+    starts = text.quotes[places + 2] + 1
+    lengths = text.quotes[places + 3] - starts
+    first = text.words[starts] & _low_bytes(lengths)
+    second = text.words[starts + 8] & _low_bytes(lengths - 8)
+    mixed = first ^ (second * np.uint64(0x9E3779B97F4A7C15)) ^ lengths.astype(np.uint64)
+    distinct = np.unique(mixed)
+    examples = [int(np.argmax(mixed == value)) for value in distinct]
+    raws = [text.text[int(starts[row]) : int(starts[row] + lengths[row])] for row in examples]
+    codes: Longs = np.array([out.category_code(plain_text(raw)) for raw in raws], np.int64)
+    found: Longs = codes[np.searchsorted(distinct, mixed)]
+    return found
+
+
+def _low_bytes(count: Longs) -> npt.NDArray[np.uint64]:
+    """Masks of the lowest ``count`` bytes of a word, 0 to 8."""
+    masks: npt.NDArray[np.uint64] = _MASKS[np.clip(count, 0, 8)]
+    return masks

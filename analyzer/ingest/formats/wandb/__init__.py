@@ -1,0 +1,1 @@
+"""Runs of Weights & Biases, from disk and as downloaded."""

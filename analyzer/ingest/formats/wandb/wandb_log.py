@@ -1,0 +1,250 @@
+"""The transaction log of a Weights & Biases run (``run-<id>.wandb``): everything that a run told W&B.
+
+A record is a protocol buffer message, ``wandb_internal.Record``, whose one filled field says what it is. With
+its field numbers, which have not changed since 2020::
+
+    2 history   3 summary   5 config   7 stats   13 output_raw   17 run   18 exit   26 environment   …
+
+A run that was killed has no exit record, and its file ends at the edge of a block, often within a record.
+Not for the files beside it: see ``wandb_files``. The framing is in ``wandb_framing``.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
+from analyzer.ingest.encodings.protobuf_wire import WireError, fields, varint
+from analyzer.ingest.formats.wandb.wandb_columns import ItemColumns
+from analyzer.ingest.formats.wandb.wandb_console import (
+    OUTPUT,
+    OUTPUT_LOGGER,
+    OUTPUT_RAW,
+    console_lines,
+    read_piece,
+)
+from analyzer.ingest.formats.wandb.wandb_facts import launch_label
+from analyzer.ingest.formats.wandb.wandb_framing import MAGIC, FrameReader
+from analyzer.ingest.formats.wandb.wandb_history import (
+    last_values,
+    write_history,
+    write_last_values,
+    write_system,
+)
+from analyzer.ingest.formats.wandb.wandb_items import timestamp
+from analyzer.ingest.formats.wandb.wandb_records import Launch
+from analyzer.ingest.names import canonical_metric
+from analyzer.ingest.points import Points
+
+_HISTORY, _SUMMARY, _STATS = 2, 3, 7
+_ITEM, _STATS_ITEM = 1, 3  # field numbers of the items within those records
+_CONSOLE = frozenset({OUTPUT, OUTPUT_RAW, OUTPUT_LOGGER})
+_CONTROL = frozenset({1, 16, 19, 200})  # fields beside the one that says what a record is
+_LONG = 14  # bytes of the longest count and of a key and its length; a history with a number has more
+_COUNT_KEY, _HISTORY_KEY, _SUMMARY_KEY = 0x08, 0x12, 0x1A  # first bytes of those fields
+
+
+class WandbLog:
+    """Reads a ``.wandb`` file."""
+
+    name = "wandb"
+    summary = "Weights & Biases transaction log (.wandb): history, console, configuration, exit"
+    is_log = True
+
+    def sniff(self, candidate: Candidate) -> Match:
+        """By the magic bytes; by name if they are damaged."""
+        if candidate.head.startswith(MAGIC):
+            return Match.SURE
+        return Match.LIKELY if candidate.name.endswith(".wandb") else Match.NO
+
+    def read(self, source: OpenSource, out: SourceWriter) -> None:
+        """Read every intact record, then the console as the text log's reader reads one."""
+        if not source.candidate.head.startswith(MAGIC):
+            out.gap("the file does not begin as a .wandb file does; records are looked for all the same")
+        reader = _LogReader(source, out)
+        reader.read()
+        reader.write()
+
+
+class _LogReader:
+    def __init__(self, source: OpenSource, out: SourceWriter) -> None:
+        self._source = source
+        self._out = out
+        self._launch = Launch()
+        self._history = ItemColumns(_ITEM)
+        self._summary = ItemColumns(_ITEM)
+        self._system = ItemColumns(_STATS_ITEM)
+        self._system_times = array("d")
+        self._console_kinds: set[int] = set()
+        self._last_piece: tuple[int, memoryview] | None = None
+        self._records = 0
+
+    def read(self) -> None:
+        """Pass over all records and sort them."""
+        frames = FrameReader(self._source.chunks())
+        damaged = 0
+        history = self._history
+        has_history = False
+        for number, record in enumerate(frames, 1):
+            try:
+                kind, payload = record_body(record, skip_summary=has_history)
+                if kind == _HISTORY:
+                    history.add(number, payload)
+                    has_history = True
+                elif kind:
+                    self._take(kind, number, payload)
+            except (WireError, IndexError):
+                damaged += 1
+        self._records = frames.count
+        if damaged:
+            self._out.gap("records whose checksum is right but whose contents are not", rows_lost=damaged)
+        _note_losses(frames, self._out)
+
+    def _take(self, kind: int, number: int, payload: memoryview) -> None:
+        if kind == _SUMMARY:
+            self._summary.add(number, payload)
+        elif kind == _STATS:
+            self._take_system(number, payload)
+        elif kind in _CONSOLE:
+            self._console_kinds.add(kind)
+            self._last_piece = (kind, payload)
+        else:
+            self._launch.take(kind, number, payload, self._out)
+
+    def _take_system(self, number: int, payload: memoryview) -> None:
+        """Cut the record behind its time, so that only items are left for ``ItemColumns``."""
+        time_s = float("nan")
+        start = 0
+        while start < len(payload) and payload[start] != _STATS_ITEM << 3 | 2:
+            key, at = varint(payload, start)
+            size, at = varint(payload, at)
+            if key == 2 << 3 | 2:
+                time_s = timestamp(payload[at : at + size])
+            start = at + size if key & 7 == 2 else at
+        self._system.add(number, payload[start:])
+        self._system_times.append(time_s)
+
+    def write(self) -> None:
+        """Hand over what was read."""
+        names, history_end_s = write_history(self._history, self._out)
+        if not len(self._history):
+            write_last_values(last_values(self._summary), self._out)
+        write_system(self._system, self._system_times, self._out)
+        self._launch.write(self._out)
+        self._read_console(names)
+        self._write_end(history_end_s)
+
+    def _read_console(self, names: Collection[str]) -> None:
+        if not self._console_kinds:
+            return
+        from analyzer.ingest.text.text_log import read_lines  # noqa: PLC0415  (compiles the patterns of all log lines)
+
+        # Very old clients recorded the console twice: as written, and behind a terminal emulation.
+        kinds = self._console_kinds - {OUTPUT} if OUTPUT_RAW in self._console_kinds else self._console_kinds
+        known = frozenset(canonical_metric(name) for name in names)
+        lines = console_lines(
+            self._pieces(kinds), lambda number: self._out.gap("console record cannot be decoded", line=number)
+        )
+        read_lines(lines, ConsoleWriter(self._out, known))
+
+    def _pieces(self, kinds: Collection[int]) -> Iterator[tuple[int, int, memoryview]]:
+        """The console's records, read in a second pass: they may be larger than memory."""
+        for number, record in enumerate(FrameReader(self._source.chunks()), 1):
+            try:
+                kind, payload = record_body(record, skip_summary=True)
+            except (WireError, IndexError):
+                continue  # counted in the first pass
+            if kind in kinds:
+                yield number, kind, payload
+
+    def _console_end_s(self) -> float:
+        try:
+            return read_piece(*self._last_piece)[2] or math.nan if self._last_piece else math.nan
+        except WireError:
+            return math.nan
+
+    def _write_end(self, history_end_s: float | None) -> None:
+        launch, out = self._launch, self._out
+        times = [history_end_s or math.nan, *self._system_times[-1:], self._console_end_s()]
+        end_s = max((time_s for time_s in times if not math.isnan(time_s)), default=None)
+        if launch.has_ended and launch.start_s is not None and launch.runtime_s:
+            end_s = launch.start_s + launch.runtime_s
+        if not launch.has_ended:
+            text = "no exit record: the run was killed or is still running"
+            out.event("wandb_no_exit_record", text, role="info", line=self._records or None, time_s=end_s)
+        label = launch_label(self._source.path, launch.run_id) or self._source.path.stem
+        out.attempt(label, start_s=launch.start_s, end_s=end_s, exit_code=launch.exit_code)
+
+
+class ConsoleWriter(SourceWriter):
+    """Leaves out the metrics that the history holds: the console prints the same values, rounded, without steps.
+
+    Args:
+        out: Writer of the source.
+        known: Canonical names of the metrics in the history.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self, out: SourceWriter, known: Collection[str]) -> None:
+        super().__init__(out._builder, out.source)  # noqa: SLF001  (a writer for the same source)
+        self._known = known
+
+    def metrics(self, name: str, **points: Any) -> None:
+        """Append the points of an unknown metric."""
+        if canonical_metric(name) not in self._known:
+            super().metrics(name, **points)
+
+    def metric(self, name: str, value: float, **point: Any) -> None:
+        """Append a point of an unknown metric."""
+        if canonical_metric(name) not in self._known:
+            super().metric(name, value, **point)
+
+    def points(self, name: str, rank: int | None = None) -> Points:
+        """Columns of a metric; those of a known one go nowhere."""
+        return Points() if canonical_metric(name) in self._known else super().points(name, rank)
+
+
+def record_body(record: memoryview, *, skip_summary: bool) -> tuple[int, memoryview]:
+    """Kind of a record (its field number) and the bytes of that field; kind 0 for one that may be skipped.
+
+    Raises:
+        WireError: The record is damaged.
+        IndexError: Its count does not end.
+    """
+    # History and summaries are nearly all of a long file, and their kind shows in the first bytes.
+    if len(record) > _LONG:
+        at = 0
+        if record[0] == _COUNT_KEY:
+            at = 2
+            while record[at - 1] >= 0x80:
+                at += 1
+        key = record[at]
+        if key == _SUMMARY_KEY and skip_summary:
+            return 0, record
+        if key == _HISTORY_KEY:
+            low, high = record[at + 1], record[at + 2]
+            if low >= 0x80 > high:  # the usual length of two bytes, without a call
+                size, at = low & 0x7F | high << 7, at + 3
+            else:
+                size, at = varint(record, at + 1)
+            payload = record[at : at + size]
+            if len(payload) < size:
+                raise WireError("the record ends within its history")
+            return _HISTORY, payload
+    for number, _, part in fields(record):
+        if number not in _CONTROL and not isinstance(part, int):
+            return number, part
+    return 0, record
+
+
+def _note_losses(frames: FrameReader, out: SourceWriter) -> None:
+    for loss in frames.losses:
+        what = f"{loss.size_bytes} bytes from byte {loss.offset} on hold no intact record"
+        why = ": the file was cut there" if loss.at_end else ""
+        out.gap(what + why, line=loss.record)
+    if frames.archive_error:
+        out.gap(f"the rest of the file cannot be read: {frames.archive_error}", line=frames.count + 1)

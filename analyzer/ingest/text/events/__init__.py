@@ -1,0 +1,1 @@
+"""What a line of a log says: one file for each family of lines."""

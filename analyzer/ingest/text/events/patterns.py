@@ -1,0 +1,142 @@
+"""The table of failure and status lines, and how one line is matched against one row of it.
+
+The rows themselves stand in ``patterns_*.py``, one file a family. A row says what the line *is*; what it
+means is for the rules to say. The literals are what the fast scan looks for; the regex then reads the
+one line that holds a literal, unanchored, because several writers may share a line.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analyzer.model.tables import Scalar
+
+ROLES = ("root_candidate", "symptom", "cascade", "teardown", "advice", "info")
+
+NUMBER = r"[-+]?\d{1,40}(?:\.\d{0,40})?(?:[eE][-+]?\d{1,4})?"
+"""A finite number inside a pattern."""
+
+SIZE = r"\d{1,18}(?:\.\d{1,6})? ?(?:[KMGT]i?B|bytes)"
+"""A size with its unit inside a pattern."""
+
+_UNIT_BYTES = {"bytes": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One kind of line.
+
+    Attributes:
+        kind: Name of the event.
+        role: One of ``ROLES``: what part such a line plays when a run goes wrong.
+        literals: Texts of which at least one stands in every such line; case matters.
+        regex: Searched in the line; its named groups become fields.
+        fields: Name of a group to its type: int, float, str, lower (a word in lower case), or gib (a size in GiB).
+        more: Further regexes whose groups are added if they match.
+        unless: If this is found in the line, the line is something else.
+        words: Name of a group to a table; the field is the table's text for what the group holds.
+        once: Only the first line with the same fields counts: a table of GPUs, not a thousand events.
+    """
+
+    kind: str
+    role: str
+    literals: tuple[str, ...]
+    regex: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+    more: tuple[str, ...] = ()
+    unless: str = ""
+    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    once: bool = False
+
+
+def gib(text: str) -> float:
+    """A size such as "200.00 MiB" in GiB.
+
+    >>> gib("200.00 MiB"), gib("4 GiB")
+    (0.1953125, 4.0)
+    """
+    number, unit = re.findall(r"([\d.]+) ?(\w+)", text)[0]
+    return float(number) * _UNIT_BYTES.get(unit, _UNIT_BYTES.get(unit[0], 1)) / 1024**3
+
+
+def _typed(kind: str, text: str) -> Scalar | None:
+    """A group's text as its declared type; None if it does not fit (an integer of a thousand digits)."""
+    if kind == "int":
+        digits = text.replace(",", "")
+        return int(digits) if len(digits) <= 18 else None  # what fits an int64
+    if kind == "float":
+        value = float(text)
+        return value if math.isfinite(value) else None
+    if kind == "gib":
+        return gib(text)
+    return text.strip().lower() if kind == "lower" else text.strip()
+
+
+_compiled = lru_cache(maxsize=1024)(re.compile)
+"""Patterns are compiled when a literal of theirs is first seen: most runs need a handful of 200."""
+
+
+def match_pattern(pattern: Pattern, text: str) -> dict[str, Scalar] | None:
+    """The fields of a line, or None if the line is not of the pattern's kind."""
+    match = _compiled(pattern.regex).search(text)
+    if match is None or (pattern.unless and _compiled(pattern.unless).search(text)):
+        return None
+    groups = match.groupdict()
+    for regex in pattern.more:
+        extra = _compiled(regex).search(text)
+        if extra is not None:
+            groups = {
+                **extra.groupdict(),
+                **{name: value for name, value in groups.items() if value is not None},
+            }
+    found: dict[str, Scalar] = {}
+    for name, text_of in pattern.words.items():
+        groups[name] = text_of.get(groups.get(name) or "")
+    for name, value in groups.items():
+        typed = None if value is None else _typed(pattern.fields.get(name, "str"), value)
+        if typed is not None and typed != "":
+            found[name] = typed
+    return found
+
+
+FAMILIES = (
+    "numeric",
+    "guards",
+    "memory",
+    "devices",
+    "nccl",
+    "network",
+    "parallel",
+    "process",
+    "schedulers",
+    "progress",
+    "hardware",
+    "lifecycle",
+    "data",
+    "software",
+    "config",
+    "storage",
+    "performance",
+    "evaluation",
+    "replay",
+)
+"""Each family stands in ``patterns_<family>.py`` as ``<FAMILY>_PATTERNS``."""
+
+
+@lru_cache(maxsize=1)
+def all_patterns() -> tuple[Pattern, ...]:
+    """Every row of every family."""
+    found: list[Pattern] = []
+    for family in FAMILIES:
+        # Imported here because each family imports ``Pattern`` from this module.
+        module = import_module(f"analyzer.ingest.text.events.patterns_{family}")
+        found.extend(getattr(module, f"{family.upper()}_PATTERNS"))
+    return tuple(found)

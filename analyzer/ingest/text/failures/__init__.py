@@ -1,0 +1,1 @@
+"""What programs print when they fail: tracebacks, exceptions, stacks, reports."""

@@ -1,0 +1,45 @@
+"""The exception line that is all a log holds: printed by a wrapper, or pasted without its traceback.
+
+    RuntimeError: The size of tensor a (560) must match the size of tensor b (140) at non-singleton dimension 0
+
+gives ``python_traceback`` with exception and message, and no frames. Programs print the names of exceptions in warnings
+too and go on, so the line is only believed where the log tells nothing else: no metric, and no other event than
+that a traceback was cut off.
+"""
+
+from __future__ import annotations
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.text.failures.traceback_messages import MAX_MESSAGE, following_text, role_of
+from analyzer.ingest.text.log_line import LogLine, LogState
+
+# The class stands first in its line; without a message it could be a heading or the name of a metric.
+_RAISED = LazyRegex(
+    r"^(?P<exception>(?:[a-z_]\w{0,40}\.){0,8}_?[A-Z]\w{1,60}(?:Error|Exception)): (?P<message>\S.{0,2000})$"
+)
+
+
+class BareExceptions:
+    """Keeps the last line that begins with an exception, for a log that holds nothing else."""
+
+    literals = ("Error: ", "Exception: ")
+
+    def __init__(self) -> None:
+        self._last: tuple[LogLine, str, str] | None = None
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        match = _RAISED.match(line.text) if log.is_empty else None
+        if match:
+            further = following_text(line, match["message"])
+            message = "\n".join(filter(None, (match["message"].strip(), further)))[:MAX_MESSAGE]
+            self._last = line.without_block(), match["exception"], message
+        return False
+
+    def finish(self, log: LogState) -> None:
+        """Believe the exception if nothing else was told."""
+        if self._last is None or not log.is_empty:
+            return
+        line, exception, message = self._last
+        fields = {"exception": exception, "message": message}
+        log.event("python_traceback", role_of(exception, message), line, fields)

@@ -1,0 +1,334 @@
+"""Python tracebacks: one event for each, at its exception line, with the last frame of the user's code.
+
+    Traceback (most recent call last):
+      File "/home/user/train.py", line 90, in backward
+        loss.backward()
+      File "/opt/venv/lib/python3.11/site-packages/torch/_tensor.py", line 623, in backward
+        torch.autograd.backward(
+    RuntimeError: Function 'LogBackward0' returned nan values in its 0th output.
+
+gives ``python_traceback`` with exception RuntimeError, file /home/user/train.py, line 90, phase backward. Lines of
+another rank in between are left alone. Where a collector has taken the indentation away, an exception
+line is recognised by its name only.
+
+Of a chain ("During handling of the above exception...") the first exception is the root and the later ones are its
+consequence. An exception that only carries another one (a data-loader worker's, a spawned process's, a Ray task's)
+gives its place to the one it carries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.text.failures.traceback_frames import (
+    PYTHON_FRAME,
+    Frame,
+    Stack,
+    boxed_frame,
+    broken_path,
+    notebook_frame,
+    python_frame,
+)
+from analyzer.ingest.text.failures.traceback_messages import (
+    CARRIES,
+    MAX_MESSAGE,
+    Raised,
+    following_text,
+    role_in_chain,
+    role_of,
+)
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState
+
+if TYPE_CHECKING:
+    from analyzer.model.tables import Scalar
+
+HEADER = "Traceback (most recent call last)"
+_CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
+
+_BOX = "╭│╰"
+_EXCEPTION = LazyRegex(
+    r"^(?:[|+] ?){0,8}\s{0,8}(?P<exception>[A-Za-z_][\w.]{1,200}(?:\([\w.]{1,100}\))?)(?:: ?(?P<message>.*))?$"
+)
+# Names by which an exception is known when its place does not tell it.
+_EXCEPTION_NAME = LazyRegex(
+    r"(?:Error|Exception|Interrupt|Exit|Iteration|Warning|Timeout|Failure|Fault|Group|Refusal|Abort|Empty|StackTrace|Traceback|Full)\)?$"
+)
+_SMALL_NAMES = frozenset({"error", "timeout", "gaierror", "herror"})
+"""Exceptions whose class begins with a small letter: ``cv2.error``, ``zlib.error``, ``socket.timeout``."""
+_NOTES = frozenset({"SimplifiedTraceback"})
+"""Exceptions that only say that frames were left out (JAX)."""
+# What stands above the traceback of an exception that ends nothing.
+_IGNORED = LazyRegex(
+    r"Exception ignored in\b|Error in (?:atexit|sys\.excepthook)|Exception in thread .{0,80}(?:pin_memory|QueueFeeder|QueueManager|tensorboard)"
+)
+_COMPILER = LazyRegex(r"^(?:torch\._(?:dynamo|inductor)|triton)\.")
+_SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
+
+
+_LOST_ENDS = frozenset(
+    {
+        "ConnectionResetError",
+        "ConnectionRefusedError",
+        "ConnectionAbortedError",
+        "BrokenPipeError",
+        "EOFError",
+    }
+)
+"""What a thread or a child says of its own process or parent that is ending."""
+_STARTING = LazyRegex(r"[/\\]multiprocessing[/\\]spawn\.py$")
+_LOCAL_PIPE = LazyRegex(r"[/\\]multiprocessing[/\\]connection\.py$")
+"""Pipes and local sockets between a process and its own children: no rank is at the other end."""
+
+MAX_FOREIGN_LINES = 60
+"""Lines of other writers allowed inside a traceback before it is given up."""
+
+FIRST_LINES = 2
+"""An excerpt that begins inside a traceback shows a frame in its first line, or after one line of code."""
+
+CHAIN_LINES = 40
+"""Python leaves one blank line between an announcement of a chain and the next traceback; other ranks write more."""
+
+MAX_FRAMES = 2_000
+"""Frames counted; Python itself stops a recursion at about 1,000."""
+
+
+@dataclass
+class TracebackCapture:
+    """One traceback being read, or several that processes without a prefix write into one another.
+
+    Attributes:
+        started: The line of its header, or of the first frame of an excerpt.
+        chained: What was raised before, if this exception was raised while that one was handled.
+        roots: Where the last exception of each rank is noted.
+        carrier: The exception that only carries this one.
+        syntax_only: Only a syntax error is believed: the header is missing.
+        report_rank: The rank of which a launcher's report prints the traceback once more; what the rank
+            itself has printed is not told again.
+        ignored: Python announced that it prints the exception and goes on: a finaliser raised it, an exit
+            handler, or a thread of a library.
+    """
+
+    started: LogLine
+    roots: dict[int | None, Raised]
+    chained: Raised | None = None
+    carrier: Raised | None = None
+    syntax_only: bool = False
+    report_rank: int | None = None
+    ignored: bool = False
+    stack: Stack = field(default_factory=Stack)
+    flattened: bool = False
+    margin: int = 0
+    foreign: int = 0
+    expected: int = 1
+    possible: int = 0
+    emitted: int = 0
+    path: str = ""
+
+    def feed(self, line: LogLine, log: LogState) -> Fed:
+        """See ``Capture.feed``."""
+        if line.rank != self.started.rank:
+            return Fed.PASSED
+        text = line.text
+        if not text.strip():
+            return Fed.PASSED
+        if HEADER in text:
+            return self._another(line, log)
+        boxed = text.lstrip()[0] in _BOX
+        frame = self._frame(text, boxed=boxed)
+        if frame is not None:
+            self._add(frame)
+        if frame is not None or boxed:
+            return Fed.OWNED
+        return self._after_frames(line, text, log)
+
+    def _frame(self, text: str, *, boxed: bool) -> Frame | None:
+        if not boxed:
+            return python_frame(text) or notebook_frame(text)
+        frame = boxed_frame(text, self.path)
+        self.path = "" if frame else broken_path(text)
+        return frame
+
+    def _another(self, line: LogLine, log: LogState) -> Fed:
+        """A second header before the exception: another process writes into this traceback, or it was cut."""
+        is_inner = line.text.lstrip(" |+").startswith(("Original", "Exception Group"))
+        if self.carrier is not None and not self.stack.frames:
+            return Fed.OWNED  # the header of the traceback that is carried
+        if not is_inner:
+            # Headers that follow each other at once are those of ranks that fail alike: one exception may
+            # be all that is printed.
+            self.expected += bool(self.stack.frames)
+            self.possible += not self.stack.frames
+            self.foreign = 0
+            return Fed.OWNED
+        self.finish(log)
+        return Fed.ENDED
+
+    def _after_frames(self, line: LogLine, text: str, log: LogState) -> Fed:
+        text = text[self.margin :]
+        if not self.flattened and (not text or text[0] in " \t|"):
+            return Fed.OWNED
+        match = _EXCEPTION.match(text)
+        if match and self._is_exception(match["exception"]):
+            return self._raised(line, match["exception"], match["message"] or "", log)
+        if self.flattened:  # a line of code that lost its indentation
+            return Fed.OWNED
+        self.foreign += 1
+        if self.foreign > MAX_FOREIGN_LINES:
+            self.finish(log)
+            return Fed.ENDED
+        return Fed.PASSED
+
+    def _add(self, frame: Frame) -> None:
+        if not self.stack.frames:
+            self.flattened = not frame.indent
+            self.margin = max(0, len(frame.indent) - 2)  # torchrun prints tracebacks inside its report
+        if self.stack.frames < MAX_FRAMES:
+            self.stack.add(frame)
+
+    def _is_exception(self, name: str) -> bool:
+        last = name.rpartition(".")[2]
+        if _EXCEPTION_NAME.search(last):
+            return True
+        # With the indentation kept, whatever begins a line after the frames is the exception, if it
+        # reads like a class: another writer's line hardly begins with one word in mixed capitals.
+        capitals = sum(map(str.isupper, last))
+        is_class = last[:1].isupper() and ("." in name or (1 < capitals < len(last)))
+        is_class = is_class or ("." in name and last in _SMALL_NAMES)
+        return self.stack.frames > 0 and not self.flattened and not self.emitted and is_class
+
+    def _raised(self, line: LogLine, exception: str, message: str, log: LogState) -> Fed:
+        last = exception.rpartition(".")[2]
+        if self.syntax_only and last not in _SYNTAX:
+            return Fed.PASSED | Fed.ENDED
+        if last in _NOTES:
+            return Fed.PASSED | Fed.ENDED
+        if last == "UnfilteredStackTrace":  # JAX: the exception itself is the message
+            exception, _, message = message.partition(": ")
+        echoes = self._echoes(last, message)
+        role = "cascade" if echoes else role_of(exception, message)
+        is_over = self._emit(line, Raised(exception, message.strip(), role), log)
+        self.emitted += 1
+        self.foreign = 0
+        fed = Fed.OWNED if echoes else Fed.PASSED
+        if is_over:
+            return fed | Fed.ENDED
+        return fed if self.emitted < self.expected + self.possible else fed | Fed.ENDED
+
+    def _echoes(self, exception: str, message: str) -> bool:
+        """Whether it only tells that a process ended.
+
+        Such is what a thread or a finaliser raises that Python lets die, of a loader's workers above all, and a
+        child that was being started when its parent ended: the work that it should load was cut off. So is a pipe
+        between a process and its child that breaks.
+        """
+        last = self.stack.last
+        starting = last is not None and _STARTING.search(last.file) is not None
+        if starting and exception in {"UnpicklingError", "EOFError"}:
+            return True
+        if exception in _LOST_ENDS and last is not None and _LOCAL_PIPE.search(last.file):
+            return True
+        return self.ignored and (exception in _LOST_ENDS or message.startswith("DataLoader worker (pid"))
+
+    def _emit(self, line: LogLine, raised: Raised, log: LogState, *, is_last: bool = False) -> bool:
+        """Notes an exception; True if it only carries another one, of which a new capture now reads.
+
+        Between ranks that fail alike the carried one is read all the same: it is what each of them says.
+        """
+        following = following_text(line, raised.message, self.margin)
+        carried = _carried(raised, following)
+        if carried and not is_last:
+            inner = TracebackCapture(line, self.roots, self.chained, carrier=raised)
+            log.captures.append(inner)
+            return True
+        role = role_in_chain(raised, self.chained) if self.chained else raised.role
+        further = "" if carried else following
+        message = "\n".join(filter(None, (raised.message, further)))[:MAX_MESSAGE]
+        fields: dict[str, Scalar] = {"exception": raised.exception, "message": message, **self.stack.place()}
+        if self.chained is not None:
+            fields["chained"] = True
+        if self.carrier is not None:
+            fields["carried_by"] = self.carrier.exception
+        if self.expected + self.possible > 1:
+            fields["interleaved"] = True
+        if "phase" not in fields and self.carrier and "DataLoader worker" in self.carrier.message:
+            fields["phase"] = "data_loading"
+        if "phase" not in fields and _COMPILER.match(raised.exception):
+            fields["phase"] = "compile"
+        if log.first("raised", raised.exception, raised.message) or self.report_rank is None:
+            at = line if self.report_rank is None else of_rank(line, self.report_rank)
+            kind, role = ("ignored_exception", "teardown") if self.ignored else ("python_traceback", role)
+            log.event(kind, role, at, {k: v for k, v in fields.items() if v != ""})
+        self.roots[line.rank] = self.chained if self.chained and role == "cascade" else raised
+        return False
+
+    def finish(self, log: LogState) -> None:
+        """The traceback has no exception line: the log was cut, or another writer's text is in between."""
+        if self.carrier is not None and not self.emitted:
+            carrier, self.carrier = self.carrier, None
+            self._emit(self.started, carrier, log, is_last=True)
+            return
+        if self.stack.frames and self.emitted < self.expected and not self.syntax_only:
+            reason = "a traceback without an exception line: cut off or interleaved"
+            log.out.gap(reason, line=self.started.number)
+            log.event("traceback_cut", "symptom", self.started, self.stack.place())
+
+
+def _carried(raised: Raised, following: str) -> bool:
+    """Whether the text that follows an exception is the traceback of another one that it carries."""
+    first = following.partition("\n")[0]
+    return raised.name.startswith("RayTaskError(") or CARRIES.match(first) is not None
+
+
+def of_rank(line: LogLine, rank: int) -> LogLine:
+    """The same line as one of a rank that something other than its prefix names."""
+    return replace(line, peeled=replace(line.peeled, rank=rank))
+
+
+_GLUED_RANK = LazyRegex(r"\[rank(?P<rank>\d{1,6})\]: Traceback \(most recent")
+"""The prefix of a rank behind a bar that another one left without an end of line."""
+
+
+class Tracebacks:
+    """Begins a capture at every traceback header."""
+
+    literals = (HEADER, *_CHAINED, '", line ')
+
+    def __init__(self) -> None:
+        self._chained_at: dict[int | None, int] = {}
+        self._roots: dict[int | None, Raised] = {}
+        self._ignored: dict[int | None, bool] = {}
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        if PYTHON_FRAME.match(line.text):
+            return self._headless(line, log)
+        if HEADER not in line.raw:
+            self._chained_at[line.rank] = line.number
+            return True
+        if line.rank is None and (glued := _GLUED_RANK.search(line.text)):
+            line = of_rank(line, int(glued["rank"]))
+        is_chained = line.number - self._chained_at.get(line.rank, -100) in range(1, CHAIN_LINES)
+        before = self._roots.get(line.rank) if is_chained else None
+        above = line.before().rstrip().rpartition("\n")[2]
+        ignored = _IGNORED.search(above) is not None or (is_chained and self._ignored.get(line.rank, False))
+        self._ignored[line.rank] = ignored
+        log.captures.append(TracebackCapture(line, self._roots, before, ignored=ignored))
+        return False
+
+    def _headless(self, line: LogLine, log: LogState) -> bool:
+        """A pasted excerpt may begin inside a traceback, and a syntax error in the script itself has no header.
+
+        Elsewhere a lone frame belongs to a warning.
+        """
+        is_syntax = ", in " not in line.text
+        if log.captures or not (line.number <= FIRST_LINES or is_syntax):
+            return True
+        capture = TracebackCapture(line, self._roots, syntax_only=line.number > FIRST_LINES)
+        capture.feed(line, log)
+        log.captures.append(capture)
+        return False
+
+    def finish(self, log: LogState) -> None:
+        """Nothing is left to write."""

@@ -1,0 +1,273 @@
+"""What the parsers of single lines share: the line, the state of the log so far, and their contracts.
+
+A ``LineGrammar`` is offered every line that holds one of its literals. For text that spans lines it
+begins a ``Capture``, which is then offered *every* line until it ends. Neither reads files: see
+``log_reader``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import IntFlag
+from typing import TYPE_CHECKING, Protocol
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.text.prefixes import Peeled, peel
+from analyzer.model.tables import NULL_INT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analyzer.ingest.base import SourceWriter
+    from analyzer.ingest.points import Points
+    from analyzer.model.tables import Scalar
+
+# A bar without a title, which is what trainers draw: " 10%|#         | 1400/13792 [12:01<...". Bars of
+# datasets and model loading have a title ("Map: 10%|...") and count something else.
+BAR = LazyRegex(r"(?:^|[\r\n])[^\S\r\n]{0,300}\d{1,3}%\|[^|\r\n]{0,400}\| {1,3}(\d{1,12})/(\d{1,12}) \[")
+
+_NAN = float("nan")
+
+_VAGUE = frozenset({"traceback_cut", "weights_only_refused"})
+"""Kinds that say that something was refused or cut off, and not what ended the program."""
+
+MAX_STEP = 1 << 60
+"""Larger steps are garbage, and would not fit the table."""
+
+MAX_FIRSTS = 10_000
+"""Distinct things remembered as already met; an honest log has a handful."""
+
+CONTEXT_BYTES = 1_200
+"""Text that is looked at around a record: two redraws of a wide bar; the line before is within it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value stood, for whoever keeps values until the log is complete.
+
+    Attributes:
+        number: 1-based line, or record number.
+        rank: Global rank that a prefix names.
+        time_s: Unix seconds, None if unknown.
+    """
+
+    number: int
+    rank: int | None
+    time_s: float | None
+
+
+@dataclass(slots=True)
+class LogLine:
+    """One record of a log.
+
+    Attributes:
+        number: 1-based line, or record number.
+        raw: The record without escape sequences, as cited.
+        block: The bytes around it.
+        start: Where the record begins in ``block``.
+        end: Where it ends there.
+        peeled: Message and what its prefixes said.
+        time_s: Unix seconds: of the prefix, else of the container; None if unknown.
+    """
+
+    number: int
+    raw: str
+    block: bytes
+    start: int
+    end: int
+    peeled: Peeled
+    time_s: float | None
+
+    @property
+    def text(self) -> str:
+        """The message without prefixes."""
+        return self.peeled.text
+
+    @property
+    def rank(self) -> int | None:
+        """Global rank that a prefix names."""
+        return self.peeled.rank
+
+    def detached(self) -> LogLine:
+        """The same line without its surroundings, for whoever keeps lines: a block is a megabyte."""
+        return replace(self, block=b"", raw="", start=0, end=0)
+
+    def without_block(self) -> LogLine:
+        """The same line with its text, but without its surroundings."""
+        return replace(self, block=b"", start=0, end=0)
+
+    def origin(self) -> Origin:
+        """What a kept value needs of its line."""
+        return Origin(self.number, self.peeled.rank, self.time_s)
+
+    def before(self) -> str:
+        """Text that stands before the record: at most about a kilobyte."""
+        return self.block[max(0, self.start - CONTEXT_BYTES) : self.start].decode("utf-8", "replace")
+
+    def after(self) -> str:
+        """Text that follows the record: at most about a kilobyte."""
+        return self.block[self.end : self.end + CONTEXT_BYTES].decode("utf-8", "replace")
+
+
+def make_line(block: bytes, start: int, end: int, number: int, time_s: float | None) -> LogLine:
+    """The record between two positions of a block."""
+    raw = block[start:end].decode("utf-8", "replace")
+    peeled = peel(raw)
+    return LogLine(
+        number, raw, block, start, end, peeled, peeled.time_s if peeled.time_s is not None else time_s
+    )
+
+
+class Fed(IntFlag):
+    """What a capture did with a line."""
+
+    PASSED = 0
+    """Left to the others."""
+    OWNED = 1
+    """Its own: nobody else may look at the line."""
+    ENDED = 2
+    """The capture is over."""
+
+
+class Capture(Protocol):
+    """Collects the lines of something that spans several."""
+
+    def feed(self, line: LogLine, log: LogState) -> Fed:
+        """Take, leave or end at a line."""
+
+    def finish(self, log: LogState) -> None:
+        """The log ended, or the capture grew too long, before it was complete."""
+
+
+class LineGrammar(Protocol):
+    """Reads the lines of one program."""
+
+    @property
+    def literals(self) -> tuple[str, ...]:
+        """A line is offered if it holds one of these."""
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """Read a line; True if it was understood, so that no later grammar is asked."""
+
+    def finish(self, log: LogState) -> None:
+        """The log is complete: write what could only be known at its end."""
+
+
+@dataclass
+class LogState:
+    """What is known about a log while it is read, and where results go.
+
+    Attributes:
+        out: The writer of the source.
+        step: The last step that a line named; a lower bound for what follows.
+        total_steps: Optimizer steps that the run intends, if the log says so.
+        epochs: Epochs that it intends.
+        logging_steps: Steps between two rows of the log, if stated.
+        captures: Captures in progress.
+    """
+
+    out: SourceWriter
+    step: int | None = None
+    total_steps: int | None = None
+    epochs: float | None = None
+    logging_steps: int | None = None
+    captures: list[Capture] = field(default_factory=list)
+    _first_rank: dict[str, int | None] = field(default_factory=dict)
+    _points: dict[tuple[str, int | None], Points] = field(default_factory=dict)
+    _seen_once: set[tuple[object, ...]] = field(default_factory=set)
+    _kinds: set[str] = field(default_factory=set)
+
+    def saw_step(self, step: int) -> None:
+        """Note a step that a line named."""
+        self.step = step if 0 <= step <= MAX_STEP else None
+
+    def metric(self, name: str, value: float, line: LogLine | Origin, step: int | None) -> None:
+        """Write one value.
+
+        The rank that prints a metric first owns its name. The same metric of another rank is kept under
+        ``name@rank3``: mixed into one series, the points of several ranks would look like restarts.
+        """
+        self.point(name, value, step, line.number, line.rank, line.time_s)
+
+    def point(
+        self, name: str, value: float, step: int | None, number: int, rank: int | None, time_s: float | None
+    ) -> None:
+        """Write one value of a line number, a rank and a time; see ``metric``."""
+        points = self._points.get((name, rank)) or self.points(name, rank)
+        known = step if step is not None and 0 <= step <= MAX_STEP else NULL_INT
+        points.add(known, value, number, _NAN if time_s is None else time_s)
+
+    def has_curve(self, name: str, rank: int | None) -> bool:
+        """Whether a rank has already printed a metric."""
+        return (name, rank) in self._points
+
+    def points(self, name: str, rank: int | None) -> Points:
+        """The columns to which the values of a metric go that a rank printed; see ``metric``."""
+        points = self._points.get((name, rank))
+        if points is None:
+            owner = self._first_rank.setdefault(name, rank)
+            foreign = rank != owner and rank is not None and owner is not None
+            points = self.out.points(f"{name}@rank{rank}" if foreign else name, rank)
+            self._points[name, rank] = points
+        return points
+
+    def event(
+        self,
+        kind: str,
+        role: str,
+        line: LogLine,
+        fields: Mapping[str, Scalar] | None = None,
+        step: int | None = None,
+    ) -> None:
+        """Write one event; without a step of its own it gets the step that the log had reached."""
+        self._kinds.add(kind)
+        if not self.out.keeps(kind):
+            self.out.event(kind, "", role=role, line=line.number)  # only counted
+            return
+        values = dict(fields or {})
+        if line.peeled.host:
+            values.setdefault("host", line.peeled.host)
+        stated = values.get("step", step)
+        if isinstance(stated, int) and not isinstance(stated, bool):
+            at: int | None = stated
+        else:
+            at = self.step_near(line)
+        # A prefix names the global rank; a message may number the ranks of a process group.
+        rank = values.get("rank") if line.rank is None else line.rank
+        self.out.event(
+            kind,
+            line.raw,
+            role=role,
+            line=line.number,
+            step=at,
+            time_s=line.time_s,
+            rank=rank if isinstance(rank, int) else None,
+            fields=values,
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no metric was found so far, and no event that says more than that something was refused or cut."""
+        return self._kinds <= _VAGUE and not self._points
+
+    def step_near(self, line: LogLine) -> int | None:
+        """Step of the training bar drawn just before a line, else the last step that a line named."""
+        if self.total_steps:
+            text = line.before() + line.raw[:CONTEXT_BYTES]
+            sign = text.rfind("%|")
+            while sign >= 0:
+                begin = max(text.rfind("\n", 0, sign), text.rfind("\r", 0, sign), 0)
+                bar = BAR.match(text, begin)
+                if bar and int(bar[2]) == self.total_steps:
+                    done = int(bar[1])
+                    return done if done >= (self.step or 0) else self.step
+                sign = text.rfind("%|", 0, begin)
+        return self.step
+
+    def first(self, *key: object) -> bool:
+        """Whether something is met for the first time in this log."""
+        if key in self._seen_once:
+            return False
+        if len(self._seen_once) < MAX_FIRSTS:
+            self._seen_once.add(key)
+        return True

@@ -1,0 +1,255 @@
+"""Drive the parsers of lines over a log: scan each block, and spend Python time on hits only."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from analyzer.ingest.text.events.patterns import Pattern, all_patterns, match_pattern
+from analyzer.ingest.text.failures.localiser_rows import localiser_rows
+from analyzer.ingest.text.grammars import grammars
+from analyzer.ingest.text.log_line import Capture, Fed, LineGrammar, LogLine, LogState, make_line
+from analyzer.ingest.text.rows.bulk_lines import BulkPlan, BulkReader, Rows, make_plan
+from analyzer.ingest.text.scan import LiteralScanner
+from analyzer.ingest.text.text_layer import Block, record_end, record_start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from analyzer.ingest.base import SourceWriter
+
+MAX_CAPTURED_LINES = 20_000
+"""Lines after which a capture is given up: the longest real one, a configuration dump, has about 2,000."""
+
+MAX_MATCHED_CHARACTERS = 8_000
+"""Characters of a line that a pattern sees; the longest real message (a launcher's command) has 3,000."""
+
+BULK_AFTER_BLOCKS = 3
+"""Blocks (of one MiB) that are read line by line: a smaller log would not give back the start of the fast engine."""
+
+MAX_CAPTURES = 64
+"""Captures at the same time; one for each rank of a node that dies is usual."""
+
+
+_KINDS_WITH_STEP = frozenset({"grad_overflow_iteration"})
+"""Events whose step is the step that the log has reached."""
+
+
+class _Table:
+    """The literals of all patterns and grammars, and who wants which."""
+
+    def __init__(self, patterns: tuple[Pattern, ...], grammar_literals: list[tuple[str, ...]]) -> None:
+        wanted: dict[bytes, tuple[list[int], list[int]]] = {}
+        for index, pattern in enumerate(patterns):
+            for literal in pattern.literals:
+                wanted.setdefault(literal.encode(), ([], []))[0].append(index)
+        for index, literals in enumerate(grammar_literals):
+            for literal in literals:
+                wanted.setdefault(literal.encode(), ([], []))[1].append(index)
+        self.literals = tuple(wanted)
+        self.scanner = LiteralScanner(self.literals)
+        self.pattern_indices = [tuple(who[0]) for who in wanted.values()]
+        self.grammar_indices = [tuple(who[1]) for who in wanted.values()]
+        self.quiet = frozenset(
+            literal
+            for literal, (of_patterns, of_grammars) in enumerate(wanted.values())
+            if not of_grammars and all(patterns[i].kind not in _KINDS_WITH_STEP for i in of_patterns)
+        )
+
+
+@lru_cache(maxsize=1)
+def _table() -> _Table:
+    return _Table(all_patterns(), [grammar.literals for grammar in grammars()])
+
+
+@lru_cache(maxsize=1)
+def _plan() -> BulkPlan:
+    return make_plan(_table().literals, all_patterns(), grammars())
+
+
+def literal_hits(data: bytes) -> int:
+    """Number of known literals that occur in some bytes: how much they look like a log."""
+    return len({index for _, index in _table().scanner.find(data)})
+
+
+def _near_literal(pattern: Pattern, text: str) -> str:
+    """The part of a very long line around what was found: bounds the work of any expression."""
+    if len(text) <= MAX_MATCHED_CHARACTERS:
+        return text
+    at = min((found for literal in pattern.literals if (found := text.find(literal)) >= 0), default=0)
+    start = max(0, at - MAX_MATCHED_CHARACTERS // 4)
+    return text[start : start + MAX_MATCHED_CHARACTERS]
+
+
+class LogReader:
+    """Reads one log into one source.
+
+    Args:
+        out: The writer of the source.
+        bulk_after_blocks: Blocks that are read line by line before frequent lines are read in bulk.
+
+    Attributes:
+        rows_in_bulk: Lines that were read in bulk.
+    """
+
+    def __init__(self, out: SourceWriter, bulk_after_blocks: int = BULK_AFTER_BLOCKS) -> None:
+        self.state = LogState(out)
+        self._table = _table()
+        self._bulk_after_blocks = bulk_after_blocks
+        self._bulk: BulkReader | None = None
+        self._blocks_read = 0
+        self._patterns = all_patterns()
+        self._grammars: tuple[LineGrammar, ...] = grammars()
+        self._lines_left: dict[int, int] = {}
+        self.rows_in_bulk = 0
+        self._muted: set[int] = set()
+        self._deaf: set[int] = set()
+
+    def read(self, blocks: Iterable[Block]) -> None:
+        """Read all blocks and finish."""
+        for block in blocks:
+            self._read_block(block)
+        for capture in self.state.captures:
+            capture.finish(self.state)
+        self.state.captures.clear()
+        for grammar in self._grammars:
+            grammar.finish(self.state)
+
+    def _read_block(self, block: Block) -> None:
+        """Walk over the lines with a hit, or over all while a capture listens; rows come in between in order."""
+        data = block.data
+        hits, rows = self._scan(block)
+        at, position = 0, 0
+        while True:
+            if self.state.captures:
+                start = position
+            elif at < len(hits):
+                start = record_start(data, hits[at][0], position)
+            else:
+                break
+            if start >= len(data):
+                break
+            end = record_end(data, start)
+            last = at
+            while last < len(hits) and hits[last][0] < end:
+                last += 1
+            waits = self._may_wait(block, rows, hits[at:last])
+            if not waits:
+                rows.take_before(start, block, self.state)
+            if rows.taken < len(rows) and rows.starts[rows.taken] == start and self._bulk is not None:
+                # A capture listens: the row is read as lines after all.
+                hits[at:at] = self._bulk.hits_in(data, start, rows.ends[rows.taken])
+                rows.taken += 1
+                self.rows_in_bulk -= 1
+            found: list[int] = []
+            while at < len(hits) and hits[at][0] < end:
+                if hits[at][0] >= start:
+                    found.append(hits[at][1])
+                at += 1
+            if end > start:
+                index = int(block.newlines.searchsorted(start))
+                line = make_line(data, start, end, block.number(index), block.time_s(index))
+                with self._at_step(rows.step_before(start, self.state)) if waits else nullcontext():
+                    self._read_line(line, found)
+            # A piece of an endless line has no separator to skip.
+            position = end + 1 if data[end : end + 1] in (b"\n", b"\r") else max(end, start + 1)
+        rows.take_before(len(data), block, self.state)
+        self.rows_in_bulk += len(rows)
+
+    def _may_wait(self, block: Block, rows: Rows, hits: list[tuple[int, int]]) -> bool:
+        """Whether a line with some hits can be read before the rows above it: it only makes events."""
+        return (
+            len(rows) > 0
+            and not self.state.captures
+            and self._table.quiet.issuperset(literal for _, literal in hits)
+            and rows.can_wait(block, self.state)
+        )
+
+    @contextmanager
+    def _at_step(self, step: int | None) -> Iterator[None]:
+        """Read something as if the log had reached a step."""
+        reached, self.state.step = self.state.step, step
+        yield
+        self.state.step = reached
+
+    def _scan(self, block: Block) -> tuple[list[tuple[int, int]], Rows]:
+        self._blocks_read += 1
+        if self._bulk is None and self._blocks_read > self._bulk_after_blocks:
+            self._bulk = BulkReader(_plan(), self._table.literals, self._grammars, block.data)
+        rows = Rows(())
+        if self._bulk is None:
+            hits = self._table.scanner.find(block.data)
+        else:
+            hits, rows = self._bulk.scan(block)
+        if self._deaf:
+            hits = [hit for hit in hits if hit[1] not in self._deaf]
+        return hits, rows
+
+    def _read_line(self, line: LogLine, found: list[int]) -> None:
+        captures = self.state.captures
+        owned = self._feed_captures(line, list(captures)) if captures else False
+        if owned or not found:
+            return
+        table = self._table
+        for index in sorted({i for literal in found for i in table.grammar_indices[literal]}):
+            if self._grammars[index].feed(line, self.state):
+                break
+        for index in sorted({i for literal in found for i in table.pattern_indices[literal]}):
+            if index not in self._muted:
+                self._match(index, line)
+        self._bound_captures()
+
+    def _feed_captures(self, line: LogLine, captures: list[Capture]) -> bool:
+        owned = False
+        for capture in captures:
+            fed = capture.feed(line, self.state)
+            owned = owned or bool(fed & Fed.OWNED)
+            left = self._lines_left.get(id(capture), MAX_CAPTURED_LINES) - 1
+            self._lines_left[id(capture)] = left
+            if not fed & Fed.ENDED and left > 0:
+                continue
+            if not fed & Fed.ENDED:
+                capture.finish(self.state)
+            self.state.captures.remove(capture)
+            del self._lines_left[id(capture)]
+        return owned
+
+    def _bound_captures(self) -> None:
+        while len(self.state.captures) > MAX_CAPTURES:
+            oldest = self.state.captures.pop(0)
+            self._lines_left.pop(id(oldest), None)
+            oldest.finish(self.state)
+
+    def _match(self, index: int, line: LogLine) -> None:
+        pattern = self._patterns[index]
+        fields = match_pattern(pattern, _near_literal(pattern, line.raw))
+        if fields is None and line.text != line.raw:
+            # A form that begins its line may stand behind a prefix.
+            fields = match_pattern(pattern, _near_literal(pattern, line.text))
+        if fields is None:
+            return
+        if pattern.once:
+            key = (pattern.kind, *sorted(fields.items()))
+            if not self.state.first(*key):
+                return
+        step, name = fields.get("step"), fields.get("name")
+        if isinstance(step, int) and pattern.kind in _KINDS_WITH_STEP:
+            self.state.saw_step(step)
+        if isinstance(name, str) and pattern.kind == "gpu_named":
+            self.state.out.layout(gpu_name=name, line=line.number)
+        self.state.event(pattern.kind, pattern.role, line, fields)
+        for row in localiser_rows(pattern.kind, fields, line.raw, line.number, self.state.step):
+            self.state.out.replay(row, line=line.number)
+        if not self.state.out.keeps(pattern.kind):
+            self._mute(pattern.kind)
+
+    def _mute(self, kind: str) -> None:
+        """Look no longer for lines of a kind of which no further event is kept."""
+        self._muted.update(i for i, pattern in enumerate(self._patterns) if pattern.kind == kind)
+        table = self._table
+        self._deaf = {
+            literal
+            for literal, indices in enumerate(table.pattern_indices)
+            if not table.grammar_indices[literal] and self._muted.issuperset(indices)
+        }

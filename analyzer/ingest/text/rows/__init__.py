@@ -1,0 +1,1 @@
+"""Rows by which trainers print their metrics."""

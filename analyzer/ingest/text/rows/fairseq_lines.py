@@ -1,0 +1,88 @@
+"""Rows of fairseq and metaseq: JSON whose numbers are strings, or "simple" pairs.
+
+    2020-12-10 12:21:56 | INFO | train_inner | {"epoch": 1, "update": 0.002, "loss": "16.464", "num_updates": "25", "lr": "1.25e-05", "gnorm": "4.464", "loss_scale": "64"}
+    epoch 001:    100 / 1000 loss=9.1, ppl=420, num_updates=100, lr=1e-05, gnorm=2.3, loss_scale=128
+
+The loss is in bits (base 2), a mean since the last row. Rows of a whole epoch (``train_loss``) are left
+out: their means would stand beside the points of the same curve.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
+from analyzer.ingest.text.rows.windows import StepGaps
+
+if TYPE_CHECKING:
+    from analyzer.ingest.text.log_line import LogLine, LogState
+
+_SIMPLE = LazyRegex(rf"\b([a-z]\w{{0,40}})=({NUMBER})(?=[,\s]|$)")
+_KEPT = frozenset(
+    {"loss", "nll_loss", "gnorm", "lr", "loss_scale", "ppl", "clip", "accuracy", "wps", "ups", "gb_free"}
+    | {
+        "skipped_loss_spikes",
+        "ewm_loss_ratio",
+        "ewm_loss",
+        "actv_norm",
+        "cuda_gb_allocated",
+        "cuda_gb_reserved",
+    }
+)
+# metaseq's names of memory, which its own words do not tell from others.
+_NAMES = {"cuda_gb_allocated": "gpu_memory_allocated_gib", "cuda_gb_reserved": "gpu_memory_reserved_gib"}
+
+_TRAINING_ONLY = frozenset({"wps", "ups", "gb_free", "clip"})
+
+
+class FairseqLines:
+    """Reads rows of training and of validation."""
+
+    literals = ('num_updates": ', " num_updates=")
+
+    def __init__(self) -> None:
+        self._gaps = StepGaps()
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        row = _row(line.raw)
+        step = parse_number(str(row.get("num_updates", "")))
+        valid_step = parse_number(str(row.get("valid_num_updates", "")))
+        if step is not None and 0 <= step < 1e15:
+            self._train(row, int(step), line, log)
+        elif valid_step is not None and 0 <= valid_step < 1e15:
+            self._write(row, "valid_", int(valid_step), line, log)
+        elif "train_num_updates" not in row:
+            return False
+        log.out.framework("fairseq")
+        return True
+
+    def _train(self, row: dict[str, Any], step: int, line: LogLine, log: LogState) -> None:
+        validation = any(key.startswith("valid_") for key in row)
+        if not validation:
+            log.saw_step(step)
+            self._gaps.add(step)
+        self._write(row, "valid_" if validation else "", step, line, log)
+
+    def _write(self, row: dict[str, Any], prefix: str, step: int, line: LogLine, log: LogState) -> None:
+        for name in sorted(_KEPT):
+            value = parse_number(str(row.get(prefix + name, "")))
+            if value is not None and not (prefix and name in _TRAINING_ONLY):
+                log.metric(prefix + _NAMES.get(name, name), value, line, step)
+
+    def finish(self, log: LogState) -> None:
+        """See ``LineGrammar.finish``."""
+        self._gaps.state_window(log)
+
+
+def _row(text: str) -> dict[str, Any]:
+    start, end = text.find('{"'), text.rfind("}")
+    if 0 <= start < end:
+        try:
+            parsed = json.loads(text[start : end + 1])
+        except (ValueError, RecursionError):
+            return {}
+        return parsed if isinstance(parsed, dict) else {}
+    return dict(_SIMPLE.findall(text))

@@ -1,0 +1,239 @@
+"""Rows of programs that print one step a line: what such a row looks like is a table, reading it is here.
+
+A ``RowForm`` says where the step stands and how the program writes its pairs of name and value. All pairs
+of such a row are metrics, because the program is known by its head; what the program calls by a word that
+means something else elsewhere ("time", "memory", "data") gets a name that says what it is.
+The tables stand in ``forms_*.py``; loops without a form of their own are read by ``step_lines``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.names import canonical_metric
+from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
+from analyzer.ingest.text.rows.windows import StepGaps
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Mapping
+
+    from analyzer.ingest.text.log_line import LogLine, LogState
+
+MAX_CHARACTERS = 8_000
+"""Characters of a row that are looked at; verl prints some 150 metrics in 5,000."""
+
+VALUE = rf"(?P<value>\d{{1,3}}(?:,\d{{3}}){{1,5}}(?:\.\d{{1,6}})?|{NUMBER})"
+"""A number inside a pair; thousands may be grouped."""
+
+UNIT = r"(?: ?(?P<unit>ms|s|%|[KMGT]i?B|TFLOPS|[KMBT])(?![\w/]))?(?![\w.%#])"
+"""What may follow a number: a unit, which is converted, or the end of the number."""
+
+COLON = rf"(?:^|(?<=[\s,|;]))(?P<key>[A-Za-z][\w./@-]{{0,80}}) ?: {{0,12}}\[?{VALUE}{UNIT}"
+"""Pairs such as ``loss: 1.5``."""
+
+EQUALS = rf"(?:^|(?<=[\s,|;]))(?P<key>[A-Za-z][\w./@-]{{0,80}}) ?= ?{VALUE}{UNIT}"
+"""Pairs such as ``loss=1.5``."""
+
+SPACED = rf"(?:^|(?<=[\s,|;]))(?P<key>[A-Za-z][\w./@-]{{0,40}}):? {{1,12}}{VALUE}{UNIT}"
+"""Pairs such as ``loss 1.5``, with or without a colon."""
+
+_FACTORS = {"ms": 1e-3, "%": 1e-2, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+_GIB = {
+    "KiB": 2.0**-20,
+    "KB": 2.0**-20,
+    "MiB": 2.0**-10,
+    "MB": 2.0**-10,
+    "GiB": 1.0,
+    "GB": 1.0,
+    "TiB": 1024.0,
+}
+
+
+@dataclass(frozen=True)
+class RowForm:
+    """How one program prints a row.
+
+    Attributes:
+        program: Name of the framework, or empty for forms that several loops share.
+        literals: Texts of which one stands in every such row.
+        head: Where the row states its place: groups ``step``, and where there are ``total``, ``epoch`` and
+            ``batch``, which counts within an epoch and is used where ``step`` is absent.
+        pair: Where a value stands: groups ``key``, ``value`` and, where there is one, ``unit``. A value whose
+            unit is its only name has the groups ``before_unit`` and ``unit_key`` instead.
+        names: The name under which a key is kept; an empty name drops it.
+        epoch: Number of the first epoch if the step starts again at each and ``total`` is the length of an
+            epoch; None if the step runs through.
+        restarts: The step starts again at each epoch, whose length the row does not state.
+        steps: False if what the head counts is no step.
+        step_key: A key whose value is the step.
+        validation: The row is a result on held-out data.
+        last_only: A running mean: only the row at the end of a pass counts.
+        from_start: Pairs may stand before the head too.
+        follows: The row belongs to the step that the line above it named.
+        window: A printed value is a mean over the steps since the row before.
+    """
+
+    program: str
+    literals: tuple[str, ...]
+    head: LazyRegex
+    pair: LazyRegex
+    names: Mapping[str, str] = field(default_factory=dict)
+    epoch: int | None = None
+    restarts: bool = False
+    steps: bool = True
+    step_key: str = ""
+    validation: bool = False
+    last_only: bool = False
+    from_start: bool = False
+    follows: bool = False
+    window: bool = False
+
+
+class EpochCounter:
+    """Counts steps through the epochs where a log starts again at each."""
+
+    def __init__(self) -> None:
+        self._first = 0
+        self._epoch: int | None = None
+        self._last = 0
+        self._offset = 0
+
+    def running(self, step: int, epoch: int | None, total: int | None = None) -> int:
+        """Step since the start of training; an epoch that falls back begins a launch that counts from there.
+
+        Args:
+            step: As printed.
+            epoch: As printed, None if the row does not say.
+            total: Steps of an epoch, None if the row does not say.
+        """
+        if epoch is not None and self._epoch is None:
+            self._first = epoch
+        elif epoch is not None and self._epoch is not None and epoch < self._epoch:
+            passed = max(self._epoch - self._first, 1)
+            self._first = min(self._first, epoch)
+            self._offset = (epoch - self._first) * (total or self._offset // passed)
+        elif epoch is not None and self._epoch is not None and epoch > self._epoch and step <= self._last:
+            self._offset += total or self._last + (1 if step == 0 else 0)
+        self._epoch = epoch if epoch is not None else self._epoch
+        self._last = step
+        return step + self._offset
+
+
+def read_pairs(pair: LazyRegex, text: str, names: Mapping[str, str]) -> dict[str, float]:
+    """Values of a row by name: of several with one name the first, which is the newest, not the mean.
+
+    Of several names for one quantity the plainest is kept, so that "lm_loss" is no second "loss".
+    """
+    found: dict[str, float] = {}
+    taken: dict[str, str] = {}
+    for match in pair.finditer(text):
+        groups = match.groupdict()
+        key = (groups["key"] or groups["unit_key"]).strip()
+        name = names.get(key, key)
+        value = parse_number(groups["value"] or groups["before_unit"])
+        if not name or name in found or value is None:
+            continue
+        unit = groups.get("unit") or ("" if groups["key"] else key.partition(" ")[0])
+        if unit and not value >= 0:
+            continue  # "nanms" is a time that nobody measured, "mfu -100%" a placeholder
+        canonical = canonical_metric(name)
+        if canonical in taken and len(taken[canonical]) <= len(name):
+            continue
+        found.pop(taken.get(canonical, ""), None)
+        taken[canonical] = name
+        found[name] = with_unit(value, unit, in_gib=name.endswith("_gib"))
+    return found
+
+
+def with_unit(value: float, unit: str, *, in_gib: bool = False) -> float:
+    """A value in seconds, GiB, shares, or plain counts.
+
+    Args:
+        value: As printed.
+        unit: As printed; empty if there is none.
+        in_gib: The value is a size, so that "M" stands for MiB and not for a million.
+
+    >>> with_unit(250.0, "ms"), with_unit(512.0, "MiB"), with_unit(1.05, "M"), with_unit(512.0, "M", in_gib=True)
+    (0.25, 0.5, 1050000.0, 0.5)
+    """
+    if unit in _GIB or (in_gib and f"{unit}B" in _GIB):
+        return value * _GIB[unit if unit in _GIB else f"{unit}B"]
+    return value * _FACTORS.get(unit, 1.0)
+
+
+class RowForms:
+    """Reads the rows of a set of forms."""
+
+    def __init__(self, forms: tuple[RowForm, ...]) -> None:
+        self._forms = forms
+        self.literals = tuple(dict.fromkeys(literal for form in forms for literal in form.literals))
+        self._counters: dict[int, EpochCounter] = {}
+        self._gaps = StepGaps()
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        text = line.text[:MAX_CHARACTERS]
+        for index, form in enumerate(self._forms):
+            if any(literal in text for literal in form.literals) and (head := form.head.search(text)):
+                return self._read(index, form, head, line, log)
+        return False
+
+    def _read(self, index: int, form: RowForm, head: re.Match[str], line: LogLine, log: LogState) -> bool:
+        text = line.text[:MAX_CHARACTERS]
+        values = read_pairs(form.pair, text if form.from_start else text[head.end() :], form.names)
+        groups = head.groupdict()
+        if form.last_only and not _is_last(groups):
+            return True
+        if not values:
+            return False
+        if form.program:
+            log.out.framework(form.program)
+        if form.validation:
+            for name, value in values.items():
+                log.metric("eval_loss" if name.lower() == "loss" else f"val/{name}", value, line, log.step)
+            return True
+        step = log.step if form.follows else self._step(index, form, groups, values)
+        if step is not None:
+            log.saw_step(step)
+            if form.epoch is None and not form.restarts and groups.get("total"):
+                log.total_steps = int(groups["total"])
+            if form.window:
+                self._gaps.add(step)
+        for name, value in values.items():
+            log.metric(name, value, line, step)
+        return True
+
+    def _step(
+        self, index: int, form: RowForm, groups: dict[str, str | None], values: dict[str, float]
+    ) -> int | None:
+        stated = values.pop(form.step_key, None) if form.step_key else None
+        if stated is not None and 0 <= stated < 1e15:
+            return int(stated)
+        at, total, epoch = (_integer(groups.get(name)) for name in ("step", "total", "epoch"))
+        batch = _integer(groups.get("batch"))
+        if at is None and batch is not None:
+            return self._counters.setdefault(index, EpochCounter()).running(batch, epoch)
+        if at is None or not form.steps:
+            return None
+        if form.epoch is not None and epoch is not None and total is not None:
+            return max(epoch - form.epoch, 0) * total + at
+        if form.restarts:
+            return self._counters.setdefault(index, EpochCounter()).running(at, epoch, total)
+        return at
+
+    def finish(self, log: LogState) -> None:
+        """See ``LineGrammar.finish``."""
+        self._gaps.state_window(log)
+
+
+def _integer(text: str | None) -> int | None:
+    return int(text) if text else None
+
+
+def _is_last(groups: Mapping[str, str | None]) -> bool:
+    """Whether a row stands at the end of a pass; programs count it from 0 or from 1."""
+    at, total = _integer(groups.get("step")), _integer(groups.get("total"))
+    return at is None or total is None or at >= total - 1

@@ -1,0 +1,46 @@
+"""How many steps a printed loss is a mean over: the distance between the rows of a log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from analyzer.ingest.text.log_line import LogState
+
+
+class StepGaps:
+    """Counts the distances between neighbouring steps."""
+
+    def __init__(self) -> None:
+        self._first: int | None = None
+        self._last: int | None = None
+        self._gaps: Counter[int] = Counter()
+
+    def add(self, step: int) -> int | None:
+        """Note a row's step; the distance from the row before, None if this is the first or a restart."""
+        last, self._last = self._last, step
+        self._first = step if self._first is None else self._first
+        if last is None or step <= last:
+            return None
+        if len(self._gaps) < 1_000 or step - last in self._gaps:
+            self._gaps[step - last] += 1
+        return step - last
+
+    def usual(self) -> int | None:
+        """The distance that most rows have; None if there is no such majority.
+
+        Of two rows the one distance counts only if the first row stands that far from the start.
+        """
+        if not self._gaps:
+            return None
+        gap, count = self._gaps.most_common(1)[0]
+        if sum(self._gaps.values()) == 1 and gap != self._first:
+            return None
+        return gap if 2 * count > sum(self._gaps.values()) else None
+
+    def state_window(self, log: LogState) -> None:
+        """Tell the source's writer that each loss is a mean over the usual distance."""
+        usual = self.usual()
+        if usual is not None and usual > 1:
+            log.out.loss_window(usual)

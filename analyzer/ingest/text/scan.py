@@ -1,0 +1,131 @@
+"""Find many literal strings in a block of bytes at once, in a time that does not grow with their number.
+
+A literal of seven bytes or more holds, wherever it stands, at least one 4-byte word that begins at a
+multiple of four. So it is enough to look at every *aligned* word of the block: NumPy hashes all of them
+into a small table (about 1 ms per MB), and the few words that belong to a literal are compared in full.
+Shorter literals are searched one by one with ``bytes.find``.
+
+This is the engine that is always there. ``fast_prefilter`` gives a faster one for large logs, if a package
+for it is installed: hyperscan (``scan_hyperscan``), else google-re2 (``scan_re2``). All report the same hits.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WORD_BYTES = 4
+MIN_HASHED_BYTES = 2 * WORD_BYTES - 1
+
+_HASH_BITS = 16  # a table of 64 KiB stays in the first-level cache; 2 % of random words pass it
+_MULTIPLIER = np.uint32(0x9E3779B1)  # Knuth's multiplicative hash: 2**32 over the golden ratio
+_SHIFT = np.uint32(32 - _HASH_BITS)
+
+SAMPLE_BYTES = 1 << 18
+"""Bytes of a log that show which words are frequent in it."""
+
+
+ENGINES = ("hyperscan", "re2")
+"""Engines that need a package, the faster first; each stands in ``scan_<engine>`` as ``make_prefilter``."""
+
+
+class Prefilter(Protocol):
+    """Finds a fixed set of literals."""
+
+    @property
+    def literals(self) -> tuple[bytes, ...]:
+        """What is searched for."""
+
+    def find(self, data: bytes) -> list[tuple[int, int]]:
+        """All occurrences as (position, index of the literal), overlapping ones too, sorted."""
+
+
+@lru_cache(maxsize=16)
+def fast_prefilter(literals: tuple[bytes, ...], engines: tuple[str, ...] = ENGINES) -> Prefilter | None:
+    """The fastest engine whose package is installed and works here; None if there is none.
+
+    Importing and filling an engine costs some 60 ms, which only a log of several megabytes gives back.
+    """
+    for engine in engines:
+        try:
+            made: Prefilter = import_module(f"analyzer.ingest.text.scan_{engine}").make_prefilter(literals)
+        except Exception:  # noqa: BLE001, S112  (no package, no such CPU, a limit of its own: the next one)
+            continue
+        return made
+    return None
+
+
+class LiteralScanner:
+    """Finds every occurrence of a fixed set of literals with NumPy alone.
+
+    Args:
+        literals: Distinct byte strings without line separators.
+        sample: Some bytes of the log. If given, literals are looked up by words that are rare in it, which
+            saves most of the time on a large log and is not worth its own time on a small one.
+    """
+
+    def __init__(self, literals: Sequence[bytes], sample: bytes = b"") -> None:
+        self.literals = tuple(literals)
+        self._counts = _word_counts(sample[:SAMPLE_BYTES])
+        self._short = [
+            (i, literal) for i, literal in enumerate(self.literals) if len(literal) < MIN_HASHED_BYTES
+        ]
+        self._places: dict[int, list[tuple[int, int]]] = {}
+        for index, literal in enumerate(self.literals):
+            if len(literal) >= MIN_HASHED_BYTES:
+                self._register(index, literal)
+        self._words = np.array(sorted(self._places), dtype=np.uint32)
+        self._table = np.zeros(1 << _HASH_BITS, dtype=np.bool_)
+        self._table[(self._words * _MULTIPLIER) >> _SHIFT] = True
+
+    def _register(self, index: int, literal: bytes) -> None:
+        """For each alignment of the literal, note its word that is rarest in the sample, or its first."""
+        for residue in range(WORD_BYTES):
+            offsets = range(residue, len(literal) - WORD_BYTES + 1, WORD_BYTES)
+            words = [int.from_bytes(literal[o : o + WORD_BYTES], "little") for o in offsets]
+            word = min(words, key=lambda w: self._counts.get(w, 0)) if self._counts else words[0]
+            self._places.setdefault(word, []).append((offsets[words.index(word)], index))
+
+    def find(self, data: bytes) -> list[tuple[int, int]]:
+        """See ``Prefilter.find``."""
+        found = self._find_hashed(data)
+        for index, literal in self._short:
+            position = data.find(literal)
+            while position >= 0:
+                found.append((position, index))
+                position = data.find(literal, position + 1)
+        found.sort()
+        return found
+
+    def _find_hashed(self, data: bytes) -> list[tuple[int, int]]:
+        count = len(data) // WORD_BYTES
+        if not count or not self._words.size:
+            return []
+        words = np.frombuffer(data, dtype="<u4", count=count)
+        candidates = np.flatnonzero(self._table[(words * _MULTIPLIER) >> _SHIFT])
+        values = words[candidates]
+        slots = np.searchsorted(self._words, values)
+        slots[slots == self._words.size] = 0
+        exact = self._words[slots] == values
+        found: list[tuple[int, int]] = []
+        places, literals = self._places, self.literals
+        for block_index, word in zip(candidates[exact].tolist(), values[exact].tolist(), strict=True):
+            for offset, index in places[word]:
+                position = block_index * WORD_BYTES - offset
+                if position >= 0 and data.startswith(literals[index], position):
+                    found.append((position, index))
+        return found
+
+
+def _word_counts(sample: bytes) -> dict[int, int]:
+    """How often each aligned word occurs; words that occur once are left out."""
+    words = np.frombuffer(sample, dtype="<u4", count=len(sample) // WORD_BYTES)
+    values, counts = np.unique(words, return_counts=True)
+    often = counts > 1
+    return dict(zip(values[often].tolist(), counts[often].tolist(), strict=True))

@@ -1,0 +1,109 @@
+"""Console logs of any trainer: metrics, failure lines, tracebacks, configuration echoes.
+
+Also reads console lines that a tracker keeps one by one (``read_lines``).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
+from analyzer.ingest.text.log_reader import LogReader, literal_hits
+from analyzer.ingest.text.text_layer import MAX_RECORD_BYTES, line_blocks, read_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# Files that hold text but never the course of a run. Content may overrule the suffix, not the name.
+_NEVER = re.compile(
+    r"(?i)^(?:requirements.*\.txt|merges\.txt|vocab\.txt|licen[cs]e.*|readme.*|copying|notice|conda-environment.*|pip_freeze.*|source\.md"
+    r"|debug(?:-internal|-core)?\.log)$"  # the last: the W&B client's diary of itself
+)
+_NOT_LOG_SUFFIXES = frozenset(
+    {".py", ".sh", ".yaml", ".yml", ".json", ".jsonl", ".toml", ".ini", ".cfg", ".csv", ".tsv", ".xml", ".jinja", ".ipynb",
+     ".patch", ".diff", ".md", ".rst", ".sql", ".proto", ".c", ".h", ".cc", ".cpp", ".cu", ".js", ".ts", ".css", ".html"}
+)  # fmt: skip
+_LOG_NAME = re.compile(
+    r"(?i)\.(?:log|out|err|stdout|stderr|[oe]\d{1,9})(?:\.\w{1,8})*$|(?:^|[_.-])(?:log|slurm|stdout|stderr|console|dmesg|nohup)(?:[_.-]|$)"
+)
+_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_HOLE = re.compile(rb"\0{64,}")
+# A line that a logger, a progress bar or Python itself wrote.
+_LOG_LINE = re.compile(
+    rb"(?m)^.{0,40}(?:\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d|\b(?:INFO|WARNING|ERROR|DEBUG)\b[: \]|]|Traceback \(most recent call last\)|\d{1,3}%\|)"
+)
+
+MIN_HITS_BY_CONTENT = 3
+"""Different known phrases that make a file with a foreign suffix a log: a training script may quote one or two."""
+
+
+class TextLog:
+    """Ingestor of console logs."""
+
+    name = "text-log"
+    summary = "console log (stdout, stderr) of a training run"
+    is_log = True
+
+    def sniff(self, candidate: Candidate) -> Match:
+        """MAYBE for any text, LIKELY for what reads or is named like a log."""
+        head = candidate.head
+        path = PurePosixPath(candidate.name)
+        if not head or not looks_like_text(head) or _NEVER.match(path.name):
+            return Match.NO
+        suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in {".gz", ".zst"}]
+        foreign = bool(suffixes) and suffixes[-1] in _NOT_LOG_SUFFIXES
+        text = head if not head.startswith(_BOMS) else head.replace(b"\0", b"")
+        lines = len(_LOG_LINE.findall(text[:16_384]))
+        if foreign:
+            # Structured files belong to their own readers; only a log by content is taken.
+            structured = text.lstrip()[:1] in (b"{", b"[", b"<")
+            return (
+                Match.LIKELY
+                if lines >= 2 and not structured and literal_hits(text) >= MIN_HITS_BY_CONTENT
+                else Match.NO
+            )
+        if _LOG_NAME.search(path.name) or lines >= 2 or literal_hits(text) >= MIN_HITS_BY_CONTENT:
+            return Match.LIKELY
+        return Match.MAYBE
+
+    def read(self, source: OpenSource, out: SourceWriter) -> None:
+        """Read the whole log; of a damaged archive, what inflates."""
+        lost: list[str] = []
+
+        def chunks() -> Iterator[bytes]:
+            try:
+                yield from source.chunks()
+            except TruncatedSourceError as error:
+                lost.append(str(error))
+
+        def on_long_line(line: int) -> None:
+            out.gap(f"a line is longer than {MAX_RECORD_BYTES} bytes; it was read in pieces", line=line)
+
+        LogReader(out).read(read_blocks(chunks(), on_long_line))
+        for reason in lost:
+            out.gap(f"the rest of the file cannot be read: {reason}")
+
+
+def looks_like_text(head: bytes) -> bool:
+    """Whether the head of a file is text in some encoding.
+
+    UTF-16 is known by its byte-order mark. Otherwise text holds few control characters; long runs of NUL
+    do not count: a log that was truncated under its writer has a hole where its beginning was.
+    """
+    if head.startswith(_BOMS):
+        return True
+    sample = _HOLE.sub(b"", head)[:16_384]
+    controls = len(sample.translate(None, bytes(range(32, 256)) + b"\t\n\r\x0b\x0c\x1b\x08\x07"))
+    return bool(sample) and controls * 50 <= len(sample)
+
+
+def read_lines(lines: Iterable[tuple[int, str, float | None]], out: SourceWriter) -> None:
+    """Read console lines that stand as records in another file.
+
+    Args:
+        lines: Line or record number, text (with or without its line break), unix seconds or None.
+        out: Where metrics and events go.
+    """
+    LogReader(out).read(line_blocks(lines))
