@@ -22,6 +22,7 @@ from analyzer.model.diagnosis import (
     Finding,
     FirstFailure,
     GapNote,
+    Headline,
     NextCheck,
     Place,
     RootCause,
@@ -31,6 +32,7 @@ from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import REPORTED
+from analyzer.rules.calibration import HAND_SET, shipped_calibration
 from analyzer.rules.cases import Case, check_case, run_facts_case
 from analyzer.rules.fixes import resolve_fixes
 from analyzer.rules.load import RuleSet
@@ -40,6 +42,7 @@ from analyzer.rules.score import LedgerLine, Ranking, Scored, questions, rank
 from analyzer.rules.shape_only import shape_only
 from analyzer.rules.status import judge, outcome
 from analyzer.rules.template import fill
+from analyzer.rules.tree import headline_of
 from analyzer.version import __version__
 
 FOLDED_FROM = 0.5
@@ -65,7 +68,7 @@ class Assessment:
 def assess(run: Run, rules: RuleSet, twin: Run | None = None) -> Assessment:
     """Facts of a run and the ranking of the causes that come into question."""
     facts = build_facts(run_detectors(run, twin))
-    return Assessment(facts, rank(rules.in_question(facts.plain), facts.plain))
+    return Assessment(facts, rank(rules.in_question(facts.plain), facts.plain, shipped_calibration()))
 
 
 def diagnose_loaded(
@@ -84,7 +87,7 @@ def diagnose_loaded(
     assessment = assess(run, rules, twin)
     folded = _fold(assessment.ranking, assessment.facts.plain)
     listed = [
-        _finding(item, run, assessment.facts, quoter, folded.get(item.rule.symptom_kind, {}))
+        _finding(item, run, assessment, quoter, folded.get(item.rule.symptom_kind, {}))
         for item in _in_order(assessment.ranking, folded)
     ]
     if not any(finding.probability >= REPORTED and finding.severity != "advisory" for finding in listed):
@@ -112,7 +115,16 @@ def diagnose_loaded(
         elapsed_s=time.perf_counter() - started_s,
         first_failure=_first_failure(run, assessment.facts, quoter),
         device_time=_device_time(assessment.facts.plain),
+        headline=_headline(assessment.ranking, findings),
     )
+
+
+def _headline(ranking: Ranking, findings: Sequence[Finding]) -> Headline | None:
+    """The headline of the kind that the answer leads with; a shape that no rule bears out is its own."""
+    if not findings or findings[0].shape_only:
+        return None
+    kind = findings[0].symptom_kind
+    return headline_of(ranking.kinds[kind], ranking.other[kind])
 
 
 def _device_time(facts: Mapping[str, Scalar]) -> DeviceTime | None:
@@ -146,7 +158,7 @@ def _shape_only(
     found = shape_only(assessment.facts.plain, rules, considered)
     if found is None:
         return []
-    finding = _finding(found, run, assessment.facts, quoter, {})
+    finding = _finding(found, run, assessment, quoter, {})
     return [replace(finding, shape_only=True, calibrated=True)]
 
 
@@ -249,8 +261,11 @@ def _split(listed: Sequence[Finding], status: str) -> tuple[tuple[Finding, ...],
     return findings, tuple(finding for finding in listed if finding.probability < floor)
 
 
-def _finding(item: Scored, run: Run, facts: Facts, quoter: Quoter, explains: Mapping[str, str]) -> Finding:
-    rule = item.rule
+def _finding(
+    item: Scored, run: Run, assessment: Assessment, quoter: Quoter, explains: Mapping[str, str]
+) -> Finding:
+    rule, facts = item.rule, assessment.facts
+    calibration = assessment.ranking.calibration.get(rule.symptom_kind, HAND_SET)
     lines = sorted(item.lines, key=lambda line: (not line.counted, -abs(line.bits), line.line.id))
     kinds = [
         f"{kind}: {cause}"
@@ -282,6 +297,8 @@ def _finding(item: Scored, run: Run, facts: Facts, quoter: Quoter, explains: Map
         restart_advice=restart.decision,
         restart_because=restart.because,
         resume_from=restart.resume_from,
+        calibrated=calibration.calibrated,
+        temperature=calibration.temperature,
     )
 
 
@@ -328,7 +345,7 @@ def _next_checks(assessment: Assessment, status: str, folded: Folding) -> tuple[
     for kind, items in assessment.ranking.kinds.items():
         if kind in folded["*"] or all(item.rule.severity == "advisory" for item in items[:1]):
             continue
-        for question in questions(items, plain):
+        for question in questions(items, plain, assessment.ranking.calibration.get(kind, HAND_SET)):
             unknown = [name for name in question.line.test.names if name not in plain]
             fact = next((name for name in unknown if not name.startswith("event.")), None)
             if fact is None:  # nobody can obtain a log line that was not written

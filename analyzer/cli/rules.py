@@ -188,6 +188,41 @@ def docs_command(
         raise typer.Exit(RULES_INVALID)
 
 
+@app.command("fit")
+def fit_command(
+    books: Annotated[list[Path], typer.Argument(help="Casebooks: runs whose cause is known.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write; only the table if left out.")
+    ] = None,
+) -> None:
+    """Fit how far the hand-set odds are to be believed: a temperature per kind of symptom, cross-validated."""
+    import json
+    from dataclasses import asdict
+
+    from analyzer.casebook.figures import contests
+    from analyzer.casebook.fitting import fit_with_errors
+    from analyzer.casebook.record import good_records
+    from analyzer.cli.casebook import HEAD, row
+    from analyzer.rules.load import load_rules
+
+    records = [record for record in good_records(books) if record.facts and record.split == "fit"]
+    fitted, by_kind = fit_with_errors(contests(records, load_rules(())))
+    if not fitted:
+        raise InputError("no labelled run brings a cause into question; nothing can be fitted")
+    typer.echo(f"{HEAD}  temperature  something else (bits)")
+    for kind, calibration in fitted.items():
+        numbers = f"  {calibration.temperature:11.2f}  {calibration.other_bits:+21.2f}"
+        typer.echo(row(f"{kind}{' (calibrated)' * calibration.calibrated}", by_kind[kind]) + numbers)
+    if output is not None:
+        data = {
+            "about": "Fitted by `analyzer rules fit`; see analyzer/rules/calibration.py.",
+            "runs": len(records),
+            "kinds": {kind: asdict(calibration) for kind, calibration in fitted.items()},
+        }
+        output.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        typer.echo(f"written to {output}")
+
+
 @app.command("new")
 def new_command(
     code: Annotated[str, typer.Argument(help="Family code, for example PREC.")],

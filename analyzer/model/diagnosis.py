@@ -162,6 +162,7 @@ class Finding:
         restart_because: Reason of that advice.
         resume_from: Checkpoint to resume from, in words; empty if none is known or needed.
         calibrated: Whether ``probability`` was measured on labelled runs; else hand-set odds gave it.
+        temperature: Factor on ``bits`` before they became a probability, fitted on labelled runs; 1 where none was.
         shape_only: No rule speaks: the classifier alone judges the shape of the curves.
     """
 
@@ -179,6 +180,7 @@ class Finding:
     restart_because: str = ""
     resume_from: str = ""
     calibrated: bool = False
+    temperature: float = 1.0
     shape_only: bool = False
 
     def speaks_for(self) -> list[Evidence]:
@@ -208,6 +210,38 @@ class Finding:
             rows.append(f"          {line.because}")
             rows.extend(f"          {place}  {place.text[:100]}".rstrip() for place in line.refs)
         return "\n".join([*rows, f"  {self.bits:+6.1f}  total, in bits"]) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A cause that a headline leaves open, with its probability."""
+
+    id: str
+    title: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The deepest statement that holds at least a half of the probability of the gravest kind of symptom.
+
+    Attributes:
+        level: ``cause``; ``class`` if only what the causes have in common can be told; ``open`` if not even that.
+        id: The cause or class; empty if open.
+        title: Its sentence; empty if open.
+        probability: Of the cause, of the class with all its causes, or, if open, of all candidates together.
+        candidates: Causes below the class, or of the whole kind if open, the most probable first.
+        untold: Part of a class's probability that no candidate holds: what cannot be told further.
+        other: Probability that it is something else.
+    """
+
+    level: str
+    id: str
+    title: str
+    probability: float
+    candidates: tuple[Candidate, ...]
+    untold: float
+    other: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +380,7 @@ class Diagnosis:
         elapsed_s: Wall time.
         first_failure: Which line, rank and host failed first; None if no failure was seen.
         device_time: Where the time of the devices went; None without a trace that holds events of a device.
+        headline: What can be said with more than a half; None where no cause came into question.
     """
 
     run_id: str
@@ -365,6 +400,7 @@ class Diagnosis:
     elapsed_s: float
     first_failure: FirstFailure | None = None
     device_time: DeviceTime | None = None
+    headline: Headline | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the order of the JSON contract; NaN and infinities become strings."""

@@ -39,6 +39,41 @@ def headline(finding: Finding) -> str:
     return f"{share(finding.probability)} {word_for(finding.probability)}{note}"
 
 
+def open_lines(diagnosis: Diagnosis) -> list[str]:
+    """What stands above the findings where no cause holds a half: the class, or that there is none, and the candidates."""
+    found = diagnosis.headline
+    if found is None or found.level == "cause":
+        return []
+    candidates = [f"{share(item.probability)} {item.id}" for item in found.candidates]
+    if found.level == "class" and not candidates:
+        return []  # the class itself leads, and nothing below it came into question
+    if found.level == "class":
+        head = f"{share(found.probability)} {word_for(found.probability)}: {found.title}  [{found.id}]"
+        rest = [f"{share(found.untold)} cannot be told further"] if found.untold >= NAMED_FROM else []
+    else:
+        head = "no cause holds a half of the probability"
+        rest = []
+    rest += [f"{share(found.other)} something else"] if found.other >= NAMED_FROM else []
+    return [head, ", ".join([*candidates, *rest])]
+
+
+def odds_note(diagnosis: Diagnosis) -> str:
+    """How far the probabilities were measured; empty where none is shown."""
+    shown = [finding for finding in diagnosis.findings if not finding.shape_only]
+    if not shown:
+        return ""
+    if shown[0].calibrated:
+        return "probabilities of this kind of trouble are calibrated on labelled runs (analyzer benchmark)"
+    return (
+        "probabilities weigh the evidence by hand-set odds; they are not calibrated for this kind of trouble"
+    )
+
+
+def something_else(diagnosis: Diagnosis) -> str:
+    """``4%`` for what no rule considered explains; empty where nothing competes."""
+    return "" if diagnosis.headline is None else share(diagnosis.headline.other)
+
+
 def fix_note(fix: Fix) -> str:
     """Condition and proof of a fix."""
     notes = [fix.strength]

@@ -15,8 +15,11 @@ from analyzer.render.sentences import (
     first_failure_note,
     fix_note,
     headline,
+    odds_note,
+    open_lines,
     reason_against,
     restart_note,
+    something_else,
     telling,
 )
 
@@ -82,13 +85,18 @@ def render_terminal(diagnosis: Diagnosis, style: Style, *, show_all: bool = Fals
     if note := device_time_note(diagnosis):
         page.add(note, indent=2, hang=2)
     layout = arrange(diagnosis, show_all=show_all, top=top)
+    if (lines := open_lines(diagnosis)) and layout.full:
+        page.add()
+        page.add(lines[0], hang=2, colour="1")
+        page.add(lines[1], indent=2)
     for finding in layout.full:
         page.add()
         _write_finding(page, finding, show_all=show_all)
     for finding in layout.notes:
         page.add()
         page.add(f"note: {finding.cause.title} ({finding.cause.id}, {share(finding.probability)})", hang=6)
-    _write_rivals(page, layout.rivals, show_all=show_all)
+    other = something_else(diagnosis) if layout.full else ""
+    _write_rivals(page, layout.rivals, other, show_all=show_all)
     _write_next_checks(page, diagnosis, show_all=show_all)
     _write_seen(page, diagnosis, show_all=show_all)
     return "\n".join(page.lines) + "\n"
@@ -162,8 +170,8 @@ def _write_fix(page: _Page, number: int, fix: Fix, *, in_full: bool) -> None:
         page.raw(f"     {line}")
 
 
-def _write_rivals(page: _Page, rivals: Sequence[Finding], *, show_all: bool) -> None:
-    if not rivals:
+def _write_rivals(page: _Page, rivals: Sequence[Finding], other: str, *, show_all: bool) -> None:
+    if not rivals and not other:
         return
     page.add()
     page.add("considered and ranked below", colour="1")
@@ -176,6 +184,8 @@ def _write_rivals(page: _Page, rivals: Sequence[Finding], *, show_all: bool) -> 
             page.raw(f"  {_cut(line, page.style.width - 2)}")
     if len(rivals) > len(shown):
         page.add(f"… {len(rivals) - len(shown)} more, and the reasons in full, with --all", indent=2)
+    if other:
+        page.add(f"{other:>4} something else", indent=2)
 
 
 def _write_next_checks(page: _Page, diagnosis: Diagnosis, *, show_all: bool) -> None:
@@ -207,11 +217,6 @@ def _write_seen(page: _Page, diagnosis: Diagnosis, *, show_all: bool) -> None:
         page.add(f"gap: {place + ': ' if place else ''}{gap.reason}", hang=2, colour="33")
     if limit is not None and len(diagnosis.gaps) > limit:
         page.add(f"… {len(diagnosis.gaps) - limit} more gaps with --all", hang=2)
-    page.add(
-        "shares weigh the evidence by hand-set odds; they are not calibrated yet"
-        if any(not finding.calibrated for finding in diagnosis.findings)
-        else "",
-        colour="2",
-    )
+    page.add(odds_note(diagnosis), hang=2, colour="2")
     while page.lines and not page.lines[-1].strip():
         page.lines.pop()

@@ -1,8 +1,10 @@
 """From facts to ranked causes: gates, ledgers in bits, competition, next checks.
 
 Score of a cause = prior + sum of counted lines, in bits (log2 of the odds against "something else").
-Causes of one symptom kind compete together with "something else" at 0 bits:
-``p_i = 2**s_i / (1 + sum_j 2**s_j)``, a multinomial logit with "other" as its reference class.
+Causes of one symptom kind compete together with "something else": ``p_i = 2**(t s_i) / (2**o + sum_j 2**(t s_j))``,
+a multinomial logit with "other" as its reference class. Temperature ``t`` and ``o`` are fitted per kind on labelled
+runs (``calibration.py``); uncalibrated they are 1 and 0. A cause is one hypothesis, however many rules it has: its
+best rule stands for it.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 
 from analyzer.expr import Verdict, evaluate
 from analyzer.model.tables import Scalar
+from analyzer.rules.calibration import HAND_SET, Calibration
 from analyzer.rules.schema import PRIOR_BITS, EvidenceLine, Rule
 from analyzer.rules.shape_line import shape_line
 
@@ -91,23 +94,42 @@ def total_bits(rule: Rule, lines: Sequence[LedgerLine]) -> float:
     return max(-MAX_SCORE_BITS, min(MAX_SCORE_BITS, total))
 
 
-def shares(scores: Sequence[float]) -> tuple[list[float], float]:
+def shares(scores: Sequence[float], calibration: Calibration = HAND_SET) -> tuple[list[float], float]:
     """Probabilities of competing scores in bits, and of "something else"."""
-    weights = [2.0**score for score in scores]
-    whole = 1.0 + sum(weights)
-    return [weight / whole for weight in weights], 1.0 / whole
+    weights = [2.0 ** (calibration.temperature * score) for score in scores]
+    other = 2.0**calibration.other_bits
+    whole = other + sum(weights)
+    return [weight / whole for weight in weights], other / whole
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Considered rules by symptom kind, each kind sorted by share, and the share of "something else"."""
+    """Considered rules by symptom kind, each kind sorted by probability, and the probability of "something else".
+
+    Attributes:
+        kinds: Of each cause the rule with the most bits.
+        other: Probability that the cause is none of them.
+        calibration: What was used per kind; a kind that is absent has hand-set odds.
+    """
 
     kinds: Mapping[str, tuple[Scored, ...]]
     other: Mapping[str, float]
+    calibration: Mapping[str, Calibration]
 
 
-def rank(rules: Sequence[Rule], facts: Mapping[str, Scalar]) -> Ranking:
-    """Consider every rule whose gate is true and let the causes of one symptom kind compete."""
+def rank(
+    rules: Sequence[Rule],
+    facts: Mapping[str, Scalar],
+    calibration: Mapping[str, Calibration] | None = None,
+) -> Ranking:
+    """Consider every rule whose gate is true and let the causes of one symptom kind compete.
+
+    Args:
+        rules: Rules to consider.
+        facts: Known facts.
+        calibration: Fitted temperatures by kind; None for the hand-set odds that rules are written in.
+    """
+    fitted = calibration or {}
     considered: dict[str, list[Scored]] = {}
     for rule in rules:
         if evaluate(rule.when, facts) is True:
@@ -115,22 +137,35 @@ def rank(rules: Sequence[Rule], facts: Mapping[str, Scalar]) -> Ranking:
             considered.setdefault(rule.symptom_kind, []).append(Scored(rule, lines, total_bits(rule, lines)))
     kinds: dict[str, tuple[Scored, ...]] = {}
     other: dict[str, float] = {}
-    for kind, items in considered.items():
-        probabilities, rest = shares([item.bits for item in items])
+    for kind, every in considered.items():
+        items = _best_of_each_cause(every)
+        probabilities, rest = shares([item.bits for item in items], fitted.get(kind, HAND_SET))
         scored = [
             Scored(item.rule, item.lines, item.bits, probability)
             for item, probability in zip(items, probabilities, strict=True)
         ]
         kinds[kind] = tuple(sorted(scored, key=lambda s: (-s.probability, s.rule.id)))
         other[kind] = rest
-    return Ranking(kinds, other)
+    return Ranking(kinds, other, fitted)
+
+
+def _best_of_each_cause(items: Sequence[Scored]) -> list[Scored]:
+    """Of rules for one cause the one with the most bits, in the order of the rules."""
+    best: dict[str, Scored] = {}
+    for item in items:
+        known = best.get(item.rule.entry.id)
+        if known is None or item.bits > known.bits:
+            best[item.rule.entry.id] = item
+    return list(best.values())
 
 
 LEADERS = 4
 """Causes of a kind whose open questions are weighed; a fifth never moved the top one on the samples."""
 
 
-def questions(items: Sequence[Scored], facts: Mapping[str, Scalar], limit: int = 3) -> list[Question]:
+def questions(
+    items: Sequence[Scored], facts: Mapping[str, Scalar], calibration: Calibration = HAND_SET, limit: int = 3
+) -> list[Question]:
     """The undecided lines that would move a leading cause most, one per fact.
 
     A line of a group counts only as far as its group is not settled by another line already.
@@ -141,7 +176,8 @@ def questions(items: Sequence[Scored], facts: Mapping[str, Scalar], limit: int =
             if entry.verdict is not None:
                 continue
             assumed = [
-                _share_if(items, position, facts, {entry.line.id: verdict}) for verdict in (True, False)
+                _share_if(items, position, facts, {entry.line.id: verdict}, calibration)
+                for verdict in (True, False)
             ]
             found.append(Question(item.rule, entry.line, assumed[0], assumed[1]))
     found.sort(key=lambda q: (-q.spread, q.rule.id, q.line.id))
@@ -157,9 +193,13 @@ def questions(items: Sequence[Scored], facts: Mapping[str, Scalar], limit: int =
 
 
 def _share_if(
-    items: Sequence[Scored], position: int, facts: Mapping[str, Scalar], overrides: Mapping[str, Verdict]
+    items: Sequence[Scored],
+    position: int,
+    facts: Mapping[str, Scalar],
+    overrides: Mapping[str, Verdict],
+    calibration: Calibration,
 ) -> float:
     scores = [item.bits for item in items]
     rule = items[position].rule
     scores[position] = total_bits(rule, ledger(rule, facts, overrides))
-    return shares(scores)[0][position]
+    return shares(scores, calibration)[0][position]

@@ -1,0 +1,110 @@
+"""A record of a casebook from a run: what the detectors measure of it, without any of its text."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from pathlib import Path
+
+from analyzer.casebook.record import HEALTHY, OUTSIDE, CaseRecord, parse_record, typed_facts
+from analyzer.detect import run_detectors
+from analyzer.errors import InputError
+from analyzer.facts.build import build_facts
+from analyzer.ingest.discover import load_run
+from analyzer.rules.causes import catalogue
+
+
+def record_of(
+    run: Path,
+    label: str,
+    *,
+    acceptable: tuple[str, ...] = (),
+    source: str = "own",
+    framework: str = "",
+    confirmed: str = "user",
+    group: str = "",
+    fix: str = "",
+    worked: bool | None = None,
+    day: str = "",
+) -> CaseRecord:
+    """Read a run and make its record.
+
+    Args:
+        run: A run directory or a log.
+        label: Its cause, ``healthy`` or ``outside``.
+        acceptable: See ``CaseRecord``, as all that follow.
+        source: Where it came from.
+        framework: Who wrote the log; what the readers recognise if empty.
+        confirmed: How the label is known.
+        group: Runs that belong together.
+        fix: Fix that was tried.
+        worked: Whether it cured.
+        day: Date as YYYY-MM-DD.
+
+    Raises:
+        InputError: The run cannot be read, or the label is no cause.
+    """
+    loaded = load_run(run).run
+    facts = typed_facts(build_facts(run_detectors(loaded)).plain)
+    text = repr((source, label, day, sorted(facts.items())))
+    record = CaseRecord(
+        id=hashlib.sha256(text.encode()).hexdigest()[:16],
+        label=label,
+        acceptable=acceptable,
+        source=source,
+        group=group,
+        framework=framework or ",".join(sorted(loaded.frameworks)),
+        confirmed=confirmed,
+        facts=facts,
+        fix=fix,
+        worked=worked,
+        day=day,
+    )
+    return parse_record(
+        record.to_json(), "this record"
+    )  # the checks of a record that is read hold for one that is made
+
+
+def records_of(labels: Path, runs: Path) -> tuple[list[CaseRecord], list[str]]:
+    """Records of runs that lie side by side under their ids, and a line for each that could not be read.
+
+    A label that the catalogue does not know counts as ``outside``.
+
+    Args:
+        labels: CSV with the columns ``id`` and ``root_cause``; used if there: ``url``, ``acceptable`` (by ``|``),
+            ``framework``, ``confirmed``, ``group``.
+        runs: Folder with one folder for each id.
+
+    Raises:
+        InputError: The table cannot be read or lacks a column.
+    """
+    try:
+        with labels.open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+    except (OSError, csv.Error) as error:
+        raise InputError(f"{labels}: {error}") from error
+    if not rows or not {"id", "root_cause"} <= set(rows[0]):
+        raise InputError(f"{labels}: needs the columns id and root_cause")
+    found: list[CaseRecord] = []
+    unread: list[str] = []
+    for row in rows:
+        place = runs / row["id"]
+        if not place.exists():
+            continue
+        label = row["root_cause"] if row["root_cause"] in {*catalogue(), HEALTHY} else OUTSIDE
+        acceptable = (row.get("acceptable") or "").split("|")
+        try:
+            record = record_of(
+                place,
+                label,
+                acceptable=tuple(word for word in acceptable if word in catalogue()),
+                source=row.get("url") or "own",
+                group=row.get("group") or row.get("url") or "",
+                framework=row.get("framework") or "",
+                confirmed=row.get("confirmed") or "",
+            )
+        except InputError as error:
+            unread.append(f"{row['id']}: {error}")
+            continue
+        found.append(record)
+    return found, unread

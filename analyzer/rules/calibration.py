@@ -1,0 +1,51 @@
+"""Temperatures that labelled runs gave the hand-set odds: one pair of numbers per kind of symptom.
+
+Rules are written in bits by hand. How far those bits are to be believed is measured: ``analyzer rules fit`` looks at
+runs whose cause is known (the casebook) and fits per kind a temperature, by which all scores are multiplied, and the
+weight of "something else". The order of causes never changes by it. ``rules/calibration.json`` holds the numbers with
+the count of runs and what they reached in cross-validation; a kind that is absent there keeps its hand-set odds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from analyzer.rules.causes import rules_root
+
+FILE = "calibration.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How the bits of one kind are turned into probabilities.
+
+    Attributes:
+        temperature: Factor on every score; below 1 the hand-set bits were too bold.
+        other_bits: Score of "something else".
+        runs: Labelled runs behind the two numbers.
+        error: Expected calibration error of the first answers in grouped cross-validation, 0 to 1.
+        calibrated: Whether ``error`` passed the bound that the fit states, so that the screen may say "calibrated".
+    """
+
+    temperature: float = 1.0
+    other_bits: float = 0.0
+    runs: int = 0
+    error: float = 1.0
+    calibrated: bool = False
+
+
+HAND_SET = Calibration()
+"""The odds as the rules state them."""
+
+
+@lru_cache(maxsize=1)
+def shipped_calibration() -> Mapping[str, Calibration]:
+    """The fitted numbers by kind of symptom; empty if none are shipped."""
+    path = rules_root() / FILE
+    if not path.is_file():
+        return {}
+    kinds = json.loads(path.read_text(encoding="utf-8"))["kinds"]
+    return {kind: Calibration(**values) for kind, values in kinds.items()}

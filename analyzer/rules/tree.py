@@ -1,0 +1,85 @@
+"""The headline of an answer: the deepest node of kind, class and cause that holds at least a half.
+
+Causes refine classes ("the loss is not finite" is a class, "the rate is too high" a cause of it), and a class is a
+state of knowledge: its own weight is that of "cannot be told further", and its probability is that plus those of its
+causes. Where no cause holds a half, the class may; where no class does, the candidates are all that can be said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from analyzer.model.diagnosis import Candidate, Headline
+from analyzer.rules.causes import CauseEntry, catalogue
+from analyzer.rules.score import Scored
+
+HALF = 0.5
+"""A headline names what is more likely than everything else together."""
+
+CANDIDATES = 4
+"""Candidates named below a headline; a fifth never held a tenth on the labelled runs."""
+
+NAMED_FROM = 0.02
+"""Candidates below 1 in 50 are left to the list of rivals."""
+
+
+def headline_of(items: Sequence[Scored], other: float) -> Headline | None:
+    """The headline of one kind of symptom; None if nothing competes.
+
+    Args:
+        items: The kind's causes with their probabilities, the best first.
+        other: Probability of "something else".
+    """
+    if not items:
+        return None
+    totals = _totals(items)
+    best = items[0]
+    node = best.rule.entry
+    probability = totals[node.id]
+    if best.probability < HALF:
+        holding = [entry for entry in _classes(items) if totals[entry.id] >= HALF]
+        if not holding:
+            return Headline("open", "", "", 1.0 - other, _candidates(items), 0.0, other)
+        node = max(holding, key=lambda entry: (_depth(entry), totals[entry.id]))
+        probability = totals[node.id]
+    below = [
+        item for item in items if item.rule.entry.id != node.id and node.id in _ancestors(item.rule.entry)
+    ]
+    own = next((item.probability for item in items if item.rule.entry.id == node.id), 0.0)
+    level = "class" if node.kind == "symptom-class" else "cause"
+    return Headline(level, node.id, node.title, probability, _candidates(below), own if below else 0.0, other)
+
+
+def _candidates(items: Sequence[Scored]) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate(item.rule.entry.id, item.rule.entry.title, item.probability)
+        for item in items[:CANDIDATES]
+        if item.probability >= NAMED_FROM
+    )
+
+
+def _ancestors(entry: CauseEntry) -> list[str]:
+    """Classes above an entry, the nearest first; the catalogue has no circle (its lint)."""
+    found: list[str] = []
+    while entry.parent is not None and entry.parent not in found:
+        found.append(entry.parent)
+        entry = catalogue()[entry.parent]
+    return found
+
+
+def _depth(entry: CauseEntry) -> int:
+    return len(_ancestors(entry))
+
+
+def _classes(items: Sequence[Scored]) -> list[CauseEntry]:
+    ids = dict.fromkeys(name for item in items for name in (item.rule.entry.id, *_ancestors(item.rule.entry)))
+    return [entry for name in ids if (entry := catalogue()[name]).kind == "symptom-class"]
+
+
+def _totals(items: Sequence[Scored]) -> dict[str, float]:
+    """Probability of each cause and class: its own plus that of everything below it."""
+    totals: dict[str, float] = {}
+    for item in items:
+        for name in (item.rule.entry.id, *_ancestors(item.rule.entry)):
+            totals[name] = totals.get(name, 0.0) + item.probability
+    return totals

@@ -1,0 +1,155 @@
+"""Records hold no text of a log, bad ones are named, and what is fitted on them keeps the order of causes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from analyzer.casebook.figures import Contest, calibration_error, contests, figures
+from analyzer.casebook.fitting import cross_validated, fit
+from analyzer.casebook.from_run import record_of
+from analyzer.casebook.record import CaseRecord, good_records, parse_record, read_casebook, typed_facts
+from analyzer.cli.app import app
+from analyzer.errors import InputError
+from analyzer.rules.calibration import HAND_SET, Calibration
+from analyzer.rules.load import load_rules
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+RUN = SAMPLES / "failed" / "qwen2-fp16-sft-loss-zero"
+
+
+def test_a_record_holds_no_sentence_and_no_path_of_the_run():
+    record = record_of(SAMPLES / "failed" / "ddp-8-ranks-bad-record", "undecodable-record")
+    texts = [value for value in record.facts.values() if isinstance(value, str)]
+
+    assert record.facts
+    assert not [text for text in texts if " " in text or "/" in text or len(text) > 64]
+
+
+def test_a_record_ranks_its_cause_as_the_diagnosis_does():
+    record = record_of(RUN, "bf16-pretrained-model-in-fp16")
+    (contest,) = contests([record], load_rules(()))
+
+    assert contest.kind == "numerical_breakdown"
+    assert contest.causes[0] == "bf16-pretrained-model-in-fp16"
+    assert contest.right[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("{", "no JSON object"),
+        ('{"schema":"other"}', "no record of"),
+        (
+            '{"schema":"analyzer.case/1","id":"a","label":"no-such-cause"}',
+            "no cause is called 'no-such-cause'",
+        ),
+        ('{"schema":"analyzer.case/1","id":"a","label":"healthy","facts":[]}', "'facts' must be an object"),
+        ('{"schema":"analyzer.case/1","id":"a","label":"healthy","note":"x"}', "unknown key 'note'"),
+        ('{"schema":"analyzer.case/1","id":7,"label":"healthy"}', "'id' is missing"),
+        ("[" * 100_000, "no JSON object"),
+    ],
+)
+def test_a_bad_record_is_named_with_its_place(line, what):
+    with pytest.raises(InputError, match=what) as error:
+        parse_record(line, "book.jsonl:3")
+
+    assert str(error.value).startswith("book.jsonl:3")
+
+
+def test_one_bad_line_loses_no_other_record(tmp_path):
+    good = CaseRecord("a", "healthy").to_json()
+    (tmp_path / "book.jsonl").write_text(f"{good}\nnonsense\n{CaseRecord('b', 'healthy').to_json()}\n")
+    found = [record for _, record in read_casebook([tmp_path])]
+
+    assert [getattr(record, "id", None) for record in found] == ["a", None, "b"]
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=20), st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=99))
+    )
+)
+def test_what_may_stand_in_a_record_survives_its_line(facts):
+    kept = typed_facts(facts)
+    line = CaseRecord("a", "healthy", facts=kept).to_json()
+
+    assert json.loads(line).get("facts", {}) == kept
+    assert all(not isinstance(v, str) or " " not in v for v in kept.values())
+
+
+def _made(count, bits, right, kind="crash"):
+    return [Contest(f"{kind}{i}", f"g{i}", kind, ("a", "b"), bits, right) for i in range(count)]
+
+
+def test_odds_that_were_too_bold_are_cooled_and_the_order_stays():
+    bold = _made(60, (8.0, 2.0), (True, False)) + _made(40, (8.0, 2.0), (False, True))
+    fitted = fit(bold)["crash"]
+    probabilities, _ = bold[0].probabilities(fitted)
+
+    assert fitted.temperature < 0.5
+    assert probabilities[0] > probabilities[1]
+    assert sum(c.loss_bits(fitted) for c in bold) < sum(c.loss_bits(HAND_SET) for c in bold)
+
+
+def test_a_kind_of_one_run_keeps_near_the_numbers_of_all():
+    many = _made(56, (4.0, 1.0), (True, False)) + _made(24, (4.0, 1.0), (False, False))
+    lone = _made(1, (4.0, 1.0), (False, False), kind="hang")
+    fitted = fit(many + lone)
+
+    assert abs(fitted["hang"].temperature - fitted["crash"].temperature) < 0.5
+
+
+def test_no_run_calibrates_its_own_group():
+    items = [Contest(f"c{i}", "one-thread", "crash", ("a",), (3.0,), (i % 2 == 0,)) for i in range(10)]
+    pairs = cross_validated(items)
+
+    assert {calibration for _, calibration in pairs} == {Calibration()}  # nothing was left to fit on
+
+
+def test_something_else_counts_in_the_log_loss():
+    missed = Contest("c", "c", "crash", ("a",), (0.0,), (False,))
+
+    assert missed.loss_bits(HAND_SET) == pytest.approx(1.0)
+    assert missed.loss_bits(Calibration(1.0, 3.0)) < 1.0
+
+
+def test_figures_count_what_is_wrong_and_sure():
+    sure_and_wrong = Contest("c", "c", "crash", ("a", "b"), (6.0, 0.0), (False, True))
+    found = figures([(sure_and_wrong, HAND_SET)])
+
+    assert (found.top1, found.top3, found.wrong_sure, found.wrong_very_sure) == (0.0, 1.0, 1.0, 1.0)
+    assert calibration_error([(1.0, True), (0.05, False)]) == pytest.approx(0.025)
+
+
+def test_add_check_stats_and_benchmark_from_the_command_line(tmp_path):
+    book = tmp_path / "book.jsonl"
+    runner = CliRunner()
+    added = runner.invoke(
+        app, ["casebook", "add", str(RUN), "bf16-pretrained-model-in-fp16", "--to", str(book)]
+    )
+    refused = runner.invoke(app, ["casebook", "add", str(RUN), "no-such-cause", "--to", str(book)])
+    judged = runner.invoke(app, ["benchmark", str(book)])
+
+    assert added.exit_code == 0, added.output
+    assert refused.exit_code != 0
+    assert len(good_records([book])) == 1
+    assert "1 sound records, 0 bad" in runner.invoke(app, ["casebook", "check", str(book)]).output
+    assert "bf16-pretrained-model-in-fp16" in runner.invoke(app, ["casebook", "stats", str(book)]).output
+    assert "numerical_breakdown, hand-set odds" in judged.output
+
+
+def test_a_casebook_is_built_anew_from_labelled_runs(tmp_path):
+    (tmp_path / "labels.csv").write_text(
+        "id,root_cause\nqwen2-fp16-sft-loss-zero,bf16-pretrained-model-in-fp16\n"
+    )
+    book = tmp_path / "book.jsonl"
+    result = CliRunner().invoke(
+        app, ["casebook", "build", str(tmp_path / "labels.csv"), str(SAMPLES / "failed"), "--to", str(book)]
+    )
+
+    assert "1 records" in result.output
+    assert good_records([book])[0].label == "bf16-pretrained-model-in-fp16"
