@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -85,6 +85,7 @@ def diagnose(
     checkpoint: str | Path | None = None,
     replay: Sequence[str | Path] = (),
     rules: Sequence[str | Path] = (),
+    metrics: Mapping[str, str] | None = None,
     offline: bool = False,
 ) -> Diagnosis:
     """Find the root cause of a run.
@@ -95,14 +96,19 @@ def diagnose(
         checkpoint: See ``load``; ignored for a loaded run.
         replay: See ``load``; ignored for a loaded run.
         rules: Further rule packs.
+        metrics: Which logged name is a canonical metric, such as ``{"loss": "train_mse"}``.
         offline: See ``load``.
 
     Raises:
-        InputError: Nothing could be read.
+        InputError: Nothing could be read, or a name in ``metrics`` is none.
         RuleError: A rule pack is invalid.
     """
     started_s = time.perf_counter()
     loaded = Loaded(run) if isinstance(run, Run) else _load(run, _places(checkpoint, replay), offline=offline)
+    if metrics:
+        from analyzer.ingest.chosen_names import with_names  # noqa: PLC0415  (rarely asked for)
+
+        loaded = replace(loaded, run=with_names(loaded.run, metrics))
     twin_run = twin if isinstance(twin, Run) or twin is None else load(twin, offline=offline)
     rule_set = _rules(tuple(Path(place) for place in rules))
     return diagnose_loaded(loaded, rule_set, twin_run, Quoter(loaded.run), started_s)
@@ -154,6 +160,7 @@ def diagnose_many(
 def diagnose_stdin(
     *,
     rules: Sequence[str | Path] = (),
+    metrics: Mapping[str, str] | None = None,
     twin: str | Path | None = None,
     checkpoint: str | Path | None = None,
     replay: Sequence[str | Path] = (),
@@ -173,7 +180,15 @@ def diagnose_stdin(
                 if size > MAX_STDIN_BYTES:
                     raise InputError("standard input is larger than 2 GiB; give the log as a file")
                 spool.write(block)
-        found = diagnose(path, rules=rules, twin=twin, checkpoint=checkpoint, replay=replay, offline=offline)
+        found = diagnose(
+            path,
+            rules=rules,
+            metrics=metrics,
+            twin=twin,
+            checkpoint=checkpoint,
+            replay=replay,
+            offline=offline,
+        )
         return replace(found, root="standard input")
 
 

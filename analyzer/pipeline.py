@@ -10,9 +10,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from analyzer.detect import run_detectors
+from analyzer.detect.base import RunView
 from analyzer.facts.build import Facts, build_facts
 from analyzer.ingest.discover import Loaded, load_run
 from analyzer.ingest.masking import clean_text
+from analyzer.ingest.names import canonical_metric, is_guess
 from analyzer.ingest.quote import Quoter
 from analyzer.model.diagnosis import (
     Coverage,
@@ -392,7 +394,18 @@ def _coverage(run: Run, facts: Mapping[str, Scalar], missing: tuple[str, ...]) -
             for event in run.events.of("rows_read_by_name")
             if isinstance(rows := event.fields.get("rows"), int)
         ),
+        guesses=_guesses(run),
     )
+
+
+def _guesses(run: Run) -> dict[str, str]:
+    """What was taken for a usual metric by the words of its name alone, and what stands for a loss that is missing."""
+    found = {name: canonical_metric(name) for name in run.metrics.raw_names if is_guess(name)}
+    view = RunView(run)
+    for metric in ("loss", "eval_loss", "grad_norm"):
+        if not run.metrics.has(metric) and (series := view.curve(metric)) is not None:
+            found[series.logged_as] = metric
+    return found
 
 
 def _gap_note(run: Run, ref: SourceRef | None, reason: str, rows_lost: int | None) -> GapNote:

@@ -45,6 +45,10 @@ Replay = Annotated[
     list[Path] | None,
     typer.Option("--replay", help="Replay trace of the failing step (file or directory); repeatable."),
 ]
+Metric = Annotated[
+    list[str] | None,
+    typer.Option("--metric", help="Which logged name is the loss: loss=train_mse; repeatable."),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal error.")]
 
 
@@ -62,6 +66,7 @@ def diagnose_command(
     twin: Twin = None,
     checkpoint: Checkpoint = None,
     replay: Replay = None,
+    metric: Metric = None,
     fail_on: Annotated[
         FailOn,
         typer.Option("--fail-on", help="Exit with 1 if a fault is found that is at least this probable."),
@@ -76,7 +81,13 @@ def diagnose_command(
     del debug  # looked at in main()
     try:
         diagnosis = run_diagnosis(
-            source, rules=rules, twin=twin, checkpoint=checkpoint, replay=replay, offline=offline
+            source,
+            rules=rules,
+            twin=twin,
+            checkpoint=checkpoint,
+            replay=replay,
+            metric=metric,
+            offline=offline,
         )
     except InputError as error:
         if format_name is Format.json:
@@ -95,6 +106,7 @@ def run_diagnosis(
     twin: str | None,
     checkpoint: Path | None,
     replay: list[Path] | None = None,
+    metric: list[str] | None = None,
     offline: bool = False,
 ) -> Diagnosis:
     """Diagnose a path, a run on a W&B server, or standard input.
@@ -105,11 +117,18 @@ def run_diagnosis(
     from analyzer import api
 
     more, traces = rules or [], replay or []
+    metrics: dict[str, str] = {}
+    if metric:
+        from analyzer.ingest.chosen_names import parse_choices
+
+        metrics = parse_choices(metric)
     if source == "-":
         return api.diagnose_stdin(
-            rules=more, twin=twin, checkpoint=checkpoint, replay=traces, offline=offline
+            rules=more, metrics=metrics, twin=twin, checkpoint=checkpoint, replay=traces, offline=offline
         )
-    return api.diagnose(source, rules=more, twin=twin, checkpoint=checkpoint, replay=traces, offline=offline)
+    return api.diagnose(
+        source, rules=more, metrics=metrics, twin=twin, checkpoint=checkpoint, replay=traces, offline=offline
+    )
 
 
 def _unreadable_json(source: str, error: InputError) -> str:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from analyzer.detect.curve import all_series, has_steps, lineage, take
+from analyzer.detect.stand_in import stand_in
 from analyzer.model.config import ConfigScalar, ConfigValue
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
@@ -107,13 +108,15 @@ class RunView:
         """Every separate series of a metric, the primary one first; see ``curve.all_series``.
 
         A loss that was logged as perplexities only is their logarithm: a perplexity is exp of the mean loss. One of
-        which only the parts were logged is their sum.
+        which only the parts were logged is their sum. Where nothing is called a loss, what is minimised by its name
+        stands for it (``stand_in``).
         """
         if metric not in self._series:
             found = all_series(self.run, metric)
             if not found and metric in _EXPONENTIAL:
                 found = tuple(_logarithm(series) for series in all_series(self.run, _EXPONENTIAL[metric]))
                 found = found or _summed(self.run, metric)
+            found = found or stand_in(self.run, metric)
             found = tuple(_last_training(self.run, series) for series in found)
             self._series[metric] = found
         return self._series[metric]

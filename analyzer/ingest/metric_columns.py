@@ -12,6 +12,7 @@ import numpy as np
 
 from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.names import canonical_metric
+from analyzer.model.name_words import read_name
 from analyzer.model.tables import NULL_INT
 
 MAX_METRICS = 5_000
@@ -43,8 +44,19 @@ _KNOWN = frozenset(
         "accuracy",
         "eval_accuracy",
         "perplexity",
+        "eval_perplexity",
+        "reward_mean",
+        "kl",
+        "approx_kl",
+        "policy_loss",
+        "value_loss",
+        "episode_length_mean",
     }
 )
+_TELLING = frozenset(
+    {"loss", "grad_norm", "accuracy", "perplexity", "reward_mean", "policy_loss", "value_loss"}
+)
+"""Quantities of which also a part shows that a file holds the course of a run."""
 
 
 class MetricColumns:
@@ -131,8 +143,15 @@ def first_named(names: Collection[str], wanted: Collection[str]) -> str | None:
 
 
 def is_known_metric(name: str) -> bool:
-    """Whether a column is one of the curves of training, by any of its spellings."""
-    return canonical_metric(name) in _KNOWN
+    """Whether a column is one of the curves of training, by any of its spellings or by its words."""
+    canonical = canonical_metric(name)
+    if canonical in _KNOWN:
+        return True
+    reading = read_name(name)
+    return not reading.setting and (
+        reading.quantity in _TELLING
+        or (reading.quantity == "loss_like" and reading.phase in {"train", "eval"})
+    )
 
 
 def unix_seconds(value: float | None) -> float:

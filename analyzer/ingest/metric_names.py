@@ -55,6 +55,7 @@ kl_loss | | penalty for the divergence from the reference policy | kl_loss, acto
 approx_kl | | divergence of the policy from the one that sampled | approx_kl, policy/approxkl_avg, ppo_kl, actor/ppo_kl, ppo/policy/approxkl, approxkl, train/approx_kl, losses/approx_kl
 entropy | nats | entropy of the policy | entropy, policy/entropy_avg, actor/entropy, actor/entropy_loss, objective/entropy, ppo/policy/entropy, policy_entropy, entropy/mean, losses/entropy
 clip_fraction | share | samples whose probability ratio was clipped | clip_fraction, clip_ratio, clip_ratio/region_mean, policy/clipfrac_avg, clipfrac, actor/pg_clipfrac, ppo/policy/clipfrac, pg_clipfrac, losses/clipfrac, actor_clip_ratio
+entropy_loss | | bonus for the entropy of the policy as a part of the loss, usually its negative | entropy_loss, train/entropy_loss, losses/entropy_loss
 policy_loss | | loss of the policy | policy_loss, pg_loss, actor/pg_loss, policy_gradient_loss, loss/policy_avg, actor_loss, ppo/loss/policy, act_loss, losses/policy_loss, surrogate loss, losspi
 value_loss | | loss of the value function | value_loss, vf_loss, critic/vf_loss, loss/value_avg, critic_loss, cri_loss, ppo/loss/value, losses/value_loss, value function loss, lossv
 explained_variance | | variance of the returns that the value function explains; not a number while returns are constant | explained_variance, critic/vf_explained_var, ppo/val/var_explained, losses/explained_variance, vf_explained_var

@@ -1,7 +1,7 @@
 """Canonical metric names: many spellings, one name and one unit; the original is kept beside the points.
 
 The names, their units and meanings stand in ``metric_names``; ``METRICS`` gives them to whoever documents
-or checks them. Learning rates of further parameter groups are ``learning_rate_group_<n>``, n from 1.
+or checks them. A spelling that no row holds is read by its words (``name_words``), which is a guess. Learning rates of further parameter groups are ``learning_rate_group_<n>``, n from 1.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from analyzer.ingest.metric_names import TABLE
+from analyzer.model.name_words import read_name, words_of
 
 
 class Metric(NamedTuple):
@@ -67,9 +68,26 @@ def canonical_metric(name: str) -> str:
     """
     lowered = name.strip().lower()
     known = _known(lowered)
-    if known is None:
-        return lowered
-    return known[0]
+    if known is not None:
+        return known[0]
+    return _guessed(name) or lowered
+
+
+def _guessed(name: str) -> str:
+    """Canonical name by the words of a name, empty if they do not tell it."""
+    if name.startswith("epoch/"):  # how readers here keep means of epochs apart from the points of steps
+        return ""
+    canonical = read_name(name.strip()).canonical
+    return "" if "%" in name and canonical.endswith("_time_s") else canonical
+
+
+def is_guess(name: str) -> bool:
+    """Whether only the words of a name say what it is called here.
+
+    >>> is_guess("train_loss"), is_guess("Loss/validation"), is_guess("mystery")
+    (False, True, False)
+    """
+    return _known(name.strip().lower()) is None and bool(_guessed(name))
 
 
 @lru_cache(maxsize=4096)
@@ -80,7 +98,10 @@ def unit_factor(name: str) -> float:
     (0.001, 1.0)
     """
     known = _known(name.strip().lower())
-    return 1.0 if known is None else _FACTORS.get(known[1], 1.0)
+    if known is not None:
+        return _FACTORS.get(known[1], 1.0)
+    canonical = _guessed(name)
+    return 1e-3 if canonical.endswith("_time_s") and "ms" in words_of(name) else 1.0
 
 
 def _known(lowered: str) -> tuple[str, str] | None:

@@ -278,7 +278,8 @@ class Coverage:
     """What was seen.
 
     ``metrics`` maps a canonical metric to its number of points. ``rows_by_name`` counts rows of loops without a
-    known format: their names were known, that their step and meaning are as usual was assumed.
+    known format: their names were known, that their step and meaning are as usual was assumed. ``guesses`` maps a
+    name that only its words explain to the canonical metric that it was taken for.
     """
 
     sources: tuple[SourceNote, ...]
@@ -290,6 +291,7 @@ class Coverage:
     completed: bool | None = None
     missing: tuple[str, ...] = ()
     rows_by_name: int = 0
+    guesses: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,7 @@ def _top_level() -> dict[str, Any]:
             "metrics": {"type": "object", "additionalProperties": _COUNT}, "events": _COUNT, "config_keys": _COUNT,
             "frameworks": _list(_TEXT), "last_step": {"type": ["integer", "null"]}, "completed": _MAYBE_BOOL,
             "missing": _list(_TEXT), "rows_by_name": _COUNT,
+            "guesses": {"type": "object", "additionalProperties": _TEXT},
         }
     )  # fmt: skip
     check = _object(

@@ -28,6 +28,7 @@ LINES_SHOWN = 3
 FIXES_SHOWN = 2
 RIVALS_SHOWN = 4
 CHECKS_SHOWN = 2
+GUESSES_SHOWN = 4
 GAPS_SHOWN = 3
 MECHANISM_CHARACTERS = 200
 _SETTINGS = (".yaml", ".yml", ".json", ".py")
@@ -209,6 +210,13 @@ def _write_seen(page: _Page, diagnosis: Diagnosis, *, show_all: bool) -> None:
         f"{coverage.events} log events, {coverage.config_keys} settings{step}",
         hang=2,
     )
+    if coverage.guesses:
+        taken = [f"{logged} as {metric}" for logged, metric in coverage.guesses.items()]
+        more = (
+            f" and {len(taken) - GUESSES_SHOWN} more" if len(taken) > GUESSES_SHOWN and not show_all else ""
+        )
+        shown = taken if show_all else taken[:GUESSES_SHOWN]
+        page.add(f"taken by the words of its name: {', '.join(shown)}{more} (--metric chooses)", hang=2)
     if coverage.missing:
         page.add(f"not seen: {', '.join(coverage.missing)}", hang=2)
     limit = None if show_all else GAPS_SHOWN

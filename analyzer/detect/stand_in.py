@@ -1,0 +1,85 @@
+"""Which series stands for the loss of a run that calls nothing a loss: what it minimises, by the words of its names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.curve import all_series
+from analyzer.model.name_words import read_name
+
+if TYPE_CHECKING:
+    from analyzer.model.run import Run
+    from analyzer.model.tables import Series
+
+_ADVERSARIES = re.compile(
+    r"(?i)(?:^|[\W_])(?:d|g|dis|disc|discr|discriminator|gen|generator|adv|real|fake|critic|actor|policy|pi|pg|vf|value|q|qf\d?|td|alpha|entropy|kl|kld|fm)(?:[\W_\d]|$)"
+)
+"""Losses of players against each other, and of reinforcement learning: none of them need fall in a sound run."""
+
+_PHASES = {"loss": ("", "train"), "eval_loss": ("eval",)}
+
+MIN_POINTS = 3
+"""Points of a stand-in; two numbers of an unknown name say nothing of a course."""
+
+
+def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
+    """The best series that may stand for a loss, or none; its ``logged_as`` tells which it is.
+
+    A name that says what is minimised (``train_mse``, ``cost``) comes before a loss of something
+    (``fold1/loss``), which counts only where no other does. Players that work against each other are left out.
+    """
+    if metric == "grad_norm":
+        return _norm_of_parts(run)
+    if metric not in _PHASES or any(_ADVERSARIES.search(n) and "loss" in n for n in run.metrics.names):
+        return ()
+    found: list[tuple[int, int, str]] = []
+    for name in run.metrics.names:
+        reading = read_name(name)
+        if reading.setting or reading.phase not in _PHASES[metric] or name.startswith("epoch/"):
+            continue
+        if reading.quantity == "loss_like" or (reading.quantity == "loss" and not name.startswith("system.")):
+            found.append((reading.order, len(name), name))
+    parts = [name for order, _, name in found if order == _PART]
+    best = [entry for entry in found if entry[0] != _PART] or (
+        [(_PART, 0, parts[0])] if len(parts) == 1 else []
+    )
+    for _, _, name in sorted(best):
+        series = all_series(run, name)
+        if series and len(series[0]) >= MIN_POINTS:
+            return tuple(replace(one, metric=metric) for one in series)
+    return ()
+
+
+_PART = 5
+"""The order of a name that tells a part of a loss; see ``name_words.NameReading``."""
+
+
+def _norm_of_parts(run: Run) -> tuple[Series, ...]:
+    """The norm of the whole gradient where only norms of its parts (layers, modules) were logged: it is their root of squares."""
+    names = [n for n in run.metrics.names if _is_norm_of_part(n)]
+    parts = [series[0] for name in names[:MAX_PARTS] if (series := all_series(run, name))]
+    if not parts or len(parts[0]) < MIN_POINTS:
+        return ()
+    same = [part for part in parts if len(part) == len(parts[0]) and np.array_equal(part.step, parts[0].step)]
+    with np.errstate(over="ignore"):  # norms that overflow are infinite, which is the truth
+        norm = np.sqrt(np.sum([np.square(part.value) for part in same], axis=0))
+    logged = same[0].logged_as + (f" and {len(same) - 1} more" if len(same) > 1 else "")
+    return (replace(same[0], metric="grad_norm", value=norm, logged_as=logged),)
+
+
+def _is_norm_of_part(name: str) -> bool:
+    reading = read_name(name)
+    return (
+        reading.quantity == "grad_norm"
+        and not (reading.whole or reading.setting)
+        and reading.phase in {"", "train"}
+        and not _ADVERSARIES.search(name)
+    )
+
+
+MAX_PARTS = 2_000
+"""Norms of layers that are added up; the largest real log of the survey has fewer."""

@@ -1,0 +1,128 @@
+"""What the words of a metric name say: phase, quantity, and whether it tells of the whole or of a part.
+
+Not for the spellings that are known as they stand: those are in ``metric_names``. What is read here is a guess
+from the words, and is told as one.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from analyzer.model.metric_words import CONTEXTS, LOSS_LIKE, QUANTITIES, WORDS
+
+_CUT = re.compile(r"[\W_]+")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z]{2,}(?![a-z]))")
+
+MAX_WORDS = 12
+"""Words of a name that are looked at; longer ones are sentences or paths of modules."""
+
+_PHASED = {"loss": "eval_loss", "accuracy": "eval_accuracy", "perplexity": "eval_perplexity"}
+
+
+class NameReading(NamedTuple):
+    """What the words of a name say.
+
+    Attributes:
+        phase: ``train``, ``eval``, ``other``, or empty.
+        quantity: Canonical name of the quantity, ``loss_like``, or empty.
+        whole: Nothing is left that would make it a part of the quantity.
+        order: Of a stand-in for the loss: how good it is, 0 the best.
+        setting: A word says that it is a setting or a count.
+    """
+
+    phase: str
+    quantity: str
+    whole: bool
+    order: int
+    setting: bool
+
+    @property
+    def canonical(self) -> str:
+        """The canonical name, empty unless the words are certain of one."""
+        if not self.quantity or not self.whole or self.setting or self.quantity == "loss_like":
+            return ""
+        if self.phase == "eval":
+            return _PHASED.get(self.quantity, "")
+        return self.quantity if self.phase in {"", "train"} else ""
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """The words of a name in lower case, without repeats.
+
+    >>> words_of("lm-loss-training/lm loss"), words_of("valAccTop1")
+    (('lm', 'loss', 'training'), ('val', 'acc', 'top1'))
+    """
+    parts = _CUT.sub(" ", _HUMP.sub(" ", name)).lower().split()
+    return tuple(dict.fromkeys(parts))
+
+
+def _vocabulary() -> tuple[dict[str, tuple[str, str]], dict[frozenset[str], str], dict[frozenset[str], int]]:
+    words: dict[str, tuple[str, str]] = {}
+    for row in WORDS.strip().splitlines():
+        kind, meaning, spellings = (cell.strip() for cell in row.split("|"))
+        for word in spellings.split(", "):
+            words.setdefault(word, (kind, meaning))
+    quantities: dict[frozenset[str], str] = {}
+    for row in QUANTITIES.strip().splitlines():
+        quantity, spellings = (cell.strip() for cell in row.split("|"))
+        for spelling in spellings.split("; "):
+            quantities[frozenset(spelling.split())] = quantity
+    likes: dict[frozenset[str], int] = {}
+    for row in LOSS_LIKE.strip().splitlines():
+        order, spellings = (cell.strip() for cell in row.split("|"))
+        for spelling in spellings.split("; "):
+            likes[frozenset(spelling.split())] = int(order)
+    return words, quantities, likes
+
+
+_WORDS, _QUANTITIES, _LIKES = _vocabulary()
+_SETTINGS = frozenset(CONTEXTS.replace("\n", " ").replace(",", " ").split())
+_OF_QUANTITIES = frozenset().union(*_QUANTITIES, *_LIKES)
+
+
+@lru_cache(maxsize=4096)
+def read_name(name: str) -> NameReading:
+    """What a name says by its words.
+
+    >>> read_name("Loss/validation").canonical, read_name("train_loss_epoch").canonical, read_name("loss_cls").canonical
+    ('eval_loss', 'loss', '')
+    >>> read_name("grad_norm/layer3").quantity, read_name("grad_norm/layer3").whole
+    ('grad_norm', False)
+    """
+    words = words_of(name)[:MAX_WORDS]
+    phase, left = _phase(words)
+    setting = not _SETTINGS.isdisjoint(left)
+    plain = frozenset(left)
+    # The words as they stand first; then without those that only say how values were reduced or filed.
+    for kept in (plain, frozenset(w for w in left if w in _OF_QUANTITIES or w not in _WORDS), _bare(left)):
+        if kept in _QUANTITIES:
+            return NameReading(phase, _QUANTITIES[kept], whole=True, order=0, setting=setting)
+        if kept in _LIKES:
+            return NameReading(phase, "loss_like", whole=True, order=_LIKES[kept], setting=setting)
+    return NameReading(phase, _quantity_within(plain), whole=False, order=5, setting=setting)
+
+
+def _bare(words: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(word for word in words if word not in _WORDS)
+
+
+def _phase(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The phase, and the words that do not say it; a name that says both is about held-out data."""
+    phases = {_WORDS[word][1] for word in words if _WORDS.get(word, ("",))[0] == "phase"}
+    if "learning" in words and "rate" in words:  # "learning" is no phase here
+        phases = phases - {"train"} | {_WORDS[w][1] for w in words if w in {"train", "training"}}
+        left = tuple(w for w in words if w == "learning" or _WORDS.get(w, ("",))[0] != "phase")
+    else:
+        left = tuple(word for word in words if _WORDS.get(word, ("",))[0] != "phase")
+    phase = next((kind for kind in ("other", "eval", "train") if kind in phases), "")
+    return phase, left
+
+
+def _quantity_within(words: frozenset[str]) -> str:
+    """The quantity that a name tells a part of: the one with most words; a loss of any kind is a loss."""
+    found = [(len(key), quantity) for key, quantity in _QUANTITIES.items() if key <= words]
+    if found:
+        return max(found)[1]
+    return "loss" if any(word.endswith("loss") for word in words) else ""
