@@ -82,7 +82,7 @@ def show_command(
     rule = load_rules(rules or []).by_id(word)
     if rule is None:
         raise InputError(f"no rule is called {word!r}; see `analyzer rules list`")
-    typer.echo(rule_page(rule, []).partition("\n")[2], nl=False)
+    typer.echo(rule_page(rule, []), nl=False)
 
 
 @app.command("test")
@@ -156,36 +156,27 @@ def facts_command(
 
 @app.command("docs")
 def docs_command(
-    check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; fail if a page is not current.")
-    ] = False,
+    place: Annotated[Path, typer.Argument(help="Folder for the pages; made if it is not there.")],
 ) -> None:
-    """Write the generated pages of the bundled rules."""
+    """Write a page per bundled rule, an index, and which causes have a rule."""
     from analyzer.rules.causes import rules_root
     from analyzer.rules.coverage import coverage_page
-    from analyzer.rules.docs import index_page, rule_page
+    from analyzer.rules.docs import index_page, page_path, rule_page
 
-    root = rules_root()
-    pages: dict[Path, str] = {}
+    pages: dict[str, str] = {}
     counts: dict[str, int] = {}
     rules: list[Rule] = []
-    for rule, folder, cases in _folders(None):
-        pages[folder / "README.md"] = rule_page(rule, cases)
+    for rule, _, cases in _folders(None):
+        pages[page_path(rule)] = rule_page(rule, cases)
         counts[rule.id] = len(cases)
         rules.append(rule)
-    pages[root / "COVERAGE.md"] = coverage_page(rules, root)
-    pages[root / "README.md"] = index_page(sorted(rules, key=lambda r: r.id), root, counts)
-    stale = [
-        path for path, text in pages.items() if not path.is_file() or path.read_text(encoding="utf-8") != text
-    ]
-    for path in stale:
-        if check:
-            typer.echo(f"{path.relative_to(root.parent)} is not current; run `analyzer rules docs`")
-        else:
-            path.write_text(pages[path], encoding="utf-8")
-    typer.echo(f"{len(pages)} pages, {len(stale)} {'stale' if check else 'written'}")
-    if check and stale:
-        raise typer.Exit(RULES_INVALID)
+    pages["COVERAGE.md"] = coverage_page(rules, rules_root())
+    pages["README.md"] = index_page(sorted(rules, key=lambda r: r.id), counts)
+    for name, text in pages.items():
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    typer.echo(f"{len(pages)} pages in {place}")
 
 
 @app.command("fit")
@@ -235,5 +226,5 @@ def new_command(
 
     folder = write_skeleton(code, slug, place, load_rules().rules)
     typer.echo(
-        f"wrote {folder}: fill in rule.yaml and both cases, then run `analyzer rules lint {folder}` and `analyzer rules test {folder}`"
+        f"wrote {folder}: fill in rule.yaml and both cases of cases.yaml, then run `analyzer rules lint {folder}` and `analyzer rules test {folder}`"
     )

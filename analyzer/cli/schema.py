@@ -1,4 +1,4 @@
-"""``analyzer schema diagnosis|rule|replay|triage``."""
+"""``analyzer schema diagnosis|rule|events|replay|triage``."""
 
 from __future__ import annotations
 
@@ -27,6 +27,16 @@ def rule_command() -> None:
     from analyzer.rules.schema import rule_schema
 
     typer.echo(json.dumps(rule_schema(), indent=2))
+
+
+@app.command("events")
+def events_command() -> None:
+    """JSON Schema of a file of log patterns, for editors."""
+    import json
+
+    from analyzer.ingest.text.events.load import pattern_schema
+
+    typer.echo(json.dumps(pattern_schema(), indent=2))
 
 
 @app.command("replay")

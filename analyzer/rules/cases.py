@@ -1,17 +1,19 @@
 """Run the cases that stand beside a rule.
 
-A *facts case* gives facts and an expectation:
+A *facts case* gives facts and an expectation. All those of a rule stand in ``cases.yaml``, each under its name::
 
-    says: forward activations overflow; embedding rows are healthy
-    expect: {finding: not_top, p_max: 0.05, winner: PREC002}
-    facts:
-      config.precision: fp16
+    near-miss-healthy-rows:
+      says: forward activations overflow; embedding rows are healthy
+      expect: {finding: not_top, p_max: 0.05, winner: PREC002}
+      facts:
+        config.precision: fp16
 
-``finding`` is ``top`` (ranked first of its kind), ``not_top`` (not first, or first but below "something else") or
-``absent`` (its gate is not true). ``p_min``/``p_max`` bound its share; ``winner`` names the rule that must stand first.
+``says`` is its reason: what it shows. ``finding`` is ``top`` (ranked first of its kind), ``not_top`` (not first, or
+first but below "something else") or ``absent`` (its gate is not true). ``p_min``/``p_max`` bound its probability;
+``winner`` names the rule that must stand first.
 
-A *run case* is a directory with ``case.yaml`` (``says`` and ``expect`` as above) and ``run/``: files that go
-through ingest, detectors and rules.
+A *run case* is a directory ``cases/<name>`` with ``case.yaml`` (``says`` and ``expect`` as above) and ``run/``: files
+that go through ingest, detectors and rules.
 """
 
 from __future__ import annotations
@@ -26,8 +28,9 @@ from analyzer.facts.catalog import spec_of, suggest
 from analyzer.model.tables import Scalar
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import Ranking, rank
-from analyzer.rules.yaml_marks import MarkedFile, load_marked
+from analyzer.vocabulary.marked import MarkedFile, load_marked
 
+CASES_FILE = "cases.yaml"
 _EXPECTATIONS = ("top", "not_top", "absent")
 
 
@@ -45,27 +48,43 @@ class Case:
 
 
 def cases_of(rule: Rule, directory: Path) -> list[Case]:
-    """All cases in ``directory/cases``.
+    """All cases beside a rule: those of facts, then those of runs, by name.
+
+    Args:
+        rule: The rule.
+        directory: Its folder.
 
     Raises:
-        RuleError: A case file is not as described above.
+        RuleError: A case is not as described above.
     """
     found: list[Case] = []
-    for path in sorted((directory / "cases").glob("*.yaml")) + sorted(
-        (directory / "cases").glob("*/case.yaml")
-    ):
+    path = directory / CASES_FILE
+    if path.is_file():
         file = load_marked(path.read_text(encoding="utf-8"), path.as_posix())
-        data = file.data if isinstance(file.data, dict) else {}
-        expect = data.get("expect")
-        if not isinstance(expect, dict) or expect.get("finding") not in _EXPECTATIONS or not data.get("says"):
-            raise RuleCaseError(
-                f"a case needs 'says' and 'expect: {{finding: {'|'.join(_EXPECTATIONS)}}}'", file.where()
+        if not isinstance(file.data, dict):
+            raise RuleCaseError("must map the name of each case to the case", file.where())
+        for name in sorted(file.data):
+            part = file.part(name)
+            says, expect = _expectation(part)
+            found.append(
+                Case(rule.id, name, part, says, expect, _checked_facts(part, part.data.get("facts")), None)
             )
-        run_directory = path.parent / "run" if path.name == "case.yaml" else None
-        facts = None if run_directory else _checked_facts(file, data.get("facts"))
-        name = path.parent.name if run_directory else path.stem
-        found.append(Case(rule.id, name, file, str(data["says"]), expect, facts, run_directory))
+    for path in sorted((directory / "cases").glob("*/case.yaml")):
+        file = load_marked(path.read_text(encoding="utf-8"), path.as_posix())
+        says, expect = _expectation(file)
+        found.append(Case(rule.id, path.parent.name, file, says, expect, None, path.parent / "run"))
     return found
+
+
+def _expectation(file: MarkedFile) -> tuple[str, Mapping[str, Any]]:
+    """What a case says and expects."""
+    data = file.data if isinstance(file.data, dict) else {}
+    expect = data.get("expect")
+    if not isinstance(expect, dict) or expect.get("finding") not in _EXPECTATIONS or not data.get("says"):
+        raise RuleCaseError(
+            f"a case needs 'says' and 'expect: {{finding: {'|'.join(_EXPECTATIONS)}}}'", file.where()
+        )
+    return str(data["says"]), expect
 
 
 def _checked_facts(file: MarkedFile, facts: Any) -> Mapping[str, Scalar]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from analyzer.errors import RuleError, UnknownFactError
 from analyzer.expr import Condition, compile_condition
 from analyzer.facts.catalog import catalog, spec_of, suggest
-from analyzer.rules import cache
 from analyzer.rules.causes import rules_root
 from analyzer.rules.schema import FIELDS, MakeCondition, Rule, read_rule
-from analyzer.rules.yaml_marks import MarkedFile, load_marked
-from analyzer.version import __version__
+from analyzer.vocabulary import cache
+from analyzer.vocabulary.marked import MarkedFile, load_marked
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class RuleSet:
         )
 
     def by_id(self, word: str) -> Rule | None:
-        """A rule by id, slug, alias or cause id."""
+        """A rule by id, slug or cause id."""
         for rule in self.rules:
-            if word in {rule.id, rule.slug, rule.entry.id, *rule.aliases}:
+            if word in {rule.id, rule.slug, rule.entry.id}:
                 return rule
         return None
 
@@ -154,11 +154,11 @@ def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
         if not place.exists():
             raise RuleError("no such rule pack", str(place))
         files += rule_files(place)
-    key = _key(files)
-    known = cache.read(key, len(files))
+    key = cache.key_of(files, ",".join(catalog()), str(FIELDS))
+    known = _cached(key, len(files))
     if known is None:
         known, sources = _read_all(files)
-        cache.write(key, known)
+        cache.write("rules", key, asdict(known))
     else:
         sources = tuple(
             RuleSource(data["id"], frozenset(gate), MarkedFile(str(path), data, {}, checked=True), Condition)
@@ -174,7 +174,32 @@ def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
     return RuleSet(known.digest, sources)
 
 
-def _read_all(files: Sequence[Path]) -> tuple[cache.CheckedRules, tuple[RuleSource, ...]]:
+@dataclass(frozen=True)
+class _CheckedRules:
+    """Rules that were read and checked before.
+
+    Attributes:
+        digest: Digest of the text of all rule files, as reports show it.
+        rules: Plain data of each rule, in the order of the files.
+        gates: Facts that the gate of each rule mentions.
+    """
+
+    digest: str
+    rules: list[Any]
+    gates: list[list[str]]
+
+
+def _cached(key: str, count: int) -> _CheckedRules | None:
+    """What was kept under a key, or None if it is not whole: ``count`` rules."""
+    data = cache.read("rules", key)
+    try:
+        found = _CheckedRules(str(data["digest"]), list(data["rules"]), list(data["gates"]))
+    except (LookupError, TypeError):
+        return None
+    return found if len(found.rules) == len(found.gates) == count else None
+
+
+def _read_all(files: Sequence[Path]) -> tuple[_CheckedRules, tuple[RuleSource, ...]]:
     """Read and check rule files."""
     texts = [_text(path) for path in files]
     rules = [parse_rule(text, _shown(path)) for path, text in zip(files, texts, strict=True)]
@@ -185,13 +210,4 @@ def _read_all(files: Sequence[Path]) -> tuple[cache.CheckedRules, tuple[RuleSour
     )
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
     gates = [sorted(source.gate) for source in sources]
-    return cache.CheckedRules(digest, [file.data for file in marked], gates), sources
-
-
-def _key(files: Sequence[Path]) -> str:
-    """Key of everything that decides what the rules mean: the files, the facts, the reader."""
-    digest = hashlib.sha256(f"{__version__}\0{','.join(catalog())}\0{FIELDS}".encode())
-    for path in files:
-        state = path.stat()
-        digest.update(f"\0{path.absolute()}\0{state.st_size}\0{state.st_mtime_ns}".encode())
-    return digest.hexdigest()
+    return _CheckedRules(digest, [file.data for file in marked], gates), sources

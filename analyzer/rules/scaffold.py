@@ -1,10 +1,11 @@
-"""A skeleton for a new rule: folder, rule.yaml and two case stubs, which fail the checks until they are filled in."""
+"""A skeleton for a new rule: rule.yaml and cases.yaml with two stubs, which fail the checks until they are filled in."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from analyzer.errors import RuleError
+from analyzer.rules.cases import CASES_FILE
 from analyzer.rules.causes import catalogue
 from analyzer.rules.schema import ID_CODE, SLUG, Rule
 
@@ -43,11 +44,18 @@ fixes:
 references: []
 """
 
-_CASE = """\
-says: {says}
-expect: {{finding: {finding}}}
-facts:
-  signal.nonfinite_grad.harmful: true
+_CASES = """\
+positive:
+  says: what a run with this cause shows
+  expect: {finding: top}
+  facts:
+    signal.nonfinite_grad.harmful: true
+
+near-miss:
+  says: a look-alike with another cause
+  expect: {finding: not_top}
+  facts:
+    signal.nonfinite_grad.harmful: true
 """
 
 
@@ -80,14 +88,7 @@ def write_skeleton(code: str, slug: str, place: Path, rules: tuple[Rule, ...]) -
         family=entry.family if entry else "software",
         kind=entry.symptom_kind if entry else "numerical_breakdown",
     )
-    (folder / "cases").mkdir(parents=True)
+    folder.mkdir(parents=True)
     (folder / "rule.yaml").write_text(text, encoding="utf-8")
-    stubs = (
-        ("positive", "what a run with this cause shows", "top"),
-        ("near-miss", "a look-alike with another cause", "not_top"),
-    )
-    for name, says, finding in stubs:
-        (folder / "cases" / f"{name}.yaml").write_text(
-            _CASE.format(says=says, finding=finding), encoding="utf-8"
-        )
+    (folder / CASES_FILE).write_text(_CASES, encoding="utf-8")
     return folder

@@ -6,7 +6,6 @@ Schema for editors are made from it.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,8 @@ from typing import Any
 from analyzer.errors import RuleSyntaxError
 from analyzer.expr import Condition, compile_condition
 from analyzer.rules.causes import CauseEntry, catalogue
-from analyzer.rules.yaml_marks import MarkedFile
+from analyzer.vocabulary.marked import MarkedFile
+from analyzer.vocabulary.sections import check_section, json_schema
 
 SCHEMA_VERSION = 1
 MakeCondition = Callable[[str, str], Condition]
@@ -54,7 +54,7 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
         "prior": ("str", True), "symptom": ("map", True), "evidence": ("list", True), "cause": ("str", True),
         "explains_also": ("list", False), "fixes": ("list", True), "restart_advice": ("str", False),
         "restart_because": ("str", False),
-        "references": ("list", True), "aliases": ("list", False), "frameworks": ("list", False), "tags": ("list", False),
+        "references": ("list", True),
     },
     "symptom": {"kind": ("str", True), "when": ("str", True), "says": ("str", True)},
     "evidence": {
@@ -120,9 +120,6 @@ class Rule:
     explains_also: tuple[str, ...] = ()
     restart_advice: str = ""
     restart_because: str = ""
-    aliases: tuple[str, ...] = ()
-    frameworks: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
     file: MarkedFile | None = None
 
     def where(self, *keys: str | int) -> str:
@@ -139,35 +136,6 @@ class Rule:
             if fix.requires is not None
         ]
         return found
-
-
-def _check_section(file: MarkedFile, section: str, data: Any, keys: tuple[str | int, ...]) -> dict[str, Any]:
-    if file.checked:
-        checked: dict[str, Any] = data
-        return checked
-    if not isinstance(data, dict):
-        raise RuleSyntaxError(f"{section} must be a mapping", file.where(*keys))
-    fields = FIELDS[section]
-    for key in data:
-        if key not in fields:
-            known = ", ".join(fields)
-            raise RuleSyntaxError(
-                f"unknown key {key!r} in {section}; known are {known}", file.where(*keys, key)
-            )
-    for key, (type_name, required) in fields.items():
-        if key not in data:
-            if required:
-                raise RuleSyntaxError(f"{section} lacks the key {key!r}", file.where(*keys))
-        elif not _has_type(data[key], type_name):
-            raise RuleSyntaxError(f"{key!r} must be a {type_name}", file.where(*keys, key))
-    return data
-
-
-def _has_type(value: Any, type_name: str) -> bool:
-    if type_name == "number":
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    python = {"str": str, "int": int, "map": dict, "list": list}[type_name]
-    return isinstance(value, python) and not (python is int and isinstance(value, bool))
 
 
 def _one_of(file: MarkedFile, value: str, options: tuple[str, ...], *keys: str | int) -> str:
@@ -193,7 +161,7 @@ def read_rule(file: MarkedFile, condition: MakeCondition = compile_condition) ->
     Raises:
         RuleSyntaxError: Anything in it is not as the format says; with line and column.
     """
-    data = _check_section(file, "rule", file.data, ())
+    data = check_section(file, FIELDS, "rule", file.data, ())
     if data["schema"] != SCHEMA_VERSION:
         raise RuleSyntaxError(
             f"schema {data['schema']} is not known; this version reads {SCHEMA_VERSION}", file.where("schema")
@@ -207,7 +175,7 @@ def read_rule(file: MarkedFile, condition: MakeCondition = compile_condition) ->
         raise RuleSyntaxError(
             f"cause_id {data['cause_id']!r} is not in the catalogue (causes.json)", file.where("cause_id")
         )
-    symptom = _check_section(file, "symptom", data["symptom"], ("symptom",))
+    symptom = check_section(file, FIELDS, "symptom", data["symptom"], ("symptom",))
     advice = data.get("restart_advice", entry.restart_advice)
     return Rule(
         id=data["id"],
@@ -230,16 +198,13 @@ def read_rule(file: MarkedFile, condition: MakeCondition = compile_condition) ->
         explains_also=_words(file, data, "explains_also"),
         restart_advice=_one_of(file, advice, RESTARTS, "restart_advice"),
         restart_because=" ".join(data.get("restart_because", "").split()),
-        aliases=_words(file, data, "aliases"),
-        frameworks=_words(file, data, "frameworks"),
-        tags=_words(file, data, "tags"),
         file=file,
     )
 
 
 def _read_evidence(file: MarkedFile, item: Any, index: int, condition: MakeCondition) -> EvidenceLine:
     keys = ("evidence", index)
-    data = _check_section(file, "evidence", item, keys)
+    data = check_section(file, FIELDS, "evidence", item, keys)
     for key in ("if_true", "if_false"):
         if abs(data[key]) > MAX_BITS:
             raise RuleSyntaxError(f"{key} is beyond {MAX_BITS:g} bits", file.where(*keys, key))
@@ -256,7 +221,7 @@ def _read_evidence(file: MarkedFile, item: Any, index: int, condition: MakeCondi
 
 def _read_fix(file: MarkedFile, item: Any, index: int, condition: MakeCondition) -> RuleFix:
     keys = ("fixes", index)
-    data = _check_section(file, "fixes", item, keys)
+    data = check_section(file, FIELDS, "fixes", item, keys)
     change = data.get("change", {})
     for framework, pairs in change.items():
         if not isinstance(pairs, dict) or not all(
@@ -282,28 +247,6 @@ def _read_fix(file: MarkedFile, item: Any, index: int, condition: MakeCondition)
 
 def rule_schema() -> dict[str, Any]:
     """JSON Schema of ``rule.yaml``, made from ``FIELDS``."""
-    types = {"str": "string", "int": "integer", "number": "number", "map": "object", "list": "array"}
     options = {"status": STATUSES, "severity": SEVERITIES, "strength": STRENGTHS, "cost": COSTS, "kind": SYMPTOM_KINDS,
                "prior": tuple(PRIOR_BITS), "restart_advice": RESTARTS}  # fmt: skip
-
-    def section(name: str) -> dict[str, Any]:
-        properties: dict[str, Any] = {}
-        for key, (type_name, _) in FIELDS[name].items():
-            properties[key] = {"enum": list(options[key])} if key in options else {"type": types[type_name]}
-            if key in FIELDS:
-                properties[key] = (
-                    section(key) if type_name == "map" else {"type": "array", "items": section(key)}
-                )
-        required = [key for key, (_, needed) in FIELDS[name].items() if needed]
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": False,
-        }
-
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "analyzer.rule/1",
-        **section("rule"),
-    }
+    return json_schema(FIELDS, "analyzer.rule/1", "rule", options)

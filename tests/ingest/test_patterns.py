@@ -6,7 +6,8 @@ import time
 import pytest
 from log_reading import read_text
 
-from analyzer.ingest.text.events.patterns import ROLES, all_patterns, gib, match_pattern
+from analyzer.ingest.text.events.load import all_patterns
+from analyzer.ingest.text.events.patterns import ROLES, gib, match_pattern
 
 LINES = [
     ("autograd_anomaly_warning", {"function": "SqrtBackward0"},

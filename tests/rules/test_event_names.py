@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from analyzer.facts.catalog import EVENT_FACTS
-from analyzer.ingest.text.events.patterns import all_patterns
+from analyzer.ingest.text.events.load import all_patterns
 from analyzer.rules.load import load_rules
 
 INGEST = Path(__file__).parents[2] / "analyzer" / "ingest"
-SOURCE = "".join(path.read_text(encoding="utf-8") for path in INGEST.rglob("*.py"))
+SOURCE = "".join(
+    path.read_text(encoding="utf-8") for path in sorted([*INGEST.rglob("*.py"), *INGEST.rglob("*.yaml")])
+)
 WORDS = set(re.findall(r'"([a-z][a-z0-9_]{2,60})"', SOURCE))
 ROLES: dict[str, set[str]] = {}
 for _pattern in all_patterns():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from analyzer.errors import RuleCaseError, RuleError, RuleSyntaxError, UnknownFactError
 from analyzer.rules.cases import cases_of, run_facts_case
 from analyzer.rules.load import load_rule, load_rules
-from analyzer.rules.yaml_marks import load_marked
+from analyzer.vocabulary.marked import load_marked
 
 GOOD = """\
 schema: 1
@@ -160,10 +160,9 @@ def test_a_missing_pack_is_an_error(tmp_path):
 
 def case(tmp_path, expect, facts="run.completed: false"):
     rule = load_rule(write(tmp_path, GOOD))
-    folder = tmp_path / "my-rule" / "cases"
-    folder.mkdir(exist_ok=True)
-    (folder / "one.yaml").write_text(f"says: a run\nexpect: {expect}\nfacts: {{{facts}}}\n", encoding="utf-8")
-    return rule, cases_of(rule, folder.parent)[0]
+    path = tmp_path / "my-rule" / "cases.yaml"
+    path.write_text(f"one:\n  says: a run\n  expect: {expect}\n  facts: {{{facts}}}\n", encoding="utf-8")
+    return rule, cases_of(rule, path.parent)[0]
 
 
 def test_a_case_that_holds_passes_and_one_that_does_not_says_why(tmp_path):
@@ -173,7 +172,7 @@ def test_a_case_that_holds_passes_and_one_that_does_not_says_why(tmp_path):
     run_facts_case(good, [rule])
 
     _, bad = case(tmp_path, "{finding: absent}")
-    with pytest.raises(RuleCaseError, match=r"one.yaml:2.*should not be considered .*TEST001 0\.06"):
+    with pytest.raises(RuleCaseError, match=r"cases.yaml:3.*should not be considered .*TEST001 0\.06"):
         run_facts_case(bad, [rule])
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from analyzer.rules.schema import read_rule
 from analyzer.rules.score import ledger, questions, rank, shares, total_bits
-from analyzer.rules.yaml_marks import load_marked
+from analyzer.vocabulary.marked import load_marked
 
 RULE = """
 schema: 1

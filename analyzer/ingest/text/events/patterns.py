@@ -1,8 +1,8 @@
-"""The table of failure and status lines, and how one line is matched against one row of it.
+"""What a failure or status line is, and how one line is matched against one pattern.
 
-The rows themselves stand in ``patterns_*.py``, one file a family. A row says what the line *is*; what it
-means is for the rules to say. The literals are what the fast scan looks for; the regex then reads the
-one line that holds a literal, unanchored, because several writers may share a line.
+The patterns themselves are data, ``*.yaml`` beside this module, one file a family of lines; ``load.py`` reads them.
+A pattern says what the line *is*; what it means is for the rules to say. The literals are what the fast scan looks
+for; the regex then reads the one line that holds a literal, unanchored, because several writers may share a line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import math
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from analyzer.model.tables import Scalar
 
 ROLES = ("root_candidate", "symptom", "cascade", "teardown", "advice", "info")
+FIELD_TYPES = ("int", "float", "str", "lower", "gib")
 
 NUMBER = r"[-+]?\d{1,40}(?:\.\d{0,40})?(?:[eE][-+]?\d{1,4})?"
 """A finite number inside a pattern."""
@@ -105,38 +105,3 @@ def match_pattern(pattern: Pattern, text: str) -> dict[str, Scalar] | None:
         if typed is not None and typed != "":
             found[name] = typed
     return found
-
-
-FAMILIES = (
-    "numeric",
-    "guards",
-    "memory",
-    "devices",
-    "nccl",
-    "network",
-    "parallel",
-    "process",
-    "schedulers",
-    "progress",
-    "hardware",
-    "lifecycle",
-    "data",
-    "software",
-    "config",
-    "storage",
-    "performance",
-    "evaluation",
-    "replay",
-)
-"""Each family stands in ``patterns_<family>.py`` as ``<FAMILY>_PATTERNS``."""
-
-
-@lru_cache(maxsize=1)
-def all_patterns() -> tuple[Pattern, ...]:
-    """Every row of every family."""
-    found: list[Pattern] = []
-    for family in FAMILIES:
-        # Imported here because each family imports ``Pattern`` from this module.
-        module = import_module(f"analyzer.ingest.text.events.patterns_{family}")
-        found.extend(getattr(module, f"{family.upper()}_PATTERNS"))
-    return tuple(found)

@@ -1,0 +1,71 @@
+"""Keep checked data files as JSON between runs, so that a diagnosis does not parse YAML.
+
+A file lies in ``ANALYZER_CACHE_DIR``, or else in the user's cache directory. It is keyed by name, size and time of
+the files that it was made of and by the format, holds data only, and is merely missing if it cannot be read or written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from analyzer.version import __version__
+
+
+def cache_directory() -> Path:
+    """Where analyzer keeps what it can make again."""
+    named = os.environ.get("ANALYZER_CACHE_DIR")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "analyzer"
+
+
+def key_of(files: Iterable[Path], *meaning: str) -> str:
+    """Key of everything that decides what some files mean.
+
+    Args:
+        files: Files that the data is made of.
+        meaning: What else decides: the format, names that the files may use.
+    """
+    digest = hashlib.sha256("\0".join([__version__, *meaning]).encode())
+    for path in files:
+        state = path.stat()
+        digest.update(f"\0{path.absolute()}\0{state.st_size}\0{state.st_mtime_ns}".encode())
+    return digest.hexdigest()
+
+
+def _path(kind: str, key: str) -> Path:
+    return cache_directory() / f"{kind}-{key[:24]}.json"
+
+
+def read(kind: str, key: str) -> Any:
+    """What was written under the key; None if there is no whole file.
+
+    Args:
+        kind: What the data is: the file's name begins with it.
+        key: Of ``key_of``.
+    """
+    try:
+        with _path(kind, key).open(encoding="utf-8") as stream:
+            return json.load(stream)
+    except (OSError, ValueError, RuntimeError):  # missing, damaged, or no home directory
+        return None
+
+
+def write(kind: str, key: str, data: Any) -> None:
+    """Write data; a cache that cannot be written is no error."""
+    import tempfile  # noqa: PLC0415  (with all that it imports it costs a start more than reading the cache)
+
+    with suppress(OSError, RuntimeError):
+        path = _path(kind, key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{kind}-", suffix=".tmp")
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(data, stream)
+        Path(name).replace(path)  # another process may write the same file at the same time

@@ -1,0 +1,127 @@
+"""Load a data file strictly, and remember the line and column of every key.
+
+Stricter than YAML: no repeated keys, no anchors or aliases (an alias bomb would load without complaint),
+no tags. Numbers, booleans and null are recognised as in YAML 1.2 JSON schema, so ``1e-5`` is a number
+and ``no`` is a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from analyzer.errors import RuleSyntaxError
+
+MAX_BYTES = 256 * 1024
+MAX_DEPTH = 12
+_INTEGER = re.compile(r"[-+]?\d+")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedFile:
+    """A loaded file.
+
+    Attributes:
+        path: As shown in messages.
+        data: Plain Python data.
+        marks: Path of keys and indices, such as ``("evidence", 2, "test")``, to ``(line, column)``, 1-based.
+        checked: Whether the data was checked before and comes from the cache; it has no marks then.
+    """
+
+    path: str
+    data: Any
+    marks: Mapping[tuple[str | int, ...], tuple[int, int]]
+    checked: bool = False
+
+    def where(self, *keys: str | int) -> str:
+        """``path:line:column`` of the innermost known part of a path of keys."""
+        for length in range(len(keys), -1, -1):
+            mark = self.marks.get(keys[:length])
+            if mark is not None:
+                return f"{self.path}:{mark[0]}:{mark[1]}"
+        return self.path
+
+    def part(self, *keys: str | int) -> MarkedFile:
+        """The part of the file below a path of keys, as if it were a file of its own."""
+        data = self.data
+        for key in keys:
+            data = data[key]
+        size = len(keys)
+        marks = {at[size:]: mark for at, mark in self.marks.items() if at[:size] == keys}
+        return MarkedFile(self.path, data, marks, self.checked)
+
+
+def load_marked(text: str, path: str) -> MarkedFile:
+    """Parse one YAML document.
+
+    Raises:
+        RuleSyntaxError: Not YAML, or outside the strict subset; with line and column.
+    """
+    import yaml  # noqa: PLC0415  (only what is not in the cache pays for it)
+
+    if len(text) > MAX_BYTES:
+        raise RuleSyntaxError(f"file has more than {MAX_BYTES} characters", path)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        _refuse_depth_and_aliases(yaml.parse(text, Loader=loader), path)
+        node = yaml.compose(text, Loader=loader)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark is not None else path
+        raise RuleSyntaxError(f"not valid YAML: {getattr(error, 'problem', None) or error}", where) from error
+    marks: dict[tuple[str | int, ...], tuple[int, int]] = {}
+    data = None if node is None else _plain(node, (), path, marks)
+    return MarkedFile(path, data, marks)
+
+
+def _refuse_depth_and_aliases(events: Iterable[Any], path: str) -> None:
+    """Walk the parser's events first: composing deep nesting recurses in C and can end the process."""
+    depth = 0
+    for event in events:
+        kind = type(event).__name__
+        where = f"{path}:{event.start_mark.line + 1}:{event.start_mark.column + 1}"
+        if kind == "AliasEvent" or getattr(event, "anchor", None) is not None:
+            raise RuleSyntaxError("anchors and aliases are not allowed", where)
+        depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
+        if depth > MAX_DEPTH:
+            raise RuleSyntaxError(f"nested deeper than {MAX_DEPTH} levels", where)
+
+
+def _plain(
+    node: Any,
+    keys: tuple[str | int, ...],
+    path: str,
+    marks: dict[tuple[str | int, ...], tuple[int, int]],
+) -> Any:
+    line, column = node.start_mark.line + 1, node.start_mark.column + 1
+    marks.setdefault(keys, (line, column))
+    if node.id == "scalar":
+        return _scalar(node)
+    if node.id == "sequence":
+        return [_plain(child, (*keys, index), path, marks) for index, child in enumerate(node.value)]
+    result: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        key_where = f"{path}:{key_node.start_mark.line + 1}:{key_node.start_mark.column + 1}"
+        if key_node.id != "scalar":
+            raise RuleSyntaxError("a key must be a word", key_where)
+        key = str(key_node.value)
+        if key in result:
+            raise RuleSyntaxError(f"key {key!r} is repeated", key_where)
+        marks[(*keys, key)] = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+        result[key] = _plain(value_node, (*keys, key), path, marks)
+    return result
+
+
+def _scalar(node: Any) -> Any:
+    text = str(node.value)
+    if node.style:  # quoted or block: always text
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _NUMBER.fullmatch(text) else text
