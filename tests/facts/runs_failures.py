@@ -26,4 +26,17 @@ def two_ranks_fail_alike() -> RunMaker:
     return maker.event("disk_full", path="rank_1.log", role="root_candidate", rank=1)
 
 
-RUNS = (one_rank_died, two_ranks_fail_alike)
+def a_name_is_missing() -> RunMaker:
+    """An installed package asks another one for a name that it does not have."""
+    package = "/opt/lib/python3.11/site-packages/pkg/__init__.py"
+    return RunMaker().event(
+        "python_traceback",
+        role="root_candidate",
+        exception="ImportError",
+        message=f"cannot import name 'x' from 'pkg' ({package})",
+        file="train.py",
+        raised_in=package,
+    )
+
+
+RUNS = (one_rank_died, two_ranks_fail_alike, a_name_is_missing)

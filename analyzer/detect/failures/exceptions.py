@@ -33,6 +33,38 @@ MISUSE = re.compile(
 )
 """How PyTorch refuses arguments: a mistake of the calling code, whatever the type of the exception."""
 
+ENVIRONMENT = re.compile(
+    r"(?i)out of ?memory|memoryerror|bad_alloc|\bmemory\b|connect(?:ion|ed|ing)?\b|connectionerror|timed? ?out|\bhost(?:name)?\b|unreachable|\bsocket\b"
+    r"|\bdisk\b|no space|quota|read-only|permission|access is denied|cuda|cudnn|cublas|\bnvml|nccl|rccl|hccl|\bhip\b|\bgpus?\b|\btpu\b|\bnpu\b|\bxla|miopen|rocblas"
+    r"|corrupt|truncated|\bdriver\b|too many open|resource temporarily|\bkilled\b|\bdied\b|\bdead\b|preempt|unavailable|heartbeat|[Ii]nput/output error"
+)
+"""Words of what a program stands on: memory, hosts, disks, devices, runtimes, peers. An exception that names one
+of them may well not come from the script."""
+
+API_CLASH = re.compile(
+    r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument|takes \d{1,3} positional arguments? but"
+    r"|module '[\w.]{1,120}' has no attribute|cannot import name|'(?!NoneType|Tensor|DataParallel|DistributedDataParallel)[A-Z]\w{2,80}' object has no attribute"
+)
+"""A call or a name that the called part does not have: between two installed packages their versions do not fit."""
+
+OWN, PACKAGE = "own code", "installed package"
+
+_PACKAGES = re.compile(
+    r"site-packages|dist-packages|[/\\](?:torch|deepspeed|transformers)[/\\]|torchinductor_"
+)
+"""What lies in a folder of Python without these is its standard library."""
+
+_MISSING_NAME = re.compile(
+    r"cannot import name '?(?P<name>\w{1,120})'?(?: from (?P<partly>partially initialized module )?'(?P<origin>[\w.]{1,120})')?(?:.{0,80}\((?P<path>[^()\s]{1,300})\))?"
+    r"|No module named '?(?P<module>[\w.]{1,120})"
+)
+_USUAL_FOLDERS = frozenset(
+    {"utils", "util", "models", "model", "src", "lib", "data", "tools", "config", "configs", "core", "common", "scripts", "train",
+     "training", "trainer", "main", "modules", "layers", "networks", "network", "options", "helpers", "loss", "losses", "dataset",
+     "dataloader", "preprocess", "eval", "evaluation", "inference", "engine", "ops", "nets", "metrics", "project", "app"}
+)  # fmt: skip
+"""Names that people give to folders of their own; a package of such a name may be installed too, but seldom is meant."""
+
 MESSAGE = 200
 """Characters of a message that fit a headline."""
 
@@ -58,14 +90,52 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
     speaker = fatal or tracebacks[-1]
     for name in ("exception", "phase"):
         out.put({"exception": "type"}.get(name, name), speaker.fields.get(name), [speaker.ref])
-    message = speaker.fields.get("message")
+    message, kind = speaker.fields.get("message", ""), speaker.fields.get("exception", "")
     if isinstance(message, str):
         out.put("message", " ".join(message.split())[:MESSAGE], [speaker.ref])
         out.put("misuse", MISUSE.search(message) is not None, [speaker.ref])
+        out.put("environment", ENVIRONMENT.search(f"{kind} {message}") is not None, [speaker.ref])
     out.put("place", _place(speaker), [speaker.ref])
+    out.put("missing_in", missing_in(speaker), [speaker.ref])
+    at = raised_at(speaker)
+    out.put("at", at, [speaker.ref])
+    if isinstance(message, str) and at is not None:
+        out.put("api_clash", at == PACKAGE and API_CLASH.search(message) is not None, [speaker.ref])
     first = order.first
     if first is not None and fatal is not None:
         out.put("plain", first.family == "exception" and _is_plain(first), [first.speaker.ref])
+
+
+def raised_at(event: Event) -> str | None:
+    """Whose code raised an exception: the last frame's; None if no frame was printed."""
+    last = event.fields.get("raised_in", event.fields.get("file"))
+    if not isinstance(last, str):
+        return None
+    if last.endswith((".pyx", ".pxd", ".pxi")):
+        return "compiled extension"
+    if "raised_in" not in event.fields:
+        return OWN
+    if last.startswith("<frozen"):
+        return "import system"
+    return PACKAGE if _PACKAGES.search(last) else "standard library"
+
+
+def missing_in(event: Event) -> str | None:
+    """Where a name is missing that an import asked for: in the run's own files, or in an installed package.
+
+    A package that nobody installed is neither. None if it is no such error.
+    """
+    kind, message = str(event.fields.get("exception", "")), str(event.fields.get("message", ""))
+    match = _MISSING_NAME.search(message) if kind.endswith(("ImportError", "ModuleNotFoundError")) else None
+    if match is None or (match["module"] is not None and "." not in match["module"]):
+        return None
+    if match["path"]:
+        return PACKAGE if _PACKAGES.search(match["path"]) or "/lib/python" in match["path"] else OWN
+    root = (match["module"] or match["origin"] or "").partition(".")[0]
+    folders = re.split(r"[/\\]", str(event.fields.get("file", "")))[:-1]
+    if match["partly"] or root in _USUAL_FOLDERS or (root in folders and raised_at(event) == OWN):
+        return OWN
+    return PACKAGE if root else None
 
 
 def _of(failure: Failure | None) -> Event | None:

@@ -13,6 +13,10 @@ exception.ended_run | bool | | an exception ended the run; false if training wen
 exception.type | str | | type of that exception, or of the last one that was survived |
 exception.message | str | | its message |
 exception.misuse | bool | | its message is one with which a library refuses the arguments of a call |
+exception.at | str | | whose code raised it: own code, installed package, standard library, compiled extension, import system | keep the whole traceback
+exception.environment | bool | | class or message names what a program stands on: memory, a host, a disk, a device, a runtime, a peer |
+exception.missing_in | str | | where an import misses a name: own code, or installed package |
+exception.api_clash | bool | | one installed package calls another with arguments or names that it does not have |
 exception.place | str | | file, line and function of the last frame in the run's own code | keep the whole traceback
 exception.phase | str | | what the program was doing, by the functions on the stack | keep the whole traceback
 exception.plain | bool | | it came first, and nothing more specific is known of its message |

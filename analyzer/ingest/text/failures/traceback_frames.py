@@ -170,3 +170,7 @@ class Stack:
         if frame is not None:
             fields = {"file": frame.file, "line": frame.line, "function": frame.function, "phase": self.phase}
         return {name: value for name, value in fields.items() if value not in {"", 0}}
+
+    def origin(self) -> dict[str, Scalar]:
+        """Field ``raised_in``, the file of the last frame, where that is not the user's own."""
+        return {"raised_in": self.last.file} if self.last is not None and self.last.is_library else {}

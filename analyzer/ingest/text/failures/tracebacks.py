@@ -245,7 +245,12 @@ class TracebackCapture:
         role = role_in_chain(raised, self.chained) if self.chained else raised.role
         further = "" if carried else following
         message = "\n".join(filter(None, (raised.message, further)))[:MAX_MESSAGE]
-        fields: dict[str, Scalar] = {"exception": raised.exception, "message": message, **self.stack.place()}
+        fields: dict[str, Scalar] = {
+            "exception": raised.exception,
+            "message": message,
+            **self.stack.place(),
+            **self.stack.origin(),
+        }
         if self.chained is not None:
             fields["chained"] = True
         if self.carrier is not None:

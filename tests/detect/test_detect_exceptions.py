@@ -1,0 +1,64 @@
+"""What an exception tells of its origin: whose code raised it, and where a name is missing."""
+
+import pytest
+
+from analyzer.detect.failures.exceptions import API_CLASH, ENVIRONMENT, missing_in, raised_at
+from analyzer.model.refs import SourceRef
+from analyzer.model.tables import Event
+
+
+def raised(exception="RuntimeError", message="", **fields):
+    found = {"exception": exception, "message": message, **fields}
+    return Event("python_traceback", "root_candidate", message, SourceRef(0, 1), fields=found)
+
+
+@pytest.mark.parametrize(
+    ("fields", "at"),
+    [
+        ({"file": "/home/u/train.py"}, "own code"),
+        ({"file": "train.py", "raised_in": "/v/lib/python3.11/site-packages/x/y.py"}, "installed package"),
+        (
+            {"file": "train.py", "raised_in": "/usr/lib/python3.11/multiprocessing/queues.py"},
+            "standard library",
+        ),
+        ({"file": "train.py", "raised_in": "<frozen importlib._bootstrap>"}, "import system"),
+        ({"file": "h5py/h5f.pyx"}, "compiled extension"),
+        ({}, None),
+    ],
+)
+def test_the_last_frame_tells_whose_code_raised(fields, at):
+    assert raised_at(raised(**fields)) == at
+
+
+@pytest.mark.parametrize(
+    ("message", "where"),
+    [
+        ("cannot import name 'build' from 'models' (/home/u/proj/models/__init__.py)", "own code"),
+        ("cannot import name 'x' from 'pkg' (/v/lib/python3.11/site-packages/pkg/__init__.py)", "installed package"),
+        ("cannot import name 'x' from partially initialized module 'pkg' (most likely due to a circular import)", "own code"),
+        ("No module named 'torchvision.transforms.functional_tensor'", "installed package"),
+        ("No module named 'utils.datasets'", "own code"),
+        ("No module named 'einops'", None),
+    ],
+)  # fmt: skip
+def test_a_missing_name_belongs_to_the_run_or_to_a_package(message, where):
+    assert missing_in(raised("ImportError", message, file="/home/u/proj/train.py")) == where
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No CUDA GPUs are available", "NCCL error", "Permission denied", "cannot connect to host", "torch.OutOfMemoryError",
+        "The file might be corrupted", "disk quota exceeded", "XlaRuntimeError: INTERNAL",
+    ],
+)  # fmt: skip
+def test_what_a_program_stands_on_is_named(text):
+    assert ENVIRONMENT.search(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["list index out of range", "'NoneType' object has no attribute 'shape'", "'input_ids'"]
+)
+def test_a_plain_mistake_names_nothing_of_it(text):
+    assert not ENVIRONMENT.search(text)
+    assert not API_CLASH.search(text)
