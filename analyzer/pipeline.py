@@ -8,7 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
+from analyzer.casebook.memory import Remembered, own_records, remember
 from analyzer.detect import run_detectors
 from analyzer.detect.base import RunView
 from analyzer.facts.build import Facts, build_facts
@@ -65,12 +67,21 @@ class Assessment:
 
     facts: Facts
     ranking: Ranking
+    remembered: Mapping[str, Remembered]
 
 
 def assess(run: Run, rules: RuleSet, twin: Run | None = None) -> Assessment:
     """Facts of a run and the ranking of the causes that come into question."""
     facts = build_facts(run_detectors(run, twin))
-    return Assessment(facts, rank(rules.in_question(facts.plain), facts.plain, shipped_calibration()))
+    remembered: dict[str, Remembered] = {}
+
+    def base_rates(causes: Sequence[str]) -> Mapping[str, float]:
+        found = remember(own_records(), facts.plain, causes, datetime.now(UTC).date())
+        remembered.update(found)
+        return {cause: entry.bits for cause, entry in found.items()}
+
+    ranking = rank(rules.in_question(facts.plain), facts.plain, shipped_calibration(), base_rates)
+    return Assessment(facts, ranking, remembered)
 
 
 def diagnose_loaded(
@@ -275,6 +286,7 @@ def _finding(
         if {kind, cause} & set(rule.explains_also) or _came_first(item, facts.plain)
     ]
     restart = restart_of(rule, facts.plain)
+    known = assessment.remembered.get(rule.entry.id)
     return Finding(
         rule_id=rule.id,
         severity=rule.severity,
@@ -301,6 +313,8 @@ def _finding(
         resume_from=restart.resume_from,
         calibrated=calibration.calibrated,
         temperature=calibration.temperature,
+        seen_before=known.sentence() if known is not None and known.seen else "",
+        casebook_bits=known.bits if known is not None else 0.0,
     )
 
 

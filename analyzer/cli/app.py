@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from analyzer.cli import casebook, classifier, diagnose, explain, replay, rules, schema, triage
+from analyzer.cli import casebook, classifier, confirm, diagnose, explain, replay, rules, schema, triage
 from analyzer.cli.exit_codes import INTERRUPTED, OUR_BUG
 from analyzer.errors import AnalyzerError
 from analyzer.version import __version__
@@ -26,6 +26,7 @@ app.command("diagnose")(diagnose.diagnose_command)
 app.command("explain")(explain.explain_command)
 app.add_typer(rules.app, name="rules")
 app.add_typer(classifier.app, name="classifier")
+app.command("confirm")(confirm.confirm_command)
 app.add_typer(casebook.app, name="casebook")
 app.command("benchmark")(casebook.benchmark_command)
 app.add_typer(triage.app, name="triage")

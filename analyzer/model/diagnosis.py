@@ -164,6 +164,8 @@ class Finding:
         calibrated: Whether ``probability`` was measured on labelled runs; else hand-set odds gave it.
         temperature: Factor on ``bits`` before they became a probability, fitted on labelled runs; 1 where none was.
         shape_only: No rule speaks: the classifier alone judges the shape of the curves.
+        seen_before: What the user's casebook says of this cause, as a sentence; empty if nothing.
+        casebook_bits: Part of ``bits`` that comes from there.
     """
 
     rule_id: str
@@ -182,6 +184,8 @@ class Finding:
     calibrated: bool = False
     temperature: float = 1.0
     shape_only: bool = False
+    seen_before: str = ""
+    casebook_bits: float = 0.0
 
     def speaks_for(self) -> list[Evidence]:
         """Counted lines that raise the cause, strongest first."""
@@ -201,7 +205,9 @@ class Finding:
                 "  no rule speaks: the probability is the classifier's own, calibrated on labelled runs"
             )
         else:
-            rows.append(f"  {self.bits - counted:+6.1f}  prior")
+            rows.append(f"  {self.bits - counted - self.casebook_bits:+6.1f}  prior")
+        if self.seen_before:
+            rows.append(f"  {self.casebook_bits:+6.1f}  casebook: {self.seen_before}")
         for line in self.evidence:
             verdict = {True: "true", False: "false", None: "unknown"}[line.verdict]
             note = "" if line.counted else " (another line of its group counts)"
@@ -209,7 +215,12 @@ class Finding:
             rows.append(f"          {line.test}" + (f"   [{line.observed()}]" if line.values else ""))
             rows.append(f"          {line.because}")
             rows.extend(f"          {place}  {place.text[:100]}".rstrip() for place in line.refs)
-        return "\n".join([*rows, f"  {self.bits:+6.1f}  total, in bits"]) + "\n"
+        note = (
+            ""
+            if self.temperature == 1.0
+            else f", of which {self.temperature:.0%} count (fitted on labelled runs)"
+        )
+        return "\n".join([*rows, f"  {self.bits:+6.1f}  total, in bits{note}"]) + "\n"
 
 
 @dataclass(frozen=True, slots=True)

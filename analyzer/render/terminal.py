@@ -119,6 +119,8 @@ def _write_finding(page: _Page, finding: Finding, *, show_all: bool) -> None:
     for sign, lines in (("+", finding.speaks_for()), ("-", finding.speaks_against())):
         for line in telling(lines, show_all=show_all)[: limit if sign == "+" else limit and 1]:
             _write_evidence(page, sign, line)
+    if finding.seen_before:
+        page.add(f"{finding.seen_before} (your casebook, {finding.casebook_bits:+g} bits)", indent=2, hang=3)
     if finding.explains:
         page.add(f"also explains: {', '.join(finding.explains)}", indent=2, hang=4)
     for number, fix in enumerate(finding.fixes, start=1):

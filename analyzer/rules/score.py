@@ -9,8 +9,8 @@ best rule stands for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from analyzer.expr import Verdict, evaluate
 from analyzer.model.tables import Scalar
@@ -102,6 +102,10 @@ def shares(scores: Sequence[float], calibration: Calibration = HAND_SET) -> tupl
     return [weight / whole for weight in weights], other / whole
 
 
+BaseRates = Callable[[Sequence[str]], Mapping[str, float]]
+"""For the causes of one competition the bits by which experience moves each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """Considered rules by symptom kind, each kind sorted by probability, and the probability of "something else".
@@ -121,6 +125,7 @@ def rank(
     rules: Sequence[Rule],
     facts: Mapping[str, Scalar],
     calibration: Mapping[str, Calibration] | None = None,
+    base_rates: BaseRates | None = None,
 ) -> Ranking:
     """Consider every rule whose gate is true and let the causes of one symptom kind compete.
 
@@ -128,6 +133,7 @@ def rank(
         rules: Rules to consider.
         facts: Known facts.
         calibration: Fitted temperatures by kind; None for the hand-set odds that rules are written in.
+        base_rates: Bits by which the causes of one competition are moved, by cause id: what a cluster has seen.
     """
     fitted = calibration or {}
     considered: dict[str, list[Scored]] = {}
@@ -139,6 +145,9 @@ def rank(
     other: dict[str, float] = {}
     for kind, every in considered.items():
         items = _best_of_each_cause(every)
+        if base_rates is not None:
+            moved = base_rates([item.rule.entry.id for item in items])
+            items = [replace(item, bits=item.bits + moved.get(item.rule.entry.id, 0.0)) for item in items]
         probabilities, rest = shares([item.bits for item in items], fitted.get(kind, HAND_SET))
         scored = [
             Scored(item.rule, item.lines, item.bits, probability)

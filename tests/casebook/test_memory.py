@@ -1,0 +1,135 @@
+"""A cluster that confirms its failures is helped by them, within bounds; nobody else is touched."""
+
+import math
+import random
+from datetime import date
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import analyzer
+from analyzer.casebook import memory
+from analyzer.casebook.memory import LEAST_BITS, MOST_BITS, remember, signs
+from analyzer.casebook.record import CaseRecord
+from analyzer.cli.app import app
+from analyzer.rules.score import shares
+
+RUN = Path(__file__).parents[2] / "samples" / "failed" / "ddp-8-ranks-one-killed"
+TODAY = date(2026, 6, 1)
+FACTS = {
+    "event.sigkill.seen": True,
+    "event.torchrun_worker_failed.seen": True,
+    "failure.first.kind": "sigkill",
+}
+CAUSES = ("process-sigkilled", "host-oom-kill", "user-code-exception", "native-crash")
+
+
+def _confirmed(count, label="host-oom-kill", day="2026-05-01", **more):
+    return [CaseRecord(f"{label}{i}", label, facts=FACTS, day=day, **more) for i in range(count)]
+
+
+@pytest.fixture
+def casebook(tmp_path, monkeypatch):
+    monkeypatch.setenv(memory.VARIABLE, str(tmp_path / "book"))
+    memory._records_at.cache_clear()
+    yield tmp_path / "book"
+    memory._records_at.cache_clear()
+
+
+def test_without_confirmed_cases_nothing_moves():
+    assert remember([], FACTS, CAUSES, TODAY) == {}
+
+
+def test_what_is_often_confirmed_rises_and_the_others_fall_within_bounds():
+    found = remember(_confirmed(500), FACTS, CAUSES, TODAY)
+
+    assert 1.0 < found["host-oom-kill"].bits <= MOST_BITS
+    assert LEAST_BITS <= found["native-crash"].bits < 0.0
+
+
+def test_old_cases_fade():
+    new = remember(_confirmed(10), FACTS, CAUSES, TODAY)["host-oom-kill"].bits
+    old = remember(_confirmed(10, day="2024-05-01"), FACTS, CAUSES, TODAY)["host-oom-kill"].bits
+
+    assert old < new / 2
+
+
+def test_one_wrong_record_hardly_moves_anything():
+    assert remember(_confirmed(1), FACTS, CAUSES, TODAY)["host-oom-kill"].bits < 0.4
+
+
+def test_the_sentence_counts_alike_cases_and_what_cured_them():
+    records = _confirmed(3, fix="more-memory", worked=True) + _confirmed(
+        1, label="native-crash", fix="x", worked=False
+    )
+    found = remember(records, FACTS, CAUSES, TODAY)
+
+    assert found["host-oom-kill"].sentence() == (
+        "confirmed 3 times here since 2026-05-01, 3 of them alike; 3 cured by more-memory"
+    )
+    assert found["native-crash"].sentence() == "confirmed once here since 2026-05-01, 1 of them alike"
+
+
+def test_a_run_of_another_kind_is_not_called_alike():
+    other = {"event.cuda_oom.seen": True, "exception.type": "OutOfMemoryError"}
+
+    assert remember(_confirmed(5), other, CAUSES, TODAY)["host-oom-kill"].alike == 0
+    assert signs(other) == {"event.cuda_oom.seen", "exception.type=OutOfMemoryError"}
+
+
+def test_confirm_keeps_a_case_that_the_next_diagnosis_names(casebook):
+    before = analyzer.diagnose(RUN).findings[0]
+    for _ in range(2):
+        kept = CliRunner().invoke(
+            app, ["confirm", str(RUN), "process-sigkilled", "--fix", "find-sender", "--worked", "yes"]
+        )
+        assert kept.exit_code == 0, kept.output
+    memory._records_at.cache_clear()
+    after = analyzer.diagnose(RUN).findings[0]
+
+    assert len(list(casebook.glob("*.jsonl"))) == 2
+    assert after.seen_before.startswith("confirmed 2 times here since")
+    assert after.seen_before.endswith("2 cured by find-sender")
+    assert before.seen_before == ""
+    assert before.bits < after.bits <= before.bits + MOST_BITS
+
+
+def test_confirm_without_a_casebook_says_what_to_set(monkeypatch):
+    monkeypatch.delenv(memory.VARIABLE, raising=False)
+    result = CliRunner().invoke(app, ["confirm", str(RUN), "process-sigkilled"])
+
+    assert memory.VARIABLE in str(result.exception)
+
+
+def test_a_damaged_record_is_skipped_and_deleting_a_file_takes_it_back(casebook):
+    casebook.mkdir()
+    (casebook / "bad.jsonl").write_text("not a record\n")
+    good = casebook / "good.jsonl"
+    good.write_text(_confirmed(1, label="process-sigkilled")[0].to_json() + "\n")
+    seen = analyzer.diagnose(RUN).findings[0].seen_before
+    good.unlink()
+    memory._records_at.cache_clear()
+
+    assert seen
+    assert analyzer.diagnose(RUN).findings[0].seen_before == ""
+
+
+def test_fifty_confirmed_failures_help_a_cluster_with_its_own_base_rates():
+    """Kills without a word: no line tells the three causes apart, and only the cluster knows that memory is scarce."""
+    dice = random.Random(7)
+    rates = {"host-oom-kill": 0.8, "process-sigkilled": 0.15, "native-crash": 0.05}
+
+    def draw(count):
+        return dice.choices(list(rates), weights=list(rates.values()), k=count)
+
+    confirmed = [CaseRecord(str(i), cause, facts=FACTS, day="2026-05-01") for i, cause in enumerate(draw(50))]
+    shift = {cause: found.bits for cause, found in remember(confirmed, FACTS, CAUSES, TODAY).items()}
+    alone, _ = shares([1.0] * len(CAUSES))
+    helped, _ = shares([1.0 + shift.get(cause, 0.0) for cause in CAUSES])
+    later = draw(200)
+
+    def loss_bits(probabilities):
+        return -sum(math.log2(probabilities[CAUSES.index(cause)]) for cause in later) / len(later)
+
+    assert loss_bits(helped) < loss_bits(alone) - 0.5  # half a bit per failure: 1.41 times the probability
