@@ -377,9 +377,10 @@ def _next_checks(assessment: Assessment, status: str, folded: Folding) -> tuple[
                     cause_id=question.rule.entry.id,
                     if_true=question.if_true,
                     if_false=question.if_false,
+                    information_bits=question.information_bits,
                 )
             )
-    found.sort(key=lambda check: -abs(check.if_true - check.if_false))
+    found.sort(key=lambda check: -check.information_bits)
     once: dict[str, NextCheck] = {}
     for check in found:
         once.setdefault(check.how or check.meaning, check)

@@ -266,6 +266,7 @@ class NextCheck:
         cause_id: Cause that it would confirm or refute.
         if_true: Probability of that cause if the evidence line turns out true.
         if_false: Probability if it turns out false.
+        information_bits: What the answer is expected to tell about that cause.
     """
 
     fact: str
@@ -274,6 +275,7 @@ class NextCheck:
     cause_id: str
     if_true: float
     if_false: float
+    information_bits: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

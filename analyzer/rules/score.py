@@ -9,6 +9,7 @@ best rule stands for it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -44,17 +45,46 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An undecided line of a leading cause: the cause's share if it turns out true or false."""
+    """An undecided line of a leading cause: the cause's probability now, and if it turns out true or false."""
 
     rule: Rule
     line: EvidenceLine
+    now: float
     if_true: float
     if_false: float
 
     @property
-    def spread(self) -> float:
-        """How much the answer would move the cause."""
-        return abs(self.if_true - self.if_false)
+    def information_bits(self) -> float:
+        """What the answer is expected to tell about the cause, in bits."""
+        return expected_information_bits(self.now, self.if_true, self.if_false)
+
+
+RARE = 0.1
+"""Rate of a sign whose rule says only what its presence means: seen in at most one of ten runs with the cause."""
+
+
+def expected_information_bits(now: float, if_true: float, if_false: float) -> float:
+    """Mutual information of a yes-or-no answer and a cause, in bits.
+
+    The three probabilities fix how often "yes" must be expected: ``now`` is their mean weighted by it. A line that
+    moves the cause in one direction only fixes nothing, and its sign is taken as a rare one.
+
+    >>> round(expected_information_bits(0.5, 0.9, 0.1), 2)
+    0.53
+    >>> expected_information_bits(0.97, 0.97, 0.97)
+    0.0
+    """
+    if abs(if_true - if_false) < 1e-9:
+        return 0.0
+    yes = (now - if_false) / (if_true - if_false)
+    if not RARE <= yes <= 1.0 - RARE:
+        yes = RARE if yes < RARE else 1.0 - RARE
+        now = yes * if_true + (1.0 - yes) * if_false
+    return max(0.0, _entropy(now) - yes * _entropy(if_true) - (1.0 - yes) * _entropy(if_false))
+
+
+def _entropy(p: float) -> float:
+    return 0.0 if p <= 0.0 or p >= 1.0 else -p * math.log2(p) - (1.0 - p) * math.log2(1.0 - p)
 
 
 def ledger(
@@ -168,6 +198,9 @@ def _best_of_each_cause(items: Sequence[Scored]) -> list[Scored]:
     return list(best.values())
 
 
+LEAST_INFORMATION_BITS = 0.05
+"""An answer expected to tell less than a twentieth of a bit is not worth anybody's time."""
+
 LEADERS = 4
 """Causes of a kind whose open questions are weighed; a fifth never moved the top one on the samples."""
 
@@ -175,7 +208,7 @@ LEADERS = 4
 def questions(
     items: Sequence[Scored], facts: Mapping[str, Scalar], calibration: Calibration = HAND_SET, limit: int = 3
 ) -> list[Question]:
-    """The undecided lines that would move a leading cause most, one per fact.
+    """The undecided lines whose answer would tell most about a leading cause, one per fact.
 
     A line of a group counts only as far as its group is not settled by another line already.
     """
@@ -188,14 +221,14 @@ def questions(
                 _share_if(items, position, facts, {entry.line.id: verdict}, calibration)
                 for verdict in (True, False)
             ]
-            found.append(Question(item.rule, entry.line, assumed[0], assumed[1]))
-    found.sort(key=lambda q: (-q.spread, q.rule.id, q.line.id))
+            found.append(Question(item.rule, entry.line, item.probability, assumed[0], assumed[1]))
+    found.sort(key=lambda q: (-q.information_bits, q.rule.id, q.line.id))
     chosen: list[Question] = []
     asked: set[str] = set()
     for question in found:
         unknown = [name for name in question.line.test.names if name not in facts]
         key = unknown[0] if unknown else question.line.test.text
-        if key not in asked and question.spread >= 0.05:  # a smaller move would not change what to do next
+        if key not in asked and question.information_bits >= LEAST_INFORMATION_BITS:
             asked.add(key)
             chosen.append(question)
     return chosen[:limit]
