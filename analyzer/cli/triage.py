@@ -275,6 +275,10 @@ def _conclude(
         )
     if result.kept and result.done:
         _note(f"{result.kept} of {result.kept + result.done} runs were up to date")
+    for problem in result.damaged[:SKIPPED_SHOWN]:
+        _note(problem)
+    if result.others:
+        _note(f"{result.others} runs of earlier triages, of which no source was given now, were kept")
     if result.missing:
         _note(
             f"missing or unfinished shards: {', '.join(map(str, result.missing))}; the result is not complete"

@@ -69,7 +69,9 @@ class Result:
         done: Runs diagnosed now.
         kept: Runs that were up to date.
         interrupted: Whether it was stopped before its end.
-        missing: Numbers of shards that were not found (merge only).
+        missing: Numbers of shards that were not found, are damaged or not finished (merge only).
+        others: Runs of earlier triages that this plan did not ask about; they stay.
+        damaged: Parts of an earlier dataset that cannot be read; their runs were read again if they were asked about.
     """
 
     summary: FleetSummary
@@ -77,6 +79,8 @@ class Result:
     kept: int = 0
     interrupted: bool = False
     missing: list[int] = field(default_factory=list)
+    others: int = 0
+    damaged: list[str] = field(default_factory=list)
 
 
 Where = tuple[int, int] | None
@@ -113,20 +117,31 @@ def run_campaign(campaign: Campaign, plan: Plan, notice: Notice) -> Result:
         InputError: The output cannot be read or written, or holds a triage that is not to be resumed.
         RuleError: A rule pack is invalid.
     """
+    if not plan.runs and plan.searched:
+        reason = f" ({plan.skipped[0].path}: {plan.skipped[0].reason})" if plan.skipped else ""
+        raise InputError(f"no run was found under {', '.join(plan.searched[:3])}{reason}")
+    with campaign.place.alone():
+        return _run_alone(campaign, plan, notice)
+
+
+def _run_alone(campaign: Campaign, plan: Plan, notice: Notice) -> Result:
     runs = select_shard(plan, campaign.shard)
     place = campaign.place
     journal = Journal(place)
     datasets = [] if place.read("manifest.json") is None else [Dataset(place)]
     state = _State()
-    if datasets or place.names("journal"):
+    result = Result(FleetSummary())
+    if datasets or journal.known_segments:
         if not campaign.resume:
             raise InputError(
                 f"{place.shown}: holds a triage already; give --resume to carry it on, or another --out"
             )
+        result.damaged = [problem for dataset in datasets for problem in dataset.without_damaged()]
         _recall(state, datasets, journal)
+        result.others = _forget_gone(state, plan, runs)
     digest = _rules_digest(campaign.options)
     todo = [Task(run) for run in runs if not _up_to_date(state.rows.get(run.key), run, digest)]
-    result = Result(FleetSummary(), kept=len(runs) - len(todo))
+    result.kept = len(runs) - len(todo)
     twins = campaign.twins and campaign.shard is None
     _work(campaign, todo, runs, state, journal, notice, result, twins=twins)
     shard = None if campaign.shard is None else list(campaign.shard)
@@ -136,8 +151,18 @@ def run_campaign(campaign: Campaign, plan: Plan, notice: Notice) -> Result:
         "tool_version": __version__,
         "rules_digest": digest,
     }
-    _conclude(campaign, runs, plan, state, journal, merged(datasets), about, result)
+    _conclude(campaign, plan, state, journal, merged(datasets), about, result)
     return result
+
+
+def _forget_gone(state: _State, plan: Plan, runs: Sequence[RunSpec]) -> int:
+    """Forget runs that the plan would hold if they were still there; how many it did not ask about at all."""
+    now = {run.key for run in runs}
+    rest = [key for key in state.rows if key not in now]
+    gone = [key for key in rest if plan.asked_about(state.rows[key]["location"], key)]
+    for key in gone:
+        del state.rows[key], state.where[key]
+    return len(rest) - len(gone)
 
 
 def merge_shards(campaign: Campaign, notice: Notice) -> Result:
@@ -146,12 +171,18 @@ def merge_shards(campaign: Campaign, notice: Notice) -> Result:
     Raises:
         InputError: There are no shards, or they were made by different versions or rules.
     """
+    with campaign.place.alone():
+        return _merge_alone(campaign, notice)
+
+
+def _merge_alone(campaign: Campaign, notice: Notice) -> Result:
     place = campaign.place
-    folders = place.folders("shards")
-    datasets = [Dataset(place.inner(folder)) for folder in folders]
+    result = Result(FleetSummary())
+    datasets = _shards(place, result)
     if not datasets:
+        reason = f" ({result.damaged[0]})" if result.damaged else ""
         raise InputError(
-            f"{place.shown}: no shards to merge; run analyzer triage --shard I/N --out {place.shown}"
+            f"{place.shown}: no shards to merge; run analyzer triage --shard I/N --out {place.shown}{reason}"
         )
     made_by = {(d.manifest["tool_version"], d.manifest["rules_digest"]) for d in datasets}
     counts = {tuple(d.manifest["shard"])[1] for d in datasets}
@@ -166,7 +197,7 @@ def merge_shards(campaign: Campaign, notice: Notice) -> Result:
     state = _State()
     _recall(state, datasets, journal)
     runs = sorted((_spec_of(row) for row in state.rows.values()), key=lambda run: (run.location, run.key))
-    result = Result(FleetSummary(), kept=len(runs), missing=missing)
+    result.kept, result.missing = len(runs), missing
     _work(campaign, [], runs, state, journal, notice, result, twins=campaign.twins)
     about = {
         "complete": not result.interrupted and not missing,
@@ -174,11 +205,44 @@ def merge_shards(campaign: Campaign, notice: Notice) -> Result:
         "tool_version": datasets[0].manifest["tool_version"],
         "rules_digest": datasets[0].manifest["rules_digest"],
     }
-    skipped = [
-        Skipped(**json.loads(line)) for line in (datasets[0].place.read("skipped.jsonl") or b"").splitlines()
-    ]
-    _conclude(campaign, runs, Plan(runs, skipped), state, journal, merged(datasets), about, result)
+    _conclude(
+        campaign, Plan(runs, _skipped(datasets[0].place)), state, journal, merged(datasets), about, result
+    )
     return result
+
+
+def _shards(place: Place, result: Result) -> list[Dataset]:
+    """Datasets of the shards; one that is damaged, still at work or was killed before its end is told and left out."""
+    datasets: list[Dataset] = []
+    for folder in place.folders("shards"):
+        inner = place.inner(folder)
+        if inner.read("manifest.json") is None:
+            continue  # it has not finished: missing
+        try:
+            with inner.alone():  # not held: there may be more shards than files that a process may open
+                dataset = Dataset(inner)
+        except InputError as error:
+            result.damaged.append(str(error))
+            continue
+        if dataset.manifest["shard"] is None:
+            result.damaged.append(f"{inner.shown}: not a shard")
+            continue
+        problems = dataset.without_damaged()
+        if problems:
+            result.damaged += problems
+            dataset.manifest["complete"] = False
+        datasets.append(dataset)
+    return datasets
+
+
+def _skipped(place: Place) -> list[Skipped]:
+    found = []
+    for line in (place.read("skipped.jsonl") or b"").splitlines():
+        try:
+            found.append(Skipped(**json.loads(line)))
+        except (ValueError, TypeError, RecursionError):
+            continue  # a damaged line of a list that is for reading only
+    return found
 
 
 def _spec_of(row: Mapping[str, Any]) -> RunSpec:
@@ -195,7 +259,9 @@ def _rules_digest(options: Options) -> str:
 def _recall(state: _State, datasets: Sequence[Dataset], journal: Journal) -> None:
     for dataset in datasets:
         for row in dataset.runs(STATE_COLUMNS):
-            state.put(row, None)
+            known = state.rows.get(row["key"])
+            if known is None or row["location"] < known["location"]:  # the one that ``merged`` gives
+                state.put(row, None)
     for where, record in journal.known():
         state.put(record["run"], where)
 
@@ -282,14 +348,14 @@ class _InProcess:
 
 
 def _conclude(
-    campaign: Campaign, runs: Sequence[RunSpec], plan: Plan, state: _State, journal: Journal,
+    campaign: Campaign, plan: Plan, state: _State, journal: Journal,
     old: Iterator[dict[str, Any]], about: Mapping[str, Any], result: Result,
 ) -> None:  # fmt: skip
     """Write the dataset and the summary, then give up the journal."""
     place = campaign.place
     writer = Writer(place)
     count = 0
-    for record in _in_order(runs, state, journal, old):
+    for record in _in_order(state, journal, old):
         writer.add(record)
         result.summary.add(record)
         count += 1
@@ -318,19 +384,19 @@ _FOR_RESTART = (
 )  # fmt: skip
 
 
-def _in_order(
-    runs: Iterable[RunSpec], state: _State, journal: Journal, old: Iterator[dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    """Records in order of their location: from the journal, or carried over from the old dataset."""
-    carried = next(old, None)
-    for run in runs:
-        if run.key not in state.where:
-            continue  # interrupted before it was reached
-        where = state.where[run.key]
+def _in_order(state: _State, journal: Journal, old: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Records in order of their location: from the journal, or carried over from the old dataset.
+
+    Found by key: a dataset whose rows stand in another order, as one that another version wrote, loses none.
+    """
+    held: dict[str, dict[str, Any]] = {}
+    for key in sorted(state.where, key=lambda key: (state.rows[key]["location"], key)):
+        where = state.where[key]
         if where is not None:
             yield journal.record(where)
             continue
-        while carried is not None and carried["run"]["key"] != run.key:
-            carried = next(old, None)
-        if carried is not None:
-            yield carried
+        while key not in held:
+            carried = next(old)
+            if state.where.get(carried["run"]["key"], False) is None:
+                held[carried["run"]["key"]] = carried
+        yield held.pop(key)

@@ -8,6 +8,7 @@ Segments and not one growing file, because an object store cannot append. They a
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from functools import lru_cache
@@ -18,6 +19,8 @@ from analyzer.triage.places import Place
 SEGMENT_RECORDS = 64
 SEGMENT_S = 5.0
 """A segment is written when it is full or this old, whichever comes first."""
+
+_SEGMENT = re.compile(r"journal/\d{6}\.jsonl")
 
 
 class Journal:
@@ -31,9 +34,14 @@ class Journal:
         self._place = place
         self._pending: list[bytes] = []
         self._since_s = time.monotonic()
-        self._names = place.names("journal")
+        self._names = [name for name in place.names("journal") if _SEGMENT.fullmatch(name)]
         self._next = 1 + max((int(name[-12:-6]) for name in self._names), default=0)
         self._segment = lru_cache(maxsize=16)(self._load)
+
+    @property
+    def known_segments(self) -> int:
+        """Number of segments."""
+        return len(self._names)
 
     def known(self) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
         """Place (segment, line) and record of everything written before; a torn line is left out."""
@@ -42,10 +50,13 @@ class Journal:
             for position, line in enumerate(self._segment(number)):
                 try:
                     record = json.loads(line)
-                    record["run"]["key"]
-                except (ValueError, KeyError, TypeError):
+                    whole = isinstance(record["findings"], list) and all(
+                        isinstance(record["run"][name], str) for name in ("key", "location", "outcome")
+                    )
+                except (ValueError, KeyError, TypeError, RecursionError):
                     continue
-                yield (number, position), record
+                if whole:
+                    yield (number, position), record
 
     def append(self, payload: bytes) -> tuple[int, int]:
         """Add a record; gives its place."""

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
+import stat
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +45,18 @@ class Place(ABC):
     def inner(self, directory: str) -> Place:
         """A directory below as a place of its own."""
 
+    @abstractmethod
+    def alone(self) -> AbstractContextManager[None]:
+        """Keep other triages out of the directory for as long as the context lasts.
+
+        Raises:
+            PlaceInUseError: Another process works there.
+        """
+
+
+class PlaceInUseError(InputError):
+    """Another triage writes into the same directory."""
+
 
 class LocalPlace(Place):
     """A directory of this machine."""
@@ -58,11 +74,15 @@ class LocalPlace(Place):
             half.write_bytes(data)
             half.replace(target)
         except OSError as error:
+            with suppress(OSError):  # a full disk keeps half a file
+                half.unlink(missing_ok=True)
             raise InputError(f"{target}: cannot be written ({error.strerror or error})") from error
 
     def read(self, name: str) -> bytes | None:
         """See ``Place``."""
         try:
+            if not stat.S_ISREG((self.path / name).stat().st_mode):  # a pipe would never end
+                raise InputError(f"{self.path / name}: not a regular file")
             return (self.path / name).read_bytes()
         except FileNotFoundError:
             return None
@@ -79,25 +99,81 @@ class LocalPlace(Place):
 
     def _entries(self, directory: str, *, directories: bool) -> list[str]:
         folder = self.path / directory
-        if not folder.is_dir():
-            return []
-        found = (
-            entry
-            for entry in folder.iterdir()
-            if entry.is_dir() == directories and not entry.name.startswith(".")
-        )
-        return sorted(f"{directory}/{entry.name}" for entry in found)
+        try:
+            if not folder.is_dir():
+                return []
+            found = (
+                entry
+                for entry in folder.iterdir()
+                if entry.is_dir() == directories and not entry.name.startswith(".")
+            )
+            return sorted(f"{directory}/{entry.name}" for entry in found)
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be read ({error.strerror or error})") from error
 
     def remove(self, name: str) -> None:
         """See ``Place``."""
-        (self.path / name).unlink(missing_ok=True)
         folder = (self.path / name).parent
-        if folder != self.path and not any(folder.iterdir()):
-            folder.rmdir()
+        try:
+            (self.path / name).unlink(missing_ok=True)
+            if folder != self.path and not any(folder.iterdir()):
+                folder.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise InputError(f"{self.path / name}: cannot be removed ({error.strerror or error})") from error
 
     def inner(self, directory: str) -> Place:
         """See ``Place``."""
         return LocalPlace(self.path / directory)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """See ``Place``. The system gives the lock back when the process dies, however it dies."""
+        path = self.path / ".lock"
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            descriptor = _locked(path)
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be written ({error.strerror or error})") from error
+        if descriptor is None:
+            raise PlaceInUseError(
+                f"{self.path}: another triage is writing there ({_owner_of(path)}); wait for it or give another --out"
+            )
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            os.close(descriptor)
+
+
+def _locked(path: Path) -> int | None:
+    """A descriptor that holds the lock of a file, None if another process has it."""
+    import fcntl  # noqa: PLC0415  (not on every platform)
+
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except OSError:  # a file system without locks: better without than not at all
+            return descriptor
+        with suppress(FileNotFoundError):
+            if os.stat(path).st_ino == os.fstat(descriptor).st_ino:  # noqa: PTH116  (beside fstat)
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+                return descriptor
+        os.close(descriptor)  # its owner removed it between the two calls
+
+
+def _owner_of(path: Path) -> str:
+    try:
+        return clean_text(path.read_text(encoding="utf-8", errors="replace"), 200) or "a process"
+    except OSError:
+        return "a process"
 
 
 class RemotePlace(Place):
@@ -159,6 +235,11 @@ class RemotePlace(Place):
     def inner(self, directory: str) -> Place:
         """See ``Place``."""
         return RemotePlace(f"{self.shown}/{directory}")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """See ``Place``. An object store has no locks."""
+        yield
 
 
 def open_place(out: str) -> Place:

@@ -61,6 +61,8 @@ def make_plan(
             found, skipped = list_remote(source, offline=offline, selection=selection or Selection())
             plan.runs += found
             plan.skipped += skipped
+            if selection in {None, Selection()}:  # a selection leaves runs out that are still there
+                plan.searched.append(source.rstrip("/"))
         else:
             _search(source, plan)
     for pattern in globs:
@@ -109,6 +111,7 @@ def _search(source: str, plan: Plan) -> None:
     if not os.path.isdir(source):
         plan.runs.append(_whole(source, "named as a source"))
         return
+    plan.searched.append(os.path.abspath(source))
     folder = _scan(source.rstrip("/") or "/", 0, Path(source).resolve(), plan)
     before = len(plan.runs)
     visit(folder, plan, _spec)
@@ -126,6 +129,7 @@ def _scan(path: str, depth: int, root: Path, plan: Plan) -> Folder:
             entries = sorted(found, key=lambda entry: entry.name)
     except OSError as error:
         plan.skipped.append(Skipped(path, f"cannot be entered ({error.strerror or error})"))
+        plan.closed.append(os.path.abspath(path))
         return folder
     for entry in entries:
         if entry.is_symlink():

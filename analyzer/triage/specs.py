@@ -79,10 +79,33 @@ class Skipped:
 
 @dataclass
 class Plan:
-    """Runs in order of their location, and what was skipped."""
+    """Runs in order of their location, and what was skipped.
+
+    Attributes:
+        runs: The runs.
+        skipped: What is no run, or could not be looked at.
+        searched: Directories (absolute) and URLs that were searched whole: of them all runs are known.
+        closed: Directories (absolute) below them that could not be entered.
+    """
 
     runs: list[RunSpec] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    searched: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+
+    def asked_about(self, location: str, key: str) -> bool:
+        """Whether the plan would hold the run that a location names, if it were still there.
+
+        A location that was relative to another directory than today's (its key says so) is not known here.
+        """
+        whole = location if "://" in location else os.path.abspath(location)  # noqa: PTH100  (links stay, as in the plan)
+        if key_of(whole) != key:
+            return False
+        return _within(whole, self.searched) and not _within(whole, self.closed)
+
+
+def _within(path: str, places: list[str]) -> bool:
+    return any(path == place or path.startswith(place.rstrip("/") + "/") for place in places)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,12 @@ import hashlib
 import heapq
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from analyzer.errors import InputError
+from analyzer.ingest.masking import clean_text
 from analyzer.triage.places import Place
 
 if TYPE_CHECKING:
@@ -225,13 +227,47 @@ class Dataset:
         data = place.read("manifest.json")
         if data is None:
             raise InputError(f"{place.shown}: no triage dataset (manifest.json is missing)")
+        damaged = InputError(
+            f"{place.shown}/manifest.json: damaged; remove it and give --resume, or another --out"
+        )
         try:
             self.manifest: dict[str, Any] = json.loads(data)
             found = self.manifest["schema"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{place.shown}/manifest.json: damaged; run the triage again") from error
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise damaged from error
         if found != SCHEMA:
-            raise InputError(f"{place.shown}: dataset of schema {found}; this version reads {SCHEMA}")
+            raise InputError(
+                f"{place.shown}: dataset of schema {clean_text(str(found), 40)}; this version reads {SCHEMA}"
+            )
+        if not _is_manifest(self.manifest):
+            raise damaged
+
+    def without_damaged(self) -> list[str]:
+        """Leave out the parts that are missing or damaged; says for each why.
+
+        A part is named after its content, so a single wrong bit shows.
+        """
+        problems: list[str] = []
+        whole = []
+        for part in self.manifest["parts"]:
+            before = len(problems)
+            for table in COLUMNS:
+                try:
+                    self._content(part[table])
+                except InputError as error:
+                    problems.append(str(error))
+            if len(problems) == before:
+                whole.append(part)
+        self.manifest["parts"] = whole
+        return problems
+
+    def _content(self, name: str) -> bytes:
+        data = self.place.read(name)
+        if data is None:
+            raise InputError(f"{self.place.shown}/{name}: missing, although manifest.json names it")
+        if hashlib.sha256(data).hexdigest()[:12] != name[-20:-8]:
+            raise InputError(f"{self.place.shown}/{name}: damaged; run the triage again with --resume")
+        return data
 
     def runs(self, columns: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
         """Rows of the runs in order, whole or some columns."""
@@ -261,9 +297,7 @@ class Dataset:
         import pyarrow as pa  # noqa: PLC0415
         import pyarrow.parquet as pq  # noqa: PLC0415
 
-        data = self.place.read(name)
-        if data is None:
-            raise InputError(f"{self.place.shown}/{name}: missing, although manifest.json names it")
+        data = self._content(name)
         try:
             file = pq.ParquetFile(io.BytesIO(data))
             wanted = None if columns is None else list(columns)
@@ -276,8 +310,24 @@ class Dataset:
 def merged(datasets: Iterable[Dataset]) -> Iterator[dict[str, Any]]:
     """Records of several datasets in one order; of a run that stands in two, the first counts."""
     streams = [dataset.records() for dataset in datasets]
-    last = ""
+    seen: set[str] = set()
     for record in heapq.merge(*streams, key=lambda record: (record["run"]["location"], record["run"]["key"])):
-        if record["run"]["key"] != last:
-            last = record["run"]["key"]
+        if record["run"]["key"] not in seen:
+            seen.add(record["run"]["key"])
             yield record
+
+
+_PART_NAME = re.compile(r"(?:runs|findings)/part-\d{5,8}-[0-9a-f]{12}\.parquet")
+
+
+def _is_manifest(manifest: Mapping[str, Any]) -> bool:
+    """Whether all that is used of a manifest is there and of its type."""
+    parts, shard = manifest.get("parts"), manifest.get("shard")
+    return (
+        isinstance(parts, list)
+        and all(isinstance(part, dict) for part in parts)
+        and all(_PART_NAME.fullmatch(str(part.get(table, ""))) for part in parts for table in COLUMNS)
+        and (shard is None or (isinstance(shard, list) and [type(number) for number in shard] == [int, int]))
+        and all(isinstance(manifest.get(name), str) for name in ("tool_version", "rules_digest"))
+        and isinstance(manifest.get("complete"), bool)
+    )

@@ -1,6 +1,7 @@
 """Small fleets for the tests: failed and healthy runs of a few lines, and runs that harm whoever reads them."""
 
 import json
+import os
 from pathlib import Path
 
 ROWS = "".join(
@@ -66,7 +67,9 @@ def arm(monkeypatch, folder):
     """Let every Python that starts from now on do the harm that a run asks for, before it reads the run."""
     folder.mkdir(exist_ok=True)
     (folder / "sitecustomize.py").write_text(_CUSTOMISATION, encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    )
 
 
 _CUSTOMISATION = """
