@@ -198,8 +198,8 @@ def _best_of_each_cause(items: Sequence[Scored]) -> list[Scored]:
     return list(best.values())
 
 
-LEAST_INFORMATION_BITS = 0.05
-"""An answer expected to tell less than a twentieth of a bit is not worth anybody's time."""
+LEAST_INFORMATION_BITS = 0.02
+"""An answer expected to tell less than a fiftieth of a bit is not worth anybody's time."""
 
 LEADERS = 4
 """Causes of a kind whose open questions are weighed; a fifth never moved the top one on the samples."""

@@ -75,13 +75,13 @@ def test_shares_are_probabilities(scores):
     assert sum(parts) + other == pytest.approx(1)
 
 
-def test_the_question_asked_first_is_the_one_that_moves_the_cause_most():
+def test_the_question_asked_first_is_the_one_whose_answer_tells_most():
     facts = {"signal.nonfinite_grad.seen": True, "signal.loss_scale.at_floor": True}
     items = rank([make()], facts).kinds["numerical_breakdown"]
     asked = questions(items, facts)
 
     assert [question.line.id for question in asked] == ["third", "second"]
-    assert asked[0].if_true > asked[0].if_false
+    assert asked[0].information_bits > asked[1].information_bits
 
 
 def test_a_line_of_a_settled_group_is_not_asked_for():
