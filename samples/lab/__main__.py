@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from .corpus import judge_metric_runs, make_metric_runs, write_manifest
+from . import answers
 from .planning import Wanted
 from .spec import ENGINE_SHARES
 
@@ -29,6 +29,7 @@ def install_old_deepspeed(target: Path) -> None:
 def make(options: argparse.Namespace) -> None:
     """Make what is not there yet, then the manifest and the data card."""
     from .card import write_card
+    from .corpus import make_metric_runs, write_manifest
 
     out: Path = options.out
     out.mkdir(parents=True, exist_ok=True)
@@ -53,6 +54,8 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 
 def judge(options: argparse.Namespace) -> None:
     """Label what was made anew."""
+    from .corpus import judge_metric_runs, write_manifest
+
     judge_metric_runs(options.out, _wanted(options))
     print(dict(write_manifest(options.out).most_common()))
 
@@ -99,6 +102,11 @@ def main() -> None:
         "--keep", action="store_true", help="also write the table that rules are checked against"
     )
     fixer.set_defaults(command=try_fixes)
+    answering = commands.add_parser(
+        "answers", help="diagnose the excerpt's runs in six forms and judge the answers"
+    )
+    answers.add_options(answering)
+    answering.set_defaults(command=answers.run)
     options = parser.parse_args()
     options.command(options)
 
