@@ -22,6 +22,7 @@ from analyzer.model.diagnosis import (
     Coverage,
     DeviceTime,
     Diagnosis,
+    Ended,
     Evidence,
     Finding,
     FirstFailure,
@@ -129,6 +130,31 @@ def diagnose_loaded(
         first_failure=_first_failure(run, assessment.facts, quoter),
         device_time=_device_time(assessment.facts.plain),
         headline=_headline(assessment.ranking, findings),
+        ended=_ended(run, assessment.facts, quoter),
+    )
+
+
+def _ended(run: Run, facts: Facts, quoter: Quoter) -> Ended | None:
+    """How the run ended, by the facts about it; None where there is no log to end."""
+    plain = facts.plain
+    state = str(plain.get("ended.state", "unknown"))
+    if state == "unknown" and not run.log_ends and not len(run.metrics):
+        return None
+
+    def number(name: str) -> float | None:
+        value = plain.get(f"ended.{name}")
+        return value if isinstance(value, float) else None
+
+    refs = facts["ended.state"].refs if "ended.state" in plain else ()
+    return Ended(
+        state=state,
+        because=str(plain.get("ended.because", "")),
+        evidence=tuple(_place(run, ref, quoter) for ref in refs[:REFS_PER_LINE]),
+        planned=number("planned"),
+        reached=number("reached"),
+        unit=str(plain.get("ended.unit", "")),
+        silent_s=number("silent_s"),
+        resume_from="" if state == "completed" else str(plain.get("ended.checkpoint", "")),
     )
 
 

@@ -19,8 +19,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PUBLIC = ROOT.parent / "shared" / "data" / "public"
-VOLATILE = {"elapsed_s", "tool", "version", "created", "rules_digest", "lifecycle.written_ago_s"}
-AGE = re.compile(r"\b\d+ s ago\b")  # of the file, which a new checkout makes young
+VOLATILE = {
+    "elapsed_s",
+    "tool",
+    "version",
+    "created",
+    "rules_digest",
+    "lifecycle.written_ago_s",
+    "silent_s",
+    "ended.silent_s",
+}
+AGE = re.compile(
+    r"\b\d+ s ago\b|\b\d+ (?:s|min|h|days) old\b"
+)  # of the file, which a new checkout makes young
 
 
 def runs() -> list[Path]:

@@ -29,7 +29,7 @@ from analyzer.detect.curves import (
 from analyzer.detect.failures import events, exceptions, first_failure, modules, saved_work, stacks
 from analyzer.detect.ranks import collectives, flight_facts, stragglers
 from analyzer.detect.replay import replay_counterfactual, replay_numeric
-from analyzer.detect.setup import configuration, design, embedding, lifecycle, run_course, settings
+from analyzer.detect.setup import configuration, design, embedding, ended, lifecycle, run_course, settings
 from analyzer.detect.shapes import answer
 from analyzer.detect.speed import hardware, step_speed, trace_time, utilisation
 from analyzer.model.run import Run
@@ -40,6 +40,7 @@ __all__ = ["DETECTORS", "Detector", "FactWriter", "RunView", "run_detectors"]
 DETECTORS: tuple[Detector, ...] = (
     configuration.DETECTOR,
     run_course.DETECTOR,
+    ended.DETECTOR,
     loss.DETECTOR,
     nonfinite.DETECTOR,
     grad_norm.DETECTOR,

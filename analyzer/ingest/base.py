@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
 from analyzer.errors import UnreadableFileError
 from analyzer.model.config import ConfigScalar
 from analyzer.model.replay import Row
-from analyzer.model.run import TensorRows
+from analyzer.model.run import LogEnd, TensorRows
 from analyzer.model.tables import Scalar
 from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
 
@@ -286,6 +286,10 @@ class SourceWriter:
     def operator_shapes(self, shapes: OperatorShapes) -> None:
         """Append what one execution trace says about the inputs of operators."""
         self._builder.operator_shapes.append(shapes)
+
+    def log_end(self, end: LogEnd) -> None:
+        """Note where a text log begins and stops; its texts are cleaned and masked."""
+        self._builder.add_log_end(end)
 
     def spend_trace_bytes(self, size_bytes: int) -> int:
         """Count bytes of timing traces read for this run; the sum so far, for a limit over all files."""

@@ -18,7 +18,7 @@ from analyzer.ingest.rank_names import place_of, ranks_of
 from analyzer.model.config import LAYERS, ConfigFacts, ConfigScalar, ConfigValue
 from analyzer.model.refs import Gap, SourceFile, SourceRef
 from analyzer.model.replay import CommTable, ReplayTable
-from analyzer.model.run import Attempt, Layout, Run, TensorRows
+from analyzer.model.run import Attempt, Layout, LogEnd, Run, TensorRows
 from analyzer.model.tables import NULL_INT, Event, EventTable, MetricTable, Scalar
 from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
 
@@ -70,6 +70,7 @@ class RunBuilder:
         self.flight: list[FlightDump] = []
         self.timings: list[TimeTrace] = []
         self.operator_shapes: list[OperatorShapes] = []
+        self.log_ends: list[LogEnd] = []
         self.trace_bytes = 0
         self._blocks: list[_Block] = []
         self._points: dict[tuple[int, str, int], Points] = {}
@@ -249,6 +250,15 @@ class RunBuilder:
         """See ``SourceWriter.attempt``."""
         self._attempts[source] = Attempt(0, clean_text(label, 200), start_s, end_s, exit_code, (source,))
 
+    def grows(self, source: int) -> None:
+        """Note that somebody wrote to a file while it was read."""
+        self.sources[source] = replace(self.sources[source], grows=True)
+
+    def add_log_end(self, end: LogEnd) -> None:
+        """See ``SourceWriter.log_end``."""
+        text, words, after = (clean_text(part, 512) for part in (end.text, end.last_words, end.afterwards))
+        self.log_ends.append(replace(end, text=text, last_words=words, afterwards=after))
+
     @property
     def gaps(self) -> tuple[Gap, ...]:
         """What could not be read so far."""
@@ -290,6 +300,7 @@ class RunBuilder:
             flight=tuple(self.flight),
             timings=tuple(self.timings),
             operator_shapes=tuple(self.operator_shapes),
+            log_ends=tuple(self.log_ends),
         )
 
     def _placed(self, attempt_of: Mapping[int, int], rank_of: Mapping[int, int]) -> Iterator[Event]:

@@ -366,6 +366,7 @@ def load_run(path: Path, extra: Sequence[Path] = ()) -> Loaded:
 
 def read_all(found: Sequence[Found], builder: RunBuilder) -> None:
     """Let every ingestor read its file into the builder; what cannot be read becomes a gap."""
+    logs: list[tuple[int, Candidate]] = []
     for item in found:
         candidate = item.candidate
         index = builder.add_source(
@@ -382,6 +383,19 @@ def read_all(found: Sequence[Found], builder: RunBuilder) -> None:
             item.ingestor.read(OpenSource(candidate, index), out)
         except (TruncatedSourceError, UnreadableFileError) as error:
             out.gap(f"the rest of the file cannot be read: {error}")
+        if item.ingestor.is_log:
+            logs.append((index, candidate))
+    for index, candidate in logs:
+        if _has_grown(candidate):
+            builder.grows(index)
+
+
+def _has_grown(candidate: Candidate) -> bool:
+    """Whether a file became longer since it was found: only a run that goes on does that."""
+    try:
+        return candidate.path.stat().st_size > candidate.size_bytes
+    except OSError:
+        return False
 
 
 def _age_s(path: Path) -> float | None:

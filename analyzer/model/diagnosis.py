@@ -13,7 +13,9 @@ from analyzer.model.wording import format_scalar, share, word_for
 SCHEMA_ID = "analyzer.diagnosis/1"
 """Version of the JSON contract: keys may be added within version 1, none is removed or changes its meaning."""
 
-STATUSES = ("failed", "degraded", "healthy", "unreadable", "insufficient")
+STATUSES = ("failed", "degraded", "interrupted", "healthy", "unreadable", "insufficient")
+ENDINGS = ("completed", "crashed", "interrupted", "still running", "unknown")
+"""How a run can have ended."""
 SEVERITIES = ("fatal", "degrading", "wasteful", "advisory")
 
 
@@ -374,6 +376,37 @@ class DeviceTime:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """How the run ended.
+
+    Attributes:
+        state: One of ``ENDINGS``.
+        because: What says so, in a sentence without a full stop.
+        evidence: Where that stands.
+        planned: Steps or epochs that the run was to do; None if nothing says it.
+        reached: How many it did.
+        unit: ``steps`` or ``epochs``; empty if nothing is known.
+        silent_s: Seconds since its last sign when it was read, as far as that is certain; None if unknown.
+        resume_from: Its last checkpoint, if it did not complete and one is known; else empty.
+    """
+
+    state: str
+    because: str
+    evidence: tuple[Place, ...] = ()
+    planned: float | None = None
+    reached: float | None = None
+    unit: str = ""
+    silent_s: float | None = None
+    resume_from: str = ""
+
+    def progress(self) -> str:
+        """``130 of 300 steps``; empty if nothing is known."""
+        if self.planned is None or self.reached is None:
+            return ""
+        return f"{format_scalar(self.reached)} of {format_scalar(self.planned)} {self.unit}"
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """The whole answer for one run.
 
@@ -396,6 +429,7 @@ class Diagnosis:
         first_failure: Which line, rank and host failed first; None if no failure was seen.
         device_time: Where the time of the devices went; None without a trace that holds events of a device.
         headline: What can be said with more than a half; None where no cause came into question.
+        ended: How the run ended; None if nothing was read.
     """
 
     run_id: str
@@ -416,6 +450,7 @@ class Diagnosis:
     first_failure: FirstFailure | None = None
     device_time: DeviceTime | None = None
     headline: Headline | None = None
+    ended: Ended | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the order of the JSON contract; NaN and infinities become strings."""

@@ -18,6 +18,7 @@ class SourceFile:
         sha256_head: Hex SHA-256 of the first 64 KiB; equal heads and sizes are read once only.
         location: Absolute path, to read the file again for a quote or a diff; never shown.
         age_s: Seconds between the last write to the file and its reading; None if unknown.
+        grows: Whether somebody wrote to the file while it was read.
     """
 
     index: int
@@ -28,6 +29,7 @@ class SourceFile:
     sha256_head: str
     location: str = ""
     age_s: float | None = None
+    grows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,45 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class LogEnd:
+    """How far a text log goes by its own counters and clocks, from its first and last lines.
+
+    Attributes:
+        source: Index of the file.
+        line: Number of its last line.
+        text: That line.
+        torn: Whether it has no line break: the writer was stopped within it, or the copy was.
+        first_time_s: First time of day with a date, in Unix seconds as if in UTC unless a zone is written.
+        last_time_s: Last one.
+        interval_s: Median distance of the times near the end.
+        epoch: Last epoch that a counter shows.
+        epochs: Epochs that the counter goes to (``6`` of ``400``).
+        first_epoch: First epoch that is shown, 0 or 1 in a log that begins at its beginning.
+        step: Last step of a counter over the whole training.
+        steps: Steps that it goes to.
+        within_epoch: How much of the last epoch is done, 0 to 1, by a counter that begins again in each epoch.
+        last_words: Line near the end that says that the program is done; empty if there is none.
+        afterwards: Line behind the last counter that reports a test or a final score; empty if there is none.
+    """
+
+    source: int
+    line: int
+    text: str
+    torn: bool
+    first_time_s: float | None = None
+    last_time_s: float | None = None
+    interval_s: float | None = None
+    epoch: int | None = None
+    epochs: int | None = None
+    first_epoch: int | None = None
+    step: int | None = None
+    steps: int | None = None
+    within_epoch: float | None = None
+    last_words: str = ""
+    afterwards: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TensorRows:
     """What was measured on one tensor of a checkpoint, in float64 over finite elements.
 
@@ -100,6 +139,7 @@ class Run:
         flight: Dumps of the flight recorder, one a rank.
         timings: Timing traces, one a rank, summed up.
         operator_shapes: Execution traces: shapes of the inputs of operators.
+        log_ends: Where each text log begins and stops.
     """
 
     id: str
@@ -119,6 +159,7 @@ class Run:
     flight: tuple[FlightDump, ...] = ()
     timings: tuple[TimeTrace, ...] = ()
     operator_shapes: tuple[OperatorShapes, ...] = ()
+    log_ends: tuple[LogEnd, ...] = ()
 
     def place(self, ref: SourceRef | None) -> str:
         """``path:line`` of a reference, as shown to the user."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from analyzer.model.diagnosis import SCHEMA_ID, SEVERITIES, STATUSES, Diagnosis
+from analyzer.model.diagnosis import ENDINGS, SCHEMA_ID, SEVERITIES, STATUSES, Diagnosis
 
 
 def render_json(diagnosis: Diagnosis) -> str:
@@ -93,6 +93,16 @@ def _finding_schema() -> dict[str, Any]:
     )  # fmt: skip
 
 
+def _ended_schema(place: Mapping[str, Any]) -> dict[str, Any]:
+    maybe = {"type": ["number", "null"], "minimum": 0}
+    return _object(
+        {
+            "state": {"enum": list(ENDINGS)}, "because": _TEXT, "evidence": _list(place), "planned": maybe, "reached": maybe,
+            "unit": _TEXT, "silent_s": maybe, "resume_from": _TEXT,
+        }
+    )  # fmt: skip
+
+
 def _top_level() -> dict[str, Any]:
     coverage = _object(
         {
@@ -140,4 +150,5 @@ def _top_level() -> dict[str, Any]:
             "coverage": coverage, "gaps": _list(gap), "elapsed_s": {"type": "number", "minimum": 0},
             "first_failure": {"anyOf": [first, {"type": "null"}]},
             "device_time": {"anyOf": [split, {"type": "null"}]},
+            "ended": {"anyOf": [_ended_schema(place), {"type": "null"}]},
     }  # fmt: skip

@@ -9,11 +9,14 @@ from analyzer.model.wording import share
 from analyzer.render.sentences import (
     arrange,
     device_time_note,
+    ended_note,
+    ended_words,
     first_failure_note,
     fix_note,
     headline,
     reason_against,
     restart_note,
+    resume_note,
     telling,
 )
 
@@ -34,16 +37,22 @@ def _fence(text: str, language: str) -> str:
 
 def render_markdown(diagnosis: Diagnosis, *, show_all: bool = False, top: int = 3) -> str:
     """The diagnosis as Markdown, ending with a newline."""
-    parts = [f"## {diagnosis.status}: {escape(diagnosis.root)}", "", escape(diagnosis.summary), ""]
+    words = ended_words(diagnosis)
+    head = f"## {diagnosis.status}: {escape(diagnosis.root)}" + (f" ({words})" if words else "")
+    parts = [head, "", escape(diagnosis.summary), ""]
     if diagnosis.others:
         parts += [
             f"One of {len(diagnosis.others) + 1} runs found there: {escape(diagnosis.subject)}, the last to start.",
             "",
         ]
-    if note := first_failure_note(diagnosis):
-        parts += [escape(note), ""]
-    if note := device_time_note(diagnosis):
-        parts += [escape(note), ""]
+    for note in (
+        ended_note(diagnosis),
+        resume_note(diagnosis),
+        first_failure_note(diagnosis),
+        device_time_note(diagnosis),
+    ):
+        if note:
+            parts += [escape(note), ""]
     layout = arrange(diagnosis, show_all=show_all, top=top)
     for finding in layout.full:
         parts += _finding(finding, show_all=show_all)

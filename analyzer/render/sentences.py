@@ -129,6 +129,45 @@ def first_failure_note(diagnosis: Diagnosis) -> str:
     )
 
 
+def ended_words(diagnosis: Diagnosis) -> str:
+    """How the run ended, in a few words for the first line: ``interrupted at 130 of 300 steps``; empty if nothing was read."""
+    ended = diagnosis.ended
+    if ended is None:
+        return ""
+    progress = ended.progress()
+    if ended.state == "unknown":
+        return f"end unknown, {progress}" if progress else "end unknown"
+    if ended.state in {"completed", "still running"}:
+        return f"{ended.state}, {progress}" if progress else ended.state
+    if ended.state == diagnosis.status:
+        return progress
+    return f"{ended.state} at {progress}" if progress else ended.state
+
+
+def ended_note(diagnosis: Diagnosis) -> str:
+    """What says how the run ended, with the place; empty where it completed or the summary says it."""
+    ended = diagnosis.ended
+    if ended is None or ended.state in {"completed", "unknown"} or ended.because in diagnosis.summary:
+        return ""
+    if ended.state == "crashed" and (diagnosis.findings or diagnosis.first_failure is not None):
+        return ""  # the findings and the first failure tell it better
+    where = f" [{ended.evidence[0]}]" if ended.evidence else ""
+    return f"{ended.state}: {ended.because}{where}"
+
+
+def resume_note(diagnosis: Diagnosis) -> str:
+    """What to do with a run that was interrupted and of which no finding tells it."""
+    ended = diagnosis.ended
+    if (
+        ended is None
+        or diagnosis.status != "interrupted"
+        or any(f.restart_advice for f in diagnosis.findings)
+    ):
+        return ""
+    source = ended.resume_from or "its latest checkpoint, if it saved one (no line names any)"
+    return f"restart: as it is, from {source}"
+
+
 KERNEL_CHARACTERS = 60
 """Of a kernel's name; templates of C++ run to hundreds."""
 

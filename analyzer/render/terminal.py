@@ -12,6 +12,8 @@ from analyzer.model.wording import share
 from analyzer.render.sentences import (
     arrange,
     device_time_note,
+    ended_note,
+    ended_words,
     first_failure_note,
     fix_note,
     headline,
@@ -19,6 +21,7 @@ from analyzer.render.sentences import (
     open_lines,
     reason_against,
     restart_note,
+    resume_note,
     something_else,
     telling,
 )
@@ -33,7 +36,7 @@ GAPS_SHOWN = 3
 MECHANISM_CHARACTERS = 200
 _SETTINGS = (".yaml", ".yml", ".json", ".py")
 """A setting is quoted by its value already."""
-_STATUS_COLOUR = {"failed": "31;1", "degraded": "33;1", "healthy": "32;1"}
+_STATUS_COLOUR = {"failed": "31;1", "degraded": "33;1", "interrupted": "33;1", "healthy": "32;1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,11 @@ def render_terminal(diagnosis: Diagnosis, style: Style, *, show_all: bool = Fals
     """The diagnosis as text for a terminal, ending with a newline."""
     page = _Page(style)
     subject = f"{diagnosis.root}" + (f" [{diagnosis.subject}]" if diagnosis.subject else "")
-    page.add(f"{diagnosis.status.upper()}  {subject}", colour=_STATUS_COLOUR.get(diagnosis.status, "1"))
+    words = ended_words(diagnosis)
+    page.raw(
+        f"{diagnosis.status.upper()}  {subject}" + (f"  ({words})" if words else ""),
+        _STATUS_COLOUR.get(diagnosis.status, "1"),
+    )
     if diagnosis.others:
         total = len(diagnosis.others) + 1
         names = ", ".join(diagnosis.others[:3]) + (f" and {total - 4} more" if total > 4 else "")
@@ -81,10 +88,14 @@ def render_terminal(diagnosis: Diagnosis, style: Style, *, show_all: bool = Fals
     page.add(
         _sentence(diagnosis.findings[0].symptom if _is_fault(diagnosis) else diagnosis.summary), indent=2
     )
-    if note := first_failure_note(diagnosis):
-        page.add(note, indent=2, hang=2)
-    if note := device_time_note(diagnosis):
-        page.add(note, indent=2, hang=2)
+    for note in (
+        ended_note(diagnosis),
+        resume_note(diagnosis),
+        first_failure_note(diagnosis),
+        device_time_note(diagnosis),
+    ):
+        if note:
+            page.add(note, indent=2, hang=2)
     layout = arrange(diagnosis, show_all=show_all, top=top)
     if (lines := open_lines(diagnosis)) and layout.full:
         page.add()

@@ -45,6 +45,8 @@ def restart_of(rule: Rule, facts: Mapping[str, Scalar]) -> Restart:
         numeric and rule.restart_advice == "fix-then-restart"
     ):
         return Restart(rule.restart_advice, because, _last_sound_checkpoint(facts))
+    if rule.restart_advice == "restart-as-is" and facts.get("ended.state") != "completed":
+        return Restart(rule.restart_advice, because, str(facts.get("ended.checkpoint", "")))
     return Restart(rule.restart_advice, because)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from analyzer.model.diagnosis import Finding
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, word_for
+from analyzer.rules.ending import crash_sign, troubled_end
 from analyzer.rules.shape_line import ill_shape
 
 ENOUGH_POINTS = 5
@@ -65,6 +66,8 @@ def outcome(facts: Mapping[str, Scalar]) -> Outcome:
     missing = () if most >= needed else (f"{needed} points of a training or evaluation loss (has {most})",)
     if missing and not failed and (reported := _reported_failure(facts)) is not None:
         failed.append(reported)
+    if not failed and (crashed := crash_sign(facts)) is not None:
+        failed.append(crashed)
     return Outcome(tuple(failed), missing)
 
 
@@ -138,6 +141,9 @@ def judge(
     degrading = [f for f in findings if f.severity == "wasteful" and f.probability >= REPORTED]
     if degrading:
         return "degraded", degrading[0].symptom, blind
+    if (end := troubled_end(facts)) is not None:
+        learns = f"; no fault found in {_counted(facts)}" if not seen.missing else ""
+        return end[0], end[1] + learns, (*seen.missing, *blind)
     if seen.missing:
         first = f"{ended[0].cause.title}; otherwise " if ended else ""
         text = "nothing wrong was seen, but too little to call it healthy"
@@ -211,10 +217,12 @@ def _unseen(facts: Mapping[str, Scalar]) -> tuple[str, ...]:
         ("run.completed", "how the run ended"),
         ("config.precision", "the precision"),
     )
+    known_end = facts.get("ended.state", "unknown") != "unknown"
     return tuple(
         text
         for name, text in wanted
-        if name not in facts or (facts[name] is False and name.startswith("signal"))
+        if (name not in facts or (facts[name] is False and name.startswith("signal")))
+        and not (name == "run.completed" and known_end)
     )
 
 

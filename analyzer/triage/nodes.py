@@ -87,7 +87,7 @@ class NodeCensus:
     def add(self, row: Mapping[str, Any]) -> None:
         """Count one run, if its logs name a host and its status is known."""
         hosts = row["hosts"][:MAX_HOSTS_OF_JOB]
-        if not hosts or row["status"] not in {"failed", "degraded", "healthy"}:
+        if not hosts or row["status"] not in {"failed", "degraded", "interrupted", "healthy"}:
             return
         failed = row["status"] == "failed" and may_be_a_hosts_fault(row)
         self._jobs += 1

@@ -86,6 +86,7 @@ def make_record(task: Task, loaded: Loaded, diagnosis: Diagnosis) -> dict[str, A
         "gpu_hours": None if gpus is None or span_s is None else _round(gpus * span_s / 3600.0),
         "last_step": coverage.last_step,
         "completed": coverage.completed,
+        **_ended(diagnosis),
         "files": len(coverage.sources),
         "size_bytes": sum(source.size_bytes for source in run.sources),
         "metric_points": sum(coverage.metrics.values()),
@@ -100,6 +101,20 @@ def make_record(task: Task, loaded: Loaded, diagnosis: Diagnosis) -> dict[str, A
         row.update(_unexplained(run, diagnosis))
     findings = [_finding(task, position, found) for position, found in enumerate(diagnosis.findings)]
     return {"run": row, "findings": findings}
+
+
+def _ended(diagnosis: Diagnosis) -> dict[str, Any]:
+    """How the run ended."""
+    ended = diagnosis.ended
+    if ended is None:
+        return {}
+    return {
+        "ended": ended.state,
+        "ended_because": ended.because,
+        "planned": ended.planned,
+        "reached": ended.reached,
+        "planned_unit": ended.unit or None,
+    }
 
 
 def _about(task: Task) -> dict[str, Any]:
@@ -125,7 +140,10 @@ def _leading(diagnosis: Diagnosis) -> dict[str, Any]:
     faulty = diagnosis.status in {"failed", "degraded"}
     leads = next((f for f in diagnosis.findings if f.probability >= REPORTED), None)
     if leads is None or (not faulty and leads.cause.kind != "lifecycle"):
-        return {"cause_id": None, "restart": None, "fingerprint": None}
+        interrupted = diagnosis.status == "interrupted" and diagnosis.ended is not None
+        resume = diagnosis.ended.resume_from or None if interrupted and diagnosis.ended else None
+        advice = "restart-as-is" if interrupted else None
+        return {"cause_id": None, "restart": advice, "resume_from": resume, "fingerprint": None}
     cited = _cited(leads, diagnosis)
     text = cited.text if cited else ""
     return {
@@ -295,11 +313,11 @@ def restart_line(row: Mapping[str, Any], excluded: Iterable[str]) -> dict[str, A
     hosts = set(excluded)
     if advice == "restart-excluding-node" and row.get("first_host"):
         hosts.add(str(row["first_host"]))
-    if row["status"] in {"failed", "degraded"} or row["outcome"] != "diagnosed":
+    if row["status"] in {"failed", "degraded", "interrupted"} or row["outcome"] != "diagnosed":
         default = "inspect"
     else:
         default = "no-action" if row["status"] == "healthy" else "unknown"
-    reason = row.get("restart_because") if advice else (row["problem"] or row["summary"])
+    reason = row.get("restart_because") or row["problem"] or row["summary"]
     return {
         "location": row["location"],
         "key": row["key"],

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from make_run import RunMaker, falling
 
+from analyzer.model.run import LogEnd
+
 
 def restarted() -> RunMaker:
     """Two launches of 200 steps, the second from the first step on and on another host; each host fails."""
@@ -72,4 +74,23 @@ def scored() -> RunMaker:
     return maker.log({"eval_wer": [14.0, 12.0, 11.0, 10.5, 10.4, 10.2]}, first=10, every=10)
 
 
-RUNS = (restarted, elastic, living, two_writers, gap_in_tracker, machines, scored)
+def stopped() -> RunMaker:
+    """A log that stops at 30 of 300 steps, hours ago."""
+    maker = RunMaker().log({"loss": falling(30)})
+    then = time.time() - 40_000.0
+    maker.file().log_end(
+        LogEnd(0, 300, "step 30/300", torn=False, last_time_s=then, interval_s=5.0, step=30, steps=300)
+    )
+    maker.builder.sources[0] = replace(maker.builder.sources[0], age_s=40_000.0)
+    return maker
+
+
+def failed_at_exit() -> RunMaker:
+    """An exception behind the words that training is complete."""
+    maker = RunMaker().log({"loss": falling(30)}).event("training_completed", role="info", line=400)
+    return maker.event(
+        "python_traceback", role="root_candidate", line=410, exception="OSError", message="no space"
+    )
+
+
+RUNS = (restarted, elastic, living, two_writers, gap_in_tracker, machines, scored, stopped, failed_at_exit)

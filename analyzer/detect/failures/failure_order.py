@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from analyzer.detect.base import RunView
 from analyzer.detect.failures.launcher_reports import REPORTS, LaunchersWord, join_reports, time_is_of_looking
+from analyzer.detect.failures.went_on import RowsOfLogs
 from analyzer.model.tables import Event
 
 FAMILIES = ("hardware", "host", "exception", "device", "numeric", "memory", "peers", "cleanup")
@@ -70,9 +69,6 @@ stand at the end of a file although what they report came first."""
 
 SAME_MOMENT_S = 1.0
 """Stamps of one second cannot be ordered: many loggers print whole seconds, and clocks of hosts differ."""
-
-SURVIVED_ROWS = 3
-"""Metric rows after an error that show that training went on; one or two may be buffered output."""
 
 BURST_LINES = 300
 """Lines between two tracebacks of one failing job: those of eight ranks with 30 frames each lie closer. A
@@ -199,7 +195,7 @@ class FailureOrder:
 
     def __init__(self, view: RunView) -> None:
         found = _failures(view)
-        rows = _metric_lines(view)
+        rows = view.once(RowsOfLogs)
         self.failures = [failure for failure in found if not _survived(failure, found, rows)]
         self.survived = sum(failure.family in CAUSES for failure in found) - len(self.roots)
         self.survived_kinds = _kinds(found) - _kinds(self.failures)
@@ -294,31 +290,13 @@ def _join_messages(by_line: dict[tuple[int, int | None], list[Event]]) -> None:
                 events.extend(by_line.pop((source, below)))
 
 
-_Lines = np.ndarray[tuple[int], np.dtype[np.int64]]
-
-
-def _metric_lines(view: RunView) -> Mapping[int, _Lines]:
-    """Sorted lines that hold metrics, by source."""
-    table = view.run.metrics
-    if not len(table):
-        return {}
-    order = np.lexsort((table.line, table.source))
-    sources, starts = np.unique(table.source[order], return_index=True)
-    return dict(
-        zip((int(source) for source in sources), np.split(table.line[order], starts[1:]), strict=True)
-    )
-
-
-def _survived(failure: Failure, others: Sequence[Failure], rows: Mapping[int, _Lines]) -> bool:
+def _survived(failure: Failure, others: Sequence[Failure], rows: RowsOfLogs) -> bool:
     """Whether the program went on after an error: it printed metrics, or much else before its next error."""
     _, source, line = failure.place
     if not line or failure.is_late_writer or failure.family == "host":
         return False
-    lines = rows.get(source)
-    if lines is not None:
-        later = np.unique(lines[np.searchsorted(lines, line, side="right") :][: SURVIVED_ROWS * 50])
-        if later.size >= SURVIVED_ROWS:
-            return True
+    if rows.went_on(source, line):
+        return True
     if failure.family not in {"exception", "memory"}:
         return False
     following = [

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs, number
+from analyzer.detect.failures.went_on import RowsOfLogs
 from analyzer.detect.setup.gpus import compute_capability, supports_bf16
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Attempt
@@ -61,7 +62,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     out.put("exit_code_by_tracker", by_tracker if code_refs else None, code_refs)
     done, done_refs = completed(view)
     out.put("completed", done, done_refs)
-    out.put("log_truncated", *_truncated(view, done, step))
     yield out.signal()
 
 
@@ -137,7 +137,8 @@ def _last_attempt(view: RunView) -> Attempt | None:
     return view.run.attempts[-1] if view.run.attempts else None
 
 
-def _of_last_attempt(view: RunView, *kinds: str) -> list[Event]:
+def of_last_attempt(view: RunView, *kinds: str) -> list[Event]:
+    """Events of some kinds that belong to the launch that came last."""
     events = view.events(*kinds)
     latest = max((event.attempt for event in view.run.events), default=0)
     attempt = _last_attempt(view)
@@ -155,7 +156,7 @@ def exit_code(view: RunView) -> tuple[int | None, list[SourceRef]]:
         ("torchrun_worker_failed", "exitcode"),
         ("slurm_task_failed", "code"),
     ):
-        for event in _of_last_attempt(view, kind):
+        for event in of_last_attempt(view, kind):
             code = event.fields.get(field)
             if isinstance(code, int) and code != 0:
                 return code, [event.ref]
@@ -169,7 +170,7 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
     alone counts too unless the log ends in an exception (a tracker that is closed in a finally block notes 0), and a
     launcher's word that processes ended well, if nothing else was reported.
     """
-    done = _of_last_attempt(view, "training_completed")
+    done = of_last_attempt(view, "training_completed")
     if done:
         return True, event_refs(done[-1:])
     code, code_refs = exit_code(view)
@@ -177,39 +178,22 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
     reached = last_step(view)
     if wanted is not None and wanted > 0 and reached[0] is not None and reached[0] >= wanted and not code:
         return True, reached[1]
-    died = [event for event in _of_last_attempt(view, *ENDINGS) if _is_end(view, event)]
+    died = [event for event in of_last_attempt(view, *ENDINGS) if _is_end(view, event)]
     if code == 0 and died:
         return None, []
     if code is not None:
         return code == 0, code_refs
     if died:
         return False, event_refs(died[-1:])
-    ended_well = _of_last_attempt(view, "process_exit_ok")
+    ended_well = of_last_attempt(view, "process_exit_ok")
     if ended_well and not view.run.events.with_roles(_ERRORS):
         return True, event_refs(ended_well[-1:])
     return None, []
 
 
 def _is_end(view: RunView, event: Event) -> bool:
-    """Whether no training row of the same file follows a traceback: one that is caught is no end."""
-    line = event.ref.line
-    if line is None:
-        return True
-    rows = view.run.metrics
-    later = (rows.source == event.ref.source) & (rows.line > line)
-    return not bool(later.any())
-
-
-def _truncated(view: RunView, done: bool | None, step: int | None) -> tuple[bool | None, list[SourceRef]]:
-    """Whether the log stops in the middle: short of the planned steps, with neither an end nor an error."""
-    if done is not None:
-        return False, []
-    wanted = number(view.config_value("train.max_steps"))
-    if wanted is None or step is None or step >= wanted:
-        return None, []
-    errors = view.run.events.with_roles(_ERRORS)
-    entry = view.config("train.max_steps")
-    return not errors, [] if entry is None or entry.ref is None else [entry.ref]
+    """Whether training did not go on in the same file after a traceback: one that is caught is no end."""
+    return event.ref.line is None or not view.once(RowsOfLogs).went_on(event.ref.source, event.ref.line)
 
 
 DETECTOR = Detector("run_course", ("run.",), detect)

@@ -8,6 +8,7 @@ from analyzer.facts.tables import (
     configuration,
     course,
     data,
+    ended,
     evidence,
     failures,
     generalisation,
@@ -30,6 +31,7 @@ from analyzer.facts.tables import (
 TABLES = (
     configuration.TABLE,
     course.TABLE,
+    ended.TABLE,
     loss.TABLE,
     gradients.TABLE,
     scale.TABLE,

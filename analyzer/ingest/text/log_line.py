@@ -164,6 +164,7 @@ class LogState:
         epochs: Epochs that it intends.
         logging_steps: Steps between two rows of the log, if stated.
         captures: Captures in progress.
+        last_line: Number of the last line that holds something, once the log is complete.
     """
 
     out: SourceWriter
@@ -172,6 +173,7 @@ class LogState:
     epochs: float | None = None
     logging_steps: int | None = None
     captures: list[Capture] = field(default_factory=list)
+    last_line: int = 0
     _first_rank: dict[str, int | None] = field(default_factory=dict)
     _points: dict[tuple[str, int | None], Points] = field(default_factory=dict)
     _seen_once: set[tuple[object, ...]] = field(default_factory=set)

@@ -13,6 +13,7 @@ from analyzer.ingest.text.grammars import grammars
 from analyzer.ingest.text.log_line import Capture, Fed, LineGrammar, LogLine, LogState, make_line
 from analyzer.ingest.text.rows.bulk_lines import BulkPlan, BulkReader, Rows, make_plan
 from analyzer.ingest.text.scan import LiteralScanner
+from analyzer.ingest.text.setup.log_end import EndKeeper
 from analyzer.ingest.text.text_layer import Block, record_end, record_start
 
 if TYPE_CHECKING:
@@ -109,8 +110,12 @@ class LogReader:
 
     def read(self, blocks: Iterable[Block]) -> None:
         """Read all blocks and finish."""
-        for block in blocks:
+        ends = EndKeeper()
+        for block in ends.pass_on(blocks):
             self._read_block(block)
+        if (end := ends.end(self.state.out.source)) is not None:
+            self.state.out.log_end(end)
+            self.state.last_line = end.line
         for capture in self.state.captures:
             capture.finish(self.state)
         self.state.captures.clear()

@@ -25,7 +25,15 @@ MAX_RUNS = 5_000
 EVIDENCE_LINES = 4
 MAX_HOSTS = 30
 MAX_DAYS = 120
-_WORST_FIRST = {"failed": 0, "degraded": 1, "": 2, "unreadable": 3, "insufficient": 4, "healthy": 5}
+_WORST_FIRST = {
+    "failed": 0,
+    "degraded": 1,
+    "": 2,
+    "interrupted": 3,
+    "unreadable": 4,
+    "insufficient": 5,
+    "healthy": 6,
+}
 
 
 def render_page(summary: FleetSummary, records: Iterable[Mapping[str, Any]]) -> str:
@@ -38,7 +46,7 @@ def render_page(summary: FleetSummary, records: Iterable[Mapping[str, Any]]) -> 
     rows = []
     by_status: dict[int, int] = {}
     for record in records:
-        rank = _WORST_FIRST.get(record["run"]["status"], 4)
+        rank = _WORST_FIRST.get(record["run"]["status"], 5)
         # Of each status no more than the whole page holds: memory stays flat however many runs there are.
         if by_status.get(rank, 0) < MAX_RUNS:
             by_status[rank] = by_status.get(rank, 0) + 1

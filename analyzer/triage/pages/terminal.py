@@ -43,7 +43,7 @@ class _Screen:
 def render_terminal(summary: FleetSummary, group_by: str, *, colour: bool, width: int) -> str:
     """The fleet for a terminal."""
     screen = _Screen(width, colour=colour)
-    order = ("failed", "degraded", "healthy", "insufficient", "unreadable", "not diagnosed")
+    order = ("failed", "degraded", "interrupted", "healthy", "insufficient", "unreadable", "not diagnosed")
     counts = ", ".join(f"{summary.statuses[name]} {name}" for name in order if summary.statuses[name])
     screen.add(f"{counted(summary.runs, 'run')}: {counts or 'none'}", "1")
     if summary.all_failed.failed:

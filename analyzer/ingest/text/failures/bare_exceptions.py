@@ -3,8 +3,8 @@
     RuntimeError: The size of tensor a (560) must match the size of tensor b (140) at non-singleton dimension 0
 
 gives ``python_traceback`` with exception and message, and no frames. Programs print the names of exceptions in warnings
-too and go on, so the line is only believed where the log tells nothing else: no metric, and no other event than
-that a traceback was cut off.
+too and go on, so the line is only believed where it is the last one of the log, or where the log tells nothing else: no
+metric, and no other event than that a traceback was cut off.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RAISED = LazyRegex(
 
 
 class BareExceptions:
-    """Keeps the last line that begins with an exception, for a log that holds nothing else."""
+    """Keeps the last line that begins with an exception, for a log that ends with it or holds nothing else."""
 
     literals = ("Error: ", "Exception: ")
 
@@ -29,7 +29,8 @@ class BareExceptions:
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
-        match = _RAISED.match(line.text) if log.is_empty else None
+        del log  # whether the line is believed is decided at the end
+        match = _RAISED.match(line.text)
         if match:
             further = following_text(line, match["message"])
             message = "\n".join(filter(None, (match["message"].strip(), further)))[:MAX_MESSAGE]
@@ -37,9 +38,12 @@ class BareExceptions:
         return False
 
     def finish(self, log: LogState) -> None:
-        """Believe the exception if nothing else was told."""
-        if self._last is None or not log.is_empty:
+        """Believe the exception if nothing follows it or nothing else was told, and no traceback has told it."""
+        if self._last is None:
             return
         line, exception, message = self._last
+        is_last = line.number + message.count("\n") >= log.last_line
+        if not (is_last or log.is_empty) or not log.first("raised", exception, message.partition("\n")[0]):
+            return
         fields = {"exception": exception, "message": message}
         log.event("python_traceback", role_of(exception, message), line, fields)

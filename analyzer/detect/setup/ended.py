@@ -1,0 +1,342 @@
+"""How the run ended: completed, crashed, interrupted, still running, or unknown, and what says so.
+
+From the strongest witness to the weakest: words of the program, the scheduler and the tracker; planned against
+reached steps; the age of the last line against the usual distance of lines. The age of a file is a weak witness:
+a copy is as young as a file that is being written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, number
+from analyzer.detect.curves.drift import checkpoints
+from analyzer.detect.failures.failure_order import Failure
+from analyzer.detect.failures.first_failure import order_of
+from analyzer.detect.setup.run_course import completed, exit_code, last_step, of_last_attempt
+from analyzer.detect.setup.signs_of_life import YOUNG_S, Life, span
+from analyzer.model.refs import SourceRef
+from analyzer.model.run import LogEnd
+from analyzer.model.signal import Signal
+from analyzer.model.tables import NULL_INT
+from analyzer.model.wording import format_scalar
+
+FROM_OUTSIDE = frozenset(
+    {"slurm_cancelled", "job_time_limit", "job_cancelled", "job_preempted", "keyboard_interrupt", "sighup", "sigterm", "sigkill",
+     "process_terminated", "pod_evicted", "node_failure", "launcher_kill"}
+)  # fmt: skip
+"""Ends that came from outside the program: a person, the scheduler, the system. Being killed for memory is a crash."""
+
+_SIGNALS = {
+    -1: "SIGHUP",
+    -2: "SIGINT",
+    -9: "SIGKILL",
+    -15: "SIGTERM",
+    129: "SIGHUP",
+    130: "SIGINT",
+    137: "SIGKILL",
+    143: "SIGTERM",
+}
+"""Exit codes of a process that was ended from outside, and by which signal."""
+
+
+@dataclass
+class _End:
+    """The verdict while it is made."""
+
+    state: str
+    because: str
+    refs: list[SourceRef] = field(default_factory=list)
+    open_ended: bool = False
+    """Whether neither an end nor an error was written."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the run came and how far it was to go.
+
+    Attributes:
+        reached: Steps or epochs done.
+        planned: Steps or epochs asked for.
+        unit: ``steps`` or ``epochs``.
+        short: Whether the rest is more than one row of the log.
+        ref: Where that stands.
+    """
+
+    reached: float
+    planned: float
+    unit: str
+    short: bool
+    ref: SourceRef | None
+
+    def words(self) -> str:
+        """``130 of 300 steps``."""
+        return f"{format_scalar(self.reached)} of {format_scalar(self.planned)} {self.unit}"
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``ended.*``."""
+    out = FactWriter("ended")
+    progress = progress_of(view)
+    life = Life(view)
+    end = _verdict(view, progress, life)
+    out.put("ended.state", end.state, end.refs)
+    out.put("ended.because", end.because, end.refs)
+    if progress is not None:
+        for name, value in (
+            ("planned", progress.planned),
+            ("reached", progress.reached),
+            ("unit", progress.unit),
+        ):
+            out.put(f"ended.{name}", value, [progress.ref])
+    out.put(
+        "ended.silent_s", None if life.silent_s is None else life.silent_s // 60 * 60
+    )  # whole minutes: read twice, told once
+    out.put("ended.interval_s", life.interval_s)
+    out.put("run.log_truncated", _truncated(view, end), end.refs)
+    _checkpoint(view, out)
+    if end.state == "completed" and (failure := _after_completion(view)) is not None:
+        out.put("ended.at_exit", failure.speaker.kind, [failure.speaker.ref])
+    yield out.signal()
+
+
+def _verdict(view: RunView, progress: Progress | None, life: Life) -> _End:
+    """The first witness that speaks."""
+    done, refs = completed(view)
+    if done:
+        return _End("completed", _told(view, refs, "it says that it completed"), refs)
+    return (
+        _by_failure(view)
+        or _by_code(view, done, refs)
+        or _by_own_stop(view)
+        or _by_tracker(view, life)
+        or _by_last_words(view, progress)
+        or _by_progress(view, progress, life)
+    )
+
+
+def _told(view: RunView, refs: list[SourceRef], otherwise: str) -> str:
+    text = next((words for ref in refs if (words := view.run.events.text_at(ref))), "")
+    return f"it says: {text.strip()[:100]}" if text else otherwise
+
+
+def _by_failure(view: RunView) -> _End | None:
+    """The failure that came first, if training did not go on after it."""
+    first = order_of(view).first
+    if first is None:
+        return None
+    refs = [first.speaker.ref]
+    if first.kinds & FROM_OUTSIDE:
+        return _End("interrupted", f"it was ended from outside: {_kind(first)}", refs)
+    ended_by = first.speaker.fields.get("exitcode", first.speaker.fields.get("code"))
+    if first.family in {"cleanup", "host"} and isinstance(ended_by, int) and ended_by in _SIGNALS:
+        return _End("interrupted", f"a process was ended by {_SIGNALS[ended_by]}", refs)
+    if first.family == "cleanup" and not first.is_launchers_root and "sigabrt" not in first.kinds:
+        return None  # nothing but what follows from an end
+    if first.family == "host":
+        return _End(
+            "crashed" if "oom" in first.speaker.kind else "interrupted", f"it was ended: {_kind(first)}", refs
+        )
+    return _End("crashed", f"the log reports a failure: {_kind(first)}", refs)
+
+
+def _kind(failure: Failure) -> str:
+    speaker = failure.speaker
+    raised = speaker.fields.get("exception")
+    name = (
+        str(raised).rpartition(".")[2]
+        if speaker.kind == "python_traceback" and raised
+        else speaker.kind.replace("_", " ")
+    )
+    return name + (f" on rank {failure.rank}" if failure.rank is not None else "")
+
+
+def _by_code(view: RunView, done: bool | None, refs: list[SourceRef]) -> _End | None:
+    code, code_refs = exit_code(view)
+    if code in _SIGNALS:
+        return _End("interrupted", f"it was ended by {_SIGNALS[code or 0]} (exit code {code})", code_refs)
+    if code:
+        return _End("crashed", f"it ended with exit code {code}", code_refs)
+    if done is False:
+        return _End("crashed", _told(view, refs, "its last words are an error"), refs)
+    return None
+
+
+def _by_own_stop(view: RunView) -> _End | None:
+    """A stop that the run's own settings asked for: an end, or a pause that a later job goes on from."""
+    stops = of_last_attempt(view, "configured_stop")
+    if not stops:
+        return None
+    rule = str(stops[-1].fields.get("rule", "a rule of its own"))
+    pause = "minutes" in rule or "SIGTERM" in rule or "ime limit" in rule or "training_time" in rule
+    return _End(
+        "interrupted" if pause else "completed", f"it stopped by its own settings: {rule}", [stops[-1].ref]
+    )
+
+
+def _by_tracker(view: RunView, life: Life) -> _End | None:
+    """What W&B knows about the end: its server's state, or that the exit record is missing."""
+    found = of_last_attempt(view, "wandb_no_exit_record")
+    if not found:
+        return None
+    text = found[-1].text
+    refs = [found[-1].ref]
+    if "state running" in text or life.goes_on:
+        return _End(
+            "still running", "W&B has no exit record and the run wrote just now", refs, open_ended=True
+        )
+    if "state " in text:
+        return _End("interrupted", text, refs)
+    if life.silent_s is None:
+        return None
+    return _End(
+        "interrupted",
+        f"W&B has no exit record; its last sign is {span(life.silent_s)} old",
+        refs,
+        open_ended=True,
+    )
+
+
+def _by_last_words(view: RunView, progress: Progress | None) -> _End | None:
+    """Closing words of any program at the end of a log, unless the counters contradict them."""
+    for end in _logs(view):
+        if end.last_words:
+            stopped = "" if progress is None or not progress.short else f", after {progress.words()}"
+            return _End(
+                "completed",
+                f"its last words: {end.last_words[:80]}{stopped}",
+                [SourceRef(end.source, end.line)],
+            )
+    return None
+
+
+def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
+    if life.goes_on:
+        return _End("still running", life.because, [life.ref] if life.ref else [], open_ended=True)
+    if progress is None:
+        return _End("unknown", "nothing says how long it was to be, nor that it ended")
+    refs = [progress.ref] if progress.ref is not None else []
+    if not progress.short:
+        return _End("completed", f"it reached {progress.words()}", refs)
+    after = next((end for end in _logs(view) if end.afterwards), None)
+    if after is not None:
+        return _End(
+            "unknown",
+            f"it reached {progress.words()}, yet a final score follows",
+            [SourceRef(after.source, after.line)],
+        )
+    if _is_snapshot(view):
+        return _End("unknown", f"saved at {progress.words()}; nothing says how it went on", refs)
+    torn = next((end for end in _logs(view) if end.torn), None)
+    text = f"it stops at {progress.words()}, with neither an end nor an error"
+    if torn is not None and not torn.text.endswith((".", "]", "}")):
+        text += ", in the middle of a line"
+    if life.silent_s is not None:
+        text += f"; its last sign is {span(life.silent_s)} old"
+        if life.interval_s:
+            text += f", they came every {span(life.interval_s)}"
+    elif life.file_age_s is not None and life.file_age_s <= YOUNG_S:
+        text += "; the file is young, as a copy or a run that goes on would be"
+    return _End("interrupted", text, refs, open_ended=True)
+
+
+def _logs(view: RunView) -> list[LogEnd]:
+    """Ends of the logs that count steps or hold metrics, those that came furthest first; of all logs if none does."""
+    with_rows = set(np.unique(view.run.metrics.source).tolist())
+    telling = [end for end in view.run.log_ends if end.source in with_rows or end.steps or end.epochs]
+    return sorted(telling or view.run.log_ends, key=lambda end: (-(end.step or end.epoch or 0), end.source))
+
+
+def _is_snapshot(view: RunView) -> bool:
+    """Whether only a state that was saved with a checkpoint tells how far the run came: such a file stops early by design."""
+    with_rows = {view.run.sources[source].ingestor for source in np.unique(view.run.metrics.source).tolist()}
+    return with_rows == {"trainer-state"}
+
+
+def progress_of(view: RunView) -> Progress | None:
+    """How far the run came of what it was to do: by its own counter of steps, its settings, its counter of epochs."""
+    logs = _logs(view)
+    counted = next((end for end in logs if end.steps), None)
+    step, refs = last_step(view)
+    entry = view.config("train.max_steps")
+    wanted = number(view.config_value("train.max_steps"))
+    if counted is not None and counted.steps and counted.step is not None:
+        reached = max(counted.step, step) if step is not None and step <= counted.steps else counted.step
+        return _steps(view, reached, counted.steps, SourceRef(counted.source, counted.line))
+    if wanted is not None and wanted > 0 and step is not None:
+        return _steps(view, step, wanted, refs[0] if refs else None if entry is None else entry.ref)
+    epochs = next((end for end in logs if end.epochs), None)
+    return _epochs(epochs) if epochs is not None else None
+
+
+def _steps(view: RunView, reached: float, planned: float, ref: SourceRef | None) -> Progress:
+    return Progress(reached, planned, "steps", planned - reached > _spacing(view), ref)
+
+
+def _spacing(view: RunView) -> float:
+    """Usual steps between two rows: the last row may lie that far before the end."""
+    curve = view.curve("loss")
+    if curve is None:
+        return 1.0
+    steps = np.unique(curve.step[curve.step != NULL_INT])
+    return float(np.median(np.diff(steps))) if steps.size > 2 else 1.0
+
+
+def _epochs(end: LogEnd) -> Progress:
+    """Epochs begin at 0 or at 1; one that a counter within it shows to be full counts as done."""
+    assert end.epoch is not None
+    assert end.epochs is not None
+    done = end.epoch + (1 if end.first_epoch == 0 else 0)
+    if end.within_epoch is not None and end.within_epoch < 0.9:  # rows come every so many batches
+        done -= 1
+    last = end.epochs if end.first_epoch else end.epochs - 1  # an unseen begin may have been 0
+    short = done < (end.epochs if end.first_epoch in {0, 1} else last)
+    return Progress(min(done, end.epochs), end.epochs, "epochs", short, SourceRef(end.source, end.line))
+
+
+def _truncated(view: RunView, end: _End) -> bool | None:
+    """Whether the log stops in the middle: short of what was planned, with neither an end nor an error."""
+    if end.state in {"completed", "crashed"} or completed(view)[0] is not None:
+        return False
+    return None if end.state == "unknown" else end.open_ended
+
+
+def _checkpoint(view: RunView, out: FactWriter) -> None:
+    """The last checkpoint, and what lies between it and the last step."""
+    step, _ = last_step(view)
+    saved = [entry for entry in checkpoints(view) if step is None or entry[0] <= step]
+    if saved:
+        at, name, ref = saved[-1]
+        out.put("ended.checkpoint", name, [ref])
+        out.put("ended.checkpoint_step", at, [ref])
+        if step is not None:
+            out.put("ended.lost", float(step - at), [ref])
+        return
+    unnumbered = of_last_attempt(view, "checkpoint_saved")
+    if unnumbered:
+        out.put(
+            "ended.checkpoint",
+            str(unnumbered[-1].fields.get("path", "the last one saved")),
+            [unnumbered[-1].ref],
+        )
+
+
+def _after_completion(view: RunView) -> Failure | None:
+    """A failure of its own, and no noise of peers that leave, behind the words that training is complete."""
+    done = of_last_attempt(view, "training_completed")
+    for failure in order_of(view).failures:
+        attempt, source, line = failure.place
+        behind = any(
+            (event.ref.source, event.attempt) == (source, attempt) and (event.ref.line or 0) < line
+            for event in done
+        )
+        own = failure.family in {"exception", "device", "memory"} or "sigabrt" in failure.kinds
+        if own and behind and not failure.kinds & FROM_OUTSIDE:
+            return failure
+    return None
+
+
+DETECTOR = Detector("ended", ("ended.", "run.log_truncated"), detect)

@@ -1,0 +1,221 @@
+"""Where a log begins and stops: counters of progress, times of day, and its last words.
+
+Looks at the first and the last kilobytes only, and at every program alike: ``Epoch 06/400``, ``step 130/300``,
+``43%|####  | 130/300 [``. What the rows in between mean is read elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.text.prefixes import peel
+from analyzer.model.run import LogEnd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from analyzer.ingest.text.text_layer import Block
+
+KEPT_BYTES = 32_768
+"""Of each end of the log: some hundred rows, or a hundred redraws of a wide progress bar."""
+
+LONGEST_LINE = 600
+"""Characters of a line that are looked at; a counter stands near its beginning or in a bar of a screen's width."""
+
+LAST_LINES = 6
+"""Lines before the end in which a program says that it is done; what follows them is a launcher's or a shell's."""
+
+HEAD_LINES = 100
+TAIL_LINES = 400
+"""Lines of each end that are looked at: the first ones show where counting began."""
+
+FULL = 0.9
+"""Part of a counter after which it begins again in the next epoch; rows come every so many steps."""
+
+TIMED_LINES = 60
+"""Last lines whose times are compared; peeling a prefix costs more than all else here."""
+
+_EPOCH = LazyRegex(
+    r"(?i)(?<![A-Za-z])(?:epochs?|époque|epoche|época|эпоха|エポック|에포크|轮次)\b[\"'\])]{0,2}[ \t]{0,4}[:=#\[(-]{0,3}[ \t]{0,8}"
+    r"(\d{1,7})[ \t]{0,4}(?:/|of|out of)[ \t]{0,4}(\d{1,7})"
+)
+_STEP = LazyRegex(
+    r"(?i)(?<![A-Za-z])(?:global[_ ]?)?(?:steps?|iter(?:ation)?s?|it|updates?|train[_ ]iters?)\b[\"'\])]{0,2}[ \t]{0,4}[:=#\[(]{0,3}[ \t]{0,12}"
+    r"(\d{1,10})[ \t]{0,4}(?:/|of|out of)[ \t]{0,12}(\d{1,10})"
+)
+_BAR = LazyRegex(r"^[ \t]{0,8}\d{1,3}%\|[^|]{0,400}\| {0,3}(\d{1,12})/(\d{1,12}) \[")
+_TITLED_BAR = LazyRegex(r"^[^|%]{1,120}\d{1,3}%\|[^|]{0,400}\| {0,3}(\d{1,12})/(\d{1,12}) \[")
+_WITHIN = LazyRegex(
+    r"^[ \t\x08]{0,8}(\d{1,9})/(\d{1,9})(?: {1,3}\[|[ \t]{0,3}━)|\][ \t]{0,2}\[[ \t]{0,6}(\d{1,9})/[ \t]{0,6}(\d{1,9})\]"
+    r"|(?i:\bbatch(?:es)?)\b[ \t]{0,3}[:=\[(]{0,2}[ \t]{0,8}(\d{1,9})[ \t]{0,3}(?:/|of)[ \t]{0,8}(\d{1,9})"
+)
+_YOLO = LazyRegex(r"^[ \t]{1,12}(\d{1,6})/(\d{1,6})[ \t]{2,20}[\d.]{1,8}[GM]\b")
+
+# What programs of all kinds write as their very last words. Only lines at the end of a log are held against this.
+_DONE = LazyRegex(
+    r"(?i)^(?:\W{0,12}(?:all |i'm |job |run |script |experiment |everything |process )?(?:is |was |has )?(?:done|finished|completed?|success(?:ful(?:ly)?)?)\W{0,12}$"
+    r"|.{0,80}\b(?:training|optimi[sz]ation|fit(?:ting)?|experiment|finetuning|fine-tuning|run|job) (?:is |was |has |run )?(?:successfully )?(?:done|finished|complete[d]?|ended)\b"
+    r"|.{0,80}\b(?:finished|completed) (?:training|successfully|all \d{1,9} (?:epochs|steps|iterations))\b"
+    r"|\W{0,6}total (?:training |train |wall |run )?time\b|\W{0,6}(?:training|elapsed|wall(?:-clock)?) time\b)"
+)
+_AFTERWARDS = LazyRegex(
+    r"(?i)^\W{0,12}(?:final|test(?:ing)?|best) (?:\w{1,20} ){0,2}(?:acc(?:uracy)?|loss|score|f1|auc|bleu|wer|map|miou|perplexity|ppl|results?|metrics?|evaluation|model|checkpoint)\b"
+)
+
+
+class EndKeeper:
+    """Keeps both ends of a log while it is read in blocks."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._head = b""
+        self._tail = b""
+        self._block: Block | None = None
+        self._times: list[float] = []
+
+    def pass_on(self, blocks: Iterable[Block]) -> Iterator[Block]:
+        """The same blocks."""
+        for block in blocks:
+            self._size += len(block.data)
+            if len(self._head) < KEPT_BYTES:
+                self._head += block.data[: KEPT_BYTES - len(self._head)]
+            self._tail = (
+                (self._tail + block.data)[-KEPT_BYTES:]
+                if len(block.data) < KEPT_BYTES
+                else block.data[-KEPT_BYTES:]
+            )
+            if block.times_s is not None:
+                self._times.extend(
+                    time_s for time_s in (block.times_s[0], block.times_s[-1]) if time_s is not None
+                )
+            self._block = block
+            yield block
+
+    def _last_line(self) -> int:
+        """Number of the last line that is not blank."""
+        assert self._block is not None
+        blank = self._tail[len(self._tail.rstrip()) :].count(b"\n")
+        return self._block.number(max(self._block.newlines.size - blank, 0))
+
+    def end(self, source: int) -> LogEnd | None:
+        """What the two ends say; None for an empty log."""
+        if self._block is None:
+            return None
+        torn = not self._tail.endswith((b"\n", b"\r"))
+        # Of a short log the two ends overlap: what the tail holds is left out of the head.
+        head = _lines(self._head[: max(0, self._size - len(self._tail))])[:HEAD_LINES]
+        tail = _lines(self._tail)
+        if len(self._tail) == KEPT_BYTES:
+            tail = tail[1:]  # the first one is a piece
+        tail = tail[-TAIL_LINES:]
+        if not tail:
+            return None
+        last = [peel(line) for line in tail[-TIMED_LINES:]]
+        stamps = [word.time_s for word in last if word.time_s is not None] or self._times[-1:]
+        first = next(
+            (t for line in (head or tail)[:HEAD_LINES] if (t := peel(line).time_s) is not None), None
+        )
+        progress = _Progress(head, tail)
+        return LogEnd(
+            source=source,
+            line=self._last_line(),
+            text=tail[-1],
+            torn=torn,
+            first_time_s=next(iter(self._times), None) if first is None else first,
+            last_time_s=stamps[-1] if stamps else None,
+            interval_s=_usual_gap(stamps),
+            epoch=progress.epoch,
+            epochs=progress.epochs,
+            first_epoch=progress.first_epoch,
+            step=progress.step,
+            steps=progress.steps,
+            within_epoch=progress.within,
+            last_words=_last_words([word.text for word in last[-LAST_LINES:]]),
+            afterwards=progress.afterwards,
+        )
+
+
+def _lines(data: bytes) -> list[str]:
+    """Lines that hold something, not beyond their usual length; each redraw of a bar counts as one."""
+    parts = re.split(rb"[\r\n]+", data)
+    return [part[:LONGEST_LINE].decode("utf-8", "replace") for part in parts if part.strip()]
+
+
+def _usual_gap(stamps: Sequence[float]) -> float | None:
+    """Median distance between times that differ: several lines share one second."""
+    gaps = [second - first for first, second in pairwise(stamps) if second > first]
+    return float(np.median(gaps)) if gaps else None
+
+
+def _last_words(texts: Sequence[str]) -> str:
+    """The line near the end in which the program says that it is done; empty if it does not."""
+    return next((text.strip() for text in reversed(texts) if _DONE.search(text)), "")
+
+
+class _Progress:
+    """The counters at both ends of a log."""
+
+    def __init__(self, head: Sequence[str], tail: Sequence[str]) -> None:
+        self.epoch: int | None = None
+        self.epochs: int | None = None
+        self.first_epoch: int | None = None
+        self.step: int | None = None
+        self.steps: int | None = None
+        self.within: float | None = None
+        self.afterwards = ""
+        self._counts: list[tuple[int, int]] = []
+        self._of_epoch = False
+        for line in (*head, *tail):
+            self._read(peel(line).text if "%|" in line else line)
+        self._settle()
+
+    def _read(self, text: str) -> None:
+        counted = "/" in text or " of " in text
+        moved = counted and (self._read_epoch(text) | self._read_step(text))
+        if moved:
+            self.afterwards = ""
+        elif not self.afterwards and _AFTERWARDS.search(text):
+            self.afterwards = text.strip()
+
+    def _read_epoch(self, text: str) -> bool:
+        match = _EPOCH.search(text) or _YOLO.match(text)
+        if match is None or int(match[1]) > int(match[2]):
+            return False
+        number = int(match[1])
+        if self.first_epoch is None:
+            self.first_epoch = number
+        if number != self.epoch:
+            self.within = None
+        self.epoch, self.epochs = number, int(match[2])
+        return True
+
+    def _read_step(self, text: str) -> bool:
+        found = None if _BAR.match(text) else _WITHIN.search(text) or _TITLED_BAR.match(text)
+        if found is not None:
+            done, total = (int(group) for group in found.groups() if group is not None)
+            if 0 < total >= done:
+                self.within = done / total
+            return False
+        found = _STEP.search(text) or _BAR.match(text)
+        if found is None or int(found[1]) > int(found[2]) or int(found[2]) == 0:
+            return False
+        self._counts.append((int(found[1]), int(found[2])))
+        self._of_epoch |= "poch" in text
+        return True
+
+    def _settle(self) -> None:
+        """Decide what the step counter counts: all steps, or those of one epoch, which begins again when it is full."""
+        if not self._counts:
+            return
+        largest = max(total for _, total in self._counts)
+        counts = [done for done, total in self._counts if total == largest]
+        again = any(second < first and first > FULL * largest for first, second in pairwise(counts))
+        if self._of_epoch or again:
+            self.within = counts[-1] / largest
+        else:
+            self.step, self.steps = counts[-1], largest

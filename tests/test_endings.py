@@ -1,0 +1,183 @@
+"""How a run ended: by its own words, its counters and its clocks, as text logs of any program show it."""
+
+import json
+import os
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+import analyzer
+
+TRACEBACK = """Traceback (most recent call last):
+  File "train.py", line 41, in <module>
+    main()
+  File "train.py", line 30, in main
+    step(batch)
+{raised}
+"""
+
+
+def falling(step, count=300):
+    return 0.4 + 3.6 * (1 - step / count) ** 2 + 0.01 * (step % 3)
+
+
+def rows(count, planned=300, form="step {step}/{planned} loss {loss:.4f} grad_norm {norm:.3f}"):
+    return "".join(
+        form.format(step=step, planned=planned, loss=falling(step), norm=1 + 0.1 * (step % 5)) + "\n"
+        for step in range(1, count + 1)
+    )
+
+
+def stamped(count, planned, *, every_s, end_s):
+    """Rows with a time, the last of them ``end_s`` seconds ago."""
+    lines = rows(count, planned).splitlines()
+    now = time.time()
+    return "".join(
+        f"{datetime.fromtimestamp(now - end_s - (count - 1 - i) * every_s, UTC):%Y-%m-%d %H:%M:%S},120 INFO {line}\n"
+        for i, line in enumerate(lines)
+    )
+
+
+def diagnosed(tmp_path, text, *, age_s=0.0, name="train.log"):
+    path = tmp_path / name
+    path.write_text(text)
+    os.utime(path, (time.time() - age_s,) * 2)
+    return analyzer.diagnose(path)
+
+
+KERAS = "".join(
+    f"Epoch {epoch:02d}/400\n 32/32 [==============================] - 1s 20ms/step - loss: {4 / epoch:.4f} - val_loss: {5 / epoch:.4f}\n"
+    for epoch in range(1, 7)
+)
+BAR = "".join(
+    f"\r {step * 100 // 300:3d}%|###       | {step}/300 [00:10<00:20,  3.10it/s]"
+    + (
+        f"\n{{'loss': {falling(step):.4f}, 'grad_norm': 1.2, 'learning_rate': 1e-05, 'epoch': {step / 100:.2f}}}\n"
+        if step % 10 == 0
+        else ""
+    )
+    for step in range(1, 131)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "progress"),
+    [
+        (rows(130), "130 of 300 steps"),
+        (rows(130) + "step 131/300 lo", "131 of 300 steps"),
+        (rows(130, form="Iter [{step}/{planned}] loss: {loss:.4f}"), "130 of 300 steps"),
+        (rows(130, form=" iteration {step:8d}/ {planned:8d} | lm loss: {loss:.6E} |"), "130 of 300 steps"),
+        (rows(40, 60, form="[Epoch {step} of {planned}] train_loss={loss:.4f}"), "40 of 60 epochs"),
+        (KERAS, "6 of 400 epochs"),
+        (BAR, "130 of 300 steps"),
+    ],
+    ids=["counter", "torn", "brackets", "megatron", "epochs", "keras", "bar"],
+)  # fmt: skip
+def test_a_log_that_stops_short_of_its_plan_is_interrupted_and_gets_restart_advice(tmp_path, text, progress):
+    dx = diagnosed(tmp_path, text)
+    shown = analyzer.report(dx, "terminal")
+
+    assert (dx.status, dx.ended.state, dx.ended.progress()) == ("interrupted", "interrupted", progress)
+    assert shown.startswith("INTERRUPTED")
+    assert progress in shown.partition("\n")[0]
+    assert "restart: as it is" in shown
+    assert dx.to_dict()["ended"]["state"] == "interrupted"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [rows(130, 130), rows(130, 130) + "Done.\n", rows(130, 300) + "Training finished.\n",
+     rows(98, 100, form="step {step}/{planned} loss {loss:.4f}").replace("step 97/", "# ") + "step 100/100 loss 0.4\n",
+     "".join(f"Epoch {epoch}/9 loss {4 / (epoch + 1):.4f}\n" for epoch in range(10))],
+    ids=["reached", "done", "said", "sparse", "from-zero"],
+)  # fmt: skip
+def test_a_run_that_reached_its_plan_or_says_so_is_complete(tmp_path, text):
+    dx = diagnosed(tmp_path, text)
+
+    assert (dx.status, dx.ended.state) == ("healthy", "completed")
+
+
+def test_counters_of_one_epoch_are_not_taken_for_the_plan(tmp_path):
+    text = "".join(
+        f"Epoch: [{epoch}][{batch:4d}/600] loss {4 / (epoch + 1 + batch / 600):.4f}\n"
+        for epoch in range(9)
+        for batch in range(50, 601, 50)
+    )
+    dx = diagnosed(tmp_path, text)
+
+    assert dx.ended.state == "unknown"
+    assert dx.status == "healthy"
+
+
+def test_the_age_of_the_last_line_against_their_usual_distance(tmp_path):
+    going = diagnosed(tmp_path, stamped(130, 300, every_s=5, end_s=3))
+    silent = diagnosed(tmp_path, stamped(130, 300, every_s=5, end_s=7000), age_s=7000)
+    copied = diagnosed(tmp_path, stamped(130, 300, every_s=5, end_s=7000))
+    old_file = diagnosed(tmp_path, rows(130), age_s=90_000)
+
+    assert [dx.ended.state for dx in (going, silent, copied, old_file)] == [
+        "still running",
+        *["interrupted"] * 3,
+    ]
+    assert going.status == "healthy"
+    assert "still running, 130 of 300 steps" in analyzer.report(going, "terminal").partition("\n")[0]
+    assert "they came every 5 s" in silent.ended.because
+    assert old_file.ended.silent_s == 90_000
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank3]: "])
+def test_an_exception_as_the_last_line_is_a_failure_without_its_header(tmp_path, prefix):
+    dx = diagnosed(tmp_path, rows(130) + f"{prefix}ValueError: shard 17 holds no samples\n")
+
+    assert (dx.status, dx.ended.state) == ("failed", "crashed")
+
+
+def test_an_exception_named_in_a_warning_that_rows_follow_is_none(tmp_path):
+    text = rows(60) + "ValueError: shard 17 holds no samples\n" + rows(300).partition("step 61/")[2]
+    dx = diagnosed(tmp_path, text)
+
+    assert dx.status == "healthy"
+
+
+def test_one_row_after_a_traceback_is_the_last_flush_of_the_writer_and_no_survival(tmp_path):
+    row = "iter: {step}  total_loss: {loss:.4f}  lr: 0.001"
+    crash = TRACEBACK.format(raised="RuntimeError: shape mismatch in block 4")
+    text = rows(100, form=row) + crash + row.format(step=101, loss=1.0) + "\n"
+    went_on = rows(100, form=row) + crash + rows(140, form=row).partition("iter: 100 ")[2].partition("\n")[2]
+
+    assert diagnosed(tmp_path, text).status == "failed"
+    assert diagnosed(tmp_path, went_on).status != "failed"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        TRACEBACK.format(raised="OSError: [Errno 28] No space left on device: 'out/final.pt'"),
+        TRACEBACK.format(raised="RuntimeError: export of block 4 is not supported"),
+        "terminate called after throwing an instance of 'c10::Error'\n  what():  invalid device ordinal\nAborted (core dumped)\n",
+    ],
+    ids=["disk", "exception", "abort"],
+)
+def test_completion_does_not_excuse_what_failed_afterwards(tmp_path, last):
+    dx = diagnosed(tmp_path, rows(130, 130) + "Training completed\n" + last)
+
+    assert (dx.status, dx.ended.state) == ("degraded", "completed")
+
+
+def test_a_hardware_event_that_no_rule_explains_forbids_health(tmp_path):
+    (tmp_path / "dmesg.log").write_text(
+        "[Sun Feb 22 16:30:13 2026] NVRM: Xid (PCI:0000:9b:00): 62, pid=1241, name=python, 0a3c 00001\n"
+    )
+    (tmp_path / "train.log").write_text(rows(130, 130) + "Training completed\n")
+
+    assert analyzer.diagnose(tmp_path).status == "degraded"
+
+
+def test_the_last_checkpoint_is_named(tmp_path):
+    text = rows(130).replace("step 101/", "Saving model checkpoint to out/checkpoint-100\nstep 101/")
+    dx = diagnosed(tmp_path, text)
+
+    assert dx.ended.resume_from == "out/checkpoint-100"
+    assert json.loads(analyzer.report(dx, "json"))["ended"]["resume_from"] == "out/checkpoint-100"
+    assert "out/checkpoint-100" in analyzer.report(dx, "terminal")
