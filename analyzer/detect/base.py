@@ -231,7 +231,7 @@ def number(value: ConfigScalar) -> float | None:
         return None
     try:
         result = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return result if math.isfinite(result) else None
 

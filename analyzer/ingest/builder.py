@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MAX_EVENTS_PER_KIND = 20_000
 """Events of one kind kept per source: a run of 20,000 overflow lines is told as well as one of a million."""
 
+MAX_CONFIG_INTEGER = 1 << 63
+"""Larger whole numbers are no setting of any library; they are kept as text, because no float holds some of them."""
+
 MAX_GAPS = 200
 """Gaps kept in full; further ones are counted. A junk file may hold one in every line."""
 
@@ -206,6 +209,10 @@ class RunBuilder:
         raw: str | None,
     ) -> None:
         """See ``SourceWriter.config``."""
+        if isinstance(value, int) and abs(value) > MAX_CONFIG_INTEGER:
+            value = raw or (
+                "a number of more than 20 digits" if value > 0 else "a negative one of more than 20 digits"
+            )
         raw_text = clean_text(str(value) if raw is None else raw, 512)
         value, raw_text = mask_value(
             key, clean_text(value, 512) if isinstance(value, str) else value, raw_text

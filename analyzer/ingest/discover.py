@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analyzer.errors import InputError, UnknownFormatError, UnreadableFileError
+from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, UnreadableFileError
 from analyzer.ingest.base import (
     HEAD_BYTES,
     Candidate,
@@ -24,6 +24,7 @@ from analyzer.ingest.base import (
     TruncatedSourceError,
 )
 from analyzer.ingest.builder import RunBuilder
+from analyzer.ingest.masking import safe_name
 from analyzer.ingest.rank_names import place_of
 from analyzer.ingest.registry import builtin_ingestors
 from analyzer.model.run import Run
@@ -33,6 +34,9 @@ MAX_DEPTH = 8
 
 MAX_FILES = 20_000
 """Files looked at; a directory with more is not one run (use a sub-directory)."""
+
+OUR_FAULT = "a fault of analyzer, please report it"
+"""Stands in the gap where a reader failed; no test may find it."""
 
 _SKIPPED_DIRECTORIES = frozenset(
     {
@@ -127,7 +131,9 @@ def _walk(root: Path, discovery: Discovery) -> Iterable[tuple[Path, str]]:
     """Regular files under ``root`` in a stable order; a link that leads out of it is not followed."""
     real_root = root.resolve()
     count = 0
-    for directory, subdirectories, files in os.walk(root):
+    for directory, subdirectories, files in os.walk(
+        root, onerror=lambda error: _not_entered(error, discovery)
+    ):
         here = Path(directory)
         depth = len(here.relative_to(root).parts)
         subdirectories[:] = sorted(d for d in subdirectories if d not in _SKIPPED_DIRECTORIES)
@@ -137,18 +143,31 @@ def _walk(root: Path, discovery: Discovery) -> Iterable[tuple[Path, str]]:
             path = here / file
             if path.suffix.lower() in _SKIPPED_SUFFIXES:
                 continue
-            if path.is_symlink() and not path.resolve().is_relative_to(real_root):
-                discovery.unreadable.append(
-                    (path.relative_to(root).as_posix(), "link that leads out of the directory")
-                )
-                continue
-            if not path.is_file():
+            name = safe_name(path.relative_to(root).as_posix())
+            try:
+                if path.is_symlink() and not path.resolve().is_relative_to(real_root):
+                    discovery.unreadable.append((name, "link that leads out of the directory"))
+                    continue
+                if not path.is_file():
+                    continue
+            except (OSError, RuntimeError) as error:  # no right to search the directory; a link to itself
+                reason = error.strerror if isinstance(error, OSError) else "a link that leads to itself"
+                discovery.unreadable.append((name, f"cannot be looked at ({reason})"))
                 continue
             count += 1
             if count > MAX_FILES:
                 discovery.truncated_walk = True
                 return
-            yield path, path.relative_to(root).as_posix()
+            yield path, name
+
+
+def _not_entered(error: OSError, discovery: Discovery) -> None:
+    """Note a directory below the root that cannot be listed; what lies in it may be the part that failed."""
+    place = Path(str(error.filename))
+    name = (
+        place.relative_to(discovery.root).as_posix() if place.is_relative_to(discovery.root) else place.name
+    )
+    discovery.unreadable.append((safe_name(name), f"cannot be entered ({error.strerror or error})"))
 
 
 def choose_ingestor(candidate: Candidate, ingestors: Sequence[Ingestor]) -> Ingestor | None:
@@ -175,7 +194,7 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
         raise InputError(f"{root}: neither a directory nor a regular file; pipe a stream in with -")
     ingestors = builtin_ingestors() if ingestors is None else ingestors
     discovery = Discovery(root if root.is_dir() else root.parent)
-    files = _walk(root, discovery) if root.is_dir() else [(root, root.name)]
+    files = _walk(root, discovery) if root.is_dir() else [(root, safe_name(root.name))]
     seen: set[tuple[int, str]] = set()
     for path, name in files:
         try:
@@ -307,7 +326,7 @@ def _latest(groups: Sequence[RunGroup]) -> RunGroup:
     def key(group: RunGroup) -> tuple[str, float, str]:
         stamp = _STAMP.search(group.label)
         newest = max(
-            f.candidate.path.stat().st_mtime for f in group.found if f.candidate.name.startswith(group.label)
+            _written_s(f.candidate.path) for f in group.found if f.candidate.name.startswith(group.label)
         )
         return (stamp.group() if stamp else _stated_start(group), newest, group.label)
 
@@ -383,6 +402,12 @@ def read_all(found: Sequence[Found], builder: RunBuilder) -> None:
             item.ingestor.read(OpenSource(candidate, index), out)
         except (TruncatedSourceError, UnreadableFileError) as error:
             out.gap(f"the rest of the file cannot be read: {error}")
+        except OSError as error:  # it went while it was read, or the disk failed
+            out.gap(f"the rest of the file cannot be read: {error.strerror or error}")
+        except AnalyzerError:
+            raise
+        except Exception as error:  # noqa: BLE001  (a bug of one reader costs its file, not the answer)
+            out.gap(f"the rest of the file cannot be read: {OUR_FAULT} ({type(error).__name__}: {error})")
         if item.ingestor.is_log:
             logs.append((index, candidate))
     for index, candidate in logs:
@@ -396,6 +421,13 @@ def _has_grown(candidate: Candidate) -> bool:
         return candidate.path.stat().st_size > candidate.size_bytes
     except OSError:
         return False
+
+
+def _written_s(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # gone since the walk
+        return 0.0
 
 
 def _age_s(path: Path) -> float | None:

@@ -13,6 +13,8 @@ ANSI = re.compile(
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
+_HALF = re.compile(r"[\ud800-\udfff]")
+
 _SECRETS = re.compile(
     r"(?P<token>\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}"
     r"|xox[abpr]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|wandb_v1_[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}))"
@@ -47,6 +49,26 @@ def _mask(match: re.Match[str]) -> str:
     return "***"
 
 
+def safe_name(name: str) -> str:
+    r"""The name of a file as it may be shown and stored: what is no visible character stands as its number.
+
+    >>> safe_name("rank_0.log"), safe_name("a\nb\x1b[31m\udce4.log")
+    ('rank_0.log', 'a\\nb\\x1b[31m\\xe4.log')
+    """
+    if name.isascii() and name.isprintable():
+        return name
+    return "".join(map(_visible, name))
+
+
+def _visible(character: str) -> str:
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8, as Python keeps it in names
+        return f"\\x{code - 0xDC00:02x}"
+    return character.encode("unicode_escape").decode("ascii")
+
+
 def clean_text(text: str, limit: int = MAX_TEXT) -> str:
     r"""Text without escape sequences, control characters and secrets, at most ``limit`` characters.
 
@@ -54,7 +76,11 @@ def clean_text(text: str, limit: int = MAX_TEXT) -> str:
     'loss nan api_key=***'
     """
     text = text[: limit * 4]  # bound the work on a line of megabytes before any pattern runs
-    text = _CONTROL.sub("", ANSI.sub("", text).replace("\r", " ").replace("\n", "\n"))
+    text = _CONTROL.sub("", ANSI.sub("", text).replace("\r", " "))
+    if (
+        not text.isascii()
+    ):  # half a character, as a name in another encoding holds it, cannot be written anywhere
+        text = _HALF.sub("\ufffd", text)
     if _may_hold_secret(text):
         text = _SECRETS.sub(_mask, text)
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -14,7 +14,7 @@ MAX_STEP = 1 << 62
 _MSVC = re.compile(
     r"(?P<sign>[-+]?)(?:1\.#(?P<kind>INF|IND|QNAN|SNAN)\d*|(?P<word>nan)\((?:ind|snan)\))", re.IGNORECASE
 )
-_TENSOR = re.compile(r"tensor\(\s*\[?\s*(?P<value>[-+.\w]{1,64})")
+_TENSOR = re.compile(r"tensor\(\s{0,8}(?:\[\s{0,8})?(?P<value>[-+.\w]{1,64})")
 
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,60})")
 _HEXADECIMAL = re.compile(r"[-+]?0x[0-9a-fA-F]{1,16}")

@@ -235,8 +235,8 @@ class _Edits:
         assert anchor.ref.line is not None
         source, line = anchor.ref.source, anchor.ref.line
         place = _place_beside(key, anchor_key, anchor.key_in_source)
-        if place is None or self._has_section(source, place.section):
-            self._failed = True
+        if place is None or self._has_section(source, place.section) or line > len(self._lines(source)):
+            self._failed = True  # no place for it, or a file whose text cannot be shown again
         elif self._is_new(source, place.key):
             lines = self._lines(source)
             language = self._language(source)

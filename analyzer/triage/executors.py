@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -93,7 +93,14 @@ class ExecutorEngine:
                 self._submit(suspects.popleft())
             for future in wait(under_way, return_when=FIRST_COMPLETED).done:
                 batch = under_way.pop(future)
-                error = future.exception()
+                try:
+                    error = future.exception()
+                except (
+                    CancelledError
+                ) as lost:  # the scheduler of a cluster is gone, and all its futures with it
+                    raise InputError(
+                        "the engine lost its scheduler; what is done is kept, --resume goes on from there"
+                    ) from lost
                 if error is None:
                     yield from future.result()
                 elif isinstance(error, AnalyzerError | KeyboardInterrupt):

@@ -132,22 +132,30 @@ def _scan(path: str, depth: int, root: Path, plan: Plan) -> Folder:
         plan.closed.append(os.path.abspath(path))
         return folder
     for entry in entries:
-        if entry.is_symlink():
-            reason = _link(entry, root)
-            if reason:
-                plan.skipped.append(Skipped(entry.path, reason))
-                continue
-        if entry.is_dir():
-            if entry.name in _PRUNED:
-                continue
-            if depth >= MAX_DEPTH:
-                plan.skipped.append(Skipped(entry.path, f"more than {MAX_DEPTH} levels below the source"))
-                continue
-            folder.below.append(_scan(entry.path, depth + 1, root, plan))
-        elif entry.is_file():
-            _sort_in(folder, entry)
+        try:
+            _look_at(entry, folder, root, plan)
+        except (OSError, RuntimeError) as error:  # gone, no right to search the directory, a link to itself
+            reason = error.strerror if isinstance(error, OSError) else "a link that leads to itself"
+            plan.skipped.append(Skipped(entry.path, f"cannot be looked at ({reason})"))
     folder.settle()
     return folder
+
+
+def _look_at(entry: os.DirEntry[str], folder: Folder, root: Path, plan: Plan) -> None:
+    if entry.is_symlink():
+        reason = _link(entry, root)
+        if reason:
+            plan.skipped.append(Skipped(entry.path, reason))
+            return
+    if entry.is_dir():
+        if entry.name in _PRUNED:
+            return
+        if folder.depth >= MAX_DEPTH:
+            plan.skipped.append(Skipped(entry.path, f"more than {MAX_DEPTH} levels below the source"))
+            return
+        folder.below.append(_scan(entry.path, folder.depth + 1, root, plan))
+    elif entry.is_file():
+        _sort_in(folder, entry)
 
 
 def _link(entry: os.DirEntry[str], root: Path) -> str:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 _ONE_LINE = LazyRegex(
     r"(?:^|[(, ])([a-z_]\w{0,60})=('[^'\n]{0,400}'|<[^>\n]{0,200}>|[^,()\[\]{}\s]{1,400})(?=,|\)|$)"
 )
-_OWN_LINE = LazyRegex(r"^\s{0,8}([a-z_]\w{0,60})=(.{0,400}?),?\s*$")
-_DOTTED = LazyRegex(r"^\s{1,8}(\w{2,60}) \.{2,80}\s?(.{0,400}?)(?:\.{3,80}(?:updated|default))?\s*$")
+_OWN_LINE = LazyRegex(r"^\s{0,8}([a-z_]\w{0,60})=(.{0,400}?),?$")
+_DOTTED = LazyRegex(r"^\s{1,8}(\w{2,60}) \.{2,80}+\s?(.{0,400}?)(?:\.{3,80}+(?:updated|default))?$")
 _OPENED = LazyRegex(r"\b\w{0,40}(?:TrainingArguments|SFTConfig|DPOConfig|GRPOConfig)\(")
 _MODEL = LazyRegex(r"Model config \w{1,80} \{\s*$")
 _END = "end of arguments"
@@ -62,7 +62,7 @@ class _Lines:
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
         text = line.raw if line.raw[:1] == " " else line.text
-        match = self.entry.match(text)
+        match = self.entry.match(text.rstrip())
         if match is not None:
             _state(log, match[1], match[2], self.framework, line)
             return Fed.OWNED

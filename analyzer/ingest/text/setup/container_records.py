@@ -32,7 +32,7 @@ _STARTS = LazyRegex(
     r"^\s{0,40}(?:(?:Last )?State:\s{1,20}Terminated\s*$|-? ?\"?terminated\"?:\s{0,4}\{?\s*$|\"OOMKilled\": (?:true|false))"
 )
 _ENTRY = LazyRegex(
-    r"^\s{0,60}\"?(?P<key>Reason|reason|Exit ?Code|exitCode|Signal|signal|Message|message|Error|finishedAt|FinishedAt|OOMKilled)\"?:\s{1,30}\"?(?P<value>[^\"\n]{0,500}?)\"?,?\s*$"
+    r"^\s{0,60}\"?(?P<key>Reason|reason|Exit ?Code|exitCode|Signal|signal|Message|message|Error|finishedAt|FinishedAt|OOMKilled)\"?:\s{1,30}\"?(?P<value>[^\"\n]{0,500})\"?,?\s{0,8}$"
 )
 _ENDS = LazyRegex(
     r"^\s{0,60}(?:\"?(?:Ready|ready|Restart Count|Limits|Requests|Environment|Mounts|name|image|imageID|lastState|state|Image|GraphDriver|Health)\"?:|\}|State:|Conditions:|Events:)"
@@ -66,7 +66,7 @@ class _StatusCapture:
         match = _ENTRY.match(text)
         if match is None:
             return False
-        key, value = match["key"].replace(" ", "").lower(), match["value"].strip()
+        key, value = match["key"].replace(" ", "").lower(), match["value"].strip().removesuffix(",")
         if key in {"exitcode", "signal"} and value.isascii() and value.isdigit() and len(value) < 6:
             self._fields["exit_code" if key == "exitcode" else "signal_number"] = int(value)
         elif key == "finishedat":
