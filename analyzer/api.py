@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from analyzer.version import __version__
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["diagnose", "diagnose_many", "diagnose_stdin", "load", "report", "unreadable"]
+__all__ = ["Study", "diagnose", "diagnose_many", "load", "report", "study", "study_stdin", "unreadable"]
 
 MAX_STDIN_BYTES = 2 * 1024**3
 """Standard input is spooled to disk; a log beyond 2 GiB should be given as a file."""
@@ -103,6 +103,35 @@ def diagnose(
         InputError: Nothing could be read, or a name in ``metrics`` is none.
         RuleError: A rule pack is invalid.
     """
+    return study(
+        run, twin=twin, checkpoint=checkpoint, replay=replay, rules=rules, metrics=metrics, offline=offline
+    ).diagnosis
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A diagnosis and the run that it is about: what a report with curves and excerpts needs."""
+
+    diagnosis: Diagnosis
+    run: Run
+
+
+def study(
+    run: Run | str | Path,
+    *,
+    twin: Run | str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    replay: Sequence[str | Path] = (),
+    rules: Sequence[str | Path] = (),
+    metrics: Mapping[str, str] | None = None,
+    offline: bool = False,
+) -> Study:
+    """Find the root cause of a run and keep the run for a report; arguments as of ``diagnose``.
+
+    Raises:
+        InputError: Nothing could be read, or a name in ``metrics`` is none.
+        RuleError: A rule pack is invalid.
+    """
     started_s = time.perf_counter()
     loaded = Loaded(run) if isinstance(run, Run) else _load(run, _places(checkpoint, replay), offline=offline)
     if metrics:
@@ -111,7 +140,8 @@ def diagnose(
         loaded = replace(loaded, run=with_names(loaded.run, metrics))
     twin_run = twin if isinstance(twin, Run) or twin is None else load(twin, offline=offline)
     rule_set = _rules(tuple(Path(place) for place in rules))
-    return diagnose_loaded(loaded, rule_set, twin_run, Quoter(loaded.run), started_s)
+    diagnosis = diagnose_loaded(loaded, rule_set, twin_run, Quoter(loaded.run), started_s)
+    return Study(diagnosis, loaded.run)
 
 
 def diagnose_many(
@@ -157,7 +187,7 @@ def diagnose_many(
         return dataset.frame("runs"), dataset.frame("findings")
 
 
-def diagnose_stdin(
+def study_stdin(
     *,
     rules: Sequence[str | Path] = (),
     metrics: Mapping[str, str] | None = None,
@@ -165,8 +195,8 @@ def diagnose_stdin(
     checkpoint: str | Path | None = None,
     replay: Sequence[str | Path] = (),
     offline: bool = False,
-) -> Diagnosis:
-    """Diagnose a log that comes through standard input.
+) -> Study:
+    """Diagnose a log that comes through standard input; its excerpts are gone with it.
 
     Raises:
         InputError: Standard input was empty or nothing in it is known.
@@ -180,7 +210,7 @@ def diagnose_stdin(
                 if size > MAX_STDIN_BYTES:
                     raise InputError("standard input is larger than 2 GiB; give the log as a file")
                 spool.write(block)
-        found = diagnose(
+        found = study(
             path,
             rules=rules,
             metrics=metrics,
@@ -189,7 +219,7 @@ def diagnose_stdin(
             replay=replay,
             offline=offline,
         )
-        return replace(found, root="standard input")
+        return replace(found, diagnosis=replace(found.diagnosis, root="standard input"))
 
 
 def unreadable(source: str, error: InputError) -> Diagnosis:

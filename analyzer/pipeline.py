@@ -29,6 +29,7 @@ from analyzer.model.diagnosis import (
     GapNote,
     Headline,
     NextCheck,
+    Onset,
     Place,
     RootCause,
     SourceNote,
@@ -131,6 +132,7 @@ def diagnose_loaded(
         device_time=_device_time(assessment.facts.plain),
         headline=_headline(assessment.ranking, findings),
         ended=_ended(run, assessment.facts, quoter),
+        onset=_onset(assessment.facts.plain),
     )
 
 
@@ -156,6 +158,14 @@ def _ended(run: Run, facts: Facts, quoter: Quoter) -> Ended | None:
         silent_s=number("silent_s"),
         resume_from="" if state == "completed" else str(plain.get("ended.checkpoint", "")),
     )
+
+
+def _onset(facts: Mapping[str, Scalar]) -> Onset | None:
+    """When trouble began, if a step is known for it."""
+    step = facts.get("signal.onset.step")
+    if not isinstance(step, int):
+        return None
+    return Onset(step, str(facts.get("signal.onset.when", "")), str(facts.get("signal.onset.what", "")))
 
 
 def _headline(ranking: Ranking, findings: Sequence[Finding]) -> Headline | None:
@@ -404,6 +414,7 @@ def _next_checks(assessment: Assessment, status: str, folded: Folding) -> tuple[
                     if_true=question.if_true,
                     if_false=question.if_false,
                     information_bits=question.information_bits,
+                    test=question.line.test.text,
                 )
             )
     found.sort(key=lambda check: -check.information_bits)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,18 +9,12 @@ import typer
 
 from analyzer.cli.exit_codes import FINDING
 from analyzer.cli.fail_on import FailOn
+from analyzer.cli.output import Format, chosen_format, rendered, write
+from analyzer.cli.progress import reading
 from analyzer.errors import InputError
 
 if TYPE_CHECKING:
-    from analyzer.model.diagnosis import Diagnosis
-
-
-class Format(StrEnum):
-    """Output formats."""
-
-    terminal = "terminal"
-    json = "json"
-    markdown = "markdown"
+    from analyzer.api import Study
 
 
 Rules = Annotated[
@@ -54,9 +44,15 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an i
 
 def diagnose_command(
     source: Source,
-    format_name: Annotated[Format, typer.Option("--format", "-f", help="How to print.")] = Format.terminal,
+    format_name: Annotated[
+        Format | None,
+        typer.Option("--format", "-f", help="How to print; by default what the suffix of --output says."),
+    ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write to a file instead of the screen.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write to a file instead of the screen: .html, .md, .json or .txt."
+        ),
     ] = None,
     show_all: Annotated[
         bool, typer.Option("--all", help="Show every cause considered and every line of evidence.")
@@ -79,8 +75,9 @@ def diagnose_command(
     Shows the evidence with file and line, the fix as a change to your own files, and what was not seen.
     """
     del debug  # looked at in main()
+    chosen = chosen_format(format_name, output)
     try:
-        diagnosis = run_diagnosis(
+        study = run_study(
             source,
             rules=rules,
             twin=twin,
@@ -90,16 +87,17 @@ def diagnose_command(
             offline=offline,
         )
     except InputError as error:
-        if format_name is Format.json:
-            _write(_unreadable_json(source, error), output)
+        if chosen is Format.json:
+            write(_unreadable_json(source, error), output)
         raise
-    _write(_rendered(diagnosis, format_name, output, show_all=show_all, top=top), output)
+    write(rendered(study, chosen, output, show_all=show_all, top=top), output)
+    diagnosis = study.diagnosis
     threshold = fail_on.threshold
     if any(f.severity in {"fatal", "degrading"} and f.probability >= threshold for f in diagnosis.findings):
         raise typer.Exit(FINDING)
 
 
-def run_diagnosis(
+def run_study(
     source: str,
     *,
     rules: list[Path] | None,
@@ -108,7 +106,7 @@ def run_diagnosis(
     replay: list[Path] | None = None,
     metric: list[str] | None = None,
     offline: bool = False,
-) -> Diagnosis:
+) -> Study:
     """Diagnose a path, a run on a W&B server, or standard input.
 
     Raises:
@@ -122,50 +120,23 @@ def run_diagnosis(
         from analyzer.ingest.chosen_names import parse_choices
 
         metrics = parse_choices(metric)
-    if source == "-":
-        return api.diagnose_stdin(
-            rules=more, metrics=metrics, twin=twin, checkpoint=checkpoint, replay=traces, offline=offline
+    with reading():
+        if source == "-":
+            return api.study_stdin(
+                rules=more, metrics=metrics, twin=twin, checkpoint=checkpoint, replay=traces, offline=offline
+            )
+        return api.study(
+            source,
+            rules=more,
+            metrics=metrics,
+            twin=twin,
+            checkpoint=checkpoint,
+            replay=traces,
+            offline=offline,
         )
-    return api.diagnose(
-        source, rules=more, metrics=metrics, twin=twin, checkpoint=checkpoint, replay=traces, offline=offline
-    )
 
 
 def _unreadable_json(source: str, error: InputError) -> str:
     from analyzer.api import report, unreadable
 
     return report(unreadable(source, error), "json")
-
-
-def _rendered(
-    diagnosis: Diagnosis, format_name: Format, output: Path | None, *, show_all: bool, top: int
-) -> str:
-    from analyzer.render import Style, render_terminal, report
-
-    if format_name is not Format.terminal:
-        return report(diagnosis, format_name.value, show_all=show_all, top=top)
-    # NO_COLOR (https://no-color.org): any non-empty value switches colours off
-    colour = (
-        output is None
-        and sys.stdout.isatty()
-        and not os.environ.get("NO_COLOR")
-        and os.environ.get("TERM") != "dumb"
-    )
-    columns = shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100
-    return render_terminal(diagnosis, Style(colour, max(60, min(columns, 110))), show_all=show_all, top=top)
-
-
-def _write(text: str, output: Path | None) -> None:
-    if output is None:
-        try:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise InputError(f"standard output cannot be written ({error.strerror or error})") from error
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{output}: cannot be written ({error.strerror or error})") from error

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from analyzer.cli.diagnose import Checkpoint, Debug, Offline, Rules, Source, Twin, run_diagnosis
+from analyzer.cli.diagnose import Checkpoint, Debug, Offline, Rules, Source, Twin, run_study
 from analyzer.errors import InputError
 
 
@@ -24,7 +24,7 @@ def explain_command(
     Every line of evidence with its bits, the values behind it and where they stand.
     """
     del debug
-    diagnosis = run_diagnosis(source, rules=rules, twin=twin, checkpoint=checkpoint, offline=offline)
+    diagnosis = run_study(source, rules=rules, twin=twin, checkpoint=checkpoint, offline=offline).diagnosis
     try:
         typer.echo(diagnosis.explain(cause), nl=False)
     except KeyError:

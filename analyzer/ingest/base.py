@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from analyzer.errors import UnreadableFileError
+from analyzer.ingest import progress
 from analyzer.model.config import ConfigScalar
 from analyzer.model.replay import Row
 from analyzer.model.run import LogEnd, TensorRows
@@ -88,13 +89,18 @@ class OpenSource:
             UnreadableFileError: The file cannot be opened.
         """
         try:
-            if self.candidate.compression == "gzip":
-                return cast("IO[bytes]", gzip.open(self.path, "rb"))
-            if self.candidate.compression == "zstd":
-                return _open_zstd(self.path)
-            return self.path.open("rb")
+            stream = self._open()
         except OSError as error:
             raise UnreadableFileError(f"{self.name}: cannot be opened ({error.strerror or error})") from error
+        progress.begin_file(self.name, stream)
+        return stream
+
+    def _open(self) -> IO[bytes]:
+        if self.candidate.compression == "gzip":
+            return cast("IO[bytes]", gzip.open(self.path, "rb"))
+        if self.candidate.compression == "zstd":
+            return _open_zstd(self.path)
+        return self.path.open("rb")
 
     def chunks(self, size_bytes: int = 1 << 20) -> Iterator[bytes]:
         """Blocks of the decompressed file; ends early, with ``TruncatedSourceError``, on a damaged archive."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, UnreadableFileError
+from analyzer.ingest import progress
 from analyzer.ingest.base import (
     HEAD_BYTES,
     Candidate,
@@ -197,6 +198,7 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
     files = _walk(root, discovery) if root.is_dir() else [(root, safe_name(root.name))]
     seen: set[tuple[int, str]] = set()
     for path, name in files:
+        progress.saw_file()
         try:
             candidate = make_candidate(path, name)
         except UnreadableFileError as error:
@@ -374,7 +376,9 @@ def load_run(path: Path, extra: Sequence[Path] = ()) -> Loaded:
         found.extend(more.found)
         discovery.unreadable.extend(more.unreadable)
     builder = RunBuilder(str(path))
+    progress.begin(len(found), sum(item.candidate.size_bytes for item in found))
     read_all(found, builder)
+    progress.end()
     _note_checkpoints(discovery.found, builder)
     _note_unread(discovery, builder)
     if not builder.recognised():
@@ -408,6 +412,7 @@ def read_all(found: Sequence[Found], builder: RunBuilder) -> None:
             raise
         except Exception as error:  # noqa: BLE001  (a bug of one reader costs its file, not the answer)
             out.gap(f"the rest of the file cannot be read: {OUR_FAULT} ({type(error).__name__}: {error})")
+        progress.end_file(candidate.size_bytes)
         if item.ingestor.is_log:
             logs.append((index, candidate))
     for index, candidate in logs:

@@ -269,6 +269,7 @@ class NextCheck:
         if_true: Probability of that cause if the evidence line turns out true.
         if_false: Probability if it turns out false.
         information_bits: What the answer is expected to tell about that cause.
+        test: The condition that the answer decides, empty if it is the fact itself.
     """
 
     fact: str
@@ -278,6 +279,7 @@ class NextCheck:
     if_true: float
     if_false: float
     information_bits: float = 0.0
+    test: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +346,21 @@ class FirstFailure:
     followers: int = 0
     alike: int = 0
     launcher_rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Onset:
+    """When trouble began.
+
+    Attributes:
+        step: First bad step.
+        when: The same in words: a step, or an interval where a printed value is a mean over a window.
+        what: What is not as it should be from there on.
+    """
+
+    step: int
+    when: str = ""
+    what: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,6 +447,7 @@ class Diagnosis:
         device_time: Where the time of the devices went; None without a trace that holds events of a device.
         headline: What can be said with more than a half; None where no cause came into question.
         ended: How the run ended; None if nothing was read.
+        onset: When trouble began; None if no step is known for it.
     """
 
     run_id: str
@@ -451,6 +469,7 @@ class Diagnosis:
     device_time: DeviceTime | None = None
     headline: Headline | None = None
     ended: Ended | None = None
+    onset: Onset | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the order of the JSON contract; NaN and infinities become strings."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from analyzer.model.diagnosis import Diagnosis
 from analyzer.render.json import render_json
 from analyzer.render.markdown import render_markdown
-from analyzer.render.terminal import Style, render_terminal
+from analyzer.render.page import Style
+from analyzer.render.terminal import render_terminal
 
 FORMATS = ("terminal", "json", "markdown")
 

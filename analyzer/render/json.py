@@ -121,6 +121,7 @@ def _top_level() -> dict[str, Any]:
             "cause_id": _TEXT,
             "if_true": _SHARE,
             "if_false": _SHARE,
+            "test": _TEXT,
         }
     )
     gap = _object(
@@ -134,6 +135,7 @@ def _top_level() -> dict[str, Any]:
             "ranks": _COUNT, "followers": _COUNT, "alike": _COUNT, "launcher_rank": {"type": ["integer", "null"]},
         }
     )  # fmt: skip
+    onset = _object({"step": {"type": "integer"}, "when": _TEXT, "what": _TEXT})
     maybe_number = {"type": ["number", "null"], "minimum": 0}
     split = _object(
         {
@@ -151,4 +153,5 @@ def _top_level() -> dict[str, Any]:
             "first_failure": {"anyOf": [first, {"type": "null"}]},
             "device_time": {"anyOf": [split, {"type": "null"}]},
             "ended": {"anyOf": [_ended_schema(place), {"type": "null"}]},
+            "onset": {"anyOf": [onset, {"type": "null"}]},
     }  # fmt: skip

@@ -1,0 +1,119 @@
+"""Where an answer goes and how it is written: format by option or by the suffix of the file, colours, links, width."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from analyzer.errors import InputError
+
+if TYPE_CHECKING:
+    from analyzer.api import Study
+    from analyzer.model.run import Run
+    from analyzer.render import Style
+
+
+class Format(StrEnum):
+    """Output formats."""
+
+    terminal = "terminal"
+    json = "json"
+    markdown = "markdown"
+
+
+_SUFFIXES = {
+    ".json": Format.json,
+    ".md": Format.markdown,
+    ".txt": Format.terminal,
+}
+
+
+def chosen_format(asked: Format | None, output: Path | None) -> Format:
+    """The format that was asked for, or that the suffix of the file names.
+
+    Raises:
+        BadParameter: Option and suffix contradict each other.
+    """
+    by_suffix = None if output is None else _SUFFIXES.get(output.suffix.lower())
+    if asked is not None and by_suffix is not None and asked is not by_suffix:
+        raise typer.BadParameter(
+            f"--format {asked.value} contradicts the suffix of {output}, which means {by_suffix.value}; leave one of them out"
+        )
+    return asked or by_suffix or Format.terminal
+
+
+def rendered(study: Study, format_name: Format, output: Path | None, *, show_all: bool, top: int) -> str:
+    """The answer as text."""
+    from analyzer.render import render_terminal, report
+    from analyzer.render.curves import panels_of
+
+    if format_name is not Format.terminal:
+        return report(study.diagnosis, format_name.value, show_all=show_all, top=top)
+    style = screen_style(study.run, to_screen=output is None)
+    panels = () if show_all or study.diagnosis.status == "healthy" else panels_of(study.run)
+    return render_terminal(study.diagnosis, style, show_all=show_all, top=top, panels=panels)
+
+
+def screen_style(run: Run, *, to_screen: bool) -> Style:
+    """Colours, links and width for standard output, or plain text for a file."""
+    from analyzer.render import Style
+
+    terminal = to_screen and sys.stdout.isatty()
+    columns = shutil.get_terminal_size((100, 40)).columns if terminal else 100
+    colour = to_screen and wants_colour(terminal=terminal)
+    locations = {source.path: source.location for source in run.sources if source.location}
+    return Style(
+        colour,
+        max(60, min(columns, 110)),
+        links=terminal and colour and _knows_links(),
+        locations=locations,
+        here="" if run.root.startswith(("http:", "https:")) or not to_screen else str(Path.cwd()),
+    )
+
+
+def wants_colour(*, terminal: bool) -> bool:
+    """Whether to colour: NO_COLOR (https://no-color.org) and FORCE_COLOR (https://force-color.org) decide, then the terminal."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return terminal and os.environ.get("TERM") != "dumb"
+
+
+def _knows_links() -> bool:
+    """Whether the terminal is one that is known to make OSC 8 links clickable; others may print them as rubbish."""
+    named = os.environ.get("TERM_PROGRAM", "") in {"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper"}
+    vte = os.environ.get("VTE_VERSION", "")
+    return (
+        named
+        or (vte.isdigit() and int(vte) >= 5000)
+        or any(os.environ.get(name) for name in ("KITTY_WINDOW_ID", "WT_SESSION", "FORCE_HYPERLINK"))
+        or os.environ.get("TERM", "").startswith(("xterm-kitty", "foot", "alacritty"))
+    )
+
+
+def write(text: str, output: Path | None) -> None:
+    """Write to a file or to standard output.
+
+    Raises:
+        InputError: It cannot be written.
+    """
+    if output is None:
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise InputError(f"standard output cannot be written ({error.strerror or error})") from error
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written ({error.strerror or error})") from error

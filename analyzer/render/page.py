@@ -1,0 +1,166 @@
+"""What both terminal pages are written on: wrapping, colours, links, and a beginning that is the same on both."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from analyzer.ingest.masking import clean_text
+from analyzer.model.diagnosis import Diagnosis, Fix, Place
+from analyzer.render.sentences import (
+    device_time_note,
+    ended_note,
+    ended_words,
+    first_failure_note,
+    fix_note,
+    resume_note,
+)
+
+WIDTH = 100
+_STATUS_COLOUR = {"failed": "31;1", "degraded": "33;1", "interrupted": "33;1", "healthy": "32;1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How to write for a terminal.
+
+    Attributes:
+        colour: Whether to colour.
+        width: Columns.
+        links: Whether the terminal makes ``path:line`` clickable (OSC 8).
+        locations: Absolute path of each source, by its path within the run; what is missing is shown as it is.
+        here: Directory from which paths are shown; empty to show them as they stand within the run.
+    """
+
+    colour: bool
+    width: int = WIDTH
+    links: bool = False
+    locations: Mapping[str, str] = field(default_factory=dict)
+    here: str = ""
+
+    def paint(self, text: str, code: str) -> str:
+        """Text in an ANSI colour, or as it is."""
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+    def shown(self, path: str) -> str:
+        """A path of the run as the user would type it where they stand."""
+        location = self.locations.get(path)
+        if location is None or not self.here:
+            return path
+        relative = os.path.relpath(location, self.here)
+        return clean_text(location if relative.startswith("../..") else relative)
+
+
+class Page:
+    """Lines of a page.
+
+    Args:
+        style: How to write.
+    """
+
+    def __init__(self, style: Style) -> None:
+        self.style = style
+        self.lines: list[str] = []
+        self._places: dict[str, str] = {}
+
+    def add(self, text: str = "", *, indent: int = 0, hang: int = 0, colour: str = "") -> None:
+        """A paragraph, wrapped at spaces; further lines are indented by ``hang`` more."""
+        wrapped = textwrap.wrap(
+            text,
+            self.style.width,
+            initial_indent=" " * indent,
+            subsequent_indent=" " * (indent + hang),
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [""]
+        self.lines.extend(self.style.paint(line, colour) if colour else line for line in wrapped)
+
+    def raw(self, text: str, colour: str = "") -> None:
+        """A line as it is."""
+        self.lines.append(self.style.paint(text, colour) if colour else text)
+
+    def place(self, place: Place) -> str:
+        """``path:line`` as the user would type it, remembered as a link."""
+        shown = self.style.shown(place.path) + ("" if place.line is None else f":{place.line}")
+        if place.path in self.style.locations:
+            self._places[shown] = self.style.locations[place.path]
+        return shown
+
+    def text(self) -> str:
+        """The page, ending with a newline."""
+        while self.lines and not self.lines[-1].strip():
+            self.lines.pop()
+        whole = "\n".join(self.lines) + "\n"
+        if not self.style.links:
+            return whole
+        for shown, location in sorted(self._places.items(), key=lambda item: -len(item[0])):
+            link = f"\x1b]8;;{Path(location).as_uri()}\x1b\\{shown}\x1b]8;;\x1b\\"
+            whole = whole.replace(f"({shown})", f"({link})").replace(f"[{shown}]", f"[{link}]")
+        return whole
+
+
+def cut(text: str, room: int) -> str:
+    """A text that fits into some columns."""
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def write_beginning(page: Page, diagnosis: Diagnosis) -> None:
+    """Verdict, which of several runs, and what happened."""
+    subject = f"{diagnosis.root}" + (f" [{diagnosis.subject}]" if diagnosis.subject else "")
+    words = ended_words(diagnosis)
+    page.raw(
+        f"{diagnosis.status.upper()}  {subject}" + (f"  ({words})" if words else ""),
+        _STATUS_COLOUR.get(diagnosis.status, "1"),
+    )
+    if diagnosis.others:
+        total = len(diagnosis.others) + 1
+        names = ", ".join(diagnosis.others[:3]) + (f" and {total - 4} more" if total > 4 else "")
+        note = f"1 of {total} runs found here, the last to start; not looked at: {names}"
+        page.add(note, indent=2, hang=2, colour="33")
+    happened = diagnosis.findings[0].symptom if _is_fault(diagnosis) else diagnosis.summary
+    page.add(happened[:1].upper() + happened[1:], indent=2)
+    for note in (
+        ended_note(diagnosis),
+        resume_note(diagnosis),
+        first_failure_note(diagnosis),
+        device_time_note(diagnosis),
+    ):
+        if note:
+            page.add(note, indent=2, hang=2)
+
+
+def _is_fault(diagnosis: Diagnosis) -> bool:
+    """Whether the summary would only repeat the headline of the first finding."""
+    return bool(diagnosis.findings) and diagnosis.summary.startswith(diagnosis.findings[0].symptom)
+
+
+def write_change(page: Page, heading: str, fix: Fix, most: int | None = None) -> None:
+    """A fix with its diff, keys and code.
+
+    Args:
+        page: Where to write.
+        heading: What stands before the title.
+        fix: The fix.
+        most: Lines of diff and code to show; None for all.
+    """
+    page.add(f"{heading}: {fix.title} ({fix_note(fix)})", indent=2, hang=3, colour="36")
+    diffs = [line for change in fix.changes for line in change.diff.splitlines()]
+    for line in diffs[:most]:
+        code = "32" if line.startswith("+") else "31" if line.startswith("-") else ""
+        page.raw(f"     {line}", colour=code)
+    for change in fix.changes:
+        if change.path is None:
+            page.add(f"{change.framework}: {change.key} = {change.new}", indent=5, hang=2)
+        elif not diffs:
+            old = f"{change.old} -> " if change.old is not None else ""
+            page.add(f"{change.path}:{change.line or '?'}  {change.key}: {old}{change.new}", indent=5, hang=2)
+    code_lines = fix.code.splitlines()
+    left = None if most is None else max(0, most - len(diffs))
+    for line in code_lines[:left]:
+        page.raw(f"     {line}")
+    hidden = 0 if most is None else len(diffs) - len(diffs[:most]) + len(code_lines) - len(code_lines[:left])
+    if hidden > 0:
+        page.add("… the rest of the change with --all", indent=5)

@@ -1,0 +1,150 @@
+"""Evidence and checks in plain words: what was seen, why it counts, what an answer would mean. No bits, no fact names.
+
+The words of a fact are those of the catalogue; ``--all`` and the ledger keep names and bits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from analyzer.facts.catalog import spec_of
+from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, NextCheck
+from analyzer.model.tables import Scalar
+from analyzer.model.wording import format_scalar, share
+from analyzer.render.sentences import telling
+
+LONG = 110
+"""Characters from which the words of a fact are left to ``--all``: the reason stands beside them anyway."""
+
+STRONGEST = 3
+"""Lines of evidence that a person takes in before they look at the fix."""
+
+
+def strongest(finding: Finding, count: int = STRONGEST) -> list[Evidence]:
+    """The lines that decide, those for the cause first; at most one speaks against it, and only if it is more than a hint."""
+    raising = telling(finding.speaks_for(), show_all=False)
+    lowering = [line for line in finding.speaks_against() if abs(line.bits) >= 1.5][:1]
+    return [*raising[: count - len(lowering)], *lowering]
+
+
+def seen_in_words(evidence: Evidence, known: Collection[str] = ()) -> str:
+    """What was seen, ``the scale ends at its configured minimum``; empty where the cited line says it better.
+
+    Args:
+        evidence: A line of the ledger.
+        known: Names of facts that were told already.
+    """
+    told = {
+        name: words
+        for name, value in evidence.values.items()
+        if name not in known
+        and (words := fact_in_words(name, value))
+        and len(words) <= LONG
+        and not _says_the_same(evidence.because, words, value)
+    }
+    # what is not so is told only where nothing else can be
+    so = [words for name, words in told.items() if evidence.values[name] is not False] or list(told.values())
+    return "; ".join(so[:2])
+
+
+_WORD = re.compile(r"[A-Za-z0-9_.]{3,40}")
+SAME = 0.5
+"""Part of the words of a fact that its reason repeats; from here on the reason alone is told."""
+
+
+def _says_the_same(because: str, words: str, value: Scalar) -> bool:
+    if isinstance(value, str) and value.lower() in because.lower():
+        return True
+    mine = {word.lower() for word in _WORD.findall(words)}
+    theirs = {word.lower() for word in _WORD.findall(because)}
+    return isinstance(value, bool) and len(mine & theirs) >= SAME * max(1, len(mine))
+
+
+def fact_in_words(name: str, value: Scalar) -> str:
+    """A fact and its value as a clause; empty for those of log lines, which are quoted instead.
+
+    >>> fact_in_words("config.data.padding_side", "left")
+    'data padding side: left'
+    """
+    spec = spec_of(name)
+    if spec is None or name.startswith(("event.", "classifier.")):
+        return ""
+    meaning = spec.meaning.partition(":")[0]
+    if value is True:
+        return meaning
+    if value is False:
+        return f"not the case: {_lower(meaning)}"
+    if isinstance(value, str) and value in meaning:  # the meaning lists the values that there are
+        return f"{_short_meaning(name)}: {value}"
+    unit = f" {spec.unit}" if spec.unit and spec.unit != "step" else ""
+    return f"{meaning}: {format_scalar(value)}{unit}"
+
+
+def _lower(text: str) -> str:
+    """The text as it stands within a sentence; names such as ZeRO and NaN keep their letters."""
+    first = text.partition(" ")[0]
+    return text if any(letter.isupper() for letter in first[1:]) else text[:1].lower() + text[1:]
+
+
+_OPERATORS = (
+    (" not in ", " is none of "), (" in ", " is one of "), (" == ", " is "), (" != ", " is not "), (" >= ", " is at least "),
+    (" <= ", " is at most "), (" > ", " is above "), (" < ", " is below "),
+)  # fmt: skip
+_NAME = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+\b")
+
+
+def question_in_words(check: NextCheck) -> str:
+    """What the check asks, as a clause that can be true or not."""
+    text = _asked_part(check.test, check.fact) or check.fact
+    if text == check.fact:
+        return check.meaning
+    if text == f"not {check.fact}":
+        return f"it is not the case that {_lower(check.meaning)}"
+    for sign, words in _OPERATORS:
+        text = text.replace(sign, words)
+    text = text.replace("[", "").replace("]", "").replace("'", "").replace('"', "")
+    asked = check.meaning if len(check.meaning) <= SHORT else _short_meaning(check.fact)
+    return _NAME.sub(lambda match: asked if match[0] == check.fact else _short_meaning(match[0]), text)
+
+
+def _asked_part(test: str, fact: str) -> str:
+    """The parts of a plain conjunction that the unknown fact decides; the others are known."""
+    if "(" in test or " or " in test:
+        return test
+    return " and ".join(part for part in test.split(" and ") if fact in part)
+
+
+def _short_meaning(name: str) -> str:
+    """A fact within a condition: its last words, ``rerun verdict`` for ``signal.rerun.verdict``."""
+    return name.removeprefix("signal.").removeprefix("config.").replace(".", " ").replace("_", " ")
+
+
+def answers_in_words(check: NextCheck) -> str:
+    """``if yes: CAUSE 98%; if no: CAUSE 2%``, with the question where the advice does not ask it."""
+    return (
+        f"if {question_in_words(check)}: {check.cause_id} {share(check.if_true)}; "
+        f"if not: {share(check.if_false)}"
+    )
+
+
+SHORT = 70
+"""Characters up to which the meaning of a fact can stand within a condition."""
+
+RIVAL_FROM = 0.02
+"""Probability from which another cause is named on the first screen: 1 in 50."""
+
+RIVALS = 2
+"""Rivals named there."""
+
+
+def rivals_worth_naming(diagnosis: Diagnosis, shown: Sequence[Finding]) -> list[Finding]:
+    """The most probable other causes of the same trouble."""
+    kinds = {finding.symptom_kind for finding in shown}
+    ids = {finding.cause.id for finding in shown}
+    rest = [
+        finding
+        for finding in diagnosis.findings
+        if finding.symptom_kind in kinds and finding.cause.id not in ids and finding.probability >= RIVAL_FROM
+    ]
+    return sorted(rest, key=lambda finding: -finding.probability)[:RIVALS]

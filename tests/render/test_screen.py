@@ -1,0 +1,152 @@
+"""The first screen: short, in plain words, with the curve that decides; links, colours and progress only where wanted."""
+
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import analyzer
+from analyzer.api import study
+from analyzer.cli.output import Format, chosen_format, wants_colour
+from analyzer.cli.progress import reading
+from analyzer.model.diagnosis import NextCheck
+from analyzer.render import Style, render_terminal
+from analyzer.render.curves import Line, Panel, deciding, panels_of, thinned
+from analyzer.render.plot import plot_rows
+from analyzer.render.words import answers_in_words, fact_in_words, question_in_words
+
+ROOT = Path(__file__).parent.parent.parent
+SAMPLES = sorted(
+    p for kind in ("failed", "healthy") for p in (ROOT / "samples" / kind).iterdir() if p.is_dir()
+)
+
+
+def line(y, x=None):
+    y = np.array(y, dtype=np.float64)
+    x = np.arange(1, y.size + 1, dtype=np.float64) if x is None else np.array(x, dtype=np.float64)
+    return Line("l", "l", x, y, ("a.log",) * y.size, np.arange(y.size), np.zeros(y.size, dtype=np.int64))
+
+
+def panel(*lines, log=False):
+    return Panel("loss", "Loss", "", log, True, lines)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
+def test_a_screen_has_at_most_40_lines_and_no_jargon(sample):
+    found = study(sample)
+    screen = render_terminal(found.diagnosis, Style(colour=False), panels=panels_of(found.run))
+
+    assert screen.count("\n") <= 40
+    assert not re.search(r"^\s*[+-]\d|\d+ more\b.*--all|yes \d+%", screen, re.MULTILINE)
+    assert "signal." not in screen
+    if found.diagnosis.status == "failed":
+        assert re.search(r"^  restart: ", screen, re.MULTILINE)
+        assert re.search(r"something\s+else\s+[<>]?\d", screen)
+
+
+def test_all_shows_the_bits_and_every_cause():
+    found = analyzer.diagnose(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero")
+    text = render_terminal(found, Style(colour=False), show_all=True)
+
+    assert "+4 model.bf16_born_by_config=yes" in text
+    assert all(finding.cause.id in text for finding in found.ruled_out)
+
+
+def test_paths_are_shown_from_where_the_user_stands_and_links_lead_to_the_file(tmp_path):
+    locations = {"train_config.yaml": str(tmp_path / "run" / "train_config.yaml")}
+    found = analyzer.diagnose(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero")
+    plain = render_terminal(found, Style(colour=False, locations=locations, here=str(tmp_path)))
+    linked = render_terminal(found, Style(colour=False, locations=locations, here=str(tmp_path), links=True))
+
+    assert "(run/train_config.yaml:7)" in plain
+    assert "\x1b]8;;file:///" in linked
+    assert re.sub(r"\x1b\]8;;[^\x1b]*\x1b\\", "", linked) == plain
+
+
+def test_the_words_of_facts_and_questions():
+    assert fact_in_words("config.data.padding_side", "left") == "data padding side: left"
+    assert fact_in_words("event.oom.seen", value=True) == ""
+    assert fact_in_words("signal.loss.rises", value=False).startswith(
+        "not the case: median of the last fifth"
+    )
+    check = NextCheck("signal.x.y", "its meaning", "", "c", 0.9, 0.1, test="config.a == 'b' and signal.x.y >= 2")
+    assert question_in_words(check) == "its meaning is at least 2"
+    assert answers_in_words(check) == "if its meaning is at least 2: c 90%; if not: 10%"
+
+
+def test_thinning_keeps_every_extreme_and_every_kind_of_non_finite_point():
+    values = np.sin(np.arange(50_000) / 500.0)
+    values[[123, 40_001]] = [99.0, -99.0]
+    values[[7_000, 7_001, 30_000]] = [np.nan, np.inf, -np.inf]
+    kept = thinned(line(values), 100)
+
+    assert kept.size <= 900
+    assert list(kept) == sorted(set(kept))
+    assert {0, 123, 7_000, 7_001, 30_000, 40_001, 49_999} <= set(kept.tolist())
+
+
+def test_a_plot_marks_points_that_are_not_finite_the_onset_and_the_ends():
+    rows = plot_rows(panel(line([4.0, 3.0, 2.0, np.nan, np.inf, 1.0])), 100, 4, onset=4.0)
+
+    assert rows[0].startswith("  loss           4 │")
+    assert rows[3].startswith("                 1 │")
+    assert "not finite │" in rows[4]
+    assert rows[4].count(chr(0xD7)) == 2
+    assert re.search(r"└step 1 .*▲ 4 .*6$", rows[5])
+
+
+def test_a_plot_joins_no_points_across_one_that_is_not_finite():
+    whole = plot_rows(panel(line([1.0, 1.0, 2.0, 2.0, 2.0])), 100, 2)
+    broken = plot_rows(panel(line([1.0, np.nan, 2.0, 2.0, 2.0])), 100, 2)
+
+    assert sum(len(row.strip()) for row in broken[:2]) < sum(len(row.strip()) for row in whole[:2])
+
+
+def test_nothing_is_drawn_where_there_is_no_room_or_no_curve():
+    assert plot_rows(panel(line([1.0, 2.0, 3.0, 4.0])), 40, 4) == []
+    assert plot_rows(panel(line([1.0, 2.0])), 100, 4) == []
+    assert plot_rows(panel(line([np.nan] * 9)), 100, 4) == []
+    assert plot_rows(panel(line([1.0, 2.0, 3.0, 4.0], [5, 5, 5, 5])), 100, 4) == []
+
+
+def test_the_deciding_curve_is_the_one_that_the_evidence_rests_on():
+    found = study(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
+    killed = study(ROOT / "samples/failed/ddp-8-ranks-one-killed")
+
+    assert deciding(panels_of(found.run), found.diagnosis.findings[0]).key == "grad_norm"
+    assert deciding(panels_of(killed.run), killed.diagnosis.findings[0]) is None
+
+
+def test_the_suffix_decides_the_format_and_a_contradiction_is_refused():
+    assert chosen_format(None, None) is Format.terminal
+    assert chosen_format(None, Path("a.md")) is Format.markdown
+    assert chosen_format(Format.json, Path("a.unknown")) is Format.json
+    with pytest.raises(Exception, match="contradicts the suffix"):
+        chosen_format(Format.json, Path("a.md"))
+
+
+def test_colour_follows_no_color_force_color_and_the_terminal(monkeypatch):
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    assert wants_colour(terminal=True)
+    assert not wants_colour(terminal=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert wants_colour(terminal=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not wants_colour(terminal=True)
+
+
+def test_progress_is_drawn_while_a_large_log_is_read_and_is_gone_afterwards(tmp_path, monkeypatch):
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"step {i} loss: {2 + 1 / (i + 1):.4f}\n" for i in range(20_000)))
+    shown = io.StringIO()
+    monkeypatch.setattr("analyzer.cli.progress.FIRST_S", 0.0)
+    monkeypatch.setattr("analyzer.cli.progress.REDRAWN_S", 0.01)
+    monkeypatch.setattr("sys.stderr", shown)
+    with reading(visible=True):
+        study(log)
+
+    assert re.search(r"reading: \d+ of \d+ MB, file 1 of 1, \d+ MB/s.*train\.log", shown.getvalue())
+    assert shown.getvalue().endswith("\r\x1b[K")
