@@ -20,7 +20,6 @@ from analyzer.ingest.names import canonical_metric, is_guess
 from analyzer.ingest.quote import Quoter
 from analyzer.model.diagnosis import (
     Coverage,
-    DeviceTime,
     Diagnosis,
     Ended,
     Evidence,
@@ -29,11 +28,11 @@ from analyzer.model.diagnosis import (
     GapNote,
     Headline,
     NextCheck,
-    Onset,
     Place,
     RootCause,
     SourceNote,
 )
+from analyzer.model.happened import DeviceTime, Onset
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
 from analyzer.model.tables import Scalar

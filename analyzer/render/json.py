@@ -115,15 +115,10 @@ def _top_level() -> dict[str, Any]:
     )  # fmt: skip
     check = _object(
         {
-            "fact": _TEXT,
-            "meaning": _TEXT,
-            "how": _TEXT,
-            "cause_id": _TEXT,
-            "if_true": _SHARE,
-            "if_false": _SHARE,
+            "fact": _TEXT, "meaning": _TEXT, "how": _TEXT, "cause_id": _TEXT, "if_true": _SHARE, "if_false": _SHARE,
             "test": _TEXT,
         }
-    )
+    )  # fmt: skip
     gap = _object(
         {"path": _TEXT, "line": _MAYBE_LINE, "reason": _TEXT, "rows_lost": {"type": ["integer", "null"]}}
     )

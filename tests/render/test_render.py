@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from analyzer.model.diagnosis import (
     ConfigChange,
     Coverage,
-    DeviceTime,
     Diagnosis,
     Evidence,
     Finding,
@@ -22,6 +21,7 @@ from analyzer.model.diagnosis import (
     RootCause,
     SourceNote,
 )
+from analyzer.model.happened import DeviceTime
 from analyzer.render import Style, render_terminal, report
 from analyzer.render.json import diagnosis_schema
 

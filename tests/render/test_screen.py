@@ -71,7 +71,9 @@ def test_the_words_of_facts_and_questions():
     assert fact_in_words("signal.loss.rises", value=False).startswith(
         "not the case: median of the last fifth"
     )
-    check = NextCheck("signal.x.y", "its meaning", "", "c", 0.9, 0.1, test="config.a == 'b' and signal.x.y >= 2")
+    check = NextCheck(
+        "signal.x.y", "its meaning", "", "c", 0.9, 0.1, test="config.a == 'b' and signal.x.y >= 2"
+    )
     assert question_in_words(check) == "its meaning is at least 2"
     assert answers_in_words(check) == "if its meaning is at least 2: c 90%; if not: 10%"
 
