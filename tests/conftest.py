@@ -1,10 +1,32 @@
-"""Settings of all tests: property tests are repeatable in CI and explore anew everywhere else."""
+"""Settings of all tests: property tests are repeatable in CI and explore anew everywhere else.
+
+No test may see an event, a role or a field that the vocabulary does not declare.
+"""
 
 import os
 
 from hypothesis import settings
 
+from analyzer.ingest.base import SourceWriter
+from analyzer.vocabulary.events import event_specs
+
 # A deadline would fail a slow machine, not a wrong parser.
 settings.register_profile("explore", deadline=None)
 settings.register_profile("repeat", deadline=None, derandomize=True)
 settings.load_profile("repeat" if os.environ.get("CI") else "explore")
+
+_write = SourceWriter.event
+_TYPES = {"int": int, "float": float, "bool": bool, "str": str}
+
+
+def _declared(self, kind, text, *, role, fields=None, **rest):
+    spec = event_specs().get(kind)
+    assert spec is not None, f"no event is called {kind!r}: declare it in ingest/text/events"
+    for name, value in (fields or {}).items():
+        declared = spec.field_type(name)
+        assert declared is not None, f"event {kind!r} declares no field {name!r}"
+        assert type(value) is _TYPES[declared], f"{kind}.{name} is a {declared}, not {value!r}"
+    _write(self, kind, text, role=role, fields=fields, **rest)
+
+
+SourceWriter.event = _declared

@@ -143,7 +143,8 @@ def facts_command(
     text: Annotated[str, typer.Argument(help="Only facts whose name or meaning holds this.")] = "",
 ) -> None:
     """List the facts that a condition may use."""
-    from analyzer.facts.catalog import EVENT_FACTS, catalog
+    from analyzer.facts.catalog import catalog
+    from analyzer.vocabulary.events import EVENT_FACTS
 
     for spec in catalog().values():
         if text.lower() in f"{spec.name} {spec.meaning}".lower():

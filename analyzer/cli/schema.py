@@ -31,12 +31,12 @@ def rule_command() -> None:
 
 @app.command("events")
 def events_command() -> None:
-    """JSON Schema of a file of log patterns, for editors."""
+    """JSON Schema of a file of events and their patterns, for editors."""
     import json
 
-    from analyzer.ingest.text.events.load import pattern_schema
+    from analyzer.vocabulary.events import event_schema
 
-    typer.echo(json.dumps(pattern_schema(), indent=2))
+    typer.echo(json.dumps(event_schema(), indent=2))
 
 
 @app.command("replay")

@@ -1,29 +1,20 @@
 """Every fact that a rule may use: name, type, meaning, and how to get it when it is unknown.
 
 The rows stand in ``tables/``, one file a family, as ``name | type | unit | meaning | how to get it``.
-``event.<kind>.*`` facts exist for every log pattern (see ``spec_of``). A detector may emit only names that
+``event.<kind>.*`` facts exist for every declared event (see ``spec_of``). A detector may emit only names that
 stand there; a rule may mention only names that stand there.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from analyzer.facts.tables import TABLES
 from analyzer.model.signal import FactSpec
+from analyzer.vocabulary.events import EVENT_FACTS, event_specs, nearest_event
 
-EVENT_FACTS = {
-    "seen": ("bool", "such a line was found"),
-    "count": ("int", "number of such lines"),
-    "first_step": ("int", "first step of such a line"),
-    "last_step": ("int", "last step of such a line"),
-    "is_last_error": ("bool", "it is the last error line of the log"),
-    "ranks": ("int", "number of ranks that print such a line"),
-    "is_first_failure": ("bool", "it is the failure that came first"),
-    "is_consequence": ("bool", "another failure came first and explains it"),
-    "survived": ("bool", "training went on after every such line"),
-}
 _EVENT = re.compile(r"event\.([a-z0-9_]+)\.([a-z0-9_]+)")
 
 
@@ -45,18 +36,29 @@ def spec_of(name: str) -> FactSpec | None:
     if found is not None:
         return found
     match = _EVENT.fullmatch(name)
-    if match is None:
+    event = event_specs().get(match[1]) if match else None
+    if match is None or event is None:
         return None
-    kind, fact = match.groups()
-    if fact in EVENT_FACTS:
-        dtype, meaning = EVENT_FACTS[fact]
-        return FactSpec(name, dtype, f"{kind.replace('_', ' ')}: {meaning}")
-    return FactSpec(name, "str", f"field {fact!r} of the first {kind.replace('_', ' ')} line")
+    if match[2] in EVENT_FACTS:
+        dtype, meaning = EVENT_FACTS[match[2]]
+        return FactSpec(name, dtype, f"{event.says}: {meaning}")
+    field_type = event.field_type(match[2])
+    if field_type is None:
+        return None
+    return FactSpec(name, field_type, f"field {match[2]!r} of the first line that says: {event.says}")
 
 
 def suggest(name: str) -> str:
     """The nearest existing name, for an error message; empty if nothing is near."""
     import difflib  # noqa: PLC0415  (only error messages need it)
 
-    near = difflib.get_close_matches(name, catalog(), n=1, cutoff=0.6)
-    return near[0] if near else ""
+    known: Iterable[str] = catalog()
+    if name.startswith("event."):
+        _, kind, *rest = name.split(".")
+        kind = kind if kind in event_specs() else nearest_event(kind)
+        fields = event_specs()[kind].fields if kind else {}
+        fact = rest[0] if rest and (rest[0] in EVENT_FACTS or rest[0] in fields) else None
+        known = (
+            [f"event.{kind}.{fact}"] if fact else [f"event.{kind}.{each}" for each in (*EVENT_FACTS, *fields)]
+        )
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")

@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 
 from analyzer.ingest.discover import load_run
-from analyzer.ingest.text.events.load import all_patterns
+from analyzer.ingest.text.events.patterns import all_patterns
 from analyzer.ingest.text.log_reader import BULK_AFTER_BLOCKS
 from analyzer.ingest.text.scan import LiteralScanner, fast_prefilter
 from analyzer.ingest.text.text_layer import BLOCK_BYTES, read_blocks, record_end, record_start

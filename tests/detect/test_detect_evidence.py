@@ -174,7 +174,7 @@ class TestSampling:
         assert facts["signal.sampling_error.after_nonfinite"] is False
 
     def test_repeated_token(self):
-        facts = RunMaker().event("generation_repeats", token="!", count=16).plain()
+        facts = RunMaker().event("generation_repeats", token="!", times=16).plain()
 
         assert facts["signal.generation.repeats_one_token"] is True
 

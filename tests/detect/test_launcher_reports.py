@@ -74,7 +74,7 @@ def test_a_process_that_the_launcher_had_to_kill_is_no_first_failure(forced):
     if forced:
         maker.event("launcher_kill", role="teardown", path=LOG, line=10, pid=102, forced_by="9")
     killed(maker, "torchrun_peer_failure", 2, line=20, time_s=1045.0)
-    maker.event("launch", role="info", path="rank_2.log", line=1, rank=2)
+    maker.event("nccl_version", role="info", path="rank_2.log", line=1, rank=2)
 
     plain = maker.facts().plain
 
@@ -85,7 +85,7 @@ def test_a_process_that_the_launcher_had_to_kill_is_no_first_failure(forced):
 
 
 def test_gloo_peers_that_lost_the_one_that_timed_out_first_are_not_the_missing_rank():
-    maker = RunMaker().event("launch", role="info", path="rank_3.log", line=1, rank=3)
+    maker = RunMaker().event("nccl_version", role="info", path="rank_3.log", line=1, rank=3)
     lost_peer(maker, 0, kind="gloo_timeout")
     for rank in (1, 2):
         lost_peer(maker, rank, kind="connection_lost")

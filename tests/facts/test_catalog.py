@@ -75,7 +75,7 @@ def broken() -> RunMaker:
     maker.config(fp16=True, lr_scheduler_type="linear").config(
         "model", path="model/config.json", vocab_size=512
     )
-    maker.event("sampling_nonfinite", line=700).event("generation_repeats", line=701, token="!", count=16)
+    maker.event("sampling_nonfinite", line=700).event("generation_repeats", line=701, token="!", times=16)
     maker.event("fully_masked_attention_row", line=702, rows=4)
     maker.event("autograd_anomaly", line=703, role="root_candidate", function="SqrtBackward0")
     maker.event("nonfinite_hook", line=704, module="model.layers.3", pass_="forward")

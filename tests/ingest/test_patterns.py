@@ -6,8 +6,8 @@ import time
 import pytest
 from log_reading import read_text
 
-from analyzer.ingest.text.events.load import all_patterns
-from analyzer.ingest.text.events.patterns import ROLES, gib, match_pattern
+from analyzer.ingest.text.events.patterns import all_patterns, gib, match_pattern
+from analyzer.vocabulary.events import ROLES
 
 LINES = [
     ("autograd_anomaly_warning", {"function": "SqrtBackward0"},
@@ -52,7 +52,7 @@ LINES = [
     ("cpu_oom", {}, "RuntimeError: [enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes."),
     ("host_oom_kill", {"pid": 4321, "process": "python", "anon_rss_kb": 99}, "Out of memory: Killed process 4321 (python) total-vm:1kB, anon-rss:99kB, file-rss:0kB"),
     ("host_oom_kill", {}, "reason: OOMKilled"),
-    ("slurm_oom", {"count": 1}, "slurmstepd: error: Detected 1 oom_kill event in StepId=130.33. Some of the step tasks have been OOM Killed."),
+    ("slurm_oom", {"kills": 1}, "slurmstepd: error: Detected 1 oom_kill event in StepId=130.33. Some of the step tasks have been OOM Killed."),
     ("shm_too_small", {}, "It is possible that dataloader's workers are out of shared memory. Please try to raise your shared memory limit."),
     ("device_side_assert", {}, "RuntimeError: CUDA error: device-side assert triggered"),
     ("index_assert", {"expression": "t >= 0 && t < n_classes"},

@@ -29,7 +29,7 @@ LINES = [
     ("degenerate_sample", {"input_size": "1"},
      "RuntimeError: Calculated padded input size per channel: (1). Kernel size: (10). Kernel size can't be greater than actual input size"),
     ("degrees_of_freedom", {}, "UserWarning: std(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor"),
-    ("short_samples_skipped", {"count": 1234}, "WARNING | 1,234 samples have invalid sizes and will be skipped, max_positions=(1024, 1024), first few sample ids=[1]"),
+    ("short_samples_skipped", {"samples": 1234}, "WARNING | 1,234 samples have invalid sizes and will be skipped, max_positions=(1024, 1024), first few sample ids=[1]"),
     ("class_never_predicted", {"score": "Precision"},
      "UndefinedMetricWarning: Precision is ill-defined and being set to 0.0 in labels with no predicted samples. Use `zero_division` parameter"),
     ("class_never_found", {"label": "1", "support": 18}, "           1       0.00      0.00      0.00        18"),

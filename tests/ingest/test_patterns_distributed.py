@@ -68,7 +68,7 @@ LINES: list[tuple[str, dict[str, Any], str]] = [
     ("rendezvous_failure", {"host_name": "node-a", "store_port": 29500}, "[E socket.cpp:753] [c10d] The client socket has failed to connect to any network address of (node-a, 29500)."),
     ("cuda_oom", {}, "node-a:1:1 [3] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'"),
     ("cuda_oom", {}, "node-a:1:1 [3] transport.cc:10 NCCL WARN Cuda failure 2 'out of memory'"),
-    ("straggler_report", {"ranks": "76, 13"}, "STRAGGLER DETECTION WARNING: Some GPUs have worse relative performance. Affected ranks: [76, 13]"),
+    ("straggler_report", {"slow_ranks": "76, 13"}, "STRAGGLER DETECTION WARNING: Some GPUs have worse relative performance. Affected ranks: [76, 13]"),
 ]  # fmt: skip
 
 

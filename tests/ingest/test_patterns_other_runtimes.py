@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from log_reading import only, read_text
 
-from analyzer.ingest.text.events.load import all_patterns
-from analyzer.ingest.text.events.patterns import match_pattern
+from analyzer.ingest.text.events.patterns import all_patterns, match_pattern
 
 
 def fields_of(kind: str, line: str) -> dict[str, object] | None:

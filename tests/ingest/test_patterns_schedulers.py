@@ -48,7 +48,7 @@ LINES = [
     ("job_failed", "cascade", {"exit_code": 1, "container": "trainer-1"}, "trainer-1 exited with code 1"),
     ("job_failed", "cascade", {"status": 1}, "The replica workerpool0-0 exited with a non-zero status of 1."),
     ("job_memory_limit", "root_candidate", {"replica": "workerpool0-0"}, "The replica workerpool0-0 ran out-of-memory and exited with a non-zero status of 137(SIGKILL)."),
-    ("job_failed", "cascade", {"count": 1, "replica": "Worker"}, "PyTorchJob train is failed because 1 Worker replica(s) failed."),
+    ("job_failed", "cascade", {"replicas": 1, "replica": "Worker"}, "PyTorchJob train is failed because 1 Worker replica(s) failed."),
     ("job_failed", "cascade", {"exit_code": 1}, 'AlgorithmError: ExecuteUserScriptError: ExitCode 1 ErrorMessage "RuntimeError: x"'),
     ("job_preempted", "root_candidate", {}, "Instance was preempted."),
     ("ray_worker_died", "symptom", {"exit_type": "SYSTEM_ERROR"}, "Worker exit type: SYSTEM_ERROR Worker exit detail: The worker was killed by the OOM killer."),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.ingest.text import scan
-from analyzer.ingest.text.events.load import all_patterns
+from analyzer.ingest.text.events.patterns import all_patterns
 from analyzer.ingest.text.grammars import grammars
 from analyzer.ingest.text.rows.bulk_lines import BulkGrammar, make_plan
 from analyzer.ingest.text.scan import ENGINES, LiteralScanner, fast_prefilter

@@ -1,43 +1,115 @@
-"""Rules look only at kinds and fields that some reader emits, and never at advice."""
+"""Events: each is declared, recognised from text, captured with all its fields, and used or kept for a reason."""
 
 import re
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
-from analyzer.facts.catalog import EVENT_FACTS
-from analyzer.ingest.text.events.load import all_patterns
+from analyzer.ingest.text.events.patterns import all_patterns, match_pattern
+from analyzer.ingest.text.prefixes import peel
 from analyzer.rules.load import load_rules
+from analyzer.rules.template import holes
+from analyzer.vocabulary.events import COMMON_FIELDS, event_files, event_schema, event_specs
+from analyzer.vocabulary.marked import load_marked
 
-INGEST = Path(__file__).parents[2] / "analyzer" / "ingest"
-SOURCE = "".join(
-    path.read_text(encoding="utf-8") for path in sorted([*INGEST.rglob("*.py"), *INGEST.rglob("*.yaml")])
-)
-WORDS = set(re.findall(r'"([a-z][a-z0-9_]{2,60})"', SOURCE))
-ROLES: dict[str, set[str]] = {}
-for _pattern in all_patterns():
-    ROLES.setdefault(_pattern.kind, set()).add(_pattern.role)
-USED = sorted(
-    {
-        name
-        for rule in load_rules().rules
-        for _, condition in rule.conditions()
-        for name in condition.names
-        if name.startswith("event.")
+ROOT = Path(__file__).parents[2] / "analyzer"
+FILES = {path.stem: load_marked(path.read_text(encoding="utf-8"), path.name).data for path in event_files()}
+PATTERNS = [pattern for data in FILES.values() for pattern in data.get("patterns", [])]
+EXAMPLES = [
+    (pattern, compiled, text)
+    for pattern, compiled in zip(PATTERNS, all_patterns(), strict=True)
+    for text in ([pattern["example"]] if isinstance(pattern["example"], str) else pattern["example"])
+]
+READERS = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "ingest").rglob("*.py")))
+SOURCES = [
+    path.read_text(encoding="utf-8")
+    for place in ("detect", "rules", "render", "triage", "replay", "facts", "cli", "casebook")
+    for path in sorted((ROOT / place).rglob("*.py"))
+]
+SOURCES += [
+    (ROOT / name).read_text(encoding="utf-8")
+    for name in ("pipeline.py", "ingest/text/log_reader.py", "ingest/text/failures/localiser_rows.py")
+]
+RULES = load_rules().rules
+USED = {name for rule in RULES for _, condition in rule.conditions() for name in condition.names}
+USED |= {name for rule in RULES for name in (*holes(rule.says), *holes(rule.restart_because))}
+
+
+def captured(compiled, text):
+    found = match_pattern(compiled, text)
+    return match_pattern(compiled, peel(text).text) if found is None else found
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_file_is_as_the_schema_says(name):
+    jsonschema.Draft202012Validator(event_schema()).validate(FILES[name])
+
+
+@pytest.mark.parametrize(("pattern", "compiled", "text"), EXAMPLES, ids=[p["kind"] for p, _, _ in EXAMPLES])
+def test_each_pattern_recognises_its_example(pattern, compiled, text):
+    assert any(literal in text for literal in pattern["literals"]), "the scan finds no literal"
+    assert captured(compiled, text) is not None
+
+
+def test_each_field_of_a_pattern_is_captured_from_an_example():
+    wanted, found = set(), set()
+    for pattern, compiled, text in EXAMPLES:
+        groups = re.findall(r"\?P<(\w+)>", "".join([compiled.regex, *compiled.more]))
+        wanted |= {(pattern["kind"], group) for group in groups if group not in COMMON_FIELDS}
+        found |= {(pattern["kind"], group) for group in captured(compiled, text) or ()}
+
+    assert sorted(wanted - found) == []
+
+
+def test_each_declared_event_and_field_is_written_by_a_pattern_or_a_reader():
+    groups = {
+        (p.kind, g) for p in all_patterns() for g in re.findall(r"\?P<(\w+)>", "".join([p.regex, *p.more]))
     }
-)
+    kinds = {pattern.kind for pattern in all_patterns()}
+    words = set(re.findall(r"[a-z][a-z0-9_]{1,60}", READERS))
+
+    assert [kind for kind in event_specs() if kind not in kinds and kind not in words] == []
+    assert [
+        (kind, field)
+        for kind, spec in event_specs().items()
+        for field in spec.fields
+        if (kind, field) not in groups and field.removeprefix("derived_") not in words
+    ] == []
 
 
-@pytest.mark.parametrize("name", USED)
-def test_an_event_that_a_rule_looks_at_can_occur(name):
-    _, kind, fact = name.split(".")
+READ_BY = [
+    set(re.findall(r'"([a-z][a-z0-9_]{1,60})"', path.read_text(encoding="utf-8")))
+    for place in ("detect", "rules", "render", "triage", "replay", "cli", "ingest/text")
+    for path in (ROOT / place).rglob("*.py")
+]
+ALWAYS_READ = {"rank", "step", "exception", "message"}
+"""Fields that the table of events and the order of failures take from every event."""
+UNREAD = yaml.safe_load((Path(__file__).parent / "unread_events.yaml").read_text(encoding="utf-8"))
 
-    assert kind in ROLES or kind in WORDS, "no pattern and no grammar emits this kind"
-    assert fact in EVENT_FACTS or fact in WORDS or f"?P<{fact}>" in SOURCE, "no reader fills this field"
+
+def test_each_event_is_used_or_kept_for_a_reason():
+    words = set(re.findall(r"[a-z][a-z0-9_]{2,60}", "".join(source for source in SOURCES)))
+    kept = {kind for kinds in UNREAD["events"].values() for kind in kinds}
+    unused = {
+        kind for kind in event_specs() if kind not in words and not any(f"event.{kind}." in n for n in USED)
+    }
+
+    assert sorted(unused - kept) == [], "no rule, detector or report looks at it"
+    assert sorted(kept - unused) == [], "it is used by now"
 
 
-def test_advice_is_never_evidence():
-    advice = {kind for kind, roles in ROLES.items() if roles == {"advice"}}
+def test_each_field_is_used_or_kept_for_a_reason():
+    unused = {
+        field
+        for kind, spec in event_specs().items()
+        for field in spec.fields
+        if f"event.{kind}.{field}" not in USED
+        and field not in ALWAYS_READ
+        and not any(kind in words and field in words for words in READ_BY)
+    }
+    kept = {field for fields in UNREAD["fields"].values() for field in fields}
 
-    assert advice
-    assert [name for name in USED if name.split(".")[1] in advice] == []
+    assert sorted(unused - kept) == [], "no rule, detector or report looks at it"
+    assert sorted(kept - unused) == [], "it is used by now, or not declared"

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.curves.scale_course import step_of
 from analyzer.detect.failures.first_failure import order_of
-from analyzer.facts.catalog import EVENT_FACTS
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
+from analyzer.vocabulary.events import EVENT_FACTS, event_specs
 
 ERROR_ROLES = ("root_candidate", "symptom")
 """Roles of lines that report a fault; what follows from it, teardown and advice are no error of their own."""
@@ -22,6 +22,9 @@ def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``event.<kind>.*``."""
     last_errors = _last_errors(view)
     for kind in view.run.events.kinds():
+        spec = event_specs().get(kind)
+        if spec is None:
+            continue
         rows = view.events(kind)
         out = FactWriter(f"event.{kind}", f"event.{kind}.")
         refs = event_refs(rows)
@@ -38,7 +41,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         # Of several exceptions the first that is no report of a lost peer speaks; an interrupt may well be it.
         speaker = next((event for event in rows if event.role in {"root_candidate", "teardown"}), rows[0])
         for name, value in speaker.fields.items():
-            if name not in EVENT_FACTS:
+            if name not in EVENT_FACTS and spec.field_type(name):
                 out.put(name, value, [speaker.ref])
         yield out.signal(min(steps, default=None))
 

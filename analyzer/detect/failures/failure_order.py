@@ -16,46 +16,16 @@ from analyzer.detect.base import RunView
 from analyzer.detect.failures.launcher_reports import REPORTS, LaunchersWord, join_reports, time_is_of_looking
 from analyzer.detect.failures.went_on import RowsOfLogs
 from analyzer.model.tables import Event
-
-FAMILIES = ("hardware", "host", "exception", "device", "numeric", "memory", "peers", "cleanup")
-"""From causes to consequences; the last two never come first if one of the others was seen."""
+from analyzer.vocabulary.events import FAMILIES, event_specs
 
 CAUSES = frozenset(FAMILIES[:6])
 
-_KINDS: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("gpu_xid", "xid_off_bus", "xid_memory", "xid_memory_contained", "xid_nvlink", "xid_gsp", "ecc_error", "gpu_off_bus",
-         "gpu_ring_timeout", "node_failure", "xid_pcie", "xid_device", "row_remap_failed", "gpu_unknown_error", "gpu_hang",
-         "ras_uncorrectable", "npu_memory_error", "npu_link_error", "sxid_fatal", "nvlink_error", "pcie_fatal_error", "nic_fault",
-         "machine_check", "kernel_panic"),
-        "hardware",
-    ),
-    **dict.fromkeys(
-        ("host_oom_kill", "slurm_oom", "slurm_cancelled", "pod_evicted", "sighup", "keyboard_interrupt", "sigkill", "job_time_limit",
-         "job_memory_limit", "job_preempted", "job_cancelled", "job_not_started"),
-        "host",
-    ),
-    **dict.fromkeys(
-        ("device_side_assert", "index_assert", "illegal_memory_access", "cuda_error", "cublas_error", "cudnn_error", "xid_application",
-         "segfault", "memory_corruption", "illegal_instruction", "arithmetic_trap",
-         "fatal_python_error", "npu_core_fault", "device_lost", "fabric_not_ready", "native_check_failed"),
-        "device",
-    ),
-    **dict.fromkeys(
-        ("loss_scale_minimum", "fairseq_min_loss_scale", "nan_stop", "nonfinite_gradient_stop", "loss_watchdog", "autograd_anomaly",
-         "sampling_nonfinite"),
-        "numeric",
-    ),
-    **dict.fromkeys(("cuda_oom",), "memory"),
-    **dict.fromkeys(
-        ("nccl_timeout", "nccl_error", "communicator_abort", "rendezvous_failure", "connection_lost", "gloo_error", "infiniband_error",
-         "mismatched_collective", "gloo_timeout", "store_wait_timeout", "hccl_timeout", "hccl_error", "coordination_timeout",
-         "coordination_error", "barrier_missing_rank", "watchdog_stuck", "nccl_connect_failed", "launcher_lost_node", "ray_actor_died", "hang_stack_dump"),
-        "peers",
-    ),
-    **dict.fromkeys(("sigabrt", "sigterm", "torchrun_failure", "torchrun_worker_failed", "ray_worker_died"), "cleanup"),
-}  # fmt: skip
-"""Families of kinds that their role does not tell. A symptom that does not stand here ends no run."""
+
+def _declared(kind: str) -> str:
+    """The family that the vocabulary gives to a kind; empty if its role tells, or if it ends no run."""
+    spec = event_specs().get(kind)
+    return "" if spec is None else spec.family
+
 
 _BY_ROLE = {"root_candidate": "exception", "cascade": "cleanup", "teardown": "cleanup"}
 
@@ -149,8 +119,8 @@ def family_of(event: Event) -> str:
     if event.kind == "python_traceback" and event.role == "symptom":
         return "peers"  # an exception that a distributed back end raises
     if event.role in {"cascade", "teardown"} and event.kind != "communicator_abort":
-        return "peers" if _KINDS.get(event.kind) == "peers" else "cleanup"
-    return _KINDS.get(event.kind, _BY_ROLE.get(event.role, "cleanup"))
+        return "peers" if _declared(event.kind) == "peers" else "cleanup"
+    return _declared(event.kind) or _BY_ROLE.get(event.role, "cleanup")
 
 
 def _began_s(event: Event) -> float | None:
@@ -256,7 +226,7 @@ def _failures(view: RunView) -> list[Failure]:
     last = max((event.attempt for event in view.run.events), default=0)
     by_line: dict[tuple[int, int | None], list[Event]] = {}
     for event in view.run.events:
-        ends = event.kind in _KINDS or event.role in _BY_ROLE or event.kind == "python_traceback"
+        ends = _declared(event.kind) or event.role in _BY_ROLE or event.kind == "python_traceback"
         if ends and event.attempt == last and event.role not in {"info", "advice"}:
             by_line.setdefault((event.ref.source, event.ref.line), []).append(event)
     _join_messages(by_line)

@@ -14,7 +14,7 @@ signal.embedding.ordinary_rows_tiny | bool | | the ordinary rows too have a root
 signal.embedding.tiny_token | str | | special token whose row is smallest | {CHECKPOINT}
 signal.checkpoint.nonfinite_elements | int | | NaN or infinite weights in the checkpoint | {CHECKPOINT}
 signal.checkpoint.dtype | str | | dtype of the stored weights | {CHECKPOINT}
-signal.attention.fully_masked_rows | bool | | an attention row has nothing to attend to | print (attention_mask + causal mask).any(-1) for the failing batch: is a row fully masked
+signal.attention.fully_masked_rows | bool | | an attention row has nothing to attend to | print("fully masked attention rows:", int((~allowed.any(-1)).sum())) for the mask `allowed` of the failing batch
 signal.module.first_nonfinite | str | | module in which a hook saw the first NaN or infinity | {RERUN_HOOK}
 signal.module.first_nonfinite_pass | str | | forward or backward: the pass in which that hook ran | {RERUN_HOOK}
 signal.module.activation_absmax | float | | largest activation that a hook printed | {RERUN_HOOK}

@@ -6,8 +6,7 @@ from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.events.load import all_patterns
-from analyzer.ingest.text.events.patterns import Pattern, match_pattern
+from analyzer.ingest.text.events.patterns import Pattern, all_patterns, match_pattern
 from analyzer.ingest.text.failures.localiser_rows import localiser_rows
 from analyzer.ingest.text.grammars import grammars
 from analyzer.ingest.text.log_line import Capture, Fed, LineGrammar, LogLine, LogState, make_line

@@ -1,6 +1,7 @@
 """What a failure or status line is, and how one line is matched against one pattern.
 
-The patterns themselves are data, ``*.yaml`` beside this module, one file a family of lines; ``load.py`` reads them.
+The patterns themselves are data, ``*.yaml`` beside this module, one file a family of lines; ``vocabulary.events`` reads
+them and says how they are written.
 A pattern says what the line *is*; what it means is for the rules to say. The literals are what the fast scan looks
 for; the regex then reads the one line that holds a literal, unanchored, because several writers may share a line.
 """
@@ -13,21 +14,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from analyzer.vocabulary.events import NUMBER, SIZE, pattern_rows
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from analyzer.model.tables import Scalar
 
-ROLES = ("root_candidate", "symptom", "cascade", "teardown", "advice", "info")
-FIELD_TYPES = ("int", "float", "str", "lower", "gib")
-
-NUMBER = r"[-+]?\d{1,40}(?:\.\d{0,40})?(?:[eE][-+]?\d{1,4})?"
-"""A finite number inside a pattern."""
-
-SIZE = r"\d{1,18}(?:\.\d{1,6})? ?(?:[KMGT]i?B|bytes)"
-"""A size with its unit inside a pattern."""
-
 _UNIT_BYTES = {"bytes": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
+
+
+__all__ = ["NUMBER", "SIZE", "Pattern", "all_patterns", "gib", "match_pattern"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +33,10 @@ class Pattern:
 
     Attributes:
         kind: Name of the event.
-        role: One of ``ROLES``: what part such a line plays when a run goes wrong.
+        role: One of ``vocabulary.events.ROLES``: what part such a line plays when a run goes wrong.
         literals: Texts of which at least one stands in every such line; case matters.
         regex: Searched in the line; its named groups become fields.
-        fields: Name of a group to its type: int, float, str, lower (a word in lower case), or gib (a size in GiB).
+        fields: Name of a group to its type where it is no text, see ``vocabulary.events.FIELD_TYPES``.
         more: Further regexes whose groups are added if they match.
         unless: If this is found in the line, the line is something else.
         words: Name of a group to a table; the field is the table's text for what the group holds.
@@ -105,3 +102,12 @@ def match_pattern(pattern: Pattern, text: str) -> dict[str, Scalar] | None:
         if typed is not None and typed != "":
             found[name] = typed
     return found
+
+
+@lru_cache(maxsize=1)
+def all_patterns() -> tuple[Pattern, ...]:
+    """Every pattern of every family."""
+    return tuple(
+        Pattern(kind, role, tuple(literals), regex, fields, tuple(more), unless, words, once)
+        for kind, role, literals, regex, fields, more, unless, words, once in pattern_rows()
+    )

@@ -41,7 +41,7 @@ class GenerationLines:
         if repeated is None:
             return False
         token, count = repeated
-        log.event("generation_repeats", "symptom", line, {"token": token, "count": count})
+        log.event("generation_repeats", "symptom", line, {"token": token, "times": count})
         return True
 
     def finish(self, log: LogState) -> None:

@@ -1,0 +1,299 @@
+"""The events: what a line of a log, or a reader in code, can say; declared once, in ``ingest/text/events/*.yaml``.
+
+One file a family of lines. ``events`` declares the kinds, ``patterns`` how a line is recognised, in the order in which
+they are tried::
+
+    events:
+      disk_full:                        # the kind; facts are event.disk_full.seen, .count, .path, …
+        says: a disk or quota is full   # the sentence it reads as
+        role: root_candidate            # one of ROLES; a list if each pattern or reader says which
+        family: host                    # optional, one of FAMILIES: how such a line ends a run
+        fields: {path: str}             # everything that its patterns capture; ``host`` is known of every event
+    patterns:
+    - kind: disk_full
+      literals: ['No space left']       # one of these stands in every such line
+      regex: 'No space left on device'  # a list stands for "any of these"
+      more: ['device: (?P<path>.{1,99})']
+      example: 'OSError: No space left on device: /out'
+
+``pieces`` name what several expressions share (written ``${NAME}``; a list stands for its items in ``more``),
+``tables`` are named under ``words``, ``field_sets`` under ``with``. ``${NUMBER}`` and ``${SIZE}`` are known everywhere.
+The declarations stand beside the patterns, not in this package, so that a new line touches one file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from analyzer.errors import RuleSyntaxError
+from analyzer.vocabulary import cache
+from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.sections import check_section, json_schema
+
+ROLES = ("root_candidate", "symptom", "cascade", "teardown", "advice", "info")
+
+FAMILIES = ("hardware", "host", "exception", "device", "numeric", "memory", "peers", "cleanup")
+"""From causes to consequences; the last two never come first if one of the others was seen."""
+
+FIELD_TYPES: Mapping[str, str] = {
+    "int": "int", "float": "float", "bool": "bool", "str": "str", "lower": "str", "gib": "float",
+}  # fmt: skip
+"""Type of a field to the type of its fact: ``lower`` is a word in lower case, ``gib`` a size in GiB."""
+
+COMMON_FIELDS: Mapping[str, str] = {"host": "str"}
+"""Fields of every event: a prefix or the line itself may name the host."""
+
+EVENT_FACTS: Mapping[str, tuple[str, str]] = {
+    "seen": ("bool", "such a line was found"),
+    "count": ("int", "number of such lines"),
+    "first_step": ("int", "first step of such a line"),
+    "last_step": ("int", "last step of such a line"),
+    "is_last_error": ("bool", "it is the last error line of the log"),
+    "ranks": ("int", "number of ranks that print such a line"),
+    "is_first_failure": ("bool", "it is the failure that came first"),
+    "is_consequence": ("bool", "another failure came first and explains it"),
+    "survived": ("bool", "training went on after every such line"),
+}
+"""Type and meaning of the facts of every kind; no field may bear such a name."""
+
+NUMBER = r"[-+]?\d{1,40}(?:\.\d{0,40})?(?:[eE][-+]?\d{1,4})?"
+"""A finite number inside a pattern."""
+
+SIZE = r"\d{1,18}(?:\.\d{1,6})? ?(?:[KMGT]i?B|bytes)"
+"""A size with its unit inside a pattern."""
+
+FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
+    "file": {
+        "events": ("map", False), "field_sets": ("map", False), "pieces": ("map", False), "tables": ("map", False),
+        "patterns": ("list", False),
+    },
+    "event": {
+        "says": ("str", True), "role": ("texts", True), "family": ("str", False), "fields": ("map", False),
+        "with": ("str", False),
+    },
+    "patterns": {
+        "kind": ("str", True), "role": ("str", False), "literals": ("list", True), "regex": ("texts", True),
+        "more": ("list", False), "unless": ("texts", False), "words": ("map", False), "once": ("bool", False),
+        "example": ("texts", True),
+    },
+}  # fmt: skip
+
+_GLOBAL_PIECES: Mapping[str, str] = {"NUMBER": NUMBER, "SIZE": SIZE}
+_PIECE = re.compile(r"\$\{(\w+)\}")
+_GROUP = re.compile(r"\(\?P<(\w+)>")
+_KIND = re.compile(r"[a-z][a-z0-9_]{1,60}")
+
+
+@dataclass(frozen=True, slots=True)
+class EventSpec:
+    """Declaration of one kind of event.
+
+    Attributes:
+        kind: Its name.
+        says: The sentence it reads as.
+        roles: The parts that it can play, see ``ROLES``.
+        family: One of ``FAMILIES``; empty if its role tells, or if it ends no run.
+        fields: Name to type, see ``FIELD_TYPES``; without ``COMMON_FIELDS``.
+    """
+
+    kind: str
+    says: str
+    roles: tuple[str, ...]
+    family: str
+    fields: Mapping[str, str]
+
+    def field_type(self, name: str) -> str | None:
+        """Type of a field's fact, or None if no such field is declared."""
+        declared = self.fields.get(name) or COMMON_FIELDS.get(name)
+        return None if declared is None else FIELD_TYPES[declared]
+
+
+def event_schema() -> dict[str, Any]:
+    """JSON Schema of a file of events."""
+    schema = json_schema(FIELDS, "analyzer.events/1", "file", {})
+    event = json_schema(FIELDS, "", "event", {"family": FAMILIES})
+    schema["properties"]["events"] = {
+        "type": "object",
+        "additionalProperties": {
+            key: event[key] for key in ("type", "properties", "required", "additionalProperties")
+        },
+    }
+    return schema
+
+
+def event_files() -> list[Path]:
+    """The files that come with analyzer."""
+    return sorted((Path(__file__).parent.parent / "ingest" / "text" / "events").glob("*.yaml"))
+
+
+@lru_cache(maxsize=1)
+def _data() -> Mapping[str, Any]:
+    """Declarations and patterns of all files, as plain data."""
+    files = event_files()
+    key = cache.key_of(files, str(FIELDS), NUMBER, SIZE)
+    data: Mapping[str, Any] | None = cache.read("events", key)
+    if data is None:
+        data = read_events(load_marked(path.read_text(encoding="utf-8"), path.name) for path in files)
+        cache.write("events", key, data)
+    return data
+
+
+@lru_cache(maxsize=1)
+def event_specs() -> Mapping[str, EventSpec]:
+    """All declared kinds by name."""
+    return {
+        kind: EventSpec(kind, says, tuple(roles), family, fields)
+        for kind, (says, roles, family, fields) in _data()["events"].items()
+    }
+
+
+def pattern_rows() -> Sequence[Sequence[Any]]:
+    """Kind, role, literals, regex, types of fields, more, unless, words, once: of each pattern."""
+    rows: Sequence[Sequence[Any]] = _data()["patterns"]
+    return rows
+
+
+def nearest_event(kind: str) -> str:
+    """The declared kind whose name is nearest; empty if none is near."""
+    return next(iter(difflib.get_close_matches(kind, event_specs(), n=1, cutoff=0.6)), "")
+
+
+def read_events(files: Iterable[MarkedFile]) -> dict[str, Any]:
+    """Check files of events, and make plain data of them.
+
+    Args:
+        files: Loaded files; a pattern may be of a kind that another file declares.
+
+    Raises:
+        RuleSyntaxError: One is not as described above; with line and column.
+    """
+    loaded = [(file, check_section(file, FIELDS, "file", file.data, ())) for file in files]
+    sets = {name: fields for _, data in loaded for name, fields in data.get("field_sets", {}).items()}
+    events: dict[str, Any] = {}
+    for file, data in loaded:
+        for kind, row in _declarations(file, data, sets):
+            if kind in events:
+                raise RuleSyntaxError(f"event {kind!r} is declared twice", file.where("events", kind))
+            events[kind] = row
+    return {
+        "events": events,
+        "patterns": [row for file, data in loaded for row in _patterns(file, data, events)],
+    }
+
+
+def _declarations(
+    file: MarkedFile, data: Mapping[str, Any], sets: Mapping[str, Any]
+) -> Iterator[tuple[str, list[Any]]]:
+    for kind, item in data.get("events", {}).items():
+        keys = ("events", kind)
+        if not _KIND.fullmatch(kind):
+            raise RuleSyntaxError("an event is named by lower-case words and _", file.where(*keys))
+        row = check_section(file, FIELDS, "event", item, keys)
+        roles = [row["role"]] if isinstance(row["role"], str) else row["role"]
+        for role in roles:
+            _one_of(file, role, ROLES, (*keys, "role"))
+        if "family" in row:
+            _one_of(file, row["family"], FAMILIES, (*keys, "family"))
+        fields = {**_named(file, row.get("with"), sets, (*keys, "with")), **row.get("fields", {})}
+        for field, name in fields.items():
+            if field in EVENT_FACTS:
+                raise RuleSyntaxError(
+                    f"every event has a fact {field!r}; give the field another name",
+                    file.where(*keys, "fields", field),
+                )
+            _one_of(file, name, tuple(FIELD_TYPES), (*keys, "fields", field))
+        yield kind, [row["says"], roles, row.get("family", ""), fields]
+
+
+def _patterns(file: MarkedFile, data: Mapping[str, Any], events: Mapping[str, Any]) -> Iterator[list[Any]]:
+    pieces = {**_GLOBAL_PIECES, **data.get("pieces", {})}
+    tables = data.get("tables", {})
+    for index, item in enumerate(data.get("patterns", [])):
+        keys = ("patterns", index)
+        row = check_section(file, FIELDS, "patterns", item, keys)
+        if row["kind"] not in events:
+            near = difflib.get_close_matches(row["kind"], events, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "; add it to events"
+            raise RuleSyntaxError(f"no event is called {row['kind']!r}{hint}", file.where(*keys, "kind"))
+        _, roles, _, types = events[row["kind"]]
+        more = [
+            text for part in row.get("more", []) for text in _spliced(file, part, pieces, (*keys, "more"))
+        ]
+        regex = _expression(file, row["regex"], pieces, (*keys, "regex"))
+        more = [_expression(file, text, pieces, (*keys, "more")) for text in more]
+        for group in _GROUP.findall("".join([regex, *more])):
+            if group not in types and group not in COMMON_FIELDS:
+                near = difflib.get_close_matches(group, types, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise RuleSyntaxError(
+                    f"event {row['kind']!r} declares no field {group!r}{hint}", file.where(*keys, "regex")
+                )
+        role = row.get("role", roles[0])
+        if role not in roles or ("role" not in row and len(roles) > 1):
+            raise RuleSyntaxError(f"needs a role of {', '.join(roles)}", file.where(*keys, "role"))
+        words = {
+            group: _named(file, name, tables, (*keys, "words", group))
+            for group, name in row.get("words", {}).items()
+        }
+        unless = _expression(file, row.get("unless", ""), pieces, (*keys, "unless"))
+        named = {
+            group: types[group]
+            for group in _GROUP.findall("".join([regex, *more]))
+            if types.get(group, "str") != "str"
+        }
+        yield [row["kind"], role, row["literals"], regex, named, more, unless, words, row.get("once", False)]
+
+
+def _one_of(file: MarkedFile, value: str, options: Sequence[str], keys: tuple[str | int, ...]) -> None:
+    if value not in options:
+        raise RuleSyntaxError(f"{value!r} is not one of {', '.join(options)}", file.where(*keys))
+
+
+def _named(
+    file: MarkedFile, name: str | None, tables: Mapping[str, Any], keys: tuple[str | int, ...]
+) -> Mapping[str, str]:
+    """A table of the file by its name."""
+    if name is None:
+        return {}
+    if name not in tables:
+        raise RuleSyntaxError(f"no table is called {name!r}", file.where(*keys))
+    found: Mapping[str, str] = tables[name]
+    return found
+
+
+def _spliced(
+    file: MarkedFile, part: str, pieces: Mapping[str, Any], keys: tuple[str | int, ...]
+) -> Sequence[str]:
+    """One item of ``more``, or the items of the list that it names."""
+    named = _PIECE.fullmatch(part)
+    if named is None:
+        return [part]
+    if named[1] not in pieces:
+        raise RuleSyntaxError(f"no piece is called {named[1]!r}", file.where(*keys))
+    found = pieces[named[1]]
+    return found if isinstance(found, list) else [part]
+
+
+def _expression(
+    file: MarkedFile, text: str | list[str], pieces: Mapping[str, Any], keys: tuple[str | int, ...]
+) -> str:
+    """A regular expression with its pieces filled in; of a list, any of its items."""
+
+    def fill(found: re.Match[str]) -> str:
+        piece = pieces.get(found[1])
+        if not isinstance(piece, str):
+            raise RuleSyntaxError(f"no piece is called {found[1]!r}", file.where(*keys))
+        return _PIECE.sub(fill, piece)
+
+    whole = _PIECE.sub(fill, text if isinstance(text, str) else "|".join(text))
+    try:
+        re.compile(whole)
+    except re.error as error:
+        raise RuleSyntaxError(f"not a regular expression: {error}", file.where(*keys)) from error
+    return whole
