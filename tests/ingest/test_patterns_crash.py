@@ -164,6 +164,7 @@ def test_an_excerpt_that_begins_inside_a_traceback_is_read() -> None:
     )
     assert only(run, "python_traceback") == {
         "exception": "RuntimeError", "message": "it failed", "file": "train.py", "line": 7, "function": "main", "phase": "optimizer",
+        "raised_in": SITE + "torch/optim/adamw.py",
     }  # fmt: skip
 
 

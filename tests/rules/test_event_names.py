@@ -84,8 +84,8 @@ READ_BY = [
     for place in ("detect", "rules", "render", "triage", "replay", "cli", "ingest/text")
     for path in (ROOT / place).rglob("*.py")
 ]
-ALWAYS_READ = {"rank", "step", "exception", "message"}
-"""Fields that the table of events and the order of failures take from every event."""
+ALWAYS_READ = {"rank", "step", "exception", "message", "raised_in"}
+"""Fields that the table of events, the order of failures and the judge of exceptions take from every event."""
 UNREAD = yaml.safe_load((Path(__file__).parent / "unread_events.yaml").read_text(encoding="utf-8"))
 
 
