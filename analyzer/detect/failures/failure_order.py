@@ -8,7 +8,7 @@ launcher cleans up. A collective timeout counts from the moment at which the wai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
