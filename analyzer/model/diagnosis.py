@@ -405,6 +405,7 @@ class Diagnosis:
         headline: What can be said with more than a half; None where no cause came into question.
         ended: How the run ended; None if nothing was read.
         onset: When trouble began; None if no step is known for it.
+        passed_over: Newer runs of which nothing could be read, by their label, with the reason.
     """
 
     run_id: str
@@ -427,6 +428,7 @@ class Diagnosis:
     headline: Headline | None = None
     ended: Ended | None = None
     onset: Onset | None = None
+    passed_over: tuple[GapNote, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the order of the JSON contract; NaN and infinities become strings."""

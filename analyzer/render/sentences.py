@@ -129,6 +129,28 @@ def first_failure_note(diagnosis: Diagnosis) -> str:
     )
 
 
+OTHERS_NAMED = 3
+"""Of the runs beside the one that was diagnosed; a folder of experiments holds hundreds."""
+
+
+def others_notes(diagnosis: Diagnosis) -> list[str]:
+    """Which of several runs the answer is about, how many others there are, and which newer ones could not be read."""
+    notes = [
+        f"the newest run, {note.path or 'in this place'}, could not be read ({note.reason}); this is an earlier one"
+        for note in diagnosis.passed_over[:1]
+    ]
+    if diagnosis.others:
+        total = len(diagnosis.others) + 1
+        named = ", ".join(diagnosis.others[:OTHERS_NAMED])
+        more = f" and {total - 1 - OTHERS_NAMED} more" if total - 1 > OTHERS_NAMED else ""
+        which = "the last to start" if not diagnosis.passed_over else "the newest that can be read"
+        notes.append(
+            f"1 of {total} runs found here, {which}; not looked at: {named}{more}; "
+            f"all of them: analyzer triage {diagnosis.root}"
+        )
+    return notes
+
+
 def ended_words(diagnosis: Diagnosis) -> str:
     """How the run ended, in a few words for the first line: ``interrupted at 130 of 300 steps``; empty if nothing was read."""
     ended = diagnosis.ended

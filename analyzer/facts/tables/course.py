@@ -17,5 +17,6 @@ run.last_step | int | step | last optimizer step that any metric reports |
 run.completed | bool | | the run says that it ended as planned |
 run.exit_code | int | | exit code, negative for a signal | keep the launcher's last lines or the scheduler's record
 run.exit_code_by_tracker | bool | | that code is what a tracker was told, not what the process ended with |
+run.evidence_unread | str | | what was there, may have told how the run went, and was not read |
 run.log_truncated | bool | | the log ends without an end marker |
 """
