@@ -132,6 +132,7 @@ class Fix:
         code: Code to use where no key exists; empty if none.
         verify: What to look at in the next run.
         verified_by: Sample, or planted fault of the fault lab as `lab/<fault>`, that proves the effect; empty if not tried.
+        scope: Why the advice is in general words and not in the keys of the run's trainer; empty if it is in these.
     """
 
     id: str
@@ -144,6 +145,7 @@ class Fix:
     code: str = ""
     verify: str = ""
     verified_by: str = ""
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ def _finding_schema() -> dict[str, Any]:
             "id": _TEXT, "title": _TEXT, "strength": {"enum": ["cures", "mitigates", "diagnoses"]}, "cost": _TEXT,
             "applicable": _MAYBE_BOOL, "requires": _TEXT, "changes": _list(change), "code": _TEXT, "verify": _TEXT,
             "verified_by": _TEXT,
+            "scope": _TEXT,
         }
     )  # fmt: skip
     cause = _object(

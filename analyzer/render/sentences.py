@@ -75,14 +75,18 @@ def something_else(diagnosis: Diagnosis) -> str:
 
 
 def fix_note(fix: Fix) -> str:
-    """Condition and proof of a fix."""
+    """Condition and proof of a fix, and whether it is in general words."""
     notes = [fix.strength]
+    if fix.scope:
+        notes.append(f"general advice: {fix.scope}")
     if fix.requires:
         notes.append(f"if {fix.requires}")
     if fix.verified_by.startswith(LAB):
         notes.append(f"tried in the fault lab: {fix.verified_by.removeprefix(LAB)}")
     elif fix.verified_by:
         notes.append(f"reproduced: samples/{fix.verified_by}")
+    else:
+        notes.append("not tried by us")
     return ", ".join(notes)
 
 
@@ -99,6 +103,8 @@ def restart_note(finding: Finding) -> str:
     """The restart decision with its reason and the checkpoint, in one line."""
     words = _RESTARTS.get(finding.restart_advice, finding.restart_advice)
     resume = f", from {finding.resume_from}" if finding.resume_from else ""
+    if not resume and finding.restart_advice == "resume-from-earlier-checkpoint":
+        resume = ", if one was saved"
     return f"{words}{resume} ({finding.restart_because})"
 
 
