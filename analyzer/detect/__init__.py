@@ -29,16 +29,7 @@ from analyzer.detect.curves import (
 from analyzer.detect.failures import events, exceptions, first_failure, modules, saved_work, stacks
 from analyzer.detect.ranks import collectives, flight_facts, stragglers
 from analyzer.detect.replay import replay_counterfactual, replay_numeric
-from analyzer.detect.setup import (
-    configuration,
-    design,
-    embedding,
-    ended,
-    lifecycle,
-    run_course,
-    settings,
-    surroundings,
-)
+from analyzer.detect.setup import configuration, design, embedding, ended, lifecycle, run_course, settings
 from analyzer.detect.shapes import answer
 from analyzer.detect.speed import hardware, step_speed, trace_time, utilisation
 from analyzer.model.run import Run
@@ -50,7 +41,6 @@ DETECTORS: tuple[Detector, ...] = (
     configuration.DETECTOR,
     run_course.DETECTOR,
     ended.DETECTOR,
-    surroundings.DETECTOR,
     loss.DETECTOR,
     nonfinite.DETECTOR,
     grad_norm.DETECTOR,

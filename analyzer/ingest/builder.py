@@ -31,6 +31,9 @@ MAX_EVENTS_PER_KIND = 20_000
 MAX_CONFIG_INTEGER = 1 << 63
 """Larger whole numbers are no setting of any library; they are kept as text, because no float holds some of them."""
 
+MAX_NAME = 1024
+"""Characters of a key or a metric's name; the readers cut earlier."""
+
 MAX_GAPS = 200
 """Gaps kept in full; further ones are counted. A junk file may hold one in every line."""
 
@@ -127,7 +130,7 @@ class RunBuilder:
         )
         if any(column.shape != (count,) for column in arrays):
             raise ValueError(f"columns of {name!r} differ in length")
-        self._blocks.append(_Block(source, name, arrays, rank, step_unit))
+        self._blocks.append(_Block(source, clean_text(name, MAX_NAME), arrays, rank, step_unit))
 
     def add_metric(
         self,
@@ -213,6 +216,7 @@ class RunBuilder:
             value = raw or (
                 "a number of more than 20 digits" if value > 0 else "a negative one of more than 20 digits"
             )
+        key = clean_text(key, MAX_NAME)
         raw_text = clean_text(str(value) if raw is None else raw, 512)
         value, raw_text = mask_value(
             key, clean_text(value, 512) if isinstance(value, str) else value, raw_text
@@ -221,20 +225,14 @@ class RunBuilder:
         self._config.append((canonical_key(framework, key), entry))
 
     def add_gap(
-        self,
-        reason: str,
-        *,
-        source: int | None = None,
-        line: int | None = None,
-        rows_lost: int | None = None,
-        evidence: bool = False,
+        self, reason: str, *, source: int | None = None, line: int | None = None, rows_lost: int | None = None
     ) -> None:
-        """Record something that could not be read; ``evidence`` if it may have told how the run went."""
-        if len(self._gaps) >= MAX_GAPS and not evidence:
+        """Record something that could not be read."""
+        if len(self._gaps) >= MAX_GAPS:
             self._gaps_dropped += 1
             return
         ref = None if source is None else SourceRef(source, line)
-        self._gaps.append(Gap(clean_text(reason, 512), ref, rows_lost, evidence))
+        self._gaps.append(Gap(clean_text(reason, 512), ref, rows_lost))
 
     def add_layout(
         self,
@@ -276,10 +274,6 @@ class RunBuilder:
     def gaps(self) -> tuple[Gap, ...]:
         """What could not be read so far."""
         return tuple(self._gaps)
-
-    def tells_a_course(self) -> bool:
-        """Whether anything was read that tells how a run went, and not only how it was set up."""
-        return bool(self._blocks or self._points or self._events or self.flight or len(self.collectives) > 0)
 
     def recognised(self) -> bool:
         """Whether anything at all was read."""
@@ -366,7 +360,15 @@ class RunBuilder:
     def _all_blocks(self) -> list[_Block]:
         blocks = list(self._blocks)
         for (source, name, rank), points in self._points.items():
-            blocks.append(_Block(source, name, points.arrays(), None if rank == _NULL_RANK else rank, "step"))
+            blocks.append(
+                _Block(
+                    source,
+                    clean_text(name, MAX_NAME),
+                    points.arrays(),
+                    None if rank == _NULL_RANK else rank,
+                    "step",
+                )
+            )
         return [block for block in blocks if block.values.size]
 
     def _metric_table(

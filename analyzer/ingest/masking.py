@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from analyzer.ingest.secrets import mask
+
 MAX_TEXT = 2048
 """Characters kept of one event's text; enough for every message of the survey."""
 
@@ -14,39 +16,6 @@ ANSI = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 _HALF = re.compile(r"[\ud800-\udfff]")
-
-_SECRETS = re.compile(
-    r"(?P<token>\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}"
-    r"|xox[abpr]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|wandb_v1_[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}))"
-    r"|(?P<url>://[^/\s:@]{1,128}:)[^/\s@]{1,256}(?=@)"
-    r"|(?P<query>[?&](?:X-Amz-Signature|X-Amz-Credential|X-Amz-Security-Token|Signature|sig|token|apiKey|api_key|access_token)=)[^&\s\"']+"
-    r"|(?P<key>(?i:\b\w{0,40}(?:api[_-]?key|wandb[_-]?key|secret|passw(?:or)?d|passphrase|credential|auth[_-]?token|access[_-]?token|hub[_-]?token|private[_-]?key)\w{0,20}"
-    r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?))(?!None\b|null\b|<|\*{3})[^\s\"',;}]{4,}"
-    r"|(?P<login>(?i:\bwandb\s+login\s+(?:--\w[\w-]{0,30}\s+){0,4}))[\w-]{16,}"
-    r"|(?P<bearer>(?i:\b(?:bearer|basic)\s+))[A-Za-z0-9._~+/=-]{12,}"
-    r"|(?P<mail>\b[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}\b)"
-)
-
-
-# In lower case; whatever ``_SECRETS`` finds in plain ASCII holds one of these. A look for them is 20 times faster.
-_SIGNS_OF_SECRETS = (
-    "key", "token", "secret", "passw", "passphrase", "credential", "sig", "wandb", "bearer", "basic", "://", "@",
-    "hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "xox", "akia", "aiza", "eyj",
-)  # fmt: skip
-
-
-def _may_hold_secret(text: str) -> bool:
-    if not text.isascii():  # a letter such as the long s is found by the expression, whatever its case
-        return True
-    lower = text.lower()
-    return any(sign in lower for sign in _SIGNS_OF_SECRETS)
-
-
-def _mask(match: re.Match[str]) -> str:
-    for group in ("url", "query", "key", "login", "bearer"):
-        if match.group(group) is not None:
-            return f"{match.group(group)}***"
-    return "***"
 
 
 def safe_name(name: str) -> str:
@@ -81,6 +50,5 @@ def clean_text(text: str, limit: int = MAX_TEXT) -> str:
         not text.isascii()
     ):  # half a character, as a name in another encoding holds it, cannot be written anywhere
         text = _HALF.sub("\ufffd", text)
-    if _may_hold_secret(text):
-        text = _SECRETS.sub(_mask, text)
+    text = mask(text)
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -14,19 +14,35 @@ from analyzer.render.sentences import (
     first_failure_note,
     fix_note,
     headline,
-    others_notes,
     reason_against,
     restart_note,
     resume_note,
     telling,
 )
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
+_ADDRESS = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp)(:)|\b(www)(\.)")
+_MENTION = re.compile(r"(?<!\w)@(?=\w)")
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    return _SPECIAL.sub(r"\\\1", text)
+    r"""Text that Markdown shows as it is: in one line, with no element, link, or name of somebody to be told.
+
+    >>> escape("<b> see https://x.example")
+    '\\<b\\> see https\\://x.example'
+    """
+    text = _SPECIAL.sub(r"\\\1", " ".join(text.split("\n")))
+    text = _ADDRESS.sub(lambda found: f"{found[1] or found[3]}\\{found[2] or found[4]}", text)
+    return _MENTION.sub("\uff20", text)  # a service looks for mentions after all escapes are gone
+
+
+def code(text: str) -> str:
+    """Text as code within a line, which no backtick of its own can end."""
+    text = " ".join(text.split("\n")).replace("|", "¦")
+    if "`" not in text:
+        return f"`{text}`"
+    mark = "`" * (max(len(run) for run in re.findall("`+", text)) + 1)
+    return f"{mark} {text} {mark}"
 
 
 def _fence(text: str, language: str) -> str:
@@ -41,8 +57,11 @@ def render_markdown(diagnosis: Diagnosis, *, show_all: bool = False, top: int = 
     words = ended_words(diagnosis)
     head = f"## {diagnosis.status}: {escape(diagnosis.root)}" + (f" ({words})" if words else "")
     parts = [head, "", escape(diagnosis.summary), ""]
-    for note in others_notes(diagnosis):
-        parts += [escape(note), ""]
+    if diagnosis.others:
+        parts += [
+            f"One of {len(diagnosis.others) + 1} runs found there: {escape(diagnosis.subject)}, the last to start.",
+            "",
+        ]
     for note in (
         ended_note(diagnosis),
         resume_note(diagnosis),
@@ -90,7 +109,7 @@ def _finding(finding: Finding, *, show_all: bool) -> list[str]:
 
 
 def _evidence(sign: str, line: Evidence) -> str:
-    places = ", ".join(f"`{place}`" for place in line.refs[:2])
+    places = ", ".join(code(str(place)) for place in line.refs[:2])
     return (
         f"- {sign} ({line.bits:+g} bits): {escape(line.observed())}: {escape(line.because)} {places}".rstrip()
     )
@@ -103,10 +122,10 @@ def _fix(number: int, fix: Fix) -> list[str]:
         parts += [_fence(diff, "diff"), ""]
     for change in fix.changes:
         if change.path is None:
-            parts += [f"   {change.framework}: `{change.key} = {change.new}`", ""]
+            parts += [f"   {change.framework}: {code(f'{change.key} = {change.new}')}", ""]
         elif not diff:
             parts += [
-                f"   `{change.path}:{change.line or '?'}` {change.key}: {change.old} → {change.new}",
+                f"   {code(f'{change.path}:{change.line or 0}')} {escape(f'{change.key}: {change.old} → {change.new}')}",
                 "",
             ]
     if fix.code:

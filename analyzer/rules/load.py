@@ -16,7 +16,7 @@ from analyzer.facts.catalog import catalog, spec_of, suggest
 from analyzer.rules.causes import rules_root
 from analyzer.rules.schema import FIELDS, MakeCondition, Rule, read_rule
 from analyzer.vocabulary import cache
-from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.marked import MAX_BYTES, MarkedFile, load_marked
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,10 @@ def load_rule(path: Path) -> Rule:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        if not path.is_file():  # a pipe or a device, which may never end
+            raise RuleError("not a regular file", _shown(path))
+        with path.open(encoding="utf-8") as stream:
+            return stream.read(MAX_BYTES + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise RuleError(f"cannot be read: {error}", _shown(path)) from error
 

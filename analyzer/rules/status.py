@@ -157,8 +157,6 @@ def judge(
             (*seen.missing, *blind),
         )
     text = f"no fault found in {_counted(facts)}"
-    if (unread := facts.get("run.evidence_unread")) is not None:
-        return "insufficient", f"{text}, but not everything could be read: {unread}", (*seen.missing, *blind)
     if _rises(facts):
         return "insufficient", f"{text}, yet the training loss ends above its start", (*seen.missing, *blind)
     if _has_not_moved(facts):

@@ -2,6 +2,8 @@
 
 A file lies in ``ANALYZER_CACHE_DIR``, or else in the user's cache directory. It is keyed by name, size and time of
 the files that it was made of and by the format, holds data only, and is merely missing if it cannot be read or written.
+Its first line is a checksum of the key and of what follows: a flipped bit or half a file is a missing file, not another
+answer. A file that others may write, or that belongs to somebody else, is not read.
 """
 
 from __future__ import annotations
@@ -9,12 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from analyzer.version import __version__
+
+MAX_BYTES = 64 << 20
+"""The cache of 250 rules has 2 MB."""
 
 
 def cache_directory() -> Path:
@@ -52,10 +58,24 @@ def read(kind: str, key: str) -> Any:
         key: Of ``key_of``.
     """
     try:
-        with _path(kind, key).open(encoding="utf-8") as stream:
-            return json.load(stream)
+        content = _own_file(_path(kind, key))
+        checksum, _, data = content.partition(b"\n")
+        return json.loads(data) if checksum == _checksum(key, data) else None
     except (OSError, ValueError, RuntimeError):  # missing, damaged, or no home directory
         return None
+
+
+def _checksum(key: str, data: bytes) -> bytes:
+    return hashlib.blake2b(data, key=key[:64].encode(), digest_size=16).hexdigest().encode()
+
+
+def _own_file(path: Path) -> bytes:
+    """Content of a regular file of this user that nobody else may write; empty for any other."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as stream:
+        state = os.fstat(descriptor)
+        is_own = stat.S_ISREG(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & 0o022
+        return stream.read() if is_own and state.st_size <= MAX_BYTES else b""
 
 
 def write(kind: str, key: str, data: Any) -> None:
@@ -64,8 +84,9 @@ def write(kind: str, key: str, data: Any) -> None:
 
     with suppress(OSError, RuntimeError):
         path = _path(kind, key)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{kind}-", suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(data, stream)
+        content = json.dumps(data).encode()
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(_checksum(key, content) + b"\n" + content)
         Path(name).replace(path)  # another process may write the same file at the same time

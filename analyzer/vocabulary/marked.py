@@ -16,8 +16,11 @@ from analyzer.errors import RuleSyntaxError
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 12
-_INTEGER = re.compile(r"[-+]?\d+")
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+"""Characters that nobody sees and a terminal may obey; a pack of a stranger could write with them to the screen."""
+
+_INTEGER = re.compile(r"[-+]?\d{1,300}")
+_NUMBER = re.compile(r"[-+]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][-+]?\d{1,5})?")
 _WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
@@ -100,6 +103,8 @@ def _plain(
     line, column = node.start_mark.line + 1, node.start_mark.column + 1
     marks.setdefault(keys, (line, column))
     if node.id == "scalar":
+        if _UNSEEN.search(str(node.value)):
+            raise RuleSyntaxError("control characters are not allowed", f"{path}:{line}:{column}")
         return _scalar(node)
     if node.id == "sequence":
         return [_plain(child, (*keys, index), path, marks) for index, child in enumerate(node.value)]
@@ -109,6 +114,8 @@ def _plain(
         if key_node.id != "scalar":
             raise RuleSyntaxError("a key must be a word", key_where)
         key = str(key_node.value)
+        if _UNSEEN.search(key):
+            raise RuleSyntaxError("control characters are not allowed", key_where)
         if key in result:
             raise RuleSyntaxError(f"key {key!r} is repeated", key_where)
         marks[(*keys, key)] = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from analyzer.ingest.masking import clean_text
 from analyzer.triage.pages.html import render_page
 from analyzer.triage.pages.markdown import render_markdown
 from analyzer.triage.pages.terminal import render_terminal
@@ -40,7 +41,7 @@ def render_fleet(
         width: Columns of the terminal.
     """
     if format_name == "json":
-        return json.dumps(summary.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(summary.to_dict(), indent=2) + "\n"
     if format_name == "csv":
         return _csv(record["run"] for record in records())
     if format_name == "html":
@@ -60,6 +61,9 @@ def _csv(rows: Iterable[Mapping[str, Any]]) -> str:
     return out.getvalue()
 
 
+MAX_CELL = 32_000
+"""Characters of a cell; spreadsheets hold 32,767."""
+
 _FORMULA = ("=", "+", "-", "@", "\t")
 
 
@@ -67,6 +71,7 @@ def _cell(value: Any) -> Any:
     """A value as a spreadsheet may open it: lists joined; text that would be run as a formula is quoted."""
     if isinstance(value, list):
         value = " | ".join(str(item) for item in value)
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return "'" + value
-    return value
+    if not isinstance(value, str):
+        return value
+    value = clean_text(value, MAX_CELL)
+    return f"'{value}" if value.startswith(_FORMULA) else value

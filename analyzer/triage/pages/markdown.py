@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from analyzer.ingest.masking import clean_text
+from analyzer.render.markdown import escape
 from analyzer.triage.pages.words import counted, hours, verdict
 from analyzer.triage.summary import FleetSummary
 
 ROWS = 30
-_ESCAPED = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]<>|#"})
 
 
 def _text(value: object) -> str:
-    return " ".join(clean_text(str(value)).translate(_ESCAPED).split())
+    return " ".join(escape(clean_text(str(value))).split())
 
 
 def render_markdown(summary: FleetSummary, group_by: str) -> str:

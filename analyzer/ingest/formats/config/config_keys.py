@@ -251,27 +251,21 @@ _BY_FRAMEWORK: dict[tuple[str, str], str] = {
     for framework, keys in names.items()
     for key in keys
 }
-
-
-def spelling_of(framework: str, canonical: str) -> str | None:
-    """A framework's own key for a canonical one, None if the table has none of its own.
-
-    >>> spelling_of("detectron2", "train.learning_rate"), spelling_of("detectron2", "train.epochs")
-    ('SOLVER.BASE_LR', None)
-    """
-    keys = _KEYS.get(canonical, {}).get(framework)
-    return keys[0] if keys else None
-
-
 _PRIVATE_FRAMEWORKS = frozenset({"model", "tokenizer", "adapter", "versions", "generation", "checkpoint"})
 """Files whose keys mean something else than the same word in a training configuration."""
 
 _SECRET_KEY = re.compile(
-    r"(?i)(api_?key|wandb_?key|secret|passw|passphrase|token$|_token\b|private_?key|credential)"
+    r"(?i)((?:api|wandb|access|account|shared|signing|encryption|master|private|auth|client)[_-]?key|secret|passw|passphrase"
+    r"|token$|[_-]token\b|credential|cookie|authorization|webhook|(?:^|_)dsn$|connection[_-]?string)"
 )
-_NOT_SECRET = frozenset(
-    {"pad_token", "eos_token", "bos_token", "unk_token", "sep_token", "cls_token", "mask_token"}
+_NOT_SECRET = re.compile(
+    r"(?i)^(?:\w{0,40}_)?(?:pad|eos|bos|unk|sep|cls|mask|image|video|audio|stop|start|end|special|prompt|vision|boi|eoi|boa|eoa"
+    r"|decoder_start|forced_bos|forced_eos|use_auth|next|new|first|last|per|by)_token$"
 )
+"""Keys that hold the text of a token, not a key to anything."""
+
+_SURELY_SECRET = re.compile(r"(?i)passw|secret|api[_-]?key|access[_-]?key|private[_-]?key")
+"""Keys of which even a number is a secret."""
 
 
 @lru_cache(maxsize=8192)
@@ -321,9 +315,9 @@ _AMBIGUOUS_TAILS = frozenset(
 def mask_value(key: str, value: ConfigScalar, raw: str) -> tuple[ConfigScalar, str]:
     """Replace the value of a key that names a secret; token texts such as ``pad_token`` are no secrets."""
     tail = key.rpartition(".")[2]
-    if tail in _NOT_SECRET or not isinstance(value, str) or not _SECRET_KEY.search(tail):
+    if value is None or isinstance(value, bool) or not _SECRET_KEY.search(tail) or _NOT_SECRET.search(tail):
         return value, raw
-    return "***", "***"
+    return ("***", "***") if isinstance(value, str) or _SURELY_SECRET.search(tail) else (value, raw)
 
 
 @lru_cache(maxsize=1)

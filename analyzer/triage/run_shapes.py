@@ -22,7 +22,7 @@ _MARKER = re.compile(
     r"|wandb-metadata\.json|mlflow\.db)$"
 )
 _CONFIG = re.compile(
-    r"(?i)^(?!package(?:-lock)?\.json|tsconfig|\.)(?:.*(?:config|args|hparams|params|arguments|ds_|deepspeed|settings).*"
+    r"(?i)^(?!package(?:-lock)?\.json|tsconfig|\.)(?:(?=.*(?:config|args|hparams|params|arguments|ds_|deepspeed|settings)).*"
     r"\.(?:ya?ml|json|toml|py)|.*\.ya?ml|.*\.sbatch)$"
 )
 _AMBIGUOUS = re.compile(r"(?i)(?:\.(?:txt|jsonl?|csv|tsv)|^[^.]+)$")
@@ -136,8 +136,6 @@ def library_run(directory: str, names: Iterable[str]) -> str:
         return "MLflow run directory"
     if _VERSION.match(directory) and any(is_marker(name) for name in present):
         return "Lightning version directory"
-    if ".hydra" in present:
-        return "Hydra run directory"
     if _STAMPED.match(directory) and ("vis_data" in present or any(is_log(name) for name in present)):
         return "time-stamped work directory"
     return ""
