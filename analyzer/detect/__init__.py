@@ -7,10 +7,13 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView
 from analyzer.detect.compare import detect_twin
 from analyzer.detect.curves import (
+    chance,
     data_order,
     data_quality,
     drift,
     evaluation,
+    exact,
+    gap,
     generalisation,
     grad_norm,
     learning_rate,
@@ -20,6 +23,7 @@ from analyzer.detect.curves import (
     nonfinite,
     onset,
     plateau,
+    progress,
     repeats,
     resume,
     rl,
@@ -29,7 +33,16 @@ from analyzer.detect.curves import (
 from analyzer.detect.failures import events, exceptions, first_failure, modules, saved_work, stacks
 from analyzer.detect.ranks import collectives, flight_facts, stragglers
 from analyzer.detect.replay import replay_counterfactual, replay_numeric
-from analyzer.detect.setup import configuration, design, embedding, ended, lifecycle, run_course, settings
+from analyzer.detect.setup import (
+    configuration,
+    design,
+    embedding,
+    ended,
+    lifecycle,
+    rate_range,
+    run_course,
+    settings,
+)
 from analyzer.detect.shapes import answer
 from analyzer.detect.speed import hardware, step_speed, trace_time, utilisation
 from analyzer.model.run import Run
@@ -67,6 +80,11 @@ DETECTORS: tuple[Detector, ...] = (
     plateau.DETECTOR,
     generalisation.DETECTOR,
     metric_values.DETECTOR,
+    progress.DETECTOR,
+    chance.DETECTOR,
+    gap.DETECTOR,
+    exact.DETECTOR,
+    rate_range.DETECTOR,
     repeats.DETECTOR,
     design.DETECTOR,
     rl.DETECTOR,

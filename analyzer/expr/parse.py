@@ -13,8 +13,8 @@ from functools import cached_property
 
 from analyzer.errors import RuleSyntaxError
 
-MAX_CHARACTERS = 400
-MAX_NODES = 80
+MAX_CHARACTERS = 600
+MAX_NODES = 120
 FUNCTIONS = frozenset({"abs", "min", "max"})
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
@@ -68,7 +68,7 @@ def compile_condition(text: str, where: str = "") -> Condition:
     """A condition that is known to be in the language.
 
     Args:
-        text: The condition, at most 400 characters and 80 syntax nodes.
+        text: The condition, at most 600 characters and 120 syntax nodes.
         where: ``path:line:column`` for the error message.
 
     Raises:

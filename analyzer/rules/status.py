@@ -9,6 +9,7 @@ from analyzer.model.diagnosis import Finding
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, word_for
 from analyzer.rules.ending import crash_sign, troubled_end
+from analyzer.rules.health import health
 from analyzer.rules.shape_line import ill_shape
 
 ENOUGH_POINTS = 5
@@ -16,6 +17,9 @@ ENOUGH_POINTS = 5
 
 ENOUGH_POINTS_COMPLETED = 2
 """A run that says itself that it completed needs less: a first and a last value that are finite."""
+
+ENOUGH_POINTS_CLEAR, CLEAR_FALL = 3, 0.2
+"""Three epochs of which each is better, a fifth of the first loss gone: scatter does not do that."""
 
 MESSAGE_CHARACTERS = 160
 """Of the message of an exception that no rule explains: what names it stands in the first words."""
@@ -50,11 +54,15 @@ def outcome(facts: Mapping[str, Scalar]) -> Outcome:
         failed.append("the loss is exactly 0 at once")
     if facts.get("signal.module.forward_nonfinite") is True:
         failed.append("the output of a module is not finite")
+    if facts.get("signal.exact.nonfinite_training") is True and not failed:
+        failed.append(f"{facts['signal.exact.nonfinite_name']} is not finite to the end")
+    if facts.get("signal.exact.loss_zero") is True and not failed and not _zero_is_ordinary(facts):
+        failed.append("the loss is exactly 0 at nearly every point")
     if _nothing_to_learn(facts):
         failed.append("loss and gradient are exactly 0 at most steps")
     if (ending := _bad_ending(facts)) is not None:
         failed.append(ending)
-    needed = ENOUGH_POINTS_COMPLETED if facts.get("run.completed") is True else ENOUGH_POINTS
+    needed = _needed(facts)
     counts = [facts.get(f"signal.{name}.points") for name in ("loss", "eval")]
     if facts.get("run.rl") is True:
         counts.append(facts.get("signal.rl.reward_points"))
@@ -71,6 +79,20 @@ def outcome(facts: Mapping[str, Scalar]) -> Outcome:
     return Outcome(tuple(failed), missing)
 
 
+def _needed(facts: Mapping[str, Scalar]) -> int:
+    """Points that a verdict of health needs: fewer the more they show."""
+    if facts.get("run.completed") is True:
+        return ENOUGH_POINTS_COMPLETED
+    share = facts.get("signal.progress.fall_share")
+    clear = isinstance(share, float) and share >= CLEAR_FALL and facts.get("signal.progress.kept") is True
+    return ENOUGH_POINTS_CLEAR if clear else ENOUGH_POINTS
+
+
+def _zero_is_ordinary(facts: Mapping[str, Scalar]) -> bool:
+    """Policy losses are 0 where all advantages are, and a gradient above 0 beside a loss of 0 is a matter of print."""
+    return facts.get("run.rl") is True or facts.get("signal.loss_zero.with_finite_grad") is True
+
+
 NEARLY_ALWAYS = 0.9
 """A run that learned its data by heart prints zeros at its end; nine of ten zero gradients were there all along."""
 
@@ -85,8 +107,7 @@ def _nothing_to_learn(facts: Mapping[str, Scalar]) -> bool:
 
 def _lost_its_loss(facts: Mapping[str, Scalar]) -> bool:
     """Whether the loss ends at 0 without having fallen there; in policy training a loss of 0 is ordinary."""
-    ordinary = facts.get("run.rl") is True or facts.get("signal.loss_zero.with_finite_grad") is True
-    return facts.get("signal.loss_zero.sudden") is True and not ordinary
+    return facts.get("signal.loss_zero.sudden") is True and not _zero_is_ordinary(facts)
 
 
 def _bad_ending(facts: Mapping[str, Scalar]) -> str | None:
@@ -145,28 +166,27 @@ def judge(
         learns = f"; no fault found in {_counted(facts)}" if not seen.missing else ""
         return end[0], end[1] + learns, (*seen.missing, *blind)
     if seen.missing:
-        first = f"{ended[0].cause.title}; otherwise " if ended else ""
-        text = "nothing wrong was seen, but too little to call it healthy"
-        if "signal.trace.window_s" in facts:
-            text = "nothing slow was seen in the trace, which does not tell whether the run learns"
-        elif facts.get("signal.trace.traces"):
-            text = "the trace holds too little of a device to judge its speed"
-        return (
-            "insufficient",
-            f"{first}{text}: needs {', '.join(seen.missing)}",
-            (*seen.missing, *blind),
-        )
+        return "insufficient", _too_little(seen, facts, ended), (*seen.missing, *blind)
     text = f"no fault found in {_counted(facts)}"
-    if _rises(facts):
-        return "insufficient", f"{text}, yet the training loss ends above its start", (*seen.missing, *blind)
-    if _has_not_moved(facts):
-        short = "the loss has not fallen in them, and they are too few to call it a plateau"
-        return "insufficient", f"{text}, but {short}", (*seen.missing, *blind)
-    if (odd := _odd_shape(facts)) is not None:
-        return "insufficient", f"{text}, yet {odd}", (*seen.missing, *blind)
+    if (doubt := _doubt(facts)) is not None:
+        return "insufficient", f"{text}, yet {doubt}", (*seen.missing, *blind)
     if ended:
         text = f"{ended[0].cause.title}; {text}"
     return "healthy", text + (f" (not seen: {', '.join(blind)})" if blind else ""), blind
+
+
+def _too_little(seen: Outcome, facts: Mapping[str, Scalar], ended: Sequence[Finding]) -> str:
+    """Why so little was seen that nothing can be said, or what the little shows."""
+    if doubts := health(facts).doubts:
+        words, decides = doubts[0]
+        return f"{words}; what would decide: {decides}"
+    first = f"{ended[0].cause.title}; otherwise " if ended else ""
+    text = "nothing wrong was seen, but too little to call it healthy"
+    if "signal.trace.window_s" in facts:
+        text = "nothing slow was seen in the trace, which does not tell whether the run learns"
+    elif facts.get("signal.trace.traces"):
+        text = "the trace holds too little of a device to judge its speed"
+    return f"{first}{text}: needs {', '.join(seen.missing)}"
 
 
 _COUNTED = (
@@ -182,14 +202,19 @@ def _counted(facts: Mapping[str, Scalar]) -> str:
     return next((f"{facts[name]} {word}" for name, word in _COUNTED if name in facts), "no points")
 
 
-ROSE = 1.05
-"""Last over first fifth of a training loss from which it is not called healthy: it grew beyond what a noisy floor shows."""
-
-SHORT_CURVE = 20
-"""From that many points on the rules for plateaus speak."""
-
-MOVED = 0.01
-"""A loss that learns falls by more than one percent between the first and the last fifth of its points."""
+def _doubt(facts: Mapping[str, Scalar]) -> str | None:
+    """What keeps a run without a finding from being called healthy, and what would decide it."""
+    found = health(facts)
+    if facts.get("run.completed") is True:  # who ended as planned may have had little left to learn
+        found = found.without("learned")
+    if found.doubts:
+        words, decides = found.doubts[0]
+        return f"{words}; what would decide: {decides}"
+    if (odd := _odd_shape(facts)) is not None:
+        return odd
+    if found.unknown and facts.get("run.rl") is not True:
+        return f"nothing tells whether {found.unknown[0]}"
+    return None
 
 
 def _odd_shape(facts: Mapping[str, Scalar]) -> str | None:
@@ -199,15 +224,6 @@ def _odd_shape(facts: Mapping[str, Scalar]) -> str | None:
         return None
     shape, share = found
     return f"by their shape {shape.says} ({share:.0%}), which no rule bears out"
-
-
-def _has_not_moved(facts: Mapping[str, Scalar]) -> bool:
-    """Whether a short curve shows no learning at all; a run that says that it completed is taken at its word."""
-    points, ratio = facts.get("signal.loss.points"), facts.get("signal.loss.change_ratio")
-    if facts.get("run.completed") is True or facts.get("signal.eval.points", 0):
-        return False
-    short = isinstance(points, int) and points < SHORT_CURVE
-    return short and isinstance(ratio, float) and ratio > 1.0 - MOVED
 
 
 def _unseen(facts: Mapping[str, Scalar]) -> tuple[str, ...]:
@@ -224,10 +240,3 @@ def _unseen(facts: Mapping[str, Scalar]) -> tuple[str, ...]:
         if (name not in facts or (facts[name] is False and name.startswith("signal")))
         and not (name == "run.completed" and known_end)
     )
-
-
-def _rises(facts: Mapping[str, Scalar]) -> bool:
-    """Whether the training loss ends above where it began; losses of policies and of adversaries may."""
-    ratio = facts.get("signal.loss.change_ratio")
-    learns = facts.get("signal.loss.falls") is True or facts.get("run.completed") is True
-    return isinstance(ratio, float) and ratio > ROSE and not learns and facts.get("run.rl") is not True

@@ -22,6 +22,9 @@ ROUNDING = 1e-3
 BELOW_ZERO, STAYS_NEGATIVE = -0.1, 0.9
 """A loss without a lower bound falls through zero and stays below: a tenth, and nine of ten values from then on."""
 
+BY_DESIGN = -2.0
+"""A loss that is negative from its first point on and stays above is a similarity, as cosine losses are."""
+
 SURE_PERPLEXITY, NONE_RIGHT = 5.0, 5
 """Whoever gives the right token a fifth on average is right at times: five accuracies of zero contradict that."""
 
@@ -129,7 +132,12 @@ def _losses(out: FactWriter, view: RunView) -> None:
     if len(good):
         low = int(good.value.argmin())
         below = good.value < -ROUNDING
-        stays = bool(below.any()) and float(below[int(below.argmax()) :].mean()) >= STAYS_NEGATIVE
+        by_design = bool(below[0]) and float(good.value[low]) >= BY_DESIGN
+        stays = (
+            not by_design
+            and bool(below.any())
+            and float(below[int(below.argmax()) :].mean()) >= STAYS_NEGATIVE
+        )
         out.put("negative_loss", stays and float(good.value[low]) <= BELOW_ZERO, refs_at(good, [low]))
 
 

@@ -1,0 +1,277 @@
+"""What a guess would reach: loss and accuracy against ln(C) and 1/C, and the floor that a second softmax leaves.
+
+The number of classes stands in the configuration or in the first epoch, whose loss and accuracy are those of a guess.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import align, take
+from analyzer.detect.curves.plateau import classes
+from analyzer.detect.curves.progress import held_out_trend, long_enough, loss_trend
+from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.refs import SourceRef
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Values = npt.NDArray[np.float64]
+
+ENOUGH = 3
+"""Epochs or logged windows after which a sound run has left the level of a guess."""
+
+MOST_CLASSES = 1000
+"""Numbers of classes that are looked for; of more, neighbours cannot be told apart by their logarithm."""
+
+MOST_LOG = 14.0
+"""ln of a million: no number of classes or tokens is larger."""
+
+AGREES = 0.03
+"""Relative distance from ln(C): an untrained head is a little worse than a guess."""
+
+USUAL = (2, 3, 4, 5, 10, 20, 100, 1000)
+"""Numbers of classes that are tried first where loss and accuracy together name one."""
+
+NAMED_BY_LOSS = (2, 10, 100, 1000)
+"""Numbers of classes that a loss alone may name; any other would fit some loss by accident."""
+
+QUIET = 0.01
+"""Scatter of one point below which the level of a loss alone may name a number of classes."""
+
+LIKE_A_GUESS = 1.6
+"""Accuracy over 1/C: classes are seldom balanced, and the largest of ten holds up to 16 %."""
+
+WELL_BELOW = 0.85
+"""Loss over ln(C) from which something was clearly learned."""
+
+NEAR = 0.93
+"""A loss that ends above 93 % of ln(C) has learned next to nothing of C classes."""
+
+FEW_RIGHT = 0.2
+"""One answer in five after all that training: next to nothing, if there are not hundreds of classes."""
+
+LITTLE, KEPT = 0.1, 0.3
+"""Less than a tenth gained, or three tenths of the gain lost again."""
+
+FAR_START = 20.0
+"""First over last: what a first epoch that exploded, or inputs out of scale, leave behind in a classifier."""
+
+AT_IT = 0.975
+"""Two and a half percent below ln(C) or less is the level of a guess, however it came about."""
+
+BEYOND = 14.0
+"""ln of a million: what a guess among a million classes costs, and far more than any classifier that works."""
+
+WORSE = 1.03
+"""Clearly worse than a guess: certain of wrong answers."""
+
+TWICE = 0.12
+"""Distance from the loss that a second softmax gives at the accuracy of the same row, while it is not yet saturated."""
+
+WIDE, FEW_CLASSES = 0.3, 8
+"""At one accuracy some number of classes always fits; over a range of them only the true one does. A sound loss falls two
+to three times as fast as its accuracy rises, and is lower."""
+
+
+def class_count(view: RunView) -> tuple[int, list[SourceRef]] | None:
+    """Classes or tokens to choose from: as configured, else as the first loss and accuracy tell."""
+    stated = classes(view)
+    if stated is not None:
+        return round(stated[0]), [] if stated[1] is None else [stated[1]]
+    loss = view.once(loss_trend)
+    if loss is None or loss[1].first <= 0:
+        return None
+    series, numbers = loss
+    for name in ("accuracy", "eval_accuracy"):
+        shares = _shares(view, name)
+        if shares is not None:
+            return _by_accuracy(view, series, shares)
+    refs = refs_at(series, [0])
+    if numbers.scatter > QUIET * numbers.first:
+        return None
+    # Language models begin anywhere, and 2.30 is as good a loss of one as any.
+    named = (
+        NAMED_BY_LOSS[:1] if view.uses_hf_trainer or view.uses("megatron-lm", "megatron") else NAMED_BY_LOSS
+    )
+    usual = [c for c in named if abs(numbers.first - math.log(c)) <= 0.01 * math.log(c)]
+    return (usual[0], refs) if usual else None
+
+
+def _by_accuracy(view: RunView, series: Series, shares: Series) -> tuple[int, list[SourceRef]] | None:
+    """The C whose ln(C) is a loss and whose 1/C is the accuracy beside it; the worst row tells."""
+    match = align(shares, series)
+    pairs = [
+        (float(series.value[row]), float(share))
+        for row, share in zip(match, shares.value, strict=True)
+        if row >= 0
+    ]
+    if not pairs:
+        pairs = [(float(series.value[0]), float(shares.value[0]))]
+    held_out = view.once(held_out_trend)
+    if held_out is not None:
+        pairs.append((held_out[1].first, float(shares.value[0])))
+    for loss, share in sorted(pairs, key=lambda pair: pair[1])[:3]:
+        count = round(math.exp(loss)) if 0 < loss < math.log(MOST_CLASSES) else 0
+        options = [c for c in (count - 1, count, count + 1, *USUAL) if c >= 2]
+        close = [
+            c
+            for c in options
+            if abs(loss - math.log(c)) <= AGREES * math.log(c) and 0.4 / c <= share <= LIKE_A_GUESS / c
+        ]
+        if close:
+            best = min(close, key=lambda c: (c not in USUAL, abs(loss - math.log(c))))
+            return best, [*refs_at(series, [0]), *refs_at(shares, [0])]
+    return None
+
+
+def _shares(view: RunView, name: str) -> Series | None:
+    """An accuracy as shares of one, its finite points only."""
+    series = view.curve(name)
+    if series is None:
+        return None
+    series = take(series, np.isfinite(series.value))
+    if not len(series):
+        return None
+    top = float(series.value.max())
+    return series if top <= 1.0 else replace(series, value=series.value / 100.0)
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.chance.*``."""
+    if reward_metrics(view):
+        return
+    out = FactWriter("chance", "signal.chance.")
+    _second_softmax(out, view)
+    found = view.once(class_count)
+    if found is not None:
+        count, refs = found
+        out.put("classes", count, refs)
+        _training(out, view, count)
+        _held_out(out, view, count)
+    _poor(out, view)
+    if out.facts:
+        yield out.signal()
+
+
+def _poor(out: FactWriter, view: RunView) -> None:
+    """Signs together, for gates: whether the end is poor, and whether the first epoch exploded and nothing came of it."""
+    loss = view.once(loss_trend)
+    if loss is None:
+        return
+    numbers, refs = loss[1], refs_at(loss[0], [len(loss[0]) - 1, 0])
+    right = [_accuracy_at_end(view, name) for name in ("accuracy", "eval_accuracy")]
+    few = [share[0] <= FEW_RIGHT for share in right if share is not None]
+    guess = any(
+        out.facts[f"signal.chance.{name}"].value is True
+        for name in ("training", "held_out")
+        if f"signal.chance.{name}" in out.facts
+    )
+    if numbers.last > 0:
+        far = float(numbers.values[:2].max()) >= FAR_START * numbers.last
+        out.put("exploded_at_once", far and (guess or bool(few and all(few))), refs)
+    if few:
+        out.put("far_beyond", numbers.last >= BEYOND, refs)
+    worse = (
+        not numbers.falls()
+        or numbers.fall < LITTLE * numbers.size
+        or numbers.last - numbers.best > KEPT * numbers.gain
+    )
+    out.put("poor", bool(guess or (few and all(few)) or worse), refs)
+
+
+def _accuracy_at_end(view: RunView, name: str) -> tuple[float, list[SourceRef]] | None:
+    shares = _shares(view, name)
+    if shares is None:
+        return None
+    tail = shares.value[-max(len(shares) // 10, 1) :]
+    return float(np.median(tail)), refs_at(shares, [len(shares) - 1])
+
+
+def _training(out: FactWriter, view: RunView, count: int) -> None:
+    loss = view.once(loss_trend)
+    if loss is None:
+        return
+    series, numbers = loss
+    uniform = math.log(count)
+    refs = refs_at(series, [len(series) - 1, 0])
+    known = _accuracy_at_end(view, "accuracy")
+    guess = None if known is None else known[0] <= max(LIKE_A_GUESS / count, 1 / count + 0.02)
+    refs = refs if known is None else [*refs, *known[1]]
+    out.put("loss_over_uniform", numbers.last / uniform, refs)
+    out.put("first_over_uniform", float(numbers.values[0]) / uniform, refs)
+    if len(series) < ENOUGH:
+        return
+    near = numbers.last >= NEAR * uniform and (
+        numbers.last >= AT_IT * uniform or numbers.fall <= LITTLE / 2 * numbers.first
+    )
+    near = near and long_enough(view, series)
+    # An accuracy beside it decides: a loss near ln(C) with most answers right is another matter.
+    out.put("training", near and guess is not False, refs)
+    out.put("worse_than_guess", numbers.last >= WORSE * uniform and guess is not False, refs)
+    out.put("training_learned", numbers.last <= WELL_BELOW * uniform or guess is False, refs)
+
+
+def _held_out(out: FactWriter, view: RunView, count: int) -> None:
+    uniform = math.log(count)
+    known, held_out = _accuracy_at_end(view, "eval_accuracy"), view.once(held_out_trend)
+    guess = None if known is None else known[0] <= max(LIKE_A_GUESS / count, 1 / count + 0.02)
+    if held_out is None and guess is None:
+        return
+    refs = [] if known is None else known[1]
+    bad = None
+    if held_out is not None:
+        refs = [*refs, *refs_at(held_out[0], [len(held_out[0]) - 1])]
+        bad = held_out[1].last >= NEAR * uniform
+        out.put("held_out_over_uniform", held_out[1].last / uniform, refs)
+        never = float(held_out[1].smooth.min()) >= NEAR * uniform
+        out.put("held_out_never_better", never and guess is not False, refs)
+    out.put("held_out", bool(guess) if guess is not None else bad, refs)
+
+
+def _second_softmax(out: FactWriter, view: RunView) -> None:
+    """Whether loss and accuracy of each row fit a softmax of a softmax: ln(e + C - 1) minus the accuracy, nearly.
+
+    Probabilities near 0 and 1 taken for logits give log(e + C - 1) - 1 for a right answer and one more for a wrong.
+    """
+    points = view.once(loss_trend)
+    if points is None:
+        return
+    for loss, name in ((points[0], "accuracy"), (_eval(view), "eval_accuracy")):
+        shares = _shares(view, name)
+        if loss is None or shares is None:
+            continue
+        match = align(loss, shares)
+        rows = np.flatnonzero(match >= 0)
+        if rows.size < ENOUGH:
+            continue
+        losses, right = loss.value[rows], shares.value[match[rows]]
+        stated = view.once(class_count)
+        told_by_rows = float(
+            np.exp(min(float(np.median((losses + right)[-max(rows.size // 4, 2) :])), MOST_LOG)) - math.e + 1
+        )
+        count = told_by_rows if stated is None else stated[0]
+        fits = np.abs(losses + right - math.log(math.e + max(count, 2) - 1))
+        learned = right >= max(LIKE_A_GUESS / max(count, 2), 0.25)
+        range_ = float(np.ptp(right[learned])) if learned.any() else 0.0
+        told = stated is not None or (count >= 2.8 and range_ >= (WIDE if count < FEW_CLASSES else WIDE / 2))
+        fitting = learned.sum() >= ENOUGH and float(fits[learned].max()) <= TWICE and bool(learned[-1])
+        fitting = fitting and float(np.median(fits[-max(rows.size // 2, 2) :])) <= TWICE / 3
+        out.put("second_softmax", bool(told and fitting), refs_at(loss, [int(rows[-1])]))
+        return
+
+
+def _eval(view: RunView) -> Series | None:
+    found = view.once(held_out_trend)
+    return None if found is None else found[0]
+
+
+DETECTOR = Detector("chance", ("signal.chance.",), detect)

@@ -1,0 +1,135 @@
+"""Values that no sound run prints, in any series and from one point on: NaN and Inf, exact zeros, frozen digits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import take
+from analyzer.detect.curves.bad_points import loss_points
+from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+ROWS = 2
+"""Two exact zeros, or two points that are not finite at the end: one may be a row that was cut."""
+
+FROZEN_ROWS, FROZEN_DIGITS = 3, 4
+"""Three equal values of four digits and more: means over thousands of samples, which any update would move."""
+
+MOSTLY = 0.9
+"""Nine of ten losses are exactly 0: a run that learned its data by heart prints zeros at its end only."""
+
+_LOSS = re.compile(r"(?:^|[/_. -])(?:loss|nll|ce|mse|l1|kl|cost|objective)(?:$|[/_. \d-])|loss$")
+_NORM = re.compile(r"grad(?:ient)?s?[_ /.-]{0,2}norm|^gnorm$|grad_?norms?[/_.]|^gradients?[/.]")
+_UNDEFINED = re.compile(
+    r"^system[./]|ratio_to|explained_var|z_?score|per_?class|class_?\d|category|(?:^|[/_.])(?:time|eta|speed|tps|ema|lr)"
+    r"|(?:ap|ar|ap50|ap75|aps|apm|apl|auc|f1|recall|precision|iou|dice)(?:$|[/_.@\d-])|success|ep_(?:rew|len)|reward|return|std$|length"
+)
+_HELD_OUT = re.compile(r"(?:^|[/_.])(?:eval|val|valid|validation|test|dev)(?:$|[/_.])")
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.exact.*``."""
+    out = FactWriter("exact", "signal.exact.")
+    _nonfinite(out, view)
+    _zeros(out, view)
+    _layers(out, view)
+    _frozen(out, view)
+    if out.facts:
+        yield out.signal()
+
+
+def _nonfinite(out: FactWriter, view: RunView) -> None:
+    """The series with most points that are not finite; scores that are undefined by design do not count."""
+    worst: tuple[int, str, Series] | None = None
+    for name in sorted(view.run.metrics.names):
+        series = None if _UNDEFINED.search(name) else view.curve(name)
+        if series is None:
+            continue
+        bad = ~np.isfinite(series.value)
+        if not bad.any() or (bad[0] and not bad[int(np.argmin(bad)) :].any() and not bad.all()):
+            continue  # not a number until there is something to count
+        if worst is None or int(bad.sum()) > worst[0]:
+            worst = int(bad.sum()), name, series
+    if worst is None:
+        out.put("all_finite", value=bool(view.run.metrics.names) or None)
+        return
+    count, name, series = worst
+    bad = ~np.isfinite(series.value)
+    refs = refs_at(series, np.flatnonzero(bad))
+    out.put("all_finite", value=False, refs=refs)
+    out.put("nonfinite_name", series.logged_as, refs)
+    out.put("nonfinite_count", count, refs)
+    out.put("nonfinite_points", len(series), refs)
+    told = bool((_LOSS.search(name) or _NORM.search(name)) and not _HELD_OUT.search(name))
+    lasting = bool(bad[-min(ROWS, len(bad)) :].all()) and bool(bad.mean() >= 0.5 or bad[-3:].all())
+    out.put("nonfinite_training", told and lasting, refs)
+
+
+def _zeros(out: FactWriter, view: RunView) -> None:
+    points = view.once(loss_points)
+    if points is not None and len(points.series) >= ROWS and not reward_metrics(view):
+        zero = points.series.value == 0.0
+        rows = [int(row) for row in np.flatnonzero(zero)]
+        out.put(
+            "loss_zero",
+            bool(zero.mean() >= MOSTLY),
+            refs_at(points.series, rows) or refs_at(points.series, [0]),
+        )
+    norm = view.curve("grad_norm")
+    if norm is not None and len(norm) >= ROWS:
+        zero = norm.value == 0.0
+        out.put("gradient_zero", bool(zero.mean() >= MOSTLY), refs_at(norm, [len(norm) - 1, 0]))
+    for name in ("accuracy", "eval_accuracy"):
+        series = view.curve(name)
+        if series is not None and len(series) >= FROZEN_ROWS:
+            zero = series.value == 0.0
+            out.put(f"{name}_zero", bool(zero.all()), refs_at(series, [len(series) - 1, 0]))
+
+
+def _layers(out: FactWriter, view: RunView) -> None:
+    """Share of the layers' own gradient norms that are exactly 0 at every point, from four layers on."""
+    found: list[tuple[bool, Series]] = []
+    for name in sorted(view.run.metrics.names):
+        if name == "grad_norm" or not _NORM.search(name) or "bias" in name:
+            continue
+        series = view.curve(name)
+        if series is not None and len(series) >= 1:
+            found.append((bool(np.all(series.value == 0.0)), series))
+    if len(found) < 4:
+        return
+    zero = [series for still, series in found if still]
+    refs = [series.ref(len(series) - 1) for series in (zero or [series for _, series in found])[:3]]
+    out.put("layers_zero_share", len(zero) / len(found), refs)
+    if zero:
+        out.put("layer_zero_name", zero[0].logged_as, refs)
+
+
+def _frozen(out: FactWriter, view: RunView) -> None:
+    """Losses that agree in all digits from the start to the end: nothing is updated."""
+    points = view.once(loss_points)
+    if points is None:
+        return
+    good = points.curve()
+    if len(good) < FROZEN_ROWS:
+        return
+    same = bool(np.all(good.value == good.value[0])) and float(good.value[0]) != 0.0
+    digits = len(f"{float(good.value[0]):.8g}".partition("e")[0].replace(".", "").strip("-0"))
+    moves = any(
+        (score := view.curve(name)) is not None and np.unique(score.value[np.isfinite(score.value)]).size > 1
+        for name in ("accuracy", "eval_accuracy")
+    )
+    out.put("loss_frozen", same and not moves and digits >= FROZEN_DIGITS, refs_at(good, [len(good) - 1, 0]))
+    held_out = view.curve("eval_loss")
+    if held_out is not None:
+        held_out = take(held_out, np.isfinite(held_out.value))
+        if len(held_out) >= FROZEN_ROWS:
+            same = bool(np.all(held_out.value == held_out.value[0])) and float(held_out.value[0]) != 0.0
+            out.put("held_out_frozen", same, refs_at(held_out, [len(held_out) - 1, 0]))
+
+
+DETECTOR = Detector("exact", ("signal.exact.",), detect)

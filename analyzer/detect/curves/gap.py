@@ -1,0 +1,155 @@
+"""Training against held-out data: whether they agree, and since when they do not.
+
+What was never gained on held-out data is no overfitting: a gap that stands at the first evaluation, answers worse than a
+guess, and scores that never moved point at labels, at the preparation of the held-out data, or at the mode of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import align, has_steps, take
+from analyzer.detect.curves.bad_points import values_beside
+from analyzer.detect.curves.chance import class_count
+from analyzer.detect.curves.progress import held_out_trend, loss_trend
+from analyzer.detect.curves.trend import Trend
+from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+ROWS = 2
+"""Evaluations beside a training loss from which their ratio is told."""
+
+EARLY_EPOCHS = 2.0
+"""After more passes than that the first evaluation may meet samples that are known by heart."""
+
+APART, SCORES_APART = 1.5, 0.25
+"""Held-out over training loss, and difference of accuracies, that no sound first epoch shows."""
+
+NEVER = 0.05
+"""A twentieth of its first value: what a held-out loss must fall to have gained anything."""
+
+LEARNED = 0.2
+"""A fifth of the training loss gone: the training data are being learned."""
+
+ANSWERS_OTHERS = 0.5
+"""Half of what a guess gets right, while training is learned: the answers are those to other labels."""
+
+OPENED = 3.0
+"""Held-out over training loss at the end of a run that began with both alike."""
+
+EASIER, EASIER_SCORE, EASIER_ROWS = 1.3, 0.12, 3
+"""Training loss over held-out loss, or accuracy below it, to the end: training is made harder than it need be."""
+
+
+def _first_epoch(view: RunView, held_out: Series) -> bool | None:
+    """Whether the first evaluation was made within two epochs; None if nothing counts epochs."""
+    epochs = view.curve("epoch")
+    if epochs is None or not len(epochs) or not np.isfinite(epochs.value).all():
+        return None
+    if not (has_steps(epochs) and has_steps(held_out)):
+        beside = values_beside(view, held_out, "epoch")
+        return None if beside is None or not beside[0][0] else float(beside[1][0]) <= EARLY_EPOCHS
+    before = epochs.value[epochs.step <= held_out.step[0]]
+    return None if not before.size else float(before[-1] - min(epochs.value[0], 1.0)) <= EARLY_EPOCHS
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.gap.*``."""
+    if reward_metrics(view):
+        return
+    out = FactWriter("gap", "signal.gap.")
+    train, held_out = view.once(loss_trend), view.once(held_out_trend)
+    if train is not None and held_out is not None:
+        _losses(out, train, held_out, early=_first_epoch(view, held_out[0]) is not False)
+    _scores(out, view, train)
+    if out.facts:
+        yield out.signal()
+
+
+def beside(held_out: Series, train: Series) -> list[tuple[float, float]]:
+    """Held-out loss and the training loss of the time before it, evaluation by evaluation."""
+    if not (has_steps(held_out) and has_steps(train)):
+        match = align(held_out, train)
+        if (match >= 0).any():
+            return [
+                (float(held_out.value[row]), float(train.value[at]))
+                for row, at in enumerate(match)
+                if at >= 0
+            ]
+        if len(held_out) == len(train):  # a line of its own for each, epoch by epoch
+            return list(zip(held_out.value.tolist(), train.value.tolist(), strict=True))
+        return []
+    pairs: list[tuple[float, float]] = []
+    edges = np.concatenate(([np.iinfo(np.int64).min], held_out.step))
+    for row, value in enumerate(held_out.value):
+        near = train.value[(train.step > edges[row]) & (train.step <= edges[row + 1])]
+        if near.size:
+            # The last third of the interval: at its start the model was another one.
+            pairs.append((float(value), float(np.median(near[-max(near.size // 3, 1) :]))))
+    return pairs
+
+
+def _losses(
+    out: FactWriter, train: tuple[Series, Trend], held_out: tuple[Series, Trend], *, early: bool
+) -> None:
+    pairs = beside(held_out[0], train[0])
+    refs = [*refs_at(held_out[0], [len(held_out[0]) - 1, 0]), *refs_at(train[0], [len(train[0]) - 1])]
+    learned = train[1].first > 0 and train[1].fall >= LEARNED * train[1].first
+    if len(held_out[0]) >= ROWS and held_out[1].first > 0:
+        # The first evaluation stands at the end of an epoch; what the training lost since then counts.
+        out.put("held_out_gained", held_out[1].gain / held_out[1].first, refs)
+        never = held_out[1].gain <= NEVER * held_out[1].first
+        out.put("never_generalised", learned and never, refs)
+    if len(pairs) < ROWS or min(min(pair) for pair in pairs) <= 0:
+        return
+    first, last = pairs[0][0] / pairs[0][1], pairs[-1][0] / pairs[-1][1]
+    out.put("first_ratio", first, refs)
+    out.put("last_ratio", last, refs)
+    if early:
+        out.put("from_start", first >= APART and pairs[1][0] / pairs[1][1] >= APART, refs)
+    tail = pairs[-EASIER_ROWS:]
+    out.put("opened", first < APART and last >= OPENED, refs)
+    if len(pairs) >= EASIER_ROWS:
+        out.put("training_harder", all(loss >= EASIER * value for value, loss in tail), refs)
+
+
+def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None) -> None:
+    known = {name: _finite(view, name) for name in ("accuracy", "eval_accuracy")}
+    right, held_out = known["accuracy"], known["eval_accuracy"]
+    if held_out is None or len(held_out) < ROWS:
+        return
+    top = max(float(series.value.max()) for series in (right, held_out) if series is not None)
+    unit = 100.0 if top > 1.0 else 1.0
+    refs = refs_at(held_out, [len(held_out) - 1, 0])
+    count = view.once(class_count)
+    learned = right is not None and float(np.median(right.value[-2:])) / unit >= 0.5
+    if train is not None and right is None:
+        learned = train[1].first > 0 and train[1].fall >= 0.5 * train[1].first
+    if count is not None:
+        low = float(np.max(held_out.value[-3:])) / unit <= ANSWERS_OTHERS / count[0]
+        out.put("answers_other_labels", bool(low and learned), refs)
+    if right is None:
+        return
+    first = float(right.value[0] - held_out.value[0]) / unit
+    last = float(np.median(right.value[-2:]) - np.median(held_out.value[-2:])) / unit
+    refs = [*refs, *refs_at(right, [len(right) - 1])]
+    out.put("score_first", first, refs)
+    out.put("score_last", last, refs)
+    out.put("score_from_start", first >= SCORES_APART, refs)
+    if min(len(right), len(held_out)) >= EASIER_ROWS:
+        out.put("score_training_harder", last <= -EASIER_SCORE, refs)
+
+
+def _finite(view: RunView, name: str) -> Series | None:
+    series = view.curve(name)
+    if series is None:
+        return None
+    series = take(series, np.isfinite(series.value))
+    return series if len(series) else None
+
+
+DETECTOR = Detector("gap", ("signal.gap.",), detect)

@@ -1,0 +1,297 @@
+"""Whether a run made progress and kept it: every claim from as many points as it needs, and not from one gate of five.
+
+Compared is with the first points and with the lowest running median, so that an explosion in the first steps is not
+taken for the level at which the run began.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at, truth
+from analyzer.detect.curve import has_steps, spacing, take
+from analyzer.detect.curves.bad_points import loss_points
+from analyzer.detect.curves.evaluation import evaluations
+from analyzer.detect.curves.trend import Trend, trend
+from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.refs import SourceRef
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Values = npt.NDArray[np.float64]
+
+STILL, STILL_POINTS = 0.02, 4
+"""Four means of an epoch, or four logged windows, within two percent of the first: nothing moved that anybody would see."""
+
+SOME = 0.05
+"""A twentieth of the first level is the least that is called progress."""
+
+HARDLY = 0.10
+"""A model that begins at random and learns anything loses more than a tenth of its first loss within a few epochs."""
+
+KEPT = 0.3
+"""A run that ends with three tenths of its gain lost again does not end near its best."""
+
+ABOVE = 1.03
+"""Three percent above the first loss: more than two means over the same samples differ by."""
+
+EXPLODED = 3.0
+"""Three times the first loss is no scatter of a batch or of an epoch."""
+
+MANY = 20
+"""Points from which the first level is a median and no single point."""
+
+BACK = 0.8
+"""An explosion that leaves four fifths of the first loss has cost the run what it learned."""
+
+ROSE, ROSE_POINTS = 1.5, 8
+"""Half again above the best level and there to the end, from eight points on."""
+
+ROSE_OF_GAIN = 0.1
+"""A rise of less than a tenth of what was gained before is the scatter of a small loss."""
+
+JUMP, JUMP_FLOOR = 10.0, 0.1
+"""A last value of ten times the level is no batch of hard samples; below a tenth a loss is near zero anyway."""
+
+SWING, SWING_POINTS, SWING_LEVEL = 0.5, 8, 0.2
+"""Neighbours that differ by half of the level again and again, while a fifth of the first loss is left or more."""
+
+GAINED_SHARE = 0.03
+"""Three points of accuracy are more than two evaluations of one model differ by."""
+
+EPOCHS, STEPS = 2.0, 300
+"""Two epochs, or three hundred steps, after which a model that learns at all has left its start."""
+
+LATE_START = 1000
+"""A log whose first point is that late shows no beginning."""
+
+_RISES = re.compile(
+    r"^(?:eval_accuracy|accuracy|(?:(?:eval|val|valid|validation|dev|test|metrics|train)[/_](?:\w{1,20}[/_])?)?"
+    r"(?:acc(?:uracy)?|top1|map(?:_?50)?(?:-95)?(?:\(b\))?|bbox_map(?:_?50)?|f1(?:_score)?|bleu|rouge-?[12l]|dice|m?iou|auc|"
+    r"spearman\w{0,10}|pearson\w{0,10}|r2|mrr|ndcg\w{0,6}|recall|precision))$"
+)
+_FALLS = re.compile(
+    r"^(?:(?:eval|val|valid|validation|dev|test)[/_](?:\w{1,20}[/_])?)?(?:wer|cer|error|err|mae|rmse|mse|fid|perplexity|ppl)$"
+)
+
+
+def loss_trend(view: RunView) -> tuple[Series, Trend] | None:
+    """The finite training losses and their numbers; None below two points."""
+    points = view.once(loss_points)
+    curve = None if points is None else points.curve()
+    return _with_trend(curve)
+
+
+def held_out_trend(view: RunView) -> tuple[Series, Trend] | None:
+    """The finite evaluation losses and their numbers."""
+    return _with_trend(view.once(evaluations))
+
+
+def scores(view: RunView) -> tuple[tuple[Series, Trend], ...]:
+    """Task metrics, turned so that less is better, with their numbers; held-out ones first."""
+    found: list[tuple[Series, Trend]] = []
+    for name in sorted(view.run.metrics.names, key=lambda name: (name in {"accuracy", "train/acc"}, name)):
+        rises, falls = _RISES.match(name), _FALLS.match(name)
+        series = view.curve(name) if rises or falls else None
+        known = _with_trend(series, sign=-1.0 if rises else 1.0)
+        if known is not None:
+            found.append(known)
+    return tuple(found)
+
+
+def _with_trend(series: Series | None, sign: float = 1.0) -> tuple[Series, Trend] | None:
+    if series is None:
+        return None
+    series = take(series, np.isfinite(series.value))
+    numbers = trend(sign * series.value)
+    return None if numbers is None else (series, numbers)
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.progress.*``; the losses of policies follow the rewards, so theirs are not judged."""
+    out = FactWriter("progress", "signal.progress.")
+    loss, held_out, scored = view.once(loss_trend), view.once(held_out_trend), view.once(scores)
+    if reward_metrics(view):
+        return
+    if loss is not None:
+        _course(out, *loss)
+        _breaks(out, *loss)
+    learned, refs = _learned(loss, held_out, scored)
+    out.put("learned", learned, refs)
+    _hardly(out, view, loss, scored)
+    kept, refs = _kept(loss, held_out, scored)
+    out.put("kept", kept, refs)
+    if out.facts:
+        yield out.signal()
+
+
+def _ends(series: Series) -> list[SourceRef]:
+    return refs_at(series, [len(series) - 1, 0])
+
+
+def _course(out: FactWriter, series: Series, numbers: Trend) -> None:
+    refs = _ends(series)
+    out.put("points", len(series), refs)
+    out.put("first", numbers.first, refs)
+    out.put("last", numbers.last, refs)
+    if numbers.first > 0:
+        out.put("fall_share", numbers.fall / numbers.first, refs)
+    if len(series) >= STILL_POINTS and numbers.first > 0:
+        moved = float(np.abs(numbers.smooth - numbers.first).max())
+        # Scatter that is wider than the band hides a fall of its size.
+        quiet = numbers.scatter <= 2 * STILL * numbers.first
+        still = moved <= STILL * numbers.first or (
+            not numbers.falls() and abs(numbers.fall) <= numbers.margin
+        )
+        out.put("still", bool(still) if quiet else None, refs)
+    begins = series.step_at(0)
+    out.put("begins_late", None if begins is None else begins >= LATE_START, refs_at(series, [0]))
+
+
+def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
+    """Where the loss left its course; only for losses that are positive throughout."""
+    values, refs = numbers.values, _ends(series)
+    if values.size < 3:
+        return
+    if float(values.min()) < 0:
+        return
+    above = numbers.last > max(ABOVE * numbers.first, numbers.first + numbers.margin)
+    out.put("above_start", above, refs)
+    # Of a long curve single points scatter; of a short one the first is where it began.
+    base = numbers.first if values.size >= MANY else min(float(values[0]), float(np.median(values[:3])))
+    peak = int(numbers.smooth.argmax())
+    if base > 0:
+        out.put("peak_over_first", numbers.peak / base, [*refs_at(series, [peak]), *refs])
+        lost = numbers.peak >= EXPLODED * base and numbers.last >= BACK * base
+        out.put("exploded", lost, [*refs_at(series, [peak]), *refs])
+    if numbers.last > 0:
+        out.put("first_over_last", float(values[:2].max()) / numbers.last, refs)
+    best = [*refs, *refs_at(series, [numbers.best_row])]
+    if values.size >= ROSE_POINTS and numbers.best > 0:
+        rise = numbers.last - numbers.best
+        beyond = rise > max(2 * numbers.margin, ROSE_OF_GAIN * numbers.gain)
+        out.put("rose_and_stays", beyond and numbers.last >= ROSE * numbers.best, best)
+        out.put("last_over_best", numbers.last / numbers.best, best)
+    before = float(np.median(values[:-1]))
+    top = float(values[:-1].max())
+    jump = values[-1] >= JUMP * before and values[-1] >= 2 * top and values[-1] >= JUMP_FLOOR
+    out.put("jump_at_end", bool(jump and before > 0), refs)
+    names = ("above_start", "exploded", "rose_and_stays", "jump_at_end")
+    known = [fact.value for name in names if (fact := out.facts.get(f"signal.progress.{name}")) is not None]
+    out.put("broke", any(value is True for value in known), best)
+    if values.size >= SWING_POINTS:
+        half = values[values.size // 2 :]
+        swing = float(np.median(np.abs(np.diff(half)))) / max(float(np.median(half)), 1e-12)
+        turns = float(np.mean(np.diff(np.sign(np.diff(half))) != 0)) if half.size >= 3 else 0.0
+        out.put(
+            "swings",
+            swing >= SWING and turns >= 0.5 and float(np.median(half)) >= SWING_LEVEL * numbers.first,
+            refs,
+        )
+
+
+def _learned(
+    loss: tuple[Series, Trend] | None,
+    held_out: tuple[Series, Trend] | None,
+    scored: tuple[tuple[Series, Trend], ...],
+) -> tuple[bool | None, list[SourceRef]]:
+    """Whether a loss or a task metric got better beyond its noise; None if there is nothing that could tell."""
+    known: list[tuple[bool, Series]] = []
+    for found in (loss, held_out):
+        if found is not None:
+            series, numbers = found
+            known.append((numbers.falls() and numbers.fall >= SOME * numbers.size, series))
+    known += [(_gained(numbers), series) for series, numbers in scored]
+    if not known:
+        return None, []
+    better = [series for good, series in known if good]
+    return bool(better), _ends(better[0] if better else known[0][1])
+
+
+def _gained(numbers: Trend) -> bool:
+    """Whether a score rose by more than its scatter and by more than two evaluations of one model differ."""
+    unit = 100.0 if float(np.abs(numbers.values).max()) > 1.5 else 1.0
+    return numbers.falls() and numbers.fall >= max(GAINED_SHARE * unit, SOME * abs(numbers.last))
+
+
+def _hardly(
+    out: FactWriter,
+    view: RunView,
+    loss: tuple[Series, Trend] | None,
+    scored: tuple[tuple[Series, Trend], ...],
+) -> None:
+    """Whether a model that began at random lost less than a tenth of its loss, and no score rose clearly."""
+    if loss is None or len(loss[0]) < STILL_POINTS or loss[1].first <= 0:
+        return
+    series, numbers = loss
+    refs = _ends(series)
+    if not long_enough(view, series):
+        return
+    if (series.step_at(0) or 0) >= LATE_START or continues_a_model(view):
+        out.put("hardly", value=False, refs=refs)
+        return
+    little = numbers.fall < HARDLY * numbers.first and numbers.gain < 2 * HARDLY * numbers.first
+    risen = any(_gained(found) and abs(found.fall) >= 0.15 * _unit(found) for _, found in scored)
+    out.put("hardly", little and not risen, refs)
+
+
+def long_enough(view: RunView, series: Series) -> bool:
+    """Whether the log spans so much training that a sound run would show what it learned."""
+    epochs = view.curve("epoch")
+    if epochs is not None and len(epochs) >= 2 and np.isfinite(epochs.value).all():
+        span = float(epochs.value.max() - epochs.value.min())
+        if span >= EPOCHS:
+            return True
+    if not has_steps(series):
+        return True
+    steps = int(series.step[-1]) - int(series.step[0])
+    # Rows that count by one and hold an evaluation each are epochs.
+    evaluated = view.once(evaluations)
+    by_epoch = spacing(series) == 1 and evaluated is not None and 2 * len(evaluated) >= len(series)
+    return steps >= STEPS or by_epoch
+
+
+def _unit(numbers: Trend) -> float:
+    return 100.0 if float(np.abs(numbers.values).max()) > 1.5 else 1.0
+
+
+def continues_a_model(view: RunView) -> bool:
+    """Whether the weights were trained before: an adapter, a published model by name, or a run that goes on."""
+    if view.config("lora.r") is not None or truth(view.config_value("train.resumed")) is True:
+        return True
+    return view.uses_hf_trainer or isinstance(view.config_value("model.name"), str)
+
+
+def _kept(
+    loss: tuple[Series, Trend] | None,
+    held_out: tuple[Series, Trend] | None,
+    scored: tuple[tuple[Series, Trend], ...],
+) -> tuple[bool | None, list[SourceRef]]:
+    """Whether the run ends near its best: its loss, and its held-out loss or, better, a score."""
+    verdicts: list[tuple[bool, Series]] = []
+    if loss is not None:
+        verdicts.append((_near_best(loss[1]), loss[0]))
+    at_best = any(_near_best(numbers) and _gained(numbers) for _, numbers in scored)
+    if held_out is not None and not at_best:
+        verdicts.append((_near_best(held_out[1]), held_out[0]))
+    if not verdicts and scored:
+        verdicts.append((_near_best(scored[0][1]), scored[0][0]))
+    if not verdicts:
+        return None, []
+    lost = [series for good, series in verdicts if not good]
+    return not lost, _ends(lost[0] if lost else verdicts[0][1])
+
+
+def _near_best(numbers: Trend) -> bool:
+    away = numbers.last - numbers.best
+    return away <= max(numbers.margin, KEPT * numbers.gain, 0.05 * abs(numbers.best))
+
+
+DETECTOR = Detector("progress", ("signal.progress.",), detect)

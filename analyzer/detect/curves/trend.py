@@ -1,0 +1,162 @@
+"""One curve in a few numbers: where it began, its best, where it ends, and what its scatter alone may move.
+
+Everything here works from two points on; how many points a claim needs is for the claim to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Values = npt.NDArray[np.float64]
+
+SCATTER_POINTS = 5
+"""Second differences of fewer points measure the bend of a descent, not its scatter."""
+
+SIGMAS = 3.0
+"""Standard errors by which two levels must differ: one false alarm in 370 on pure noise."""
+
+UNKNOWN_SCATTER = 0.01
+"""Of so few points that their scatter is unknown a hundredth of the level counts as noise."""
+
+SORTED_POINTS, SORTED = 8, 3.5
+"""From eight points on the order of all pairs tells a trend; 3.5 deviations are one chance in two thousand."""
+
+MOST_PAIRS = 300
+"""Points that are compared pair by pair; a longer curve is read in block medians."""
+
+LARGEST = 1e150
+"""Beyond, squares overflow: such values are huge, whatever else they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A curve for which less is better.
+
+    Attributes:
+        values: The finite points, in order.
+        smooth: Running medians, which one odd point does not move; as many as there are points.
+        first: Level of the first points.
+        last: Level of the last points.
+        best: Lowest running median.
+        best_row: Its row.
+        peak: Highest running median.
+        scatter: Standard deviation of one point around the course; 0 if too few points tell it.
+        margin: What the scatter alone may put between two of these levels.
+        order: Deviations by which the order of all pairs differs from chance: negative if the curve falls.
+    """
+
+    values: Values
+    smooth: Values
+    first: float
+    last: float
+    best: float
+    best_row: int
+    peak: float
+    scatter: float
+    margin: float
+    order: float
+
+    @property
+    def fall(self) -> float:
+        """What was gained from the first points to the last."""
+        return self.first - self.last
+
+    @property
+    def gain(self) -> float:
+        """What was gained at best."""
+        return self.first - self.best
+
+    @property
+    def size(self) -> float:
+        """The larger of the first level and of the range: what a change is measured against."""
+        return max(abs(self.first), self.peak - self.best, 1e-12)
+
+    def falls(self) -> bool:
+        """Whether the curve ends lower than it began, beyond its scatter."""
+        return self.fall > self.margin or (self.fall > 0 and self.order <= -SORTED)
+
+    def rises(self) -> bool:
+        """Whether the curve ends higher than it began, beyond its scatter."""
+        return -self.fall > self.margin or (self.fall < 0 and self.order >= SORTED)
+
+
+def running_medians(values: Values, width: int) -> Values:
+    """Medians of windows of an odd width, as many as values; the ends are those of the last whole window."""
+    if width <= 1 or values.size < width:
+        return values
+    inner = np.median(np.lib.stride_tricks.sliding_window_view(values, width), axis=1)
+    side = width // 2
+    return np.concatenate((np.full(side, inner[0]), inner, np.full(side, inner[-1])))
+
+
+def scatter(values: Values) -> float:
+    """Standard deviation of a point around a smooth course, from second differences.
+
+    >>> scatter(np.array([5.0, 4.0, 3.0, 2.0, 1.0, 0.0]))
+    0.0
+    """
+    if values.size < SCATTER_POINTS:
+        return 0.0
+    bends = np.abs(np.diff(values, 2))
+    middle = float(np.median(bends)) or float(np.mean(bends)) / 2.0
+    return 1.4826 * middle / float(np.sqrt(6.0))  # variances of a second difference: 1 + 4 + 1
+
+
+def trend(values: Values) -> Trend | None:
+    """The numbers of a curve; None below two points.
+
+    >>> found = trend(np.array([2.3, 1.1, 0.7, 0.5, 0.4]))
+    >>> found.falls(), found.rises(), found.best
+    (True, False, 0.4)
+    """
+    values = values[np.isfinite(values)]
+    if values.size < 2:
+        return None
+    values = np.clip(values, -LARGEST, LARGEST)
+    smooth = running_medians(values, _width(values.size))
+    ends = 1 if values.size < 8 else min(max(values.size // 10, 2), 50)
+    starts = 1 if values.size < 20 else min(max(values.size // 50, 3), 20)
+    level = float(np.median(values[-ends:]))
+    spread = scatter(values)
+    margin = SIGMAS * spread * float(np.sqrt(1.0 / starts + 1.0 / ends))
+    if values.size < SCATTER_POINTS:
+        margin = UNKNOWN_SCATTER * abs(float(values[0]))
+    return Trend(
+        values=values,
+        smooth=smooth,
+        first=float(np.median(values[:starts])),
+        last=level,
+        best=min(float(smooth.min()), level),
+        best_row=int(smooth.argmin()),
+        peak=float(smooth.max()),
+        scatter=spread,
+        margin=margin,
+        order=_order(values),
+    )
+
+
+def _width(points: int) -> int:
+    """Points of a running median: one of so few that each counts, then three, five, and a fortieth."""
+    if points < 8:
+        return 1
+    if points < 30:
+        return 3
+    return max(5, points // 40 | 1)
+
+
+def _order(values: Values) -> float:
+    """Deviations of the Mann-Kendall statistic from that of points without a trend; 0 for few points."""
+    if values.size < SORTED_POINTS:
+        return 0.0
+    if values.size > MOST_PAIRS:
+        values = np.array([np.median(part) for part in np.array_split(values, MOST_PAIRS)])
+    count = values.size
+    upper = np.triu(np.sign(values[None, :] - values[:, None]), 1)
+    variance = count * (count - 1) * (2 * count + 5) / 18.0
+    return float(upper.sum() / np.sqrt(variance))

@@ -1,0 +1,72 @@
+"""Facts about what a run learned: progress, the level of a guess, training against held-out data, exact values, the rate."""
+
+from __future__ import annotations
+
+from analyzer.facts.tables.hows import LOG_NORM, MODEL_CONFIG, USER_CONFIG
+
+_LOSS = "log the training loss every few steps"
+_BOTH = "log loss and accuracy on training and on held-out data after every epoch"
+
+TABLE = f"""
+signal.progress.points | int | | finite training losses |
+signal.progress.first | float | | level of the first training losses |
+signal.progress.last | float | | level of the last training losses |
+signal.progress.fall_share | float | | share of the first training loss that was lost by the end |
+signal.progress.learned | bool | | the loss or a task metric got better by more than its scatter | {_BOTH}
+signal.progress.kept | bool | | the run ends near its best | {_BOTH}
+signal.progress.hardly | bool | | a model that began at random lost less than a tenth of its loss, and no score rose clearly | {_LOSS}
+signal.progress.still | bool | | from four points on: the loss stays within 2 % of its first level | {_LOSS}
+signal.progress.begins_late | bool | | the log begins after step 1000, so it shows no beginning |
+signal.progress.above_start | bool | | the loss ends above its first level, beyond its scatter |
+signal.progress.peak_over_first | float | | highest level of the loss over its first points |
+signal.progress.exploded | bool | | the loss rose to three times its start or more and never came well below it again |
+signal.progress.first_over_last | float | | first loss over the last level |
+signal.progress.rose_and_stays | bool | | the loss ends at half again of its best level or more, beyond its scatter |
+signal.progress.last_over_best | float | | last level over the best one |
+signal.progress.jump_at_end | bool | | the last loss is ten times the level of all before it |
+signal.progress.broke | bool | | it ended above its start, exploded, rose and stays, or jumped at the end |
+signal.progress.swings | bool | | the loss of the second half changes by half of its level from one point to the next |
+signal.chance.classes | int | | classes to choose from, as configured or as the first loss and accuracy tell | {MODEL_CONFIG}
+signal.chance.loss_over_uniform | float | | last level of the training loss over ln(C) | {MODEL_CONFIG}
+signal.chance.first_over_uniform | float | | first training loss over ln(C) | {MODEL_CONFIG}
+signal.chance.training | bool | | the training loss ends at ln(C), and no accuracy says otherwise | {MODEL_CONFIG}
+signal.chance.worse_than_guess | bool | | the training loss ends above ln(C), and no accuracy says otherwise | {MODEL_CONFIG}
+signal.chance.training_learned | bool | | the training loss or accuracy is well away from that of a guess | {MODEL_CONFIG}
+signal.chance.held_out | bool | | answers on held-out data are no better than a guess | {_BOTH}
+signal.chance.held_out_over_uniform | float | | last held-out loss over ln(C) | {_BOTH}
+signal.chance.held_out_never_better | bool | | no evaluation was better than a guess | {_BOTH}
+signal.chance.second_softmax | bool | | loss and accuracy of each row are those of a softmax taken twice | {_BOTH}
+signal.chance.exploded_at_once | bool | | the first losses are twenty times the last, and the answers at the end hardly better than a guess |
+signal.chance.far_beyond | bool | | an accuracy is logged beside a loss above 14, what a guess among a million classes costs |
+signal.chance.poor | bool | | the run ends at a guess, with next to nothing gained, or with much of it lost |
+signal.gap.opened | bool | | held-out and training loss began alike and end three times apart | {_BOTH}
+signal.gap.held_out_gained | float | | share of its first value that the held-out loss lost at best | {_BOTH}
+signal.gap.never_generalised | bool | | the training loss fell by three tenths or more and the held-out loss not at all | {_BOTH}
+signal.gap.first_ratio | float | | held-out over training loss at the first evaluation | {_BOTH}
+signal.gap.last_ratio | float | | held-out over training loss at the last evaluation | {_BOTH}
+signal.gap.from_start | bool | | held-out loss is half again the training loss at the first two evaluations already | {_BOTH}
+signal.gap.training_harder | bool | | the training loss stays three tenths above the held-out loss to the end | {_BOTH}
+signal.gap.answers_other_labels | bool | | held-out answers are right half as often as a guess, while training is learned | {_BOTH}
+signal.gap.score_first | float | | training accuracy minus held-out accuracy at the first evaluation | {_BOTH}
+signal.gap.score_last | float | | training accuracy minus held-out accuracy at the last evaluations | {_BOTH}
+signal.gap.score_from_start | bool | | a quarter of all answers lies between training and held-out accuracy at the first evaluation | {_BOTH}
+signal.gap.score_training_harder | bool | | training accuracy ends twelve points below held-out accuracy | {_BOTH}
+signal.exact.all_finite | bool | | no series holds NaN or Inf, but for scores that are undefined by design |
+signal.exact.nonfinite_name | str | | the series with most points that are not finite |
+signal.exact.nonfinite_count | int | | its points that are not finite |
+signal.exact.nonfinite_points | int | | its points |
+signal.exact.nonfinite_training | bool | | it is a loss or norm of training, and not finite to the end |
+signal.exact.loss_zero | bool | | nine of ten training losses are exactly 0 |
+signal.exact.gradient_zero | bool | | nine of ten gradient norms are exactly 0 | {LOG_NORM}
+signal.exact.accuracy_zero | bool | | every training accuracy is exactly 0 |
+signal.exact.eval_accuracy_zero | bool | | every accuracy on held-out data is exactly 0 |
+signal.exact.layers_zero_share | float | share | layers whose own gradient norm is exactly 0 at every point | log the gradient norm of every layer for a few steps
+signal.exact.layer_zero_name | str | | one of those layers |
+signal.exact.loss_frozen | bool | | every training loss is the same number in four digits or more |
+signal.exact.held_out_frozen | bool | | every held-out loss is the same number |
+config.rate.value | float | | learning rate, the largest that was logged or the one asked for | {USER_CONFIG}
+config.rate.over_usual | float | | learning rate over the upper end of what is usual for the optimizer and the kind of training | {USER_CONFIG}
+config.rate.under_usual | float | | lower end of what is usual over the learning rate | {USER_CONFIG}
+config.rate.usual_low | float | | lower end of the usual range |
+config.rate.usual_high | float | | upper end of the usual range |
+"""

@@ -1,0 +1,221 @@
+"""What a run must show to be called healthy: tests over facts, each with the words for both outcomes.
+
+A test that is false keeps a run from being called healthy; one that cannot be made (unknown) is left out, except those
+that are required. None of them names a cause: that is for the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from analyzer.expr import Condition, compile_condition, evaluate
+from analyzer.model.tables import Scalar
+from analyzer.rules.template import fill
+
+
+@dataclass(frozen=True, slots=True)
+class HealthTest:
+    """One test of health.
+
+    Attributes:
+        id: A short word.
+        sound: Condition that holds for a sound run.
+        passed: What to say if it holds.
+        doubt: What to say if it does not, with facts in braces.
+        decides: What would tell whether the run is sound all the same.
+        required: Whether a run of which this is unknown is not called healthy.
+    """
+
+    id: str
+    sound: str
+    passed: str
+    doubt: str
+    decides: str
+    required: bool = False
+
+
+TESTS = (
+    HealthTest(
+        "finite",
+        "signal.exact.all_finite or signal.nonfinite_grad.harmful == False and signal.nonfinite_loss.seen == False",
+        "every value is finite, or was made good",
+        "{signal.exact.nonfinite_name} is not finite at {signal.exact.nonfinite_count} of"
+        " {signal.exact.nonfinite_points} points",
+        "the losses and inputs of the steps at which it is not",
+    ),
+    HealthTest(
+        "not-zero",
+        "not signal.exact.loss_zero and not signal.exact.gradient_zero",
+        "loss and gradient are not 0",
+        "the loss or the gradient norm is exactly 0 at nearly every point",
+        "one batch with its labels as the model gets them, and the gradient norm of each layer",
+    ),
+    HealthTest(
+        "layers-alive",
+        "signal.exact.layers_zero_share < 0.3",
+        "the layers get gradients",
+        "the gradient norm of whole layers is exactly 0 ({signal.exact.layer_zero_name})",
+        "which parameters are meant to be frozen",
+    ),
+    HealthTest(
+        "not-frozen",
+        "not signal.exact.loss_frozen and not signal.exact.held_out_frozen",
+        "no loss repeats one number",
+        "a loss repeats one number in all its digits",
+        "whether the weights change from step to step",
+    ),
+    HealthTest(
+        "answers",
+        "not signal.exact.eval_accuracy_zero or signal.progress.learned == False",
+        "some answers are right",
+        "the accuracy on held-out data is exactly 0 to the end",
+        "predictions and labels of a few samples side by side",
+    ),
+    HealthTest(
+        "learned",
+        "signal.progress.learned",
+        "a loss or score got better beyond its scatter",
+        "neither the loss nor a score got better beyond its scatter",
+        "more steps, or whether a single batch can be learned by heart",
+        required=True,
+    ),
+    HealthTest(
+        "moves",
+        "signal.progress.still == False or signal.progress.begins_late",
+        "the loss moves",
+        "the loss stays within 2 % of its first level ({signal.progress.first} to {signal.progress.last})",
+        "the change of the weights from step to step, and whether a single batch can be learned by heart",
+    ),
+    HealthTest(
+        "more-than-hardly",
+        "signal.progress.hardly == False",
+        "it lost more than a tenth of its first loss",
+        "the loss lost a share of {signal.progress.fall_share} of its first value only, over the whole log",
+        "the same run at three and at ten times the learning rate",
+    ),
+    HealthTest(
+        "off-chance",
+        "not signal.chance.training",
+        "the loss is below that of a guess",
+        "the loss is still that of a guess among {signal.chance.classes} classes",
+        "whether a single batch can be learned by heart",
+    ),
+    HealthTest(
+        "held-out-off-chance",
+        "not signal.chance.held_out",
+        "answers on held-out data are better than a guess",
+        "answers on held-out data are no better than a guess among {signal.chance.classes} classes",
+        "predictions on a few training and a few held-out samples, prepared by the same code",
+    ),
+    HealthTest(
+        "near-best",
+        "signal.progress.kept",
+        "it ends near its best",
+        "it ends clearly worse than its best",
+        "which checkpoint is used, and what changed at the turn",
+    ),
+    HealthTest(
+        "no-explosion",
+        "not signal.progress.exploded and not signal.progress.above_start",
+        "the loss did not run away",
+        "the loss ends at or above its start ({signal.progress.first} to {signal.progress.last})",
+        "the first hundred steps at a third of the learning rate",
+    ),
+    HealthTest(
+        "no-rise",
+        "not signal.progress.rose_and_stays and not signal.progress.jump_at_end",
+        "no rise was left standing",
+        "the loss rose to {signal.progress.last_over_best} times its best and stays there",
+        "what changed at the rise, and the next steps",
+    ),
+    HealthTest(
+        "in-proportion",
+        "not signal.chance.far_beyond",
+        "the loss is in proportion to the accuracy",
+        "the loss ({signal.progress.last}) is far above that of a guess among any number of classes",
+        "the range of the inputs and of the logits, and the learning rate",
+    ),
+    HealthTest(
+        "not-held-back",
+        "not signal.gap.score_training_harder and not signal.gap.training_harder or signal.generalisation.accuracy_best >= 0.95",
+        "training is not held back",
+        "training is far worse than validation to the end",
+        "the training samples evaluated without dropout and augmentation, and a sample of their labels",
+    ),
+    HealthTest(
+        "gap-closed",
+        "not signal.gap.opened or signal.gap.score_last <= 0.12",
+        "held-out loss did not part from training loss",
+        "held-out loss ends {signal.gap.last_ratio} times as high as training loss",
+        "a score on held-out data, or fewer epochs",
+    ),
+    HealthTest(
+        "steady",
+        "not signal.progress.swings",
+        "the loss does not swing",
+        "the loss swings by half of its level from point to point",
+        "a larger batch or a smaller rate for some hundred steps",
+    ),
+    HealthTest(
+        "agrees",
+        "not signal.gap.from_start and not signal.gap.score_from_start and not signal.gap.never_generalised"
+        " and not signal.gap.answers_other_labels",
+        "training and held-out data agree",
+        "training and held-out data part from the first evaluation on",
+        "an evaluation of the training samples by the code that evaluates the held-out ones",
+    ),
+    HealthTest(
+        "no-second-softmax",
+        "not signal.chance.second_softmax",
+        "loss and accuracy fit each other",
+        "loss and accuracy are those of a softmax taken twice",
+        "whether the model ends in a softmax before the cross-entropy",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Which tests of health passed and what speaks against health.
+
+    Attributes:
+        passed: Words of the tests that passed.
+        doubts: Words of those that did not, each with what would decide it.
+        unknown: Words of required tests that could not be made.
+        ids: The tests behind the doubts.
+    """
+
+    passed: tuple[str, ...]
+    doubts: tuple[tuple[str, str], ...]
+    unknown: tuple[str, ...]
+    ids: tuple[str, ...] = ()
+
+    def without(self, name: str) -> Health:
+        """The same without the doubt of one test, where something else answers for it."""
+        kept = [(doubt, test) for doubt, test in zip(self.doubts, self.ids, strict=True) if test != name]
+        return replace(self, doubts=tuple(doubt for doubt, _ in kept), ids=tuple(test for _, test in kept))
+
+
+@lru_cache(maxsize=64)
+def _condition(test: HealthTest) -> Condition:
+    return compile_condition(test.sound, test.id)
+
+
+def health(facts: Mapping[str, Scalar]) -> Health:
+    """Run the tests on the facts of one run."""
+    passed: list[str] = []
+    doubts: list[tuple[str, str]] = []
+    unknown: list[str] = []
+    ids: list[str] = []
+    for test in TESTS:
+        verdict = evaluate(_condition(test), facts)
+        if verdict is True:
+            passed.append(test.passed)
+        elif verdict is False:
+            doubts.append((fill(test.doubt, facts), test.decides))
+            ids.append(test.id)
+        elif test.required:
+            unknown.append(test.passed)
+    return Health(tuple(passed), tuple(doubts), tuple(unknown), tuple(ids))
