@@ -13,6 +13,7 @@ again, so that a break costs one piece. One process writes a run at a time, othe
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -89,6 +90,8 @@ class CachedRun:
 
     def latest(self) -> Path | None:
         """Run directory of the newest state that is complete."""
+        if not _is_own(cache_directory() / "wandb"):
+            return None
         try:
             states = [place for place in self.directory.iterdir() if (place / COMPLETE).is_file()]
         except OSError:
@@ -97,6 +100,8 @@ class CachedRun:
 
     def complete(self, state: str) -> Path | None:
         """Run directory of one state, if it is complete."""
+        if not _is_own(cache_directory() / "wandb"):
+            return None
         return self._run_in(self.directory / state)
 
     def _run_in(self, state: Path) -> Path | None:
@@ -115,7 +120,8 @@ class CachedRun:
         """
         place = self.directory / state
         with _writable(place):
-            (place / "parts").mkdir(parents=True, exist_ok=True)
+            _make_private(cache_directory() / "wandb")
+            (place / "parts").mkdir(parents=True, exist_ok=True, mode=0o700)
         return place
 
     def finish(self, state: str, name: str) -> Path:
@@ -145,7 +151,8 @@ class CachedRun:
             FetchError: The cache cannot be written, or another process holds the run for longer than ``wait_s``.
         """
         with _writable(self.directory):
-            self.directory.mkdir(parents=True, exist_ok=True)
+            _make_private(cache_directory() / "wandb")
+            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             self._wait(descriptor, time.monotonic() + wait_s)
@@ -169,6 +176,26 @@ class CachedRun:
                 return
             else:
                 return
+
+
+def _make_private(place: Path) -> None:
+    """Make a folder that only its owner enters; all that is fetched lies below it.
+
+    Raises:
+        PermissionError: It belongs to somebody else, who could put runs of his own into it.
+    """
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not _is_own(place):
+        raise PermissionError(errno.EACCES, "it belongs to another user")
+    if place.stat().st_mode & 0o077:
+        place.chmod(0o700)
+
+
+def _is_own(place: Path) -> bool:
+    try:
+        return place.stat().st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def write_atomically(path: Path, text: str) -> None:

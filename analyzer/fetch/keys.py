@@ -32,6 +32,7 @@ def key_source(server: Server) -> str:
     Raises:
         FetchError: There is none, or one that belongs to another server.
     """
+    _refuse_clear_text(server)
     held = [name for name in _FROM_ENVIRONMENT if os.environ.get(name, "").strip()]
     if held and default_server().name == server.name:
         return held[0]
@@ -46,6 +47,27 @@ def key_source(server: Server) -> str:
     host = "" if server.is_public else f" --host {server.api_url}"
     raise FetchError(
         f"no API key for {server.name}; set WANDB_API_KEY or run: wandb login{host}", kind="no_key"
+    )
+
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def _refuse_clear_text(server: Server) -> None:
+    """Refuse ``http://`` to another machine, where everybody on the way could read the key, unless the user set it.
+
+    Raises:
+        FetchError: The address would send a key in clear.
+    """
+    split = urlsplit(server.api_url)
+    if split.scheme == "https" or split.hostname in _LOOPBACK:
+        return
+    if os.environ.get("WANDB_BASE_URL", "").strip() and default_server() == server:
+        return
+    raise FetchError(
+        f"{server.name}: no key is sent over http://, which everybody on the way can read; give the address with"
+        f" https://, or set WANDB_BASE_URL={server.api_url} if you trust the way",
+        kind="no_key",
     )
 
 

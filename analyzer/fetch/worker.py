@@ -156,7 +156,7 @@ class Worker:
             self.send({"id": request["id"], "progress": progress})
 
         limits = Limits(**request["limits"])
-        return Download(run, Path(request["directory"]), limits, tell, self._name).fetch()
+        return Download(run, Path(request["directory"]), limits, tell, self._name, self._api_url).fetch()
 
     def _list(self, request: Mapping[str, Any]) -> dict[str, object]:
         path = f"{request['entity']}/{request['project']}"
@@ -225,6 +225,7 @@ def _private_streams() -> tuple[IO[str], IO[str]]:
 
 def main() -> None:
     """Serve until the owner closes the stream."""
+    os.umask(0o077)  # a private run stays private, whatever the mask of the user
     requests, answers = _private_streams()
     worker = Worker(sys.argv[1], sys.argv[2], answers)
     for line in requests:

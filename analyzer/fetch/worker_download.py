@@ -43,13 +43,15 @@ class Piece:
         parts: Folder of the pieces.
         limits: Bounds.
         tell: Takes progress.
+        api_url: Where the server's API is: what lies elsewhere is not fetched.
 
     Attributes:
         gaps: What was left out, for people; shared by all pieces.
     """
 
-    def __init__(self, parts: Path, limits: Limits, tell: Tell) -> None:
+    def __init__(self, parts: Path, limits: Limits, tell: Tell, api_url: str = "") -> None:
         self.parts = parts
+        self.api_url = api_url
         self.limits = limits
         self.tell = tell
         self.gaps: list[str] = []
@@ -108,14 +110,17 @@ class Download:
         limits: Bounds.
         tell: Takes progress.
         server: Name of the server.
+        api_url: Where its API is.
     """
 
-    def __init__(self, run: Any, directory: Path, limits: Limits, tell: Tell, server: str) -> None:
+    def __init__(
+        self, run: Any, directory: Path, limits: Limits, tell: Tell, server: str, api_url: str
+    ) -> None:
         self._run = run
         self._directory = directory
         self._server = server
         self._attributes: Mapping[str, Any] = run._attrs  # noqa: SLF001  (plain data, without the client's magic)
-        self._piece = Piece(directory / "parts", limits, tell)
+        self._piece = Piece(directory / "parts", limits, tell, api_url)
 
     def fetch(self) -> str:
         """Fetch all pieces and put the run directory together.

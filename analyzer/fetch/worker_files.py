@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import itertools
+import os
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
 from analyzer.fetch.limits import MIB
 
@@ -29,6 +33,11 @@ _NOT_WANTED = (
     "wandb-events.jsonl",
 )
 _FIRST = ("output.log", "config.yaml", "wandb-metadata.json", "requirements.txt", "wandb-summary.json")
+
+GROWTH_BYTES = 4 * MIB
+"""A log may grow, beyond its announced size, while it is fetched: twice the size and this much."""
+
+WATCHED_EVERY_S = 0.1
 
 _MAX_NAME = 240
 _MAX_DEPTH = 8
@@ -115,13 +124,74 @@ def _chosen(run: Any, piece: Piece) -> list[tuple[Any, PurePosixPath]]:
     return chosen
 
 
+def _is_of_server(url: str, api_url: str) -> bool:
+    """Whether a file lies on the server that was asked, so that neither it nor our key goes to another host.
+
+    >>> _is_of_server("https://api.wandb.ai/files/a", "https://api.wandb.ai")
+    True
+    >>> _is_of_server("https://elsewhere.example/a", "https://api.wandb.ai")
+    False
+    >>> _is_of_server("http://api.wandb.ai/files/a", "https://api.wandb.ai")
+    False
+    """
+    try:
+        named, asked = urlsplit(url), urlsplit(api_url)
+    except ValueError:
+        return False
+    if not named.netloc:
+        return not named.scheme
+    return named.netloc.lower() == asked.netloc.lower() and named.scheme == asked.scheme
+
+
+class _Watched:
+    """Keeps a file that somebody else writes from growing beyond a bound, while the context lasts.
+
+    The client writes what the server sends, however much that is, and cannot be told to stop; what is beyond the bound
+    is taken off the disk at once, and the server is left when it sends nothing else for long.
+
+    Attributes:
+        overflowed: Whether more came.
+    """
+
+    def __init__(self, folder: str, bound_bytes: int) -> None:
+        self._folder, self._bound_bytes = Path(folder), bound_bytes
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self.overflowed = False
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(WATCHED_EVERY_S):
+            for path in self._folder.rglob("*"):
+                with suppress(OSError):
+                    if path.is_file() and not path.is_symlink() and path.stat().st_size > self._bound_bytes:
+                        self.overflowed = True
+                        os.truncate(path, 0)
+
+
 def _fetch_one(file: Any, target: Path, piece: Piece) -> None:
     """Fetch into a folder of its own, then rename into place."""
+    if not _is_of_server(str(file.url), piece.api_url):
+        piece.gaps.append(f"file {target.name}: left out: the server says that it lies on another host")
+        return
     with tempfile.TemporaryDirectory(dir=piece.parts, prefix=".half-file-") as folder:
-        file.download(root=folder, replace=True).close()
+        bound = min(piece.limits.log_bytes, 2 * file.size + GROWTH_BYTES)
+        with _Watched(folder, bound) as watched:
+            file.download(root=folder, replace=True).close()
         fetched = Path(folder, *PurePosixPath(file.name).parts)
-        bound = piece.limits.log_bytes
-        if not fetched.is_file() or fetched.is_symlink() or fetched.stat().st_size > bound:
+        if (
+            watched.overflowed
+            or not fetched.is_file()
+            or fetched.is_symlink()
+            or fetched.stat().st_size > bound
+        ):
             piece.gaps.append(f"file {target.name}: left out: not what the server announced")
             return
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from wandb_server import Fault, StoredRun
 
 from analyzer.errors import FetchError
 from analyzer.fetch.address import default_server, parse_address
+from analyzer.fetch.keys import key_source
 from analyzer.fetch.limits import Limits
 from analyzer.fetch.runs import fetch_run, list_runs
 from analyzer.fetch.session import Session
@@ -223,6 +224,19 @@ def test_a_key_goes_to_its_own_server_only(backend, patch):
         f" WANDB_BASE_URL={backend.url} or run: wandb login --host {backend.url}"
     )
     assert backend.requests == []
+
+
+def test_no_key_goes_over_a_line_that_others_read(backend, patch, tmp_path):
+    netrc = tmp_path / "netrc"
+    netrc.write_text(f"machine wandb.acme.example\n login user\n password {KEY}\n")
+    netrc.chmod(0o600)
+    patch.setenv("NETRC", str(netrc))
+    patch.delenv("WANDB_API_KEY")
+    with pytest.raises(FetchError, match="no key is sent over http"):
+        key_source(parse_address("http://wandb.acme.example/acme/llm/runs/3n17wxwa").server)
+    assert key_source(parse_address("https://wandb.acme.example/acme/llm/runs/3n17wxwa").server) == "netrc"
+    patch.setenv("WANDB_BASE_URL", "http://wandb.acme.example")
+    assert key_source(parse_address("http://wandb.acme.example/acme/llm/runs/3n17wxwa").server) == "netrc"
 
 
 def test_netrc_holds_keys_of_other_servers(backend, patch, tmp_path):

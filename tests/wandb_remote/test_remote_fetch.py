@@ -16,8 +16,9 @@ import pytest
 from wandb_server import Fault, StoredRun
 
 from analyzer.api import load
+from analyzer.errors import FetchError
 from analyzer.fetch.address import parse_address
-from analyzer.fetch.cache import CachedRun
+from analyzer.fetch.cache import CachedRun, cache_directory
 from analyzer.fetch.limits import Limits
 from analyzer.fetch.runs import fetch_run, fetch_runs
 
@@ -200,6 +201,46 @@ def test_names_that_lead_out_of_the_folder_are_left_out(backend, session, tmp_pa
     assert not list(
         CachedRun(parse_address(f"{backend.url}/acme/llm/runs/hostile")).directory.parent.glob("*escaped*")
     )
+
+
+def test_what_was_fetched_is_for_its_owner_only(backend, session):
+    directory = fetched(backend.add(StoredRun("private", history=rows(2), files={"a.log": b"x"})), session)
+    top = cache_directory() / "wandb"
+
+    assert top.stat().st_mode & 0o077 == 0
+    for path in (directory, *directory.rglob("*")):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_a_cache_of_somebody_else_is_neither_read_nor_written(backend, session, monkeypatch):
+    url = backend.add(StoredRun("theirs", history=rows(2)))
+    fetched(url, session)
+    monkeypatch.setattr("analyzer.fetch.cache.os.geteuid", lambda: 54321)
+
+    assert CachedRun(parse_address(url)).latest() is None
+    with pytest.raises(FetchError, match="another user"):
+        fetched(url, session)
+
+
+def test_a_file_that_is_larger_than_announced_does_not_fill_the_disk(backend, session, monkeypatch):
+    run = StoredRun("liar", history=rows(2), files={"endless.log": b"x" * 40_000_000, "good.log": b"fine"})
+    monkeypatch.setattr("wandb_server._announced", lambda data: 100 if len(data) > 1_000 else len(data))
+    directory = fetched(backend.add(run), session)
+
+    assert [path.name for path in (directory / "files").rglob("*.log")] == ["good.log"]
+    assert "endless.log: left out: not what the server announced" in kept(directory, "run")[0]["gaps"][0]
+
+
+def test_a_file_on_another_host_is_not_fetched(backend, session, monkeypatch):
+    other = type(backend)()
+    run = StoredRun("elsewhere", history=rows(2), files={"a.log": b"x"})
+    monkeypatch.setattr("wandb_server._files_at", lambda url: other.url)
+    directory = fetched(backend.add(run), session)
+    other.close()
+
+    assert other.requests == []
+    assert not list((directory / "files").rglob("*.log"))
+    assert "another host" in kept(directory, "run")[0]["gaps"][0]
 
 
 def test_a_run_name_of_the_server_stays_in_the_cache(backend, session):

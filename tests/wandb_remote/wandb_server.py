@@ -194,13 +194,23 @@ def _run_fields(url, run, operation, variables, query):
     return run.node()
 
 
+def _announced(data):
+    """The size that the server states; a test may let it lie."""
+    return len(data)
+
+
+def _files_at(url):
+    """Where the server says that its files lie; a test may name another host."""
+    return url
+
+
 def _file(url, run, name):
     return {
         "id": name,
         "name": name,
-        "url": f"{url}/files/{run.run_id}/{list(run.files).index(name)}",
+        "url": f"{_files_at(url)}/files/{run.run_id}/{list(run.files).index(name)}",
         "directUrl": "",
-        "sizeBytes": str(len(run.files[name])),
+        "sizeBytes": str(_announced(run.files[name])),
         "mimetype": "text/plain",
         "updatedAt": run.heartbeat,
         "md5": "",

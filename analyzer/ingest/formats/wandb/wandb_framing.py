@@ -27,6 +27,9 @@ BLOCK_BYTES = 32_768
 MAX_RECORD_BYTES = 64 * 1024**2
 """Longest record put together from parts. The largest real ones (a config, a table's row) stay under 1 MiB."""
 
+MAX_SEARCH_BYTES = 64 * 1024**2
+"""Bytes looked at in the search behind damaged places of one file, some seconds; a damaged block costs up to 4 MB."""
+
 _HEADER = struct.Struct("<IHB")
 _WHOLE, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _SEED = tuple(zlib.crc32(bytes([kind])) for kind in range(5))
@@ -65,7 +68,7 @@ class FrameReader:
         self._chunks = chunks
         self._parts: list[memoryview] = []
         self._parts_at = self._parts_bytes = 0
-        self._lost_at = self._lost_bytes = 0
+        self._lost_at = self._lost_bytes = self._search_bytes = 0
 
     def __iter__(self) -> Iterator[memoryview]:
         for start, window in self._windows():
@@ -73,7 +76,6 @@ class FrameReader:
             for block in range(0, len(window), BLOCK_BYTES):
                 stop = min(block + BLOCK_BYTES, len(window))
                 records, at = self._block(view, block if start or block else FILE_HEADER_BYTES, stop, start)
-                # wandb's own reader gives up the rest of a damaged block too: its lengths cannot be trusted.
                 if stop - at >= _HEADER.size or (at < stop and stop % BLOCK_BYTES):
                     self._drop_parts()
                     self._lose(start + at, stop - at)
@@ -90,11 +92,16 @@ class FrameReader:
         while at + header <= stop:
             checksum, size, kind = unpack(view, at)
             end = at + header + size
-            if end > stop or not _WHOLE <= kind <= _LAST:
-                break
             data = view[at + header : end]
-            if crc32(data, seed[kind]) != checksum:
-                break
+            if end > stop or not _WHOLE <= kind <= _LAST or crc32(data, seed[kind]) != checksum:
+                self.count = count + len(records)
+                found = self._next_intact(view, at, stop)
+                if found is None:
+                    break
+                self._drop_parts()
+                self._lose(start + at, found - at)
+                is_plain, at = False, found
+                continue
             if kind == _WHOLE and is_plain:
                 records.append(data)
             else:
@@ -106,6 +113,28 @@ class FrameReader:
             at = end
         self.count = count + len(records)
         return records, at
+
+    def _next_intact(self, view: memoryview, at: int, stop: int) -> int | None:
+        """Where the next intact frame of a block begins behind a damaged one, None if there is none.
+
+        First where the damaged frame says that it ends, for a bit that flipped in its data; then everywhere, for one
+        that flipped in its length. A checksum of 32 bits that fits by chance is one in four billions.
+        """
+        stated: int = at + _HEADER.size + _HEADER.unpack_from(view, at)[1]
+        for candidate in (stated, *range(at + 1, stop - _HEADER.size + 1)):
+            if self._search_bytes > MAX_SEARCH_BYTES:
+                break
+            self._search_bytes += _HEADER.size
+            if candidate + _HEADER.size > stop:
+                continue
+            checksum, size, kind = _HEADER.unpack_from(view, candidate)
+            end = candidate + _HEADER.size + size
+            if not _WHOLE <= kind <= _LAST or end > stop or not checksum:
+                continue
+            self._search_bytes += size
+            if zlib.crc32(view[candidate + _HEADER.size : end], _SEED[kind]) == checksum:
+                return int(candidate)
+        return None
 
     def _joined(self, kind: int, offset: int, data: memoryview) -> memoryview | None:
         """The record that a frame completes, if it completes one."""
