@@ -25,9 +25,12 @@ class Format(StrEnum):
     terminal = "terminal"
     json = "json"
     markdown = "markdown"
+    html = "html"
 
 
 _SUFFIXES = {
+    ".html": Format.html,
+    ".htm": Format.html,
     ".json": Format.json,
     ".md": Format.markdown,
     ".txt": Format.terminal,
@@ -53,6 +56,10 @@ def rendered(study: Study, format_name: Format, output: Path | None, *, show_all
     from analyzer.render import render_terminal, report
     from analyzer.render.curves import panels_of
 
+    if format_name is Format.html:
+        from analyzer.render.html import render_html
+
+        return render_html(study.diagnosis, study.run)
     if format_name is not Format.terminal:
         return report(study.diagnosis, format_name.value, show_all=show_all, top=top)
     style = screen_style(study.run, to_screen=output is None)

@@ -47,6 +47,14 @@ class Quoter:
         raw = self._raw_lines(source)
         return None if raw is None else quoted_lines(b"\n".join(raw))
 
+    def around(self, source: int, number: int, reach: int) -> list[tuple[int, str]]:
+        """A line with those around it, each with its number, safe to show; nothing if the file cannot be quoted."""
+        raw = self._raw_lines(source)
+        if not raw or not 0 < number <= len(raw):
+            return []
+        last = min(len(raw) - (not raw[-1]), number + reach)
+        return [(i, _shown(raw[i - 1]).rstrip()) for i in range(max(1, number - reach), last + 1)]
+
     def _raw_lines(self, source: int) -> list[bytes] | None:
         if source not in self._raw:
             self._raw[source] = self._read(source)

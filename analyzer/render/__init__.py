@@ -8,7 +8,7 @@ from analyzer.render.markdown import render_markdown
 from analyzer.render.page import Style
 from analyzer.render.terminal import render_terminal
 
-FORMATS = ("terminal", "json", "markdown")
+FORMATS = ("terminal", "json", "markdown", "html")
 
 
 def report(
@@ -29,6 +29,10 @@ def report(
         return render_json(diagnosis)
     if format_name == "markdown":
         return render_markdown(diagnosis, show_all=show_all, top=top)
+    if format_name == "html":
+        from analyzer.render.html import render_html  # noqa: PLC0415  (charts are not for every answer)
+
+        return render_html(diagnosis)
     if format_name == "terminal":
         return render_terminal(diagnosis, Style(colour=False), show_all=show_all, top=top)
     raise ValueError(f"unknown format {format_name!r}; known are {', '.join(FORMATS)}")

@@ -208,14 +208,15 @@ def deciding(panels: tuple[Panel, ...], finding: Finding) -> Panel | None:
     votes: dict[str, float] = {}
     for line in finding.evidence:
         if line.counted and line.verdict is not None:
-            for key in {_panel_key(name) for name in line.values if name.startswith("signal.")} & set(keys):
+            for key in {panel_key(name) for name in line.values if name.startswith("signal.")} & set(keys):
                 votes[key] = votes.get(key, 0.0) + abs(line.bits)
     if votes and finding.symptom_kind in _SEEN_IN_CURVES:
         return keys[max(votes, key=lambda key: (votes[key], key == "loss"))]
     return keys.get("loss") if finding.symptom_kind in _SEEN_IN_CURVES else None
 
 
-def _panel_key(name: str) -> str:
+def panel_key(name: str) -> str:
+    """The panel in which a fact about curves is seen."""
     return _FAMILIES.get(name.removeprefix("signal.").partition(".")[0], "loss")
 
 

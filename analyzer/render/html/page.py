@@ -1,0 +1,325 @@
+"""The sections of the report of one run."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix, GapNote
+from analyzer.model.run import Run
+from analyzer.model.wording import share, word_for
+from analyzer.render.curves import panels_of
+from analyzer.render.html.charts import Marks, chart, shared_domain
+from analyzer.render.html.excerpts import Anchors
+from analyzer.render.html.tested import tested
+from analyzer.render.sentences import (
+    arrange,
+    device_time_note,
+    ended_note,
+    ended_words,
+    first_failure_note,
+    fix_note,
+    odds_note,
+    open_lines,
+    reason_against,
+    restart_note,
+    resume_note,
+    something_else,
+)
+from analyzer.render.words import answers_in_words, seen_in_words, strongest
+
+HERE = Path(__file__).parent
+FULL = 3
+"""Causes in full."""
+
+RIVALS = 40
+"""Rivals listed: what is ranked below explains nothing."""
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+"""The browser itself refuses every request."""
+
+e = html.escape
+
+
+def render_html(diagnosis: Diagnosis, run: Run | None = None) -> str:
+    """The whole page.
+
+    Args:
+        diagnosis: What to show.
+        run: The run, for curves and excerpts; without it the page has none.
+    """
+    layout = arrange(diagnosis, show_all=False, top=FULL)
+    anchors = Anchors(run)
+    for finding in layout.full:
+        for line in finding.evidence:
+            if line.counted and line.verdict is not None:
+                anchors.add(line.refs)
+    if diagnosis.first_failure is not None:
+        anchors.add([diagnosis.first_failure.place])
+    if diagnosis.ended is not None:
+        anchors.add(diagnosis.ended.evidence)
+    charts, points = ("", []) if run is None else _charts(diagnosis, run, anchors, layout.full)
+    body = [
+        _top(diagnosis),
+        *(_cause(finding, anchors, first=number == 0) for number, finding in enumerate(layout.full)),
+        *(
+            f"<p>Note: {e(f.cause.title)} <span class=soft>({f.cause.id}, {share(f.probability)})</span></p>"
+            for f in layout.notes
+        ),
+        charts,
+        _device_time(diagnosis),
+        _ledgers(layout.full, anchors),
+        _rivals(layout.rivals, something_else(diagnosis) if layout.full else ""),
+        _checks(diagnosis),
+        _excerpts(anchors),
+        _seen(diagnosis),
+        (
+            f"<footer>{e(odds_note(diagnosis))}. analyzer {e(diagnosis.tool_version)}, rules {e(diagnosis.rules_digest[:12])}. "
+            "This page is one file and asks no server for anything.</footer>"
+        ),
+    ]
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><meta name="generator" content="analyzer">'
+        f'<link rel="icon" href="data:,"><title>{e(diagnosis.status)}: {e(diagnosis.root)}</title>'
+        f"<style>{_file('style.css')}</style></head><body>\n{chr(10).join(part for part in body if part)}\n"
+        f'<script type="application/json" id="data">{_json(points)}</script><script>{_file("script.js")}</script></body></html>\n'
+    )
+
+
+def _file(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    """JSON that no text of a log can turn into markup."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _top(diagnosis: Diagnosis) -> str:
+    words = ended_words(diagnosis)
+    subject = f" [{e(diagnosis.subject)}]" if diagnosis.subject else ""
+    rows = [
+        (
+            f'<header><h1><span class="status {e(diagnosis.status)}">{e(diagnosis.status.upper())}</span><code>{e(diagnosis.root)}</code>{subject}'
+            f"{f' <span class=soft>({e(words)})</span>' if words else ''}</h1>"
+        ),
+        f'<p class="happened">{e(diagnosis.summary[:1].upper() + diagnosis.summary[1:])}</p>',
+    ]
+    notes = [ended_note(diagnosis), resume_note(diagnosis), first_failure_note(diagnosis)]
+    rows += [f"<p>{e(note)}</p>" for note in notes if note]
+    if diagnosis.others:
+        names = ", ".join(diagnosis.others[:10]) + (" and others" if len(diagnosis.others) > 10 else "")
+        rows.append(
+            f"<p>One of {len(diagnosis.others) + 1} runs found here, the last to start; not looked at: {e(names)}</p>"
+        )
+    rows += [f"<p><b>{e(line)}</b></p>" for line in open_lines(diagnosis)]
+    return "".join(rows) + "</header>"
+
+
+def _cause(finding: Finding, anchors: Anchors, *, first: bool) -> str:
+    note = "by the shape of the curves only" if finding.shape_only else ""
+    parts = [
+        (
+            f'<section class="verdict" id="{"cause" if first else e(finding.cause.id)}"><div class="figure">{share(finding.probability).replace("%", " %")}'
+            f"<small>{word_for(finding.probability)}{'<br>' + note if note else ''}</small></div><div><h2>{e(finding.cause.title)}</h2>"
+            f'<p class="soft"><code>{e(finding.cause.id)}</code></p><p>{e(finding.cause.text)}</p><ul>'
+        ),
+        *(f"<li>{_reason(line, anchors)}</li>" for line in strongest(finding)),
+        "</ul>",
+    ]
+    if finding.seen_before:
+        parts.append(f"<p>{e(finding.seen_before)} (your casebook)</p>")
+    if finding.explains:
+        parts.append(f"<p>This also explains: {e(', '.join(finding.explains))}</p>")
+    parts.append("</div></section>")
+    parts += [_fix(fix, number) for number, fix in enumerate(finding.fixes[:1], start=1)]
+    parts.append(f"<p><b>Restart:</b> {e(restart_note(finding))}</p>")
+    if len(finding.fixes) > 1:
+        rest = "".join(_fix(fix, number) for number, fix in enumerate(finding.fixes[1:], start=2))
+        parts.append(
+            f"<details><summary>Other ways ({len(finding.fixes) - 1}), the best first</summary>{rest}</details>"
+        )
+    return "".join(parts)
+
+
+def _reason(line: Evidence, anchors: Anchors) -> str:
+    seen = seen_in_words(line)
+    reason = f"{e(seen)} → {e(line.because)}" if seen else e(line.because)
+    where = f" ({anchors.link(line.refs[0])})" if line.refs else ""
+    return (
+        f"{reason}{where}" if line.bits > 0 else f'<span class="against">Against it:</span> {reason}{where}'
+    )
+
+
+def _fix(fix: Fix, number: int) -> str:
+    parts = [f'<div class="fix"><h3>Fix {number}: {e(fix.title)}</h3><p class="soft">{e(fix_note(fix))}</p>']
+    diff = "".join(change.diff for change in fix.changes)
+    if diff:
+        parts.append(_box("".join(_diff_line(line) for line in diff.splitlines())))
+    loose = [change for change in fix.changes if not change.diff and not (diff and change.path)]
+    if loose:
+        rows = "".join(
+            f"<span>{e(change.framework)}: {e(change.key)} = {e(change.new)}"
+            f"{f'  # {e(change.path)}:{change.line}, now {e(str(change.old))}' if change.path else ''}</span>"
+            for change in loose
+        )
+        parts.append(_box(rows))
+    if fix.code:
+        parts.append(_box("".join(f"<span>{e(line)}</span>" for line in fix.code.splitlines())))
+    if fix.verify:
+        parts.append(f"<p>Then look at: {e(fix.verify)}</p>")
+    return "".join(parts) + "</div>"
+
+
+def _diff_line(line: str) -> str:
+    if line.startswith(("--- ", "+++ ", "@@")):
+        return f'<span class="soft">{e(line)}</span>'
+    kind = "add" if line.startswith("+") else "del" if line.startswith("-") else ""
+    return f'<span class="{kind}">{e(line)}</span>' if kind else f"<span>{e(line)}</span>"
+
+
+def _box(rows: str) -> str:
+    return f'<div class="box"><button class="copy" type="button">copy</button><pre tabindex="0">{rows}</pre></div>'
+
+
+def _charts(
+    diagnosis: Diagnosis, run: Run, anchors: Anchors, full: Sequence[Finding]
+) -> tuple[str, list[dict[str, Any]]]:
+    panels = panels_of(run)
+    if not panels:
+        return "", []
+    onset = None if diagnosis.onset is None else float(diagnosis.onset.step)
+    marks = Marks(shared_domain(panels), onset, anchors.by_panel(full))
+    drawn = [chart(panel, marks) for panel in panels]
+    when = ""
+    if diagnosis.onset is not None:
+        what = f": {diagnosis.onset.what.rstrip(' ,')}" if diagnosis.onset.what else ""
+        begins = diagnosis.onset.when or f"at step {diagnosis.onset.step}"
+        when = f"<p>Trouble begins {e(begins)}{e(what)}. The dashed line marks it.</p>"
+    shaded = (
+        "<p class=soft>Every second attempt of a restarted run is shaded.</p>"
+        if any(figure.count('class="attempt"') for figure, _ in drawn)
+        else ""
+    )
+    tools = (
+        '<div class="tools"><span class="soft">Point at a curve to read it, drag to zoom all charts, double-click for the whole.</span>'
+        '<button class="reset" type="button" hidden>whole run</button></div>'
+    )
+    text = f'<section><h2 id="curves">Curves</h2>{when}{shaded}{tools}<div class="charts">{"".join(figure for figure, _ in drawn)}</div></section>'
+    return text, [points for _, points in drawn]
+
+
+def _device_time(diagnosis: Diagnosis) -> str:
+    split = diagnosis.device_time
+    if split is None:
+        return ""
+    parts = (
+        (split.compute, "compute"),
+        (split.communication, "communication alone"),
+        (split.copies, "copies"),
+        (split.idle, "idle"),
+    )
+    bars = "".join(
+        f'<span class="c{number}" style="width:{100 * part:.1f}%" title="{word} {share(part)}"></span>'
+        for number, (part, word) in enumerate(parts)
+        if part
+    )
+    return f'<section><h2>Where the time of the device went</h2><div class="split" aria-hidden="true">{bars}</div><p>{e(device_time_note(diagnosis))}</p></section>'
+
+
+def _ledgers(full: Sequence[Finding], anchors: Anchors) -> str:
+    if not full:
+        return ""
+    return (
+        '<section><h2 id="ledger">Evidence</h2>'
+        + "".join(_ledger(finding, anchors) for finding in full)
+        + "</section>"
+    )
+
+
+def _ledger(finding: Finding, anchors: Anchors) -> str:
+    decided = [line for line in finding.evidence if line.counted and line.bits]
+    unknown = [line for line in finding.evidence if line.verdict is None]
+    rows = "".join(
+        f'<tr><td class="n {"for" if line.bits > 0 else "against"}">{"for" if line.bits > 0 else "against"} {abs(line.bits):.1f}</td>'
+        f"<td>{e(line.because)}</td><td><code>{e(line.observed())}</code></td><td>{'<br>'.join(anchors.link(place) for place in line.refs)}</td></tr>"
+        for line in decided
+    )
+    open_rows = "".join(f"<li>{e(line.because)} <code>{e(line.test)}</code></li>" for line in unknown)
+    more = (
+        f"<details><summary>Not logged, so it counts neither way ({len(unknown)})</summary><ul>{open_rows}</ul></details>"
+        if unknown
+        else ""
+    )
+    return (
+        f"<h3>{e(finding.cause.title)}: {share(finding.probability)}</h3>"
+        '<table class="wide"><thead><tr><th class="n">weight, bits</th><th>why it counts</th><th>what was seen</th><th>where</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table>{more}"
+    )
+
+
+def _rivals(rivals: Sequence[Finding], other: str) -> str:
+    if not rivals and not other:
+        return ""
+    rows = "".join(
+        f'<tr><td class="n">{share(finding.probability)}</td><td>{e(finding.cause.title)}<br><code class="soft">{e(finding.cause.id)}</code></td>'
+        f"<td>{e(reason_against(finding))}</td></tr>"
+        for finding in rivals[:RIVALS]
+    )
+    rest = (
+        f'<tr><td class="n">{e(other)}</td><td>something else</td><td>what no rule here explains</td></tr>'
+        if other
+        else ""
+    )
+    return (
+        '<section><h2 id="rivals">What else was considered</h2><table class="wide"><thead><tr><th class="n">probability</th><th>cause</th>'
+        f"<th>why not</th></tr></thead><tbody>{rows}{rest}</tbody></table></section>"
+    )
+
+
+def _checks(diagnosis: Diagnosis) -> str:
+    if not diagnosis.next_checks:
+        return ""
+    rows = "".join(
+        f"<li><b>{e(check.how or check.meaning)}</b><br>{e(answers_in_words(check))}</li>"
+        for check in diagnosis.next_checks
+    )
+    return f'<section><h2 id="checks">To be surer</h2><ol>{rows}</ol></section>'
+
+
+def _excerpts(anchors: Anchors) -> str:
+    text = anchors.html()
+    return f'<section><h2 id="excerpts">Cited lines</h2>{text}</section>' if text else ""
+
+
+def _seen(diagnosis: Diagnosis) -> str:
+    coverage = diagnosis.coverage
+    files = "".join(
+        f"<tr><td><code>{e(note.path)}</code></td><td>{e(note.format)}</td></tr>"
+        for note in coverage.sources[:200]
+    )
+    gaps = "".join(f"<li>{_gap(gap)}</li>" for gap in diagnosis.gaps[:100])
+    checked = "".join(
+        f"<tr><td>{e(subject)}</td><td>{e(what)}</td><td>{'yes' if there else 'nothing to look at'}</td></tr>"
+        for subject, what, there in tested(coverage)
+    )
+    step = f", last step {coverage.last_step}" if coverage.last_step is not None else ""
+    missing = f"<p>Not seen: {e(', '.join(coverage.missing))}</p>" if coverage.missing else ""
+    return (
+        f'<section><h2 id="read">What was read and looked for</h2><p>{len(coverage.sources)} files, {sum(coverage.metrics.values())} metric '
+        f"points, {coverage.events} log events, {coverage.config_keys} settings{step}.</p>{missing}"
+        + (f"<h3>Not read, or not whole</h3><ul>{gaps}</ul>" if gaps else "")
+        + '<table class="wide"><thead><tr><th>subject</th><th>looked for</th><th>was there</th></tr></thead>'
+        f"<tbody>{checked}</tbody></table><details><summary>Files</summary><table><tbody>{files}</tbody></table></details></section>"
+    )
+
+
+def _gap(gap: GapNote) -> str:
+    line = f":{gap.line}" if gap.line else ""
+    place = f"<code>{e(gap.path)}{line}</code>: " if gap.path else ""
+    return place + e(gap.reason)

@@ -1,0 +1,224 @@
+"""The report of one run as a page: whole, small, inert; read in a real browser where there is one."""
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from analyzer.api import study
+from analyzer.cli.output import Format, chosen_format
+from analyzer.render.html import render_html
+from tests.public_files import PUBLIC
+
+ROOT = Path(__file__).parent.parent.parent
+SAMPLES = sorted(
+    p for kind in ("failed", "healthy") for p in (ROOT / "samples" / kind).iterdir() if p.is_dir()
+)
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+VOID = {"meta", "link", "br", "path", "rect"}
+EVIL = "</script><script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\"> & \u2028"
+
+
+class Reader(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.links, self.outside = [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        if tag not in VOID:
+            self.open.append(tag)
+        if "id" in found:
+            self.ids.append(found["id"])
+        if tag == "a":
+            self.links.append(found.get("href", ""))
+        self.outside += [
+            v for k, v in attributes if k in {"src", "href"} and not v.startswith(("#", "data:"))
+        ]
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+def read(page):
+    reader = Reader()
+    reader.feed(page)
+    assert reader.open == []
+    return reader
+
+
+def page_of(source):
+    found = study(source)
+    return render_html(found.diagnosis, found.run)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
+def test_a_page_is_well_formed_small_and_whole(sample):
+    page = page_of(sample)
+    reader = read(page)
+
+    assert len(page.encode()) < 2_000_000
+    assert reader.outside == []
+    assert len(reader.ids) == len(set(reader.ids))
+    assert {link.removeprefix("#") for link in reader.links} <= set(reader.ids)
+
+
+def test_the_page_holds_what_the_issue_asks_for():
+    page = page_of(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
+
+    for part in (
+        "94 %", "very likely", "-padding_side: left", "+padding_side: right", 'class="copy"', "<b>Restart:</b>", 'id="chart-loss"',
+        'id="chart-grad_norm"', 'id="chart-loss_scale"', 'id="chart-learning_rate"', "onset 1", "not finite (NaN, inf)",
+        "cited as evidence", 'id="ledger"', 'id="rivals"', 'id="checks"', 'id="excerpts"', 'id="read"', "gradient norm: NaN",
+        "prefers-color-scheme:dark", "@media print",
+    ):  # fmt: skip
+        assert part in page
+
+
+def test_training_stands_beside_validation_in_one_chart(tmp_path):
+    (tmp_path / "history.csv").write_text(
+        "step,loss,eval_loss\n"
+        + "".join(f"{i},{4 / (i + 1):.4f},{4 / (i + 1) + 0.01 * i:.4f}\n" for i in range(60))
+    )
+    page = page_of(tmp_path)
+
+    assert "</i>training" in page
+    assert "</i>validation" in page
+    assert page.count('class="s1"') == 1
+
+
+def test_text_of_a_run_stays_text():
+    found = study(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
+    finding = found.diagnosis.findings[0]
+    line = replace(finding.evidence[0], because=EVIL, values={"x": EVIL})
+    fix = replace(finding.fixes[0], title=EVIL, code=EVIL)
+    evil = replace(
+        found.diagnosis,
+        root=EVIL,
+        summary=EVIL,
+        findings=(replace(finding, symptom=EVIL, evidence=(line, *finding.evidence), fixes=(fix,)),),
+    )
+    metrics = replace(found.run.metrics, raw_names=(EVIL,) * len(found.run.metrics.raw_names))
+    sources = tuple(replace(source, path=EVIL + source.path) for source in found.run.sources)
+    page = render_html(evil, replace(found.run, metrics=metrics, sources=sources))
+
+    assert "<img" not in page
+    assert page.count("<script") == 2
+    read(page)
+    json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def test_a_page_without_its_run_has_no_curves_and_is_whole():
+    found = study(ROOT / "samples/failed/ddp-8-ranks-bad-record")
+
+    assert 'class="plot"' not in render_html(found.diagnosis)
+    read(render_html(found.diagnosis))
+
+
+def test_a_long_run_makes_no_large_page(tmp_path):
+    rows = "".join(f"{i},{2 + (i % 7) / 9},{1e-3 * (i % 5)},nan\n" for i in range(60_000))
+    (tmp_path / "metrics.csv").write_text("step,loss,learning_rate,grad_norm\n" + rows)
+    assert len(page_of(tmp_path).encode()) < 400_000
+
+
+def test_the_suffix_html_means_a_page():
+    assert chosen_format(None, Path("report.HTML")) is Format.html
+
+
+PROBE = """<script>addEventListener('load', () => {
+  const plots = [...document.querySelectorAll('.plot')], out = {requests: performance.getEntriesByType('resource').length};
+  const plot = plots[0];
+  if (plot) {
+    const box = plot.getBoundingClientRect(), at = part => ({clientX: box.left + part * box.width, clientY: box.top + 20, bubbles: true, pointerType: 'mouse'});
+    plot.dispatchEvent(new PointerEvent('pointermove', at(0.5)));
+    out.hover = plot.querySelector('.tip').textContent;
+    const before = plot.querySelector('svg').getAttribute('viewBox');
+    plot.dispatchEvent(new PointerEvent('pointerdown', at(0.25)));
+    plot.dispatchEvent(new PointerEvent('pointermove', at(0.75)));
+    dispatchEvent(new PointerEvent('pointerup', at(0.75)));
+    out.zoomed = plots.every(p => p.querySelector('svg').getAttribute('viewBox') !== before);
+    plot.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}));
+    out.reset = plot.querySelector('svg').getAttribute('viewBox') === before;
+    plot.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}));
+    out.keyboard = plot.querySelector('.tip').textContent;
+  }
+  out.copies = document.querySelectorAll('button.copy').length;
+  out.wide = document.documentElement.scrollWidth > innerWidth;
+  const link = document.querySelector('a[href^="#line"]');
+  if (link) { location.hash = link.hash; out.target = !!document.querySelector(':target'); }
+  document.body.setAttribute('data-probe', JSON.stringify(out));
+});</script>"""
+
+
+def browse(tmp_path, page, width=1200):
+    path = tmp_path / "page.html"
+    path.write_text(page.replace("</body>", PROBE + "</body>"), encoding="utf-8")
+    done = subprocess.run(
+        [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=3000",
+         f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},1600", "--dump-dom", path.as_uri()],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr, done.stderr
+    probe = re.search(r'data-probe="([^"]*)"', done.stdout)
+    assert probe, done.stderr[-2000:]
+    return json.loads(
+        probe[1].replace("&quot;", '"').replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&")
+    )
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+@pytest.mark.parametrize(
+    "name", ["tinyllama-fp16-unpacked-grad-nan", "ddp-resume-optimizer-lost", "ddp-8-ranks-bad-record"]
+)
+def test_in_a_browser_the_page_can_be_read_zoomed_and_used_by_keyboard(tmp_path, name):
+    seen = browse(tmp_path, page_of(ROOT / "samples/failed" / name))
+
+    assert seen["requests"] == 0
+    assert re.match(r"step \d+.*training: ", seen["hover"])
+    assert re.match(r"step \d+.*training: ", seen["keyboard"])
+    assert seen["zoomed"]
+    assert seen["reset"]
+    assert seen["copies"] >= 1
+    assert seen["target"]
+    assert not seen["wide"]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_on_a_phone_nothing_is_cut(tmp_path):
+    assert not browse(tmp_path, page_of(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero"), width=500)["wide"]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_in_a_browser_injected_markup_does_nothing(tmp_path):
+    found = study(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
+    metrics = replace(found.run.metrics, raw_names=(EVIL,) * len(found.run.metrics.raw_names))
+    page = render_html(replace(found.diagnosis, root=EVIL, summary=EVIL), replace(found.run, metrics=metrics))
+
+    assert browse(tmp_path, page)["requests"] == 0
+
+
+@pytest.mark.skipif(not PUBLIC.is_dir(), reason="the public files are not here")
+def test_pages_of_public_runs_are_well_formed_and_small():
+    from analyzer.errors import AnalyzerError
+
+    tried = 0
+    for source in sorted(PUBLIC.glob("*/*"))[::3]:
+        try:
+            page = page_of(source)
+        except AnalyzerError:
+            continue
+        tried += 1
+        assert len(page.encode()) < 2_000_000, source
+        assert read(page).outside == []
+    assert tried >= 10
