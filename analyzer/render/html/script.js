@@ -58,7 +58,7 @@
       const rows = [], exact = data[i].lines.map(line => { const k = nearest(line.x, x); return [line, k]; }).filter(([line]) => line.x.length);
       if (!exact.length) return;
       rows.push(`${data[i].word} ${number(exact[0][0].x[exact[0][1]])}`);
-      for (const [line, k] of exact) rows.push(`${line.label}: ${number(line.y[k])}${line.place && line.line[k] ? `  (${line.place}:${line.line[k]})` : ""}`);
+      for (const [line, k] of exact) rows.push(`${line.label}: ${number(line.y[k])}${line.place && line.line[k] ? `  (${line.place.split("/").pop()}:${line.line[k]})` : ""}`);
       tip.replaceChildren(...rows.map(text => { const d = document.createElement("div"); d.textContent = text; return d; }));
       cursor.style.display = tip.style.display = "block";
       cursor.style.left = `${at * 100}%`;
