@@ -181,3 +181,16 @@ def test_the_last_checkpoint_is_named(tmp_path):
     assert dx.ended.resume_from == "out/checkpoint-100"
     assert json.loads(analyzer.report(dx, "json"))["ended"]["resume_from"] == "out/checkpoint-100"
     assert "out/checkpoint-100" in analyzer.report(dx, "terminal")
+
+
+def test_training_that_goes_on_within_one_redrawn_line_survived_what_came_before(tmp_path):
+    bars = "".join(
+        f"\rTraining:   1%|          | {i}/500 [00:{i:02d}<54:11,  1.53it/s, loss={5 - i / 20:.4f}, step={i}]"
+        for i in range(1, 40)
+    )
+    log = tmp_path / "train.log"
+    log.write_text(f"bash: prepare.sh: command not found\n{bars}\n")
+    found = analyzer.diagnose(log)
+
+    assert found.status != "failed"
+    assert found.coverage.last_step == 39

@@ -34,8 +34,9 @@ class RowsOfLogs:
             return False
         lines, steps = self._rows[source]
         at = int(np.searchsorted(lines, line, side="right"))
-        later = np.unique(lines[at : at + SURVIVED_ROWS * 200])
-        if later.size < SURVIVED_ROWS:
+        window = slice(at, at + SURVIVED_ROWS * 200)
+        # a bar redraws itself within one line of the file: its steps tell the rows apart
+        if max(np.unique(lines[window]).size, np.unique(steps[window]).size) < SURVIVED_ROWS:
             return False
         before, after = steps[:at][steps[:at] != NULL_INT], steps[at:][steps[at:] != NULL_INT]
         if not before.size or not after.size or int(after.min()) < int(before[-1]):
