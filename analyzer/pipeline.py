@@ -48,6 +48,7 @@ from analyzer.rules.shape_only import shape_only
 from analyzer.rules.status import judge, outcome
 from analyzer.rules.template import fill
 from analyzer.rules.tree import headline_of
+from analyzer.rules.words import localised
 from analyzer.version import __version__
 
 FOLDED_FROM = 0.5
@@ -132,6 +133,7 @@ def diagnose_loaded(
         headline=_headline(assessment.ranking, findings),
         ended=_ended(run, assessment.facts, quoter),
         onset=_onset(assessment.facts.plain),
+        passed_over=tuple(GapNote(label, None, reason) for label, reason in loaded.passed_over),
     )
 
 
@@ -326,17 +328,18 @@ def _finding(
         rule_id=rule.id,
         severity=rule.severity,
         symptom_kind=rule.symptom_kind,
-        symptom=fill(rule.says, facts.plain),
+        symptom=localised(fill(rule.says, facts.plain), facts.plain),
         bits=item.bits,
         probability=item.probability,
         evidence=tuple(_evidence(line, run, facts, quoter) for line in lines),
         cause=RootCause(
             id=rule.entry.id,
-            title=rule.entry.title,
+            # a second face of a cause has words of its own
+            title=localised(rule.entry.title if rule.slug == rule.entry.id else rule.title, facts.plain),
             kind=rule.entry.kind,
             parent=rule.entry.parent,
             family=rule.entry.family,
-            text=rule.text,
+            text=localised(rule.text, facts.plain),
             references=rule.references,
             look_alikes=rule.entry.look_alikes,
         ),
@@ -344,7 +347,7 @@ def _finding(
         fixes=resolve_fixes(rule, run, facts.plain, quoter.lines) if item.probability >= LISTED_FROM else (),
         explains=tuple(kinds),
         restart_advice=restart.decision,
-        restart_because=restart.because,
+        restart_because=localised(restart.because, facts.plain),
         resume_from=restart.resume_from,
         calibrated=calibration.calibrated,
         temperature=calibration.temperature,
@@ -366,7 +369,7 @@ def _evidence(entry: LedgerLine, run: Run, facts: Facts, quoter: Quoter) -> Evid
         verdict=entry.verdict,
         bits=entry.bits,
         counted=entry.counted,
-        because=entry.line.because,
+        because=localised(entry.line.because, facts.plain),
         values={name: facts.plain[name] for name in names},
         refs=tuple(_place(run, ref, quoter) for ref in _readable_first(run, refs)[:REFS_PER_LINE]),
         if_true=entry.line.if_true,

@@ -42,6 +42,7 @@ from analyzer.detect.setup import (
     rate_range,
     run_course,
     settings,
+    surroundings,
 )
 from analyzer.detect.shapes import answer
 from analyzer.detect.speed import hardware, step_speed, trace_time, utilisation
@@ -54,6 +55,7 @@ DETECTORS: tuple[Detector, ...] = (
     configuration.DETECTOR,
     run_course.DETECTOR,
     ended.DETECTOR,
+    surroundings.DETECTOR,
     loss.DETECTOR,
     nonfinite.DETECTOR,
     grad_norm.DETECTOR,

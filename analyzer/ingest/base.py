@@ -265,9 +265,11 @@ class SourceWriter:
         """Note that the run uses a framework, for example ``deepspeed``."""
         self._builder.frameworks.add(name)
 
-    def gap(self, reason: str, *, line: int | None = None, rows_lost: int | None = None) -> None:
-        """Record something that could not be read."""
-        self._builder.add_gap(reason, source=self.source, line=line, rows_lost=rows_lost)
+    def gap(
+        self, reason: str, *, line: int | None = None, rows_lost: int | None = None, evidence: bool = False
+    ) -> None:
+        """Record something that could not be read; ``evidence`` if it may have told how the run went."""
+        self._builder.add_gap(reason, source=self.source, line=line, rows_lost=rows_lost, evidence=evidence)
 
     def tensor(self, rows: TensorRows) -> None:
         """Append what was measured on one tensor of a checkpoint."""

@@ -225,14 +225,20 @@ class RunBuilder:
         self._config.append((canonical_key(framework, key), entry))
 
     def add_gap(
-        self, reason: str, *, source: int | None = None, line: int | None = None, rows_lost: int | None = None
+        self,
+        reason: str,
+        *,
+        source: int | None = None,
+        line: int | None = None,
+        rows_lost: int | None = None,
+        evidence: bool = False,
     ) -> None:
-        """Record something that could not be read."""
-        if len(self._gaps) >= MAX_GAPS:
+        """Record something that could not be read; ``evidence`` if it may have told how the run went."""
+        if len(self._gaps) >= MAX_GAPS and not evidence:
             self._gaps_dropped += 1
             return
         ref = None if source is None else SourceRef(source, line)
-        self._gaps.append(Gap(clean_text(reason, 512), ref, rows_lost))
+        self._gaps.append(Gap(clean_text(reason, 512), ref, rows_lost, evidence))
 
     def add_layout(
         self,
@@ -274,6 +280,10 @@ class RunBuilder:
     def gaps(self) -> tuple[Gap, ...]:
         """What could not be read so far."""
         return tuple(self._gaps)
+
+    def tells_a_course(self) -> bool:
+        """Whether anything was read that tells how a run went, and not only how it was set up."""
+        return bool(self._blocks or self._points or self._events or self.flight or len(self.collectives) > 0)
 
     def recognised(self) -> bool:
         """Whether anything at all was read."""

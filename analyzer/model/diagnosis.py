@@ -132,6 +132,7 @@ class Fix:
         code: Code to use where no key exists; empty if none.
         verify: What to look at in the next run.
         verified_by: Sample, or planted fault of the fault lab as `lab/<fault>`, that proves the effect; empty if not tried.
+        scope: Why the advice is in general words and not in the keys of the run's trainer; empty if it is in these.
     """
 
     id: str
@@ -144,6 +145,7 @@ class Fix:
     code: str = ""
     verify: str = ""
     verified_by: str = ""
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,6 +407,7 @@ class Diagnosis:
         headline: What can be said with more than a half; None where no cause came into question.
         ended: How the run ended; None if nothing was read.
         onset: When trouble began; None if no step is known for it.
+        passed_over: Newer runs of which nothing could be read, by their label, with the reason.
     """
 
     run_id: str
@@ -427,6 +430,7 @@ class Diagnosis:
     headline: Headline | None = None
     ended: Ended | None = None
     onset: Onset | None = None
+    passed_over: tuple[GapNote, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the order of the JSON contract; NaN and infinities become strings."""

@@ -53,8 +53,10 @@ class Gap:
         reason: What was lost and why, in one sentence.
         ref: Where, or None if the whole run is concerned.
         rows_lost: Rows or records known to be lost; None if unknown.
+        evidence: Whether it may have told how the run went: such a run is not called healthy.
     """
 
     reason: str
     ref: SourceRef | None = None
     rows_lost: int | None = None
+    evidence: bool = False

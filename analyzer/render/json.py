@@ -75,6 +75,7 @@ def _finding_schema() -> dict[str, Any]:
             "id": _TEXT, "title": _TEXT, "strength": {"enum": ["cures", "mitigates", "diagnoses"]}, "cost": _TEXT,
             "applicable": _MAYBE_BOOL, "requires": _TEXT, "changes": _list(change), "code": _TEXT, "verify": _TEXT,
             "verified_by": _TEXT,
+            "scope": _TEXT,
         }
     )  # fmt: skip
     cause = _object(
@@ -147,6 +148,7 @@ def _top_level() -> dict[str, Any]:
             "coverage": coverage, "gaps": _list(gap), "elapsed_s": {"type": "number", "minimum": 0},
             "first_failure": {"anyOf": [first, {"type": "null"}]},
             "device_time": {"anyOf": [split, {"type": "null"}]},
+            "passed_over": _list(gap),
             "ended": {"anyOf": [_ended_schema(place), {"type": "null"}]},
             "onset": {"anyOf": [onset, {"type": "null"}]},
     }  # fmt: skip

@@ -14,6 +14,7 @@ from analyzer.render.sentences import (
     first_failure_note,
     fix_note,
     headline,
+    others_notes,
     reason_against,
     restart_note,
     resume_note,
@@ -57,11 +58,8 @@ def render_markdown(diagnosis: Diagnosis, *, show_all: bool = False, top: int = 
     words = ended_words(diagnosis)
     head = f"## {diagnosis.status}: {escape(diagnosis.root)}" + (f" ({words})" if words else "")
     parts = [head, "", escape(diagnosis.summary), ""]
-    if diagnosis.others:
-        parts += [
-            f"One of {len(diagnosis.others) + 1} runs found there: {escape(diagnosis.subject)}, the last to start.",
-            "",
-        ]
+    for note in others_notes(diagnosis):
+        parts += [escape(note), ""]
     for note in (
         ended_note(diagnosis),
         resume_note(diagnosis),

@@ -16,6 +16,7 @@ from analyzer.render.sentences import (
     ended_words,
     first_failure_note,
     fix_note,
+    others_notes,
     resume_note,
 )
 
@@ -115,10 +116,7 @@ def write_beginning(page: Page, diagnosis: Diagnosis) -> None:
         f"{diagnosis.status.upper()}  {subject}" + (f"  ({words})" if words else ""),
         _STATUS_COLOUR.get(diagnosis.status, "1"),
     )
-    if diagnosis.others:
-        total = len(diagnosis.others) + 1
-        names = ", ".join(diagnosis.others[:3]) + (f" and {total - 4} more" if total > 4 else "")
-        note = f"1 of {total} runs found here, the last to start; not looked at: {names}"
+    for note in others_notes(diagnosis):
         page.add(note, indent=2, hang=2, colour="33")
     happened = diagnosis.findings[0].symptom if _is_fault(diagnosis) else diagnosis.summary
     page.add(happened[:1].upper() + happened[1:], indent=2)

@@ -75,14 +75,18 @@ def something_else(diagnosis: Diagnosis) -> str:
 
 
 def fix_note(fix: Fix) -> str:
-    """Condition and proof of a fix."""
+    """Condition and proof of a fix, and whether it is in general words."""
     notes = [fix.strength]
+    if fix.scope:
+        notes.append(f"general advice: {fix.scope}")
     if fix.requires:
         notes.append(f"if {fix.requires}")
     if fix.verified_by.startswith(LAB):
         notes.append(f"tried in the fault lab: {fix.verified_by.removeprefix(LAB)}")
     elif fix.verified_by:
         notes.append(f"reproduced: samples/{fix.verified_by}")
+    else:
+        notes.append("not tried by us")
     return ", ".join(notes)
 
 
@@ -99,6 +103,8 @@ def restart_note(finding: Finding) -> str:
     """The restart decision with its reason and the checkpoint, in one line."""
     words = _RESTARTS.get(finding.restart_advice, finding.restart_advice)
     resume = f", from {finding.resume_from}" if finding.resume_from else ""
+    if not resume and finding.restart_advice == "resume-from-earlier-checkpoint":
+        resume = ", if one was saved"
     return f"{words}{resume} ({finding.restart_because})"
 
 
@@ -127,6 +133,28 @@ def first_failure_note(diagnosis: Diagnosis) -> str:
     return text + (
         f"; the launcher blames rank {first.launcher_rank}" if first.launcher_rank is not None else ""
     )
+
+
+OTHERS_NAMED = 3
+"""Of the runs beside the one that was diagnosed; a folder of experiments holds hundreds."""
+
+
+def others_notes(diagnosis: Diagnosis) -> list[str]:
+    """Which of several runs the answer is about, how many others there are, and which newer ones could not be read."""
+    notes = [
+        f"the newest run, {note.path or 'in this place'}, could not be read ({note.reason}); this is an earlier one"
+        for note in diagnosis.passed_over[:1]
+    ]
+    if diagnosis.others:
+        total = len(diagnosis.others) + 1
+        named = ", ".join(diagnosis.others[:OTHERS_NAMED])
+        more = f" and {total - 1 - OTHERS_NAMED} more" if total - 1 > OTHERS_NAMED else ""
+        which = "the last to start" if not diagnosis.passed_over else "the newest that can be read"
+        notes.append(
+            f"1 of {total} runs found here, {which}; not looked at: {named}{more}; "
+            f"all of them: analyzer triage {diagnosis.root}"
+        )
+    return notes
 
 
 def ended_words(diagnosis: Diagnosis) -> str:

@@ -9,8 +9,10 @@ from typing import Any
 
 from analyzer.errors import InputError
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.discover import Discovery, discover, read_all
+from analyzer.ingest.discover import read_all
 from analyzer.ingest.formats.dumps.trace_rows import TraceRows
+from analyzer.ingest.run_groups import without_copies
+from analyzer.ingest.walk import Discovery, discover
 from analyzer.model.refs import Gap
 from analyzer.model.replay import CommTable, ReplayTable, Row, TraceTable
 from analyzer.replay.files import ReplayWriter
@@ -85,7 +87,7 @@ def convert(source: str | Path, target: str | Path) -> Converted:
     collectives = _ToFile(CommTable, comm_path, "comm", builder)
     builder.replay, builder.collectives = tensors, collectives
     try:
-        read_all(discovery.found, builder)
+        read_all(without_copies(discovery.found), builder)
     except OSError as error:
         raise InputError(f"{target}: cannot be written ({error.strerror or error})") from error
     finally:

@@ -1,34 +1,22 @@
-"""Turn a rule's fixes into changes of the user's own files, with a real diff where the key stands there."""
+"""Which fixes a run is told, whose keys they change, and where these stand in the user's own files."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from analyzer.expr import compile_condition, evaluate
 from analyzer.expr.evaluate import value_of
-from analyzer.ingest.formats.config.config_keys import canonical_key
-from analyzer.ingest.formats.config.structured_text import (
-    MAX_ENTRIES,
-    StructuredTextError,
-    read_json,
-    read_python,
-    read_yaml,
-)
-from analyzer.ingest.quote import QuotedLines
+from analyzer.ingest.formats.config.config_keys import canonical_key, spelling_of
 from analyzer.model.config import ConfigValue
 from analyzer.model.diagnosis import ConfigChange, Fix
 from analyzer.model.run import Run
 from analyzer.model.tables import Scalar
+from analyzer.rules.edits import Edits, FileLines, plain_value, same_value
 from analyzer.rules.schema import Rule, RuleFix
-
-FileLines = Callable[[int], QuotedLines | None]
-"""Source index to the lines of that file, or None if it cannot be shown."""
+from analyzer.rules.words import SURROUNDINGS, foreign, localised, only_resumes, trainers_of, uses, variables
 
 _BUILT_ON_HF = frozenset({"hf-trainer", "llamafactory", "axolotl", "unsloth", "trl"})
 """Trainers that take HF TrainingArguments under the same names."""
@@ -42,94 +30,192 @@ _OTHER_TRAINERS = frozenset({"mmengine", "pytorch-lightning", "megatron", "fairs
 _ORDER = {"cures": 0, "mitigates": 1, "diagnoses": 2}
 
 
+GENERAL = "setting"
+"""In the place of a trainer: what is to be set, in words that belong to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What a fix changes for this run.
+
+    Attributes:
+        changes: Keys in the spelling of the run's own trainer, else what to set in general words.
+        scope: Why the words are general; empty if they are the run's own.
+        withheld: Something was left out because it means nothing where this run runs.
+    """
+
+    changes: list[ConfigChange]
+    scope: str = ""
+    withheld: bool = False
+
+
 def resolve_fixes(
     rule: Rule, run: Run, facts: Mapping[str, Scalar], file_lines: FileLines
 ) -> tuple[Fix, ...]:
     """Fixes of a rule for this run: refuted preconditions dropped, cures first, keys looked up in the user's files."""
-    fixes: list[Fix] = []
-    for fix in rule.fixes:
-        applicable = True if fix.requires is None else evaluate(fix.requires, facts)
-        if applicable is False:
-            continue
-        changes = _changes(fix, run, facts, file_lines)
-        if changes and all(map(_settled, changes)):
-            continue  # every key already has the value: this run tried the fix
-        fixes.append(
-            Fix(
-                id=fix.id,
-                title=fix.title,
-                strength=fix.strength,
-                cost=fix.cost,
-                applicable=applicable,
-                requires=fix.requires_text if applicable is None else "",
-                changes=tuple(change for change in changes if not _settled(change)),
-                code=fix.code,
-                verify=fix.verify,
-                verified_by=fix.verified_by,
-            )
-        )
-    return tuple(sorted(fixes, key=lambda fix: _ORDER[fix.strength]))
+    found = [_resolved(fix, run, facts, file_lines) for fix in rule.fixes]
+    return tuple(sorted((fix for fix in found if fix is not None), key=lambda fix: _ORDER[fix.strength]))
+
+
+def _resolved(fix: RuleFix, run: Run, facts: Mapping[str, Scalar], file_lines: FileLines) -> Fix | None:
+    """One fix as this run is told it; None if it cannot help this run or says nothing here."""
+    applicable = True if fix.requires is None else evaluate(fix.requires, facts)
+    if applicable is False:
+        return None
+    if facts.get("run.never_saved") is True and only_resumes(fix.change, fix.title):
+        return None
+    chosen = _changes(fix, run, facts, file_lines)
+    if chosen.changes and all(map(_settled, chosen.changes)):
+        return None  # every key already has the value: this run tried the fix
+    changes = tuple(change for change in chosen.changes if not _settled(change))
+    code = "" if fix.code and foreign(fix.code, facts) else fix.code
+    if (chosen.withheld or code != fix.code) and not changes and not code:
+        return None
+    return Fix(
+        id=fix.id,
+        title=localised(fix.title, facts),
+        strength=fix.strength,
+        cost=fix.cost,
+        applicable=applicable,
+        requires=fix.requires_text if applicable is None else "",
+        changes=changes,
+        code=code,
+        verify=fix.verify,
+        verified_by=fix.verified_by,
+        scope=chosen.scope,
+    )
 
 
 def _settled(change: ConfigChange) -> bool:
-    return change.old is not None and _same(change.old, change.new)
+    return change.old is not None and same_value(change.old, change.new)
 
 
-def _same(old: str, new: str) -> bool:
-    was, will = old.strip("\"'").lower(), new.strip("\"'").lower()
-    try:
-        return was == will or float(was) == float(will)  # 1.0 and 1 are one value
-    except ValueError:
-        return False
-
-
-def _changes(
-    fix: RuleFix, run: Run, facts: Mapping[str, Scalar], file_lines: FileLines
-) -> list[ConfigChange]:
+def _changes(fix: RuleFix, run: Run, facts: Mapping[str, Scalar], file_lines: FileLines) -> _Chosen:
     in_files: dict[tuple[str | None, str], ConfigChange] = {}
     elsewhere: list[ConfigChange] = []
-    edits = _Edits(run, file_lines)
+    edits = Edits(run, file_lines)
     for framework, pairs in fix.change.items():
+        if framework in SURROUNDINGS:
+            elsewhere += _around(framework, pairs, facts)
+            continue
         values = {key: _computed(value, facts) for key, value in pairs.items()}
         found = {key: _standing(run, framework, key) for key in values}
         if any(found.values()):
-            for change in _in_file(framework, values, found, edits):
+            kept = {
+                key for key, entry in found.items() if entry and _meets(pairs[key], values[key], entry.raw)
+            }
+            for change in _in_file(framework, values, found, edits, kept):
                 in_files.setdefault((change.path, change.key), change)  # two trainers may share one file
-        elif _uses(run, framework):
-            elsewhere += [ConfigChange(framework, key, None, _plain(value)) for key, value in values.items()]
+        elif uses(run.frameworks, framework):
+            elsewhere += [
+                ConfigChange(framework, key, None, plain_value(value)) for key, value in values.items()
+            ]
     if in_files:
         # what has its value already is not shown, so it cannot carry the diff
         changes = sorted(in_files.values(), key=_settled)
-        return [replace(changes[0], diff=edits.diff()), *changes[1:]]
+        return _Chosen([replace(changes[0], diff=edits.diff()), *changes[1:]])
     if elsewhere or not fix.change:
-        return elsewhere
-    name, pairs = next(iter(fix.change.items()))  # nothing known of the user's files: one spelling as example
-    return [ConfigChange(name, key, None, _plain(_computed(value, facts))) for key, value in pairs.items()]
+        return _Chosen(elsewhere)
+    if SURROUNDINGS.issuperset(fix.change):
+        return _Chosen([], withheld=True)
+    return _in_general(fix, run, facts)
 
 
-def _uses(run: Run, framework: str) -> bool:
-    if framework in run.frameworks:
-        return True
-    return framework == "hf-trainer" and bool(run.frameworks & _BUILT_ON_HF)
+def _around(framework: str, pairs: Mapping[str, Any], facts: Mapping[str, Scalar]) -> list[ConfigChange]:
+    """Variables and options that belong to no trainer, without those that mean nothing on this platform."""
+    kept = variables(pairs, facts) if framework == "env" else pairs
+    return [
+        ConfigChange(framework, key, None, plain_value(_computed(value, facts)))
+        for key, value in kept.items()
+        if not foreign(key, facts)
+    ]
+
+
+def _in_general(fix: RuleFix, run: Run, facts: Mapping[str, Scalar]) -> _Chosen:
+    """The change in the run's own spelling if a table holds it, else in general words and said to be general.
+
+    No key of a trainer that the run does not use is ever named. Half a fix is worse than none: if one of the keys has no
+    meaning that is known, none is shown, and the title has to do.
+    """
+    trainers = sorted(trainers_of(run.frameworks))
+    scope = f"no spelling for {trainers[0]} is known" if trainers else "the trainer was not recognised"
+    for name, pairs in fix.change.items():
+        if name in SURROUNDINGS:
+            continue
+        meant = {canonical_key(name, key): _computed(value, facts) for key, value in pairs.items()}
+        if None in meant or len(meant) < len(pairs) or any(map(_is_a_word, meant.values())):
+            continue
+        for trainer in trainers:
+            spelled = {spelling_of(trainer, str(key)): value for key, value in meant.items()}
+            if None not in spelled:
+                return _Chosen(
+                    [
+                        ConfigChange(trainer, str(key), None, plain_value(value))
+                        for key, value in spelled.items()
+                    ]
+                )
+        general = [
+            ConfigChange(GENERAL, _plain_name(str(key)), None, plain_value(value))
+            for key, value in meant.items()
+        ]
+        return _Chosen(general, scope)
+    return _Chosen([], scope)
+
+
+def _is_a_word(value: Any) -> bool:
+    """A name such as ``bf16-mixed``, which only the trainer knows for which it was written; numbers anyone understands."""
+    return isinstance(value, str) and not value.startswith("<") and isinstance(_number(value), str)
+
+
+def _plain_name(canonical: str) -> str:
+    """``train.learning_rate`` and ``fp16.enabled`` as people say them: ``learning_rate``, ``fp16``."""
+    head, _, tail = canonical.rpartition(".")
+    return head if tail == "enabled" else tail
 
 
 def _computed(value: Any, facts: Mapping[str, Scalar]) -> Any:
-    """A value that starts with ``=`` is an expression over facts, for example ``= config.train.learning_rate / 3``."""
-    if not isinstance(value, str) or not value.startswith("="):
+    """A value that starts with ``=`` is an expression over facts, for example ``= config.train.learning_rate / 3``.
+
+    A bound before it (``at least 8``, ``at most = config.train.epochs / 2``) is for ``_meets``.
+    """
+    if not isinstance(value, str):
         return value
-    text = value[1:].strip()
-    result = value_of(compile_condition(text), facts)
-    return f"<{_DOTTED.sub('', text)}>" if result is None else result
+    bound = _BOUND.match(value)
+    text = value if bound is None else bound[2]
+    if text.startswith("="):
+        text = text[1:].strip()
+        result = value_of(compile_condition(text), facts)
+        return f"<{_DOTTED.sub('', text)}>" if result is None else result
+    return text if bound is None else _number(text)
+
+
+def _meets(value: Any, wanted: Any, old: str) -> bool:
+    """Whether a value that stands already satisfies the bound that a fix asks for.
+
+    >>> _meets("at most 1.0", 1.0, "0.3"), _meets("at most 1.0", 1.0, "5"), _meets(1.0, 1.0, "0.3")
+    (True, False, False)
+    """
+    bound = _BOUND.match(value) if isinstance(value, str) else None
+    number = _number(old)
+    if bound is None or isinstance(number, str) or isinstance(wanted, str):
+        return False
+    return bool(0 < number <= wanted if bound[1] == "at most" else number >= wanted)
+
+
+_BOUND = re.compile(r"(at most|at least) (.{1,400})$")
+"""A fix that says "fewer" or "longer" must not turn a setting the other way: what meets the bound is left alone."""
+
+
+def _number(text: str) -> float | str:
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return int(value) if value.is_integer() and "." not in text and "e" not in text.lower() else value
 
 
 _DOTTED = re.compile(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])")
 """The sections before a fact's last name: ``config.train.`` of ``config.train.max_steps``."""
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _standing(run: Run, framework: str, key: str) -> ConfigValue | None:
@@ -171,304 +257,25 @@ def _for_deepspeed(entry: ConfigValue) -> bool:
 
 
 def _in_file(
-    framework: str, values: Mapping[str, Any], found: Mapping[str, ConfigValue | None], edits: _Edits
+    framework: str,
+    values: Mapping[str, Any],
+    found: Mapping[str, ConfigValue | None],
+    edits: Edits,
+    kept: Collection[str],
 ) -> list[ConfigChange]:
-    """Changes of one trainer's keys; keys that stand nowhere go beside the first that does."""
+    """Changes of one trainer's keys; keys that stand nowhere go beside the first that does, kept ones stay as they are."""
     anchor_key, anchor = next((key, entry) for key, entry in found.items() if entry is not None)
     changes: dict[str, ConfigChange] = {}
     for key, entry in sorted(
         found.items(), key=lambda item: item[1] is None
     ):  # what stands there, then the new
-        new = _plain(values[key])
+        new = plain_value(values[key])
         if entry is None:
             path = edits.insert(key, values[key], anchor_key, anchor)
             changes[key] = ConfigChange(framework, key, None, new, path)
+        elif key in kept:
+            changes[key] = ConfigChange(framework, entry.key_in_source, entry.raw, entry.raw)
         else:
             path, line = edits.replace(entry, values[key])
             changes[key] = ConfigChange(framework, entry.key_in_source, entry.raw, new, path, line)
     return [changes[key] for key in values]
-
-
-class _Edits:
-    """Edits of the user's files for one fix, shown as one diff or, if a key cannot be set by text, as none.
-
-    Half a fix is worse than none: with fp16 off and bf16 not on, a run trains in fp32.
-
-    Args:
-        run: The run whose files are edited.
-        file_lines: Lines of a source.
-    """
-
-    def __init__(self, run: Run, file_lines: FileLines) -> None:
-        self._run = run
-        self._file_lines = file_lines
-        self._after: dict[int, list[str]] = {}  # one text for each line of the file, whatever was added to it
-        self._keys: dict[int, set[str]] = {}  # keys that the edits are to change
-        self._failed = False
-
-    def replace(self, entry: ConfigValue, value: Any) -> tuple[str, int]:
-        """Put a value in place of the one that stands there; the path and line of it."""
-        assert entry.ref is not None
-        assert entry.ref.line is not None
-        source, line = entry.ref.source, entry.ref.line
-        path = self._run.sources[source].path
-        if not _same(entry.raw, _plain(value)) and self._is_new(source, entry.key_in_source):
-            lines = self._lines(source)
-            new = (
-                _replaced(lines[line - 1], entry, value, self._language(source))
-                if line <= len(lines)
-                else None
-            )
-            self._set(source, line, new)
-        return path, line
-
-    def insert(self, key: str, value: Any, anchor_key: str, anchor: ConfigValue) -> str:
-        """Add a key beside the one that stands in the file; the path of that file.
-
-        Args:
-            key: The key to add, as its trainer spells it.
-            value: Its value.
-            anchor_key: The key that stands there, in the same spelling.
-            anchor: Where it stands; the file may have it within further sections.
-        """
-        assert anchor.ref is not None
-        assert anchor.ref.line is not None
-        source, line = anchor.ref.source, anchor.ref.line
-        place = _place_beside(key, anchor_key, anchor.key_in_source)
-        if place is None or self._has_section(source, place.section) or line > len(self._lines(source)):
-            self._failed = True  # no place for it, or a file whose text cannot be shown again
-        elif self._is_new(source, place.key):
-            lines = self._lines(source)
-            language = self._language(source)
-            if language == "json":
-                line = _line_of_member(lines, line, place.before)
-                new = None if line == 0 else _with_json_member(lines, line, place, value)
-            else:
-                new = _with_yaml_line(lines, line, place, value) if language == "yaml" else None
-            self._set(source, line, new)
-        return self._run.sources[source].path
-
-    def diff(self) -> str:
-        """Unified diff of all files for ``patch -p1`` in the run's root, or empty."""
-        if self._failed:
-            return ""
-        diffs = [self._diff_of(source) for source in self._after]
-        return "".join(diffs) if all(diffs) else ""
-
-    def _diff_of(self, source: int) -> str:
-        before = self._file_lines(source)
-        path = self._run.sources[source].path
-        if before is None or not _can_be_named(path, self._run.sources[source].location):
-            return ""
-        after = "".join(self._after[source])
-        language = self._language(source)
-        if _changed_keys("".join(before), after, language) != self._keys[source]:
-            return ""
-        return _unified_diff(before, after.splitlines(keepends=True), path)
-
-    def _lines(self, source: int) -> list[str]:
-        return self._after.setdefault(source, list(self._file_lines(source) or ()))
-
-    def _set(self, source: int, line: int, text: str | None) -> None:
-        if text is None:
-            self._failed = True
-        else:
-            self._after[source][line - 1] = text
-
-    def _is_new(self, source: int, key: str) -> bool:
-        keys = self._keys.setdefault(source, set())
-        if key in keys:
-            return False
-        keys.add(key)
-        return True
-
-    def _has_section(self, source: int, section: str) -> bool:
-        return any(
-            entry.ref is not None
-            and entry.ref.source == source
-            and f"{entry.key_in_source}.".startswith((f"{section}.", f"{section}["))
-            for entry in self._run.config.entries
-        )
-
-    def _language(self, source: int) -> str:
-        path = self._run.sources[source].path
-        if path.endswith(".py"):
-            return "python"
-        first = next((line for line in self._lines(source) if line.strip()), "")
-        return "json" if first.lstrip().startswith("{") else "yaml"
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a new key goes.
-
-    Attributes:
-        key: The whole dotted key that the file will have.
-        section: The part of it that must not stand there yet.
-        member: What is to be written: ``key`` without the sections around it.
-        before: Name of the member beside it, within the same section.
-        is_anchor: That member is the anchor itself, not a section that holds it.
-    """
-
-    key: str
-    section: str
-    member: str
-    before: str
-    is_anchor: bool
-
-
-def _place_beside(key: str, anchor_key: str, standing: str) -> _Place | None:
-    """The place of a new key, from how its trainer and how the file spell the anchor.
-
-    >>> place = _place_beside("bf16.enabled", "fp16.enabled", "ds.fp16.enabled")
-    >>> place.key, place.section, place.member, place.before
-    ('ds.bf16.enabled', 'ds.bf16', 'bf16.enabled', 'fp16')
-    """
-    new, spelled, there = key.split("."), anchor_key.split("."), standing.split(".")
-    if len(there) != len(spelled) and there[-len(spelled) :] != spelled:
-        return None  # another spelling in another section: where its neighbours belong is not known
-    shared = 0
-    while shared < min(len(new), len(spelled)) - 1 and new[shared] == spelled[shared]:
-        shared += 1
-    around = there[: len(there) - len(spelled) + shared]
-    member = new[shared:]
-    return _Place(
-        key=".".join(around + member),
-        section=".".join([*around, member[0]]),
-        member=".".join(member),
-        before=there[len(around)],
-        is_anchor=len(around) == len(there) - 1,
-    )
-
-
-def _literal(value: Any, language: str) -> str:
-    """The value as the file's language writes it."""
-    if language == "python":
-        return repr(value) if isinstance(value, bool | str) else _plain(value)
-    if language == "json":
-        return json.dumps(value) if isinstance(value, str) else _plain(value)
-    return _plain(value)
-
-
-def _replaced(text: str, entry: ConfigValue, value: Any, language: str) -> str | None:
-    """The line with the new value after the key, or None if the line does not look as expected."""
-    name = re.escape(entry.key_in_source.rpartition(".")[2])
-    pattern = rf"""(?<![\w-])["']?{name}["']?\s*[:=]\s*(?P<value>"[^"]*"|'[^']*'|[^\s,#}})]+)"""
-    matches = list(re.finditer(pattern, text))
-    if not matches or (len(matches) > 1 and text[: matches[0].start()].strip()):
-        return None
-    start, end = matches[0].span("value")
-    old = text[start:end]
-    if not _same(old, entry.raw):
-        return None
-    new = _literal(value, language)
-    if old[0] in {'"', "'"} and isinstance(value, str):
-        new = f"{old[0]}{value}{old[0]}"
-    elif old in {"True", "False"} and isinstance(value, bool):
-        new = repr(value)
-    return text[:start] + new + text[end:]
-
-
-def _line_ending(text: str) -> str:
-    return "\r\n" if text.endswith("\r\n") else "\n" if text.endswith("\n") else ""
-
-
-def _with_yaml_line(lines: Sequence[str], line: int, place: _Place, value: Any) -> str | None:
-    """The anchor's line and the new key's line after it; None in a flow mapping or beside a section."""
-    text = lines[line - 1]
-    match = re.match(rf"""([ ]*)["']?{re.escape(place.before)}["']?[ ]*:[ ]+[^\s|>&#]""", text)
-    if match is None or not place.is_anchor or "." in place.member:
-        return None
-    end = _line_ending(text)
-    body = text[: len(text) - len(end)]
-    newline = end or _line_ending(lines[0]) or "\n"
-    return f"{body}{newline}{match[1]}{place.member}: {_literal(value, 'yaml')}{end}"
-
-
-def _line_of_member(lines: Sequence[str], line: int, name: str) -> int:
-    """1-based line of a JSON member's name at or before a line; 0 if there is none."""
-    mark = re.compile(rf'"{re.escape(name)}"\s*:')
-    return next((i + 1 for i in range(min(line, len(lines)) - 1, -1, -1) if mark.search(lines[i])), 0)
-
-
-def _with_json_member(lines: Sequence[str], line: int, place: _Place, value: Any) -> str | None:
-    """The line with the new member right before the named one: on a line of its own if that begins its line."""
-    text = lines[line - 1]
-    matches = list(re.finditer(rf'"{re.escape(place.before)}"\s*:', text))
-    if len(matches) != 1:
-        return None
-    at = matches[0].start()
-    before = text[text.rfind("\n", 0, at) + 1 : at]
-    gap = " " if before.strip() else (_line_ending(text) or "\n") + before
-    return f"{text[:at]}{_json_member(place.member, value)},{gap}{text[at:]}"
-
-
-def _json_member(key: str, value: Any) -> str:
-    head, _, rest = key.partition(".")
-    inner = f"{{{_json_member(rest, value)}}}" if rest else _literal(value, "json")
-    return f'"{head}": {inner}'
-
-
-def _changed_keys(before: str, after: str, language: str) -> set[str]:
-    """Keys whose values differ between two texts, read as the run's reader reads them: the edit's proof."""
-    old, new = _settings(before, language), _settings(after, language)
-    return {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
-
-
-def _settings(text: str, language: str) -> dict[str, str]:
-    reader = {"json": read_json, "python": read_python}.get(language, read_yaml)
-    found: dict[str, str] = {}
-    try:
-        for entry in islice(
-            reader(text.replace("***", "masked")), MAX_ENTRIES
-        ):  # a bare * is an alias in YAML
-            found[entry.key] = repr(entry.value)
-    except StructuredTextError as error:
-        found["(error)"] = str(error)
-    return found
-
-
-def _can_be_named(path: str, location: str) -> bool:
-    """Whether a diff's header can name the file: the path is as on disk and needs no quoting."""
-    return not re.search(r'["\\\x00-\x1f]', path) and Path(location).as_posix().endswith(path)
-
-
-def _unified_diff(before: QuotedLines, after: Sequence[str], path: str) -> str:
-    """Diff of one file with a line of context; without it where the context is not shown as it stands.
-
-    Empty if a line to be replaced is itself not shown as it stands.
-    """
-    from difflib import SequenceMatcher  # noqa: PLC0415  (a run without a fault needs no diff)
-
-    matcher = SequenceMatcher(None, before, after)
-    groups: list[list[tuple[str, int, int, int, int]]] = []
-    for context in (1, 0):
-        groups = list(matcher.get_grouped_opcodes(context))
-        if before.altered.isdisjoint(i for ops in groups for i in range(ops[0][1], ops[-1][2])):
-            break
-    else:
-        return ""
-    if not groups:
-        return ""
-    tab = "\t" if " " in path else ""  # tells where a name with spaces ends
-    text = [f"--- a/{path}{tab}\n", f"+++ b/{path}{tab}\n"]
-    for ops in groups:
-        old, new = _span(ops[0][1], ops[-1][2]), _span(ops[0][3], ops[-1][4])
-        text.append(f"@@ -{old} +{new} @@\n")
-        for tag, old_start, old_end, new_start, new_end in ops:
-            if tag == "equal":
-                text += [_diff_line(" ", line) for line in before[old_start:old_end]]
-            else:
-                text += [_diff_line("-", line) for line in before[old_start:old_end]]
-                text += [_diff_line("+", line) for line in after[new_start:new_end]]
-    return "".join(text)
-
-
-def _span(start: int, end: int) -> str:
-    """Lines of a hunk's header; an empty one names the line before it."""
-    length = end - start
-    return f"{start + 1}" if length == 1 else f"{start + 1 if length else start},{length}"
-
-
-def _diff_line(sign: str, line: str) -> str:
-    return f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n\\ No newline at end of file\n"

@@ -26,7 +26,7 @@ from analyzer.rules.template import holes
 
 FRAMEWORKS = frozenset(
     {"hf-trainer", "deepspeed", "mmengine", "pytorch-lightning", "megatron", "llamafactory", "axolotl", "unsloth", "fairseq",
-     "torch", "trl", "slurm", "launcher", "env"}
+     "torch", "trl", "ultralytics", "detectron2", "slurm", "launcher", "env"}
 )  # fmt: skip
 LAB_TABLE = "lab/fixes_verified.csv"
 """Below the samples: fault, rule, fix, in how many runs it cured, mitigated, had no effect."""

@@ -168,6 +168,8 @@ def judge(
     if seen.missing:
         return "insufficient", _too_little(seen, facts, ended), (*seen.missing, *blind)
     text = f"no fault found in {_counted(facts)}"
+    if (unread := facts.get("run.evidence_unread")) is not None:
+        return "insufficient", f"{text}, but not everything could be read: {unread}", (*seen.missing, *blind)
     if (doubt := _doubt(facts)) is not None:
         return "insufficient", f"{text}, yet {doubt}", (*seen.missing, *blind)
     if ended:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from analyzer.errors import InputError
+from analyzer.ingest.boundaries import Skipped
 from analyzer.rules.load import load_rules
 from analyzer.triage.executors import make_executor_engine
 from analyzer.triage.journal import Journal
 from analyzer.triage.places import Place
 from analyzer.triage.record import restart_line
-from analyzer.triage.specs import Options, Plan, RunSpec, Skipped, Task
+from analyzer.triage.specs import Options, Plan, RunSpec, Task
 from analyzer.triage.store import STATE_COLUMNS, Dataset, Writer, merged
 from analyzer.triage.summary import FleetSummary
 from analyzer.triage.supervisor import Supervisor

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from analyzer.errors import UnreadableFileError
 from analyzer.ingest.base import OpenSource, TruncatedSourceError
-from analyzer.ingest.discover import make_candidate
 from analyzer.ingest.masking import clean_text
+from analyzer.ingest.walk import make_candidate
 from analyzer.model.run import Run
 
 TAIL_BYTES = 256 * 1024

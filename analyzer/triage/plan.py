@@ -19,12 +19,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from analyzer.errors import InputError, UnreadableFileError
-from analyzer.ingest.discover import choose_ingestor, make_candidate
+from analyzer.ingest import run_shapes as shapes
+from analyzer.ingest.boundaries import Folder, Skipped, visit
 from analyzer.ingest.registry import builtin_ingestors
-from analyzer.triage import run_shapes as shapes
-from analyzer.triage.boundaries import Folder, visit
+from analyzer.ingest.walk import choose_ingestor, make_candidate
 from analyzer.triage.sources import kind_of_url, list_remote
-from analyzer.triage.specs import Plan, RunSpec, Selection, Skipped, key_of
+from analyzer.triage.specs import Plan, RunSpec, Selection, key_of
 
 MAX_DEPTH = 16
 """Levels below a source: user / project / sweep / trial / launch / attempt / rank, and as many again."""

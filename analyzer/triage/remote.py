@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.errors import FetchError, InputError
+from analyzer.ingest import run_shapes as shapes
+from analyzer.ingest.boundaries import Folder, Skipped, visit
 from analyzer.ingest.masking import clean_text
-from analyzer.triage import run_shapes as shapes
-from analyzer.triage.boundaries import Folder, visit
-from analyzer.triage.specs import Options, Plan, RunSpec, Selection, Skipped, key_of
+from analyzer.triage.specs import Options, Plan, RunSpec, Selection, key_of
 
 MAX_FETCHED_BYTES = 8 * 1024**3
 """Of one run; more would fill the disk of a node. What is left out is told by the reader as a file it did not see."""

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.errors import InputError
-from analyzer.triage.specs import Options, RunSpec, Selection, Skipped
+from analyzer.ingest.boundaries import Skipped
+from analyzer.triage.specs import Options, RunSpec, Selection
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from analyzer.ingest.boundaries import Skipped
+
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
@@ -62,19 +64,6 @@ def worker_count(given: int | None) -> int:
     if given is not None:
         return given
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """Something under a source that is no run.
-
-    Attributes:
-        path: What was skipped.
-        reason: Why.
-    """
-
-    path: str
-    reason: str
 
 
 @dataclass

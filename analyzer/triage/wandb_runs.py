@@ -11,8 +11,9 @@ from analyzer.fetch.address import RunAddress, RunSetAddress, Server, parse_addr
 from analyzer.fetch.limits import Limits
 from analyzer.fetch.runs import fetch_run, list_runs
 from analyzer.fetch.session import Session
-from analyzer.triage import run_shapes as shapes
-from analyzer.triage.specs import Options, RunSpec, Selection, Skipped, key_of
+from analyzer.ingest import run_shapes as shapes
+from analyzer.ingest.boundaries import Skipped
+from analyzer.triage.specs import Options, RunSpec, Selection, key_of
 
 _sessions: dict[Server, Session] = {}
 """Connections of this worker: opening one takes as long as diagnosing ten runs."""

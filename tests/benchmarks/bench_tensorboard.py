@@ -26,8 +26,8 @@ import numpy as np
 
 from analyzer.ingest.base import OpenSource, SourceWriter
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.discover import make_candidate
 from analyzer.ingest.formats.tensorboard.tensorboard import TensorBoard
+from analyzer.ingest.walk import make_candidate
 
 TRAIN = [
     *(f"train/{name}" for name in ("loss", "grad_norm", "learning_rate", "epoch", "loss_scale")),

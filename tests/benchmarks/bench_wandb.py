@@ -56,8 +56,8 @@ def read_ours(path):
     sys.path.insert(0, str(REPOSITORY))
     from analyzer.ingest.base import OpenSource, SourceWriter
     from analyzer.ingest.builder import RunBuilder
-    from analyzer.ingest.discover import make_candidate
     from analyzer.ingest.formats.wandb.wandb_log import WandbLog
+    from analyzer.ingest.walk import make_candidate
 
     start = time.process_time()
     builder = RunBuilder(str(path))

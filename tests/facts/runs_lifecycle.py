@@ -82,6 +82,7 @@ def stopped() -> RunMaker:
         LogEnd(0, 300, "step 30/300", torn=False, last_time_s=then, interval_s=5.0, step=30, steps=300)
     )
     maker.builder.sources[0] = replace(maker.builder.sources[0], age_s=40_000.0)
+    maker.builder.add_gap("rank1.log: cannot be read", evidence=True)
     return maker
 
 

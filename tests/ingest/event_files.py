@@ -11,9 +11,9 @@ from tensorboard.util import tensor_util
 
 from analyzer.ingest.base import OpenSource, SourceWriter
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.discover import make_candidate
 from analyzer.ingest.formats.tensorboard.crc32c import masked_checksum
 from analyzer.ingest.formats.tensorboard.tensorboard import TensorBoard
+from analyzer.ingest.walk import make_candidate
 
 NAME = "events.out.tfevents.1700000000.node.4242.0"
 START_S = 1_700_000_000.25

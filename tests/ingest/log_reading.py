@@ -6,9 +6,9 @@ import numpy as np
 
 from analyzer.ingest.base import OpenSource, SourceWriter
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.discover import make_candidate
 from analyzer.ingest.text.text_layer import read_blocks
 from analyzer.ingest.text.text_log import LogReader, TextLog
+from analyzer.ingest.walk import make_candidate
 
 PUBLIC = Path(__file__).parents[2] / ".." / "shared" / "data" / "public"
 

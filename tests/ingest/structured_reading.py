@@ -8,7 +8,6 @@ from pathlib import Path
 from analyzer.errors import UnreadableFileError
 from analyzer.ingest.base import Ingestor, Match, OpenSource, SourceWriter
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.discover import choose_ingestor, make_candidate
 from analyzer.ingest.formats.checkpoints.model_files import ModelFiles
 from analyzer.ingest.formats.checkpoints.safetensors import Safetensors
 from analyzer.ingest.formats.config.config_file import ConfigFile
@@ -16,6 +15,7 @@ from analyzer.ingest.formats.config.requirements import Requirements
 from analyzer.ingest.formats.metrics.csv_metrics import CsvMetrics
 from analyzer.ingest.formats.metrics.json_lines import JsonLines
 from analyzer.ingest.formats.metrics.trainer_state import TrainerState
+from analyzer.ingest.walk import choose_ingestor, make_candidate
 from analyzer.model.run import Run
 
 MINE = (ConfigFile(), CsvMetrics(), JsonLines(), ModelFiles(), Requirements(), Safetensors(), TrainerState())

@@ -1,13 +1,19 @@
 """Which files make a run: links, copies, several runs in one directory, superseded checkpoints."""
 
+import gzip
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+import analyzer
 from analyzer.errors import InputError, UnknownFormatError
-from analyzer.ingest.discover import discover, load_run, split_runs, without_superseded
+from analyzer.ingest.discover import load_run
+from analyzer.ingest.run_groups import split_runs, without_copies, without_superseded
+from analyzer.ingest.walk import discover
+from analyzer.triage.plan import make_plan
 
 STATE = {
     "global_step": 4,
@@ -33,7 +39,15 @@ def test_a_copy_of_a_file_is_read_once(tmp_path):
     state(tmp_path / "a" / "trainer_state.json", 40)
     shutil.copytree(tmp_path / "a", tmp_path / "b")
 
-    assert len(discover(tmp_path).found) == 1
+    assert len(without_copies(discover(tmp_path).found)) == 1
+
+
+def test_equal_heads_make_no_copy(tmp_path):
+    head = "".join(f"step {i} loss {2.0 - i / 9000:.4f}\n" for i in range(9000))
+    (tmp_path / "rank_0.log").write_text(head + "step 9001 loss 1.0\n", encoding="utf-8")
+    (tmp_path / "rank_1.log").write_text(head + "step 9001 loss nan\n", encoding="utf-8")
+
+    assert len(load_run(tmp_path).run.sources) == 2
 
 
 def test_a_link_inside_the_run_is_read_once_and_one_that_leads_out_is_told(tmp_path):
@@ -118,3 +132,134 @@ def test_checkpoint_folders_are_saved_checkpoints(tmp_path):
         (100, "checkpoint-100"),
         (200, "checkpoint-200"),
     ]
+
+
+def rows(count, planned=300, offset=0.0):
+    return "".join(
+        f"step {i}/{planned} loss {0.4 + 3.6 * (1 - i / planned) ** 2 + offset:.4f}\n"
+        for i in range(1, count + 1)
+    )
+
+
+def project(root, *logs):
+    """Logs of equal content but for an offset, under a project with its code and a shared configuration."""
+    for number, name in enumerate(logs):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(rows(300, offset=number), encoding="utf-8")
+        os.utime(path, (1_790_000_000 + 1000 * number,) * 2)
+    (root / "train.py").write_text("print()\n", encoding="utf-8")
+    (root / "configs").mkdir()
+    (root / "configs" / "base.yaml").write_text("learning_rate: 0.001\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        ("outputs/run1/train.log", "outputs/run2/train.log"),
+        ("outputs/2026-01-02/03-04-05/train.log", "outputs/2026-01-02/06-07-08/train.log"),
+        ("logs/x/a/train.log", "logs/x/b/train.log", "logs/y/a/train.log"),
+        ("slurm-1001.out", "slurm-1002.out"),
+    ],
+    ids=["outputs", "hydra", "nested", "jobs"],
+)
+def test_runs_of_a_project_are_told_apart_as_in_a_triage(tmp_path, logs):
+    project(tmp_path, *logs)
+    loaded = load_run(tmp_path)
+    places = [name if name.startswith("slurm") else name.rpartition("/")[0] for name in logs]
+
+    assert loaded.subject == places[-1]
+    assert sorted(loaded.others) == sorted(places[:-1])
+    assert len(loaded.run.metrics.series("loss")) == 300
+    assert sorted(
+        run.location.removeprefix(f"{tmp_path}/") for run in make_plan([str(tmp_path)]).runs
+    ) == sorted(places)
+
+
+def test_numbered_directories_with_a_configuration_of_hydra_are_runs(tmp_path):
+    project(tmp_path, *(f"multirun/2026-01-02/03-04-05/{i}/train.log" for i in range(3)))
+    for i in range(3):
+        (tmp_path / f"multirun/2026-01-02/03-04-05/{i}/.hydra").mkdir()
+        (tmp_path / f"multirun/2026-01-02/03-04-05/{i}/.hydra/config.yaml").write_text(
+            f"learning_rate: 0.00{i + 1}\n"
+        )
+    loaded = load_run(tmp_path)
+
+    assert loaded.subject == "multirun/2026-01-02/03-04-05/2"
+    assert [e.value for e in loaded.run.config.entries if e.key_in_source == "learning_rate"] == [0.003]
+
+
+def test_a_log_below_does_not_speak_for_the_one_in_the_directory(tmp_path):
+    project(tmp_path, "sub/train.log")
+    (tmp_path / "train.log").write_text(
+        rows(80) + "".join(f"step {i}/300 loss nan\n" for i in range(81, 301))
+    )
+    loaded = load_run(tmp_path)
+
+    assert (loaded.subject, loaded.others) == ("train.log", ("sub",))
+    assert analyzer.diagnose(tmp_path).status == "failed"
+
+
+def test_the_next_run_is_read_if_the_newest_cannot_be_and_the_first_lines_say_so(tmp_path):
+    project(tmp_path, "exp1/train.log")
+    (tmp_path / "exp2").mkdir()
+    (tmp_path / "exp2" / "events.out.tfevents.1.host").write_bytes(bytes(range(256)) * 16)
+    dx = analyzer.diagnose(tmp_path)
+
+    assert (dx.subject, dx.passed_over[0].path) == ("exp1", "exp2")
+    assert "the newest run, exp2, could not be read" in " ".join(analyzer.report(dx, "terminal").split()[:30])
+
+
+def test_the_others_and_triage_are_named_in_the_first_lines(tmp_path):
+    project(tmp_path, "outputs/run1/train.log", "outputs/run2/train.log")
+    shown = " ".join(analyzer.report(analyzer.diagnose(tmp_path), "terminal").split("\n")[:3])
+
+    assert "[outputs/run2]" in shown
+    assert "1 of 2 runs found here" in shown
+    assert f"analyzer triage {tmp_path}" in " ".join(shown.split())
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_forbids_health(tmp_path):
+    (tmp_path / "rank0.log").write_text(rows(300) + "Training completed\n", encoding="utf-8")
+    (tmp_path / "rank1.log").write_text(rows(300), encoding="utf-8")
+    (tmp_path / "rank1.log").chmod(0)
+
+    assert analyzer.diagnose(tmp_path).status == "insufficient"
+
+
+@pytest.mark.parametrize("kind", ["deep", "loop", "outside", "torn"])
+def test_what_was_there_and_not_read_forbids_health(tmp_path, kind):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "train.log").write_text(rows(300) + "Training completed\n", encoding="utf-8")
+    if kind == "deep":
+        deep = run.joinpath(*["logs"] * 18)
+        deep.mkdir(parents=True)
+        (deep / "rank1.log").write_text(rows(300), encoding="utf-8")
+    if kind == "loop":
+        (run / "rank1.log").symlink_to(run / "rank1.log")
+    if kind == "outside":
+        (tmp_path / "scratch").mkdir()
+        (run / "logs").symlink_to(tmp_path / "scratch")
+    if kind == "torn":
+        (run / "rank1.log.gz").write_bytes(
+            gzip.compress(os.urandom(400).hex().encode() + rows(300).encode())[:700]
+        )
+    dx = analyzer.diagnose(run)
+
+    assert dx.status == "insufficient"
+    assert "not everything could be read" in dx.summary
+
+
+def test_names_that_are_no_utf_8_are_read_and_shown_as_escapes(tmp_path):
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/gr\xf6\xdfe"))
+    folder.mkdir()
+    log = folder / os.fsdecode(b"tr\xe4in.log")
+    log.write_text(rows(300) + "Training completed\n", encoding="utf-8")
+    for source in (tmp_path, folder, log):
+        dx = analyzer.diagnose(source)
+
+        assert dx.status == "healthy"
+        assert "\\xe4in.log" in analyzer.report(dx, "json").replace("\\\\", "\\")
+        analyzer.report(dx, "terminal").encode("utf-8")

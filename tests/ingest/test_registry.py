@@ -6,8 +6,8 @@ import pytest
 
 from analyzer.errors import UnreadableFileError
 from analyzer.ingest.base import Ingestor, Match
-from analyzer.ingest.discover import make_candidate
 from analyzer.ingest.registry import builtin_ingestors
+from analyzer.ingest.walk import make_candidate
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = ROOT / ".." / "shared" / "data" / "public"

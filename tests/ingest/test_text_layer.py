@@ -12,7 +12,6 @@ from log_reading import points, read_text
 
 from analyzer.ingest.base import OpenSource, SourceWriter
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.discover import make_candidate
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.scan import LiteralScanner
 from analyzer.ingest.text.text_layer import (
@@ -24,6 +23,7 @@ from analyzer.ingest.text.text_layer import (
     strip_escapes,
 )
 from analyzer.ingest.text.text_log import TextLog
+from analyzer.ingest.walk import make_candidate
 
 OVERFLOW = "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768"
 

@@ -8,9 +8,10 @@ import pytest
 
 from analyzer.ingest.base import Match, OpenSource, SourceWriter
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.discover import choose_ingestor, discover, load_run, make_candidate
+from analyzer.ingest.discover import load_run
 from analyzer.ingest.formats.wandb.wandb_files import WandbConfig, WandbMetadata, WandbSummary
 from analyzer.ingest.registry import builtin_ingestors
+from analyzer.ingest.walk import choose_ingestor, discover, make_candidate
 
 PUBLIC = Path(__file__).parents[2] / ".." / "shared" / "data" / "public"
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from wandb_writer import HEADER, ended, framed, history, logged_points, output, pb, read, written
 
 from analyzer.ingest.base import Match
-from analyzer.ingest.discover import make_candidate
 from analyzer.ingest.formats.wandb.wandb_columns import ItemColumns
 from analyzer.ingest.formats.wandb.wandb_framing import BLOCK_BYTES, FrameReader
 from analyzer.ingest.formats.wandb.wandb_items import items, logged_numbers
 from analyzer.ingest.formats.wandb.wandb_log import WandbLog
+from analyzer.ingest.walk import make_candidate
 
 
 def small_file():

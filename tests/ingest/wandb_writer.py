@@ -10,9 +10,9 @@ import pytest
 
 from analyzer.ingest.base import OpenSource, SourceWriter
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.discover import make_candidate
 from analyzer.ingest.formats.wandb.wandb_framing import BLOCK_BYTES
 from analyzer.ingest.formats.wandb.wandb_log import WandbLog
+from analyzer.ingest.walk import make_candidate
 from analyzer.model.tables import NULL_INT
 
 with warnings.catch_warnings():

@@ -208,7 +208,7 @@ def test_files_of_others_are_left_alone(tmp_path):
     )
     changes = fixed(tmp_path, {"hf-trainer": {"max_grad_norm": 1.0, "torch_dtype": "bfloat16"}})
 
-    assert [change.path for change in changes] == [None, None]
+    assert not any(change.path for change in changes)
 
 
 def test_a_deepspeed_section_of_a_trainers_file_does_not_take_hf_words(tmp_path):

@@ -60,6 +60,10 @@ def detect(view: RunView) -> Iterator[Signal]:
         view.run.sources[ref.source].ingestor.startswith(("wandb", "mlflow")) for ref in code_refs
     )
     out.put("exit_code_by_tracker", by_tracker if code_refs else None, code_refs)
+    unread = next((gap for gap in run.gaps if gap.evidence), None)
+    if unread is not None:
+        where = "" if unread.ref is None else f"{run.sources[unread.ref.source].path}: "
+        out.put("evidence_unread", where + unread.reason, [unread.ref])
     done, done_refs = completed(view)
     out.put("completed", done, done_refs)
     yield out.signal()

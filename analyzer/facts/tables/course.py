@@ -17,5 +17,12 @@ run.last_step | int | step | last optimizer step that any metric reports |
 run.completed | bool | | the run says that it ended as planned |
 run.exit_code | int | | exit code, negative for a signal | keep the launcher's last lines or the scheduler's record
 run.exit_code_by_tracker | bool | | that code is what a tracker was told, not what the process ended with |
+run.evidence_unread | str | | what was there, may have told how the run went, and was not read |
 run.log_truncated | bool | | the log ends without an end marker |
+run.library | str | | library that computes: torch, jax, tensorflow, paddle, mindspore, mxnet |
+run.platform | str | | accelerator: cuda, rocm, ascend, tpu, gaudi, mps |
+run.backend | str | | library of the collectives: nccl, rccl, hccl, gloo |
+run.subject | str | | kind of data: language, vision, speech |
+run.saved | bool | | a checkpoint of this run was seen or reported |
+run.never_saved | bool | | saving is switched off, or the run ended before its first save |
 """

@@ -83,7 +83,7 @@ class TextLog:
 
         LogReader(out).read(read_blocks(chunks(), on_long_line))
         for reason in lost:
-            out.gap(f"the rest of the file cannot be read: {reason}")
+            out.gap(f"the rest of the file cannot be read: {reason}", evidence=True)
 
 
 def looks_like_text(head: bytes) -> bool:

@@ -251,6 +251,18 @@ _BY_FRAMEWORK: dict[tuple[str, str], str] = {
     for framework, keys in names.items()
     for key in keys
 }
+
+
+def spelling_of(framework: str, canonical: str) -> str | None:
+    """A framework's own key for a canonical one, None if the table has none of its own.
+
+    >>> spelling_of("detectron2", "train.learning_rate"), spelling_of("detectron2", "train.epochs")
+    ('SOLVER.BASE_LR', None)
+    """
+    keys = _KEYS.get(canonical, {}).get(framework)
+    return keys[0] if keys else None
+
+
 _PRIVATE_FRAMEWORKS = frozenset({"model", "tokenizer", "adapter", "versions", "generation", "checkpoint"})
 """Files whose keys mean something else than the same word in a training configuration."""
 

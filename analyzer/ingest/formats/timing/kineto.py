@@ -87,7 +87,7 @@ def load_trace(path: Path) -> tuple[TraceColumns, Progress]:
     Raises:
         UnreadableFileError: The file cannot be opened.
     """
-    from analyzer.ingest.discover import make_candidate  # noqa: PLC0415  (it imports every reader's registry)
+    from analyzer.ingest.walk import make_candidate  # noqa: PLC0415  (it imports every reader's registry)
 
     source = OpenSource(make_candidate(path, path.name), 0)
     limit = 1 << 62

@@ -131,7 +131,9 @@ class _NoGaps(SourceWriter):
     def __init__(self, out: SourceWriter) -> None:
         super().__init__(out._builder, out.source)  # noqa: SLF001  (a writer for the same source)
 
-    def gap(self, reason: str, *, line: int | None = None, rows_lost: int | None = None) -> None:
+    def gap(
+        self, reason: str, *, line: int | None = None, rows_lost: int | None = None, evidence: bool = False
+    ) -> None:
         pass
 
 

@@ -9,12 +9,34 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
-from analyzer.triage import run_shapes as shapes
-from analyzer.triage.specs import Plan, RunSpec, Skipped
+from analyzer.ingest import run_shapes as shapes
 
-MakeSpec = Callable[[str, str, str, list[str]], RunSpec]
+R = TypeVar("R")
+
+Make = Callable[[str, str, str, list[str]], R]
 """Makes a run of its path, its kind (``directory`` or ``files``), the reason, and further files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something under a source that is no run.
+
+    Attributes:
+        path: What was skipped.
+        reason: Why.
+    """
+
+    path: str
+    reason: str
+
+
+class Findings(Protocol[R]):
+    """Where runs and what is no run are noted."""
+
+    runs: list[R]
+    skipped: list[Skipped]
 
 
 @dataclass
@@ -47,7 +69,7 @@ class Folder:
         return bool(self.logs or self.markers) or any(child.holds_run_files for child in self.below)
 
 
-def visit(folder: Folder, plan: Plan, make: MakeSpec) -> None:
+def visit(folder: Folder, plan: Findings[R], make: Make[R]) -> None:
     """Decide whether a directory is a run, holds job logs that are runs, or only holds further directories."""
     if not folder.holds_run_files:
         _skip(folder, plan)
@@ -56,7 +78,7 @@ def visit(folder: Folder, plan: Plan, make: MakeSpec) -> None:
     library = shapes.library_run(folder.name, names)
     inner = [child for child in folder.below if child.holds_run_files]
     own = list(_own_runs(inner, jobs_too=not (folder.logs or folder.markers)))
-    if len(own) == 1 and (folder.logs or folder.markers):
+    if len(own) == 1 and (folder.logs or folder.markers) and not _repeats(own[0], folder):
         own = []  # one directory of a strange name beside the run's own log is a part of it
     if library and not own:
         plan.runs.append(_directory(make, folder, library))
@@ -71,6 +93,11 @@ def visit(folder: Folder, plan: Plan, make: MakeSpec) -> None:
             visit(child, plan, make)
         return
     plan.runs.append(_directory(make, folder, _why(folder, inner)))
+
+
+def _repeats(child: Folder, folder: Folder) -> bool:
+    """Whether a directory below holds a log of the same name as its parent: each writes the log of its own run."""
+    return bool(set(child.logs) & set(folder.logs))
 
 
 def _own_runs(inner: Sequence[Folder], *, jobs_too: bool) -> Iterator[Folder]:
@@ -92,7 +119,7 @@ def _own_runs(inner: Sequence[Folder], *, jobs_too: bool) -> Iterator[Folder]:
         yield from libraries
 
 
-def _visit_several(folder: Folder, plan: Plan, make: MakeSpec) -> None:
+def _visit_several(folder: Folder, plan: Findings[R], make: Make[R]) -> None:
     """A directory above several runs; logs that lie in it beside them are runs of their own."""
     for child in folder.below:
         visit(child, plan, make)
@@ -150,7 +177,7 @@ def _why(folder: Folder, inner: Sequence[Folder]) -> str:
     return f"run directory: holds {' and '.join(seen)}"
 
 
-def _skip(folder: Folder, plan: Plan) -> None:
+def _skip(folder: Folder, plan: Findings[R]) -> None:
     """Say once, for the whole tree below, why there is no run in it."""
     names, empty = _everything(folder)
     if empty and not names:
@@ -174,10 +201,10 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(sorted(names)[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
 
 
-def _directory(make: MakeSpec, folder: Folder, why: str) -> RunSpec:
+def _directory(make: Make[R], folder: Folder, why: str) -> R:
     return make(folder.path, "directory", why, [])
 
 
-def _files(make: MakeSpec, folder: Folder, files: Sequence[str], why: str) -> RunSpec:
+def _files(make: Make[R], folder: Folder, files: Sequence[str], why: str) -> R:
     paths = [f"{folder.path.rstrip('/')}/{name}" for name in files]
     return make(paths[0], "files", why, paths[1:])

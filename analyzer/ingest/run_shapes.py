@@ -136,6 +136,8 @@ def library_run(directory: str, names: Iterable[str]) -> str:
         return "MLflow run directory"
     if _VERSION.match(directory) and any(is_marker(name) for name in present):
         return "Lightning version directory"
+    if ".hydra" in present:
+        return "Hydra run directory"
     if _STAMPED.match(directory) and ("vis_data" in present or any(is_log(name) for name in present)):
         return "time-stamped work directory"
     return ""

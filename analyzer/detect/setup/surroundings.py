@@ -1,0 +1,170 @@
+"""What a run runs on and with: library, accelerator, communication, kind of data, and whether it ever saved.
+
+Advice is given in these words (``rules/words.py``): a variable of NCCL helps nobody on gloo. Each fact is put only where
+something names it; two signs that contradict each other leave it unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from analyzer.detect.base import HF_FRAMEWORKS, Detector, FactWriter, RunView, number
+from analyzer.detect.curves.drift import checkpoints
+from analyzer.model.refs import SourceRef
+from analyzer.model.signal import Signal
+
+LINES_PER_KIND = 3
+"""Lines of one kind look alike; the first few name the library and the device as well as all of them."""
+
+_LIBRARY_OF: Mapping[str, str] = {
+    "keras": "tensorflow", "maxtext": "jax", "paddlenlp": "paddle", "mindspore": "mindspore",
+    **dict.fromkeys(
+        ("deepspeed", "mmengine", "mmcv", "xtuner", "pytorch-lightning", "lightning", "megatron", "megatron-lm", "fairseq",
+         "metaseq", "nemo", "torchtitan", "nanogpt", "ultralytics", "detectron2", "torch-distributed", "torch-profiler",
+         *HF_FRAMEWORKS), "torch"),
+}  # fmt: skip
+"""Library that a trainer is written for; one that serves several (Ray, Composer's callers) is not listed."""
+
+_SUBJECT_OF: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("llamafactory", "llama-factory", "axolotl", "unsloth", "trl", "megatron", "megatron-lm", "metaseq", "nanogpt", "xtuner",
+         "torchtitan", "maxtext", "paddlenlp"), "language"),
+    **dict.fromkeys(("ultralytics", "detectron2"), "vision"),
+}  # fmt: skip
+"""Trainers of one kind of data only."""
+
+_LIBRARIES = (
+    ("jax", re.compile(r"\bjax(?:lib)?\b|XlaRuntimeError|/jax/")),
+    ("tensorflow", re.compile(r"\btensorflow\b|\btf\.|OP_REQUIRES|stream_executor")),
+    ("paddle", re.compile(r"\bpaddle\b|PaddlePaddle")),
+    ("mindspore", re.compile(r"\bmindspore\b", re.IGNORECASE)),
+    ("mxnet", re.compile(r"\bmxnet\b", re.IGNORECASE)),
+    ("torch", re.compile(r"\b(?:torch|c10d|c10|PyTorch)\b|ProcessGroup|torchrun")),
+)
+"""Names in messages; JAX and TensorFlow share XLA and its messages, so each is asked for what only it says."""
+
+_PLATFORMS = (
+    # What is commonest stands last: programs on the others print "cuda" too.
+    ("rocm", re.compile(r"\bROCm\b|\bHIP\b|\bhip[A-Z]\w{2,30}|\bgfx\d{3}|amdgpu|\bRCCL\b|\bMI\d{3}[AX]?\b")),
+    ("ascend", re.compile(r"\bnpu\b|Ascend|\bHCCL\b|\bCANN\b|\btorch_npu\b|\baclrt\w{2,30}", re.IGNORECASE)),
+    ("tpu", re.compile(r"\blibtpu\b|\bTPU\b|torch_xla")),
+    ("gaudi", re.compile(r"\bHPU\b|\bhabana|Synapse")),
+    ("mps", re.compile(r"\bMPS backend\b|device='?mps\b")),
+    ("cuda", re.compile(r"\bCUDA\b|cuDNN|cuBLAS|NVRM|\bXid\b|\bNCCL\b|NVIDIA")),
+)
+_BACKENDS = (
+    ("hccl", re.compile(r"\bHCCL\b", re.IGNORECASE)),
+    ("rccl", re.compile(r"\bRCCL\b")),
+    ("nccl", re.compile(r"\bNCCL\b|ProcessGroupNCCL")),
+    ("gloo", re.compile(r"\bgloo\b|ProcessGroupGloo", re.IGNORECASE)),
+)
+"""The first that is named: a run on NCCL keeps a group on gloo beside it, not the other way round."""
+
+_VISION = re.compile(
+    r"\b(?:mAP|mIoU|PSNR|SSIM|FID|box_loss|loss_bbox|top[15]_acc|acc@?[15])\b|IoU|mAP50", re.IGNORECASE
+)
+_SPEECH = re.compile(r"(?:^|[/_. ])(?:wer|cer)(?:$|[/_. ])|\bctc", re.IGNORECASE)
+_LANGUAGE = re.compile(
+    r"perplexity|(?:^|[/_. ])(?:ppl|num_tokens|tokens_per_second|mean_token_accuracy)(?:$|[/_. ])",
+    re.IGNORECASE,
+)
+
+_INTERVALS = frozenset(
+    {"save_steps", "save_interval", "save_every_n_steps", "checkpoint_interval", "save_interval_updates"}
+)
+_SAVE_SWITCHES = frozenset({"save_strategy", "save_checkpoints"})
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``run.library``, ``run.platform``, ``run.backend``, ``run.subject``, ``run.saved`` and ``run.never_saved``."""
+    out = FactWriter("surroundings", "run.")
+    lines = _lines(view)
+    out.put(
+        "library",
+        *_first_named(
+            lines, _LIBRARIES, {_LIBRARY_OF[name] for name in view.run.frameworks & _LIBRARY_OF.keys()}
+        ),
+    )
+    platform, refs = _platform(view, lines)
+    out.put("platform", platform, refs)
+    out.put("backend", *_first_named(lines, _BACKENDS, set()))
+    out.put("subject", _subject(view, lines))
+    _saving(view, out)
+    yield out.signal()
+
+
+def _lines(view: RunView) -> list[tuple[str, SourceRef]]:
+    """The first lines of each kind, with the files that their frames name."""
+    found: list[tuple[str, SourceRef]] = []
+    for kind in view.run.events.kinds():
+        for event in islice(view.run.events.of(kind), LINES_PER_KIND):
+            words = [value for value in event.fields.values() if isinstance(value, str)]
+            found.append((" ".join((event.text, *words)), event.ref))
+    return found
+
+
+def _first_named(
+    lines: list[tuple[str, SourceRef]], signs: tuple[tuple[str, re.Pattern[str]], ...], known: set[str]
+) -> tuple[str | None, list[SourceRef]]:
+    """What the trainers say if they agree, else the first sign that any line shows."""
+    if len(known) == 1:
+        return known.pop(), []
+    for name, pattern in signs:
+        for text, ref in lines:
+            if pattern.search(text):
+                return name, [ref]
+    return None, []
+
+
+def _platform(view: RunView, lines: list[tuple[str, SourceRef]]) -> tuple[str | None, list[SourceRef]]:
+    name = view.run.layout.gpu_name
+    if name:
+        found, _ = _first_named([(name, SourceRef(0))], _PLATFORMS, set())
+        return found or "cuda", [ref for ref in [view.run.layout.ref] if ref is not None]
+    return _first_named(lines, _PLATFORMS, set())
+
+
+def _subject(view: RunView, lines: list[tuple[str, SourceRef]]) -> str | None:
+    """language, vision or speech; None if nothing or more than one of them shows."""
+    found = {_SUBJECT_OF[name] for name in view.run.frameworks & _SUBJECT_OF.keys()}
+    names = " ".join(view.run.metrics.names)
+    for subject, pattern in (("vision", _VISION), ("speech", _SPEECH), ("language", _LANGUAGE)):
+        if any(pattern.search(name) for name in names.split(" ")):
+            found.add(subject)
+    if any(entry.framework == "tokenizer" for entry in view.run.config.entries):
+        found.add("language")
+    if not found and view.uses("mmengine", "mmcv"):
+        found.add("vision")
+    if not found and any("ctc" in text.lower() for text, _ in lines):
+        found.add("speech")
+    return found.pop() if len(found) == 1 else None
+
+
+def _saving(view: RunView, out: FactWriter) -> None:
+    saved = checkpoints(view)
+    if saved:
+        out.put("saved", True, [saved[0][2]])
+        return
+    events = view.events("checkpoint_saved")
+    if events:
+        out.put("saved", True, [events[0].ref])
+        return
+    end = view.span[1] if view.span is not None else None
+    for entry in view.run.config.entries:
+        word = entry.key_in_source.rpartition(".")[2].replace("-", "_").lstrip("_")
+        steps = number(entry.value)
+        off = word in _SAVE_SWITCHES and str(entry.value).lower() in {"no", "false", "none"}
+        # a share of the run below one is HF Trainer's other spelling of the interval
+        late = word in _INTERVALS and steps is not None and steps >= 1 and end is not None and end < steps
+        if off or late:
+            out.put("never_saved", True, [entry.ref])
+            return
+
+
+DETECTOR = Detector(
+    "surroundings",
+    ("run.library", "run.platform", "run.backend", "run.subject", "run.saved", "run.never_saved"),
+    detect,
+)

@@ -1,0 +1,219 @@
+"""Walk a run directory and recognise each file by content. Which files make a run: see ``run_groups``."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from analyzer.errors import InputError, UnreadableFileError
+from analyzer.ingest import progress
+from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSource, TruncatedSourceError
+from analyzer.ingest.masking import safe_name
+from analyzer.ingest.registry import builtin_ingestors
+
+MAX_DEPTH = 16
+"""Levels below the run directory; the deepest real layout (torchelastic inside Lightning inside W&B) has 7, below a
+project's user / sweep / trial / launch."""
+
+MAX_FILES = 20_000
+"""Files looked at; a directory with more is not one run (use a sub-directory)."""
+
+_SKIPPED_DIRECTORIES = frozenset(
+    {
+        ".git",
+        ".hg",
+        ".svn",
+        "__pycache__",
+        "node_modules",
+        ".venv",
+        "venv",
+        "site-packages",
+        ".cache",
+        "torch_extensions",
+    }
+)
+# Files that no ingestor could use and that would only cost a read: code, pictures, weights in pickles.
+_SKIPPED_SUFFIXES = frozenset(
+    {".py~", ".pyc", ".so", ".png", ".jpg", ".jpeg", ".gif", ".mp4", ".pdf", ".pt", ".pth", ".pkl", ".bin", ".npy", ".npz",
+     ".onnx", ".zip", ".tar", ".whl", ".arrow", ".h5", ".lock", ".md", ".html", ".css", ".js", ".ipynb", ".cu", ".cpp"}
+)  # fmt: skip
+LIKELY_OURS = (".log", ".out", ".err", ".txt", ".yaml", ".yml", ".jsonl", ".csv")
+"""Suffixes of files that a user expects to be read; others (code, data) go without a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A candidate with the ingestor chosen for it."""
+
+    candidate: Candidate
+    ingestor: Ingestor
+    sha256_head: str
+
+
+@dataclass
+class Discovery:
+    """Everything that a walk saw.
+
+    Attributes:
+        root: The directory.
+        found: Files that an ingestor knows.
+        unknown: Files that none knows.
+        unreadable: Names of files and directories that could not be read, with the reason.
+        empty: Files of 0 bytes.
+        truncated_walk: Whether there were more files than are looked at.
+    """
+
+    root: Path
+    found: list[Found] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    unreadable: list[tuple[str, str]] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+    truncated_walk: bool = False
+
+
+def _compression(head: bytes) -> str:
+    if head.startswith(b"\x1f\x8b"):
+        return "gzip"
+    return "zstd" if head.startswith(b"\x28\xb5\x2f\xfd") else ""
+
+
+def make_candidate(path: Path, name: str) -> Candidate:
+    """Read the head of a file, decompressed if need be.
+
+    Raises:
+        UnreadableFileError: The file cannot be opened or its archive is damaged from the start.
+    """
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as stream:
+            head = stream.read(HEAD_BYTES)
+    except OSError as error:
+        raise UnreadableFileError(f"{name}: cannot be read ({error.strerror or error})") from error
+    compression = _compression(head)
+    candidate = Candidate(path, name, size, head, compression)
+    if not compression:
+        return candidate
+    try:
+        expanded = next(OpenSource(candidate, 0).chunks(HEAD_BYTES), b"")
+    except TruncatedSourceError as error:
+        raise UnreadableFileError(f"{name}: damaged {compression} archive ({error})") from error
+    return Candidate(path, name, size, expanded[:HEAD_BYTES], compression)
+
+
+def _name(path: Path, root: Path) -> str:
+    """Name of a file below a directory, as it may be shown."""
+    return safe_name(path.relative_to(root).as_posix())
+
+
+def _walk(root: Path, discovery: Discovery) -> Iterator[tuple[Path, str]]:
+    """Regular files under ``root`` in a stable order; a link that leads out of it is not followed."""
+    real_root = root.resolve()
+
+    def refused(error: OSError) -> None:
+        if error.filename is not None:
+            name = _name(Path(os.fsdecode(error.filename)), root)
+            discovery.unreadable.append((f"{name}/", f"cannot be entered ({error.strerror or error})"))
+
+    count = 0
+    for directory, below, files in os.walk(root, onerror=refused):
+        here = Path(directory)
+        below[:] = sorted(name for name in below if name not in _SKIPPED_DIRECTORIES)
+        for name in below:
+            if (reason := _leads_out(here / name, real_root)) is not None:
+                discovery.unreadable.append((f"{_name(here / name, root)}/", reason))
+        if below and len(here.relative_to(root).parts) >= MAX_DEPTH:
+            deep = f"more than {MAX_DEPTH} levels below the directory; point at it"
+            discovery.unreadable += [(f"{_name(here / name, root)}/", deep) for name in below]
+            below.clear()
+        for file in sorted(files):
+            path = here / file
+            if path.suffix.lower() in _SKIPPED_SUFFIXES:
+                continue
+            reason = _leads_out(path, real_root)
+            if reason is not None:
+                discovery.unreadable.append((_name(path, root), reason))
+                continue
+            if not _is_regular(path):
+                continue
+            count += 1
+            if count > MAX_FILES:
+                discovery.truncated_walk = True
+                return
+            yield path, _name(path, root)
+
+
+def _leads_out(path: Path, real_root: Path) -> str | None:
+    """Why a link is not followed; None for what is no link and for a link within the directory."""
+    try:
+        if not path.is_symlink() or path.resolve().is_relative_to(real_root):
+            return None
+    except (OSError, RuntimeError):  # Python 3.11 raises RuntimeError for a circle of links
+        return "a link that cannot be followed"
+    return "link that leads out of the directory"
+
+
+def _is_regular(path: Path) -> bool:
+    """Whether a path is a file that can be opened as one; what cannot even be looked at is told when it is opened."""
+    try:
+        return path.is_file()
+    except OSError:
+        return True
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def choose_ingestor(candidate: Candidate, ingestors: Sequence[Ingestor]) -> Ingestor | None:
+    """The ingestor with the highest match; ties go by name; None if nobody knows the file."""
+    best: tuple[Match, Ingestor] | None = None
+    for ingestor in sorted(ingestors, key=lambda i: i.name):
+        match = ingestor.sniff(candidate)
+        if match > Match.NO and (best is None or match > best[0]):
+            best = (match, ingestor)
+    return None if best is None else best[1]
+
+
+def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discovery:
+    """Look at every file under a directory, or at one file.
+
+    Raises:
+        InputError: The path does not exist, is empty, or cannot be entered.
+    """
+    if not root.exists():
+        raise InputError(
+            f"{root}: no such file or directory; give a run directory, a log file, or - for standard input"
+        )
+    if not (root.is_dir() or root.is_file()):
+        raise InputError(f"{root}: neither a directory nor a regular file; pipe a stream in with -")
+    ingestors = builtin_ingestors() if ingestors is None else ingestors
+    discovery = Discovery(root if root.is_dir() else root.parent)
+    files = _walk(root, discovery) if root.is_dir() else [(root, safe_name(root.name))]
+    seen: dict[tuple[int, str], list[Path]] = {}
+    for path, name in files:
+        progress.saw_file()
+        try:
+            candidate = make_candidate(path, name)
+        except UnreadableFileError as error:
+            discovery.unreadable.append((name, str(error).partition(": ")[2]))
+            continue
+        if candidate.size_bytes == 0:
+            discovery.empty.append(name)
+            continue
+        digest = hashlib.sha256(candidate.head).hexdigest()
+        alike = seen.setdefault((candidate.size_bytes, digest), [])
+        if any(_is_same(path, other) for other in alike):  # a link inside the directory
+            continue
+        alike.append(path)
+        ingestor = choose_ingestor(candidate, ingestors)
+        if ingestor is None:
+            discovery.unknown.append(name)
+        else:
+            discovery.found.append(Found(candidate, ingestor, digest))
+    return discovery
