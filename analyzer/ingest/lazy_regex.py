@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LazyRegex:
-    """Like a compiled pattern of text, with the four methods that parsers use.
+    """Like a compiled pattern of text, with the methods that parsers use.
 
     Args:
         pattern: The expression.
@@ -24,15 +24,18 @@ class LazyRegex:
     match: Callable[..., re.Match[str] | None]
     findall: Callable[..., list[Any]]
     finditer: Callable[..., Iterator[re.Match[str]]]
+    split: Callable[[str], list[str]]
+    sub: Callable[..., str]
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
 
     def __getattr__(self, name: str) -> Any:
         # Called only for what is not yet in the instance: from the second use on, calls cost nothing extra.
-        if name not in {"search", "match", "findall", "finditer"}:
+        if name not in {"search", "match", "findall", "finditer", "split", "sub"}:
             raise AttributeError(name)
         compiled = re.compile(self.pattern)
         self.search, self.match = compiled.search, compiled.match
         self.findall, self.finditer = compiled.findall, compiled.finditer
+        self.split, self.sub = compiled.split, compiled.sub
         return self.__dict__[name]

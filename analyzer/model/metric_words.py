@@ -18,12 +18,12 @@ unit | | nats, bits, percent, pct, ms, s, sec, secs, seconds
 """Words beside a quantity."""
 
 QUANTITIES = """
-loss | loss; lm loss; ce loss; cross entropy; crossentropy; cross entropy loss; crossentropy loss; crossentropyloss; categorical crossentropy; sparse categorical crossentropy; softmax loss; lossvalue; loss value; xent loss; cls ce loss
+loss | loss; lm loss; cross entropy; crossentropy; cross entropy loss; crossentropy loss; crossentropyloss; categorical crossentropy; sparse categorical crossentropy; lossvalue; loss value
 perplexity | perplexity; ppl; lm loss ppl; word ppl; token ppl; loss ppl
 accuracy | accuracy; acc; accu; top1; acc1; top 1; acc top1; accuracy top1; acc top 1; accuracy top 1; prec1; prec 1; acc 1; acc1 top; token accuracy; categorical accuracy; sparse categorical accuracy; binary accuracy; multiclass accuracy; multiclassaccuracy; binaryaccuracy; top1 acc; top1 accuracy; cls acc; classification accuracy; token acc
 grad_norm | grad norm; gradient norm; gnorm; gradnorm; gradientnorm; grads norm; gradients norm; norm grad; norm gradient; grad l2 norm; l2 grad norm; grad 2 norm
 learning_rate | lr; learning rate; learningrate; base lr; lr rate; lrate; learn rate; l r; lr scheduler
-loss_scale | loss scale; loss scaler; lossscale; grad scale; grad scaler; gradscale; amp scale; scaler scale; fp16 scale; dynamic loss scale; amp scaler
+loss_scale | loss scale; loss scaler; lossscale; grad scale; grad scaler; gradscale; amp scale; scaler scale; fp16 scale; fp16 grad scale; dynamic loss scale; amp scaler
 reward_mean | reward; rewards; return; returns; episode reward; episode return; episodic return; episodic reward; ep reward; ep return; ep ret; rew; ep rew; score mean episode; cumulative reward; eval reward episode
 episode_length_mean | ep len; episode len; episode length; episodic length; eplen; ep length
 kl | kl; kl div; kl divergence; kld
@@ -32,16 +32,16 @@ entropy | entropy; policy entropy
 entropy_loss | entropy loss; ent loss
 policy_loss | policy loss; pg loss; actor loss; policy gradient loss; pi loss; losspi; surrogate loss; p loss policy
 value_loss | value loss; vf loss; critic loss; v loss value; baseline loss value; lossv; value function loss
-step_time_s | iter time; iteration time; batch time; sec step; secs step; seconds step; seconds iter; sec iter
+step_time_s | iter time; iteration time; batch time; sec step; secs step; seconds step; sec iter; secs iter; seconds iter; sec it; s step; s iter; s it; s batch; sec batch; seconds batch; ms step; ms batch; ms iter; ms it; s b
 data_time_s | data time; data loading time; dataload time; data load time; dataloader time; data wait
-tokens_per_second | tokens sec; tokens s; tokens second; tok s; tok sec; toks s; tokens per s; words s; words sec; words second; wps; tps words
-samples_per_second | samples sec; samples s; samples second; sample s; sample sec; images sec; images s; images second; img s; img sec; imgs s; imgs sec; examples s; examples sec; examples second; ins s; sequences s; sequences sec; records second; utts sec; utt s; frames s; fps images
-steps_per_second | it s; iter s; iters s; steps s; steps sec; iterations s; iter sec; iters sec; steps second; batches s; batch s; batches sec
+tokens_per_second | tokens persec; tok persec; toks persec; token persec; words persec; word persec; wps; tps words; wpsec
+samples_per_second | samples persec; sample persec; images persec; image persec; img persec; imgs persec; examples persec; example persec; ins persec; sequences persec; records persec; utts persec; utt persec; frames persec; sents persec; sentences persec
+steps_per_second | it persec; its persec; iter persec; iters persec; steps persec; step persec; iterations persec; batches persec; batch persec; updates persec; update persec
 """
 """Quantities and the words that name them; several spellings are parted by semicolons."""
 
 LOSS_LIKE = """
-1 | cost; objective; nll; nll loss; xent; ce; bce; nllloss; negative log likelihood; bpb; bpc; bits per byte; bits per char; logloss; elbo; criterion; neg log likelihood; objf; deviance
+1 | cost; objective; nll; nll loss; ce loss; xent loss; softmax loss; xent; ce; bce; nllloss; negative log likelihood; bpb; bpc; bits per byte; bits per char; logloss; elbo; criterion; neg log likelihood; objf; deviance
 2 | mse; mae; rmse; l1; l2; mape; smape; rmsle; huber
 """
 """Words that name what a run minimises although it does not call it loss, the better stand-in first."""
@@ -49,6 +49,6 @@ LOSS_LIKE = """
 CONTEXTS = """
 weight, weights, coef, coefficient, coeff, fn, func, function, type, name, lambda, ratio, factor, clip, clipping, threshold, thresh, decay, warmup, warm, interval, every, freq,
 frequency, patience, dropout, drop, num, count, n, size, dim, seed, momentum, beta, betas, eps, epsilon, gamma, mode, enabled, use, path, dir, file, margin, delta, bound, limit, hysteresis,
-window, alpha, temperature, id, version, cfg, config, schedule, scheduler, plot, reduction, smoothing, tolerance, tol, class, mult, multiplier, power, kind, spike, spikes
+window, alpha, temperature, id, version, cfg, config, schedule, scheduler, plot, reduction, smoothing, tolerance, tol, class, mult, time, times, seconds, secs, memory, mem, took, elapsed, terms, multiplier, power, kind, spike, spikes
 """
 """Words that make a setting or a count of what stands beside them: ``loss_weight`` is no loss."""

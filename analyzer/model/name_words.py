@@ -15,6 +15,8 @@ from analyzer.model.metric_words import CONTEXTS, LOSS_LIKE, QUANTITIES, WORDS
 _CUT = re.compile(r"[\W_]+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z]{2,}(?![a-z]))")
 
+_PER_SECOND = re.compile(r"(?i)(?:/|[ _]per[ _])s(?:ec(?:onds?|s)?)?(?![a-z])")
+
 MAX_WORDS = 12
 """Words of a name that are looked at; longer ones are sentences or paths of modules."""
 
@@ -54,8 +56,13 @@ def words_of(name: str) -> tuple[str, ...]:
     >>> words_of("lm-loss-training/lm loss"), words_of("valAccTop1")
     (('lm', 'loss', 'training'), ('val', 'acc', 'top1'))
     """
-    parts = _CUT.sub(" ", _HUMP.sub(" ", name)).lower().split()
+    parts = _CUT.sub(" ", _PER_SECOND.sub(" persec ", _HUMP.sub(" ", name))).lower().split()
     return tuple(dict.fromkeys(parts))
+
+
+def says_no_quantity(word: str) -> bool:
+    """Whether a word only says a phase, a reduction, a place or a unit."""
+    return word in _WORDS
 
 
 def _vocabulary() -> tuple[dict[str, tuple[str, str]], dict[frozenset[str], str], dict[frozenset[str], int]]:
@@ -93,15 +100,18 @@ def read_name(name: str) -> NameReading:
     """
     words = words_of(name)[:MAX_WORDS]
     phase, left = _phase(words)
-    setting = not _SETTINGS.isdisjoint(left)
     plain = frozenset(left)
+    units = frozenset(word for word in left if _WORDS.get(word, ("",))[0] == "unit")
     # The words as they stand first; then without those that only say how values were reduced or filed.
-    for kept in (plain, frozenset(w for w in left if w in _OF_QUANTITIES or w not in _WORDS), _bare(left)):
+    told = frozenset(w for w in left if w in _OF_QUANTITIES or w not in _WORDS)
+    for kept in (plain, plain - units, told, told - units, _bare(left)):
         if kept in _QUANTITIES:
-            return NameReading(phase, _QUANTITIES[kept], whole=True, order=0, setting=setting)
+            return NameReading(phase, _QUANTITIES[kept], whole=True, order=0, setting=False)
         if kept in _LIKES:
-            return NameReading(phase, "loss_like", whole=True, order=_LIKES[kept], setting=setting)
-    return NameReading(phase, _quantity_within(plain), whole=False, order=5, setting=setting)
+            return NameReading(phase, "loss_like", whole=True, order=_LIKES[kept], setting=False)
+    quantity, named = _quantity_within(plain)
+    setting = not _SETTINGS.isdisjoint(plain - named)
+    return NameReading(phase, quantity, whole=False, order=5, setting=setting)
 
 
 def _bare(words: tuple[str, ...]) -> frozenset[str]:
@@ -120,9 +130,11 @@ def _phase(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     return phase, left
 
 
-def _quantity_within(words: frozenset[str]) -> str:
-    """The quantity that a name tells a part of: the one with most words; a loss of any kind is a loss."""
-    found = [(len(key), quantity) for key, quantity in _QUANTITIES.items() if key <= words]
+def _quantity_within(words: frozenset[str]) -> tuple[str, frozenset[str]]:
+    """The quantity that a name tells a part of, and its words: the one with most words; a loss of any kind is a loss."""
+    found = [(len(key), quantity, key) for key, quantity in _QUANTITIES.items() if key <= words]
     if found:
-        return max(found)[1]
-    return "loss" if any(word.endswith("loss") for word in words) else ""
+        _, quantity, key = max(found, key=lambda entry: entry[:2])
+        return quantity, key
+    losses = frozenset(word for word in words if word.endswith("loss"))
+    return ("loss", losses) if losses else ("", frozenset())

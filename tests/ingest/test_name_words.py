@@ -11,7 +11,7 @@ from analyzer.ingest.names import canonical_metric, unit_factor
 
 WHOLE = {
     "loss": ["lm-loss-training/lm loss", "train_loss_epoch", "avr_loss", "loss_tot", "trainLoss", "Loss/train", "Total Loss", "loss_avg_epoch", "train.cross_entropy"],
-    "eval_loss": ["Loss/validation", "lm-loss-validation/lm loss validation", "valLoss", "mean_val_loss", "test/avg_loss", "dev/ce_loss"],
+    "eval_loss": ["Loss/validation", "lm-loss-validation/lm loss validation", "valLoss", "mean_val_loss", "test/avg_loss", "dev/lm_loss"],
     "loss_scale": ["loss-scale/loss-scale", "train/grad_scaler"],
     "grad_norm": ["grad-norm/grad-norm", "grads/global_norm", "GradientNorm"],
     "eval_accuracy": ["Accuracy/test", "valAcc", "val_sparse_categorical_accuracy"],

@@ -51,7 +51,7 @@ def test_a_log_is_known_by_its_content_and_its_name(name, head, match):
 
 STEP_LINES = [
     ("iter 10: loss 4.1234, time 250.00ms, mfu 30.00%", {"loss": [(10, 4.1234)]}),
-    ("step 200: train loss 1.6, val loss 1.7", {"eval_loss": [(200, 1.7)], "loss": []}),
+    ("step 200: train loss 1.6, val loss 1.7", {"eval_loss": [(200, 1.7)], "loss": [(200, 1.6)]}),
     ("[step 200] val loss: 1.6379", {"eval_loss": [(200, 1.6379)]}),
     ("[titan] 2025-05-19 17:00:00,000 - root - INFO - step:  1  loss: 12.3822  grad_norm:  4.9421  memory: 95.20GiB(53.38%)  tps: 1,024  mfu: 30.1%",
      {"loss": [(1, 12.3822)], "grad_norm": [(1, 4.9421)]}),
@@ -74,7 +74,7 @@ STEP_LINES = [
     ("Epoch: [1]  [ 10/50]  eta: 0:10:00  lr: 0.000100  loss: nan (nan)  time: 0.5", {"loss": [(60, "nan")]}),
     ("Train Epoch: 1 [640/60000 (1%)]\tLoss: 2.300000", {"loss": [(None, 2.3)]}),
     ('{"step": 3, "loss": NaN, "grad_norm": 1.5, "loss_scale": 65536.0}', {"loss": [(3, "nan")], "loss_scale": [(3, 65536.0)]}),
-    ('INFO {"global_step": "4", "train_loss": 2.0, "note": "x"}', {"loss": []}),
+    ('INFO {"global_step": "4", "train_loss": 2.0, "note": "x"}', {"loss": [(4, 2.0)]}),
     ("Step at 4 with Perplexity: nan", {"perplexity": [(4, "nan")]}),
     ("train/explained_variance nan", {"loss": []}),
     ("step 5 throughput nan samples/s loss is fine", {"loss": []}),

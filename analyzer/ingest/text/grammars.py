@@ -33,7 +33,7 @@ from analyzer.ingest.text.rows.printed_objects import JsonLines
 from analyzer.ingest.text.rows.printed_tables import PrintedTables
 from analyzer.ingest.text.rows.progress_bars import ProgressBars
 from analyzer.ingest.text.rows.row_forms import RowForms
-from analyzer.ingest.text.rows.step_lines import StepLines
+from analyzer.ingest.text.rows.templates import TemplateRows
 from analyzer.ingest.text.rows.yolo_lines import YoloLines, YoloResults
 from analyzer.ingest.text.setup.argument_dumps import ArgumentDumps
 from analyzer.ingest.text.setup.banners import Banners
@@ -76,5 +76,5 @@ def grammars() -> tuple[LineGrammar, ...]:
         GenerationLines(),
         JsonLines(),
         PrintedTables(),
-        StepLines(),
+        TemplateRows(),
     )

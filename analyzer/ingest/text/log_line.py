@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import IntFlag
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.prefixes import Peeled, peel
@@ -151,6 +151,14 @@ class LineGrammar(Protocol):
 
     def finish(self, log: LogState) -> None:
         """The log is complete: write what could only be known at its end."""
+
+
+@runtime_checkable
+class Curious(Protocol):
+    """A grammar that wants more lines than its literals tell."""
+
+    def wants(self, text: str) -> bool:
+        """Whether it wants a message that holds none of its literals."""
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -9,8 +10,11 @@ from typing import TYPE_CHECKING
 from analyzer.ingest.text.events.patterns import Pattern, all_patterns, match_pattern
 from analyzer.ingest.text.failures.localiser_rows import localiser_rows
 from analyzer.ingest.text.grammars import grammars
-from analyzer.ingest.text.log_line import Capture, Fed, LineGrammar, LogLine, LogState, make_line
+from analyzer.ingest.text.log_line import Capture, Curious, Fed, LineGrammar, LogLine, LogState, make_line
+from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.bulk_lines import BulkPlan, BulkReader, Rows, make_plan
+from analyzer.ingest.text.rows.printed_tables import PrintedTables
+from analyzer.ingest.text.rows.templates import TemplateRows
 from analyzer.ingest.text.scan import LiteralScanner
 from analyzer.ingest.text.setup.log_end import EndKeeper
 from analyzer.ingest.text.text_layer import Block, record_end, record_start
@@ -33,6 +37,18 @@ MAX_CAPTURES = 64
 """Captures at the same time; one for each rank of a node that dies is usual."""
 
 
+CURIOUS_WORDINGS = 2_000
+"""Wordings without a row or a known literal that are looked at in one log, about 50 microseconds each."""
+
+CURIOUS_BLOCKS = 3
+"""Blocks (of one MiB) whose every line is looked at; beyond, only if lines without a known literal were rows."""
+
+MAX_CURIOUS_BYTES = 2_000
+"""Longer lines than this that hold no known literal are no rows."""
+
+_RECORDS = re.compile(rb"[^\r\n]+")
+_DIGITS = b"0123456789"
+
 _KINDS_WITH_STEP = frozenset({"grad_overflow_iteration"})
 """Events whose step is the step that the log has reached."""
 
@@ -52,6 +68,14 @@ class _Table:
         self.scanner = LiteralScanner(self.literals)
         self.pattern_indices = [tuple(who[0]) for who in wanted.values()]
         self.grammar_indices = [tuple(who[1]) for who in wanted.values()]
+        # One index more, for a line that holds no literal but reads like a row.
+        self.curious = len(wanted)
+        self.pattern_indices.append(())
+        self.grammar_indices.append(
+            tuple(
+                i for i, grammar in enumerate(grammars()) if isinstance(grammar, PrintedTables | TemplateRows)
+            )
+        )
         self.quiet = frozenset(
             literal
             for literal, (of_patterns, of_grammars) in enumerate(wanted.values())
@@ -106,6 +130,12 @@ class LogReader:
         self.rows_in_bulk = 0
         self._muted: set[int] = set()
         self._deaf: set[int] = set()
+        self._curious = tuple(
+            self._grammars[index] for index in self._table.grammar_indices[self._table.curious]
+        )
+        self._wordings: dict[bytes, bool] = {}
+        self._barren = 0
+        self._fruitful = False
 
     def read(self, blocks: Iterable[Block]) -> None:
         """Read all blocks and finish."""
@@ -187,9 +217,34 @@ class LogReader:
             hits = self._table.scanner.find(block.data)
         else:
             hits, rows = self._bulk.scan(block)
+        if self._blocks_read <= CURIOUS_BLOCKS or self._fruitful:
+            hits = self._with_curious(block.data, hits, rows)
         if self._deaf:
             hits = [hit for hit in hits if hit[1] not in self._deaf]
         return hits, rows
+
+    def _with_curious(self, data: bytes, hits: list[tuple[int, int]], rows: Rows) -> list[tuple[int, int]]:
+        """The hits, and one more at the beginning of each record that reads like a row though it holds no literal."""
+        more: list[tuple[int, int]] = []
+        starts = set(rows.starts)
+        for record in _RECORDS.finditer(data):
+            text = record[0]
+            if len(text) > MAX_CURIOUS_BYTES:
+                continue
+            wording = text.translate(None, _DIGITS)
+            wanted = self._wordings.get(wording)
+            if wanted is None:
+                if self._barren >= CURIOUS_WORDINGS:
+                    continue
+                message = peel(text.decode("utf-8", "replace")).text
+                wanted = any(
+                    grammar.wants(message) for grammar in self._curious if isinstance(grammar, Curious)
+                )
+                self._wordings[wording] = wanted
+                self._barren += not wanted
+            if wanted and record.start() not in starts:
+                more.append((record.start(), self._table.curious))
+        return sorted([*hits, *more]) if more else hits
 
     def _read_line(self, line: LogLine, found: list[int]) -> None:
         captures = self.state.captures
@@ -199,6 +254,7 @@ class LogReader:
         table = self._table
         for index in sorted({i for literal in found for i in table.grammar_indices[literal]}):
             if self._grammars[index].feed(line, self.state):
+                self._fruitful = self._fruitful or found == [table.curious]
                 break
         for index in sorted({i for literal in found for i in table.pattern_indices[literal]}):
             if index not in self._muted:

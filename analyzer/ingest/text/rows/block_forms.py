@@ -94,6 +94,16 @@ STABLE_BASELINES_2 = BlockForm(
     end=LazyRegex(r"^\s{0,4}-{8}"),
 )  # fmt: skip
 
+SPINNING_UP = BlockForm(
+    "spinningup",
+    ("AverageEpRet |", "AverageTestEpRet |"),
+    LazyRegex(r"^\| {1,80}Average(?:Test)?EpRet \|"),
+    LazyRegex(rf"^\| {{1,80}}(?P<key>[A-Za-z]\w{{0,60}}) \| {{1,80}}{_CELL} \|"),
+    {"Epoch": "", "TotalEnvInteracts": "", "Time": "", "AverageEpRet": "reward_mean", "LossPi": "policy_loss", "LossV": "value_loss", "EpLen": "ep_len"},
+    step_key="TotalEnvInteracts",
+    end=LazyRegex(r"^-{8}"),
+)  # fmt: skip
+
 GUIDED_DIFFUSION = BlockForm(
     "guided-diffusion",
     ("| grad_norm ", "| lg_loss_scale "),
@@ -159,6 +169,7 @@ MEGATRON_TIMERS = BlockForm(
 FORMS = (
     STABLE_BASELINES,
     STABLE_BASELINES_2,
+    SPINNING_UP,
     GUIDED_DIFFUSION,
     RSL_RL,
     COQUI,

@@ -112,6 +112,14 @@ BOOSTED_TREES = RowForm(
     },
 )
 
+CATBOOST = RowForm(
+    "catboost",
+    ("\tlearn: ", ":\ttest: "),
+    LazyRegex(rf"^{_STEP}:\s{{1,4}}(?=(?:learn|test): )"),
+    LazyRegex(rf"(?:^|(?<=\t))(?P<key>learn|test|test1): {VALUE}(?=\s|$)"),
+    {"learn": "train_loss", "test": "eval_loss", "test1": ""},
+)
+
 HOME_FORMS: tuple[RowForm, ...] = (
     DARKNET,
     PADDLEOCR,
@@ -121,4 +129,5 @@ HOME_FORMS: tuple[RowForm, ...] = (
     OPENNMT_EPOCHS,
     MARIAN,
     BOOSTED_TREES,
+    CATBOOST,
 )

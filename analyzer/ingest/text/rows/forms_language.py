@@ -201,10 +201,19 @@ ALLENNLP = RowForm(
     {"loss": "train_loss", "|": "eval_loss"},
 )
 
+LLM_C_SHORT = RowForm(
+    "",
+    (" trl:", " tel:"),
+    LazyRegex(r"^s:(?P<step>\d{1,12}) (?=trl:|tel:)"),
+    LazyRegex(COLON),
+    {"trl": "loss", "tel": "eval_loss", "norm": "grad_norm"},
+)
+
 LANGUAGE_FORMS: tuple[RowForm, ...] = (
     TORCHTITAN,
     NANOTRON,
     LLM_C,
+    LLM_C_SHORT,
     NANOGPT,
     MAXTEXT,
     LITGPT,

@@ -37,11 +37,12 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 class KerasLines:
     """Reads epochs."""
 
-    literals = ("Epoch ", " - loss: ", " - val_loss: ")
+    literals = ("Epoch ", " - loss: ", " - val_loss: ", "/step - ")
 
     def __init__(self) -> None:
         self._epoch: int | None = None
         self._finished_of: int | None = None
+        self._ends: set[int] = set()
         self._row: tuple[LogLine, dict[str, float], int | None] | None = None
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -71,6 +72,18 @@ class KerasLines:
         if at == of:
             self._finished_of = of
         step = None if at is None or of is None else max((self._epoch or 1) - 1, 0) * of + at
+        if at is not None and at == of:
+            self._ends.add(at)
+        if (
+            self._epoch is None
+            and at is not None
+            and at == of
+            and any(name.startswith("val_") for name in values)
+        ):
+            # The end of an epoch whose head was cut off: an evaluation has no values of its own held-out data.
+            self._row = None
+            self._put(line, values, None, log)
+            return True
         self._row = (line.detached(), values, step)
         return True
 
@@ -79,6 +92,10 @@ class KerasLines:
             return
         line, values, step = self._row
         self._row = None
+        self._put(line, values, step, log)
+
+    @staticmethod
+    def _put(line: LogLine, values: dict[str, float], step: int | None, log: LogState) -> None:
         log.out.framework("keras")
         if step is not None:
             log.saw_step(step)
@@ -87,6 +104,11 @@ class KerasLines:
 
     def finish(self, log: LogState) -> None:
         """Write the last epoch; of a log without any, the state of a bar that never ended."""
-        if self._epoch is None and self._row is not None and " - ETA: " not in self._row[0].text:
+        if (
+            self._epoch is None
+            and self._row is not None
+            and " - ETA: " not in self._row[0].text
+            and self._row[2] in self._ends
+        ):
             return
         self._write(log)

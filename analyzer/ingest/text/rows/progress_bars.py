@@ -33,9 +33,9 @@ _BAR = LazyRegex(
     r"(?P<title>(?:[^|\r\n%]| \| ){0,120}?)\s{0,3}\d{1,3}%\|[^|]{0,400}\| {1,3}(?P<at>\d{1,12})/(?P<of>\d{1,12}) \[(?P<rest>[^\]\r\n]{1,2000})\]"
 )
 _TITLE_PAIR = LazyRegex(
-    rf"(?<![\w/.])(?P<key>(?:[A-Za-z]\w{{0,20}}/)?(?:[A-Za-z]\w{{0,20}}[_/ ])?[Ll]oss|lr|grad_norm)\s{{0,2}}[:=]?\s{{0,2}}(?P<value>{NUMBER})(?=[\s,;:|)\]]|$)"
+    rf"(?<![\w/.])(?P<key>(?:[A-Za-z]\w{{0,20}}/)?(?:[A-Za-z]\w{{0,20}}[_/ ])?[Ll]oss|lr|grad_norm)\s{{0,2}}[:=]?\s{{0,8}}(?P<value>{NUMBER})(?=[\s,;:|)\]]|$)"
 )
-_PAIR = LazyRegex(rf"(?:^|, )(?P<key>[A-Za-z][\w/. -]{{0,60}}?)=(?P<value>{NUMBER})(?=,|$|\])")
+_PAIR = LazyRegex(rf"(?:^|, )(?P<key>[A-Za-z][\w/. -]{{0,60}}?)=(?P<value>{NUMBER})(?=,|$|\]| \()")
 # torchtune puts epoch and step before the title: "1|10|Loss: 1.25:  10%|..."
 _TORCHTUNE = LazyRegex(r"(?:^|\s)\d{1,6}\|(\d{1,12})\|$")
 _EPOCH = LazyRegex(r"\b[Ee]poch\W{0,3}(\d{1,9})")
@@ -50,6 +50,7 @@ class ProgressBars:
 
     def __init__(self) -> None:
         self._place: tuple[int, int] | None = None
+        self._base: int | None = None
         self._values: dict[str, float] = {}
         self._line: LogLine | None = None
 
@@ -67,6 +68,9 @@ class ProgressBars:
         return understood
 
     def _read(self, bar: re.Match[str], line: LogLine, log: LogState) -> bool:
+        if self._base is None and (epoch := _EPOCH.search(bar["title"])):
+            # Programs count epochs from 0 or from 1; Lightning, which shows its version, from 0.
+            self._base = 0 if "v_num=" in bar["rest"] else min(int(epoch[1]), 1)
         if _EVALUATION.search(bar["title"]):
             return "loss" not in line.raw[bar.end() :]
         pairs = {
@@ -95,7 +99,7 @@ class ProgressBars:
         if before := _TORCHTUNE.search(line.raw, max(0, bar.start() - 24), bar.start()):
             step = int(before[1])
         elif epoch and stated < 0:
-            step += int(epoch[1]) * of
+            step += max(int(epoch[1]) - (self._base or 0), 0) * of
         place = (step, of)
         if self._place is not None and place != self._place:
             self._write(log)

@@ -3,7 +3,7 @@
 A ``RowForm`` says where the step stands and how the program writes its pairs of name and value. All pairs
 of such a row are metrics, because the program is known by its head; what the program calls by a word that
 means something else elsewhere ("time", "memory", "data") gets a name that says what it is.
-The tables stand in ``forms_*.py``; loops without a form of their own are read by ``step_lines``.
+The tables stand in ``forms_*.py``; loops without a form of their own are read by ``templates``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,65 @@
+"""Rows of many trainers are read with the right names, steps and values; what only looks like one is not."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from log_reading import only, points, read_text
+
+ROWS = [
+    json.loads(line)
+    for line in Path(__file__).with_name("rows_of_trainers.jsonl").read_text("utf-8").splitlines()
+]
+"""Rows as many trainers print them, written from the grammar of each, and points of some of their metrics; a text without
+points is none that tells of a course."""
+
+
+def seen(run, metric):
+    """The points of a metric whose name may be written with spaces."""
+    for name in (metric, metric.replace(" ", "_")):
+        series = run.metrics.series(name)
+        if series is not None:
+            values = [
+                "nan" if np.isnan(v) else "inf" if np.isinf(v) else round(float(v), 9) for v in series.value
+            ]
+            return [[series.step_at(at), value] for at, value in enumerate(values)]
+    return []
+
+
+@pytest.mark.parametrize("case", ROWS, ids=[case["trainer"] for case in ROWS])
+def test_rows_of_a_trainer(case):
+    run = read_text(case["text"])
+
+    assert {name: seen(run, name) for name in case["points"]} == case["points"]
+    assert case["points"] or run.metrics.names == ()
+
+
+def test_names_that_are_only_well_formed_count_from_the_second_row_on():
+    row = "epoch 1 step {at}: chamfer={at}.5\n"
+
+    assert read_text(row.format(at=1)).metrics.names == ()
+    assert points(read_text(row.format(at=1) + row.format(at=2)), "chamfer") == [(1, 1.5), (2, 2.5)]
+
+
+def test_rows_far_below_the_beginning_are_found_without_a_known_word():
+    noise = "".join(f"worker {at % 7} handled part-{at:05d} in {at % 13} ms\n" for at in range(4_000))
+
+    assert points(read_text(noise + "it 7 | cls 0.5 | reg=0.25\nit 8 | cls 0.5 | reg=0.125\n"), "reg") == [
+        (7, 0.25),
+        (8, 0.125),
+    ]
+
+
+def test_a_wording_with_another_sort_of_number_is_no_step():
+    assert points(read_text("epoch 1 loss 0.5\nepoch nan loss 0.25\n"), "loss") == [(None, 0.5)]
+
+
+def test_a_percentage_of_an_accuracy_and_a_share_are_values():
+    run = read_text("epoch 1 loss 0.5 Accuracy: 9500/10000 (95%)\n")
+
+    assert points(run, "accuracy") == [(None, 0.95)]
+
+
+def test_how_many_rows_were_read_by_their_wording_is_told():
+    assert only(read_text("it 1: loss 0.5\nit 2: loss 0.25\n"), "rows_read_by_name")["rows"] == 2
