@@ -57,6 +57,9 @@ FOLDED_FROM = 0.5
 LISTED_FROM = 0.02
 """Share below which a considered cause counts as ruled out: 1 in 50."""
 
+CANDIDATE_FROM = 0.1
+"""Probability from which a cause is a candidate where nothing was seen clearly enough for a verdict."""
+
 REFS_PER_LINE = 3
 
 NEXT_CHECKS = 3
@@ -305,9 +308,13 @@ def _in_order(ranking: Ranking, folded: Folding) -> list[Scored]:
 def _split(listed: Sequence[Finding], status: str) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Findings worth a place in the answer, and those ruled out.
 
-    For a run without a fault the weak competitors of a benign explanation are no findings.
+    For a run without a fault the weak competitors of a benign explanation are no findings. Where too little was seen for
+    a verdict, the candidates are what can be said.
     """
-    floor = LISTED_FROM if status in {"failed", "degraded"} else REPORTED
+    floors = {"failed": LISTED_FROM, "degraded": LISTED_FROM}
+    floor = floors.get(status, REPORTED if status == "healthy" else CANDIDATE_FROM)
+    if status in {"insufficient", "interrupted"}:  # how it ended says less than what its curves may mean
+        listed = sorted(listed, key=lambda finding: finding.cause.kind in {"lifecycle", "benign"})
     findings = tuple(finding for finding in listed if finding.probability >= floor)
     return findings, tuple(finding for finding in listed if finding.probability < floor)
 

@@ -132,7 +132,7 @@ TESTS = (
     ),
     HealthTest(
         "in-proportion",
-        "not signal.chance.far_beyond",
+        "not signal.chance.far_beyond and not (signal.chance.out_of_scale and signal.progress.last >= 14)",
         "the loss is in proportion to the accuracy",
         "the loss ({signal.progress.last}) is far above that of a guess among any number of classes",
         "the range of the inputs and of the logits, and the learning rate",

@@ -164,6 +164,8 @@ def judge(
         return "degraded", degrading[0].symptom, blind
     if (end := troubled_end(facts)) is not None:
         learns = f"; no fault found in {_counted(facts)}" if not seen.missing else ""
+        if (doubt := _doubt(facts)) is not None and health(facts).doubts:
+            learns = f"; {doubt}"
         return end[0], end[1] + learns, (*seen.missing, *blind)
     if seen.missing:
         return "insufficient", _too_little(seen, facts, ended), (*seen.missing, *blind)

@@ -177,9 +177,13 @@ def _poor(out: FactWriter, view: RunView) -> None:
     )
     if numbers.last > 0:
         far = float(numbers.values[:2].max()) >= FAR_START * numbers.last
-        out.put("exploded_at_once", far and (guess or bool(few and all(few))), refs)
+        untaught = out.facts.get("signal.chance.training")
+        at_guess = bool(few) and few[0] if few else untaught is not None and untaught.value is True
+        out.put("exploded_at_once", far and at_guess, refs)
     if few:
-        out.put("far_beyond", numbers.last >= BEYOND, refs)
+        beyond = numbers.last >= BEYOND
+        out.put("far_beyond", beyond and all(few), refs)
+        out.put("out_of_scale", (beyond or float(numbers.values[0]) >= 2 * BEYOND) and not all(few), refs)
     worse = (
         not numbers.falls()
         or numbers.fall < LITTLE * numbers.size

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at, truth
-from analyzer.detect.curve import has_steps, spacing, take
+from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.bad_points import loss_points
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.trend import Trend, trend
@@ -252,9 +252,9 @@ def long_enough(view: RunView, series: Series) -> bool:
     if not has_steps(series):
         return True
     steps = int(series.step[-1]) - int(series.step[0])
-    # Rows that count by one and hold an evaluation each are epochs.
+    # Rows that hold an evaluation each are epochs.
     evaluated = view.once(evaluations)
-    by_epoch = spacing(series) == 1 and evaluated is not None and 2 * len(evaluated) >= len(series)
+    by_epoch = evaluated is not None and 2 * len(evaluated) >= len(series)
     return steps >= STEPS or by_epoch
 
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 MIN_POINTS = 2 * PARTS
 """Two points a fifth: the least of which a level can be told."""
 
+FEW_ROWS = 2
+"""Two rows tell what is exactly so in both: no reward differs, or no gradient is above 0."""
+
 NEGATIVE, NEGATIVE_ROWS = -0.1, 5
 """Around zero the estimate scatters to both sides by hundredths; five rows in a row below are no scatter."""
 
@@ -267,7 +270,12 @@ def _held_out(view: RunView, out: FactWriter) -> None:
 
 def _no_signal(view: RunView, reward: Series | None, out: FactWriter) -> None:
     """Whether no group ever holds two different rewards; only a spread that was logged can tell."""
-    shares, spread = finite(view, "frac_reward_zero_std"), finite(view, "reward_std")
+    few = finite(view, "frac_reward_zero_std", FEW_ROWS)
+    # Of few rows only all of them tell: every group of every row without a difference, or none.
+    exact = few is not None and (bool(np.all(few.value == 1.0)) or bool(np.all(few.value == 0.0)))
+    shares = few if exact else finite(view, "frac_reward_zero_std")
+    spread = finite(view, "reward_std")
+    _gradient_lost(view, out)
     if shares is not None:
         out.put(
             "no_reward_signal",
@@ -308,6 +316,16 @@ def _as_gap(values: Values, *, is_ratio: bool, is_correlation: bool) -> Values:
     if is_ratio:
         return np.abs(np.log(np.clip(values, 1e-12, None)))
     return 1.0 - values if is_correlation else np.abs(values)
+
+
+def _gradient_lost(view: RunView, out: FactWriter) -> None:
+    """Whether rewards differ within the groups of every row and yet every gradient norm is exactly 0."""
+    norm, spread = finite(view, "grad_norm", FEW_ROWS), finite(view, "reward_std", FEW_ROWS)
+    shares = finite(view, "frac_reward_zero_std", FEW_ROWS)
+    if norm is None or spread is None:
+        return
+    differ = bool(np.all(spread.value > 0)) and (shares is None or bool(np.all(shares.value < 0.5)))
+    out.put("gradient_lost", differ and bool(np.all(norm.value == 0.0)), refs_at(norm, [len(norm) - 1, 0]))
 
 
 DETECTOR = Detector("rl", ("signal.rl.", "config.rl."), detect)

@@ -37,7 +37,8 @@ signal.chance.held_out_over_uniform | float | | last held-out loss over ln(C) | 
 signal.chance.held_out_never_better | bool | | no evaluation was better than a guess | {_BOTH}
 signal.chance.second_softmax | bool | | loss and accuracy of each row are those of a softmax taken twice | {_BOTH}
 signal.chance.exploded_at_once | bool | | the first losses are twenty times the last, and the answers at the end hardly better than a guess |
-signal.chance.far_beyond | bool | | an accuracy is logged beside a loss above 14, what a guess among a million classes costs |
+signal.chance.far_beyond | bool | | hardly an answer is right and the loss ends above 14, what a guess among a million classes costs |
+signal.chance.out_of_scale | bool | | answers are right, yet the loss begins above 28 or ends above 14: logits are out of scale |
 signal.chance.poor | bool | | the run ends at a guess, with next to nothing gained, or with much of it lost |
 signal.gap.opened | bool | | held-out and training loss began alike and end three times apart | {_BOTH}
 signal.gap.held_out_gained | float | | share of its first value that the held-out loss lost at best | {_BOTH}

@@ -26,6 +26,7 @@ signal.rl.reward_rises | bool | | the reward ends above its start by more than i
 signal.rl.reward_falls | bool | | the reward ends below its start and well below its best level | log the mean reward
 signal.rl.reward_erratic | bool | | from row to row the reward scatters by more than its own level | log the mean reward
 signal.rl.reward_part_falls | bool | | the total reward rises while one of its parts falls | log every reward function by itself
+signal.rl.gradient_lost | bool | | rewards differ within groups and every gradient norm is exactly 0 | log reward_std and grad_norm
 signal.rl.no_reward_signal | bool | | all samples of a group always get the same reward, so nothing is taught | log reward_std and frac_reward_zero_std
 signal.rl.eval_falls | bool | | a held-out score ends well below its best while the reward rises | {_EVAL}
 signal.rl.eval_rises | bool | | a held-out score rises with the reward | {_EVAL}
