@@ -136,6 +136,7 @@ def diagnose_loaded(
         headline=_headline(assessment.ranking, findings),
         ended=_ended(run, assessment.facts, quoter),
         onset=_onset(assessment.facts.plain),
+        earlier=loaded.earlier,
         passed_over=tuple(GapNote(label, None, reason) for label, reason in loaded.passed_over),
     )
 

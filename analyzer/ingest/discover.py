@@ -14,6 +14,7 @@ from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, Unrea
 from analyzer.ingest import progress
 from analyzer.ingest.base import Candidate, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.builder import RunBuilder
+from analyzer.ingest.launches import last_launch
 from analyzer.ingest.masking import safe_name
 from analyzer.ingest.run_groups import (
     CHECKPOINT,
@@ -39,12 +40,14 @@ class Loaded:
         subject: Its label; empty if it is the only one.
         others: Labels of the others, the newest first.
         passed_over: Newer runs of which nothing could be read: label and reason.
+        earlier: A sentence for each earlier launch whose rows stand in the same log.
     """
 
     run: Run
     subject: str = ""
     others: tuple[str, ...] = ()
     passed_over: tuple[tuple[str, str], ...] = ()
+    earlier: tuple[str, ...] = ()
 
 
 def load_run(path: Path, extra: Sequence[Path] = ()) -> Loaded:
@@ -67,7 +70,8 @@ def load_run(path: Path, extra: Sequence[Path] = ()) -> Loaded:
         builder = _read(path, group, discovery, more, alone=len(groups) == 1)
         if builder.tells_a_course() or (len(groups) == 1 and builder.recognised()):
             others = tuple(other.label for other in groups if other is not group)
-            return Loaded(builder.finish(), group.label, others, tuple(passed_over))
+            run, earlier = last_launch(builder.finish())
+            return Loaded(run, group.label, others, tuple(passed_over), earlier)
         first = first or builder
         passed_over.append((group.label, _reason(builder)))
     assert first is not None

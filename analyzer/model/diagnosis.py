@@ -408,6 +408,7 @@ class Diagnosis:
         ended: How the run ended; None if nothing was read.
         onset: When trouble began; None if no step is known for it.
         passed_over: Newer runs of which nothing could be read, by their label, with the reason.
+        earlier: A sentence for each earlier launch that wrote into the same log; the answer is about the last one.
     """
 
     run_id: str
@@ -431,6 +432,7 @@ class Diagnosis:
     ended: Ended | None = None
     onset: Onset | None = None
     passed_over: tuple[GapNote, ...] = ()
+    earlier: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the order of the JSON contract; NaN and infinities become strings."""

@@ -72,6 +72,8 @@ class LogEnd:
         within_epoch: How much of the last epoch is done, 0 to 1, by a counter that begins again in each epoch.
         last_words: Line near the end that says that the program is done; empty if there is none.
         afterwards: Line behind the last counter that reports a test or a final score; empty if there is none.
+        begins: Numbers of the lines on which the first line of the log comes again, the counters set aside: further
+            launches of the program, unless it is a line that every epoch repeats.
     """
 
     source: int
@@ -89,6 +91,7 @@ class LogEnd:
     within_epoch: float | None = None
     last_words: str = ""
     afterwards: str = ""
+    begins: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

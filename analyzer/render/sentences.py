@@ -154,6 +154,10 @@ def others_notes(diagnosis: Diagnosis) -> list[str]:
             f"1 of {total} runs found here, {which}; not looked at: {named}{more}; "
             f"all of them: analyzer triage {diagnosis.root}"
         )
+    if diagnosis.earlier:
+        notes.append(
+            f"the last of {len(diagnosis.earlier) + 1} launches in this log; {'; '.join(diagnosis.earlier[-OTHERS_NAMED:])}"
+        )
     return notes
 
 

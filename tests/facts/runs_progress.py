@@ -15,4 +15,17 @@ def layers_without_gradient() -> RunMaker:
     return RunMaker().log(columns).config(learning_rate=10.0, optimizer="sgd")
 
 
-RUNS = (layers_without_gradient,)
+def gradient_lost() -> RunMaker:
+    """Rewards that differ within their groups, beside gradient norms of 0."""
+    columns = {
+        "loss": [0.0] * 3,
+        "grad_norm": [0.0] * 3,
+        "reward": [0.4, 0.39, 0.41],
+        "reward_std": [0.45, 0.46, 0.43],
+        "kl": [0.0] * 3,
+        "frac_reward_zero_std": [0.0] * 3,
+    }
+    return RunMaker().log(columns)
+
+
+RUNS = (layers_without_gradient, gradient_lost)

@@ -37,6 +37,12 @@ TAIL_LINES = 400
 FULL = 0.9
 """Part of a counter after which it begins again in the next epoch; rows come every so many steps."""
 
+MAX_BEGINS = 200
+"""Lines like the first one that are noted; a line that comes more often begins no launch."""
+
+BANNER_BYTES = 10
+"""Bytes without a digit that the first line must hold, so that it can be found again."""
+
 TIMED_LINES = 60
 """Last lines whose times are compared; peeling a prefix costs more than all else here."""
 
@@ -77,6 +83,8 @@ class EndKeeper:
         self._tail = b""
         self._block: Block | None = None
         self._times: list[float] = []
+        self._banner = b""
+        self._begins: list[int] = []
 
     def pass_on(self, blocks: Iterable[Block]) -> Iterator[Block]:
         """The same blocks."""
@@ -93,8 +101,35 @@ class EndKeeper:
                 self._times.extend(
                     time_s for time_s in (block.times_s[0], block.times_s[-1]) if time_s is not None
                 )
+            self._find_banner(block)
             self._block = block
             yield block
+
+    def _find_banner(self, block: Block) -> None:
+        """Note where the longest piece without digits of the log's first line comes again."""
+        at = 0
+        if self._block is None:
+            first = block.data.lstrip().partition(b"\n")[0][:LONGEST_LINE]
+            self._banner = max(re.split(rb"[\d\r]+", first), key=len, default=b"")
+            at = block.data.find(b"\n") + 1
+            if len(self._banner.strip()) < BANNER_BYTES or not at:
+                self._banner = b""
+        while self._banner and (at := block.data.find(self._banner, at)) >= 0:
+            index = int(block.newlines.searchsorted(at))
+            self._begins.append(block.number(index))
+            at += len(self._banner)
+            if len(self._begins) > MAX_BEGINS:
+                self._banner, self._begins = b"", []
+
+    def _of_last_launch(self, lines: list[str]) -> list[str]:
+        """The lines from the last banner on, if counting begins again there and the part above it is over."""
+        banner = self._banner.decode("utf-8", "replace")
+        at = max((i for i, line in enumerate(lines) if self._begins and banner and banner in line), default=0)
+        if not at:
+            return lines
+        above, below = _Progress((), lines[:at]), _Progress((), lines[at:])
+        over = above.is_short or any(_DONE.search(peel(line).text) for line in lines[:at])
+        return lines[at:] if over and below.begins_before(above) else lines
 
     def _last_line(self) -> int:
         """Number of the last line that is not blank."""
@@ -112,7 +147,7 @@ class EndKeeper:
         tail = _lines(self._tail)
         if len(self._tail) == KEPT_BYTES:
             tail = tail[1:]  # the first one is a piece
-        tail = tail[-TAIL_LINES:]
+        tail = self._of_last_launch(tail[-TAIL_LINES:])
         if not tail:
             return None
         last = [peel(line) for line in tail[-TIMED_LINES:]]
@@ -137,6 +172,7 @@ class EndKeeper:
             within_epoch=progress.within,
             last_words=_last_words([word.text for word in last[-LAST_LINES:]]),
             afterwards=progress.afterwards,
+            begins=tuple(self._begins),
         )
 
 
@@ -173,6 +209,21 @@ class _Progress:
         for line in (*head, *tail):
             self._read(peel(line).text if "%|" in line else line)
         self._settle()
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a counter over the whole training stops well before its end."""
+        return self.steps is not None and self.step is not None and self.step < FULL * self.steps
+
+    def begins_before(self, other: _Progress) -> bool:
+        """Whether counting begins here no later than it did elsewhere."""
+        if self._counts and other._counts:
+            return self._counts[0][0] <= other._counts[0][0]
+        return (
+            self.first_epoch is not None
+            and other.first_epoch is not None
+            and self.first_epoch <= other.first_epoch
+        )
 
     def _read(self, text: str) -> None:
         counted = "/" in text or " of " in text

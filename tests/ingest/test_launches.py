@@ -1,0 +1,79 @@
+"""Several launches in one log: the last one is the run, the earlier ones are told in a line each."""
+
+import pytest
+
+import analyzer
+from analyzer.ingest.discover import load_run
+
+BANNER = "==== the job begins on its node ====\nNamespace(lr=0.0001, steps=300)\n"
+DONE = "Training completed\n"
+CRASH = """Traceback (most recent call last):
+  File "train.py", line 41, in <module>
+    main()
+  File "train.py", line 30, in main
+    step(batch)
+RuntimeError: shape mismatch in block 4
+"""
+
+
+def rows(last, *, first=1, planned=300, nan_from=10**9, rate=None):
+    lines = []
+    for step in range(first, last + 1):
+        loss = "nan" if step >= nan_from else f"{0.4 + 3.6 * (1 - step / planned) ** 2:.4f}"
+        lines.append(f"step {step}/{planned} loss {loss} lr {rate or 1e-4 * (1 - step / planned):.3e}\n")
+    return "".join(lines)
+
+
+def diagnosed(tmp_path, text):
+    (tmp_path / "train.log").write_text(text, encoding="utf-8")
+    return analyzer.diagnose(tmp_path / "train.log")
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "ended", "points"),
+    [
+        (BANNER + rows(100) + CRASH + BANNER + rows(300) + DONE, "healthy", "completed", 300),
+        (BANNER + rows(200, nan_from=80) + BANNER + rows(300) + DONE, "healthy", "completed", 300),
+        (rows(200, nan_from=80) + rows(300) + DONE, "healthy", "completed", 300),
+        (BANNER + rows(300) + DONE + BANNER + rows(100) + CRASH, "failed", "crashed", 100),
+        (BANNER + rows(300) + DONE + BANNER + CRASH, "failed", "crashed", 0),
+        (BANNER + rows(300) + DONE + BANNER + rows(130), "interrupted", "interrupted", 130),
+        (BANNER + rows(300) + DONE + BANNER + rows(200, nan_from=80), "failed", "interrupted", 200),
+    ],
+    ids=["crash-then-done", "nan-then-done", "rate-begins-again", "done-then-crash", "crash-at-start", "cut", "nan"],
+)  # fmt: skip
+def test_the_last_launch_decides_status_end_and_curves(tmp_path, text, status, ended, points):
+    dx = diagnosed(tmp_path, text)
+
+    assert (dx.status, dx.ended.state) == (status, ended)
+    assert dx.coverage.metrics.get("loss", 0) == points
+    assert len(dx.earlier) == 1
+
+
+def test_earlier_launches_are_told_in_a_line_each(tmp_path):
+    dx = diagnosed(
+        tmp_path, BANNER + rows(100) + CRASH + BANNER + rows(80, nan_from=60) + BANNER + rows(300) + DONE
+    )
+
+    assert dx.earlier == (
+        "launch 1 (train.log, lines 1 to 108): reached step 100, failed (RuntimeError)",
+        "launch 2 (train.log, lines 109 to 190): reached step 80, no word about its end",
+    )
+    assert "the last of 3 launches in this log" in analyzer.report(dx, "terminal")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BANNER + rows(150) + CRASH + BANNER + "Resuming from checkpoint out/checkpoint-100\n" + rows(300, first=101) + DONE,
+        BANNER + rows(150).replace("step 101/", "Saving model checkpoint to out/checkpoint-100\nstep 101/") + CRASH + BANNER + rows(300),
+        "".join(f"Epoch {e} starts, a line that comes again\n" + rows(100, planned=100, rate=1e-4) for e in range(4)),
+        "".join(f"epoch {e} step {s} loss {4 / (e + s / 50):.4f} lr 1e-4\n" for e in range(1, 6) for s in range(1, 51)),
+    ],
+    ids=["resumed", "should-have-resumed", "epochs-with-a-heading", "epochs"],
+)  # fmt: skip
+def test_what_goes_on_is_one_run(tmp_path, text):
+    (tmp_path / "train.log").write_text(text, encoding="utf-8")
+    loaded = load_run(tmp_path)
+
+    assert loaded.earlier == ()
