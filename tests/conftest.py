@@ -1,6 +1,6 @@
 """Settings of all tests: property tests are repeatable in CI and explore anew everywhere else.
 
-No test may see an event, a role or a field that the vocabulary does not declare.
+No test may see an event, a field or a framework that the vocabularies do not declare.
 """
 
 import os
@@ -9,6 +9,7 @@ from hypothesis import settings
 
 from analyzer.ingest.base import SourceWriter
 from analyzer.vocabulary.events import event_specs
+from analyzer.vocabulary.frameworks import framework_of, frameworks
 
 # A deadline would fail a slow machine, not a wrong parser.
 settings.register_profile("explore", deadline=None)
@@ -30,3 +31,19 @@ def _declared(self, kind, text, *, role, fields=None, **rest):
 
 
 SourceWriter.event = _declared
+
+_note, _configure = SourceWriter.framework, SourceWriter.config
+
+
+def _known_framework(self, name):
+    assert framework_of(name) in frameworks(), f"no framework is called {name!r}"
+    _note(self, name)
+
+
+def _known_owner(self, key, value, *, framework, **rest):
+    assert not framework or framework in frameworks(), f"no framework is called {framework!r}"
+    _configure(self, key, value, framework=framework, **rest)
+
+
+SourceWriter.framework = _known_framework
+SourceWriter.config = _known_owner

@@ -1,4 +1,4 @@
-"""``analyzer schema diagnosis|rule|events|replay|triage``."""
+"""``analyzer schema diagnosis|rule|events|frameworks|config|replay|triage``."""
 
 from __future__ import annotations
 
@@ -37,6 +37,26 @@ def events_command() -> None:
     from analyzer.vocabulary.events import event_schema
 
     typer.echo(json.dumps(event_schema(), indent=2))
+
+
+@app.command("frameworks")
+def frameworks_command() -> None:
+    """JSON Schema of the file of frameworks."""
+    import json
+
+    from analyzer.vocabulary.frameworks import framework_schema
+
+    typer.echo(json.dumps(framework_schema(), indent=2))
+
+
+@app.command("config")
+def config_command() -> None:
+    """JSON Schema of the file of settings."""
+    import json
+
+    from analyzer.vocabulary.config import config_schema
+
+    typer.echo(json.dumps(config_schema(), indent=2))
 
 
 @app.command("replay")

@@ -20,16 +20,12 @@ from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
 from analyzer.model.signal import FactValue, Signal
 from analyzer.model.tables import NULL_INT, Event, Scalar, Series
+from analyzer.vocabulary.frameworks import built_on
 
 MAX_REFS = 5
 """Places kept per fact; a reader looks at the first one or two."""
 
 T = TypeVar("T")
-
-HF_FRAMEWORKS = frozenset(
-    {"hf-trainer", "transformers", "trl", "unsloth", "llamafactory", "llama-factory", "axolotl"}
-)
-"""Loops that are HF Trainer or built on it, so that its masking of NaN losses applies."""
 
 TRAINING_METRICS = (
     "loss", "grad_norm", "learning_rate", "loss_scale", "skipped_steps", "step_time_s", "step_time_ms",
@@ -148,7 +144,7 @@ class RunView:
     @property
     def uses_hf_trainer(self) -> bool:
         """Whether HF Trainer or a trainer built on it runs the loop."""
-        return self.uses(*HF_FRAMEWORKS)
+        return self.uses(*built_on("hf-trainer"))
 
     def events(self, *kinds: str) -> tuple[Event, ...]:
         """Events of the given kinds, in order of place and not of file order, so that file order never matters."""

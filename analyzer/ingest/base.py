@@ -22,6 +22,7 @@ from analyzer.model.replay import Row
 from analyzer.model.run import LogEnd, TensorRows
 from analyzer.model.tables import Scalar
 from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
+from analyzer.vocabulary.frameworks import framework_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -263,7 +264,7 @@ class SourceWriter:
 
     def framework(self, name: str) -> None:
         """Note that the run uses a framework, for example ``deepspeed``."""
-        self._builder.frameworks.add(name)
+        self._builder.frameworks.add(framework_of(name))
 
     def gap(
         self, reason: str, *, line: int | None = None, rows_lost: int | None = None, evidence: bool = False

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.ingest.formats.config.config_keys import canonical_key, mask_value
 from analyzer.ingest.formats.dumps.trace_rows import TraceRows
-from analyzer.ingest.masking import clean_text
+from analyzer.ingest.masking import clean_text, mask_value
 from analyzer.ingest.names import canonical_metric, unit_factor
 from analyzer.ingest.points import Points
 from analyzer.ingest.rank_names import place_of, ranks_of
@@ -21,6 +20,7 @@ from analyzer.model.replay import CommTable, ReplayTable
 from analyzer.model.run import Attempt, Layout, LogEnd, Run, TensorRows
 from analyzer.model.tables import NULL_INT, Event, EventTable, MetricTable, Scalar
 from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
+from analyzer.vocabulary.config import canonical_key
 
 if TYPE_CHECKING:
     import numpy.typing as npt

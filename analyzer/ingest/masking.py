@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from analyzer.ingest.secrets import mask
+from analyzer.model.config import ConfigScalar
 
 MAX_TEXT = 2048
 """Characters kept of one event's text; enough for every message of the survey."""
@@ -52,3 +53,25 @@ def clean_text(text: str, limit: int = MAX_TEXT) -> str:
         text = _HALF.sub("\ufffd", text)
     text = mask(text)
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+_SECRET_KEY = re.compile(
+    r"(?i)((?:api|wandb|access|account|shared|signing|encryption|master|private|auth|client)[_-]?key|secret|passw|passphrase"
+    r"|token$|[_-]token\b|credential|cookie|authorization|webhook|(?:^|_)dsn$|connection[_-]?string)"
+)
+_NOT_SECRET = re.compile(
+    r"(?i)^(?:\w{0,40}_)?(?:pad|eos|bos|unk|sep|cls|mask|image|video|audio|stop|start|end|special|prompt|vision|boi|eoi|boa|eoa"
+    r"|decoder_start|forced_bos|forced_eos|use_auth|next|new|first|last|per|by)_token$"
+)
+"""Keys that hold the text of a token, not a key to anything."""
+
+_SURELY_SECRET = re.compile(r"(?i)passw|secret|api[_-]?key|access[_-]?key|private[_-]?key")
+"""Keys of which even a number is a secret."""
+
+
+def mask_value(key: str, value: ConfigScalar, raw: str) -> tuple[ConfigScalar, str]:
+    """Replace the value of a key that names a secret; token texts such as ``pad_token`` are no secrets."""
+    tail = key.rpartition(".")[2]
+    if value is None or isinstance(value, bool) or not _SECRET_KEY.search(tail) or _NOT_SECRET.search(tail):
+        return value, raw
+    return ("***", "***") if isinstance(value, str) or _SURELY_SECRET.search(tail) else (value, raw)

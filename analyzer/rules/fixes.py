@@ -9,23 +9,18 @@ from typing import Any
 
 from analyzer.expr import compile_condition, evaluate
 from analyzer.expr.evaluate import value_of
-from analyzer.ingest.formats.config.config_keys import canonical_key, spelling_of
 from analyzer.model.config import ConfigValue
 from analyzer.model.diagnosis import ConfigChange, Fix
 from analyzer.model.run import Run
 from analyzer.model.tables import Scalar
 from analyzer.rules.edits import Edits, FileLines, plain_value, same_value
 from analyzer.rules.schema import Rule, RuleFix
-from analyzer.rules.words import SURROUNDINGS, foreign, localised, only_resumes, trainers_of, uses, variables
-
-_BUILT_ON_HF = frozenset({"hf-trainer", "llamafactory", "axolotl", "unsloth", "trl"})
-"""Trainers that take HF TrainingArguments under the same names."""
+from analyzer.rules.words import foreign, localised, only_resumes, trainers_of, uses, variables
+from analyzer.vocabulary.config import canonical_key, spelling_of
+from analyzer.vocabulary.frameworks import built_on, family
 
 _UNNAMED = frozenset({"", "config"})
 """Files whose keys are nobody's in particular; HF's names are the common tongue of such files."""
-
-_OTHER_TRAINERS = frozenset({"mmengine", "pytorch-lightning", "megatron", "fairseq", "nemo", "torchtitan"})
-"""Trainers whose own files may use a word of HF's; an unnamed file in such a run is theirs."""
 
 _ORDER = {"cures": 0, "mitigates": 1, "diagnoses": 2}
 
@@ -95,7 +90,7 @@ def _changes(fix: RuleFix, run: Run, facts: Mapping[str, Scalar], file_lines: Fi
     elsewhere: list[ConfigChange] = []
     edits = Edits(run, file_lines)
     for framework, pairs in fix.change.items():
-        if framework in SURROUNDINGS:
+        if framework in family("place"):
             elsewhere += _around(framework, pairs, facts)
             continue
         values = {key: _computed(value, facts) for key, value in pairs.items()}
@@ -116,7 +111,7 @@ def _changes(fix: RuleFix, run: Run, facts: Mapping[str, Scalar], file_lines: Fi
         return _Chosen([replace(changes[0], diff=edits.diff()), *changes[1:]])
     if elsewhere or not fix.change:
         return _Chosen(elsewhere)
-    if SURROUNDINGS.issuperset(fix.change):
+    if family("place").issuperset(fix.change):
         return _Chosen([], withheld=True)
     return _in_general(fix, run, facts)
 
@@ -140,7 +135,7 @@ def _in_general(fix: RuleFix, run: Run, facts: Mapping[str, Scalar]) -> _Chosen:
     trainers = sorted(trainers_of(run.frameworks))
     scope = f"no spelling for {trainers[0]} is known" if trainers else "the trainer was not recognised"
     for name, pairs in fix.change.items():
-        if name in SURROUNDINGS:
+        if name in family("place"):
             continue
         meant = {canonical_key(name, key): _computed(value, facts) for key, value in pairs.items()}
         if None in meant or len(meant) < len(pairs) or any(map(_is_a_word, meant.values())):
@@ -242,13 +237,15 @@ def _standing(run: Run, framework: str, key: str) -> ConfigValue | None:
 def _same_family(entry: ConfigValue, framework: str) -> bool:
     if entry.framework == framework:
         return True
-    return framework == "hf-trainer" and entry.framework in _BUILT_ON_HF and not _for_deepspeed(entry)
+    return (
+        framework == "hf-trainer" and entry.framework in built_on("hf-trainer") and not _for_deepspeed(entry)
+    )
 
 
 def _may_be_hf(entry: ConfigValue, framework: str, run: Run) -> bool:
     if framework != "hf-trainer" or entry.framework not in _UNNAMED or _for_deepspeed(entry):
         return False
-    return bool(run.frameworks & _BUILT_ON_HF) or not run.frameworks & _OTHER_TRAINERS
+    return bool(run.frameworks & built_on("hf-trainer")) or not run.frameworks & family("own-loop")
 
 
 def _for_deepspeed(entry: ConfigValue) -> bool:

@@ -6,7 +6,7 @@ R005 no reference                           R006 title, or cause without suffix 
 R007 fewer than one positive or near miss   R008 stable without its entry conditions
 R009 template names an unknown fact         R010 folder name is not the slug
 R011 text too long                          R012 two lines with the same test or id
-R013 verified_by names no sample            R014 change for an unknown framework
+R013 verified_by names no sample
 R015 a fault without restart_because        R016 the fault lab does not bear out what the fix claims
 """
 
@@ -24,10 +24,6 @@ from analyzer.rules.cases import Case
 from analyzer.rules.schema import Rule, RuleFix
 from analyzer.rules.template import holes
 
-FRAMEWORKS = frozenset(
-    {"hf-trainer", "deepspeed", "mmengine", "pytorch-lightning", "megatron", "llamafactory", "axolotl", "unsloth", "fairseq",
-     "torch", "trl", "ultralytics", "detectron2", "slurm", "launcher", "env"}
-)  # fmt: skip
 LAB_TABLE = "lab/fixes_verified.csv"
 """Below the samples: fault, rule, fix, in how many runs it cured, mitigated, had no effect."""
 
@@ -105,10 +101,6 @@ def _lint_fixes(rule: Rule, samples: Path | None) -> Iterator[str]:
                 )
         elif fix.verified_by and samples is not None and not (samples / fix.verified_by).is_dir():
             yield f"{rule.where('fixes', index, 'verified_by')} R013 there is no sample {fix.verified_by!r}"
-        for framework in fix.change:
-            if framework not in FRAMEWORKS:
-                known = ", ".join(sorted(FRAMEWORKS))
-                yield f"{rule.where('fixes', index, 'change', framework)} R014 unknown framework; known are {known}"
 
 
 def _borne_out(rule: Rule, fix: RuleFix, samples: Path) -> bool:

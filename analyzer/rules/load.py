@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import os
 from collections.abc import Collection, Sequence
@@ -10,12 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from analyzer.errors import RuleError, UnknownFactError
+from analyzer.errors import RuleError, RuleSyntaxError, UnknownFactError
 from analyzer.expr import Condition, compile_condition
 from analyzer.facts.catalog import catalog, spec_of, suggest
 from analyzer.rules.causes import rules_root
 from analyzer.rules.schema import FIELDS, MakeCondition, Rule, read_rule
 from analyzer.vocabulary import cache
+from analyzer.vocabulary.config import is_setting, nearest_setting
+from analyzer.vocabulary.frameworks import frameworks
 from analyzer.vocabulary.marked import MAX_BYTES, MarkedFile, load_marked
 
 
@@ -143,7 +146,35 @@ def parse_rule(text: str, shown: str) -> Rule:
                 near = suggest(name)
                 hint = f"; did you mean {near!r}?" if near else "; see `analyzer rules facts`"
                 raise UnknownFactError(f"no fact is called {name!r}{hint}", where)
+    _refuse_undeclared_settings(rule)
     return rule
+
+
+def _refuse_undeclared_settings(rule: Rule) -> None:
+    """Every framework and every setting that a fix changes is declared.
+
+    Raises:
+        RuleSyntaxError: One is not; with the nearest that is.
+    """
+    for index, fix in enumerate(rule.fixes):
+        for framework, settings in fix.change.items():
+            if framework not in frameworks():
+                near = difflib.get_close_matches(framework, frameworks(), n=1)
+                hint = (
+                    f"; did you mean {near[0]!r}?" if near else "; they stand in vocabulary/frameworks.yaml"
+                )
+                where = rule.where("fixes", index, "change", framework)
+                raise RuleSyntaxError(f"no framework is called {framework!r}{hint}", where)
+            for key in settings:
+                if not is_setting(framework, key):
+                    near_key = nearest_setting(framework, key)
+                    hint = (
+                        f"; did you mean {near_key!r}?"
+                        if near_key
+                        else "; they stand in vocabulary/config.yaml"
+                    )
+                    where = rule.where("fixes", index, "change", framework, key)
+                    raise RuleSyntaxError(f"{framework} has no setting {key!r}{hint}", where)
 
 
 def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:

@@ -12,21 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analyzer.model.tables import Scalar
-
-SURROUNDINGS = frozenset({"env", "slurm", "launcher", "torch"})
-"""Spellings that belong to no trainer: variables, the scheduler, the launcher's command line, a call of torch."""
-
-_ALIASES: Mapping[str, frozenset[str]] = {
-    "hf-trainer": frozenset({"llamafactory", "llama-factory", "axolotl", "unsloth", "trl", "transformers"}),
-    "mmengine": frozenset({"xtuner", "mmcv"}),
-    "pytorch-lightning": frozenset({"lightning"}),
-    "megatron": frozenset({"megatron-lm"}),
-    "llamafactory": frozenset({"llama-factory"}),
-}
-"""Trainers that take another's keys under the same names."""
-
-_NO_TRAINERS = frozenset({"torch-distributed", "torch-profiler", "deepspeed", "ray"})
-"""Signs of a library beside the trainer: they do not tell whose keys the user writes."""
+from analyzer.vocabulary.frameworks import built_on, family
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +105,7 @@ def trainers_of(frameworks: Collection[str]) -> frozenset[str]:
     >>> sorted(trainers_of({"torch-profiler", "ultralytics"}))
     ['ultralytics']
     """
-    return frozenset(frameworks) - _NO_TRAINERS
+    return frozenset(frameworks) - family("library")
 
 
 def uses(frameworks: Collection[str], spelling: str) -> bool:
@@ -128,7 +114,7 @@ def uses(frameworks: Collection[str], spelling: str) -> bool:
     >>> uses({"llamafactory"}, "hf-trainer"), uses({"ultralytics"}, "hf-trainer")
     (True, False)
     """
-    return not frozenset(frameworks).isdisjoint({spelling} | _ALIASES.get(spelling, frozenset()))
+    return not frozenset(frameworks).isdisjoint(built_on(spelling))
 
 
 def foreign(text: str, facts: Mapping[str, Scalar]) -> bool:

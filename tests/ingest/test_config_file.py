@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from structured_reading import claimed_by, read_every_prefix, read_files
 
 from analyzer.ingest.formats.config.config_file import ConfigFile
-from analyzer.ingest.formats.config.config_keys import canonical_key
 from analyzer.ingest.formats.config.structured_text import (
     StructuredTextError,
     read_json,
@@ -17,6 +16,7 @@ from analyzer.ingest.formats.config.structured_text import (
     read_yaml,
 )
 from analyzer.ingest.scalar_text import config_scalar, metric_number
+from analyzer.vocabulary.config import canonical_key
 
 DEEPSPEED = """\
 {

@@ -14,7 +14,8 @@ from analyzer.rules.load import load_rules
 from analyzer.rules.restart import restart_of
 from analyzer.rules.schema import RuleFix
 from analyzer.rules.template import fill, holes
-from analyzer.rules.words import SURROUNDINGS, localised, uses
+from analyzer.rules.words import localised, uses
+from analyzer.vocabulary.frameworks import family
 
 RULES = {rule.slug: rule for rule in load_rules().rules}
 TRAINERS = (
@@ -53,7 +54,7 @@ def test_no_key_of_another_trainer_is_named(bare, trainer):
             assert not OF_ONE_TRAINER.search(fix.title), (slug, fix.id)
             for change in fix.changes:
                 own = uses(frameworks, change.framework) or change.framework in frameworks
-                assert own or change.framework in {*SURROUNDINGS, GENERAL}, (slug, fix.id, change)
+                assert own or change.framework in {*family("place"), GENERAL}, (slug, fix.id, change)
                 assert (change.framework == GENERAL) <= bool(fix.scope), (slug, fix.id)
 
 

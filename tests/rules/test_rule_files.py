@@ -76,6 +76,25 @@ def test_a_good_rule_is_read(tmp_path):
         ("schema: 1", "schema: 7", ":1:1", "not known"),
         ("references: [somewhere]", "", ":1:1", "lacks the key 'references'"),
         ("cause: a mechanism", "cause: [unclosed", ":", "not valid YAML"),
+        ("hf-trainer: {fp16", "hf-trainr: {fp16", ":26:14", "did you mean 'hf-trainer'?"),
+        (
+            "{fp16: false, ",
+            "{fp61: false, ",
+            ":26:27",
+            "hf-trainer has no setting 'fp61'; did you mean 'fp16'?",
+        ),
+        (
+            'test: config.precision == "fp16"',
+            "test: event.cuda_ooom.seen",
+            ":16:5",
+            "no fact is called 'event.cuda_ooom.seen'; did you mean 'event.cuda_oom.seen'?",
+        ),
+        (
+            'test: config.precision == "fp16"',
+            "test: event.nan_stop.stepp > 3",
+            ":16:5",
+            "no fact is called 'event.nan_stop.stepp'; did you mean 'event.nan_stop.step'?",
+        ),
         ("change: {hf-trainer: {fp16: false,", "change: {hf-trainer: {fp16: [1],", ":26:14", "scalar values"),
     ],
 )

@@ -13,12 +13,7 @@ from analyzer.model.refs import SourceRef
 from analyzer.model.run import Attempt
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Event
-
-OTHER_LOOPS = frozenset(
-    {"mmengine", "mmcv", "lightning", "megatron", "megatron-lm", "fairseq", "metaseq", "nemo", "torchtitan", "keras", "nanogpt",
-     "maxtext", "mlperf", "paddlenlp", "mindspore", "xtuner"}
-)  # fmt: skip
-"""Frameworks that bring their own training loop, so that HF Trainer cannot be at work."""
+from analyzer.vocabulary.frameworks import family
 
 ENDINGS = (
     "python_traceback",
@@ -83,7 +78,7 @@ def _frameworks(view: RunView, out: FactWriter) -> None:
         out.put("deepspeed", value=False, refs=[switched_off[0].ref])
     if view.uses_hf_trainer:
         out.put("hf_trainer", value=True)
-    elif view.uses(*OTHER_LOOPS):
+    elif view.uses(*family("own-loop")):
         out.put("hf_trainer", value=False)
     if view.uses("unsloth"):
         out.put("unsloth", value=True)

@@ -7,33 +7,17 @@ something names it; two signs that contradict each other leave it unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 
-from analyzer.detect.base import HF_FRAMEWORKS, Detector, FactWriter, RunView, number
+from analyzer.detect.base import Detector, FactWriter, RunView, number
 from analyzer.detect.curves.drift import checkpoints
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
+from analyzer.vocabulary.frameworks import library_of, subject_of
 
 LINES_PER_KIND = 3
 """Lines of one kind look alike; the first few name the library and the device as well as all of them."""
-
-_LIBRARY_OF: Mapping[str, str] = {
-    "keras": "tensorflow", "maxtext": "jax", "paddlenlp": "paddle", "mindspore": "mindspore",
-    **dict.fromkeys(
-        ("deepspeed", "mmengine", "mmcv", "xtuner", "pytorch-lightning", "lightning", "megatron", "megatron-lm", "fairseq",
-         "metaseq", "nemo", "torchtitan", "nanogpt", "ultralytics", "detectron2", "torch-distributed", "torch-profiler",
-         *HF_FRAMEWORKS), "torch"),
-}  # fmt: skip
-"""Library that a trainer is written for; one that serves several (Ray, Composer's callers) is not listed."""
-
-_SUBJECT_OF: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("llamafactory", "llama-factory", "axolotl", "unsloth", "trl", "megatron", "megatron-lm", "metaseq", "nanogpt", "xtuner",
-         "torchtitan", "maxtext", "paddlenlp"), "language"),
-    **dict.fromkeys(("ultralytics", "detectron2"), "vision"),
-}  # fmt: skip
-"""Trainers of one kind of data only."""
 
 _LIBRARIES = (
     ("jax", re.compile(r"\bjax(?:lib)?\b|XlaRuntimeError|/jax/")),
@@ -84,7 +68,9 @@ def detect(view: RunView) -> Iterator[Signal]:
     out.put(
         "library",
         *_first_named(
-            lines, _LIBRARIES, {_LIBRARY_OF[name] for name in view.run.frameworks & _LIBRARY_OF.keys()}
+            lines,
+            _LIBRARIES,
+            {found for name in view.run.frameworks if (found := library_of(name)) is not None},
         ),
     )
     platform, refs = _platform(view, lines)
@@ -128,7 +114,7 @@ def _platform(view: RunView, lines: list[tuple[str, SourceRef]]) -> tuple[str | 
 
 def _subject(view: RunView, lines: list[tuple[str, SourceRef]]) -> str | None:
     """language, vision or speech; None if nothing or more than one of them shows."""
-    found = {_SUBJECT_OF[name] for name in view.run.frameworks & _SUBJECT_OF.keys()}
+    found = {subject for name in view.run.frameworks if (subject := subject_of(name)) is not None}
     names = " ".join(view.run.metrics.names)
     for subject, pattern in (("vision", _VISION), ("speech", _SPEECH), ("language", _LANGUAGE)):
         if any(pattern.search(name) for name in names.split(" ")):

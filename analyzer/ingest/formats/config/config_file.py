@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Iterator
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
-from analyzer.ingest.formats.config.config_keys import training_words
 from analyzer.ingest.formats.config.structured_text import (
     MAX_ENTRIES,
     REPEATED,
@@ -26,6 +25,8 @@ from analyzer.ingest.formats.config.structured_text import (
     read_yaml,
 )
 from analyzer.ingest.source_text import decode, read_text
+from analyzer.vocabulary.config import training_words
+from analyzer.vocabulary.frameworks import built_on
 
 MAX_BYTES = 5 << 20
 """The longest configuration of the survey has 90 KB; larger files of these types are data."""
@@ -64,7 +65,6 @@ _SIGNS: tuple[tuple[str, frozenset[str]], ...] = (
 )  # fmt: skip
 _STRATEGIES = frozenset({"strategy", "strategy.type", "trainer.strategy", "distributed_type"})
 _DUMPED = re.compile(r"(?:^|/)vis_data/config\.py$")  # mmengine's own copy of what it ran with
-_BUILT_ON_HF_TRAINER = frozenset({"llamafactory", "axolotl"})
 _READERS: dict[str, Callable[[str], Iterator[Entry]]] = {
     "json": read_json,
     "yaml": read_yaml,
@@ -118,7 +118,7 @@ class ConfigFile:
             out.gap(f"{error}; what stands before was read", line=error.line)
         if framework != "config":
             out.framework(framework)
-        if framework in _BUILT_ON_HF_TRAINER:
+        if framework in built_on("hf-trainer"):
             out.framework("hf-trainer")
         if any(_asks_for_deepspeed(entry) for entry in entries):
             out.framework("deepspeed")

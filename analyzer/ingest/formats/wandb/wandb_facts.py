@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from analyzer.ingest.base import SourceWriter
-from analyzer.ingest.formats.config.config_keys import canonical_key
 from analyzer.ingest.formats.config.structured_text import Entry
 from analyzer.ingest.scalar_text import config_scalar
 from analyzer.model.config import ConfigScalar
+from analyzer.vocabulary.config import canonical_key
 
 _LAYER = "runtime_echo"  # what W&B holds is what the program passed on when it ran, not a file to edit
 

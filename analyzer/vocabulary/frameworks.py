@@ -1,0 +1,139 @@
+"""Frameworks: who wrote a log, a configuration or an event; see ``frameworks.yaml``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from analyzer.errors import RuleSyntaxError
+from analyzer.vocabulary import cache
+from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.sections import check_section, json_schema
+
+FAMILIES = ("own-loop", "library", "own-words", "place")
+"""What a framework can belong to; ``frameworks.yaml`` says what each means."""
+
+FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
+    "file": {"frameworks": ("map", True)},
+    "framework": {
+        "families": ("list", False),
+        "built_on": ("str", False),
+        "library": ("str", False),
+        "subject": ("str", False),
+        "aliases": ("list", False),
+    },
+}
+_FILE = Path(__file__).parent / "frameworks.yaml"
+
+
+def framework_schema() -> dict[str, Any]:
+    """JSON Schema of ``frameworks.yaml``."""
+    schema = json_schema(FIELDS, "analyzer.frameworks/1", "file", {})
+    one = json_schema(FIELDS, "", "framework", {})
+    schema["properties"]["frameworks"]["additionalProperties"] = {
+        "type": "object",
+        "properties": one["properties"],
+    }
+    return schema
+
+
+@lru_cache(maxsize=1)
+def _data() -> Mapping[str, Any]:
+    key = cache.key_of([_FILE], str(FIELDS))
+    data: Mapping[str, Any] | None = cache.read("frameworks", key)
+    if data is None:
+        data = read_frameworks(load_marked(_FILE.read_text(encoding="utf-8"), _FILE.name))
+        cache.write("frameworks", key, data)
+    return data
+
+
+def read_frameworks(file: MarkedFile) -> dict[str, Any]:
+    """Check a loaded file of frameworks: families, what is built on what, and names.
+
+    Args:
+        file: The loaded file.
+
+    Raises:
+        RuleSyntaxError: It is not as declared, or a name stands for two; with line and column.
+    """
+    declared = check_section(file, FIELDS, "file", file.data, ())["frameworks"]
+    families: dict[str, list[str]] = {name: [] for name in FAMILIES}
+    bases: dict[str, list[str]] = {}
+    traits: dict[str, dict[str, str]] = {"library": {}, "subject": {}}
+    names: dict[str, str] = {name: name for name in declared}
+    for name, item in declared.items():
+        keys = ("frameworks", name)
+        row = check_section(file, FIELDS, "framework", item, keys)
+        for family in row.get("families", []):
+            if family not in families:
+                raise RuleSyntaxError(f"{family!r} is not one of {', '.join(FAMILIES)}", file.where(*keys))
+            families[family].append(name)
+        for trait, known in traits.items():
+            if trait in row:
+                known[name] = row[trait]
+        if "built_on" in row:
+            if row["built_on"] not in declared:
+                raise RuleSyntaxError(
+                    f"no framework is called {row['built_on']!r}", file.where(*keys, "built_on")
+                )
+            bases.setdefault(row["built_on"], []).append(name)
+        for alias in row.get("aliases", []):
+            if names.setdefault(alias, name) != name:
+                raise RuleSyntaxError(f"{alias!r} stands for two frameworks", file.where(*keys))
+    return {"families": families, "built_on": bases, "names": names, **traits}
+
+
+def frameworks() -> frozenset[str]:
+    """All declared frameworks."""
+    return frozenset(_data()["names"].values())
+
+
+def framework_of(name: str) -> str:
+    """The framework that a name or an alias stands for; the name itself if nobody declared it.
+
+    >>> framework_of("lightning")
+    'pytorch-lightning'
+    """
+    return str(_data()["names"].get(name, name))
+
+
+@lru_cache(maxsize=len(FAMILIES))
+def family(name: str) -> frozenset[str]:
+    """The frameworks of a family, see ``FAMILIES``.
+
+    >>> "keras" in family("own-loop")
+    True
+    """
+    return frozenset(_data()["families"][name])
+
+
+@lru_cache(maxsize=64)
+def built_on(name: str) -> frozenset[str]:
+    """A framework and those that are built on it, so that they take its keys and behave as it does.
+
+    >>> "llamafactory" in built_on("hf-trainer")
+    True
+    """
+    return frozenset([name, *_data()["built_on"].get(name, ())])
+
+
+def library_of(name: str) -> str | None:
+    """The library that a framework is written for; None if it serves several, or nobody declared it.
+
+    >>> library_of("keras")
+    'tensorflow'
+    """
+    found: str | None = _data()["library"].get(name)
+    return found
+
+
+def subject_of(name: str) -> str | None:
+    """The one kind of data that a framework trains on, language or vision; None if it trains on several.
+
+    >>> subject_of("ultralytics")
+    'vision'
+    """
+    found: str | None = _data()["subject"].get(name)
+    return found
