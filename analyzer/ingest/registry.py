@@ -100,6 +100,10 @@ def _is_execution_trace(candidate: Candidate) -> bool:
     return b'"schema"' in candidate.head[:4096] and b'"nodes"' in candidate.head
 
 
+def _is_of_capsule(candidate: Candidate) -> bool:
+    return b"analyzer-capsule/" in candidate.head[:256] or candidate.name.endswith(".safetensors")
+
+
 def _is_msprobe(candidate: Candidate) -> bool:
     return b'"dump_data_dir"' in candidate.head[:4096]
 
@@ -152,6 +156,13 @@ class LazyIngestor:
 
 
 _BUILTIN: tuple[Ingestor, ...] = (
+    LazyIngestor(
+        "capsule",
+        "a step saved for replay (analyzer replay run reads it)",
+        False,
+        "formats.dumps.capsule:CapsuleFiles",
+        _is_of_capsule,
+    ),
     LazyIngestor(
         "config",
         "training configuration (JSON, YAML, mmengine Python)",

@@ -36,6 +36,8 @@ from analyzer.model.tables import NULL_INT
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+CAPSULE_HEADER = "capsule.json"
+CAPSULE_SCHEMA = "analyzer-capsule/1"
 FORMAT_NAME = "analyzer-replay"
 SCHEMA_VERSION = "1.0"
 """Readers take every minor version of major version 1; unknown columns are kept out with a gap."""

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.errors import InputError
+from analyzer.model.replay import CAPSULE_HEADER, CAPSULE_SCHEMA
 
-SCHEMA = "analyzer-capsule/1"
-HEADER_FILE = "capsule.json"
+SCHEMA = CAPSULE_SCHEMA
+HEADER_FILE = CAPSULE_HEADER
 WEIGHTS_FILE = "weights.safetensors"
 BATCH_FILE = "batch.safetensors"
 RANDOM_FILE = "random.safetensors"

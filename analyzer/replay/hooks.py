@@ -155,6 +155,11 @@ class ModuleHooks:
                 self.events.append(Seen("fwd", [slot], met.about, met.numbers, met.extra))
                 known.slots.append(slot)
 
+    def outside(self, name: str, value: Any) -> None:
+        """Measure what the script computed of the model's output, under a name of its own."""
+        if self._active:
+            self._forward(name, name.capitalize(), "output", value)
+
     def _measure_forward(self, tensor: torch.Tensor, slot: Slot) -> None:
         seen = self._measure("fwd", [slot], tensor)
         if in_backward():

@@ -78,6 +78,11 @@ class Origin:
     kernel_wrong: bool | None = None
     masked_rows: int | None = None
 
+    @property
+    def largest_input(self) -> float:
+        """Largest finite magnitude that went in; 0 if nothing did."""
+        return max((columns.get("absmax") or 0.0 for columns in self.inputs), default=0.0)
+
 
 @dataclass(slots=True)
 class _Flags:
@@ -100,6 +105,7 @@ class OperatorWatch(TorchDispatchMode):  # type: ignore[misc, unused-ignore]  # 
         self.origin: Origin | None = None
         self.count = 0
         self._stack: list[str] = []
+        self._entered = False
         self._made_by: dict[int, tuple[str, str]] = {}
         self._handles = []
         for name, module in model.named_modules():
@@ -109,6 +115,7 @@ class OperatorWatch(TorchDispatchMode):  # type: ignore[misc, unused-ignore]  # 
 
     def _entering(self, name: str) -> Any:
         def enter(_module: torch.nn.Module, _args: Any) -> None:
+            self._entered = True
             self._stack.append(name)
 
         return enter
@@ -154,7 +161,8 @@ class OperatorWatch(TorchDispatchMode):  # type: ignore[misc, unused-ignore]  # 
         if node is not None:
             module, site = self._made_by.get(node._sequence_nr(), ("", ""))  # noqa: SLF001
             return "bwd", module, site
-        module, site = self._stack[-1] if self._stack else "", _site()
+        outside = "loss" if self._entered else ""  # what is computed of the model's output
+        module, site = self._stack[-1] if self._stack else outside, _site()
         # the node that autograd has just made for this operator has the number before the next
         self._made_by[torch._C._autograd._get_sequence_nr() - 1] = (module, site)  # noqa: SLF001
         return "fwd", module, site

@@ -38,6 +38,28 @@ def parameter_rows(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
                 yield from _top_rows(row, gradient)
 
 
+LARGE = 1e18
+"""Beyond this the square of a number leaves the range of float32 and bfloat16; no trained weight comes near it."""
+
+
+def bad_parameters(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
+    """One row per parameter that holds NaN, an infinity or a number beyond ``LARGE``, in the model's order."""
+    for module_name, module in model.named_modules():
+        for name, parameter in module.named_parameters(recurse=False):
+            value = parameter.detach()
+            if next(tensors_in(value), None) is None or bool((value.float().abs() <= LARGE).all()):
+                continue
+            place = plain_name(module_name)
+            row = {
+                "pass": "param",
+                "module": place or None,
+                "module_type": type(module).__name__,
+                "tensor_role": name if name in {"weight", "bias"} else "weight",
+                "tensor_name": f"{place}.{name}" if place else name,
+            }
+            yield row | describe(value) | full_row(value)
+
+
 def _top_rows(whole: dict[str, Any], gradient: torch.Tensor) -> Iterator[dict[str, Any]]:
     """The rows of an embedding's gradient that are not finite or largest: a token's own part of it."""
     place = {name: whole[name] for name in ("pass", "module", "module_type", "tensor_name")}

@@ -18,10 +18,13 @@ import torch
 from analyzer.errors import InputError
 from analyzer.replay.capsule import Moment, moment_of, save_capsule
 from analyzer.replay.hooks import ModuleHooks, Seen, plain_name, rows_of
-from analyzer.replay.parameters import parameter_rows
+from analyzer.replay.parameters import bad_parameters, parameter_rows
 from analyzer.replay.trace_file import TraceFile
 
 MAX_HIDDEN_NAMED = 20
+LOSS = "loss"
+"""Name of what is computed behind the model, in the place of a module's."""
+
 _NO_CAPSULE, _BACKWARD, _FORWARD = (
     0,
     1,
@@ -176,6 +179,19 @@ class Recorder:
         self._number = self._number + 1 if number is None else number
         self._forwards = 0
 
+    def loss(self, value: torch.Tensor) -> torch.Tensor:
+        """Hand over a loss that is computed outside the model, before its backward pass, so that it is seen too.
+
+        Args:
+            value: The loss, or a part of it.
+
+        Returns:
+            The same tensor.
+        """
+        if self._hooks is not None and self._current is not None:
+            self._hooks.outside(LOSS, value)
+        return value
+
     def close(self) -> None:
         """Write what is left and take the hooks off."""
         if self._hooks is None:
@@ -226,7 +242,11 @@ class Recorder:
         if step is not None:
             rows = step.is_bad() or (self._hooks is not None and self._hooks.full)
             if rows and not step.more:
-                step.more = [*parameter_rows(self._model), *_scale_row(self.options.scaler)]
+                step.more = [
+                    *bad_parameters(self._model),
+                    *parameter_rows(self._model),
+                    *_scale_row(self.options.scaler),
+                ]
             if step.is_bad() and not self._is_calibration(step):
                 self._write_bad(step)
 
@@ -275,9 +295,15 @@ class Recorder:
         self._save(step)
 
     def _save(self, step: _Step) -> None:
-        """Keep the step itself, unless one that says as much is kept already."""
+        """Keep the first bad step.
+
+        A later one with a bad forward pass says more than bad gradients, which a scaler may be searching with. It takes the
+        place of the first only while the weights are sound: once they took in NaN it is a mere consequence.
+        """
         grade = _FORWARD if step.is_bad("fwd") else _BACKWARD
-        if self._moment is not None and self.options.capsule is not None and grade > self._capsule_grade:
+        if self._moment is None or self.options.capsule is None or grade <= self._capsule_grade:
+            return
+        if self._capsule_grade == _NO_CAPSULE or not any(bad_parameters(self._model)):
             self._capsule_grade = grade
             save_capsule(
                 Path(self.options.capsule),

@@ -20,7 +20,7 @@ from analyzer.replay.files import ReplayWriter
 from analyzer.replay.hooks import ModuleHooks, plain_name, rows_of
 from analyzer.replay.numbers import tensors_in
 from analyzer.replay.operators import OperatorWatch, Origin
-from analyzer.replay.parameters import parameter_rows, special_row
+from analyzer.replay.parameters import LARGE, bad_parameters, parameter_rows, special_row
 from analyzer.replay.trace_file import extra_text
 from analyzer.replay.verdict import Judgement, Outcome, judge
 
@@ -119,6 +119,7 @@ def replay_capsule(
         weights_bad=_any_bad(capsule.weights),
         batch_bad=_any_bad((capsule.args, capsule.kwargs)),
         kernel_wrong=None if origin is None else origin.kernel_wrong,
+        beyond_float32=origin is not None and origin.largest_input > LARGE,
     )
     numbered = _numbered(
         [*_with_origin(rows, origin), *_reruns(outcomes, judgement, origin, step.special)],
@@ -199,7 +200,7 @@ class _Step:
         try:
             outcome = self.run(variant)
             hooks.resolve()
-            rows = [*rows_of(hooks.events), *parameter_rows(self.model)]
+            rows = [*bad_parameters(self.model), *rows_of(hooks.events), *parameter_rows(self.model)]
         finally:
             hooks.remove()
         inside = any(seen.numbers.get("nonfinite") for seen in hooks.events if seen.direction == "fwd")
@@ -339,10 +340,15 @@ def _leaves(value: Any) -> Iterator[torch.Tensor]:
 
 
 def _with_origin(rows: list[dict[str, Any]], origin: Origin | None) -> Iterator[dict[str, Any]]:
-    """The rows of the modules, with the operator's just before the first of its direction that is not finite."""
+    """The rows of the modules, with the operator's just before the first of its direction that is not finite.
+
+    What was computed of the output, as a loss outside the model, stands before the first gradient.
+    """
     pending = origin
     for row in rows:
-        if pending is not None and row.get("nonfinite") and row["pass"] == pending.direction:
+        reached = row.get("nonfinite") and pending is not None and row["pass"] == pending.direction
+        backward = row.get("pass") in ("bwd", "opt") and pending is not None and pending.direction == "fwd"
+        if pending is not None and (reached or backward):
             yield from origin_rows(pending)
             pending = None
         yield row

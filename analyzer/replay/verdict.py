@@ -18,6 +18,7 @@ MEANING = {
     "not_reproduced": "run again in eager mode all is finite: a compiled graph, a fused kernel or state outside the capsule",
     "not_precision": "float32 fails too: the model, the loss or the batch, not the precision",
     "kernel": "the operator's inputs give a finite result in float64 that fits its format: the kernel is wrong",
+    "overflow": "values are so large that they leave the range of float32 itself: the tensor that holds them is named",
     "loss_scale": "a smaller loss scale cures it: dynamic loss scaling would find it",
     "precision": "float32 is sound and no loss scale helps: the format's range is too small here",
     "unknown": "the reruns do not agree on one explanation",
@@ -104,6 +105,7 @@ def judge(
     weights_bad: bool = False,
     batch_bad: bool = False,
     kernel_wrong: bool | None = None,
+    beyond_float32: bool = False,
 ) -> Judgement:
     """Decide between precision, loss scale, data, weights, kernel and a transient fault.
 
@@ -112,6 +114,8 @@ def judge(
         weights_bad: The capsule's weights are not finite.
         batch_bad: The capsule's batch is not finite.
         kernel_wrong: See ``Origin.kernel_wrong``.
+        beyond_float32: What goes into the first bad operator is so large that its squares leave the range of float32; a
+            result that fits proves nothing against the kernel then.
     """
     by_name = {outcome.name: outcome for outcome in outcomes if not outcome.error}
     cured = tuple(
@@ -132,6 +136,8 @@ def judge(
         return judged("unknown")
     if not recorded.is_bad:  # without a backward pass nothing is known of gradients
         return judged("unknown" if recorded.backward_bad is None else "not_reproduced")
+    if beyond_float32 and (wide is None or wide.is_bad):
+        return judged("overflow")
     if kernel_wrong or MATH_ATTENTION in cured:
         return judged("kernel")
     if wide is None:

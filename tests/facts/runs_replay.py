@@ -21,4 +21,17 @@ def overflowed() -> RunMaker:
     return trace([*overflow(), *clean, *gradients], maker)
 
 
-RUNS = (overflowed,)
+def spoilt() -> RunMaker:
+    """A parameter that is NaN and one beyond float32, before the first bad output."""
+    param = {"pass": "param", "tensor_role": "weight", "dtype": "float32", "rank": 0}
+    rows = [
+        tensor(
+            "head", "weight", None, tensor_name="head.weight", **{**param, "nan_count": 1, "inf_count": 0}
+        ),
+        tensor("enter", "weight", 3e38, tensor_name="enter.weight", **param),
+        tensor("head", "output[0]", None, rank=0),
+    ]
+    return trace(rows, RunMaker().log({"loss": falling(7)}))
+
+
+RUNS = (overflowed, spoilt)

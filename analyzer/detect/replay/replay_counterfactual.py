@@ -31,6 +31,7 @@ _VERDICTS = frozenset(
         "data",
         "transient",
         "not_precision",
+        "overflow",
         "not_reproduced",
         "unknown",
     }

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,12 +18,18 @@ from analyzer.model.replay import TEXT_FORMATS, ReplayTable
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 NEAR_LIMIT = 0.5
 """Half of the largest number: one doubling overflows."""
 
 FAR_BELOW_LIMIT = 0.01
 NARROW_LIMIT = 1e6
 """Formats that end below this (fp16, fp8) overflow in ordinary training; bf16 and fp32 do not."""
+
+BEYOND_FLOAT32 = 1e18
+"""A number whose square leaves the range of float32 and bfloat16 (3.4e38), which norms and optimizers take."""
 
 ANCHORED_FROM = 2
 """Ranks recorded from which on it means something that one of them alone is bad."""
@@ -90,7 +97,16 @@ def measured(view: RunView) -> ReplayTable:
     whole = view.run.replay
     if not len(whole):
         return whole
-    return whole.take(~(whole.mask("source_format", *TEXT_FORMATS) | whole.mask("pass", "rerun")))
+    rows = whole.take(~(whole.mask("source_format", *TEXT_FORMATS) | whole.mask("pass", "rerun")))
+    return rows.take(~_seen_better(rows))
+
+
+def _seen_better(table: ReplayTable) -> npt.NDArray[np.bool_]:
+    """Rows of hooks about steps that were replayed operator by operator, if the replay shows the fault as well."""
+    replayed = table.mask("source_format", "torch_dispatch")
+    again = np.unique(table["step"][replayed & (table["nonfinite"] == 1)])
+    seen: npt.NDArray[np.bool_] = table.mask("source_format", "torch_hooks") & np.isin(table["step"], again)
+    return seen
 
 
 def courses_of(view: RunView) -> dict[int, Course]:
@@ -150,7 +166,7 @@ def _place(out: FactWriter, table: ReplayTable, origin: Origin, refs: list[Sourc
     op = table.text("op", row) if exact else None
     kind = table.text("module_type", row) if exact else None
     direction = table.text("pass", row) or ""
-    out.put("first_module", origin.module, refs)
+    out.put("first_module", "loss" if origin.how == "loss" else origin.module, refs)
     out.put("first_module_type", kind, refs)
     out.put("first_op", op, refs)
     out.put("first_pass", _PASSES.get(direction, direction or None), refs)
@@ -161,13 +177,30 @@ def _place(out: FactWriter, table: ReplayTable, origin: Origin, refs: list[Sourc
     out.put("first_family", _family(origin, op, kind), refs)
     out.put("first_site", table.text("site", row), refs)
     if origin.how != "unknown_inputs":
-        out.put("inputs_finite", origin.how in {"call", "between"}, refs)
+        out.put("inputs_finite", origin.how in {"call", "between", "loss"}, refs)
     out.put("masked_row", _masked(origin, table), refs)
     out.put("weights_nonfinite", origin.how == "weights", refs)
+    if origin.how == "weights":
+        out.put("bad_parameter", table.text("tensor_name", row) or origin.module, refs)
+    huge = _huge_parameter(table, origin)
+    if huge is not None:
+        out.put("huge_parameter", table.text("tensor_name", huge), [table.ref(huge)])
     out.put("batch_nonfinite", origin.how == "input" and direction == "fwd", refs)
     out.put("forward_nonfinite", direction == "fwd", refs)
     if op:
         out.put("unsafe_math", _UNSAFE.search(op) is not None, refs)
+
+
+def _huge_parameter(table: ReplayTable, origin: Origin) -> int | None:
+    """The row of a finite parameter whose squares leave the range of float32, in the step of the origin."""
+    rows = np.flatnonzero(
+        table.mask("pass", "param") & (table["nonfinite"] == 0) & (table["absmax"] > BEYOND_FLOAT32)
+    )
+    at_step = [int(row) for row in rows if table.integer("step", int(row)) == origin.step]
+    return next(
+        (row for row in at_step if table.text("module", row) == origin.module),
+        at_step[0] if at_step else None,
+    )
 
 
 def _extra(table: ReplayTable, row: int) -> dict[str, object]:
@@ -181,6 +214,8 @@ def _extra(table: ReplayTable, row: int) -> dict[str, object]:
 
 def _family(origin: Origin, op: str | None, kind: str | None) -> str:
     """What sort of place it is, by its innermost name first; a projection of attention is no attention."""
+    if origin.how == "loss":
+        return "loss"
     path = origin.module.split(".") if origin.module else []
     inner = [op, kind, *path[-1:]]
     outer = [] if op is None and kind is not None and _LINEAR.search(kind) else list(reversed(path[:-1]))
@@ -207,6 +242,10 @@ def _sentence(table: ReplayTable, origin: Origin, ratio: float | None) -> str:
     row = origin.row
     op = table.text("op", row)
     where = origin.module or op or "the first recorded tensor"
+    if origin.how == "loss":
+        return "the gradient that comes from the loss is not finite, while the model's output is: the loss makes it"
+    if origin.how == "weights" and table.text("tensor_name", row):
+        return f"parameter {table.text('tensor_name', row)} ({table.text('dtype', row)}) {_verb(table, row)} before the step began"
     what = table.text("tensor_role", row) or "tensor"
     dtype = table.text("dtype", row)
     inside = f" in {op}" if op and origin.module else ""
@@ -228,7 +267,10 @@ def _sentence(table: ReplayTable, origin: Origin, ratio: float | None) -> str:
 def _verb(table: ReplayTable, row: int) -> str:
     nans, infs = table.integer("nan_count", row), table.integer("inf_count", row)
     if nans == 0:
-        return "overflowed to infinity"
+        unsafe = _UNSAFE.search(
+            table.text("op", row) or ""
+        )  # log(0) and 1/0 are infinite without being too large
+        return "became infinite" if unsafe else "overflowed to infinity"
     return "became NaN" if nans and not infs else "is not finite"
 
 
@@ -266,6 +308,12 @@ def _size(out: FactWriter, table: ReplayTable, origin: Origin, refs: list[Source
     if isinstance(reference, int | float):  # the operator was computed again in float64
         share = float(reference) / limit
     out.put("limit_ratio", share, refs)
+    beyond = not narrow and max(largest or 0.0, weight or 0.0) > BEYOND_FLOAT32
+    out.put("beyond_float32", beyond if math.isfinite(limit) else None, refs)
+    if beyond:  # its squares overflow inside the operator, so that a result that fits accuses no kernel
+        out.put("result_impossible", value=False, refs=refs)
+        out.put("overflowed", value=True, refs=refs)
+        return share if share is not None and math.isfinite(share) else None
     if isinstance(wrong, bool):
         out.put("result_impossible", wrong, refs)
     elif bound is not None and math.isfinite(limit):
@@ -343,6 +391,9 @@ def _limits(out: FactWriter, table: ReplayTable) -> None:
     # exactly the limit: a mask of the format's lowest number, or a cast that saturates
     forward = table.mask("pass", "fwd") & (limits < NARROW_LIMIT) & (table["absmax"] != limits)
     share = np.where(forward, table["absmax"] / limits, np.nan)
+    # an infinite tensor has passed the limit, whatever its finite elements are
+    infinite = forward & (table["nonfinite"] == 1) & ((table["inf_count"] > 0) | (table["nan_count"] == 0))
+    share = np.where(infinite, 1.0, share)
     if np.isfinite(share).any():
         row = int(np.nanargmax(share))
         out.put("limit_share", float(share[row]), [table.ref(row)])

@@ -62,7 +62,8 @@ class Origin:
     Attributes:
         how: ``call`` (a call made it of finite inputs), ``unknown_inputs`` (a call made it, of what is unknown),
             ``between`` (inside ``module`` but outside its recorded children), ``input`` (it entered with the batch),
-            ``weights`` (a parameter was bad before), ``mask`` (a row with nothing to attend to).
+            ``weights`` (a parameter was bad before), ``mask`` (a row with nothing to attend to), ``loss`` (it came back from
+            what was computed of the model's finite output).
         module: Module that holds the place, None if unknown.
         row: The first bad row.
         arguments: Rows known to have gone in, all finite.
@@ -194,6 +195,9 @@ def _origin(table: ReplayTable, rows: npt.NDArray[np.int64], bad: npt.NDArray[np
     earlier = rows[table["seq"][rows] < table["seq"][first]]
     role = _role(table, first)
     argument_first = role.startswith(_ARGUMENTS)
+    spoiled = _spoiled_weight(table, rows, bad, None if chosen is None else chosen.module)
+    if spoiled is not None:
+        return _made(table, "weights", table.text("module", spoiled), spoiled, [])
     if chosen is None:
         return _from_outside(table, first, earlier, role)
     before = argument_first and int(table["seq"][first]) < chosen.seq
@@ -205,6 +209,14 @@ def _origin(table: ReplayTable, rows: npt.NDArray[np.int64], bad: npt.NDArray[np
         how = "unknown_inputs"
     known = [row for row in chosen.arguments if not bad[row]]
     return _made(table, how, chosen.module, row, known)
+
+
+def _spoiled_weight(
+    table: ReplayTable, rows: npt.NDArray[np.int64], bad: npt.NDArray[np.bool_], module: str | None
+) -> int | None:
+    """The row of a parameter that was not finite in a step, that of the given module first; None if all were."""
+    found = [int(row) for row in rows if bad[row] and table.text("pass", int(row)) == "param"]
+    return next((row for row in found if table.text("module", row) == module), found[0] if found else None)
 
 
 def _makes_nan_of_masked(table: ReplayTable, call: Call, bad: npt.NDArray[np.bool_]) -> bool:
@@ -261,10 +273,24 @@ def _from_outside(table: ReplayTable, first: int, earlier: npt.NDArray[np.int64]
     before = _same_pass(table, earlier, first)
     outputs = [int(row) for row in before if _role(table, int(row)).startswith(_RESULTS)]
     if not outputs:
-        return _made(table, "input", module, first, [])
+        return _made(table, "loss" if _came_from_loss(table, earlier, first) else "input", module, first, [])
     parent = module.rpartition(".")[0] if module else None
     inside = [row for row in outputs if parent and (table.text("module", row) or "").startswith(f"{parent}.")]
     return _made(table, "between", parent or module, first, inside or outputs[-4:])
+
+
+_WIDE = frozenset({"float32", "float64", "bfloat16"})
+
+
+def _came_from_loss(table: ReplayTable, earlier: npt.NDArray[np.int64], first: int) -> bool:
+    """Whether a bad gradient arrives from outside although the forward pass before it was finite.
+
+    In fp16 the scaled gradient of a sound loss may leave the range on its way in, so only a wide format proves it.
+    """
+    if table.text("pass", first) != "bwd" or table.text("dtype", first) not in _WIDE:
+        return False
+    forward = [int(row) for row in earlier if table.text("pass", int(row)) == "fwd"]
+    return bool(forward) and not any(table.truth("nonfinite", row) for row in forward)
 
 
 def _made(table: ReplayTable, how: str, module: str | None, row: int, arguments: list[int]) -> Origin:

@@ -23,11 +23,14 @@ signal.replay.first_step | int | | its step | {_RECORD}
 signal.replay.first_rank | int | | the rank on which it arose first | record every rank
 signal.replay.first_site | str | | its place in the source code | {_RECORD}
 signal.replay.first_family | str | | attention, norm, embedding, loss, mlp or other | {_RECORD}
-signal.replay.first_how | str | | call, between, mask, input, weights or unknown_inputs: what is known of its making | {_RECORD}
+signal.replay.first_how | str | | call, between, mask, input, weights, loss or unknown_inputs: what is known of its making | {_RECORD}
 signal.replay.inputs_finite | bool | | everything that went into that place was finite | {_RECORD}
 signal.replay.forward_nonfinite | bool | | it arose in the forward pass | {_RECORD}
 signal.replay.masked_row | bool | | a softmax made NaN of scores that are all masked | {_RECORD}
 signal.replay.weights_nonfinite | bool | | a parameter was bad before anything else | {_RECORD}
+signal.replay.bad_parameter | str | | that parameter | {_RECORD}
+signal.replay.huge_parameter | str | | a finite parameter whose squares leave the range of float32 | {_RECORD}
+signal.replay.beyond_float32 | bool | | what went in is so large that its squares leave the range of float32 | {_RECORD}
 signal.replay.batch_nonfinite | bool | | it entered the model from outside, with the batch | {_RECORD}
 signal.replay.unsafe_math | bool | | the operator is sqrt, log, pow, div, norm or another with infinite slope | {_RECORD}
 signal.replay.input_absmax | float | | largest input of that place | {_RECORD}
