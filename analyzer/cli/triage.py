@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
@@ -10,7 +9,7 @@ import sys
 import tempfile
 from collections import Counter
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +17,7 @@ from typer.core import TyperGroup
 
 from analyzer.cli.exit_codes import FINDING, INCOMPLETE, INTERRUPTED
 from analyzer.cli.fail_on import FailOn
+from analyzer.cli.output import wants_colour
 from analyzer.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,6 +43,14 @@ class GroupBy(StrEnum):
     node = "node"
     user = "user"
     model = "model"
+
+
+class Reports(StrEnum):
+    """Which runs get a page of their own."""
+
+    failed = "failed"
+    all = "all"
+    none = "none"
 
 
 class _RunUnlessNamed(TyperGroup):
@@ -133,6 +141,9 @@ def triage_command(
     filter_json: Annotated[
         str, typer.Option("--filter", help="Of a W&B project: its own filter, as JSON.")
     ] = "",
+    report: Annotated[
+        Reports, typer.Option("--report", help="Which runs get a page with curves in --out.")
+    ] = Reports.failed,
     plan_only: Annotated[
         bool, typer.Option("--plan", help="Only list what would be taken for a run, and why.")
     ] = False,
@@ -162,7 +173,12 @@ def triage_command(
         return
     _tell_plan(plan)
     options = Options(
-        tuple(str(place) for place in rules or []), _seconds(timeout), _bytes(memory), offline=offline
+        tuple(str(place) for place in rules or []),
+        _seconds(timeout),
+        _bytes(memory),
+        offline=offline,
+        reports=f"{out.rstrip('/')}/reports" if out is not None and report is not Reports.none else "",
+        report_all=report is Reports.all,
     )
     with _Destination(out, part) as place:
         campaign = Campaign(place, options, engine, worker_count(workers), resume, twins, part)
@@ -255,16 +271,18 @@ def _conclude(
     from analyzer.triage.store import Dataset
 
     def text(name: str) -> str:
-        colour = (
-            output is None
-            and sys.stdout.isatty()
-            and not os.environ.get("NO_COLOR")
-            and os.environ.get("TERM") != "dumb"
-        )
+        colour = output is None and wants_colour(terminal=sys.stdout.isatty())
         width = max(60, min(shutil.get_terminal_size((100, 40)).columns, 160)) if sys.stdout.isatty() else 100
         records = Dataset(place).records
+        pages = [PurePosixPath(page).stem for page in place.names("reports")] if name == "html" else []
         return render_fleet(
-            result.summary, records, name, group_by=group_by.value, colour=colour, width=width
+            result.summary,
+            records,
+            name,
+            group_by=group_by.value,
+            colour=colour,
+            width=width,
+            reports=frozenset(pages),
         )
 
     _write(text(format_name.value), output)

@@ -107,6 +107,8 @@ class Options:
         memory_bytes: Memory that one run may take.
         cache: Directory in which fetched runs are kept; empty for a temporary one.
         offline: Whether fetchers may use the network.
+        reports: Directory or URL for a page with curves of each faulty run; empty for none.
+        report_all: Whether runs without a fault get such a page too.
     """
 
     rules: tuple[str, ...] = ()
@@ -114,6 +116,8 @@ class Options:
     memory_bytes: int = 2 * 1024**3
     cache: str = ""
     offline: bool = False
+    reports: str = ""
+    report_all: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a worker."""

@@ -26,11 +26,16 @@ from analyzer.errors import AnalyzerError, FetchError, InputError
 from analyzer.ingest.discover import Loaded, load_run
 from analyzer.ingest.masking import clean_text
 from analyzer.ingest.quote import Quoter
+from analyzer.model.diagnosis import Diagnosis
 from analyzer.pipeline import diagnose_loaded
 from analyzer.rules.load import RuleSet, load_rules
+from analyzer.triage.places import open_place
 from analyzer.triage.record import empty_record, make_record
 from analyzer.triage.sources import local_paths
 from analyzer.triage.specs import Options, RunSpec, Task
+
+FAULTY = frozenset({"failed", "degraded", "interrupted"})
+"""Runs that get a page with ``--report failed``."""
 
 
 class Diagnoser:
@@ -73,7 +78,19 @@ class Diagnoser:
                 task = replace(task, twin=None)
             twin_run = None if twin is None else twin.run
             diagnosis = diagnose_loaded(loaded, self.rules, twin_run, Quoter(loaded.run), started_s)
-            return make_record(task, loaded, replace(diagnosis, root=task.spec.location))
+            diagnosis = replace(diagnosis, root=task.spec.location)
+            self._report(task, loaded, diagnosis)
+            return make_record(task, loaded, diagnosis)
+
+    def _report(self, task: Task, loaded: Loaded, diagnosis: Diagnosis) -> None:
+        """Write the page of a run, if it is to have one, while its files are still here."""
+        faulty = diagnosis.status in FAULTY
+        if not self.options.reports or not (faulty or self.options.report_all):
+            return
+        from analyzer.render.html import render_html  # noqa: PLC0415  (most triages of a service want none)
+
+        page = render_html(diagnosis, loaded.run)
+        open_place(self.options.reports).write(f"{task.spec.key}.html", page.encode("utf-8", "replace"))
 
     def _load_twin(self, spec: RunSpec) -> Loaded | None:
         """The twin; None if it has gone since it was chosen, which is no fault of the run."""

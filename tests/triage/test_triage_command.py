@@ -33,8 +33,30 @@ def test_the_summary_is_printed_and_the_results_are_written(done):
     assert result.stdout.startswith("12 runs: 8 failed, 4 healthy")
     assert "found 12 runs: 12 as run directory" in result.stderr
     assert {path.name for path in (folder / "out").iterdir()} == {
-        "findings", "manifest.json", "report.html", "restart.jsonl", "runs", "skipped.jsonl", "summary.json",
+        "findings", "manifest.json", "report.html", "reports", "restart.jsonl", "runs", "skipped.jsonl", "summary.json",
     }  # fmt: skip
+
+
+def test_each_failed_run_has_a_page_with_curves_that_the_fleet_links_to(done):
+    out = done[1] / "out"
+    pages = {path.name for path in (out / "reports").iterdir()}
+    failed = {
+        f"{line['key']}.html"
+        for line in map(json.loads, (out / "restart.jsonl").read_text().splitlines())
+        if line["status"] == "failed"
+    }
+    fleet = (out / "report.html").read_text(encoding="utf-8")
+
+    assert pages == failed
+    assert all(f"reports/{name}" in fleet for name in pages)
+    assert 'id="chart-loss"' in (out / "reports" / sorted(pages)[0]).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("choice", "count"), [("none", 0), ("all", 12)])
+def test_which_runs_get_a_page_can_be_chosen(done, tmp_path, choice, count):
+    run(done[1] / "fleet", "--out", tmp_path / "out", "--report", choice, "--workers", "0")
+
+    assert len(list((tmp_path / "out").glob("reports/*.html"))) == count
 
 
 def test_restart_advice_is_a_list_that_a_script_reads(done):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from analyzer.ingest.masking import clean_text
@@ -29,6 +29,7 @@ def render_fleet(
     group_by: str = "cause",
     colour: bool = False,
     width: int = 100,
+    reports: Collection[str] = (),
 ) -> str:
     """The fleet as text that ends with a newline.
 
@@ -39,13 +40,14 @@ def render_fleet(
         group_by: One of ``summary.GROUPINGS``, for terminal and Markdown.
         colour: Whether the terminal shows colours.
         width: Columns of the terminal.
+        reports: Keys of the runs that have a page of their own beside the HTML page.
     """
     if format_name == "json":
         return json.dumps(summary.to_dict(), indent=2) + "\n"
     if format_name == "csv":
         return _csv(record["run"] for record in records())
     if format_name == "html":
-        return render_page(summary, records())
+        return render_page(summary, records(), reports)
     if format_name == "markdown":
         return render_markdown(summary, group_by)
     return render_terminal(summary, group_by, colour=colour, width=width)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -21,6 +21,9 @@ from analyzer.triage.summary import GROUPINGS, FleetSummary
 
 MAX_RUNS = 5_000
 """Rows of the page, about 1 kB each; a browser sorts that many at once, and the dataset holds all."""
+
+REPORTS = "reports"
+"""Directory of the pages of single runs, beside the page of the fleet."""
 
 EVIDENCE_LINES = 4
 MAX_HOSTS = 30
@@ -36,12 +39,15 @@ _WORST_FIRST = {
 }
 
 
-def render_page(summary: FleetSummary, records: Iterable[Mapping[str, Any]]) -> str:
+def render_page(
+    summary: FleetSummary, records: Iterable[Mapping[str, Any]], reports: Collection[str] = ()
+) -> str:
     """The page.
 
     Args:
         summary: The fleet.
         records: Runs with their findings, in order.
+        reports: Keys of the runs of which ``reports/KEY.html`` stands beside the page.
     """
     rows = []
     by_status: dict[int, int] = {}
@@ -50,7 +56,7 @@ def render_page(summary: FleetSummary, records: Iterable[Mapping[str, Any]]) -> 
         # Of each status no more than the whole page holds: memory stays flat however many runs there are.
         if by_status.get(rank, 0) < MAX_RUNS:
             by_status[rank] = by_status.get(rank, 0) + 1
-            rows.append((rank, _run(record)))
+            rows.append((rank, _run(record, reports)))
     rows.sort(key=lambda item: item[0])
     data = {
         "runs": [row for _, row in rows[:MAX_RUNS]],
@@ -98,11 +104,12 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _run(record: Mapping[str, Any]) -> dict[str, Any]:
+def _run(record: Mapping[str, Any], reports: Collection[str]) -> dict[str, Any]:
     run = record["run"]
     ended = run.get("end_s")
     return {
         "key": run["key"],
+        "report": f"{REPORTS}/{run['key']}.html" if run["key"] in reports else "",
         "location": run["location"],
         "status": run["status"] or "not diagnosed",
         "cause": run.get("cause_id") or "",

@@ -179,6 +179,11 @@ function detail(run) {
   }
   if (run.restart) cell.append(element("div", `restart: ${run.restart}${run.resume ? ", from " + run.resume : ""} (${run.because})`));
   if (run.twin) cell.append(element("div", `compared with ${run.twin}`));
+  if (run.report) {
+    const report = element("div");
+    report.append(element("a", "report with curves", { href: run.report }));
+    cell.append(report);
+  }
   cell.append(element("pre", `analyzer diagnose '${run.location.replaceAll("'", "'\\''")}'`));
   row.append(cell);
   return row;
@@ -205,7 +210,21 @@ function show() {
   $("left").textContent = data.total > data.runs.length ? `The page holds ${data.runs.length} of ${data.total} runs, the worst first; the dataset holds all.` : "";
   document.querySelectorAll("#runs th").forEach((head, at) => head.setAttribute("aria-sort", COLUMNS[at][0] === order ? (down ? "descending" : "ascending") : "none"));
 }
-function toggle(key) { if (!opened.delete(key)) opened.add(key); show(); }
+function toggle(key) {
+  if (!opened.delete(key)) opened.add(key);
+  history.replaceState(null, "", opened.has(key) ? "#run-" + key : "#runs");
+  show();
+}
+function named() {
+  const key = location.hash.startsWith("#run-") ? location.hash.slice(5) : "";
+  if (!data.runs.some((run) => run.key === key)) return;
+  for (const id of ["search", "status", "cause"]) $(id).value = "";
+  opened.add(key);
+  limit = Math.max(limit, chosen().findIndex((run) => run.key === key) + 1);
+  show();
+  $("run-" + key).scrollIntoView();
+}
+addEventListener("hashchange", named);
 
 const head = document.querySelector("#runs thead tr");
 for (const [name, title] of COLUMNS) {
@@ -238,3 +257,4 @@ list("Runs that share one root failure", data.groups.map((group) => { const row 
 list("No rule explains", data.shapes.map((shape) => { const row = element("li"); row.append(linked(shape.runs === 1 ? "1 run" : `${shape.runs} runs`, shape.location), `, ${shape.shape}`, element("pre", shape.example)); return row; }));
 list("Restart", Object.entries(data.restarts).sort((a, b) => b[1] - a[1]).map(([decision, count]) => element("li", `${decision}: ${count}`)));
 show();
+named();
