@@ -18,7 +18,6 @@ PLAIN = frozenset(
         "dataloader_worker_exception",
         "weights_only_refused",
         "index_out_of_range",
-        "too_many_open_files",
     }
 )
 """Kinds that say no more than the exception itself; an index outside a table of the model says more."""

@@ -40,6 +40,9 @@ stand at the end of a file although what they report came first."""
 SAME_MOMENT_S = 1.0
 """Stamps of one second cannot be ordered: many loggers print whole seconds, and clocks of hosts differ."""
 
+SKIP_LINES = 6
+"""Lines from a failed allocation to the word that its batch is left out: the allocator's own message and its table."""
+
 BURST_LINES = 300
 """Lines between two tracebacks of one failing job: those of eight ranks with 30 frames each lie closer. A
 process that printed more than that before its next error had survived the earlier one."""
@@ -166,7 +169,10 @@ class FailureOrder:
     def __init__(self, view: RunView) -> None:
         found = _failures(view)
         rows = view.once(RowsOfLogs)
-        self.failures = [failure for failure in found if not _survived(failure, found, rows)]
+        skips = _places(view, "batch_skipped_for_memory")
+        self.failures = [
+            failure for failure in found if not (_skipped(failure, skips) or _survived(failure, found, rows))
+        ]
         self.survived = sum(failure.family in CAUSES for failure in found) - len(self.roots)
         self.survived_kinds = _kinds(found) - _kinds(self.failures)
 
@@ -280,6 +286,17 @@ def _survived(failure: Failure, others: Sequence[Failure], rows: RowsOfLogs) -> 
     if _is_unparsed(failure) and not all(_is_unparsed(other) for other in launches):
         return True  # no line of the program ran: what failed below is a later launch
     return bool(following) and min(other.place[2] for other in following) - line > BURST_LINES
+
+
+def _places(view: RunView, kind: str) -> frozenset[tuple[int, int]]:
+    """Source and line of every event of a kind."""
+    return frozenset((event.ref.source, event.ref.line or 0) for event in view.events(kind))
+
+
+def _skipped(failure: Failure, skips: frozenset[tuple[int, int]]) -> bool:
+    """Whether the trainer says, on the line of a failed allocation or just below it, that it leaves the batch out."""
+    _, source, line = failure.place
+    return failure.family == "memory" and any((source, line + below) in skips for below in range(SKIP_LINES))
 
 
 def _is_unparsed(failure: Failure) -> bool:
