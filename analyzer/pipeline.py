@@ -40,6 +40,7 @@ from analyzer.model.wording import REPORTED
 from analyzer.rules.calibration import HAND_SET, shipped_calibration
 from analyzer.rules.cases import Case, check_case, run_facts_case
 from analyzer.rules.fixes import resolve_fixes
+from analyzer.rules.health import health
 from analyzer.rules.load import RuleSet
 from analyzer.rules.restart import restart_of
 from analyzer.rules.schema import Rule
@@ -457,6 +458,7 @@ def _coverage(run: Run, facts: Mapping[str, Scalar], missing: tuple[str, ...]) -
             if isinstance(rows := event.fields.get("rows"), int)
         ),
         guesses=_guesses(run),
+        passed=health(facts).passed,
     )
 
 

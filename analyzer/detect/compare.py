@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, number
+from analyzer.detect.compare_ends import compare_ends
 from analyzer.detect.curve import align, has_steps
 from analyzer.detect.curves.bad_points import BadPoints, grad_points, loss_points
 from analyzer.detect.curves.nonfinite import harmful
@@ -95,6 +96,7 @@ def detect_twin(view: RunView, twin: RunView) -> Iterator[Signal]:
     out.put("first_parting_step", step, refs_of_step)
     _difference(out, view, twin)
     _norms(out, view, twin)
+    compare_ends(out, view, twin)
     source, other = view.config("data.source"), twin.config("data.source")
     if source is not None and other is not None:
         out.put("differs_in_data", str(source.value) != str(other.value), [source.ref, other.ref])

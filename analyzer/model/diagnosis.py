@@ -298,7 +298,8 @@ class Coverage:
     """What was seen.
 
     ``metrics`` maps a canonical metric to its number of points. ``rows_by_name`` counts rows of loops without a
-    known format: their names were known, that their step and meaning are as usual was assumed. ``guesses`` maps a
+    known format: their names were known, that their step and meaning are as usual was assumed. ``passed`` names the tests
+    of health that the run passed. ``guesses`` maps a
     name that only its words explain to the canonical metric that it was taken for.
     """
 
@@ -312,6 +313,7 @@ class Coverage:
     missing: tuple[str, ...] = ()
     rows_by_name: int = 0
     guesses: Mapping[str, str] = field(default_factory=dict)
+    passed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

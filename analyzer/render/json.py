@@ -110,7 +110,7 @@ def _top_level() -> dict[str, Any]:
             "sources": _list(_object({"path": _TEXT, "format": _TEXT})),
             "metrics": {"type": "object", "additionalProperties": _COUNT}, "events": _COUNT, "config_keys": _COUNT,
             "frameworks": _list(_TEXT), "last_step": {"type": ["integer", "null"]}, "completed": _MAYBE_BOOL,
-            "missing": _list(_TEXT), "rows_by_name": _COUNT,
+            "missing": _list(_TEXT), "rows_by_name": _COUNT, "passed": _list(_TEXT),
             "guesses": {"type": "object", "additionalProperties": _TEXT},
         }
     )  # fmt: skip

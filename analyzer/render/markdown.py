@@ -141,6 +141,8 @@ def _seen(diagnosis: Diagnosis) -> list[str]:
             f"{coverage.config_keys} settings."
         ),
     ]
+    if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
+        parts.append(f"Tested and passed: {escape('; '.join(coverage.passed))}.")
     if coverage.missing:
         parts.append(f"Not seen: {escape(', '.join(coverage.missing))}.")
     parts += [

@@ -211,6 +211,8 @@ def _write_seen(page: Page, diagnosis: Diagnosis, gaps: int) -> None:
         page.add(
             f"taken by the words of its name: {', '.join(taken[:GUESSES])}{more} (--metric chooses)", hang=2
         )
+    if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
+        page.add(f"tested and passed: {'; '.join(coverage.passed)}", hang=2)
     if coverage.missing:
         page.add(f"not seen: {', '.join(coverage.missing)}", hang=2)
     for gap in diagnosis.gaps[:gaps]:

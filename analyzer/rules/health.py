@@ -167,6 +167,13 @@ TESTS = (
         "an evaluation of the training samples by the code that evaluates the held-out ones",
     ),
     HealthTest(
+        "as-good-as-the-baseline",
+        "not compare.twin.worse",
+        "it ends as well as the baseline",
+        "it ends clearly worse than the baseline[ ({compare.twin.score_lost} of all answers lost)]",
+        "a rerun in which one of the differences is undone",
+    ),
+    HealthTest(
         "no-second-softmax",
         "not signal.chance.second_softmax",
         "loss and accuracy fit each other",

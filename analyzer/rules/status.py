@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from analyzer.detect.shapes.classes import HEALTHY
 from analyzer.model.diagnosis import Finding
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, word_for
@@ -222,8 +223,12 @@ def _doubt(facts: Mapping[str, Scalar]) -> str | None:
 
 
 def _odd_shape(facts: Mapping[str, Scalar]) -> str | None:
-    """What the curves look like to the classifier if that is no healthy run; it abstains where it is not sure."""
-    found = ill_shape(facts, LIKELY)
+    """What the curves look like to the classifier if that is no healthy run, whether it answers or abstains."""
+    leaning = {
+        "classifier.shape": facts.get("classifier.leans_to", HEALTHY),
+        "classifier.probability": facts.get("classifier.leaning", 0.0),
+    }
+    found = ill_shape(facts, LIKELY) or ill_shape(leaning, LIKELY)
     if found is None or found[0].severity not in {"fatal", "degrading"}:
         return None
     shape, share = found

@@ -136,7 +136,7 @@ def everything() -> dict[str, FactValue]:
         "torch_compile": True, "use_liger_kernel": True, "model_name_or_path": "a/b",
     }  # fmt: skip
     many = RunMaker().config(**keys).config("deepspeed", path="ds.json", zero_optimization__overlap_comm=True)
-    many.log({"loss": falling(20), "grad_norm": [1.0] * 20})
+    many.log({"loss": falling(20), "grad_norm": [1.0] * 20, "accuracy": [0.9] * 20})
     return {**found, **build_facts(run_detectors(many.run(), many.run()))}
 
 

@@ -168,7 +168,7 @@ def _poor(out: FactWriter, view: RunView) -> None:
     if loss is None:
         return
     numbers, refs = loss[1], refs_at(loss[0], [len(loss[0]) - 1, 0])
-    right = [_accuracy_at_end(view, name) for name in ("accuracy", "eval_accuracy")]
+    right = [accuracy_at_end(view, name) for name in ("accuracy", "eval_accuracy")]
     few = [share[0] <= FEW_RIGHT for share in right if share is not None]
     guess = any(
         out.facts[f"signal.chance.{name}"].value is True
@@ -192,7 +192,8 @@ def _poor(out: FactWriter, view: RunView) -> None:
     out.put("poor", bool(guess or (few and all(few)) or worse), refs)
 
 
-def _accuracy_at_end(view: RunView, name: str) -> tuple[float, list[SourceRef]] | None:
+def accuracy_at_end(view: RunView, name: str) -> tuple[float, list[SourceRef]] | None:
+    """Level of an accuracy at the end, as a share of one, with its place."""
     shares = _shares(view, name)
     if shares is None:
         return None
@@ -207,7 +208,7 @@ def _training(out: FactWriter, view: RunView, count: int) -> None:
     series, numbers = loss
     uniform = math.log(count)
     refs = refs_at(series, [len(series) - 1, 0])
-    known = _accuracy_at_end(view, "accuracy")
+    known = accuracy_at_end(view, "accuracy")
     guess = None if known is None else known[0] <= max(LIKE_A_GUESS / count, 1 / count + 0.02)
     refs = refs if known is None else [*refs, *known[1]]
     out.put("loss_over_uniform", numbers.last / uniform, refs)
@@ -226,7 +227,7 @@ def _training(out: FactWriter, view: RunView, count: int) -> None:
 
 def _held_out(out: FactWriter, view: RunView, count: int) -> None:
     uniform = math.log(count)
-    known, held_out = _accuracy_at_end(view, "eval_accuracy"), view.once(held_out_trend)
+    known, held_out = accuracy_at_end(view, "eval_accuracy"), view.once(held_out_trend)
     guess = None if known is None else known[0] <= max(LIKE_A_GUESS / count, 1 / count + 0.02)
     if held_out is None and guess is None:
         return

@@ -45,6 +45,7 @@ class Answer:
         probability: Calibrated probability of the likeliest class.
         best: That class.
         outside: Share of the known features outside the range of nearly all training runs.
+        within: Whether that share is as small as it is of the runs of training.
         bits: Evidence for the likeliest class, log2 of posterior odds over prior odds, at most ``MAX_BITS``.
         reasons: The features that moved the answer most, in words.
         refs: Where they can be seen.
@@ -55,6 +56,7 @@ class Answer:
     probability: float
     best: str
     outside: float
+    within: bool
     bits: float
     reasons: tuple[str, ...]
     refs: tuple[SourceRef, ...]
@@ -78,6 +80,7 @@ def answer_of(view: RunView, model: Model) -> Answer | None:
         probability=float(p[best]),
         best=model.classes[best],
         outside=outside,
+        within=outside <= model.outside_limit,
         bits=min(
             support_bits(float(p[best]), float(model.prior[best])), shape_named(model.classes[best]).most_bits
         ),
@@ -121,6 +124,9 @@ def _detect(view: RunView) -> Iterator[Signal]:
         out.put("probability", found.probability, found.refs)
         out.put("bits", found.bits if found.shape != HEALTHY else 0.0, found.refs)
         out.put("because", "; ".join(found.reasons), found.refs)
+    elif found.within:
+        out.put("leans_to", found.best, found.refs)
+        out.put("leaning", found.probability, found.refs)
     yield out.signal()
 
 

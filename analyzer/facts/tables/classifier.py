@@ -9,6 +9,8 @@ classifier.answered | bool | | the curves can be told to look like one class of 
 classifier.members | str | | classes that cannot be excluded, the likeliest first; none if the curves are unlike all |
 classifier.outside_share | float | share | share of the features outside the range of the runs that the classifier was trained on |
 classifier.shape | str | | the one class that the curves look like | {_CURVES}
+classifier.leans_to | str | | the likeliest class where others cannot be excluded, for a run like those of training | {_CURVES}
+classifier.leaning | float | probability | calibrated probability of that class | {_CURVES}
 classifier.probability | float | probability | calibrated probability of that class | {_CURVES}
 classifier.bits | float | bits | evidence for the causes of that class, at most 3 bits; 0 for healthy |
 classifier.because | str | | the features that speak for the class, in words |

@@ -28,5 +28,11 @@ compare.twin.difference_changes_sign | bool | | now one run is ahead and now the
 compare.twin.apart_from_start | bool | | within the first 10 steps the losses differ by more than 5 % | {TWIN}
 compare.twin.norm_ratio | float | | gradient norm over that of the twin, median over rows of equal loss | {TWIN}
 compare.twin.norms_apart | bool | | at equal losses the gradient norm is larger, or smaller, by a fifth in every row | {TWIN}
+compare.twin.worse | bool | | the run ends clearly worse than that run: fewer answers right, a higher loss, or a loss that is not finite | {TWIN}
+compare.twin.score_lost | float | | accuracy of that run at its end minus that of this one | {TWIN}
+compare.twin.loss_ratio | float | | last held-out loss, else training loss, over that of the other run | {TWIN}
+compare.twin.rate_ratio | float | | learning rate over that of the other run | {TWIN}
+compare.twin.worse_at_higher_rate | bool | | it ends clearly worse, at three times the learning rate or more | {TWIN}
+compare.twin.worse_at_lower_rate | bool | | it ends clearly worse, at 0.4 of the learning rate or less | {TWIN}
 compare.twin.first_parting_step | int | step | first step at which the losses of both runs differ by more than 5 % | {TWIN}
 """
