@@ -122,7 +122,7 @@ def _around(framework: str, pairs: Mapping[str, Any], facts: Mapping[str, Scalar
     return [
         ConfigChange(framework, key, None, plain_value(_computed(value, facts)))
         for key, value in kept.items()
-        if not foreign(key, facts)
+        if not foreign(f"{key}={value}", facts)
     ]
 
 

@@ -45,7 +45,7 @@ _WORDS = (
         "torch",
     ),
     _word(
-        r"\bCUDA_|_CUDA_|\bnvidia-|compute-sanitizer|\bNVLink\b|libnvidia|flash-attn|--gpus all",
+        r"\bCUDA|_CUDA_|_cuda_|\bnvidia-|compute-sanitizer|\bNVLink\b|libnvidia|flash-attn|--gpus all",
         "run.platform",
         "cuda",
     ),
@@ -166,7 +166,7 @@ def variables(pairs: Mapping[str, Any], facts: Mapping[str, Scalar]) -> dict[str
                 name = "PYTORCH_ALLOC_CONF"
             if (key in _OLDER and since) or (key in _OLDER.values() and not since):
                 continue
-        if not foreign(name, facts):
+        if not foreign(f"{name}={value}", facts):
             found[name] = value if instead is None else instead
     return found
 
