@@ -12,6 +12,8 @@ from analyzer.cli.fail_on import FailOn
 from analyzer.cli.output import Format, chosen_format, rendered, write
 from analyzer.cli.progress import reading
 from analyzer.errors import InputError
+from analyzer.ingest import limits
+from analyzer.ingest.limits import BASE_CPU_S
 
 if TYPE_CHECKING:
     from analyzer.api import Study
@@ -38,6 +40,14 @@ Replay = Annotated[
 Metric = Annotated[
     list[str] | None,
     typer.Option("--metric", help="Which logged name is the loss: loss=train_mse; repeatable."),
+]
+Budget = Annotated[
+    float,
+    typer.Option(
+        "--budget",
+        min=1,
+        help="CPU seconds that reading may take, beside those that the size of the files earns.",
+    ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal error.")]
 
@@ -67,6 +77,7 @@ def diagnose_command(
         FailOn,
         typer.Option("--fail-on", help="Exit with 1 if a fault is found that is at least this probable."),
     ] = FailOn.never,
+    budget: Budget = BASE_CPU_S,
     offline: Offline = False,
     debug: Debug = False,
 ) -> None:
@@ -76,6 +87,7 @@ def diagnose_command(
     """
     del debug  # looked at in main()
     chosen = chosen_format(format_name, output)
+    limits.CURRENT.base_s = budget
     try:
         study = run_study(
             source,

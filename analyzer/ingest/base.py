@@ -8,6 +8,7 @@ It never raises for half a file: it keeps the good rows and records a gap. It ne
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from analyzer.errors import UnreadableFileError
-from analyzer.ingest import progress
+from analyzer.ingest import limits, progress
 from analyzer.model.config import ConfigScalar
 from analyzer.model.replay import Row
 from analyzer.model.run import LogEnd, TensorRows
@@ -106,9 +107,15 @@ class OpenSource:
     def chunks(self, size_bytes: int = 1 << 20) -> Iterator[bytes]:
         """Blocks of the decompressed file; ends early, with ``TruncatedSourceError``, on a damaged archive."""
         total = 0
+        budget = limits.CURRENT.budget
+        budget.open_file(self.candidate.size_bytes, compressed=bool(self.candidate.compression))
         with self.open() as stream:
-            while True:
-                block, reason = _read_block(stream, size_bytes)
+            # A file that somebody goes on writing is read up to where it ended when it was opened: no reading is endless.
+            end = MAX_EXPANDED_BYTES + 1 if self.candidate.compression else os.fstat(stream.fileno()).st_size
+            while total < end:
+                if reason := budget.spent():
+                    raise TruncatedSourceError(reason)
+                block, reason = _read_block(stream, min(size_bytes, end - total))
                 if block:
                     yield block
                 if reason:

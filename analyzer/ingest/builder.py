@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.ingest.formats.dumps.trace_rows import TraceRows
+from analyzer.ingest.limits import METRIC_NAMES
 from analyzer.ingest.masking import clean_text, mask_value
 from analyzer.ingest.names import canonical_metric, unit_factor
 from analyzer.ingest.points import Points
@@ -80,6 +81,7 @@ class RunBuilder:
         self.trace_bytes = 0
         self._blocks: list[_Block] = []
         self._points: dict[tuple[int, str, int], Points] = {}
+        self._names_of: dict[int, int] = {}
         self._events: list[Event] = []
         self._event_counts: dict[tuple[int, str], int] = {}
         self._config: list[tuple[str | None, ConfigValue]] = []
@@ -153,6 +155,11 @@ class RunBuilder:
         key = (source, name, _NULL_RANK if rank is None else rank)
         points = self._points.get(key)
         if points is None:
+            names = self._names_of[source] = self._names_of.get(source, 0) + 1
+            if names > METRIC_NAMES:
+                if names == METRIC_NAMES + 1:
+                    self.add_gap(f"only the first {METRIC_NAMES} metric names are kept", source=source)
+                return Points()  # whoever writes into it is not heard
             points = self._points[key] = Points()
         return points
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, UnreadableFileError
-from analyzer.ingest import progress
+from analyzer.ingest import limits, progress
 from analyzer.ingest.base import Candidate, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.launches import last_launch
@@ -61,6 +61,7 @@ def load_run(path: Path, extra: Sequence[Path] = ()) -> Loaded:
         InputError: Nothing there could be read.
         UnknownFormatError: Files are there, but no ingestor knows them.
     """
+    limits.begin()
     discovery = discover(path)
     groups = newest_first(group_runs(discovery))
     more = [discover(place) for place in extra]
@@ -138,6 +139,8 @@ def read_all(found: Sequence[Found], builder: RunBuilder) -> None:
             out.gap(f"the rest of the file cannot be read: {reason}", evidence=item.ingestor.is_log)
         except AnalyzerError:
             raise
+        except MemoryError:
+            out.gap("the rest of the file cannot be read: it needs more memory than there is", evidence=True)
         except Exception as error:  # noqa: BLE001  (a bug of one reader costs its file, not the answer)
             reason = f"{OUR_FAULT} ({type(error).__name__}: {error})"
             out.gap(f"the rest of the file cannot be read: {reason}", evidence=item.ingestor.is_log)

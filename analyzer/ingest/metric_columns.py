@@ -90,13 +90,14 @@ class MetricColumns:
 
     def flush(self, *, step_unit: str = "step", with_steps: bool = True) -> None:
         """Hand all points over; ``with_steps`` False says that the rows' counters turned out not to be steps."""
-        for name, (steps, values, lines, times) in self._columns.items():
-            self._out.metrics(
+        for name in list(self._columns):
+            steps, values, lines, times = self._columns.pop(name)
+            self._out.metrics(  # the arrays keep the columns alive; nobody writes to them any more
                 name,
-                steps=np.frombuffer(steps, np.int64).copy() if with_steps else None,
-                values=np.frombuffer(values, np.float64).copy(),
-                lines=np.frombuffer(lines, np.int64).copy(),
-                times_s=np.frombuffer(times, np.float64).copy(),
+                steps=np.frombuffer(steps, np.int64) if with_steps else None,
+                values=np.frombuffer(values, np.float64),
+                lines=np.frombuffer(lines, np.int64),
+                times_s=np.frombuffer(times, np.float64),
                 step_unit=step_unit,
             )
         if self._refused:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from analyzer.errors import InputError, UnreadableFileError
-from analyzer.ingest import progress
+from analyzer.ingest import limits, progress
 from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSource, TruncatedSourceError
+from analyzer.ingest.limits import MAX_WALKED
 from analyzer.ingest.masking import safe_name
 from analyzer.ingest.registry import builtin_ingestors
 
@@ -117,10 +118,14 @@ def _walk(root: Path, discovery: Discovery) -> Iterator[tuple[Path, str]]:
             name = _name(Path(os.fsdecode(error.filename)), root)
             discovery.unreadable.append((f"{name}/", f"cannot be entered ({error.strerror or error})"))
 
-    count = 0
+    names: list[tuple[str, str]] = []
+    device = _device(root)
     for directory, below, files in os.walk(root, onerror=refused):
         here = Path(directory)
         below[:] = sorted(name for name in below if name not in _SKIPPED_DIRECTORIES)
+        if mounted := [name for name in below if _device(here / name) not in {device, None}]:
+            discovery.unreadable += [(f"{_name(here / name, root)}/", _MOUNTED) for name in mounted]
+            below[:] = [name for name in below if name not in mounted]
         for name in below:
             if (reason := _leads_out(here / name, real_root)) is not None:
                 discovery.unreadable.append((f"{_name(here / name, root)}/", reason))
@@ -128,21 +133,67 @@ def _walk(root: Path, discovery: Discovery) -> Iterator[tuple[Path, str]]:
             deep = f"more than {MAX_DEPTH} levels below the directory; point at it"
             discovery.unreadable += [(f"{_name(here / name, root)}/", deep) for name in below]
             below.clear()
-        for file in sorted(files):
-            path = here / file
-            if path.suffix.lower() in _SKIPPED_SUFFIXES:
-                continue
-            reason = _leads_out(path, real_root)
-            if reason is not None:
-                discovery.unreadable.append((_name(path, root), reason))
-                continue
-            if not _is_regular(path):
-                continue
-            count += 1
-            if count > MAX_FILES:
-                discovery.truncated_walk = True
-                return
+        wanted = (name for name in files if os.path.splitext(name)[1].lower() not in _SKIPPED_SUFFIXES)  # noqa: PTH122
+        names += [(directory, name) for name in sorted(wanted)]
+        if len(names) > MAX_WALKED:
+            discovery.truncated_walk = True
+            break
+    for directory, name in _most_promising(names, discovery):
+        path = Path(directory, name)
+        reason = _leads_out(path, real_root)
+        if reason is not None:
+            discovery.unreadable.append((_name(path, root), reason))
+        elif _is_regular(path):
             yield path, _name(path, root)
+
+
+_MOUNTED = "on another file system, which is not entered; give it as the run"
+
+
+def _most_promising(names: list[tuple[str, str]], discovery: Discovery) -> list[tuple[str, str]]:
+    """All names, or of too many those that look most like the files of a run; in the order of the walk."""
+    if len(names) <= MAX_FILES:
+        return names
+    discovery.truncated_walk = True
+    ranked = sorted(range(len(names)), key=lambda place: (_promise(names[place][1]), place))
+    return [names[place] for place in sorted(ranked[:MAX_FILES])]
+
+
+def _promise(name: str) -> int:
+    """0 for the name of a log or of a library's own file, 1 for what may be one, 2 for the rest."""
+    lowered = name.lower().removesuffix(".gz").removesuffix(".zst")
+    if (
+        lowered.endswith((".log", ".out", ".err", ".wandb"))
+        or ".tfevents." in lowered
+        or lowered in _OWN_NAMES
+    ):
+        return 0
+    return 1 if lowered.endswith(LIKELY_OURS) or "." not in lowered else 2
+
+
+_OWN_NAMES = frozenset(
+    {"trainer_state.json", "metrics.csv", "train_config.yaml", "ds_config.json", "config.yaml", "mlflow.db"}
+)
+
+
+def _device(path: Path) -> int | None:
+    """Number of the file system on which a directory lies; None if it cannot be known."""
+    try:
+        return path.lstat().st_dev
+    except OSError:
+        return None
+
+
+def _is_of_the_kernel(path: Path) -> bool:
+    """Whether a path lies in ``/proc``, ``/sys`` or ``/dev``, whose files answer, wait or never end."""
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError):
+        return False
+    return any(real.is_relative_to(place) for place in _KERNEL) and not real.is_relative_to(_MEMORY)
+
+
+_KERNEL, _MEMORY = ("/proc", "/sys", "/dev"), "/dev/shm"  # noqa: S108  (nothing is written there)
 
 
 def _leads_out(path: Path, real_root: Path) -> str | None:
@@ -190,7 +241,7 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
         raise InputError(
             f"{root}: no such file or directory; give a run directory, a log file, or - for standard input"
         )
-    if not (root.is_dir() or root.is_file()):
+    if _is_of_the_kernel(root) or not (root.is_dir() or root.is_file()):
         raise InputError(f"{root}: neither a directory nor a regular file; pipe a stream in with -")
     ingestors = builtin_ingestors() if ingestors is None else ingestors
     discovery = Discovery(root if root.is_dir() else root.parent)
@@ -198,6 +249,9 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
     seen: dict[tuple[int, str], list[Path]] = {}
     for path, name in files:
         progress.saw_file()
+        if reason := limits.CURRENT.budget.spent():
+            discovery.unreadable.append((name, f"this and what follows was not looked at: {reason}"))
+            break
         try:
             candidate = make_candidate(path, name)
         except UnreadableFileError as error:

@@ -150,6 +150,10 @@ def _look_at(entry: os.DirEntry[str], folder: Folder, root: Path, plan: Plan) ->
     if entry.is_dir():
         if entry.name in _PRUNED:
             return
+        if entry.stat(follow_symlinks=False).st_dev != os.stat(folder.path).st_dev:
+            plan.skipped.append(Skipped(entry.path, "on another file system; give it as a source"))
+            plan.closed.append(os.path.abspath(entry.path))
+            return
         if folder.depth >= MAX_DEPTH:
             plan.skipped.append(Skipped(entry.path, f"more than {MAX_DEPTH} levels below the source"))
             return

@@ -86,11 +86,19 @@ class Trend:
         return -self.fall > self.margin or (self.fall < 0 and self.order >= SORTED)
 
 
+MEDIAN_CELLS = 1 << 20
+"""Numbers of all windows that are looked at together: 8 MB."""
+
+
 def running_medians(values: Values, width: int) -> Values:
     """Medians of windows of an odd width, as many as values; the ends are those of the last whole window."""
     if width <= 1 or values.size < width:
         return values
-    inner = np.median(np.lib.stride_tricks.sliding_window_view(values, width), axis=1)
+    windows = np.lib.stride_tricks.sliding_window_view(values, width)
+    rows = max(1, MEDIAN_CELLS // width)  # all at once would take the square of a long curve
+    inner = np.concatenate(
+        [np.median(windows[at : at + rows], axis=1) for at in range(0, len(windows), rows)]
+    )
     side = width // 2
     return np.concatenate((np.full(side, inner[0]), inner, np.full(side, inner[-1])))
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 import struct
 from typing import Any, Final
 
-MAX_OPCODES = 20_000_000
-"""A ring of 2,000 entries, the default, takes some 300,000."""
+MAX_OPCODES = 5_000_000
+"""A ring of 2,000 entries, the default, takes some 300,000. Each may make a list or remember one: about 100 bytes."""
 
 MAX_LONG_BYTES = 64
 """Larger whole numbers are no data of ours, and slow to handle."""

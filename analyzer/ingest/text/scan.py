@@ -73,12 +73,10 @@ class LiteralScanner:
     def __init__(self, literals: Sequence[bytes], sample: bytes = b"") -> None:
         self.literals = tuple(literals)
         self._counts = _word_counts(sample[:SAMPLE_BYTES])
-        self._short = [
-            (i, literal) for i, literal in enumerate(self.literals) if len(literal) < MIN_HASHED_BYTES
-        ]
+        self._short = [(i, literal) for i, literal in enumerate(self.literals) if not _can_be_hashed(literal)]
         self._places: dict[int, list[tuple[int, int]]] = {}
         for index, literal in enumerate(self.literals):
-            if len(literal) >= MIN_HASHED_BYTES:
+            if _can_be_hashed(literal):
                 self._register(index, literal)
         self._words = np.array(sorted(self._places), dtype=np.uint32)
         self._table = np.zeros(1 << _HASH_BITS, dtype=np.bool_)
@@ -87,9 +85,9 @@ class LiteralScanner:
     def _register(self, index: int, literal: bytes) -> None:
         """For each alignment of the literal, note its word that is rarest in the sample, or its first."""
         for residue in range(WORD_BYTES):
-            offsets = range(residue, len(literal) - WORD_BYTES + 1, WORD_BYTES)
+            offsets = _offsets(literal, residue)
             words = [int.from_bytes(literal[o : o + WORD_BYTES], "little") for o in offsets]
-            word = min(words, key=lambda w: self._counts.get(w, 0)) if self._counts else words[0]
+            word = min(words, key=lambda w: (_is_one_byte(w), self._counts.get(w, 0)))
             self._places.setdefault(word, []).append((offsets[words.index(word)], index))
 
     def find(self, data: bytes) -> list[tuple[int, int]]:
@@ -121,6 +119,24 @@ class LiteralScanner:
                 if position >= 0 and data.startswith(literals[index], position):
                     found.append((position, index))
         return found
+
+
+def _offsets(literal: bytes, residue: int) -> range:
+    """Where the aligned words of a literal begin if it stands at some alignment."""
+    return range(residue, len(literal) - WORD_BYTES + 1, WORD_BYTES)
+
+
+def _is_one_byte(word: int) -> bool:
+    """Whether a word is one byte four times, as in indentation and rules of dashes: some files hold nothing else."""
+    return word == (word & 0xFF) * 0x01010101
+
+
+def _can_be_hashed(literal: bytes) -> bool:
+    """Whether a literal holds, however it is aligned, a word that is more than one byte four times."""
+    return len(literal) >= MIN_HASHED_BYTES and all(
+        any(len(set(literal[o : o + WORD_BYTES])) > 1 for o in _offsets(literal, residue))
+        for residue in range(WORD_BYTES)
+    )
 
 
 def _word_counts(sample: bytes) -> dict[int, int]:

@@ -9,7 +9,6 @@ Read in blocks without torch. Not for pickled weights, which are never opened.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import struct
@@ -20,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
+from analyzer.ingest.encodings import bounded_json
 from analyzer.ingest.formats.checkpoints.special_tokens import SpecialTokens, read_special_tokens
 from analyzer.ingest.formats.checkpoints.stored_numbers import (
     STORED_TYPES,
@@ -101,7 +101,7 @@ def _read_header(stream: IO[bytes], size_bytes: int, out: SourceWriter) -> list[
         out.gap(f"not readable as safetensors: a header of {length} bytes in a file of {size_bytes}")
         return []
     try:
-        header = json.loads(stream.read(length))
+        header = bounded_json.loads(stream.read(length))
     except (ValueError, RecursionError) as error:
         out.gap(f"the header is not JSON: {error}")
         return []

@@ -6,13 +6,14 @@ One file alone does not tell: ids stand in ``tokenizer.json``, the roles (bos, e
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeGuard
+
+from analyzer.ingest.encodings import bounded_json
 
 MAX_TOKENIZER_BYTES = 64 << 20
 """The largest public tokenizer.json has 34 MB (Gemma)."""
@@ -121,7 +122,7 @@ def read_special_tokens(directory: Path, root: Path) -> SpecialTokens:
 def _decoded(path: Path, _size_bytes: int, _modified_ns: int) -> Any:
     """A file's content, kept because the tokenizer's and the checkpoint's reader both ask for it."""
     text = path.read_text(encoding="utf-8-sig", errors="replace")
-    return text if path.suffix == ".jinja" else _digest(json.loads(text))
+    return text if path.suffix == ".jinja" else _digest(bounded_json.loads(text))
 
 
 def _digest(content: Any) -> Any:

@@ -19,12 +19,12 @@ frames are kept; NCCL communicator states are not read.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
+from analyzer.ingest.encodings import bounded_json
 from analyzer.ingest.encodings.plain_pickle import PlainPickleError, loads
 from analyzer.ingest.masking import clean_text
 from analyzer.ingest.rank_names import MAX_RANK, place_of
@@ -66,7 +66,7 @@ class FlightRecorder:
         """Read one dump."""
         data, damage = _content(source)
         try:
-            dump = loads(data) if data[:1] == b"\x80" else json.loads(data)
+            dump = loads(data) if data[:1] == b"\x80" else bounded_json.loads(data)
         except (PlainPickleError, ValueError, RecursionError) as error:
             out.gap(f"flight recorder dump cannot be read: {damage or error}")
             return

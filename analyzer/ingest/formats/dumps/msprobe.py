@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
+from analyzer.ingest.encodings import bounded_json
 from analyzer.ingest.encodings.json_stream import JsonStreamError, members
 from analyzer.ingest.formats.dumps.replay_rows import completed, number_of
 
@@ -90,7 +91,7 @@ def _parents(source: OpenSource) -> Mapping[str, str]:
     try:
         if path.is_symlink() or not 0 < path.stat().st_size <= MAX_CONSTRUCT_BYTES:
             return {}
-        found = json.loads(path.read_bytes())
+        found = bounded_json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):

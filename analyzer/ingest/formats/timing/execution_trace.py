@@ -11,10 +11,10 @@ Losses: values, strides, outputs and dependencies are not kept.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
+from analyzer.ingest.encodings import bounded_json
 from analyzer.ingest.masking import clean_text
 from analyzer.ingest.rank_names import place_of
 from analyzer.model.traces import OperatorShapes
@@ -53,7 +53,7 @@ class ExecutionTrace:
                 out.gap(f"execution trace not read: larger than {MAX_BYTES >> 20} MB")
                 return
         try:
-            trace = json.loads(b"".join(parts))
+            trace = bounded_json.loads(b"".join(parts))
         except (ValueError, RecursionError) as error:
             out.gap(f"execution trace cannot be read: {error}")
             return

@@ -1,0 +1,76 @@
+"""How much work and memory the reading of one run may cost: in one place, each bound with its reason.
+
+What a reader leaves because of a bound becomes a gap, and evidence that was there and was not read forbids "healthy".
+Bounds of a single format stand with its reader; those here hold for all.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+BASE_CPU_S = 60.0
+"""CPU seconds of one diagnosis whatever the input. The largest sample takes 2 s, all public runs together 90 s."""
+
+BYTES_PER_CPU_S = 4 << 20
+"""Beyond the base, a second for so many bytes on disk. Logs are read at 30 to 300 MB a second and the slowest honest
+format, a timing trace, at 10: an honest file never comes near."""
+
+HONEST_RATIO = 20
+"""Real logs compress 20:1 at best, so a compressed byte earns at most as much as so many plain ones; a bomb of 1000:1
+earns no more."""
+
+MAX_WALKED = 300_000
+"""Names that a walk collects before it chooses; listing them takes a second or two."""
+
+JSON_BYTES = 384 << 20
+"""Memory that a JSON text may become when it is built whole. The largest honest one, a flight recorder's ring of 20,000
+entries with their stacks, takes about 250 MB."""
+
+METRIC_NAMES = 5_000
+"""Names of metrics kept of one log; the largest real one (norms of every layer) has under 2,000."""
+
+
+@dataclass
+class Budget:
+    """CPU time that one diagnosis may take.
+
+    Attributes:
+        base_s: Seconds that it has before it has read anything.
+        size_bytes: Bytes on disk of the files that were opened so far.
+    """
+
+    base_s: float = BASE_CPU_S
+    size_bytes: int = 0
+    _began_s: float = field(default_factory=time.process_time)
+
+    def open_file(self, size_bytes: int, *, compressed: bool) -> None:
+        """A file is opened: its size earns time."""
+        self.size_bytes += size_bytes * HONEST_RATIO if compressed else size_bytes
+
+    @property
+    def total_s(self) -> float:
+        """Seconds earned so far."""
+        return self.base_s + self.size_bytes / BYTES_PER_CPU_S
+
+    def spent(self) -> str:
+        """Why nothing more is to be read; empty as long as there is time left."""
+        if time.process_time() - self._began_s <= self.total_s:
+            return ""
+        return f"the {self.total_s:.0f} s of CPU that a run of this size may take are spent (--budget gives more)"
+
+
+class _Current:
+    """The budget of the diagnosis under way, and the base of the next ones."""
+
+    base_s: float = BASE_CPU_S
+    budget: Budget = Budget()
+
+
+CURRENT = _Current()
+
+
+def begin() -> Budget:
+    """Begin a diagnosis."""
+    CURRENT.budget = Budget(CURRENT.base_s)
+    return CURRENT.budget

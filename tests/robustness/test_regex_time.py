@@ -1,0 +1,210 @@
+"""Every regular expression that sees foreign text takes time in proportion to the text, whoever wrote it.
+
+For each repeat of each expression a line is made that reaches it, feeds it, and then fails: the line that backtracking
+likes least. The time may grow as the line does, and three times that for noise; beyond it grows faster. ANALYZER_LONG_TESTS=1 asks
+with longer lines and more of them. Records of a log are cut at 64 KiB, so no line is longer.
+"""
+
+import importlib
+import os
+import pkgutil
+import re
+import time
+
+import pytest
+
+try:
+    from re import _constants as sre
+    from re import _parser as parser
+except ImportError:  # pragma: no cover
+    import sre_constants as sre
+    import sre_parse as parser
+
+import analyzer
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.text.log_reader import all_patterns
+
+LONG = bool(os.environ.get("ANALYZER_LONG_TESTS"))
+SMALL, LARGE, ATTACKS = (4_000, 64_000, 60) if LONG else (4_000, 32_000, 12)
+FREE_S = 0.004
+"""Below this on the long line nothing explodes, and the clock is noise."""
+
+GROWTH = 3 * LARGE / SMALL
+MOST_S = 1.0
+"""No line may take longer than this however its time grows; a record of 64 KiB that takes a second is an attack."""
+
+_UNREACHED = ("analyzer.cli", "analyzer.classifier", "analyzer.replay.", "analyzer.fetch.worker")
+_CLASS = {
+    sre.CATEGORY_DIGIT: "07",
+    sre.CATEGORY_SPACE: " ",
+    sre.CATEGORY_WORD: "a0_",
+    sre.CATEGORY_NOT_DIGIT: "a .",
+    sre.CATEGORY_NOT_SPACE: "a0.",
+    sre.CATEGORY_NOT_WORD: " .",
+}
+
+
+def expressions():
+    """Every expression of the package by where it stands."""
+    found = {}
+    for info in pkgutil.walk_packages(analyzer.__path__, "analyzer."):
+        if info.name.startswith(_UNREACHED) or info.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(info.name)
+        for name, value in vars(module).items():
+            for number, one in enumerate(_patterns_in(value, 0)):
+                found.setdefault(one, f"{info.name}.{name}[{number}]")
+    for pattern in all_patterns():
+        for one in (pattern.regex, pattern.unless, *pattern.more):
+            if one:
+                found.setdefault(one, f"events {pattern.kind}")
+    return sorted(((where, text) for text, where in found.items()), key=str)
+
+
+def _patterns_in(value, depth):
+    if isinstance(value, LazyRegex):
+        yield value.pattern
+    elif isinstance(value, re.Pattern):
+        case = value.flags & re.IGNORECASE and not _text(value.pattern).startswith("(?")
+        as_bytes = isinstance(value.pattern, bytes)
+        yield value.pattern if not case else (b"(?i)" + value.pattern if as_bytes else f"(?i){value.pattern}")
+    elif depth < 3:
+        if isinstance(value, dict):
+            value = tuple(value.values())
+        if isinstance(value, tuple | list | frozenset) and len(value) < 2000:
+            for item in value:
+                yield from _patterns_in(item, depth + 1)
+        elif hasattr(value, "__slots__") and not isinstance(value, type):
+            for name in value.__slots__:
+                yield from _patterns_in(getattr(value, name, None), depth + 1)
+
+
+def _text(pattern):
+    return pattern if isinstance(pattern, str) else pattern.decode("latin-1")
+
+
+def _samples(items):
+    """Characters of a set, a few that differ in kind."""
+    if items and items[0][0] is sre.NEGATE:
+        refused = "".join(_samples(items[1:]))
+        return [c for c in "a 0.=_-%|[(" if c not in refused][:3] or ["~"]
+    found = []
+    for kind, value in items:
+        if kind is sre.LITERAL:
+            found.append(chr(value))
+        elif kind is sre.RANGE:
+            found.append(chr(value[0]))
+        elif kind is sre.CATEGORY:
+            found.extend(_CLASS.get(value, "a"))
+    return sorted(set(found), key=lambda c: (c not in " .a0", c))[:4]
+
+
+def _least(node):
+    """A short text that a parsed expression matches."""
+    parts = []
+    for kind, value in node:
+        if kind is sre.LITERAL:
+            parts.append(chr(value))
+        elif kind is sre.NOT_LITERAL:
+            parts.append("a" if value != ord("a") else "b")
+        elif kind is sre.ANY:
+            parts.append("a")
+        elif kind is sre.IN:
+            parts.append(_samples(value)[0])
+        elif kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+            parts.append(_least(value[2]) * value[0])
+        elif kind is sre.SUBPATTERN:
+            parts.append(_least(value[3]))
+        elif kind is sre.ATOMIC_GROUP:
+            parts.append(_least(value))
+        elif kind is sre.BRANCH:
+            parts.append(_least(value[1][0]))
+    return "".join(parts)
+
+
+def _attacks(node, before=""):
+    """(text that leads to a repeat, text that feeds it) for every repeat of more than a few."""
+    for at, (kind, value) in enumerate(node):
+        lead = before + _least(node[:at])
+        if kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+            inner = list(value[2])
+            if value[1] > 8:
+                single = inner[0] if len(inner) == 1 else None
+                fed = _samples(single[1]) if single and single[0] is sre.IN else [_least(inner)]
+                if single and single[0] is sre.ANY:
+                    fed = ["a", " ", "0", "."]
+                rest = _least(node[at + 1 :])
+                for pump in [*fed, _least(inner) + rest[:8]]:
+                    if pump:
+                        yield lead, pump
+            yield from _attacks(inner, lead)
+        elif kind is sre.SUBPATTERN:
+            yield from _attacks(list(value[3]), lead)
+        elif kind is sre.BRANCH:
+            for branch in value[1]:
+                yield from _attacks(list(branch), lead)
+        elif kind is sre.ATOMIC_GROUP:
+            yield from _attacks(list(value), lead)
+
+
+def attacks(pattern):
+    """Different attacks on one expression, and a plain row of each character that it may begin with."""
+    node = list(parser.parse(pattern))
+    found = dict.fromkeys(_attacks(node))
+    found.update(dict.fromkeys(("", pump) for pump in (" ", "a", "0", ".", "a ", "a=", "0 ")))
+    return list(found)[:ATTACKS]
+
+
+def _line(lead, pump, size):
+    return (lead + pump * (size // len(pump)))[:size] + "\x01"
+
+
+def _seconds(search, text):
+    best = 1e9
+    for _ in range(2):
+        began = time.process_time()
+        search(text)
+        best = min(best, time.process_time() - began)
+        if best > 1:
+            break
+    return best
+
+
+def explosions(pattern, small=SMALL, large=LARGE):
+    """Lines on which the time of an expression grows faster than the line."""
+    as_bytes = isinstance(pattern, bytes)
+    search = re.compile(pattern).search
+    for lead, pump in attacks(_text(pattern)):
+        little, much = _line(lead, pump, small), _line(lead, pump, large)
+        if as_bytes:
+            little, much = little.encode("latin-1", "replace"), much.encode("latin-1", "replace")
+        before, between = _seconds(search, little), _seconds(search, much[: 4 * small] + much[-1:])
+        if between > 0.1 and between > 10 * before:  # to the square at least; on 64 kB it would take minutes
+            yield lead, pump, before, float("inf")
+            continue
+        after = _seconds(search, much)
+        grows = after > FREE_S and after > before * GROWTH
+        if after > MOST_S or (grows and _seconds(search, much) > _seconds(search, little) * GROWTH):
+            yield lead, pump, before, after
+
+
+def _slices():
+    found = expressions()
+    return [found[start::16] for start in range(16)]
+
+
+@pytest.mark.parametrize("part", range(16))
+def test_no_expression_explodes(part):
+    bad = []
+    for where, pattern in _slices()[part]:
+        for lead, pump, before, after in explosions(pattern):
+            bad.append(
+                f"{where}: {lead[-40:]!r} + {pump!r} * n: {before * 1e3:.2f} ms, {after * 1e3:.1f} ms\n  {pattern!r}"
+            )
+    assert not bad, "\n".join(bad)
+
+
+def test_the_test_finds_what_explodes():
+    assert list(explosions(r"^\s{0,60}\"?a:\s{1,30}\"?[^\"\n]{0,500}?\"?,?\s*$"))
+    assert list(explosions(r"x\s*\s*y"))
+    assert not list(explosions(r"^\s{0,40}key=[a-z]{1,20}"))
