@@ -8,7 +8,18 @@ from typing import Annotated
 
 import typer
 
-from analyzer.cli import casebook, classifier, confirm, diagnose, explain, replay, rules, schema, triage
+from analyzer.cli import (
+    casebook,
+    classifier,
+    confirm,
+    diagnose,
+    explain,
+    replay,
+    rules,
+    schema,
+    triage,
+    verify,
+)
 from analyzer.cli.exit_codes import INTERRUPTED, OUR_BUG
 from analyzer.errors import AnalyzerError
 from analyzer.version import __version__
@@ -17,12 +28,20 @@ app = typer.Typer(
     name="analyzer",
     help="Tell why a deep-learning training run failed, how we know, and what to change.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,  # importing rich would triple the cost of --help
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("diagnose")(diagnose.diagnose_command)
+_EXAMPLES = """\b
+Examples:
+  analyzer diagnose runs/7b                         why it failed, on one screen
+  analyzer diagnose runs/7b -o report.html          one page with curves and evidence
+  analyzer diagnose runs/7b --twin runs/7a          beside a run that worked
+  kubectl logs trainer-0 | analyzer diagnose -      a log from a pipe
+  analyzer diagnose runs/7b -f brief                2,000 tokens for a chat or an agent
+  analyzer diagnose runs/7b --fail-on likely        exit code 1 for a script
+"""
+app.command("diagnose", epilog=_EXAMPLES)(diagnose.diagnose_command)
 app.command("explain")(explain.explain_command)
 app.add_typer(rules.app, name="rules")
 app.add_typer(classifier.app, name="classifier")
@@ -32,6 +51,24 @@ app.command("benchmark")(casebook.benchmark_command)
 app.add_typer(triage.app, name="triage")
 app.add_typer(replay.app, name="replay")
 app.add_typer(schema.app, name="schema")
+
+
+app.command("verify")(verify.verify_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"analyzer {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Tell why a deep-learning training run failed, how we know, and what to change."""
 
 
 @app.command("version")

@@ -26,6 +26,10 @@ class Format(StrEnum):
     json = "json"
     markdown = "markdown"
     html = "html"
+    brief = "brief"
+    sarif = "sarif"
+    junit = "junit"
+    csv = "csv"
 
 
 _SUFFIXES = {
@@ -34,6 +38,9 @@ _SUFFIXES = {
     ".json": Format.json,
     ".md": Format.markdown,
     ".txt": Format.terminal,
+    ".sarif": Format.sarif,
+    ".xml": Format.junit,
+    ".csv": Format.csv,
 }
 
 
@@ -44,6 +51,10 @@ def chosen_format(asked: Format | None, output: Path | None) -> Format:
         BadParameter: Option and suffix contradict each other.
     """
     by_suffix = None if output is None else _SUFFIXES.get(output.suffix.lower())
+    if asked is Format.brief and by_suffix is Format.terminal:
+        by_suffix = asked  # both are plain text
+    if asked is Format.sarif and by_suffix is Format.json:
+        by_suffix = asked  # SARIF is JSON
     if asked is not None and by_suffix is not None and asked is not by_suffix:
         raise typer.BadParameter(
             f"--format {asked.value} contradicts the suffix of {output}, which means {by_suffix.value}; leave one of them out"
@@ -60,6 +71,10 @@ def rendered(study: Study, format_name: Format, output: Path | None, *, show_all
         from analyzer.render.html import render_html
 
         return render_html(study.diagnosis, study.run)
+    if format_name is Format.brief:
+        from analyzer.render.brief import render_brief
+
+        return render_brief(study.diagnosis, study.run)
     if format_name is not Format.terminal:
         return report(study.diagnosis, format_name.value, show_all=show_all, top=top)
     style = screen_style(study.run, to_screen=output is None)

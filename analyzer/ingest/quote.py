@@ -73,6 +73,18 @@ class Quoter:
             return None
 
 
+def line_of(path: Path, number: int) -> str | None:
+    """One line of a text file of any size, safe to show; None if the file has no such line or cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            for count, line in enumerate(stream, start=1):
+                if count == number:
+                    return _shown(line).strip()
+    except OSError:
+        return None
+    return None
+
+
 def quoted_lines(data: bytes) -> QuotedLines:
     r"""Lines of a file's bytes, safe to show; only LF ends a line, and CR LF stays CR LF.
 

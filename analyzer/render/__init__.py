@@ -8,7 +8,7 @@ from analyzer.render.markdown import render_markdown
 from analyzer.render.page import Style
 from analyzer.render.terminal import render_terminal
 
-FORMATS = ("terminal", "json", "markdown", "html")
+FORMATS = ("terminal", "json", "markdown", "html", "brief", "sarif", "junit", "csv")
 
 
 def report(
@@ -33,6 +33,16 @@ def report(
         from analyzer.render.html import render_html  # noqa: PLC0415  (charts are not for every answer)
 
         return render_html(diagnosis)
+    if format_name == "brief":
+        from analyzer.render.brief import render_brief  # noqa: PLC0415
+
+        return render_brief(diagnosis)
+    if format_name in {"sarif", "junit", "csv"}:
+        from analyzer.render import machine  # noqa: PLC0415
+
+        return {"sarif": machine.render_sarif, "junit": machine.render_junit, "csv": machine.render_csv}[
+            format_name
+        ](diagnosis)
     if format_name == "terminal":
         return render_terminal(diagnosis, Style(colour=False), show_all=show_all, top=top)
     raise ValueError(f"unknown format {format_name!r}; known are {', '.join(FORMATS)}")

@@ -244,6 +244,29 @@ def test_standard_input_is_called_so():
     assert b"standard input" in run("diagnose", "-", stdin=(ROOT / QWEN / "train.log").read_bytes()).stdout
 
 
+def test_verify_finds_a_line_that_was_changed_since_the_report(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "train.log").write_bytes((ROOT / QWEN / "train.log").read_bytes())
+    assert run("diagnose", folder, "-o", tmp_path / "report.json").returncode == 0
+
+    same = run("verify", tmp_path / "report.json")
+    assert same.returncode == 0
+    assert b" 0 differ" in same.stdout
+
+    (folder / "train.log").write_text("nothing of it\n" * 400)
+    changed = run("verify", tmp_path / "report.json")
+    assert changed.returncode == 1
+    assert b"differs: train.log:" in changed.stdout
+    one_line(run("verify", folder / "train.log"), 3)
+
+
+def test_the_version_is_an_option_and_the_help_has_examples():
+    assert run("--version").stdout == run("version").stdout
+    assert b"analyzer diagnose runs/7b -o report.html" in run("diagnose", "--help").stdout
+    assert b"--install-completion" in run("--help").stdout
+
+
 def test_version():
     assert run("version").stdout.decode().startswith("analyzer ")
     assert json.loads(run("version", "--json").stdout)["name"] == "analyzer"

@@ -202,7 +202,7 @@ def test_explain_prints_every_line_of_the_ledger_and_refuses_what_was_not_consid
 
 
 def test_an_unknown_format_is_refused():
-    with pytest.raises(ValueError, match="known are terminal, json, markdown, html"):
+    with pytest.raises(ValueError, match="known are terminal, json, markdown, html, brief"):
         report(diagnosis(), "pdf")
 
 
