@@ -105,7 +105,9 @@ def diagnose_command(
     write(rendered(study, chosen, output, show_all=show_all, top=top), output)
     diagnosis = study.diagnosis
     threshold = fail_on.threshold
-    if any(f.severity in {"fatal", "degrading"} and f.probability >= threshold for f in diagnosis.findings):
+    cut_off = diagnosis.status == "interrupted" and fail_on is not FailOn.never
+    faults = (f for f in diagnosis.findings if f.severity in {"fatal", "degrading"})
+    if cut_off or any(f.probability >= threshold for f in faults):
         raise typer.Exit(FINDING)
 
 

@@ -6,12 +6,14 @@ Not for reading any format: that is the ingestors' work.
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, UnreadableFileError
 from analyzer.ingest import limits, progress
+from analyzer.ingest.archives import Unpacked, is_archive
 from analyzer.ingest.base import Candidate, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.launches import last_launch
@@ -23,8 +25,10 @@ from analyzer.ingest.run_groups import (
     group_runs,
     newest_first,
     without_copies,
+    without_notes,
 )
 from analyzer.ingest.walk import LIKELY_OURS, MAX_FILES, Discovery, Found, discover
+from analyzer.model.refs import Gap
 from analyzer.model.run import Run
 
 OUR_FAULT = "a fault of analyzer, please report it"
@@ -62,13 +66,33 @@ def load_run(path: Path, extra: Sequence[Path] = ()) -> Loaded:
         UnknownFormatError: Files are there, but no ingestor knows them.
     """
     limits.begin()
+    if path.is_file() and is_archive(path):
+        return _load_archive(path, extra)
+    return _load(path, extra, shown=path)
+
+
+def _load_archive(path: Path, extra: Sequence[Path]) -> Loaded:
+    """The run in an archive; what was unpacked lies on disk as long as the run is in use, for quotes and diffs."""
+    place = Unpacked(path)
+    try:
+        loaded = _load(place.path, extra, shown=path)
+    except InputError as error:
+        place.close()
+        raise type(error)(str(error).replace(str(place.path), str(path))) from error
+    gaps = tuple(Gap(reason, evidence=True) for reason in place.left_out)
+    run = replace(loaded.run, gaps=(*loaded.run.gaps, *gaps))
+    weakref.finalize(run, place.close)
+    return replace(loaded, run=run)
+
+
+def _load(path: Path, extra: Sequence[Path], *, shown: Path) -> Loaded:
     discovery = discover(path)
     groups = newest_first(group_runs(discovery))
     more = [discover(place) for place in extra]
     passed_over: list[tuple[str, str]] = []
     first: RunBuilder | None = None
     for group in groups:
-        builder = _read(path, group, discovery, more, alone=len(groups) == 1)
+        builder = _read(shown, group, discovery, more, alone=len(groups) == 1)
         if builder.tells_a_course() or (len(groups) == 1 and builder.recognised()):
             others = tuple(other.label for other in groups if other is not group)
             run, earlier = last_launch(builder.finish())
@@ -82,14 +106,17 @@ def load_run(path: Path, extra: Sequence[Path] = ()) -> Loaded:
 
 
 def _read(
-    path: Path, group: RunGroup, discovery: Discovery, more: Sequence[Discovery], *, alone: bool
+    shown: Path, group: RunGroup, discovery: Discovery, more: Sequence[Discovery], *, alone: bool
 ) -> RunBuilder:
     """Read the files of one run, and say what beside them could not be read."""
-    builder = RunBuilder(safe_name(str(path)))
-    found = without_copies([*group.found, *(found for extra in more for found in extra.found)])
+    builder = RunBuilder(safe_name(str(shown)))
+    found, notes = without_notes(group.found)
+    found = without_copies([*found, *(found for extra in more for found in extra.found)])
     progress.begin(len(found), sum(item.candidate.size_bytes for item in found))
     read_all(found, builder)
     progress.end()
+    if notes:
+        builder.add_gap(f"notes and no log, by their words; give them by themselves: {', '.join(notes[:3])}")
     _note_checkpoints([f for f in discovery.found if f.candidate.name.startswith(group.label)], builder)
     _note_unread(discovery if alone else _within(discovery, group), builder)
     for extra in more:

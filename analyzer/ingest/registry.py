@@ -117,6 +117,22 @@ def _is_inspect_log(candidate: Candidate) -> bool:
     return b"iteration=" in candidate.head and b"value=" in candidate.head
 
 
+def _is_gpu_table(candidate: Candidate) -> bool:
+    return (
+        b"DCGM_FI_" in candidate.head[:8192]
+        or b"temperature.gpu" in candidate.head[:8192]
+        or b"utilization.gpu" in candidate.head[:8192]
+    )
+
+
+def _holds_objects(candidate: Candidate) -> bool:
+    return b"\n{" in candidate.head or candidate.head[:1] == b"{"
+
+
+def _is_argument_file(candidate: Candidate) -> bool:
+    return b"=" in candidate.head or b":" in candidate.head
+
+
 def _anything(candidate: Candidate) -> bool:
     return bool(candidate.head)
 
@@ -162,6 +178,41 @@ _BUILTIN: tuple[Ingestor, ...] = (
         False,
         "formats.dumps.capsule:CapsuleFiles",
         _is_of_capsule,
+    ),
+    LazyIngestor(
+        "argument-file",
+        "arguments of a run as a text file (key=value, key: value, Namespace(…))",
+        False,
+        "formats.config.argument_file:ArgumentFile",
+        _is_argument_file,
+    ),
+    LazyIngestor(
+        "gpu-samples",
+        "samples of GPUs (nvidia-smi --format=csv, DCGM exporter)",
+        False,
+        "formats.jobs.gpu_samples:GpuSamples",
+        _is_gpu_table,
+    ),
+    LazyIngestor(
+        "history-json",
+        "history of Keras' fit as JSON (a list of values for each metric)",
+        True,
+        "formats.metrics.history_json:HistoryJson",
+        _is_object,
+    ),
+    LazyIngestor(
+        "structured-log",
+        "log of JSON objects with a message each (structured loggers, journalctl -o json)",
+        True,
+        "formats.jobs.structured_log:StructuredLog",
+        _holds_objects,
+    ),
+    LazyIngestor(
+        "trackio",
+        "Trackio database (PROJECT.db): metrics, settings and system metrics of its last run",
+        True,
+        "formats.metrics.trackio:Trackio",
+        _is_database,
     ),
     LazyIngestor(
         "config",

@@ -92,6 +92,40 @@ def _equal(one: Found, other: Found) -> bool:
     return True
 
 
+_SENTENCE = re.compile(
+    r"^[A-Z\"'][^{}=|<>]{20,400}[.!?:,]$|^(?:[A-Za-z',;()-]{1,30} ){6,60}[A-Za-z',;()-]{1,30}[.!?:,]?$"
+)
+"""A line of prose: words and the marks of sentences, none of those of programs."""
+
+PROSE_LINES = 2
+"""Lines of prose from which a text may be notes about a run."""
+
+
+def without_notes(found: Sequence[Found]) -> tuple[list[Found], list[str]]:
+    """Drop texts that are mostly prose from beside a log: notes quote lines of other runs. Also the names of those."""
+    if sum(item.ingestor.is_log for item in found) < 2:
+        return list(found), []
+    notes = [item for item in found if item.ingestor.name == "text-log" and _is_prose(item)]
+    kept = [item for item in found if item not in notes]
+    if not any(item.ingestor.is_log for item in kept):
+        return list(found), []
+    return kept, [item.candidate.name for item in notes]
+
+
+def _is_prose(item: Found) -> bool:
+    """Whether at least half of the lines of a text that is not named like a log are sentences."""
+    if shapes.is_log(item.candidate.path.name):
+        return False
+    text = item.candidate.head.decode("utf-8", "replace")
+    lines = [
+        line.strip()
+        for line in text.splitlines()[:200]
+        if line.strip() and not line.startswith((" ", "\t", ">"))
+    ]
+    prose = sum(_SENTENCE.match(line[:500]) is not None for line in lines)
+    return prose >= PROSE_LINES and prose * 2 >= len(lines)
+
+
 def _label_of(name: str, split_top: frozenset[str]) -> str:
     match = _WANDB_RUN.search(name)
     if match:

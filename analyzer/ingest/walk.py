@@ -41,6 +41,11 @@ _SKIPPED_SUFFIXES = frozenset(
     {".py~", ".pyc", ".so", ".png", ".jpg", ".jpeg", ".gif", ".mp4", ".pdf", ".pt", ".pth", ".pkl", ".bin", ".npy", ".npz",
      ".onnx", ".zip", ".tar", ".whl", ".arrow", ".h5", ".lock", ".md", ".html", ".css", ".js", ".ipynb", ".cu", ".cpp"}
 )  # fmt: skip
+_TAR_MARK_AT = 257
+"""Where a tar archive says ``ustar``."""
+
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+
 LIKELY_OURS = (".log", ".out", ".err", ".txt", ".yaml", ".yml", ".jsonl", ".csv")
 """Suffixes of files that a user expects to be read; others (code, data) go without a word."""
 
@@ -93,6 +98,8 @@ def make_candidate(path: Path, name: str) -> Candidate:
             head = stream.read(HEAD_BYTES)
     except OSError as error:
         raise UnreadableFileError(f"{name}: cannot be read ({error.strerror or error})") from error
+    if head.startswith(_LFS_POINTER):
+        raise UnreadableFileError(f"{name}: a Git LFS pointer, not the file itself; fetch it: git lfs pull")
     compression = _compression(head)
     candidate = Candidate(path, name, size, head, compression)
     if not compression:
@@ -101,6 +108,8 @@ def make_candidate(path: Path, name: str) -> Candidate:
         expanded = next(OpenSource(candidate, 0).chunks(HEAD_BYTES), b"")
     except TruncatedSourceError as error:
         raise UnreadableFileError(f"{name}: damaged {compression} archive ({error})") from error
+    if expanded[_TAR_MARK_AT : _TAR_MARK_AT + 5] == b"ustar":
+        raise UnreadableFileError(f"{name}: an archive of files; unpack it, or give it by itself")
     return Candidate(path, name, size, expanded[:HEAD_BYTES], compression)
 
 

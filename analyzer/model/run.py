@@ -119,7 +119,7 @@ class TensorRows:
     row_names: Mapping[int, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Run:
     """One run as read from disk, or several attempts of it.
 

@@ -92,6 +92,8 @@ class ConfigFile:
             return Match.NO
         pattern = _JSON_KEY if language == "json" else _KEY
         words = {match[1] for match in pattern.finditer(text)} & training_words()
+        if candidate.name.rpartition("/")[2] == "hparams.yaml" and language == "yaml":
+            return Match.LIKELY  # Lightning's own dump, whatever the keys are called
         signs = len(words - _WEAK) + len(words & _WEAK) // 2
         if language == "python":
             if _MMENGINE.search(text) or _DETECTRON.search(text):

@@ -59,7 +59,7 @@ class MlflowDatabase:
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """Everything of the last run; a damaged or hostile file becomes a gap."""
         try:
-            with closing(_connect(source.path)) as database:
+            with closing(connect(source.path)) as database:
                 _read_last_run(database, source.path, out)
         except sqlite3.Error as error:
             out.gap(f"the database cannot be read further: {error}")
@@ -67,7 +67,8 @@ class MlflowDatabase:
             out.gap(f"the database holds what no MLflow writes: {error}")
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a database as it lies on disk, bounded in time and trusting nothing in it."""
     # "immutable" keeps SQLite from creating journal files beside a database that is not ours.
     address = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
     database = sqlite3.connect(address, uri=True, timeout=1.0, isolation_level=None)
@@ -82,7 +83,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _plain_tables(database: sqlite3.Connection) -> set[str]:
+def plain_tables(database: sqlite3.Connection) -> set[str]:
     """Names of real tables: a view or a virtual table of the same name could run code or never end."""
     rows = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' LIMIT 1000")
     return {
@@ -93,7 +94,7 @@ def _plain_tables(database: sqlite3.Connection) -> set[str]:
 
 
 def _read_last_run(database: sqlite3.Connection, path: Path, out: SourceWriter) -> None:
-    missing = [name for name in _NEEDED if name not in _plain_tables(database)]
+    missing = [name for name in _NEEDED if name not in plain_tables(database)]
     if missing:
         out.gap(f"not an MLflow database: no table {', '.join(missing)}")
         return

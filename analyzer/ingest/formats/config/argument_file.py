@@ -1,0 +1,74 @@
+"""Arguments of a run as programs dump them into a text file of their own.
+
+batch_size=32                  ----------------- Options ---------------
+learning_rate=0.001                           lr: 0.0002
+Namespace(lr=0.1, epochs=3)    ----------------- End -------------------
+"""
+
+from __future__ import annotations
+
+import re
+
+from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
+from analyzer.ingest.scalar_text import config_scalar
+from analyzer.ingest.source_text import read_text
+
+MAX_BYTES = 1 << 20
+"""Thousands of arguments."""
+
+_NAMED = re.compile(
+    r"(?i)(?:^|[/_.-])(?:args?|arguments?|opts?|options?|train_opt|test_opt|hparams?|hyper_?params?|params?|parameters|config|cfg|flags?|settings?)"
+    r"(?:[_.-]\w{1,30})?\.(?:txt|log|cfg|conf|ini)$"
+)
+_PAIR = re.compile(
+    r"^\s{0,80}-{0,2}(?P<key>[A-Za-z_][\w.-]{0,80})\s{0,60}[:=]\s{0,4}(?P<value>\S.{0,400}?)?\s{0,200}$"
+)
+_DEFAULT = re.compile(r"\s{1,40}\[default: .{0,200}\]$")
+_NAMESPACE = re.compile(r"^\s{0,8}Namespace\((?P<inside>.{1,60000})\)\s{0,8}$")
+_ARGUMENT = re.compile(
+    r"(?P<key>[A-Za-z_]\w{0,80})=(?P<value>'[^']{0,400}'|\"[^\"]{0,400}\"|\[[^\]]{0,400}\]|[^,()]{0,400})(?:, |$)"
+)
+
+ENOUGH = 3
+"""Pairs from which a file of such a name holds arguments."""
+
+
+class ArgumentFile:
+    """Reads a dump of arguments."""
+
+    name = "argument-file"
+    summary = "arguments of a run as a text file (key=value, key: value, Namespace(…))"
+    is_log = False
+
+    def sniff(self, candidate: Candidate) -> Match:
+        """A file named for arguments, most of whose lines are pairs."""
+        if (
+            candidate.size_bytes > MAX_BYTES
+            or not _NAMED.search(candidate.name)
+            or b"\0" in candidate.head[:4096]
+        ):
+            return Match.NO
+        lines = [
+            line for line in candidate.head.decode("utf-8", "replace").splitlines()[:200] if line.strip()
+        ]
+        pairs = sum(_PAIR.match(line[:800]) is not None for line in lines)
+        if any(_NAMESPACE.match(line) for line in lines[:5]):
+            return Match.SURE
+        return Match.SURE if pairs >= ENOUGH and pairs * 2 >= len(lines) else Match.NO
+
+    def read(self, source: OpenSource, out: SourceWriter) -> None:
+        """Every pair becomes a setting."""
+        for number, line in enumerate(read_text(source, out, MAX_BYTES).splitlines(), start=1):
+            inside = _NAMESPACE.match(line)
+            if inside:
+                for argument in _ARGUMENT.finditer(inside["inside"]):
+                    _setting(argument, number, out)
+            elif (match := _PAIR.match(line[:800])) is not None:
+                _setting(match, number, out)
+
+
+def _setting(match: re.Match[str], number: int, out: SourceWriter) -> None:
+    raw = _DEFAULT.sub("", match["value"] or "").strip()
+    out.config(
+        match["key"], config_scalar(raw), framework="arguments", layer="runtime_echo", line=number, raw=raw
+    )

@@ -1,0 +1,74 @@
+"""The history of Keras' ``fit`` as people save it: one list for each metric, one value for each epoch.
+
+{"loss": [2.1, 1.4], "accuracy": [0.31, 0.52], "val_loss": [2.0, 1.6]}
+{"loss": {"0": 2.1, "1": 1.4}}                                              pandas.DataFrame(history).to_json()
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
+from analyzer.ingest.metric_columns import is_known_metric
+from analyzer.ingest.scalar_text import metric_value
+from analyzer.ingest.source_text import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_BYTES = 32 << 20
+"""A history of a thousand epochs and fifty metrics has one megabyte."""
+
+_START = 4096
+
+
+class HistoryJson:
+    """Reads a history of epochs."""
+
+    name = "history-json"
+    summary = "history of Keras' fit as JSON (a list of values for each metric)"
+    is_log = True
+
+    def sniff(self, candidate: Candidate) -> Match:
+        """An object whose first key is a metric and begins a list or an index of numbers."""
+        text = candidate.head[:_START].decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+        if candidate.size_bytes > MAX_BYTES or not text.startswith("{"):
+            return Match.NO
+        key, _, rest = text[1:].partition(":")
+        start = "".join(rest[:40].split())
+        name = key.strip().strip("\"'")
+        if not is_known_metric(name) or not start.startswith(("[", '{"0":')):
+            return Match.NO
+        return Match.LIKELY if start[1:2] not in {"{", "[", '"'} or start.startswith('{"0":') else Match.NO
+
+    def read(self, source: OpenSource, out: SourceWriter) -> None:
+        """Each list becomes the points of its metric, epoch by epoch."""
+        text = read_text(source, out, MAX_BYTES)
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            out.gap(f"not a whole JSON object: {error}", evidence=True)
+            return
+        for name, column in data.items() if isinstance(data, dict) else ():
+            values = _values(column)
+            if values:
+                steps = list(range(1, len(values) + 1))
+                out.metrics(str(name)[:250], steps=steps, values=values, lines=[1] * len(values))
+        if isinstance(data, dict) and any(str(name).startswith("val_") for name in data):
+            out.framework("keras")
+
+
+def _values(column: Any) -> Sequence[float]:
+    """The numbers of a list, or of an index of rows; empty if it holds anything else."""
+    if isinstance(column, dict):
+        column = list(column.values())
+    if not isinstance(column, list):
+        return []
+    values = [
+        math.nan if value is None else metric_value(value)
+        for value in column
+        if not isinstance(value, list | dict)
+    ]
+    return [value for value in values if value is not None] if len(values) == len(column) else []
