@@ -239,10 +239,7 @@ def _all_equal(series: Series) -> bool | None:
 def classes(view: RunView) -> tuple[float, SourceRef | None] | None:
     """Number of classes or tokens to choose from, as the configuration states it, with its place."""
     for entry in view.run.config.entries:
-        if (
-            view.uses("megatron", "megatron-lm", "megatron-deepspeed")
-            and entry.key_in_source == "num_classes"
-        ):
+        if view.uses("megatron") and entry.key_in_source == "num_classes":
             continue  # its vision models have 1000 by default, and its dump of arguments prints that for language models too
         if entry.key_in_source.rpartition(".")[2] in {"num_classes", "num_labels", "n_classes", "nb_classes"}:
             value = number(entry.value)
