@@ -11,6 +11,7 @@ import typer
 from analyzer.cli import (
     casebook,
     classifier,
+    compare,
     confirm,
     diagnose,
     explain,
@@ -19,6 +20,7 @@ from analyzer.cli import (
     schema,
     triage,
     verify,
+    watch,
 )
 from analyzer.cli.exit_codes import INTERRUPTED, OUR_BUG
 from analyzer.errors import AnalyzerError
@@ -54,6 +56,8 @@ app.add_typer(schema.app, name="schema")
 
 
 app.command("verify")(verify.verify_command)
+app.command("compare")(compare.compare_command)
+app.command("watch")(watch.watch_command)
 
 
 def _print_version(wanted: bool) -> None:

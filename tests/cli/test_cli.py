@@ -261,6 +261,51 @@ def test_verify_finds_a_line_that_was_changed_since_the_report(tmp_path):
     one_line(run("verify", folder / "train.log"), 3)
 
 
+def test_compare_names_what_differs_and_where_the_curves_part():
+    shown = run(
+        "compare", "samples/healthy/tinyllama-fp16-packed", "samples/failed/tinyllama-fp16-unpacked-grad-nan"
+    ).stdout.decode()
+
+    assert "data.packing: True in the good run, False in this  (bears on fully-masked-attention-row" in shown
+    assert "Gradient norm: the curves part at step 1 " in shown
+    assert "o good run" in shown
+
+
+def test_compare_finds_no_parting_between_a_run_and_itself():
+    shown = run("compare", "samples/healthy/qwen2-bf16-sft", "samples/healthy/qwen2-bf16-sft").stdout.decode()
+
+    assert "0 settings differ" in shown
+    assert "Loss: the curves stay together" in shown
+    assert "part at" not in shown
+
+
+def test_watch_ends_with_1_once_a_fault_is_likely_and_with_0_when_a_run_completes(tmp_path):
+    failing = run("watch", QWEN)
+    assert failing.returncode == 1
+    assert b"failed: " in failing.stdout
+    assert run("watch", "samples/healthy/qwen2-bf16-sft").returncode == 0
+
+
+def test_watch_waits_for_a_run_that_has_not_begun_and_sees_it_fail(tmp_path):
+    import threading
+    import time
+
+    folder = tmp_path / "run"
+    folder.mkdir()
+
+    def begin():
+        time.sleep(2)
+        (folder / "train.log").write_bytes((ROOT / QWEN / "train.log").read_bytes())
+
+    writer = threading.Thread(target=begin)
+    writer.start()
+    done = run("watch", folder, "--every", "0.2", "--fail-on", "possible")
+    writer.join()
+
+    assert done.returncode == 1
+    assert b"waiting: " in done.stdout
+
+
 def test_the_version_is_an_option_and_the_help_has_examples():
     assert run("--version").stdout == run("version").stdout
     assert b"analyzer diagnose runs/7b -o report.html" in run("diagnose", "--help").stdout

@@ -1,0 +1,37 @@
+"""``analyzer compare GOOD BAD…``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from analyzer.cli.diagnose import Debug, Offline
+from analyzer.cli.output import screen_style, write
+from analyzer.cli.progress import reading
+
+
+def compare_command(
+    good: Annotated[str, typer.Argument(help="A run that worked.")],
+    bad: Annotated[list[str], typer.Argument(help="Runs to hold against it.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
+    offline: Offline = False,
+    debug: Debug = False,
+) -> None:
+    """Hold runs against one that worked: settings that differ and what they could explain, where the curves part.
+
+    Example: analyzer compare runs/bf16 runs/fp16
+    """
+    del debug
+    from analyzer import api
+    from analyzer.render.beside import render_comparison
+
+    parts = []
+    with reading():
+        worked = api.load(good, offline=offline)
+        for source in bad:
+            found = api.study(source, twin=worked, offline=offline)
+            style = screen_style(found.run, to_screen=output is None)
+            parts.append(render_comparison(worked, found.run, found.diagnosis, style))
+    write("\n".join(parts), output)

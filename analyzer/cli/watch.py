@@ -1,0 +1,103 @@
+"""``analyzer watch RUN``: look again whenever the run has written, until something fatal is likely."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from analyzer.cli.diagnose import Debug, Rules
+from analyzer.cli.exit_codes import DONE, FINDING
+from analyzer.cli.fail_on import FailOn
+from analyzer.errors import InputError
+
+if TYPE_CHECKING:
+    from analyzer.model.diagnosis import Diagnosis
+
+SHARE = 10
+"""Part of the time that watching may take: after a look of one second the next comes ten seconds later at the earliest."""
+
+ENDED = frozenset({"completed", "crashed", "interrupted"})
+"""States of ``Diagnosis.ended`` after which nothing more is written."""
+
+
+def watch_command(
+    source: Annotated[Path, typer.Argument(help="Directory or log of a run that goes on.")],
+    every: Annotated[
+        float, typer.Option("--every", min=0.1, help="Seconds between two looks at least.")
+    ] = 30.0,
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="End with 1 if a fault is at least this probable.")
+    ] = FailOn.likely,
+    once_ended: Annotated[
+        bool,
+        typer.Option("--until-end/--for-ever", help="End with 0 when the run has ended without a fault."),
+    ] = True,
+    rules: Rules = None,
+    debug: Debug = False,
+) -> None:
+    """Watch a run: a line whenever the answer changes; ends when a fault is likely, or with the run.
+
+    Nothing is read while nothing was written, and looking takes at most a tenth of the time.
+
+    Example: analyzer watch runs/7b --every 60 && echo fine || scancel $JOB
+    """
+    del debug
+    from analyzer import api
+
+    told, seen = "", None
+    while True:
+        written = _written(source)
+        pause_s = every
+        if written != seen:
+            seen = written
+            started_s = time.monotonic()
+            try:
+                found = api.diagnose(source, rules=rules or [])
+            except InputError as error:
+                line = f"waiting: {error}"
+            else:
+                line = _line(found)
+            if line != told:
+                told = line
+                typer.echo(f"{time.strftime('%H:%M:%S')} {line}")
+            if not line.startswith("waiting: "):
+                _end_if_over(found, fail_on.threshold, once_ended=once_ended)
+            pause_s = max(every, SHARE * (time.monotonic() - started_s))
+        time.sleep(pause_s)
+
+
+def _line(found: Diagnosis) -> str:
+    """The answer in a line."""
+    leads = found.findings[0] if found.findings and found.status in {"failed", "degraded"} else None
+    fix = f"; fix: {leads.fixes[0].title}" if leads is not None and leads.fixes else ""
+    return f"{found.status}: {found.summary}{fix}"
+
+
+def _end_if_over(found: Diagnosis, threshold: float, *, once_ended: bool) -> None:
+    if any(f.severity in {"fatal", "degrading"} and f.probability >= threshold for f in found.findings):
+        raise typer.Exit(FINDING)
+    if once_ended and found.ended is not None and found.ended.state in ENDED:
+        raise typer.Exit(DONE)
+
+
+def _written(source: Path) -> tuple[int, int]:
+    """Bytes of all files and the time of the last write: what changes when the run writes."""
+    if not source.is_dir():
+        try:
+            state = source.stat()
+        except OSError:
+            return (0, 0)
+        return (state.st_size, state.st_mtime_ns)
+    size = last = 0
+    for directory, _, files in os.walk(source):
+        for name in files:
+            try:
+                state = (Path(directory) / name).stat()
+            except OSError:
+                continue
+            size, last = size + state.st_size, max(last, state.st_mtime_ns)
+    return (size, last)
