@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 4_000
 """Characters of a row that are looked at."""
 
-_EPOCH = LazyRegex(r"^\s{0,16}Epoch (\d{1,9})/(\d{1,9})\s{0,4}$")
+_EPOCH = LazyRegex(r"^\s{0,16}Epoch (\d{1,9})(?:/\d{1,9})?\s{0,4}$")  # old versions leave the number of epochs out
 _ROW = LazyRegex(
     r"(?:^|\s)(?P<at>\d{1,12})/(?P<of>\d{1,12}) (?:\[[=>.]{1,60}\]|━{1,60}|(?=- \d))|^ {0,16}(?=- \d{1,7}s - |\d{1,7}s - loss: )"
 )
@@ -49,7 +49,7 @@ class KerasLines:
         """See ``LineGrammar.feed``."""
         text = line.text[:MAX_CHARACTERS]
         if match := _EPOCH.match(text):
-            if self._epoch is None and int(match[1]) == 1:
+            if self._epoch is None and int(match[1]) <= 1:
                 self._row = None  # what stood before the first epoch was an evaluation
             self._write(log)
             self._epoch, self._finished_of = int(match[1]), None
