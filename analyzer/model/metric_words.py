@@ -20,7 +20,7 @@ unit | | nats, bits, percent, pct, ms, s, sec, secs, seconds
 QUANTITIES = """
 loss | loss; lm loss; cross entropy; crossentropy; cross entropy loss; crossentropy loss; crossentropyloss; categorical crossentropy; sparse categorical crossentropy; lossvalue; loss value
 perplexity | perplexity; ppl; lm loss ppl; word ppl; token ppl; loss ppl
-accuracy | accuracy; acc; accu; top1; acc1; top 1; acc top1; accuracy top1; acc top 1; accuracy top 1; prec1; prec 1; acc 1; acc1 top; token accuracy; categorical accuracy; sparse categorical accuracy; binary accuracy; multiclass accuracy; multiclassaccuracy; binaryaccuracy; top1 acc; top1 accuracy; cls acc; classification accuracy; token acc
+accuracy | accuracy; acc; accu; top1; acc1; top 1; acc top1; accuracy top1; acc top 1; accuracy top 1; prec1; prec 1; acc 1; acc1 top; token acc; tokenaccuracy; categorical accuracy; sparse categorical accuracy; binary accuracy; multiclass accuracy; multiclassaccuracy; binaryaccuracy; top1 acc; top1 accuracy; cls acc; classification accuracy; token acc; tokenacc
 grad_norm | grad norm; gradient norm; gnorm; gradnorm; gradientnorm; grads norm; gradients norm; norm grad; norm gradient; grad l2 norm; l2 grad norm; grad 2 norm
 learning_rate | lr; learning rate; learningrate; base lr; lr rate; lrate; learn rate; l r; lr scheduler
 loss_scale | loss scale; loss scaler; lossscale; grad scale; grad scaler; gradscale; amp scale; scaler scale; fp16 scale; fp16 grad scale; dynamic loss scale; amp scaler
@@ -41,8 +41,8 @@ steps_per_second | it persec; its persec; iter persec; iters persec; steps perse
 """Quantities and the words that name them; several spellings are parted by semicolons."""
 
 LOSS_LIKE = """
-1 | cost; objective; nll; nll loss; ce loss; xent loss; softmax loss; xent; ce; bce; nllloss; negative log likelihood; bpb; bpc; bits per byte; bits per char; logloss; elbo; criterion; neg log likelihood; objf; deviance
-2 | mse; mae; rmse; l1; l2; mape; smape; rmsle; huber
+1 | cost; objective; nll; nll loss; ce loss; xent loss; softmax loss; xent; ce; bce; nllloss; negative log likelihood; bpb; bpc; bits per byte; bits per char; logloss; elbo; criterion; neg log likelihood; deviance
+2 | unnamed; mse; mae; rmse; l1; l2; mape; smape; rmsle; huber
 """
 """Words that name what a run minimises although it does not call it loss, the better stand-in first."""
 

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from log_reading import only, points, read_text
 
+from analyzer.detect.base import RunView
+
 ROWS = [
     json.loads(line)
     for line in Path(__file__).with_name("rows_of_trainers.jsonl").read_text("utf-8").splitlines()
@@ -59,6 +61,60 @@ def test_a_percentage_of_an_accuracy_and_a_share_are_values():
     run = read_text("epoch 1 loss 0.5 Accuracy: 9500/10000 (95%)\n")
 
     assert points(run, "accuracy") == [(None, 0.95)]
+
+
+FAULTS = [
+    ("iter 10 loss_cls: nan loss_bbox: nan loss: nan", {"loss_cls": [(10, "nan")], "loss_bbox": [(10, "nan")], "loss": [(10, "nan")]}),
+    ("Epoch: 3 loss: 0.3.", {"loss": [(None, 0.3)]}),
+    ("step 10 loss -nan grad_norm inf", {"loss": [(10, "nan")], "grad_norm": [(10, float("inf"))]}),
+    ("'loss': 0.125, 'grad_norm': 0.5, 'step': 7}", {"loss": [(7, 0.125)]}),
+    ("Step: 20 | Loss 0.5 | 2052.5 samples/sec", {"loss": [(20, 0.5)], "samples_per_second": [(20, 2052.5)]}),
+    ("Epoch 2 took 12.5 s, train loss 0.5", {"loss": [(None, 0.5)]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "expected"), FAULTS, ids=[str(at) for at in range(len(FAULTS))])
+def test_rows_that_were_read_wrongly_or_not_at_all(line, expected):
+    run = read_text(line + "\n")
+
+    assert {name: points(run, name) for name in expected} == expected
+
+
+def test_what_is_glued_to_a_bar_has_no_place():
+    text = "  0%|          | 39/100 [00:39<01:00,  1.06s/it]10/01/2026 - INFO - shard 5 samples=3 cache_hit=0.5\n"
+
+    assert read_text(text * 3).metrics.names == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  1%|#         | 8/100 [00:05<03:57,  4.17it/s]OVERFLOW! Skipping step. Attempted loss scale: 512.0, reducing to 256.0",
+        "step 5 Attempted loss scale: 512.0, reducing to 256.0",
+    ],
+)
+def test_a_message_of_the_scaler_is_an_event_and_no_row(line):
+    assert read_text((line + "\n") * 3).metrics.names == ()
+
+
+class TestBareColumns:
+    def test_a_counter_and_a_number_that_does_not_rise_are_a_series_without_a_name(self):
+        run = read_text("".join(f"{760 + at} {41.25 - at / 100}\n" for at in range(12)))
+
+        assert points(run, "unnamed")[0] == (760, 41.25)
+        assert RunView(run).curve("loss").logged_as == "unnamed"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "".join(f"{at} {at * 0.5}\n" for at in range(12)),
+            "".join(f"{at * at} 2.5\n" for at in range(12)),
+            "1 0.5\n2 0.4\n",
+        ],
+        ids=["rises", "uneven", "few"],
+    )
+    def test_other_columns_are_none(self, text):
+        assert read_text(text).metrics.names == ()
 
 
 def test_how_many_rows_were_read_by_their_wording_is_told():

@@ -37,7 +37,7 @@ MAX_CAPTURES = 64
 """Captures at the same time; one for each rank of a node that dies is usual."""
 
 
-CURIOUS_WORDINGS = 2_000
+CURIOUS_WORDINGS = 1_000
 """Wordings without a row or a known literal that are looked at in one log, about 50 microseconds each."""
 
 CURIOUS_BLOCKS = 3

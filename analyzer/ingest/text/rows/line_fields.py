@@ -34,7 +34,7 @@ _RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
 _BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
 _UNIT_AFTER = LazyRegex(_UNIT)
 _MEAN = LazyRegex(
-    rf"{_NUMBER}[a-z%]{{0,2}},? {{1,3}}\((?P<mean> ?{_NUMBER})[a-z%]{{0,3}}\)|\u00b1 ?(?P<spread>{_NUMBER})"
+    rf"{_NUMBER}[a-z%]{{0,2}},? {{1,3}}\((?P<mean> ?{_NUMBER})[a-z%]{{0,3}}\)|(?:\u00b1|\+/-) ?(?P<spread>{_NUMBER})"
 )
 _LIST = LazyRegex(rf"[\[(](?P<first>{_NUMBER})(?P<rest>(?:,? {{0,2}}{_NUMBER}){{1,64}})[\])]")
 _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
@@ -206,6 +206,7 @@ def _is_vocabulary(name: str) -> bool:
     return bool(read_name(name).quantity) or canonical_metric(name) in METRICS
 
 
+_FILES = (".py", ".cc", ".cpp", ".cu", ".c", ".h", ".go", ".rs")
 MAX_UNKNOWN_WORDS = 5
 """Words of a name that the vocabulary does not hold; longer ones are sentences."""
 
@@ -216,7 +217,7 @@ def is_metric(field: Field) -> bool:
     canonical = canonical_metric(field.name)
     if canonical in METRICS:
         return canonical != "epoch"
-    if reading.setting:
+    if reading.setting or field.name.endswith(_FILES):
         return False
     if reading.quantity:
         return True

@@ -15,7 +15,7 @@ _AT = rf"[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|[=#\[(]){{0,2}}\s{{0,3}}[\"'#]?(?
 _BEFORE = r"(?:^|(?<=[\s\[(|,{;:\"'.>/]))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )"
 _STEP = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>(?:completed |global[ _]?|train(?:ing)?[ _]|optim\w{{0,6}}[ _]|env[ _]|epoch/)?"
-    rf"(?:time[ _]?steps?|steps?|iter(?:ation)?s?|itr?|num_updates|n?updates?|up))(?:\.| at| n[or]\.?)?(?![A-Za-z0-9]){_AT}"
+    rf"(?:time[ _]?steps?|steps?|iter(?:ation)?s?|itr?|num_updates|num_timesteps|n?updates?|up))(?:\.| at| n[or]\.?)?(?![A-Za-z0-9]){_AT}"
 )
 _BATCH = LazyRegex(
     rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb)(?:[ _](?:idx|num|id|no))?(?![A-Za-z0-9]){_AT}"
@@ -43,7 +43,9 @@ _LEADING = LazyRegex(
 )
 _FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")
 _IN_PARENTHESES = LazyRegex(rf"\]\((?P<step>{INT})/(?P<total>{INT})\)")
-_SAMPLES = LazyRegex(rf"(?i)\bepoch: ?{INT} {{1,2}}\[ {{0,2}}{INT}/ {{0,2}}{INT} ?\( {{0,2}}{INT}%\)\]")
+_SAMPLES = LazyRegex(
+    rf"(?i)\bepoch: ?{INT} {{1,2}}\[ {{0,2}}{INT}/ {{0,2}}{INT} ?\( {{0,2}}{INT}%\)\]|^(?:after|progress) {INT} (?:sequences|utterances|sentences|frames)\b"
+)
 _BATCHES = LazyRegex(
     rf"(?i)^train\w{{0,8}}: ?(?P<epoch>{INT}) \[ {{0,2}}(?P<step>{INT})/ {{0,2}}(?P<total>{INT}) ?\( {{0,2}}{INT}%\)\]"
 )

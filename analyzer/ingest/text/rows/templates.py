@@ -20,14 +20,17 @@ from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.general_rows import GeneralRows
 from analyzer.ingest.text.rows.line_masks import FLOAT, INT, TIME, Masked, mask
 from analyzer.ingest.text.rows.row_forms import EpochCounter
+from analyzer.ingest.text.rows.unnamed_columns import UnnamedColumns
 from analyzer.ingest.text.rows.wordings import (
     HELD_OUT_HEADING,
+    NOTHING,
     Template,
     Where,
     WordedRow,
     as_held_out,
     is_whole,
     learn,
+    may_be_row,
     read_values,
 )
 from analyzer.model.name_words import read_name
@@ -38,6 +41,9 @@ if TYPE_CHECKING:
 
 MAX_CHARACTERS = 4_000
 """Characters of a line that are looked at; lines of loops are far shorter."""
+
+MAX_BARREN = 6_000
+"""Wordings without a row after which no further one is worked out."""
 
 MAX_TEMPLATES = 20_000
 """Wordings that are kept; a log whose every line is worded anew is no log of a loop."""
@@ -77,9 +83,11 @@ class TemplateRows:
         self._has_steps = False
         self._bare: dict[tuple[str, ...], list[tuple[LogLine, dict[str, float]]]] = {}
         self._read = GeneralRows("pairs")
+        self._unnamed = UnnamedColumns()
         self._epoch: int | None = None
         self._first_epoch: int | None = None
         self.rows = 0
+        self._barren = 0
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -90,6 +98,8 @@ class TemplateRows:
                 self._held_out_heading = line.number
             return False
         template = self._template(masked)
+        if template.columns:
+            return self._unnamed.add(masked.numbers, line)
         if template.held_out_heading:
             self._held_out_heading = line.number
         if template.heading is not None and is_whole(template.heading, masked.numbers):
@@ -106,12 +116,20 @@ class TemplateRows:
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             return HELD_OUT_HEADING.match(text) is not None
         template = self._template(masked)
-        return bool(template.rows) or template.heading is not None or template.held_out_heading
+        return (
+            bool(template.rows)
+            or template.columns
+            or template.heading is not None
+            or template.held_out_heading
+        )
 
     def _template(self, masked: Masked) -> Template:
         template = self._templates.get(masked.key)
         if template is None:
-            template = learn(masked)
+            # A log whose every line is worded anew (addresses, names of files) is no longer learned from.
+            worn_out = self._barren >= MAX_BARREN
+            template = NOTHING if worn_out or not may_be_row(masked.key) else learn(masked)
+            self._barren += not (template.rows or template.heading)
             if len(self._templates) < MAX_TEMPLATES:
                 self._templates[masked.key] = template
         return template
@@ -259,4 +277,5 @@ class TemplateRows:
         name = "train_loss_estimate" if curve else "train_loss"
         for line, value, step in self._estimates:
             log.metric(name, value, line, step)
+        self._unnamed.tell(log)
         self._read.tell(log)

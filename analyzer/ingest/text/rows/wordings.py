@@ -23,6 +23,8 @@ MAX_OTHER_WORDS = 7
 MAX_OTHER_WORDS_UNSEPARATED = 3
 """The same if names and numbers stand side by side, as in prose ("the loss 3 times")."""
 
+_GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
+_COLUMNS = LazyRegex(rf"^\s{{0,2}}{INT}(?:[:,]\s{{0,3}}|\s{{1,3}}){FLOAT}\s{{0,2}}$")
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
 _HELD_OUT = LazyRegex(
     r"(?i)(?<![\w/.])(?:val(?:id(?:ation|ate)?)?|eval(?:uation)?|test(?:ing)?|dev|cv)(?![\w/.])"
@@ -35,7 +37,9 @@ HELD_OUT_HEADING = LazyRegex(
 _NO_ROW = LazyRegex(
     r"(?i)^\W{0,4}(?:sav(?!ing dict for global)|load|resum|restor|best|early|new best|checkpoint|warning|note|error|raise|assert|def |if |for |print|#+ ?[a-z]|namespace\(|usage:|return |import |from |class )"
 )
-_CODE = LazyRegex(r"\):$|==|\bself\.|\{[a-z_]{1,30}[:.}]|Warning: |\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b")
+_CODE = LazyRegex(
+    r"\):$|==|\bself\.|\{[a-z_]{1,30}[:.}]|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b"
+)
 _WORD = LazyRegex(r"[A-Za-z][A-Za-z_]+")
 _INDENTED = LazyRegex(r"^(?:\s{1,40}|[>|│└├ ]{1,12}\s)\S")
 _SIGNS = frozenset(
@@ -94,24 +98,40 @@ class WordedRow:
 
 @dataclass(slots=True)
 class Template:
-    """What a wording says; ``rows`` is empty for a line that says nothing of a course."""
+    """What a wording says; ``rows`` is empty for a line that says nothing of a course, ``columns`` a counter and a number."""
 
     rows: list[WordedRow] = field(default_factory=list)
     heading: Place | None = None
     held_out_heading: bool = False
     indented: bool = False
+    columns: bool = False
     waiting: list[tuple[LogLine, dict[str, float], Where]] = field(default_factory=list)
     seen: int = 0
 
 
-_NOTHING = Template()
+NOTHING = Template()
+
+
+_ANY_WORD = LazyRegex(
+    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|\bmae\b|nll|psnr|dice|\bkl|"
+    r"objective|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,12}$|^\W{0,3}[\x01][:/]"
+)
+
+
+def may_be_row(key: str) -> bool:
+    """Whether a wording holds any word that a row or its heading could not do without: most lines of a log hold none."""
+    return _ANY_WORD.search(key) is not None
 
 
 def learn(masked: Masked) -> Template:
     """Work out what a wording says from one line of it."""
     text = in_english(sorts(masked))
+    if glued := _GLUED.search(text):
+        text = text[: glued.end() - 1]  # what another writer printed past the end of a bar has no place
+    if _COLUMNS.match(text):
+        return Template(columns=True)
     if _NO_ROW.match(text) or _CODE.search(text):
-        return _NOTHING
+        return NOTHING
     rows = [row for begin, end in rows_of(text) if (row := _row(text, begin, end)) is not None]
     template = Template(rows, indented=_INDENTED.match(text) is not None)
     if not rows:
@@ -220,7 +240,11 @@ def as_held_out(name: str) -> str:
     >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr")
     ('val_loss', 'train_loss', 'lr')
     """
-    return f"val_{name.lower()}" if canonical_metric(name) in _PLAIN and not _TRAINING.match(name) else name
+    return (
+        f"val_{name.lower()}"
+        if canonical_metric(name) in _PLAIN | {"reward_mean"} and not _TRAINING.match(name)
+        else name
+    )
 
 
 def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> int:
