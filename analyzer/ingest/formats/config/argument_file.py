@@ -70,5 +70,5 @@ class ArgumentFile:
 def _setting(match: re.Match[str], number: int, out: SourceWriter) -> None:
     raw = _DEFAULT.sub("", match["value"] or "").strip()
     out.config(
-        match["key"], config_scalar(raw), framework="arguments", layer="runtime_echo", line=number, raw=raw
+        match["key"], config_scalar(raw), framework="config", layer="runtime_echo", line=number, raw=raw
     )

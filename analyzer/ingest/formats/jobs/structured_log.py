@@ -38,6 +38,9 @@ _EXCEPTION = (
 _STEP = ("step", "global_step", "iteration", "iter", "train/step")
 _JOURNAL_TIME = "__REALTIME_TIMESTAMP"
 
+_DIARIES = frozenset({"debug.log", "debug-core.log", "debug-internal.log"})
+"""Diaries that the client of W&B keeps of itself."""
+
 SNIFFED_LINES = 20
 """Lines that show what kind of log it is."""
 
@@ -51,6 +54,8 @@ class StructuredLog:
 
     def sniff(self, candidate: Candidate) -> Match:
         """The first lines are objects with a message, and a level or a time."""
+        if candidate.name.rpartition("/")[2] in _DIARIES:
+            return Match.NO
         rows = [
             row for line in candidate.head.splitlines()[:SNIFFED_LINES] if (row := _row(line)) is not None
         ]

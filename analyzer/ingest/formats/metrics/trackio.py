@@ -116,7 +116,7 @@ def _read_settings(database: sqlite3.Connection, run: Any, out: SourceWriter) ->
                 out.config(
                     key,
                     value,
-                    framework="hf-trainer" if "per_device_train_batch_size" in data else "trackio",
+                    framework="hf-trainer" if "per_device_train_batch_size" in data else "config",
                     layer="runtime_echo",
                 )
 
