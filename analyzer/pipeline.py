@@ -14,6 +14,7 @@ from analyzer.casebook.memory import Remembered, own_records, remember
 from analyzer.detect import run_detectors
 from analyzer.detect.base import RunView
 from analyzer.facts.build import Facts, build_facts
+from analyzer.guard import STRICT, Guard
 from analyzer.ingest.discover import Loaded, load_run
 from analyzer.ingest.masking import clean_text
 from analyzer.ingest.names import canonical_metric, is_guess
@@ -76,9 +77,9 @@ class Assessment:
     remembered: Mapping[str, Remembered]
 
 
-def assess(run: Run, rules: RuleSet, twin: Run | None = None) -> Assessment:
+def assess(run: Run, rules: RuleSet, twin: Run | None = None, guard: Guard = STRICT) -> Assessment:
     """Facts of a run and the ranking of the causes that come into question."""
-    facts = build_facts(run_detectors(run, twin))
+    facts = build_facts(run_detectors(run, twin, guard), guard)
     remembered: dict[str, Remembered] = {}
 
     def base_rates(causes: Sequence[str]) -> Mapping[str, float]:
@@ -86,7 +87,8 @@ def assess(run: Run, rules: RuleSet, twin: Run | None = None) -> Assessment:
         remembered.update(found)
         return {cause: entry.bits for cause, entry in found.items()}
 
-    ranking = rank(rules.in_question(facts.plain), facts.plain, shipped_calibration(), base_rates)
+    in_question = rules.in_question(facts.plain)
+    ranking = rank(in_question, facts.plain, shipped_calibration(), base_rates, guard)
     return Assessment(facts, ranking, remembered)
 
 
@@ -102,17 +104,21 @@ def diagnose_loaded(
         quoter: Reads the files of the run again, for diffs and quotes.
         started_s: ``time.perf_counter()`` when work on the run began.
     """
-    run = loaded.run
-    assessment = assess(run, rules, twin)
+    run, guard = loaded.run, Guard()
+    assessment = assess(run, rules, twin, guard)
+    facts = assessment.facts
     folded = _fold(assessment.ranking, assessment.facts.plain)
-    listed = [
-        _finding(item, run, assessment, quoter, folded.get(item.rule.symptom_kind, {}))
-        for item in _in_order(assessment.ranking, folded)
-    ]
+    listed: list[Finding] = []
+    for item in _in_order(assessment.ranking, folded):
+        with guard.part(f"finding of rule {item.rule.id}"):
+            explains = folded.get(item.rule.symptom_kind, {})
+            listed.append(_finding(item, run, assessment, quoter, explains))
     if not any(finding.probability >= REPORTED and finding.severity != "advisory" for finding in listed):
         considered = {finding.cause.id for finding in listed}
         listed = [*_shape_only(assessment, rules, run, quoter, considered), *listed]
-    status, summary, missing = judge(listed, outcome(assessment.facts.plain), assessment.facts.plain)
+    status, summary, missing = judge(listed, outcome(facts.plain), facts.plain)
+    if guard.faults and status == "healthy":  # what failed might have seen the fault
+        status, summary = "insufficient", f"{summary}, but a part of analyzer failed"
     findings, ruled_out = _split(listed, status)
     return Diagnosis(
         run_id=run.id,
@@ -126,19 +132,24 @@ def diagnose_loaded(
         other_probability={
             kind: share for kind, share in assessment.ranking.other.items() if kind not in folded["*"]
         },
-        next_checks=_next_checks(assessment, status, folded),
-        coverage=_coverage(run, assessment.facts.plain, missing),
-        gaps=tuple(_gap_note(run, gap.ref, gap.reason, gap.rows_lost) for gap in run.gaps),
+        next_checks=guard.value("next checks", (), lambda: _next_checks(assessment, status, folded)),
+        coverage=_coverage(run, facts.plain, missing),
         tool_version=__version__,
         rules_digest=rules.digest,
         elapsed_s=time.perf_counter() - started_s,
-        first_failure=_first_failure(run, assessment.facts, quoter),
-        device_time=_device_time(assessment.facts.plain),
-        headline=_headline(assessment.ranking, findings),
-        ended=_ended(run, assessment.facts, quoter),
-        onset=_onset(assessment.facts.plain),
+        first_failure=guard.value("first failure", None, lambda: _first_failure(run, facts, quoter)),
+        device_time=guard.value("device time", None, lambda: _device_time(facts.plain)),
+        headline=guard.value("headline", None, lambda: _headline(assessment.ranking, findings)),
+        ended=guard.value("end of the run", None, lambda: _ended(run, facts, quoter)),
+        onset=guard.value("onset", None, lambda: _onset(facts.plain)),
         earlier=loaded.earlier,
         passed_over=tuple(GapNote(label, None, reason) for label, reason in loaded.passed_over),
+        gaps=(
+            *(_gap_note(run, gap.ref, gap.reason, gap.rows_lost) for gap in run.gaps),
+            *(
+                GapNote("analyzer", None, clean_text(fault)) for fault in guard.faults
+            ),  # all parts are done by now
+        ),
     )
 
 

@@ -63,7 +63,17 @@ def chosen_format(asked: Format | None, output: Path | None) -> Format:
 
 
 def rendered(study: Study, format_name: Format, output: Path | None, *, show_all: bool, top: int) -> str:
-    """The answer as text."""
+    """The answer as text; in a few lines if its renderer fails."""
+    from analyzer.render import rendered_or_plain
+
+    return rendered_or_plain(
+        study.diagnosis,
+        format_name.value,
+        lambda: _page(study, format_name, output, show_all=show_all, top=top),
+    )
+
+
+def _page(study: Study, format_name: Format, output: Path | None, *, show_all: bool, top: int) -> str:
     from analyzer.render import render_terminal, report
     from analyzer.render.curves import panels_of
 

@@ -46,6 +46,7 @@ from analyzer.detect.setup import (
 )
 from analyzer.detect.shapes import answer
 from analyzer.detect.speed import hardware, step_speed, trace_time, utilisation
+from analyzer.guard import STRICT, Guard
 from analyzer.model.run import Run
 from analyzer.model.signal import Signal
 
@@ -102,17 +103,22 @@ DETECTORS: tuple[Detector, ...] = (
 )
 
 
-def run_detectors(run: Run, twin: Run | None = None) -> tuple[Signal, ...]:
+def run_detectors(run: Run, twin: Run | None = None, guard: Guard = STRICT) -> tuple[Signal, ...]:
     """Everything that the built-in detectors measure.
 
     Args:
         run: The run in question.
         twin: A second run that worked, for comparison.
+        guard: Notes a detector that raises.
     """
     view = RunView(run)
     # Logs of broken runs hold numbers like 1e308; a result beyond a float's range is simply no fact.
     with np.errstate(all="ignore"):
-        found = [signal for detector in DETECTORS for signal in detector.detect(view)]
+        found: list[Signal] = []
+        for detector in DETECTORS:
+            with guard.part(f"detector {detector.name}"):
+                found += list(detector.detect(view))
         if twin is not None:
-            found += detect_twin(view, RunView(twin))
+            with guard.part("comparison with the baseline"):
+                found += detect_twin(view, RunView(twin))
     return tuple(found)

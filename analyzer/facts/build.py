@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from analyzer.facts.catalog import spec_of
+from analyzer.guard import STRICT, Guard
 from analyzer.model.signal import FactSpec, FactValue, Signal
 from analyzer.model.tables import Scalar
 
@@ -48,29 +49,32 @@ class Facts(Mapping[str, FactValue]):
         return "" if spec is None else spec.how
 
 
-def build_facts(signals: Iterable[Signal]) -> Facts:
+def build_facts(signals: Iterable[Signal], guard: Guard = STRICT) -> Facts:
     """Merge signals.
 
     Args:
         signals: What the detectors yielded.
+        guard: Notes a signal that is not as declared; its further facts are left out.
 
     Raises:
         FactDeclarationError: A name is not in the catalogue, has another type there, or comes twice.
     """
     found: dict[str, FactValue] = {}
     for signal in signals:
-        for name, fact in signal.facts.items():
-            spec = spec_of(name)
-            if spec is None:
-                raise FactDeclarationError(
-                    f"{signal.kind} emits {name!r}, which the catalogue of facts does not declare"
-                )
-            if name in found:
-                raise FactDeclarationError(
-                    f"{signal.kind} emits {name!r}, which another signal has emitted already"
-                )
-            found[name] = _typed(spec, fact, signal.kind)
+        with guard.part(f"facts of {signal.kind}"):
+            for name, fact in signal.facts.items():
+                found[name] = _declared(name, fact, signal.kind, found)
     return Facts(found, {name: fact.value for name, fact in found.items()})
+
+
+def _declared(name: str, fact: FactValue, kind: str, found: Mapping[str, FactValue]) -> FactValue:
+    """A fact as the catalogue declares it."""
+    spec = spec_of(name)
+    if spec is None:
+        raise FactDeclarationError(f"{kind} emits {name!r}, which the catalogue of facts does not declare")
+    if name in found:
+        raise FactDeclarationError(f"{kind} emits {name!r}, which another signal has emitted already")
+    return _typed(spec, fact, kind)
 
 
 def _typed(spec: FactSpec, fact: FactValue, kind: str) -> FactValue:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, UnreadableFileError
+from analyzer.guard import fault
 from analyzer.ingest import limits, progress
 from analyzer.ingest.archives import Unpacked, is_archive
 from analyzer.ingest.base import Candidate, OpenSource, SourceWriter, TruncatedSourceError
@@ -30,9 +31,6 @@ from analyzer.ingest.run_groups import (
 from analyzer.ingest.walk import LIKELY_OURS, MAX_FILES, Discovery, Found, discover
 from analyzer.model.refs import Gap
 from analyzer.model.run import Run
-
-OUR_FAULT = "a fault of analyzer, please report it"
-"""Stands in the gap where a reader failed; no test may find it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +166,10 @@ def read_all(found: Sequence[Found], builder: RunBuilder) -> None:
             raise
         except MemoryError:
             out.gap("the rest of the file cannot be read: it needs more memory than there is", evidence=True)
-        except Exception as error:  # noqa: BLE001  (a bug of one reader costs its file, not the answer)
-            reason = f"{OUR_FAULT} ({type(error).__name__}: {error})"
+        except Exception as error:
+            if os.environ.get("ANALYZER_GUARD") == "off":
+                raise
+            reason = fault(f"reader {item.ingestor.name}", error)
             out.gap(f"the rest of the file cannot be read: {reason}", evidence=item.ingestor.is_log)
         progress.end_file(candidate.size_bytes)
         if item.ingestor.is_log:

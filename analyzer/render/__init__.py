@@ -6,6 +6,7 @@ from analyzer.model.diagnosis import Diagnosis
 from analyzer.render.json import render_json
 from analyzer.render.markdown import render_markdown
 from analyzer.render.page import Style
+from analyzer.render.plain import rendered_or_plain
 from analyzer.render.terminal import render_terminal
 
 FORMATS = ("terminal", "json", "markdown", "html", "brief", "sarif", "junit", "csv")
@@ -25,6 +26,14 @@ def report(
     Raises:
         ValueError: Unknown format.
     """
+    if format_name not in FORMATS:
+        raise ValueError(f"unknown format {format_name!r}; known are {', '.join(FORMATS)}")
+    return rendered_or_plain(
+        diagnosis, format_name, lambda: _page(diagnosis, format_name, show_all=show_all, top=top)
+    )
+
+
+def _page(diagnosis: Diagnosis, format_name: str, *, show_all: bool, top: int) -> str:
     if format_name == "json":
         return render_json(diagnosis)
     if format_name == "markdown":
@@ -43,9 +52,15 @@ def report(
         return {"sarif": machine.render_sarif, "junit": machine.render_junit, "csv": machine.render_csv}[
             format_name
         ](diagnosis)
-    if format_name == "terminal":
-        return render_terminal(diagnosis, Style(colour=False), show_all=show_all, top=top)
-    raise ValueError(f"unknown format {format_name!r}; known are {', '.join(FORMATS)}")
+    return render_terminal(diagnosis, Style(colour=False), show_all=show_all, top=top)
 
 
-__all__ = ["FORMATS", "Style", "render_json", "render_markdown", "render_terminal", "report"]
+__all__ = [
+    "FORMATS",
+    "Style",
+    "render_json",
+    "render_markdown",
+    "render_terminal",
+    "rendered_or_plain",
+    "report",
+]

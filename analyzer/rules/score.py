@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from analyzer.expr import Verdict, evaluate
+from analyzer.guard import STRICT, Guard
 from analyzer.model.tables import Scalar
 from analyzer.rules.calibration import HAND_SET, Calibration
 from analyzer.rules.schema import PRIOR_BITS, EvidenceLine, Rule
@@ -156,6 +157,7 @@ def rank(
     facts: Mapping[str, Scalar],
     calibration: Mapping[str, Calibration] | None = None,
     base_rates: BaseRates | None = None,
+    guard: Guard = STRICT,
 ) -> Ranking:
     """Consider every rule whose gate is true and let the causes of one symptom kind compete.
 
@@ -164,13 +166,16 @@ def rank(
         facts: Known facts.
         calibration: Fitted temperatures by kind; None for the hand-set odds that rules are written in.
         base_rates: Bits by which the causes of one competition are moved, by cause id: what a cluster has seen.
+        guard: Notes a rule that cannot be evaluated.
     """
     fitted = calibration or {}
     considered: dict[str, list[Scored]] = {}
     for rule in rules:
-        if evaluate(rule.when, facts) is True:
-            lines = ledger(rule, facts)
-            considered.setdefault(rule.symptom_kind, []).append(Scored(rule, lines, total_bits(rule, lines)))
+        with guard.part(f"rule {rule.id}"):
+            if evaluate(rule.when, facts) is True:
+                lines = ledger(rule, facts)
+                scored_rule = Scored(rule, lines, total_bits(rule, lines))
+                considered.setdefault(rule.symptom_kind, []).append(scored_rule)
     kinds: dict[str, tuple[Scored, ...]] = {}
     other: dict[str, float] = {}
     for kind, every in considered.items():

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from hostile_inputs import CASES
 
-from analyzer.ingest.discover import OUR_FAULT, load_run
+from analyzer.guard import OUR_FAULT
+from analyzer.ingest.discover import load_run
 from analyzer.ingest.masking import safe_name
 from analyzer.triage.plan import make_plan
 
