@@ -5,6 +5,7 @@ Not for reading any format: that is the ingestors' work.
 
 from __future__ import annotations
 
+import os
 import time
 import weakref
 from collections.abc import Sequence
