@@ -14,6 +14,7 @@ from analyzer.casebook.memory import Remembered, own_records, remember
 from analyzer.detect import run_detectors
 from analyzer.detect.base import RunView
 from analyzer.facts.build import Facts, build_facts
+from analyzer.facts.happened import device_time, onset
 from analyzer.guard import STRICT, Guard
 from analyzer.ingest.discover import Loaded, load_run
 from analyzer.ingest.masking import clean_text
@@ -33,7 +34,6 @@ from analyzer.model.diagnosis import (
     RootCause,
     SourceNote,
 )
-from analyzer.model.happened import DeviceTime, Onset
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
 from analyzer.model.tables import Scalar
@@ -138,10 +138,10 @@ def diagnose_loaded(
         rules_digest=rules.digest,
         elapsed_s=time.perf_counter() - started_s,
         first_failure=guard.value("first failure", None, lambda: _first_failure(run, facts, quoter)),
-        device_time=guard.value("device time", None, lambda: _device_time(facts.plain)),
+        device_time=guard.value("device time", None, lambda: device_time(facts.plain)),
         headline=guard.value("headline", None, lambda: _headline(assessment.ranking, findings)),
         ended=guard.value("end of the run", None, lambda: _ended(run, facts, quoter)),
-        onset=guard.value("onset", None, lambda: _onset(facts.plain)),
+        onset=guard.value("onset", None, lambda: onset(facts.plain)),
         earlier=loaded.earlier,
         passed_over=tuple(GapNote(label, None, reason) for label, reason in loaded.passed_over),
         gaps=(
@@ -177,44 +177,12 @@ def _ended(run: Run, facts: Facts, quoter: Quoter) -> Ended | None:
     )
 
 
-def _onset(facts: Mapping[str, Scalar]) -> Onset | None:
-    """When trouble began, if a step is known for it."""
-    step = facts.get("signal.onset.step")
-    if not isinstance(step, int):
-        return None
-    return Onset(step, str(facts.get("signal.onset.when", "")), str(facts.get("signal.onset.what", "")))
-
-
 def _headline(ranking: Ranking, findings: Sequence[Finding]) -> Headline | None:
     """The headline of the kind that the answer leads with; a shape that no rule bears out is its own."""
     if not findings or findings[0].shape_only:
         return None
     kind = findings[0].symptom_kind
     return headline_of(ranking.kinds[kind], ranking.other[kind])
-
-
-def _device_time(facts: Mapping[str, Scalar]) -> DeviceTime | None:
-    """The step time split of the profiler's traces, if they hold events of a device."""
-
-    def number(name: str) -> float | None:
-        value = facts.get(f"signal.trace.{name}")
-        return value if isinstance(value, float) else None
-
-    window_s, idle = number("window_s"), number("idle_share")
-    if window_s is None or idle is None:
-        return None
-    return DeviceTime(
-        window_s=window_s,
-        compute=number("compute_share") or 0.0,
-        communication=number("communication_share") or 0.0,
-        copies=number("copy_share") or 0.0,
-        idle=idle,
-        host_late=number("host_wait_share"),
-        step_s=number("step_s"),
-        top_operator=str(facts.get("signal.trace.top_operator", "")),
-        top_operator_share=number("top_operator_share"),
-        top_kernel=str(facts.get("signal.trace.top_kernel", "")),
-    )
 
 
 def _shape_only(
