@@ -88,7 +88,7 @@ def _gluon(i, _, train, valid, accuracy):
 def _detection(i, _, train, valid, accuracy):
     return (
         f"Epoch: [{i}]  [  0/100]  eta: 0:01:10  lr: 0.000100  loss: {number(train)} ({number(train)})  time: 0.2034  data: 0.0011\n"
-        f"Test:  [ 0/20]  eta: 0:00:04  loss: {number(valid)} ({number(valid)})  acc1: {accuracy * 100:.4f} ({accuracy * 100:.4f})"
+        f"Test:  [19/20]  eta: 0:00:04  loss: {number(valid)} ({number(valid)})  acc1: {accuracy * 100:.4f} ({accuracy * 100:.4f})"
     )
 
 

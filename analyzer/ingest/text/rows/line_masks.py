@@ -30,7 +30,11 @@ _BARS = LazyRegex(
     r"\d{1,3}%\|[^|\r\n]{0,400}\||\[[=>.#-]{3,120}\]|[\u2501\u2500\u2578\u257a\u254d\u2588\u2589\u258a\u258b\u258c\u258d\u258e\u258f]{3,400}"
 )
 # Words of other languages that stand for what the vocabulary of names holds; a number may stand inside ("第 3 轮").
+# Where the phase stands behind the noun ("loss on validation") the two are taken together.
 _FOREIGN = (
+    (r"(?:потер[ия]|ошибка) на (?:валидац|тест)\w{0,6}|(?:perte|p[ée]rdida) (?:de|en) (?:la )?valida[ct]i[oó]n", "val loss"),
+    (r"(?:потер[ия]|ошибка) на обучени\w{0,2}|(?:perte|p[ée]rdida) d(?:e |')entra[iî]ne?a?miento?", "train loss"),
+    (r"точность на (?:валидац|тест)\w{0,6}|(?:exactitude|exactitud) (?:de|en) (?:la )?valida[ct]i[oó]n", "val accuracy"),
     (r"第 ?([\x01]) ?(?:轮|个?周期|世代)(?:训练)?|([\x01]) ?(?:エポック目?|에포크|에폭)", "epoch"),
     (r"第 ?([\x01]) ?(?:步|次迭代|批)|([\x01]) ?(?:ステップ目?|스텝)", "step"),
     (r"训练轮[次数]|迭代周期|轮[次数]|エポック|에포크|에폭|эпоха|epoche|[ée]poque|época", "epoch"),
