@@ -66,12 +66,12 @@ def resumed() -> RunMaker:
 
 def pipelined() -> RunMaker:
     """Four stages fed with four micro-batches."""
-    maker = RunMaker("megatron-lm").log({"loss": falling(30)})
+    maker = RunMaker("megatron").log({"loss": falling(30)})
     keys = {
         "pipeline_model_parallel_size": 4, "virtual_pipeline_model_parallel_size": 2, "data_parallel_size": 2,
         "global_batch_size": 16, "micro_batch_size": 2, "eval_batch_size": 8, "manual_gc": True, "ignore_data_skip": False,
     }  # fmt: skip
-    return maker.config("megatron-lm", **keys)
+    return maker.config("megatron", **keys)
 
 
 RUNS = (pipelined, slow_in_many_ways, stamped, resumed)

@@ -90,7 +90,8 @@ def applied_rate(view: RunView) -> tuple[float, list[SourceRef | None], bool] | 
     if asked is not None and (rises or asked > known[top]):
         return asked, [curve.ref(top)], True
     decays = top == 0 and known.size > 1 and bool(known[-1] < known[0])
-    tail = decays and ((curve.step_at(0) or 0) > EARLY or _epoch_at_first(view, curve) > EARLY_EPOCH)
+    begins = curve.step_at(0)
+    tail = decays and (begins is None or begins > EARLY or _epoch_at_first(view, curve) > EARLY_EPOCH)
     return float(known[top]), [curve.ref(top)], not rises and not tail
 
 
