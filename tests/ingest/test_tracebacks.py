@@ -165,3 +165,18 @@ def test_a_traceback_glued_to_a_progress_bar_is_found():
     text = " 50%|#####     | 5/10 [00:01<00:01,  9.02it/s]" + TRACE
 
     assert len(tracebacks(read_text(text))) == 1
+
+
+def test_a_folder_that_a_finaliser_cannot_remove_is_clean_up():
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "/usr/lib/python3.11/multiprocessing/util.py", line 303, in _run_finalizers\n'
+        "    finalizer()\n"
+        '  File "/usr/lib/python3.11/shutil.py", line 679, in _rmtree_safe_fd\n'
+        "    os.unlink(entry.name, dir_fd=topfd)\n"
+        "OSError: [Errno 16] Device or resource busy: '.nfs000000000a1b2c3d00000042'\n"
+    )
+
+    (event,) = read_text(log).events.rows
+
+    assert (event.kind, event.role) == ("ignored_exception", "teardown")

@@ -144,19 +144,28 @@ def phase_of(file: str, function: str) -> str:
     return next((name for name, functions in _PHASES + _STEP_PHASES if functions.search(bare)), "")
 
 
+_FINALIZERS = frozenset({"_run_finalizers", "_remove_temp_dir", "_cleanup_socket", "_exit_function"})
+"""Functions by which Python's multiprocessing cleans up when a process ends."""
+
+
 class Stack:
-    """What is kept of the frames of one traceback: the last one, the last of the user, and the phase."""
+    """What is kept of the frames of one traceback: the last one, the last of the user, and the phase.
+
+    ``finalizing`` tells that the process was cleaning up behind itself.
+    """
 
     def __init__(self) -> None:
         self.frames = 0
         self.last: Frame | None = None
         self.last_user: Frame | None = None
         self.phase = ""
+        self.finalizing = False
 
     def add(self, frame: Frame) -> None:
         """Take the next frame, outermost first."""
         self.frames += 1
         self.last = frame
+        self.finalizing |= frame.function in _FINALIZERS
         phase = phase_of(frame.file, frame.function)
         if phase and _RANK_OF_PHASE.get(phase, _STEP_RANK) <= _RANK_OF_PHASE.get(self.phase, _STEP_RANK):
             self.phase = phase

@@ -64,6 +64,10 @@ _IGNORED = LazyRegex(
     r"Exception ignored in\b|Error in (?:atexit|sys\.excepthook)|Exception in thread .{0,80}(?:pin_memory|QueueFeeder|QueueManager|tensorboard)"
 )
 _COMPILER = LazyRegex(r"^(?:torch\._(?:dynamo|inductor)|triton)\.")
+# A temporary folder that cannot be removed: a file system of a server keeps an open file under such a name.
+_LEFT_BEHIND = LazyRegex(
+    r"\.nfs[0-9a-f]{8,}|Directory not empty|Device or resource busy|No such file or directory"
+)
 _SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
 
 
@@ -263,7 +267,10 @@ class TracebackCapture:
             fields["phase"] = "compile"
         if log.first("raised", raised.exception, raised.message) or self.report_rank is None:
             at = line if self.report_rank is None else of_rank(line, self.report_rank)
-            kind, role = ("ignored_exception", "teardown") if self.ignored else ("python_traceback", role)
+            spent = self.ignored or (
+                self.stack.finalizing and _LEFT_BEHIND.search(raised.message) is not None
+            )
+            kind, role = ("ignored_exception", "teardown") if spent else ("python_traceback", role)
             log.event(kind, role, at, {k: v for k, v in fields.items() if v != ""})
         self.roots[line.rank] = self.chained if self.chained and role == "cascade" else raised
         return False
