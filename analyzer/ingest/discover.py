@@ -29,6 +29,7 @@ from analyzer.ingest.run_groups import (
     without_copies,
     without_notes,
 )
+from analyzer.ingest.unread import WANTED, last_errors
 from analyzer.ingest.walk import LIKELY_OURS, MAX_FILES, Discovery, Found, discover
 from analyzer.model.refs import Gap
 from analyzer.model.run import Run
@@ -241,9 +242,10 @@ def _may_tell(name: str) -> bool:
 def _nothing_read(path: Path, discovery: Discovery, builder: RunBuilder) -> InputError:
     if discovery.found:
         reasons = "; ".join(gap.reason for gap in builder.finish().gaps[:3])
-        return UnreadableFileError(
-            f"{path}: nothing could be parsed ({reasons or 'no known line in any file'})"
-        )
+        quoted = last_errors([item.candidate for item in discovery.found])
+        lines = f"; the last lines that look like errors: {' | '.join(quoted)}" if quoted else ""
+        why = reasons or "no known line in any file"
+        return UnreadableFileError(f"{path}: nothing could be parsed ({why}){lines}; {WANTED}")
     if discovery.unreadable:
         name, reason = discovery.unreadable[0]
         return UnreadableFileError(f"{path}: nothing could be read; {name}: {reason}")

@@ -75,3 +75,10 @@ def test_a_checkpoint_that_was_reported_was_saved():
     )
 
     assert (found["saved"], found["never_saved"]) == (True, None)
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
+def test_a_name_that_every_machine_has_is_no_node_to_leave_out(name):
+    maker = RunMaker().event("torchrun_worker_failed", role="root_candidate", host=name, rank=1, exitcode=1)
+
+    assert "failure.first.host" not in maker.plain()

@@ -33,6 +33,9 @@ _BY_SIGNAL = {-9: "host", -11: "device", -7: "device", -4: "device", -8: "device
 """Exit codes of a worker that nobody in the job sends: it was killed from outside or crashed in native code.
 SIGTERM is the launcher's own, SIGABRT is how a watchdog ends a process that waits for others."""
 
+NO_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+"""What a launcher calls the host that it runs on: the same words on every machine, and no node to leave out."""
+
 LATE_WRITERS = frozenset({"hardware", "host_oom_kill", "slurm_oom"})
 """Families and kinds whose lines are collected after the fact: the kernel's log and the scheduler's summary
 stand at the end of a file although what they report came first."""
@@ -81,7 +84,7 @@ class Failure:
     def host(self) -> str | None:
         """Host of that rank, if a line names it."""
         hosts = (event.fields.get("host") for event in self.events)
-        return next((host for host in hosts if isinstance(host, str) and host), None)
+        return next((host for host in hosts if isinstance(host, str) and host and host not in NO_NAMES), None)
 
     @property
     def place(self) -> tuple[int, int, int]:

@@ -37,6 +37,7 @@ MAX_PYTHON_BYTES = 512 << 10
 _KEY = re.compile(r"""^[ \t]*(?:-[ \t]+)?["']?([A-Za-z_][\w.-]{0,79})["']?[ \t]*[:=](?![=/])""", re.MULTILINE)
 _JSON_KEY = re.compile(r'"([A-Za-z_][\w.-]{0,79})"\s{0,80}:')
 _CODE = re.compile(r"^(?:def |class |async |if __name__|for |while |@)", re.MULTILINE)
+_LIGHTNING = re.compile(r"/version_\d{1,6}/hparams\.yaml$")  # what its loggers save of a module's arguments
 _MMENGINE = re.compile(
     r"^(?:optim_wrapper|train_cfg|default_hooks|param_scheduler|optimizer_config|lr_config)\s*=", re.MULTILINE
 )
@@ -90,6 +91,8 @@ class ConfigFile:
             return Match.NO
         if language is None or _FOREIGN.search(text):
             return Match.NO
+        if _LIGHTNING.search(candidate.path.as_posix()):
+            return Match.LIKELY  # whatever its keys are called: a module's own arguments
         pattern = _JSON_KEY if language == "json" else _KEY
         words = {match[1] for match in pattern.finditer(text)} & training_words()
         if candidate.name.rpartition("/")[2] == "hparams.yaml" and language == "yaml":
@@ -108,7 +111,8 @@ class ConfigFile:
         text = read_text(source, out, MAX_BYTES)
         language = _language(source.name, text) or "yaml"
         entries, error = _collect(_READERS[language](text), out)
-        framework = _framework(entries, language)
+        is_lightning = _LIGHTNING.search(source.path.as_posix()) is not None
+        framework = "pytorch-lightning" if is_lightning else _framework(entries, language)
         layer = "runtime_echo" if _DUMPED.search(source.name) else "file"
         for entry in entries:
             out.config(

@@ -32,6 +32,7 @@ from analyzer.ingest.metric_columns import (
 from analyzer.ingest.scalar_text import metric_number, whole_step
 from analyzer.ingest.source_text import bounded_lines, decode
 
+_LIGHTNING = re.compile(r"/version_\d{1,6}/metrics\.csv$")
 _MONITOR = re.compile(r"(?:^|/)(?P<stem>Train_Samples_(?P<tag>[^/]+))\.csv(?:\.gz|\.zst)?$")
 _SUFFIX = re.compile(r"\.(?:csv|tsv)(?:\.gz|\.zst)?$")
 _DELIMITERS = (",", "\t", ";")
@@ -84,6 +85,8 @@ class CsvMetrics:
             else _counter(decode(source.candidate.head), header)
         )
         table = _Table(out, header, monitor["tag"] if monitor else None, source.path.name, counter)
+        if _LIGHTNING.search(source.path.as_posix()):
+            out.framework("pytorch-lightning")
         for line, cells in _records(feed, _delimiter(source.candidate.head), out):
             table.add(line, cells, is_cut=feed.is_cut)
         table.finish()

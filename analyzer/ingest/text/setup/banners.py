@@ -69,6 +69,10 @@ _PRECISION: tuple[tuple[LazyRegex, str], ...] = tuple(
 _LIGHTNING_PRECISION = LazyRegex(
     r"Using (16-?bit|bfloat16) (?:native )?Automatic Mixed Precision(?: \(AMP\))?(?![\w-])"
 )
+# What Lightning's trainer prints before and after the loop, in all versions since 1.0
+_LIGHTNING = LazyRegex(
+    r"(?:GPU|TPU|HPU) available: (?:True|False).{0,20}, us(?:ed|ing): |`Trainer\.\w{1,20}` stopped: "
+)
 # nanoGPT repeats what the command line changes; its dtype is that of autocast.
 _OVERRIDING = LazyRegex(r"^Overriding: (?P<key>[a-z]\w{1,40}) = (?P<value>[\w.+-]{1,40})\s{0,4}$")
 _PROCESSES = LazyRegex(r"Starting with (\d{1,7}) processes")
@@ -108,6 +112,8 @@ class Banners:
         " Automatic Mixed Precision",
         "16-bits training: ",
         "Overriding: ",
+        "U available: ",
+        "` stopped: ",
     )
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -190,6 +196,9 @@ class Banners:
             key = "compute_dtype" if match["key"] == "dtype" else match["key"]
             value = scalar(match["value"])
             log.out.config(key, value, framework="nanogpt", layer="runtime_echo", line=line.number)
+        if _LIGHTNING.search(line.raw):
+            found = True
+            log.out.framework("pytorch-lightning")
         if match := _LIGHTNING_PRECISION.search(line.raw):
             found = True
             log.out.framework("pytorch-lightning")
