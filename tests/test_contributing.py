@@ -1,0 +1,37 @@
+"""CONTRIBUTING.md is true: its paths exist, its commands are commands, and its example of a log line works."""
+
+import re
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from analyzer.cli.app import app
+from analyzer.ingest.text.events.patterns import Pattern, match_pattern
+from analyzer.vocabulary.events import read_events
+from analyzer.vocabulary.marked import load_marked
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def test_every_path_exists():
+    named = re.findall(r"(?:analyzer|tests|rules)/[\w/.]+", re.sub(r"```.*?```", "", TEXT, flags=re.DOTALL))
+
+    assert named
+    assert [path for path in named if not (ROOT / path.rstrip("./")).exists()] == []
+
+
+def test_the_example_of_a_log_line_works():
+    (block,) = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
+    (row,) = read_events([load_marked(block, "scratch.yaml")])["patterns"]
+
+    found = match_pattern(Pattern(*row), "scratch quota reached on /scratch/u7, 12 MiB left")
+
+    assert found == {"path": "/scratch/u7", "free_gib": 12 / 1024}
+
+
+def test_a_new_rule_is_two_files(tmp_path):
+    result = CliRunner().invoke(app, ["rules", "new", "PREC", "my-rule", "--dir", str(tmp_path)])
+
+    assert result.exit_code == 0
+    assert sorted(path.name for path in (tmp_path / "my-rule").iterdir()) == ["cases.yaml", "rule.yaml"]
