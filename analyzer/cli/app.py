@@ -22,7 +22,7 @@ from analyzer.cli import (
     verify,
     watch,
 )
-from analyzer.cli.exit_codes import INTERRUPTED, OUR_BUG
+from analyzer.cli.exit_codes import INTERRUPTED, OUR_BUG, USAGE
 from analyzer.errors import AnalyzerError
 from analyzer.version import __version__
 
@@ -66,13 +66,52 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+def _configure(context: typer.Context, show: bool) -> None:
+    from pathlib import Path
+
+    from analyzer.cli.configuration import defaults_of, find_configuration
+
+    group = typer.main.get_command(app)
+    commands = {
+        name: {
+            option.removeprefix("--"): str(parameter.name)
+            for parameter in command.params
+            for option in parameter.opts
+            if option.startswith("--")
+        }
+        for name, command in getattr(group, "commands", {}).items()
+        if not hasattr(command, "commands")
+    }
+    found = find_configuration(Path.cwd())
+    if found is not None:
+        context.default_map = defaults_of(*found, commands)
+    if show:
+        typer.echo(
+            f"# {found[0]}" if found else "# no analyzer.toml and no [tool.analyzer] from here upwards"
+        )
+        for command, options in (context.default_map or {}).items():
+            for parameter, value in options.items():
+                typer.echo(f"{command}.{parameter} = {value!r}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
 def _options(
+    context: typer.Context,
+    show_config: Annotated[
+        bool,
+        typer.Option("--show-config", help="Print the options that analyzer.toml or [tool.analyzer] sets."),
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Tell why a deep-learning training run failed, how we know, and what to change."""
+    del version
+    _configure(context, show_config)
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(USAGE)
 
 
 @app.command("version")

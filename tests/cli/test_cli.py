@@ -306,6 +306,30 @@ def test_watch_waits_for_a_run_that_has_not_begun_and_sees_it_fail(tmp_path):
     assert b"waiting: " in done.stdout
 
 
+def test_options_come_from_a_configuration_file_and_the_command_line_wins(tmp_path):
+    (tmp_path / "analyzer.toml").write_text('[diagnose]\nfail-on = "likely"\nformat = "json"\n')
+    sample = str(ROOT / QWEN)
+
+    def inside(*arguments):
+        command = [sys.executable, "-m", "analyzer", *arguments]
+        return subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=False,
+        )
+
+    configured = inside("diagnose", sample)
+    assert configured.returncode == 1
+    assert json.loads(configured.stdout)["status"] == "failed"
+    assert inside("diagnose", sample, "--fail-on", "never").returncode == 0
+    assert b"diagnose.fail_on = 'likely'" in inside("--show-config").stdout
+
+    (tmp_path / "analyzer.toml").write_text("[diagnose]\nno-such = 1\n")
+    assert b"'no-such' is no option of diagnose" in one_line(inside("diagnose", sample), 3).encode()
+
+
 def test_the_version_is_an_option_and_the_help_has_examples():
     assert run("--version").stdout == run("version").stdout
     assert b"analyzer diagnose runs/7b -o report.html" in run("diagnose", "--help").stdout
