@@ -247,7 +247,7 @@ def _plots(evaluation: Evaluation, directory: Path) -> list[str]:
         import matplotlib as mpl
     except ImportError:
         raise InputError(
-            'the plots need matplotlib: pip install "analyzer[report]", or use --no-plots'
+            'the plots need matplotlib: pip install "training-analyzer[report]", or use --no-plots'
         ) from None
     mpl.use("svg")
     mpl.rcParams.update({"svg.hashsalt": "analyzer", "font.size": 9, "figure.dpi": 100})

@@ -66,13 +66,10 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _configure(context: typer.Context, show: bool) -> None:
-    from pathlib import Path
-
-    from analyzer.cli.configuration import defaults_of, find_configuration
-
+def _options_by_command() -> dict[str, dict[str, str]]:
+    """Of each command its long options without dashes, and the parameter that each sets."""
     group = typer.main.get_command(app)
-    commands = {
+    return {
         name: {
             option.removeprefix("--"): str(parameter.name)
             for parameter in command.params
@@ -82,9 +79,16 @@ def _configure(context: typer.Context, show: bool) -> None:
         for name, command in getattr(group, "commands", {}).items()
         if not hasattr(command, "commands")
     }
+
+
+def _configure(context: typer.Context, show: bool) -> None:
+    from pathlib import Path
+
+    from analyzer.cli.configuration import defaults_of, find_configuration
+
     found = find_configuration(Path.cwd())
     if found is not None:
-        context.default_map = defaults_of(*found, commands)
+        context.default_map = defaults_of(*found, _options_by_command())
     if show:
         typer.echo(
             f"# {found[0]}" if found else "# no analyzer.toml and no [tool.analyzer] from here upwards"

@@ -185,7 +185,7 @@ def _dask(address: str, options: Options, workers: int) -> tuple[ExecutorEngine,
     try:
         distributed: Any = import_module("distributed")  # 0.4 s and only for this engine
     except ImportError as error:
-        raise InputError("the engine dask needs the extra: pip install 'analyzer[dask]'") from error
+        raise InputError("the engine dask needs the extra: pip install 'training-analyzer[dask]'") from error
     cluster = None
     try:
         if not address:
