@@ -69,6 +69,9 @@ FAULTS = [
     ("step 10 loss -nan grad_norm inf", {"loss": [(10, "nan")], "grad_norm": [(10, float("inf"))]}),
     ("'loss': 0.125, 'grad_norm': 0.5, 'step': 7}", {"loss": [(7, 0.125)]}),
     ("Step: 20 | Loss 0.5 | 2052.5 samples/sec", {"loss": [(20, 0.5)], "samples_per_second": [(20, 2052.5)]}),
+    ("Loss at step 100: 0.5", {"loss": [(100, 0.5)]}),
+    ("Cost after iteration 100: 0.5", {"loss": [(100, 0.5)]}),
+    ("Iter: [100/1000]  Loss: 0.5000 (avg 0.6000)  LR: 1e-3", {"loss": [(100, 0.5)], "learning_rate": [(100, 0.001)]}),
     ("Epoch 2 took 12.5 s, train loss 0.5", {"loss": [(None, 0.5)]}),
 ]  # fmt: skip
 

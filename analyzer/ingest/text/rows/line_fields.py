@@ -29,6 +29,10 @@ _SIGNED = LazyRegex(
 _BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?:\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
 )
+_AT_STEP = LazyRegex(
+    rf"(?i)(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?) (?:at|after|for|in) (?:the )?(?:(?:global|train|training)[ _])?(?:steps?|iter(?:ation)?s?|epochs?|batch|update) ?#?{INT}(?:/{INT})?"
+    rf"(?:\s?[:=]\s{{0,3}}| is | )(?P<value>{_NUMBER})"
+)
 _AFTER = LazyRegex(rf"(?P<value>{_NUMBER}) (?P<name>{_NAME})(?=[,;|)\]\t]|  | - |$)")
 _RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
 _BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
@@ -46,7 +50,7 @@ _NOT_METRICS = frozenset(
     {"eta", "time", "elapsed", "date", "version", "seed", "rank", "gpu", "gpus", "pid", "port", "device", "node", "host", "size", "shape", "dim", "total", "max", "len", "length",
      "index", "idx", "id", "line", "count", "num", "number", "bs", "epoch", "epochs", "step", "steps", "iter", "iters", "iteration", "iterations", "batch", "batches", "episode", "lr_mult",
      "mem", "memory", "cpumem", "gpumem", "images", "samples", "frames", "tokens", "workers", "threads", "eps", "wall", "train_wall", "duration", "took", "seconds", "hours", "minutes", "days",
-     "remaining", "left", "file", "path", "v_num", "momentum", "weight_decay", "wd", "beta", "alpha", "it", "n", "k", "x", "y", "args", "update", "updates", "ms", "s", "timer", "best", "timestamp", "ts", "ep", "patience",
+     "remaining", "left", "file", "path", "v_num", "momentum", "weight_decay", "wd", "beta", "alpha", "it", "n", "k", "x", "y", "args", "update", "updates", "ms", "s", "timer", "best", "cuda", "timestamp", "ts", "ep", "patience",
      "completed", "progress", "eta_seconds", "data", "net", "required", "hour", "h", "m", "min", "sec", "no", "exit", "code", "allocated", "reserved", "cached", "py", "error_code", "status", "level", "rev", "user", "sys"}
 )  # fmt: skip
 
@@ -91,7 +95,13 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
         taken |= set(range(first + 1, first + 1 + count))
         firsts[first] = "list"
     found: dict[int, Field] = {}
-    for finder, signed in ((_signed, True), (_rated, False), (_beside, False), (_after, False)):
+    for finder, signed in (
+        (_at_step, True),
+        (_signed, True),
+        (_rated, False),
+        (_beside, False),
+        (_after, False),
+    ):
         for field in finder(text):
             generic = field.slot in found and finder is _rated and found[field.slot].name.lower() in _GENERIC
             if field.slot in taken or (field.slot in found and not generic):
@@ -114,6 +124,16 @@ def _signed(text: str) -> Iterator[Field]:
         yield Field(
             slot_at(text, match.start("value")), name, unit, signed=True, over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" ")
         )  # fmt: skip
+
+
+def _at_step(text: str) -> Iterator[Field]:
+    """A value whose step stands between its name and itself: ``Loss at step 100: 0.5``."""
+    for match in _AT_STEP.finditer(text):
+        name, unit = known_tail(match["name"]), _unit(text, match.end("value"))
+        if name and unit is not None:
+            yield Field(
+                slot_at(text, match.start("value")), name, unit, signed=True, over=-1, start=match.start()
+            )
 
 
 def _rated(text: str) -> Iterator[Field]:
