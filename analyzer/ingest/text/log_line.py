@@ -173,6 +173,7 @@ class LogState:
         logging_steps: Steps between two rows of the log, if stated.
         captures: Captures in progress.
         last_line: Number of the last line that holds something, once the log is complete.
+        told_line: Number of the last line that an event was written for; -1 before the first.
     """
 
     out: SourceWriter
@@ -182,6 +183,7 @@ class LogState:
     logging_steps: int | None = None
     captures: list[Capture] = field(default_factory=list)
     last_line: int = 0
+    told_line: int = -1
     _first_rank: dict[str, int | None] = field(default_factory=dict)
     _points: dict[tuple[str, int | None], Points] = field(default_factory=dict)
     _seen_once: set[tuple[object, ...]] = field(default_factory=set)
@@ -231,6 +233,7 @@ class LogState:
     ) -> None:
         """Write one event; without a step of its own it gets the step that the log had reached."""
         self._kinds.add(kind)
+        self.told_line = max(self.told_line, line.number)
         if not self.out.keeps(kind):
             self.out.event(kind, "", role=role, line=line.number)  # only counted
             return

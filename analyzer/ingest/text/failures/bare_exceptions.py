@@ -19,6 +19,10 @@ _RAISED = LazyRegex(
 )
 
 
+LINES_OF_ONE_FAILURE = 3
+"""Within so many lines after what another reader has told, an exception is the rest of the same failure."""
+
+
 class BareExceptions:
     """Keeps the last line that begins with an exception, for a log that ends with it or holds nothing else."""
 
@@ -42,6 +46,8 @@ class BareExceptions:
         if self._last is None:
             return
         line, exception, message = self._last
+        if not log.is_empty and line.number - log.told_line <= LINES_OF_ONE_FAILURE:
+            return
         is_last = line.number + message.count("\n") >= log.last_line
         if not (is_last or log.is_empty) or not log.first("raised", exception, message.partition("\n")[0]):
             return
