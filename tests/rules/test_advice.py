@@ -281,3 +281,11 @@ def test_as_it_is_only_where_it_may_help(facts):
     assert restart_of(rule, {}).decision == "restart-as-is"
     assert restart_of(rule, facts).decision == "fix-then-restart"
     assert restart_of(RULES["scheduler-preemption"], {"lifecycle.restarts": 9}).decision == "restart-as-is"
+
+
+def test_what_a_trace_may_show_is_not_denied():
+    """The text stands below the split of a step where a trace was read; it must hold there as well."""
+    text = load_rules(()).by_id("slow-throughput").text
+
+    assert "does not show how" not in text
+    assert "A timing trace, where there is one, shows how a step's time is split" in text
