@@ -151,7 +151,7 @@ def judge(
     ended = [f for f in findings if f.cause.kind == "lifecycle" and f.probability >= SURE_ENDING]
     signs = [sign for sign in seen.failed if not (ended and sign.startswith("it ended"))]
     for severity, status in (("fatal", "failed"), ("degrading", "degraded")):
-        named = [f for f in findings if f.severity == severity and f.probability >= REPORTED]
+        named = [f for f in findings if f.severity == severity and _decides(f, findings)]
         if named:
             top = named[0]
             text = f"{top.symptom}; {word_for(top.probability)}: {top.cause.id}"
@@ -160,7 +160,7 @@ def judge(
             return ("failed", f"{told}; {text}", blind) if told else (status, text, blind)
     if signs:
         return "failed", f"{'; '.join(signs)}; no rule explains it with confidence", blind
-    degrading = [f for f in findings if f.severity == "wasteful" and f.probability >= REPORTED]
+    degrading = [f for f in findings if f.severity == "wasteful" and _decides(f, findings)]
     if degrading:
         return "degraded", degrading[0].symptom, blind
     if (end := troubled_end(facts)) is not None:
@@ -178,6 +178,16 @@ def judge(
     if ended:
         text = f"{ended[0].cause.title}; {text}"
     return "healthy", text + (f" (not seen: {', '.join(blind)})" if blind else ""), blind
+
+
+def _decides(finding: Finding, findings: Sequence[Finding]) -> bool:
+    """Whether a cause may decide the status: possible itself, and its kind not more likely something else."""
+    explained = sum(f.probability for f in findings if f.symptom_kind == finding.symptom_kind)
+    return finding.probability >= REPORTED and (explained >= EXPLAINED or finding.shape_only)
+
+
+EXPLAINED = 0.5
+"""Causes of one kind that hold less than a half together leave more to something else, which may be nothing."""
 
 
 def _too_little(seen: Outcome, facts: Mapping[str, Scalar], ended: Sequence[Finding]) -> str:

@@ -20,6 +20,12 @@ ROWS = 2
 FROZEN_ROWS, FROZEN_DIGITS = 3, 4
 """Three equal values of four digits and more: means over thousands of samples, which any update would move."""
 
+NAMELESS_ROWS = 5
+"""A series that is NaN in all of five rows and more, in a log without a loss: what a loop prints is its loss."""
+
+PARTS_AT_ONCE = 3
+"""Three parts of the loss that are NaN in one row: no cut of a line makes them so."""
+
 MOSTLY = 0.9
 """Nine of ten losses are exactly 0: a run that learned its data by heart prints zeros at its end only."""
 
@@ -67,7 +73,18 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
     out.put("nonfinite_points", len(series), refs)
     told = bool((_LOSS.search(name) or _NORM.search(name)) and not _HELD_OUT.search(name))
     lasting = bool(bad[-min(ROWS, len(bad)) :].all()) and bool(bad.mean() >= 0.5 or bad[-3:].all())
-    out.put("nonfinite_training", told and lasting, refs)
+    nameless = len(bad) >= NAMELESS_ROWS and bool(bad.all()) and view.curve("loss") is None
+    out.put("nonfinite_training", (told and (lasting or _ends_at_once(view))) or nameless, refs)
+
+
+def _ends_at_once(view: RunView) -> bool:
+    """Whether several parts of the training loss are not finite in their last row, however few rows there are."""
+    ends = [
+        series
+        for name in view.run.metrics.names
+        if _LOSS.search(name) and not _HELD_OUT.search(name) and (series := view.curve(name)) is not None
+    ]
+    return sum(not np.isfinite(series.value[-1]) for series in ends) >= PARTS_AT_ONCE
 
 
 def _zeros(out: FactWriter, view: RunView) -> None:
