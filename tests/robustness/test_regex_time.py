@@ -25,7 +25,7 @@ from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.log_reader import all_patterns
 
 LONG = bool(os.environ.get("ANALYZER_LONG_TESTS"))
-SMALL, LARGE, ATTACKS = (4_000, 64_000, 60) if LONG else (4_000, 32_000, 12)
+SMALL, LARGE, ATTACKS = (4_000, 64_000, 60) if LONG else (4_000, 32_000, 6)
 FREE_S = 0.004
 """Below this on the long line nothing explodes, and the clock is noise."""
 
