@@ -23,6 +23,7 @@ def record_of(
     framework: str = "",
     confirmed: str = "user",
     group: str = "",
+    split: str = "fit",
     fix: str = "",
     worked: bool | None = None,
     day: str = "",
@@ -37,6 +38,7 @@ def record_of(
         framework: Who wrote the log; what the readers recognise if empty.
         confirmed: How the label is known.
         group: Runs that belong together.
+        split: ``fit`` or ``judge``.
         fix: Fix that was tried.
         worked: Whether it cured.
         day: Date as YYYY-MM-DD.
@@ -55,6 +57,7 @@ def record_of(
         group=group,
         framework=framework or ",".join(sorted(loaded.frameworks)),
         confirmed=confirmed,
+        split=split,
         facts=facts,
         fix=fix,
         worked=worked,
@@ -72,7 +75,7 @@ def records_of(labels: Path, runs: Path) -> tuple[list[CaseRecord], list[str]]:
 
     Args:
         labels: CSV with the columns ``id`` and ``root_cause``; used if there: ``url``, ``acceptable`` (by ``|``),
-            ``framework``, ``confirmed``, ``group``.
+            ``framework``, ``confirmed``, ``group``, ``split``.
         runs: Folder with one folder for each id.
 
     Raises:
@@ -102,6 +105,7 @@ def records_of(labels: Path, runs: Path) -> tuple[list[CaseRecord], list[str]]:
                 group=row.get("group") or row.get("url") or "",
                 framework=row.get("framework") or "",
                 confirmed=row.get("confirmed") or "",
+                split=row.get("split") or "fit",
             )
         except InputError as error:
             unread.append(f"{row['id']}: {error}")

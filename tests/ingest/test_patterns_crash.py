@@ -15,7 +15,7 @@ def events(line: str) -> dict[str, dict[str, object]]:
         if any(literal in line for literal in pattern.literals):
             fields = match_pattern(pattern, line)
             if fields is not None:
-                found[pattern.kind] = dict(fields)
+                found[pattern.kind] = {**fields, **found.get(pattern.kind, {})}  # one line, one event
     return found
 
 

@@ -216,7 +216,7 @@ def test_colours_and_arrows_of_other_printers_do_not_matter():
 
 
 def test_a_lone_frame_of_a_warning_is_nothing():
-    text = 'a\nb\n  File "train.py", line 3\n    x\nstep: 7, loss: 2.0\nRuntimeError: later\n'
+    text = 'a\nb\n  File "train.py", line 3\n    x\nstep: 7, loss: 2.0\nRuntimeError: later\nstep: 8, loss: 1.9\n'
 
     assert not read_text(text).events.of("python_traceback")
     assert not read_text(text).gaps

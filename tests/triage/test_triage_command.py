@@ -156,10 +156,9 @@ def test_wrong_usage_is_said_without_a_traceback(arguments, code, text):
     assert "Traceback" not in result.stderr
 
 
-def test_a_source_without_runs_is_no_error_but_is_said(tmp_path):
+def test_a_source_without_runs_exits_as_diagnose_does_and_says_so(tmp_path):
     (tmp_path / "notes.rst").write_text(ROWS, encoding="utf-8")
     result = run(tmp_path)
 
-    assert result.returncode == 0
+    assert result.returncode == 3
     assert "found no runs" in result.stderr
-    assert result.stdout == "0 runs: none\n"

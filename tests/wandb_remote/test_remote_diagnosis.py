@@ -76,6 +76,6 @@ def test_the_command_line_takes_an_address_for_the_run_and_for_its_twin(backend,
     result = subprocess.run(line, capture_output=True, text=True, check=False, env=dict(os.environ), cwd=ROOT)
 
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.splitlines()[0] == f"FAILED  {url}"
+    assert result.stdout.splitlines()[0] == f"FAILED  {url}  (completed, 60 of 60 steps)"
     assert "bf16-pretrained-model-in-fp16" in result.stdout
     assert "0123456789" not in result.stdout

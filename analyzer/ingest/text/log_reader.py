@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from analyzer.ingest.base import SourceWriter
+    from analyzer.model.tables import Scalar
 
 MAX_CAPTURED_LINES = 20_000
 """Lines after which a capture is given up: the longest real one, a configuration dump, has about 2,000."""
@@ -256,9 +257,16 @@ class LogReader:
             if self._grammars[index].feed(line, self.state):
                 self._fruitful = self._fruitful or found == [table.curious]
                 break
+        told: dict[str, tuple[Pattern, dict[str, Scalar]]] = {}
         for index in sorted({i for literal in found for i in table.pattern_indices[literal]}):
-            if index not in self._muted:
-                self._match(index, line)
+            if index in self._muted or (fields := _fields_of(self._patterns[index], line)) is None:
+                continue
+            pattern = self._patterns[index]
+            # several patterns of one kind see several parts of one line: it is one event
+            first, known = told.get(pattern.kind, (pattern, {}))
+            told[pattern.kind] = first, {**fields, **known}
+        for pattern, fields in told.values():
+            self._tell(pattern, fields, line)
         self._bound_captures()
 
     def _feed_captures(self, line: LogLine, captures: list[Capture]) -> bool:
@@ -282,14 +290,7 @@ class LogReader:
             self._lines_left.pop(id(oldest), None)
             oldest.finish(self.state)
 
-    def _match(self, index: int, line: LogLine) -> None:
-        pattern = self._patterns[index]
-        fields = match_pattern(pattern, _near_literal(pattern, line.raw))
-        if fields is None and line.text != line.raw:
-            # A form that begins its line may stand behind a prefix.
-            fields = match_pattern(pattern, _near_literal(pattern, line.text))
-        if fields is None:
-            return
+    def _tell(self, pattern: Pattern, fields: dict[str, Scalar], line: LogLine) -> None:
         if pattern.once:
             key = (pattern.kind, *sorted(fields.items()))
             if not self.state.first(*key):
@@ -314,3 +315,11 @@ class LogReader:
             for literal, indices in enumerate(table.pattern_indices)
             if not table.grammar_indices[literal] and self._muted.issuperset(indices)
         }
+
+
+def _fields_of(pattern: Pattern, line: LogLine) -> dict[str, Scalar] | None:
+    """The fields of a line, as written or behind its prefix, where a form that begins its line may stand."""
+    fields = match_pattern(pattern, _near_literal(pattern, line.raw))
+    if fields is None and line.text != line.raw:
+        return match_pattern(pattern, _near_literal(pattern, line.text))
+    return fields
