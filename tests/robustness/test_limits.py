@@ -30,7 +30,7 @@ def reasons(run):
 def test_a_budget_that_is_spent_ends_the_reading_is_told_and_forbids_healthy(tmp_path, monkeypatch):
     (tmp_path / "train.log").write_text(ROWS * 20, encoding="utf-8")
     (tmp_path / "rank_1.log").write_text(ROWS * 30, encoding="utf-8")
-    now = iter(range(0, 100_000, 35))
+    now = iter(range(0, 100_000, 20))
     monkeypatch.setattr(limits.time, "process_time", lambda: float(next(now)))
     diagnosis = api.diagnose(tmp_path)
 
