@@ -5,8 +5,10 @@ No test may see an event, a field or a framework that the vocabularies do not de
 
 import os
 
+import pytest
 from hypothesis import settings
 
+from analyzer.ingest import limits
 from analyzer.ingest.base import SourceWriter
 from analyzer.vocabulary.events import event_specs
 from analyzer.vocabulary.frameworks import framework_of, frameworks
@@ -49,3 +51,9 @@ def _known_owner(self, key, value, *, framework, **rest):
 
 SourceWriter.framework = _known_framework
 SourceWriter.config = _known_owner
+
+
+@pytest.fixture(autouse=True)
+def _a_budget_of_its_own():
+    """A reader called by itself has the CPU budget of a diagnosis that begins now, not what a long session left."""
+    limits.begin()
