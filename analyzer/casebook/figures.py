@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analyzer.casebook.record import HEALTHY, CaseRecord
+from analyzer.casebook.record import CaseRecord
 from analyzer.rules.calibration import HAND_SET, Calibration
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import rank, shares
@@ -146,8 +146,3 @@ def uncalibrated(items: Sequence[Contest], fitted: Mapping[str, Calibration] | N
     """Figures of contests with given calibrations by kind, or with the hand-set odds."""
     chosen = fitted or {}
     return figures([(item, chosen.get(item.kind, HAND_SET)) for item in items])
-
-
-def healthy_called(records: Sequence[CaseRecord]) -> int:
-    """Number of healthy runs among records."""
-    return sum(record.label == HEALTHY for record in records)

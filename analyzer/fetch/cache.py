@@ -29,6 +29,7 @@ from typing import Any
 
 from analyzer.errors import FetchError
 from analyzer.fetch.address import RunAddress
+from analyzer.vocabulary.cache import cache_directory
 
 _LAYOUT = "1"
 """Changes whenever what is stored, or how, changes."""
@@ -38,15 +39,6 @@ _KEPT_S = 3_600.0
 """An older state of a run may still be being read; after an hour it is removed."""
 
 COMPLETE = "complete.json"
-
-
-def cache_directory() -> Path:
-    """``ANALYZER_CACHE_DIR``, else ``analyzer`` in the user's folder for caches, as for the cache of the rules."""
-    named = os.environ.get("ANALYZER_CACHE_DIR")
-    if named:
-        return Path(named).absolute()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return ((Path(base) if base else Path.home() / ".cache") / "analyzer").absolute()
 
 
 def safe_name(text: str) -> str:

@@ -24,12 +24,12 @@ MAX_BYTES = 64 << 20
 
 
 def cache_directory() -> Path:
-    """Where analyzer keeps what it can make again."""
+    """Where analyzer keeps what it can make again: ``ANALYZER_CACHE_DIR``, else a folder in the user's caches."""
     named = os.environ.get("ANALYZER_CACHE_DIR")
     if named:
-        return Path(named)
+        return Path(named).absolute()
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "analyzer"
+    return ((Path(base) if base else Path.home() / ".cache") / "analyzer").absolute()
 
 
 def key_of(files: Iterable[Path], *meaning: str) -> str:

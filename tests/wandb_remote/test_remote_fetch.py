@@ -18,9 +18,10 @@ from wandb_server import Fault, StoredRun
 from analyzer.api import load
 from analyzer.errors import FetchError
 from analyzer.fetch.address import parse_address
-from analyzer.fetch.cache import CachedRun, cache_directory
+from analyzer.fetch.cache import CachedRun
 from analyzer.fetch.limits import Limits
 from analyzer.fetch.runs import fetch_run, fetch_runs
+from analyzer.vocabulary.cache import cache_directory
 
 ROOT = Path(__file__).parents[2]
 
