@@ -259,6 +259,11 @@ class LogState:
         )
 
     @property
+    def has_points(self) -> bool:
+        """Whether any metric was found so far."""
+        return bool(self._points)
+
+    @property
     def is_empty(self) -> bool:
         """Whether no metric was found so far, and no event that says more than that something was refused or cut."""
         return self._kinds <= _VAGUE and not self._points

@@ -8,15 +8,13 @@ from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.line_places import slot_at
-from analyzer.model.name_words import NameReading, read_name, says_no_quantity, words_of
+from analyzer.model.name_words import NameReading, is_score, read_name, says_no_quantity, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NUMBER = f"[{INT}{FLOAT}]"
-_WORD = (
-    r"[A-Za-z\u00c0-\uffdc_][\w]{0,60}(?:(?:[/@.-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|\.\d{1,3}_\w{1,30}){0,8}"
-)
+_WORD = r"[A-Za-z\u00c0-\uffdc_][\w]{0,60}(?:(?:[/@.-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|\.\d{1,3}_\w{1,30}){0,8}"
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|array\()?[\[(\"'{]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
@@ -30,8 +28,8 @@ _BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?:\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
 )
 _AT_STEP = LazyRegex(
-    rf"(?i)(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?) (?:at|after|for|in) (?:the )?(?:(?:global|train|training)[ _])?(?:steps?|iter(?:ation)?s?|epochs?|batch|update) ?#?{INT}(?:/{INT})?"
-    rf"(?:\s?[:=]\s{{0,3}}| is | )(?P<value>{_NUMBER})"
+    rf"(?i)(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?) (?:at|after|for|in) (?:the )?(?:(?:global|train|training)[ _])?(?:steps?|iter(?:ation)?s?|epochs?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?"
+    rf"(?:\s{{0,3}}[:=]\s{{0,3}}| is | )(?P<value>{_NUMBER})"
 )
 _AFTER = LazyRegex(rf"(?P<value>{_NUMBER}) (?P<name>{_NAME})(?=[,;|)\]\t]|  | - |$)")
 _RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
@@ -106,7 +104,7 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
             generic = field.slot in found and finder is _rated and found[field.slot].name.lower() in _GENERIC
             if field.slot in taken or (field.slot in found and not generic):
                 continue
-            if field.slot in firsts and read_name(field.name).quantity != "learning_rate":
+            if field.slot in firsts and read_name(field.name).quantity not in {"learning_rate", "accuracy"}:
                 continue
             found[field.slot] = field._replace(signed=signed or generic)
     return [found[slot] for slot in sorted(found)]
@@ -213,11 +211,12 @@ def known_tail(name: str) -> str:
             (reading.quantity and reading.whole)
             or canonical_metric(candidate) in METRICS
             or (not best and count == 1 and reading.quantity in {"loss", "accuracy"} and not reading.setting)
+            or ((count == 1 or (count == 2 and reading.phase)) and is_score(words[-1]))
         ):
             best = candidate
     first = words[-len(best.split("_")) - 1 : -len(best.split("_"))] if best else []
     # "Semantic loss 0.5" is a part of the loss; only words that say nothing more may be left out.
-    if best.lower() == "loss" and first and first[0].lower() not in _FILLERS and first[0].isalpha() and len(words) == 2:  # fmt: skip
+    if best.lower() in {"loss", "acc", "accuracy"} and first and first[0].lower() not in _FILLERS and first[0].isalpha() and len(words) == 2:  # fmt: skip
         return "_".join(words)
     return best.strip("._-")
 
@@ -239,7 +238,7 @@ def is_metric(field: Field) -> bool:
         return canonical != "epoch"
     if reading.setting or field.name.endswith(_FILES):
         return False
-    if reading.quantity:
+    if reading.quantity or is_score(field.name):
         return True
     words = words_of(field.name)
     if all(says_no_quantity(word) for word in words):

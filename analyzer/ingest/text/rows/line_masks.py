@@ -18,7 +18,7 @@ from analyzer.ingest.text.rows.printed_numbers import parse_number
 INT, FLOAT, TIME = "\x01", "\x02", "\x03"
 
 _NUMBERS = LazyRegex(
-    r"(?<![A-Za-z0-9_.@])("
+    r"(?<![A-Za-z0-9_.@])(?<![tT]op-)("
     r"\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)?|\d{1,3}:\d\d(?::\d\d)?(?:\.\d{1,6})?(?![\d:])"
     r"|[-+]?(?:[1-9]\d{0,2}(?:,\d{3}){1,5}(?![\d,])(?:\.\d{1,6})?"
     r"|(?:\d{1,320}(?:\.\d{1,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?(?!\.#)|1\.#(?:IND|QNAN|INF)"

@@ -35,7 +35,7 @@ _IN_EPOCH = LazyRegex(
     rf"\[ ?(?P<epoch>{INT})(?:/{INT})?\]\s{{0,3}}\[ {{0,2}}(?P<step>{INT}) ?/ {{0,2}}(?P<total>{INT})\s{{0,2}}(?:\([^)]{{0,6}}\))?\]"
 )
 _BRACKETS = LazyRegex(
-    rf"^\[(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)"
+    rf"^\s{{0,40}}\[(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)"
 )
 _LEADING = LazyRegex(
     rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:])"
@@ -44,13 +44,20 @@ _LEADING = LazyRegex(
 _FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")
 _IN_PARENTHESES = LazyRegex(rf"\]\((?P<step>{INT})/(?P<total>{INT})\)")
 _SAMPLES = LazyRegex(
-    rf"(?i)\bepoch: ?{INT} {{1,2}}\[ {{0,2}}{INT}/ {{0,2}}{INT} ?\( {{0,2}}{INT}%\)\]|^(?:after|progress) {INT} (?:sequences|utterances|sentences|frames)\b"
+    rf"(?i)\bepoch: ?{INT} {{1,2}}\[ {{0,2}}{INT}/ {{0,2}}{INT} ?\( {{0,2}}{INT}%\)\]|(?:^|\) )(?:after|progress) {INT} (?:sequences|utterances|sentences|frames)\b"
 )
 _BATCHES = LazyRegex(
     rf"(?i)^train\w{{0,8}}: ?(?P<epoch>{INT}) \[ {{0,2}}(?P<step>{INT})/ {{0,2}}(?P<total>{INT}) ?\( {{0,2}}{INT}%\)\]"
 )
 # "Train loss 100 0.5": the whole number between a loss and its value is the step.
 _INSIDE = LazyRegex(rf"(?i)\bloss {{1,2}}(?P<step>{INT}):?\s{{1,3}}(?={FLOAT})")
+# The epoch and, side by side with it, the batch: "epoch 010  2000 / 8223 loss=", "Epoch 3 [100/500]", "Epoch 1/9, 5/20:"
+_BESIDE_EPOCH = LazyRegex(
+    rf"(?i)\bep(?:och)?s?\.?[ :#]{{0,3}}\[?(?P<epoch>{INT})(?:/{INT})?\]?(?:\s{{0,2}}[|,:-])?\s{{1,3}}[\[(]?\s{{0,2}}(?P<step>{INT}) ?/ {{0,2}}(?P<total>{INT})(?![\w.{INT}{FLOAT}%])(?! ?\()"
+)
+_SHARE = LazyRegex(
+    rf"(?i)\b(?:process|progress|processed|done|trained)(?: on)?[: ]{{1,2}}(?P<step>{INT}) ?/ ?(?P<total>{INT})(?=[ (,:])"
+)
 _LENGTH = LazyRegex(rf"\b[Ee]poch: ?{INT}, Steps: ?(?P<at>{INT}) \| ")
 
 _RANKS = ("global", "updates", "update", "step", "up", "iter", "it")
@@ -106,6 +113,8 @@ def _in_an_epoch(text: str, found: Place) -> Place | None:
         return _with(text, found, match)._replace(begins=True, from_zero=from_zero)
     if match := _OF_EPOCH.search(text):
         return _with(text, found, match)
+    if match := _BESIDE_EPOCH.search(text):
+        return _with(text, found, match)._replace(begins=True)
     if match := _BAR.search(text):
         return _with(text, found, match)._replace(begins=found.epoch >= 0)
     if match := _SAMPLES.search(text):
@@ -165,6 +174,7 @@ def _other_form(text: str) -> re.Match[str] | None:
         or _LEADING.match(text)
         or _IN_PARENTHESES.search(text)
         or _INSIDE.search(text)
+        or _SHARE.search(text)
         or _STEPS_AFTER.search(text)
     )
 

@@ -52,17 +52,28 @@ BARE_ROWS, BARE_KINDS, BARE_WORDS = 3, 8, 2
 """Rows without a place that make a series: two of one form may be a summary and its copy; kinds that are kept in
 mind; and words beside the pairs, such as a level and a logger."""
 
+WORDS_BESIDE_BOTH = 4
+"""Words beside a loss and a loss on held-out data on one line, which only a row of a training has."""
+
 GUESSED_ROWS = 2
 """Rows with a place whose names are only well formed: what repeats with another number is a series."""
 
 EPOCHS_OF_A_TRAINING = 3
 """Epochs passed before a fall back to the first one begins another training; tables of results count up to two anew."""
 
+PARTS_BELOW = 2
+"""Values with a sign that an indented line below a heading needs if no name of them is known."""
+
 HEADING_LINES = 12
 """Lines below a heading "Epoch 3/10" in which rows without a place of their own belong to it."""
 
 HELD_OUT_LINES = 4
 """Rows below a heading such as "Evaluation results:" that belong to it."""
+
+
+_BEGINS_NUMBER = frozenset("0123456789-+.")
+_COURSES = frozenset({"loss", "eval_loss", "reward_mean"})
+_TIMES = frozenset({"step_time_s", "data_time_s"})
 
 
 class TemplateRows:
@@ -84,6 +95,8 @@ class TemplateRows:
         self._bare: dict[tuple[str, ...], list[tuple[LogLine, dict[str, float]]]] = {}
         self._read = GeneralRows("pairs")
         self._unnamed = UnnamedColumns()
+        self._open: tuple[int, str] = (-1, "")
+        self._calls_loss = False
         self._epoch: int | None = None
         self._first_epoch: int | None = None
         self.rows = 0
@@ -91,7 +104,7 @@ class TemplateRows:
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
-        text = line.text[:MAX_CHARACTERS]
+        text = self._unwrapped(line)
         masked = mask(text)
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             if HELD_OUT_HEADING.match(text):
@@ -104,11 +117,22 @@ class TemplateRows:
             self._held_out_heading = line.number
         if template.heading is not None and is_whole(template.heading, masked.numbers):
             self._set_heading(template.heading, masked.numbers, line)
+            if template.evaluates and self._heading is not None and self._heading[1].step is not None:
+                log.saw_step(self._heading[1].step)
             return False
         read = False
         for row in template.rows:
             read = self._row(template, row, masked.numbers, line, log) or read
         return read
+
+    def _unwrapped(self, line: LogLine) -> str:
+        """The text of a line; if the line before it broke off after a name, together with that."""
+        text = line.text[:MAX_CHARACTERS]
+        number, before = self._open
+        if number == line.number - 1 and text.lstrip()[:1] in _BEGINS_NUMBER:
+            text = f"{before} {text.lstrip()}"
+        self._open = (line.number, text) if text.rstrip().endswith((":", "=")) else (-1, "")
+        return text
 
     def wants(self, text: str) -> bool:
         """Whether a line is worth being offered although it holds none of the literals."""
@@ -116,12 +140,7 @@ class TemplateRows:
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             return HELD_OUT_HEADING.match(text) is not None
         template = self._template(masked)
-        return (
-            bool(template.rows)
-            or template.columns
-            or template.heading is not None
-            or template.held_out_heading
-        )
+        return bool(template.rows or template.columns or template.heading or template.held_out_heading)
 
     def _template(self, masked: Masked) -> Template:
         template = self._templates.get(masked.key)
@@ -146,17 +165,30 @@ class TemplateRows:
             if not row.told:
                 self._set_heading(row.place, numbers, line)
                 return False
-            # Names that are only well formed: a series from the second row of its kind on.
-            template.seen += 1
-            if template.seen < GUESSED_ROWS:
+            if template.seen + 1 < GUESSED_ROWS:
                 where = self._where(row.place, numbers)
-                template.waiting.append((line.detached(), values, where))
                 self._heading = (line.number, where, None)
-                return False
-            for earlier, found, at in template.waiting:
-                self._write(found, at, earlier, log)
-            template.waiting.clear()
+                return self._once_seen(template, values, where, line, log)
+            self._catch_up(template, log)
         return self._placed(row, values, numbers, line, log)
+
+    def _once_seen(
+        self, template: Template, values: dict[str, float], where: Where, line: LogLine, log: LogState
+    ) -> bool:
+        """Names that are only well formed: a series from the second row of its kind on."""
+        template.seen += 1
+        if template.seen < GUESSED_ROWS:
+            template.waiting.append((line.detached(), values, where))
+            return False
+        self._catch_up(template, log)
+        self._write(values, where, line, log)
+        return True
+
+    def _catch_up(self, template: Template, log: LogState) -> None:
+        for earlier, found, at in template.waiting:
+            self._write(found, at, earlier, log)
+        template.waiting.clear()
+        template.seen = GUESSED_ROWS
 
     def _placed(
         self, row: WordedRow, values: dict[str, float], numbers: list[str], line: LogLine, log: LogState
@@ -178,9 +210,14 @@ class TemplateRows:
             self._estimates.append((line.detached(), values.pop("train_loss"), where.step))
         # Means of epochs are no points of the curve that the steps make; they may be all there is.
         means = where.whole_epoch and self._has_steps
+        self._calls_loss = self._calls_loss or "loss" in values
         for name, value in values.items():
             if canonical_metric(name).startswith("eval_"):
                 log.metric(name, value, line, log.step if means else where.step)
+            elif self._calls_loss and canonical_metric(name) == "loss" and "loss" not in name.lower():
+                log.metric(
+                    f"part/{name}", value, line, where.step
+                )  # "cross_entropy" beside a loss of its own
             else:
                 log.metric(f"epoch/{name}" if means else name, value, line, where.step)
         self._read.note(line, values, where.step)
@@ -239,20 +276,26 @@ class TemplateRows:
             if kept:
                 self._write(kept, self._heading[1], line, log)
                 return True
-        if self.rows and row.held_out and row.sure and row.words <= BARE_WORDS:
-            # the result of an evaluation beside rows of a training
-            self._write(known, Where(log.step), line, log)
+            if template.indented and row.told and len(values) >= PARTS_BELOW:
+                return self._once_seen(template, values, self._heading[1], line, log)
+        if row.phased and row.sure and row.words <= BARE_WORDS and (self.rows or log.has_points):
+            # the result of an epoch or of an evaluation beside rows of a training
+            self._write(known, Where(log.step) if row.held_out else Where(None), line, log)
+            return True
+        both = {canonical_metric(name) for name in known} >= {"loss", "eval_loss"}
+        if both and row.words <= WORDS_BESIDE_BOTH:
+            self._write(known, Where(None), line, log)
             return True
         return self._bare_row(row, known, line, log)
 
     def _bare_row(self, row: WordedRow, values: dict[str, float], line: LogLine, log: LogState) -> bool:
         """Keep a row in mind until enough of its kind have come; then they are one series."""
         kind = tuple(sorted(values))
-        measured = {canonical_metric(name) for name in kind} & {"loss", "eval_loss"}
-        if (
-            not (measured or any(read_name(name).quantity == "loss" for name in kind))
-            or row.words > BARE_WORDS
-        ):
+        names = {canonical_metric(name) for name in kind}
+        course = (
+            names & _COURSES or names >= _TIMES or any(read_name(name).quantity == "loss" for name in kind)
+        )
+        if not course or row.words > BARE_WORDS:
             return False
         if kind not in self._bare and len(self._bare) >= BARE_KINDS:
             return False

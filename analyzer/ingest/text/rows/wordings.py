@@ -12,7 +12,7 @@ from analyzer.ingest.text.rows.line_masks import FLOAT, INT, TIME, Masked, in_en
 from analyzer.ingest.text.rows.line_places import Place, find_place, rows_of, slot_at
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.ingest.text.rows.row_forms import with_unit
-from analyzer.model.name_words import read_name
+from analyzer.model.name_words import is_score, read_name
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine
@@ -85,6 +85,7 @@ class WordedRow:
         sure: It holds a quantity that shows that it is a row.
         held_out: Its words say that it is about held-out data.
         words: Words that belong to no pair.
+        phased: A name, or a word before them, says whether it is about training or held-out data.
         told: A name with a sign tells something else than speed and memory.
     """
 
@@ -93,16 +94,23 @@ class WordedRow:
     sure: bool
     held_out: bool
     words: int
+    phased: bool
     told: bool
 
 
 @dataclass(slots=True)
 class Template:
-    """What a wording says; ``rows`` is empty for a line that says nothing of a course, ``columns`` a counter and a number."""
+    """What a wording says; ``rows`` is empty for a line that says nothing of a course, ``columns`` a counter and a number.
+
+    Attributes:
+        evaluates: The heading is that of an evaluation.
+        waiting: Rows of names that are only well formed, until one more follows.
+    """
 
     rows: list[WordedRow] = field(default_factory=list)
     heading: Place | None = None
     held_out_heading: bool = False
+    evaluates: bool = False
     indented: bool = False
     columns: bool = False
     waiting: list[tuple[LogLine, dict[str, float], Where]] = field(default_factory=list)
@@ -145,6 +153,7 @@ def learn(masked: Masked) -> Template:
             and not HELD_OUT_HEADING.match(text)
         ):
             template.heading = place
+            template.evaluates = _HELD_OUT.search(text) is not None
         template.held_out_heading = HELD_OUT_HEADING.match(text) is not None
     return template
 
@@ -183,9 +192,9 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
         for found in fields
     )
     values = [value._replace(slot=value.slot + first, over=value.over + first if value.over >= 0 else -1) for value in values]  # fmt: skip
-    return WordedRow(
-        _moved(place, first), values, any(is_sign(name) for name in names), held_out, words, told
-    )
+    sure = any(is_sign(name) or (place and is_score(name)) for name in names)
+    phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
+    return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
 
 
 def _moved(place: Place, by: int) -> Place:
@@ -240,10 +249,14 @@ def as_held_out(name: str) -> str:
     >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr")
     ('val_loss', 'train_loss', 'lr')
     """
+    reading = read_name(name)
+    measured = (
+        canonical_metric(name) in _PLAIN | {"reward_mean"}
+        or reading.quantity == "loss_like"
+        or is_score(name)
+    )
     return (
-        f"val_{name.lower()}"
-        if canonical_metric(name) in _PLAIN | {"reward_mean"} and not _TRAINING.match(name)
-        else name
+        f"val_{name.lower()}" if measured and reading.phase != "eval" and not _TRAINING.match(name) else name
     )
 
 
