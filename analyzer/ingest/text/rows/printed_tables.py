@@ -7,10 +7,15 @@
     E    #       LOSS TOK2VEC  LOSS NER  ENTS_F               epoch,step,loss,lr
       0     200         12.50   1225.50   50.50               0,10,2.25,0.001
 
+    average    since         example                          | rating  |   loss | accuracy |
+    loss       last          counter                          | train   | 1.1250 |   0.5000 |
+    0.625000   0.625000            3                          | vali    | 1.2500 |   0.2500 |
+
 A head counts only if a column is by its words a loss, an accuracy or a reward and no cell of it may be a number. With a
 column for the step or the epoch the first row counts; without one, or where the names of columns are parted by single
 spaces, the head might be a sentence or the table one of results, and it takes rows that follow at once. A row has as
 many cells as the head, or cells that stand below names of the head (Chainer leaves out what was not measured).
+Names may stand in two lines, and rows may be those of the parts of the data.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ from analyzer.ingest.text.log_line import Fed
 from analyzer.ingest.text.rows.general_rows import GeneralRows
 from analyzer.ingest.text.rows.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import parse_number
-from analyzer.model.name_words import read_name
+from analyzer.model.name_words import is_score, read_name, says_no_quantity
 
 if TYPE_CHECKING:
     import re
@@ -50,8 +55,12 @@ _NAMES = LazyRegex(
     r"(?i)(?:(?:train(?:ing)?|valid(?:ation)?|val|test|eval|dev) (?:loss|acc(?:uracy)?|error|ppl|perplexity|f1|score)|[^\s,|]+)"
 )
 _LENGTHS = LazyRegex(r"\b\d{1,6} days?,\s{1,4}(?=\d)")
+_NUMBER_WORD = LazyRegex(r"(?<![\w@.])\d")
+_HASH = LazyRegex(r"^\s{0,4}#(?=\s{1,4}[A-Za-z])")
+# A column of names that are all lower-case words, the measured one first: the lower line of a head in two.
+_SECOND = LazyRegex(r"^\s{0,4}(?:loss|error|cost)(?:\s{1,20}[a-z]{2,12}){2,12}\s*$")
 _EPOCHS = frozenset({"epoch", "epochs", "e", "itn", "round", "ep"})
-_STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations"})  # fmt: skip
+_STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "example_counter"})  # fmt: skip
 _COUNTERS = _EPOCHS | _STEPS
 _OTHERS = frozenset(
     {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps"}
@@ -74,12 +83,14 @@ class Head(NamedTuple):
         spans: Where each stands in its line.
         doubtful: Rows that are needed before the first is believed.
         at_once: Whether the first row must follow the head at once.
+        parts: Its rows are those of the training and the held-out data.
     """
 
     names: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
     doubtful: int = 1
     at_once: bool = False
+    parts: bool = False
 
 
 class PrintedTables:
@@ -100,7 +111,7 @@ class PrintedTables:
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
-        head = find_head(line.text)
+        head = find_head(line.text) or _second_line(line)
         if head is None:
             return False
         log.captures.append(_Table(head, self._read))
@@ -108,7 +119,7 @@ class PrintedTables:
 
     def wants(self, text: str) -> bool:
         """See ``Curious.wants``."""
-        return find_head(text) is not None
+        return find_head(text) is not None or _SECOND.search(text) is not None
 
     def finish(self, log: LogState) -> None:
         """Say how much was read by this reader."""
@@ -127,7 +138,7 @@ def find_head(text: str) -> Head | None:
     """
     if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS:
         return None
-    text = text.translate(_STROKES)
+    text = _HASH.sub(" ", text.translate(_STROKES))
     spaced = "|" in text or "\t" in text or "  " in text.strip() or "," in text
     return _head(list(_CELLS.finditer(text)), text, sure=spaced) or (
         None if spaced else _head(list(_NAMES.finditer(text)), text, sure=False)
@@ -152,11 +163,37 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         known = all(name in measured or canonical_metric(name) in METRICS for name in others)
         columned = sure and ("," not in text or known)
         return Head(names, spans, at_once=not columned) if columned or len(measured) > 1 else None
+    if any(_NUMBER_WORD.search(cell[0]) for cell in cells):
+        return None  # a row of values, not of names
     columned = "|" in text or "\t" in text or "  " in text.strip()
+    if (
+        "|" in text
+        and names[0] not in measured
+        and len(measured) > 0
+        and all(name in measured or is_score(name) for name in names[1:])
+    ):
+        return Head(names, spans, parts=True)
     losses = [name for name in measured if read_name(name).quantity == "loss"]
     if columned and losses and len(measured) > 1 and len(measured) * 2 > len(others):
         return Head(names, spans, doubtful=ROWS_OF_DOUBTFUL, at_once=True)
     return None
+
+
+def _second_line(line: LogLine) -> Head | None:
+    """The columns of a head in two lines, of which a line is the second."""
+    if _SECOND.search(line.text) is None:
+        return None
+    above = line.before().rstrip("\r\n").rpartition("\n")[2]
+    first, second = list(_WORDS.finditer(above)), list(_WORDS.finditer(line.text))
+    names = tuple(f"{a[0]}_{b[0]}".lower().replace(" ", "_") for a, b in zip(first, second, strict=False))
+    fits = len(first) == len(second) >= CELLS_OF_TWO_LINES and len(set(names)) == len(names)
+    if not fits or not any(_is_measured(name) for name in names) or not _COUNTERS.intersection(names):
+        return None
+    return Head(names, tuple(cell.span() for cell in second), at_once=True)
+
+
+CELLS_OF_TWO_LINES = 3
+"""Columns of a head in two lines; lines of two words stand above each other everywhere."""
 
 
 def _is_measured(name: str) -> bool:
@@ -172,6 +209,7 @@ class _Table:
         self._read = read
         self._others = 0
         self._rows = 0
+        self._held_out = ""
         self._waiting: list[tuple[LogLine, dict[str, str]]] = []
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
@@ -198,6 +236,13 @@ class _Table:
         cells = dict(zip(names, found, strict=True)) if len(found) == len(names) else self._below(text)
         if cells is None:
             return None
+        if self._head.parts:
+            part = cells[names[0]].strip()
+            return (
+                cells
+                if read_name(part).phase in {"train", "eval"} and says_no_quantity(part.lower())
+                else None
+            )
         counters = [name for name in names if name in _COUNTERS]
         if not all(name in cells and _count(name, cells[name]) is not None for name in counters):
             return None
@@ -230,17 +275,25 @@ class _Table:
     def _write(self, cells: dict[str, str], line: LogLine, log: LogState) -> None:
         values: dict[str, float] = {}
         step: int | None = None
+        part = self._part(cells[self._head.names[0]].strip().lower()) if self._head.parts else ""
         for name, cell in cells.items():
             number = parse_number(cell.strip(_ABOUT))
             if name in _STEPS:
                 step = _count(name, cell) if step is None else step
             elif name not in _EPOCHS | _OTHERS and number is not None:
-                values[name.removeprefix("main/").replace("validation/main/", "validation/")] = number
+                values[part + name.removeprefix("main/").replace("validation/main/", "validation/")] = number
         if step is not None:
             log.saw_step(step)
         for name, value in values.items():
             log.metric(name, value, line, step)
         self._read.note(line, values, step)
+
+    def _part(self, word: str) -> str:
+        """What stands before the names of a row; of several held-out parts the first is what others call held out."""
+        if read_name(word).phase == "eval":
+            self._held_out = self._held_out or word
+            return f"{word}_" if word == self._held_out else f"part/{word}_"
+        return f"{word}_"
 
     def finish(self, log: LogState) -> None:
         """Rows are written as they come."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.general_rows import GeneralRows
-from analyzer.ingest.text.rows.line_masks import FLOAT, INT, TIME, Masked, mask
+from analyzer.ingest.text.rows.line_masks import FLOAT, INT, TIME, Masked, counted, mask
 from analyzer.ingest.text.rows.row_forms import EpochCounter
 from analyzer.ingest.text.rows.unnamed_columns import UnnamedColumns
 from analyzer.ingest.text.rows.wordings import (
@@ -33,7 +33,7 @@ from analyzer.ingest.text.rows.wordings import (
     may_be_row,
     read_values,
 )
-from analyzer.model.name_words import read_name
+from analyzer.model.name_words import is_score, read_name
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine, LogState
@@ -51,6 +51,9 @@ MAX_TEMPLATES = 20_000
 BARE_ROWS, BARE_KINDS, BARE_WORDS = 3, 8, 2
 """Rows without a place that make a series: two of one form may be a summary and its copy; kinds that are kept in
 mind; and words beside the pairs, such as a level and a logger."""
+
+BARE_NAMES = 3
+"""Known names that make two rows without a place as sure as three."""
 
 WORDS_BESIDE_BOTH = 4
 """Words beside a loss and a loss on held-out data on one line, which only a row of a training has."""
@@ -93,6 +96,7 @@ class TemplateRows:
         self._estimates: list[tuple[LogLine, float, int]] = []
         self._has_steps = False
         self._bare: dict[tuple[str, ...], list[tuple[LogLine, dict[str, float]]]] = {}
+        self._bare_known: set[tuple[str, ...]] = set()
         self._read = GeneralRows("pairs")
         self._unnamed = UnnamedColumns()
         self._open: tuple[int, str] = (-1, "")
@@ -195,7 +199,7 @@ class TemplateRows:
     ) -> bool:
         where = self._where(row.place, numbers)
         if where.step is None and not row.place.samples and row.place.epoch >= 0:
-            self._note_epoch(int(numbers[row.place.epoch]), line, log)
+            self._note_epoch(int(counted(numbers[row.place.epoch])), line, log)
         self._write(values, where, line, log)
         self._heading = (line.number, where, None)
         return True
@@ -209,27 +213,37 @@ class TemplateRows:
             # nanoGPT estimates both over some batches: no points of the curve, if the log has one
             self._estimates.append((line.detached(), values.pop("train_loss"), where.step))
         # Means of epochs are no points of the curve that the steps make; they may be all there is.
-        means = where.whole_epoch and self._has_steps
+        means = where.whole_epoch and (
+            self._has_steps or any(log.has_steps(canonical_metric(name)) for name in values)
+        )
         self._calls_loss = self._calls_loss or "loss" in values
         for name, value in values.items():
-            if canonical_metric(name).startswith("eval_"):
+            if canonical_metric(name).startswith("eval_") or (means and read_name(name).phase == "eval"):
                 log.metric(name, value, line, log.step if means else where.step)
-            elif self._calls_loss and canonical_metric(name) == "loss" and "loss" not in name.lower():
-                log.metric(
-                    f"part/{name}", value, line, where.step
-                )  # "cross_entropy" beside a loss of its own
+            elif self._calls_loss and self._is_other_loss(name):
+                log.metric(f"part/{name}", value, line, where.step)
             else:
                 log.metric(f"epoch/{name}" if means else name, value, line, where.step)
         self._read.note(line, values, where.step)
 
+    @staticmethod
+    def _sums_up(name: str, log: LogState) -> bool:
+        """Whether a value below a heading is a mean of what rows of their own show: "Train-perplexity" beside "perplexity"."""
+        return read_name(name).phase == "train" and log.has_steps(canonical_metric(name), but=name)
+
+    @staticmethod
+    def _is_other_loss(name: str) -> bool:
+        """Whether a name such as "cross_entropy" or "total loss" is not what another row calls the loss."""
+        return name.lower() != "loss" and canonical_metric(name) == "loss" and not read_name(name).phase
+
     def _where(self, place: Place, numbers: list[str]) -> Where:
-        epoch = int(numbers[place.epoch]) if place.epoch >= 0 else None
+        epoch = int(counted(numbers[place.epoch])) if place.epoch >= 0 else None
         if place.samples:
             return Where(None)
         if place.step < 0:
             return Where(None, whole_epoch=True)
-        step = int(numbers[place.step])
-        total = int(numbers[place.total]) if place.total >= 0 else None
+        step = int(counted(numbers[place.step]))
+        total = int(counted(numbers[place.total])) if place.total >= 0 else None
         if place.begins and epoch is not None and total is not None:
             if place.from_zero:
                 return Where(epoch * total + step)
@@ -241,7 +255,7 @@ class TemplateRows:
         return Where(self._counter.running(step, epoch, total))
 
     def _set_heading(self, place: Place, numbers: list[str], line: LogLine) -> None:
-        epoch = int(numbers[place.epoch]) if place.epoch >= 0 else None
+        epoch = int(counted(numbers[place.epoch])) if place.epoch >= 0 else None
         if place.step >= 0:
             where = self._where(place, numbers)
             self._heading = (line.number, where, epoch)
@@ -265,7 +279,7 @@ class TemplateRows:
         known = {
             name: value
             for name, value in values.items()
-            if canonical_metric(name) in METRICS or read_name(name).quantity
+            if canonical_metric(name) in METRICS or read_name(name).quantity or is_score(name)
         }
         if (
             self._heading is not None
@@ -274,13 +288,16 @@ class TemplateRows:
         ):
             kept = values if template.indented and row.sure else known
             if kept:
-                self._write(kept, self._heading[1], line, log)
+                own = {name: value for name, value in kept.items() if not self._sums_up(name, log)}
+                self._write(own, self._heading[1], line, log)
+                for name in kept.keys() - own.keys():
+                    log.metric(f"epoch/{name}", kept[name], line, self._heading[1].step)
                 return True
             if template.indented and row.told and len(values) >= PARTS_BELOW:
                 return self._once_seen(template, values, self._heading[1], line, log)
         if row.phased and row.sure and row.words <= BARE_WORDS and (self.rows or log.has_points):
             # the result of an epoch or of an evaluation beside rows of a training
-            self._write(known, Where(log.step) if row.held_out else Where(None), line, log)
+            self._write(known, Where(log.step) if row.held_out else Where(None, whole_epoch=True), line, log)
             return True
         both = {canonical_metric(name) for name in known} >= {"loss", "eval_loss"}
         if both and row.words <= WORDS_BESIDE_BOTH:
@@ -297,16 +314,17 @@ class TemplateRows:
         )
         if not course or row.words > BARE_WORDS:
             return False
-        if kind not in self._bare and len(self._bare) >= BARE_KINDS:
-            return False
-        waiting = self._bare.setdefault(kind, [])
-        if len(waiting) < BARE_ROWS:
+        rows = [(line, values)]
+        if kind not in self._bare_known:
+            if kind not in self._bare and len(self._bare) >= BARE_KINDS:
+                return False
+            waiting = self._bare.setdefault(kind, [])
             waiting.append((line.detached(), values))
-            if len(waiting) < BARE_ROWS:
+            sure = len(kind) >= BARE_NAMES or (row.held_out and waiting[0][1] != values)
+            if len(waiting) < (BARE_ROWS - 1 if sure else BARE_ROWS):
                 return False  # a lone line may be anything
-            rows = waiting
-        else:
-            rows = [(line, values)]
+            self._bare_known.add(kind)
+            rows = self._bare.pop(kind)
         for at, found in rows:
             for name, value in found.items():
                 log.metric(name, value, at, None)
