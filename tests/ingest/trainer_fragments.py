@@ -14,9 +14,9 @@ LANGUAGE = {
          "learning_rate": [(10, 3e-05, 1)], "grad_norm": [(10, NAN, 1)]},
     ),
     "llm.c": (
-        "step   10/19560 | loss 8.125000 (+nanz)| norm 1.5000 (+nanz)| lr 4.00e-06 | 250.0 ms | 50.0% bf16 MFU | 1024 tok/s\n",
-        {"loss": [(10, 8.125, 1)], "grad_norm": [(10, 1.5, 1)], "learning_rate": [(10, 4e-06, 1)], "step_time_s": [(10, 0.25, 1)],
-         "mfu": [(10, 0.5, 1)], "tokens_per_second": [(10, 1024.0, 1)]},
+        "step   10/19560 | loss 8.125000 (+nanz)| norm 1.5000 (+nanz)| lr 4.00e-06 | 250.0 ms | 50.0% bf16 MFU | 1024 tok/s\n"
+        "step   11/19560 | loss      nan (+nanz)| norm    nan (+nanz)| lr 4.00e-06 | 250.0 ms | 50.0% bf16 MFU | 1024 tok/s\n",
+        {"loss": [(10, 8.125, 1), (11, NAN, 2)], "grad_norm": [(10, 1.5, 1), (11, NAN, 2)], "step_time_s": [(10, 0.25, 1), (11, 0.25, 2)]},
     ),
     "nanogpt": (
         "iter 10: loss 4.1250, time 250.00ms, mfu -100.00%\nstep 20: train loss 4.0000, val loss 4.5000\niter 20: loss nan, time nanms, mfu 50.00%\n",
