@@ -14,8 +14,8 @@ LANGUAGE = {
          "learning_rate": [(10, 3e-05, 1)], "grad_norm": [(10, NAN, 1)]},
     ),
     "llm.c": (
-        "step   10/19560 | loss 8.125000 (+nanz)| norm 1.5000 (+nanz)| lr 4.00e-06 | 250.0 ms | 50.0% bf16 MFU | 1024 tok/s\n"
-        "step   11/19560 | loss      nan (+nanz)| norm    nan (+nanz)| lr 4.00e-06 | 250.0 ms | 50.0% bf16 MFU | 1024 tok/s\n",
+        ("step   10/19560 | loss 8.125000 (+nanz)| norm 1.5000 (+nanz)| lr 4.00e-06 | 250.0 ms | 50.0% bf16 MFU | 1024 tok/s\n"
+        "step   11/19560 | loss      nan (+nanz)| norm    nan (+nanz)| lr 4.00e-06 | 250.0 ms | 50.0% bf16 MFU | 1024 tok/s\n"),
         {"loss": [(10, 8.125, 1), (11, NAN, 2)], "grad_norm": [(10, 1.5, 1), (11, NAN, 2)], "step_time_s": [(10, 0.25, 1), (11, 0.25, 2)]},
     ),
     "nanogpt": (
