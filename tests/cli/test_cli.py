@@ -184,7 +184,9 @@ def test_control_characters_and_secrets_of_a_log_never_reach_the_screen(tmp_path
 
 
 def test_explain_prints_the_ledger_and_names_what_was_considered():
-    assert b"total, in bits" in run("explain", QWEN).stdout
+    ledger = run("explain", QWEN).stdout
+    assert b"total, in bits" in ledger
+    assert b"with this cause, in" in ledger  # what labelled runs say of a line
     assert b"learning-rate-too-high" in run("explain", QWEN, "learning-rate-too-high").stdout
     assert "considered were" in one_line(run("explain", QWEN, "disk-full"), 3)
 
