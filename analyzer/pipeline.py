@@ -77,9 +77,9 @@ class Assessment:
     remembered: Mapping[str, Remembered]
 
 
-def assess(run: Run, rules: RuleSet, twin: Run | None = None, guard: Guard = STRICT) -> Assessment:
+def assess(run: Run, rules: RuleSet, baseline: Run | None = None, guard: Guard = STRICT) -> Assessment:
     """Facts of a run and the ranking of the causes that come into question."""
-    facts = build_facts(run_detectors(run, twin, guard), guard)
+    facts = build_facts(run_detectors(run, baseline, guard), guard)
     remembered: dict[str, Remembered] = {}
 
     def base_rates(causes: Sequence[str]) -> Mapping[str, float]:
@@ -93,19 +93,19 @@ def assess(run: Run, rules: RuleSet, twin: Run | None = None, guard: Guard = STR
 
 
 def diagnose_loaded(
-    loaded: Loaded, rules: RuleSet, twin: Run | None, quoter: Quoter, started_s: float
+    loaded: Loaded, rules: RuleSet, baseline: Run | None, quoter: Quoter, started_s: float
 ) -> Diagnosis:
     """The whole answer for one run.
 
     Args:
         loaded: The run and which of several it is.
         rules: Rules in use.
-        twin: A run that worked, or None.
+        baseline: A run that worked, or None.
         quoter: Reads the files of the run again, for diffs and quotes.
         started_s: ``time.perf_counter()`` when work on the run began.
     """
     run, guard = loaded.run, Guard()
-    assessment = assess(run, rules, twin, guard)
+    assessment = assess(run, rules, baseline, guard)
     facts = assessment.facts
     folded = _fold(assessment.ranking, assessment.facts.plain)
     listed: list[Finding] = []

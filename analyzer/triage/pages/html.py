@@ -127,7 +127,7 @@ def _run(record: Mapping[str, Any], reports: Collection[str]) -> dict[str, Any]:
         "because": run.get("restart_because") or "",
         "resume": run.get("resume_from") or "",
         "words": run.get("last_words") or "",
-        "twin": run.get("twin") or "",
+        "baseline": run.get("baseline") or "",
         "evidence": [_evidence(line) for line in _leading_evidence(record)],
         "fixes": (record["findings"][0]["fixes"] or [])[:3]
         if record["findings"] and run.get("cause_id")
