@@ -12,7 +12,7 @@ from analyzer.model.wording import LIKELY, REPORTED, word_for
 from analyzer.rules.ending import crash_sign, troubled_end
 from analyzer.rules.gates import holds
 from analyzer.rules.health import health
-from analyzer.rules.shape_line import ill_shape
+from analyzer.rules.shape_line import anomalous_shape
 
 ENOUGH_POINTS = 5
 """Fewer points show no course: nothing can be said about a run from them."""
@@ -27,7 +27,7 @@ MESSAGE_CHARACTERS = 160
 """Of the message of an exception that no rule explains: what names it stands in the first words."""
 
 SURE_ENDING = 0.6
-"""Share from which an ordinary ending (a person or the scheduler stopped it) explains how the run ended."""
+"""Probability from which an ordinary ending (a person or the scheduler stopped it) explains how the run ended."""
 
 
 NUMERIC_SIGNS = (
@@ -244,7 +244,7 @@ def _odd_shape(facts: Mapping[str, Scalar]) -> str | None:
         "classifier.shape": facts.get("classifier.leans_to", HEALTHY),
         "classifier.probability": facts.get("classifier.leaning", 0.0),
     }
-    found = ill_shape(facts, LIKELY) or ill_shape(leaning, LIKELY)
+    found = anomalous_shape(facts, LIKELY) or anomalous_shape(leaning, LIKELY)
     if found is None or found[0].severity not in {"fatal", "degrading"}:
         return None
     shape, share = found
