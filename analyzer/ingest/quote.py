@@ -76,11 +76,13 @@ class Quoter:
 def line_of(path: Path, number: int) -> str | None:
     """One line of a text file of any size, safe to show; None if the file has no such line or cannot be read."""
     try:
+        if not path.is_file():  # a pipe or a device may never end
+            return None
         with path.open("rb") as stream:
             for count, line in enumerate(stream, start=1):
                 if count == number:
                     return _shown(line).strip()
-    except OSError:
+    except (OSError, ValueError):  # ValueError: no file can have this name
         return None
     return None
 
