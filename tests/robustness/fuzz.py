@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from functools import lru_cache
 from pathlib import Path
 
@@ -426,6 +427,7 @@ def main():
     parser.add_argument("--atheris", default="", metavar="DIR")
     given = parser.parse_args()
     os.environ["ANALYZER_GUARD"] = "off"
+    warnings.simplefilter("error")  # nobody wants to see a warning of numpy beside an answer
     cache = tempfile.TemporaryDirectory(prefix="fuzz-cache-")
     os.environ["XDG_CACHE_HOME"] = cache.name
     found = Found(given.keep or tempfile.mkdtemp(prefix="fuzz-found-"))

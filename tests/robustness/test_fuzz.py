@@ -67,6 +67,14 @@ FOUND = [
     ("ds_config.json", b'{"train_batch_size": ' + b"9" * 400 + b"}"),
     ("config.yaml", b"max_steps: " + b"9" * 5_000 + b"\n"),
     ("train.log", b"[rank99999999999999999999]: step 1 loss nan\n" * 3),
+    (
+        "train.log",
+        b"vocab_size: 0\nnum_labels = 1.4\n" + b"step 1 loss 2.0 acc 0.1 val_loss 2.0 val_acc 0.1\n" * 20,
+    ),
+    (
+        "config.yaml",
+        b"vocab_size: 0\n_wandb: {value: {framework: huggingface}}\nmodel: {vocab_size: -3, num_labels: 1.2}\n",
+    ),
 ]
 
 
