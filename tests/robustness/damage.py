@@ -2,7 +2,8 @@
 
     python tests/robustness/damage.py [--limit N] [--seed S] [RUN…]      one line a way, then the sums
 
-Cells: ``same`` (first cause as before), ``unsure`` (it leads with less than a half, or stands among the findings),
+Cells: ``same`` (first cause as before), ``unsure`` (it leads with less than a half, or the class of symptoms leads of
+which it is one: what told it from its siblings is gone, or it stands among the findings),
 ``silent`` (insufficient or interrupted), ``healthy`` (a failed run called healthy), ``accused`` (a healthy run with a
 fault at 0.5 or more), ``wrong`` (another cause at 0.6 or more).
 """
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from analyzer import api
 from analyzer.errors import AnalyzerError
+from analyzer.rules.causes import catalogue
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 LOGS = (".log", ".out", ".err", ".txt")
@@ -127,6 +129,15 @@ def answer(path):
     ]
 
 
+def ancestors(cause):
+    """The classes of symptoms that a cause belongs to."""
+    found = []
+    while cause in catalogue() and catalogue()[cause].parent:
+        cause = catalogue()[cause].parent
+        found.append(cause)
+    return found
+
+
 def cell(before, after):
     """What became of an answer."""
     (was, causes), (now, found) = before, after
@@ -140,6 +151,8 @@ def cell(before, after):
     first = causes[0][0] if causes else ""
     if found[0][0] == first:
         return "same" if found[0][1] >= SURE or causes[0][1] < SURE else "unsure"
+    if found[0][0] in ancestors(first):
+        return "unsure"
     if found[0][1] >= WRONG_FROM and (causes and causes[0][1] >= SURE):
         return "wrong"
     return "unsure"
