@@ -9,6 +9,7 @@ fault at 0.5 or more), ``wrong`` (another cause at 0.6 or more).
 """
 
 import argparse
+import os
 import random
 import re
 import shutil
@@ -110,10 +111,11 @@ def damaged(run, way, folder, dice):
     for path in sorted(copy.rglob("*")):
         if path.suffix.lower() not in LOGS or not path.is_file() or path.name.startswith("requirements"):
             continue
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text, written = path.read_text(encoding="utf-8", errors="replace"), path.stat().st_mtime_ns
         after = WAYS[way](text, dice)
         encoding = "utf-16" if way == "UTF-16" else "utf-8"
         path.write_bytes(after.encode(encoding, "replace"))
+        os.utime(path, ns=(written, written))  # a young file may belong to a run that goes on
         changed = changed or after != text or encoding != "utf-8"
     return copy if changed else None
 
