@@ -94,7 +94,7 @@ KINDS = {
     "maxmind": f"[{MIXED[:6]}_{MIXED[:29]}_mmk]",
     "mailchimp": f"[{HEXED[:32]}-us12]",
     "posthog": f"[phc_{MIXED}abc]",
-    "notion": f"[secret_{MIXED}abc]",
+    "notion, old": f"[secret_{MIXED}abc]",
     "figma": f"[figd_{MIXED}]",
     "notion": f"[ntn_{MIXED}]",
     "grafana": f"[glsa_{MIXED}]",
