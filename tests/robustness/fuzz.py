@@ -8,9 +8,11 @@ What is found is kept in DIR, one file or folder each with the error beside it. 
 
 import argparse
 import contextlib
+import importlib
 import io
 import json
 import os
+import pkgutil
 import random
 import resource
 import sys
@@ -384,9 +386,12 @@ def guided(seconds, only, folder, found):
     import atheris
 
     with atheris.instrument_imports(include=["analyzer"], enable_loader_override=False):
-        from analyzer import api  # noqa: F401
-        from analyzer.fetch import address  # noqa: F401
-        from analyzer.triage import campaign  # noqa: F401
+        import analyzer
+
+        for info in pkgutil.walk_packages(analyzer.__path__, "analyzer."):  # most are imported late otherwise
+            if not info.name.endswith("__main__"):
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(info.name)
     corpus = Path(folder) / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
     kind = only or "file"
