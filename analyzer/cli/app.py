@@ -15,6 +15,7 @@ from analyzer.cli import (
     confirm,
     diagnose,
     explain,
+    mcp,
     replay,
     rules,
     schema,
@@ -58,6 +59,7 @@ app.add_typer(schema.app, name="schema")
 app.command("verify")(verify.verify_command)
 app.command("compare")(compare.compare_command)
 app.command("watch")(watch.watch_command)
+app.command("mcp")(mcp.mcp_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -166,12 +166,6 @@ def triage_command(
     part = _shard(shard)
     if part and out is None:
         raise typer.BadParameter("--shard needs --out, where the shards meet")
-    selection = Selection(tuple(filter(None, state.split(","))), since, limit, filter_json)
-    plan = make_plan(named, glob or [], offline=offline, selection=selection)
-    if plan_only:
-        _print_plan(plan)
-        return
-    _tell_plan(plan)
     options = Options(
         tuple(str(place) for place in rules or []),
         _seconds(timeout),
@@ -180,6 +174,12 @@ def triage_command(
         reports=f"{out.rstrip('/')}/reports" if out is not None and report is not Reports.none else "",
         report_all=report is Reports.all,
     )
+    selection = Selection(tuple(filter(None, state.split(","))), since, limit, filter_json)
+    plan = make_plan(named, glob or [], offline=offline, selection=selection)
+    if plan_only:
+        _print_plan(plan)
+        return
+    _tell_plan(plan)
     with _Destination(out, part) as place:
         campaign = Campaign(place, options, engine, worker_count(workers), resume, twins, part)
         progress = Progress()

@@ -126,7 +126,7 @@ def _parting(good: Line, bad: Line) -> tuple[float | None, int]:
     return None, int(shared.size)
 
 
-def render_comparison(good: Run, bad: Run, diagnosis: Diagnosis, style: Style) -> str:
+def render_comparison(good: Run, bad: Run, diagnosis: Diagnosis, style: Style, *, plots: bool = True) -> str:
     """Both runs beside each other as text; the curve of the bad run is drawn, ``o`` marks the good one."""
     page = Page(style)
     page.add(f"{bad.root}: {diagnosis.status}, beside {good.root}", colour="1")
@@ -149,7 +149,7 @@ def render_comparison(good: Run, bad: Run, diagnosis: Diagnosis, style: Style) -
         page.add()
         when = "stay together" if parting.step is None else f"part at step {parting.step:.0f}"
         page.add(f"{parting.panel.title}: the curves {when} ({parting.shared} shared steps)", colour="1")
-        if parting.step is not None:
+        if parting.step is not None and plots:
             for line in plot_rows(parting.panel, style.width, 4, parting.step, both=True):
                 page.raw(line.replace("o validation", "  o good run"))
     return page.text()

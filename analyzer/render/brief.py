@@ -46,7 +46,7 @@ _WORTH = (
 """Settings that decide most often, in this order; others follow as far as there is room."""
 
 
-def render_brief(diagnosis: Diagnosis, run: Run | None = None) -> str:
+def render_brief(diagnosis: Diagnosis, run: Run | None = None, most_characters: int = MOST_CHARACTERS) -> str:
     """The brief, ending with a newline; parts that no longer fit are left out whole, and it says which."""
     parts = [
         ("", _what_happened(diagnosis)),
@@ -61,7 +61,7 @@ def render_brief(diagnosis: Diagnosis, run: Run | None = None) -> str:
     text, left_out = "", []
     for title, rows in parts:
         block = (f"\n[{title}]\n" if title else "") + "\n".join(rows) + "\n" if rows else ""
-        if len(text) + len(block) > MOST_CHARACTERS - 120:
+        if len(text) + len(block) > most_characters - 120:
             left_out.append(title)
             continue
         text += block
@@ -199,4 +199,6 @@ def _seen(diagnosis: Diagnosis) -> list[str]:
     ]
     if coverage.missing:
         rows.append(f"not seen: {', '.join(coverage.missing)}")
-    return rows + [f"gap: {gap.path}: {_quoted(gap.reason)}" for gap in diagnosis.gaps[:4]]
+    return rows + [
+        f"gap: {f'{gap.path}: ' if gap.path else ''}{_quoted(gap.reason)}" for gap in diagnosis.gaps[:4]
+    ]

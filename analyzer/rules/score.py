@@ -88,23 +88,21 @@ def _entropy(p: float) -> float:
     return 0.0 if p <= 0.0 or p >= 1.0 else -p * math.log2(p) - (1.0 - p) * math.log2(1.0 - p)
 
 
-def ledger(
-    rule: Rule, facts: Mapping[str, Scalar], overrides: Mapping[str, Verdict] | None = None
-) -> tuple[LedgerLine, ...]:
-    """Evaluate every line of a rule and that of the classifier; of a group only the largest in magnitude counts.
+def ledger(rule: Rule, facts: Mapping[str, Scalar]) -> tuple[LedgerLine, ...]:
+    """Evaluate every line of a rule and that of the classifier.
 
     Args:
         rule: The rule.
         facts: Known facts.
-        overrides: Verdicts assumed for some lines, by line id.
     """
     evidence = rule.evidence
     if (shape := shape_line(rule, facts)) is not None:
         evidence = (*evidence, shape)
-    verdicts: list[Verdict] = []
-    for line in evidence:
-        assumed = (overrides or {}).get(line.id)
-        verdicts.append(evaluate(line.test, facts) if assumed is None else assumed)
+    return _weighed(evidence, [evaluate(line.test, facts) for line in evidence])
+
+
+def _weighed(evidence: Sequence[EvidenceLine], verdicts: Sequence[Verdict]) -> tuple[LedgerLine, ...]:
+    """The lines with their bits; of a group only the largest in magnitude counts."""
     bits = [
         0.0 if v is None else (e.if_true if v else e.if_false)
         for e, v in zip(evidence, verdicts, strict=True)
@@ -223,8 +221,7 @@ def questions(
             if entry.verdict is not None:
                 continue
             assumed = [
-                _share_if(items, position, facts, {entry.line.id: verdict}, calibration)
-                for verdict in (True, False)
+                _share_if(items, position, entry.line.id, verdict, calibration) for verdict in (True, False)
             ]
             found.append(Question(item.rule, entry.line, item.probability, assumed[0], assumed[1]))
     found.sort(key=lambda q: (-q.information_bits, q.rule.id, q.line.id))
@@ -242,11 +239,13 @@ def questions(
 def _share_if(
     items: Sequence[Scored],
     position: int,
-    facts: Mapping[str, Scalar],
-    overrides: Mapping[str, Verdict],
+    line_id: str,
+    verdict: bool,
     calibration: Calibration,
 ) -> float:
+    """Probability of the cause at a position if one of its lines were true or false."""
     scores = [item.bits for item in items]
-    rule = items[position].rule
-    scores[position] = total_bits(rule, ledger(rule, facts, overrides))
+    lines = items[position].lines
+    verdicts = [verdict if entry.line.id == line_id else entry.verdict for entry in lines]
+    scores[position] = total_bits(items[position].rule, _weighed([entry.line for entry in lines], verdicts))
     return shares(scores, calibration)[0][position]

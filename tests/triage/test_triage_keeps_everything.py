@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from command_line import call
 from fleets import OOM, ROWS, content, write_fleet, write_run
 
 from analyzer.errors import InputError
@@ -98,12 +99,7 @@ def test_two_triages_into_one_place_are_one_clear_line(tmp_path):
     with open_place(str(out)).alone():
         with pytest.raises(PlaceInUseError, match="another triage is writing there"):
             triage(root, out)
-        done = subprocess.run(
-            [sys.executable, "-m", "analyzer", "triage", str(root), "--out", str(out)],
-            check=False,
-            capture_output=True,
-            text=True,
-        )
+        done = call("triage", root, "--out", out)
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1].startswith(
         f"analyzer: {out}: another triage is writing there (process "

@@ -111,8 +111,8 @@ PROGRESS_METER_EVALUATION = RowForm(
 
 SUMMARY_OF_EVALUATION = RowForm(
     "",
-    (" * Acc@1 ", "* Prec@1 "),
-    LazyRegex(r"(?:^|\s)\* (?=(?:Acc|Prec)@1 )"),
+    (" * Acc@1 ", " *   Acc@1 ", "* Prec@1 "),
+    LazyRegex(r"(?:^|\s)\* {1,3}(?=(?:Acc|Prec)@1 )"),
     LazyRegex(rf"(?P<key>Acc@1|Acc@5|Prec@1|Prec@5|loss) {VALUE}(?=\s|$)"),
     {"Acc@1": "acc", "Acc@5": "acc5", "Prec@1": "acc", "Prec@5": "acc5"},
     validation=True,

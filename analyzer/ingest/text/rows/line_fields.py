@@ -17,7 +17,8 @@ _NUMBER = f"[{INT}{FLOAT}]"
 _WORD = (
     r"[A-Za-z\u00c0-\uffdc_][\w]{0,60}(?:(?:[/@.-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|\.\d{1,3}_\w{1,30}){0,8}"
 )
-_NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-){_WORD}){{0,5}}"
+# a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
+_NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?=[\u00c0-\uffdc])){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|array\()?[\[(\"'{]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
 _UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMBT])(?![\w/%]))?(?! ?[%#]|\.\d|[A-Za-z_])"
