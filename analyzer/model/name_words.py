@@ -60,6 +60,15 @@ def words_of(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(parts))
 
 
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list that is written as one text.
+
+    >>> sorted(word_set("loss losses"))
+    ['loss', 'losses']
+    """
+    return frozenset(text.split())
+
+
 def says_no_quantity(word: str) -> bool:
     """Whether a word only says a phase, a reduction, a place or a unit."""
     return word in _WORDS
