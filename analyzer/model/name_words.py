@@ -70,6 +70,15 @@ def is_score(name: str) -> bool:
     return not _SCORES.isdisjoint(words) and _SETTINGS.isdisjoint(words)
 
 
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list that is written as one text.
+
+    >>> sorted(word_set("loss losses"))
+    ['loss', 'losses']
+    """
+    return frozenset(text.split())
+
+
 def says_no_quantity(word: str) -> bool:
     """Whether a word only says a phase, a reduction, a place or a unit."""
     return word in _WORDS

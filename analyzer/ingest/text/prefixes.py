@@ -46,6 +46,9 @@ class Peeled:
 _LEVEL = r"(?P<level>DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)"
 _DATE = r"(?P<date>\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4})[ T_](?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
 _ZONE = r"(?P<zone>Z|[+-]\d\d:?\d\d)?"
+_INDENTED = r"(?=  File \"| {4,60}\S)"
+"""A frame of a traceback or its line of code, whose indentation tells what it is: it stays."""
+_MESSAGE = r"(?=\S|  File \"| {4,60}\S)"
 
 # Each is tried at the position reached so far; the first characters that can begin it come first.
 _FORMS: tuple[tuple[str, str], ...] = (
@@ -73,7 +76,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     # glog and torch: [E1003 18:37:01.832146912 File.cpp:607] message (no year, so no time)
     ("[", r"\[[EWIF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} (?P<logger>[\w./-]{1,120}:\d{1,6})\] ?"),
     ("[", r"\[titan\] "),
-    ("[", rf"\[{_DATE}\]\s?(?=\S)"),
+    ("[", rf"\[{_DATE}\]\s?{_MESSAGE}"),
     (" ", rf" \[{_DATE}\] (?=iteration )"),  # Megatron
     ("EWIF", r"[EWIF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} +\d{1,20} (?P<logger>[\w./-]{1,160}:\d{1,6})\] ?"),
     # Kaldi: LOG (nnet3-train[5.5.0]:Print():nnet-training.cc:325) message
@@ -87,10 +90,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     # mmengine, torchtitan and friends: date - logger - INFO - message, or date - INFO - logger - message
     ("0123456789", rf"{_DATE} - (?P<logger>[\w.]{{1,80}}) - {_LEVEL} - "),
     ("0123456789", rf"{_DATE} - {_LEVEL} - (?P<logger>[\w.<>]{{1,80}}) -\s{{1,4}}"),
-    (
-        "0123456789",
-        rf"{_DATE}{_ZONE} (?=  File \"| {{4,60}}\S)",
-    ),  # a collector's time before an indented traceback
+    ("0123456789", rf"{_DATE}{_ZONE} {_INDENTED}"),  # a collector's time before an indented traceback
     ("0123456789", rf"{_DATE}{_ZONE}[ :|-]{{0,3}}\s(?=\S)"),
     # RecBole: 12 Nov 21:13    INFO  message, Fri 31 Mar 2026 09:46:40 INFO message
     (
@@ -113,11 +113,11 @@ _FORMS: tuple[tuple[str, str], ...] = (
         "",
         r"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-z][\w.]{0,40}-\d{1,4}) {1,20}\| (?=.)",
     ),
-    ("", r"(?P<host>(?:node|host|dgx|nid|cn|compute)[a-zA-Z0-9.]{0,40}\d): (?=\S)"),  # pdsh, clush
+    ("", rf"(?P<host>(?:node|host|dgx|nid|cn|compute)[a-zA-Z0-9.]{{0,40}}\d): {_MESSAGE}"),  # pdsh, clush
     # pdsh and deepspeed --launcher: host name that ends in a number
     (
         "",
-        r"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-zA-Z][a-zA-Z0-9.]{0,40}-\d{1,5}): (?=\S)",
+        rf"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-zA-Z][a-zA-Z0-9.]{{0,40}}-\d{{1,5}}): {_MESSAGE}",
     ),
 )
 
