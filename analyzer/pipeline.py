@@ -295,6 +295,8 @@ def _split(listed: Sequence[Finding], status: str) -> tuple[tuple[Finding, ...],
     floor = floors.get(status, REPORTED if status == "healthy" else CANDIDATE_FROM)
     if status in {"insufficient", "interrupted"}:  # how it ended says less than what its curves may mean
         listed = sorted(listed, key=lambda finding: finding.cause.kind in {"lifecycle", "benign"})
+    elif status != "healthy":  # a log that merely stops explains no fault
+        listed = sorted(listed, key=lambda finding: finding.cause.id == "log-truncated")
     findings = tuple(finding for finding in listed if finding.probability >= floor)
     return findings, tuple(finding for finding in listed if finding.probability < floor)
 

@@ -7,7 +7,9 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView
 from analyzer.detect.compare import detect_baseline
 from analyzer.detect.curves import (
+    adversaries,
     chance,
+    collapse,
     data_order,
     data_quality,
     drift,
@@ -27,7 +29,9 @@ from analyzer.detect.curves import (
     repeats,
     resume,
     rl,
+    rl_course,
     schedule,
+    scores,
     spikes,
 )
 from analyzer.detect.failures import events, exceptions, first_failure, modules, saved_work, stacks
@@ -45,7 +49,7 @@ from analyzer.detect.setup import (
     surroundings,
 )
 from analyzer.detect.shapes import answer
-from analyzer.detect.speed import hardware, step_speed, trace_time, utilisation
+from analyzer.detect.speed import hardware, pace, step_speed, trace_time, utilisation
 from analyzer.guard import STRICT, Guard
 from analyzer.model.run import Run
 from analyzer.model.signal import Signal
@@ -75,6 +79,7 @@ DETECTORS: tuple[Detector, ...] = (
     resume.DETECTOR,
     step_speed.DETECTOR,
     utilisation.DETECTOR,
+    pace.DETECTOR,
     data_order.DETECTOR,
     data_quality.DETECTOR,
     spikes.DETECTOR,
@@ -87,10 +92,14 @@ DETECTORS: tuple[Detector, ...] = (
     chance.DETECTOR,
     gap.DETECTOR,
     exact.DETECTOR,
+    scores.DETECTOR,
+    adversaries.DETECTOR,
+    collapse.DETECTOR,
     rate_range.DETECTOR,
     repeats.DETECTOR,
     design.DETECTOR,
     rl.DETECTOR,
+    rl_course.DETECTOR,
     exceptions.DETECTOR,
     settings.DETECTOR,
     saved_work.DETECTOR,

@@ -23,6 +23,12 @@ ENOUGH_POINTS_COMPLETED = 2
 ENOUGH_POINTS_CLEAR, CLEAR_FALL = 3, 0.2
 """Three epochs of which each is better, a fifth of the first loss gone: scatter does not do that."""
 
+ENOUGH_POINTS_STEADY = 4
+"""Four points of which each is better than the one before."""
+
+ENOUGH_POINTS_VAST, VAST_FALL = 2, 0.5
+"""Two points between which half of the loss went and a score rose by fifteen points: no scatter is as large."""
+
 MESSAGE_CHARACTERS = 160
 """Of the message of an exception that no rule explains: what names it stands in the first words."""
 
@@ -68,7 +74,7 @@ def outcome(facts: Mapping[str, Scalar]) -> Outcome:
     if (ending := _bad_ending(facts)) is not None:
         failed.append(ending)
     needed = _needed(facts)
-    counts = [facts.get(f"signal.{name}.points") for name in ("loss", "eval")]
+    counts = [facts.get(f"signal.{name}") for name in ("loss.points", "eval.points", "progress.score_points")]
     if facts.get("run.rl") is True:
         counts.append(facts.get("signal.rl.reward_points"))
     if (
@@ -89,8 +95,15 @@ def _needed(facts: Mapping[str, Scalar]) -> int:
     if facts.get("run.completed") is True:
         return ENOUGH_POINTS_COMPLETED
     share = facts.get("signal.progress.fall_share")
-    clear = isinstance(share, float) and share >= CLEAR_FALL and facts.get("signal.progress.kept") is True
-    return ENOUGH_POINTS_CLEAR if clear else ENOUGH_POINTS
+    if facts.get("signal.progress.kept") is not True:
+        return ENOUGH_POINTS
+    fell = share if isinstance(share, float) else 0.0
+    risen = facts.get("signal.progress.score_points", 0)
+    if fell >= VAST_FALL and isinstance(risen, int) and risen >= ENOUGH_POINTS_VAST:
+        return ENOUGH_POINTS_VAST
+    if fell >= CLEAR_FALL or (risen and facts.get("signal.progress.learned") is True):
+        return ENOUGH_POINTS_CLEAR
+    return ENOUGH_POINTS_STEADY if facts.get("signal.progress.every_point_better") is True else ENOUGH_POINTS
 
 
 def _zero_is_ordinary(facts: Mapping[str, Scalar]) -> bool:

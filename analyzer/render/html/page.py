@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 from collections.abc import Sequence
@@ -38,8 +40,8 @@ FULL = 3
 RIVALS = 40
 """Rivals listed: what is ranked below explains nothing."""
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-"""The browser itself refuses every request."""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src '{script}'; img-src data:; base-uri 'none'; form-action 'none'"
+"""The browser itself refuses every request, and every script but the one with this digest."""
 
 e = html.escape
 
@@ -81,12 +83,15 @@ def render_html(diagnosis: Diagnosis, run: Run | None = None) -> str:
             "This page is one file and asks no server for anything.</footer>"
         ),
     ]
+    script = _file("script.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = _POLICY.format(script=f"sha256-{digest}")
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><meta name="generator" content="analyzer">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><meta name="generator" content="analyzer">'
         f'<link rel="icon" href="data:,"><title>{e(diagnosis.status)}: {e(diagnosis.root)}</title>'
         f"<style>{_file('style.css')}</style></head><body>\n{chr(10).join(part for part in body if part)}\n"
-        f'<script type="application/json" id="data">{_json(points)}</script><script>{_file("script.js")}</script></body></html>\n'
+        f'<script type="application/json" id="data">{_json(points)}</script><script>{script}</script></body></html>\n'
     )
 
 
