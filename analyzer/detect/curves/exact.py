@@ -26,6 +26,9 @@ NAMELESS_ROWS = 5
 PARTS_AT_ONCE = 3
 """Three parts of the loss that are NaN in one row: no cut of a line makes them so."""
 
+EXPLODES, EXPLODES_ROWS = 1e6, 4
+"""A million times the level of a series is no spike of a batch."""
+
 MOSTLY = 0.9
 """Nine of ten losses are exactly 0: a run that learned its data by heart prints zeros at its end only."""
 
@@ -45,6 +48,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     _zeros(out, view)
     _layers(out, view)
     _frozen(out, view)
+    _explodes(out, view)
     if out.facts:
         yield out.signal()
 
@@ -87,6 +91,25 @@ def _ends_at_once(view: RunView) -> bool:
     return sum(not np.isfinite(series.value[-1]) for series in ends) >= PARTS_AT_ONCE
 
 
+def _explodes(out: FactWriter, view: RunView) -> None:
+    """A series of any name whose size leaves that of all rows before by a million at its end, and stays or breaks."""
+    for name in sorted(view.run.metrics.names):
+        series = None if _UNDEFINED.search(name) or name.startswith("system") else view.curve(name)
+        if series is None or len(series) < EXPLODES_ROWS:
+            continue
+        sizes = np.abs(series.value)
+        good = sizes[np.isfinite(sizes)]
+        usual = float(np.median(good)) if good.size >= EXPLODES_ROWS else 0.0
+        end = sizes[-2:]
+        huge = (good.max(initial=0.0) >= EXPLODES * usual) and bool(
+            (~np.isfinite(end) | (end >= EXPLODES * usual)).any()
+        )
+        if usual > 0 and huge:
+            out.put("explodes", value=True, refs=refs_at(series, [int(np.nanargmax(sizes)), len(series) - 1]))
+            out.put("explodes_name", series.logged_as, refs_at(series, [len(series) - 1]))
+            return
+
+
 def _zeros(out: FactWriter, view: RunView) -> None:
     points = view.once(loss_points)
     if points is not None and len(points.series) >= ROWS and not reward_metrics(view):
@@ -97,6 +120,7 @@ def _zeros(out: FactWriter, view: RunView) -> None:
             bool(zero.mean() >= MOSTLY),
             refs_at(points.series, rows) or refs_at(points.series, [0]),
         )
+        out.put("loss_zero_at_end", bool(zero[-ROWS:].all()), refs_at(points.series, [len(zero) - 1]))
     norm = view.curve("grad_norm")
     if norm is not None and len(norm) >= ROWS:
         zero = norm.value == 0.0
