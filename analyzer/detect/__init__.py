@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView
-from analyzer.detect.compare import detect_twin
+from analyzer.detect.compare import detect_baseline
 from analyzer.detect.curves import (
     adversaries,
     chance,
@@ -112,12 +112,12 @@ DETECTORS: tuple[Detector, ...] = (
 )
 
 
-def run_detectors(run: Run, twin: Run | None = None, guard: Guard = STRICT) -> tuple[Signal, ...]:
+def run_detectors(run: Run, baseline: Run | None = None, guard: Guard = STRICT) -> tuple[Signal, ...]:
     """Everything that the built-in detectors measure.
 
     Args:
         run: The run in question.
-        twin: A second run that worked, for comparison.
+        baseline: A second run that worked, for comparison.
         guard: Notes a detector that raises.
     """
     view = RunView(run)
@@ -127,7 +127,7 @@ def run_detectors(run: Run, twin: Run | None = None, guard: Guard = STRICT) -> t
         for detector in DETECTORS:
             with guard.part(f"detector {detector.name}"):
                 found += list(detector.detect(view))
-        if twin is not None:
+        if baseline is not None:
             with guard.part("comparison with the baseline"):
-                found += detect_twin(view, RunView(twin))
+                found += detect_baseline(view, RunView(baseline))
     return tuple(found)

@@ -212,9 +212,9 @@ TESTS = (
     ),
     HealthTest(
         "as-good-as-the-baseline",
-        "not compare.twin.worse",
+        "not compare.baseline.worse",
         "it ends as well as the baseline",
-        "it ends clearly worse than the baseline[ ({compare.twin.score_lost} of all answers lost)]",
+        "it ends clearly worse than the baseline[ ({compare.baseline.score_lost} of all answers lost)]",
         "a rerun in which one of the differences is undone",
     ),
     HealthTest(

@@ -10,8 +10,9 @@ from analyzer.model.diagnosis import Finding
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, word_for
 from analyzer.rules.ending import crash_sign, troubled_end
+from analyzer.rules.gates import holds
 from analyzer.rules.health import health
-from analyzer.rules.shape_line import ill_shape
+from analyzer.rules.shape_line import anomalous_shape
 
 ENOUGH_POINTS = 5
 """Fewer points show no course: nothing can be said about a run from them."""
@@ -32,7 +33,16 @@ MESSAGE_CHARACTERS = 160
 """Of the message of an exception that no rule explains: what names it stands in the first words."""
 
 SURE_ENDING = 0.6
-"""Share from which an ordinary ending (a person or the scheduler stopped it) explains how the run ended."""
+"""Probability from which an ordinary ending (a person or the scheduler stopped it) explains how the run ended."""
+
+
+NUMERIC_SIGNS = (
+    ("signal.nonfinite_loss.persists", "the loss is not finite to the end"),
+    ("signal.nonfinite_grad.harmful", "the gradient norm is not finite"),
+    ("signal.loss_scale.at_floor", "the loss scale reached its floor"),
+    ("signal.module.forward_nonfinite", "the output of a module is not finite"),
+)
+"""What a run of which the numerics broke (``gate.numerics_broke``) failed by; a collapsing scale alone may recover."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +61,10 @@ class Outcome:
 def outcome(facts: Mapping[str, Scalar]) -> Outcome:
     """Signs of failure and what is missing for a verdict of health."""
     failed: list[str] = []
-    if facts.get("signal.nonfinite_loss.persists") is True:
-        failed.append("the loss is not finite to the end")
-    if facts.get("signal.nonfinite_grad.harmful") is True:
-        failed.append("the gradient norm is not finite")
-    if facts.get("signal.loss_scale.at_floor") is True:
-        failed.append("the loss scale reached its floor")
+    if holds("numerics_broke", facts):
+        failed += [words for fact, words in NUMERIC_SIGNS if facts.get(fact) is True]
     if _lost_its_loss(facts):
         failed.append("the loss is exactly 0 at once")
-    if facts.get("signal.module.forward_nonfinite") is True:
-        failed.append("the output of a module is not finite")
     if facts.get("signal.exact.nonfinite_training") is True and not failed:
         failed.append(f"{facts['signal.exact.nonfinite_name']} is not finite to the end")
     if facts.get("signal.exact.loss_zero") is True and not failed and not _zero_is_ordinary(facts):
@@ -253,7 +257,7 @@ def _odd_shape(facts: Mapping[str, Scalar]) -> str | None:
         "classifier.shape": facts.get("classifier.leans_to", HEALTHY),
         "classifier.probability": facts.get("classifier.leaning", 0.0),
     }
-    found = ill_shape(facts, LIKELY) or ill_shape(leaning, LIKELY)
+    found = anomalous_shape(facts, LIKELY) or anomalous_shape(leaning, LIKELY)
     if found is None or found[0].severity not in {"fatal", "degrading"}:
         return None
     shape, share = found

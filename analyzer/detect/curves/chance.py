@@ -180,7 +180,8 @@ def _poor(out: FactWriter, view: RunView) -> None:
         at_guess = bool(few) and few[0] if few else untaught is not None and untaught.value is True
         out.put("exploded_at_once", far and at_guess, refs)
     if few:
-        beyond = numbers.last >= BEYOND
+        # what has lost half of its start and falls has only begun (CTC starts with the length of a line)
+        beyond = numbers.last >= BEYOND and not (numbers.falls() and numbers.last <= numbers.values[0] / 2)
         out.put("far_beyond", beyond and all(few) and not _of_sequences(view), refs)
         out.put("out_of_scale", (beyond or float(numbers.values[0]) >= 2 * BEYOND) and not all(few), refs)
     worse = (

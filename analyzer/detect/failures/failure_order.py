@@ -46,6 +46,12 @@ SAME_MOMENT_S = 1.0
 SKIP_LINES = 6
 """Lines from a failed allocation to the word that its batch is left out: the allocator's own message and its table."""
 
+VAIN_CALLS = 3
+"""Calls of a store in vain; ranks that start before the first one print one or two."""
+
+LINES_GONE_ON = 2
+"""Lines after the last of them that show that the program went on."""
+
 BURST_LINES = 300
 """Lines between two tracebacks of one failing job: those of eight ranks with 30 frames each lie closer. A
 process that printed more than that before its next error had survived the earlier one."""
@@ -174,7 +180,9 @@ class FailureOrder:
         rows = view.once(RowsOfLogs)
         skips = _places(view, "batch_skipped_for_memory")
         self.failures = [
-            failure for failure in found if not (_skipped(failure, skips) or _survived(failure, found, rows))
+            failure
+            for failure in found
+            if not (_skipped(failure, skips) or _survived(failure, found, rows) or _answered(view, failure))
         ]
         self.survived = sum(failure.family in CAUSES for failure in found) - len(self.roots)
         self.survived_kinds = _kinds(found) - _kinds(self.failures)
@@ -289,6 +297,16 @@ def _survived(failure: Failure, others: Sequence[Failure], rows: RowsOfLogs) -> 
     if _is_unparsed(failure) and not all(_is_unparsed(other) for other in launches):
         return True  # no line of the program ran: what failed below is a later launch
     return bool(following) and min(other.place[2] for other in following) - line > BURST_LINES
+
+
+def _answered(view: RunView, failure: Failure) -> bool:
+    """Whether the store that a line calls in vain answered soon: few such lines, and others follow."""
+    if not failure.kinds <= {"store_unreachable", "store_connect_failed"}:
+        return False
+    _, source, _ = failure.place
+    calls = [event.ref.line or 0 for event in view.events("store_unreachable") if event.ref.source == source]
+    ends = [end.line for end in view.run.log_ends if end.source == source]
+    return bool(calls and ends) and len(calls) < VAIN_CALLS and ends[0] - calls[-1] >= LINES_GONE_ON
 
 
 def _places(view: RunView, kind: str) -> frozenset[tuple[int, int]]:

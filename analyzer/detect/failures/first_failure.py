@@ -17,6 +17,10 @@ MANY_RANKS = 3
 """Ranks that must be known before the silence of one of them says anything."""
 
 
+LAST_LINES = 2
+"""A failure in the last lines of a log: a launcher or shell adds one line at most where it says nothing of the failure."""
+
+
 def order_of(view: RunView) -> FailureOrder:
     """The failures of a run in order, computed once."""
     return view.once(FailureOrder)
@@ -36,6 +40,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         out.put("ranks", len(ranks))
     if order.first is not None:
         _first(order, order.first, out)
+        _at_end(view, order.first, out)
         _followers(order, order.first, out)
     _silent_rank(view, ranks, out)
     _launcher(view, order, out)
@@ -62,6 +67,14 @@ def _first(order: FailureOrder, first: Failure, out: FactWriter) -> None:
     ]
     if first.time_s is not None and first.rank is not None and others:
         out.put("first.lead_s", min(others) - first.time_s, refs)
+
+
+def _at_end(view: RunView, first: Failure, out: FactWriter) -> None:
+    """Whether nothing to speak of follows the last line of the first failure's kind in its log."""
+    ref = max((event.ref for event in view.events(first.speaker.kind)), key=lambda ref: ref.line or 0)
+    ends = [end.line for end in view.run.log_ends if end.source == ref.source]
+    if ends and ref.line is not None:
+        out.put("first.at_end", ends[0] - ref.line < LAST_LINES, [ref])
 
 
 def _silent_rank(view: RunView, failed: set[int], out: FactWriter) -> None:

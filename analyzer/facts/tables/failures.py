@@ -12,6 +12,7 @@ failure.first.family | str | | hardware, host, exception, device, numeric, memor
 failure.first.rank | int | | global rank that failed first | {_RANK_LOGS}
 failure.first.host | str | | host of that rank | {_RANK_LOGS}
 failure.first.where | str | | rank and host of the first failure in words, like "rank 5 on node-a" | {_RANK_LOGS}
+failure.first.at_end | bool | | it stands in the last two lines of its log, so nothing shows that the program went on |
 failure.first.lead_s | float | s | time by which the first failure precedes the first failure of another rank | {_RANK_LOGS}
 failure.ranks | int | ranks | ranks that report a failure |
 failure.followers | int | ranks | ranks of which every failure follows from the first one |
