@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import take
+from analyzer.detect.curve import align, take
 from analyzer.detect.curves.bad_points import loss_points
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.signal import Signal
@@ -29,6 +29,9 @@ PARTS_AT_ONCE = 3
 EXPLODES, EXPLODES_ROWS = 1e6, 4
 """A million times the level of a series is no spike of a batch."""
 
+FEW_RIGHT = 0.5
+"""Half of the answers right is less than a loss of 0 allows, whatever the task."""
+
 MOSTLY = 0.9
 """Nine of ten losses are exactly 0: a run that learned its data by heart prints zeros at its end only."""
 
@@ -46,6 +49,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     out = FactWriter("exact", "signal.exact.")
     _nonfinite(out, view)
     _zeros(out, view)
+    _zero_but_wrong(out, view)
     _layers(out, view)
     _frozen(out, view)
     _explodes(out, view)
@@ -100,12 +104,18 @@ def _explodes(out: FactWriter, view: RunView) -> None:
         sizes = np.abs(series.value)
         good = sizes[np.isfinite(sizes)]
         usual = float(np.median(good)) if good.size >= EXPLODES_ROWS else 0.0
+        if usual > 0 and good.size == sizes.size and sizes[:-2].max() >= EXPLODES * usual > sizes[-2:].max():
+            out.put("leap_overcome", value=True, refs=refs_at(series, [int(sizes.argmax())]))
         end = sizes[-2:]
         huge = (good.max(initial=0.0) >= EXPLODES * usual) and bool(
             (~np.isfinite(end) | (end >= EXPLODES * usual)).any()
         )
         if usual > 0 and huge:
-            out.put("explodes", value=True, refs=refs_at(series, [int(np.nanargmax(sizes)), len(series) - 1]))
+            out.put(
+                "explodes",
+                value=True,
+                refs=refs_at(series, [int(np.nan_to_num(sizes).argmax()), len(series) - 1]),
+            )
             out.put("explodes_name", series.logged_as, refs_at(series, [len(series) - 1]))
             return
 
@@ -130,6 +140,24 @@ def _zeros(out: FactWriter, view: RunView) -> None:
         if series is not None and len(series) >= FROZEN_ROWS:
             zero = series.value == 0.0
             out.put(f"{name}_zero", bool(zero.all()), refs_at(series, [len(series) - 1, 0]))
+
+
+def _zero_but_wrong(out: FactWriter, view: RunView) -> None:
+    """Whether a loss is exactly 0 in a row in which hardly an answer is right; one such row is enough."""
+    for loss, score in (("loss", "accuracy"), ("eval_loss", "eval_accuracy")):
+        losses, shares = view.curve(loss), view.curve(score)
+        if losses is None or shares is None:
+            continue
+        shares = take(shares, np.isfinite(shares.value))
+        if not len(shares):
+            continue
+        match = align(losses, shares)
+        zero = np.flatnonzero((losses.value == 0.0) & (match >= 0))
+        unit = 100.0 if float(shares.value.max()) > 1.5 else 1.0
+        wrong = [int(row) for row in zero if shares.value[match[row]] / unit <= FEW_RIGHT]
+        if losses.value.size <= 2 * len(wrong):
+            out.put("zero_but_wrong", value=True, refs=refs_at(losses, wrong))
+            return
 
 
 def _layers(out: FactWriter, view: RunView) -> None:

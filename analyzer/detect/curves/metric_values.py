@@ -72,15 +72,16 @@ def detect(view: RunView) -> Iterator[Signal]:
             out.put("impossible_value", float(series.value[row]), refs)
             out.put("impossible_step", series.step_at(row), refs)
         _not_a_number(out, name, series)
+    _negative_part(out, view)
     if seen:
         if "signal.metric.impossible" not in out.facts:
             out.put("impossible", value=False)
         if "signal.metric.nan" not in out.facts:
             out.put("nan", value=False)
         _losses(out, view)
-        _negative_part(out, view)
         out.put("training_sound", _training_sound(view))
         _none_right(out, view)
+    if out.facts:
         yield out.signal()
 
 

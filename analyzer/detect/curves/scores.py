@@ -102,6 +102,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     learns = _learns(view)
     _zero(out, rising, learns=learns)
     _frozen(out, rising, learns=learns)
+    _all_right(out, rising)
     _beyond_all(out, found)
     _parted(out, [score for score in every if score.reading.better > 0])
     _lost(out, found)
@@ -121,11 +122,6 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
     if none:
         out.put("zero_name", none[0].series.logged_as, refs_at(none[0].series, [0]))
         out.put("zero_rows", max(len(score.series) for score in none))
-    whole = [score for score in rising if score.reading.whole]
-    held = [score for score in whole if score.reading.phase == "eval"]
-    if held:
-        right = all(bool((score.values[-ROWS:] >= 1.0).all()) for score in whole)
-        out.put("all_right", right, refs_at(held[0].series, [len(held[0].series) - 1]))
     if rising:
         out.put("zero", bool(none), refs_at((none or rising)[0].series, [0]))
         out.put("all_zero", len(none) == len(rising), refs_at((none or rising)[0].series, [0]))
@@ -144,6 +140,15 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
             refs_at(shown, [len(shown) - 1, 0]),
         )
         out.put("rare_name", shown.logged_as, refs_at(shown, [len(shown) - 1]))
+
+
+def _all_right(out: FactWriter, rising: list[Score]) -> None:
+    """Whether every score ends at 1, and one of them is of held-out data."""
+    whole = [score for score in rising if score.reading.whole]
+    held = [score for score in whole if score.reading.phase == "eval"]
+    if held:
+        right = all(bool((score.values[-ROWS:] >= 1.0).all()) for score in whole)
+        out.put("all_right", right, refs_at(held[0].series, [len(held[0].series) - 1]))
 
 
 def _tail(values: Values) -> Values:
