@@ -18,7 +18,7 @@ compare.twin.differs_in_checkpoint | bool | | the twin started from other weight
 compare.twin.differs_in_compile | bool | | the twin ran without torch.compile, or the other way round | run a few steps without torch.compile and give that run with --twin
 compare.twin.differs_in_kernels | bool | | the twin ran with other fused kernels | run a few steps without fused kernels and give that run with --twin
 compare.twin.differences | int | | known configuration keys that differ | {TWIN}
-compare.twin.only_difference | str | | the one canonical key that differs, if there is one only | {TWIN}
+compare.twin.only_difference | str | | the only setting that differs | {TWIN}
 compare.twin.differs_in_data | bool | | the twin read another data path | {TWIN}
 compare.twin.differs_in_versions | bool | | the twin ran with other library versions | record pip freeze beside both logs
 compare.twin.shared_steps | int | steps | steps whose loss both runs logged | {TWIN}
