@@ -90,7 +90,7 @@ class Desk:
         if key in self._kept and self._kept[key][0] == state:
             self._kept.move_to_end(key)
             return self._kept[key][1]
-        study = api.study(path, twin=good, checkpoint=weights, rules=self.rule_packs, offline=True)
+        study = api.study(path, baseline=good, checkpoint=weights, rules=self.rule_packs, offline=True)
         self._kept[key] = (state, study)
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)

@@ -46,6 +46,7 @@ def watch_command(
     """
     del debug
     from analyzer import api
+    from analyzer.ingest.masking import clean_text
     from analyzer.ingest.written import written
 
     told, seen = "", None
@@ -58,9 +59,9 @@ def watch_command(
             try:
                 found = api.diagnose(source, rules=rules or [])
             except InputError as error:
-                line = f"waiting: {error}"
+                line = f"waiting: {clean_text(str(error))}"
             else:
-                line = _line(found)
+                line = watch_line(found)
             if line != told:
                 told = line
                 typer.echo(f"{time.strftime('%H:%M:%S')} {line}")
@@ -70,7 +71,7 @@ def watch_command(
         time.sleep(pause_s)
 
 
-def _line(found: Diagnosis) -> str:
+def watch_line(found: Diagnosis) -> str:
     """The answer in a line."""
     leads = found.findings[0] if found.findings and found.status in {"failed", "degraded"} else None
     fix = f"; fix: {leads.fixes[0].title}" if leads is not None and leads.fixes else ""

@@ -87,13 +87,15 @@ def lines_around(path: Path, number: int, reach: int) -> list[tuple[int, str]]:
     """
     found = []
     try:
+        if not path.is_file():  # a pipe or a device may never end
+            return []
         with path.open("rb") as stream:
             for count, line in enumerate(islice(stream, number + reach), start=1):
                 if count >= number - reach:
                     if b"\0" in line:
                         return []
                     found.append((count, _shown(line).rstrip()))
-    except OSError:
+    except (OSError, ValueError):  # ValueError: no file can have this name
         return []
     return found if any(count == number for count, _ in found) else []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from analyzer.model.wording import share
+from analyzer.model.wording import percent
 
 if TYPE_CHECKING:
     from analyzer.model.diagnosis import Diagnosis, Finding
@@ -16,7 +16,7 @@ _COLOURS = {"failed": "#b3261e", "degraded": "#8a5300", "interrupted": "#8a5300"
 def line_of(diagnosis: Diagnosis) -> str:
     """``<Diagnosis runs/7b: failed, 97% bf16-pretrained-model-in-fp16>``."""
     leads = _leading(diagnosis)
-    cause = f", {share(leads.probability)} {leads.cause.id}" if leads else ""
+    cause = f", {percent(leads.probability)} {leads.cause.id}" if leads else ""
     return f"<Diagnosis {diagnosis.root}: {diagnosis.status}{cause}>"
 
 
@@ -31,7 +31,7 @@ def card_of(diagnosis: Diagnosis) -> str:
     leads = _leading(diagnosis)
     if leads is not None:
         rows.append(
-            f"<b>{share(leads.probability)}</b> {e(leads.cause.title)} <code>{e(leads.cause.id)}</code>"
+            f"<b>{percent(leads.probability)}</b> {e(leads.cause.title)} <code>{e(leads.cause.id)}</code>"
         )
         places = [place for line in leads.speaks_for() for place in line.refs[:1]]
         rows += [

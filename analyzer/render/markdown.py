@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix
-from analyzer.model.wording import counted, share
+from analyzer.model.wording import counted, percent
 from analyzer.render.sentences import (
     arrange,
     device_time_note,
@@ -72,16 +72,16 @@ def render_markdown(diagnosis: Diagnosis, *, show_all: bool = False, top: int = 
     for finding in layout.full:
         parts += _finding(finding, show_all=show_all)
     parts += [f"Note: {escape(note.cause.title)} (`{note.cause.id}`).\n" for note in layout.notes]
-    rows = ["| share | cause | why not |", "|---|---|---|"]
+    rows = ["| probability | cause | why not |", "|---|---|---|"]
     rows += [
-        f"| {share(item.probability)} | `{item.cause.id}` | {escape(reason_against(item))} |"
+        f"| {percent(item.probability)} | `{item.cause.id}` | {escape(reason_against(item))} |"
         for item in layout.rivals
     ]
     parts += _folded("Considered and ranked below", rows if layout.rivals else [])
     if diagnosis.next_checks:
         parts += ["### To be surer", ""]
         for check in diagnosis.next_checks:
-            moves = f"`{check.cause_id}`: yes {share(check.if_true)}, no {share(check.if_false)}"
+            moves = f"`{check.cause_id}`: yes {percent(check.if_true)}, no {percent(check.if_false)}"
             parts.append(f"- {escape(check.how or check.meaning)} ({moves})")
         parts.append("")
     parts += _seen(diagnosis)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyzer.model.diagnosis import LAB, Diagnosis, Evidence, Finding, Fix
-from analyzer.model.wording import REPORTED, share, word_for
+from analyzer.model.wording import REPORTED, percent, word_for
 
 CANDIDATES_NAMED = 4
 """Candidates that are named where no cause stands out."""
@@ -39,7 +39,7 @@ def telling(lines: Sequence[Evidence], *, show_all: bool) -> list[Evidence]:
 def headline(finding: Finding) -> str:
     """``83% likely``; a finding of the classifier alone says so."""
     note = ", by the shape of the curves only" if finding.shape_only else ""
-    return f"{share(finding.probability)} {word_for(finding.probability)}{note}"
+    return f"{percent(finding.probability)} {word_for(finding.probability)}{note}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +63,19 @@ def opening(diagnosis: Diagnosis) -> Opening | None:
     if found is None or found.level == "cause":
         return None
     rows = [
-        f"{share(item.probability)} {item.title}  [{item.id}]" for item in found.candidates[:CANDIDATES_NAMED]
+        f"{percent(item.probability)} {item.title}  [{item.id}]" for item in found.candidates[:CANDIDATES_NAMED]
     ]
     if found.level == "class" and not rows:
         return None  # the class itself leads, and nothing below it came into question
-    other = f"{share(found.other)} for something else"
+    other = f"{percent(found.other)} for something else"
     if found.level == "open":
         return Opening(f"no cause stands out: none reaches 50%, {other}; the likeliest", tuple(rows))
     if found.untold >= NAMED_FROM:
         rows.append(
-            f"for the other {share(found.untold)} nothing that was read tells which of its causes it is"
+            f"for the other {percent(found.untold)} nothing that was read tells which of its causes it is"
         )
     rows[0] = f"of this, {rows[0]}"
-    head = f"{share(found.probability)} {word_for(found.probability)}: {found.title}  [{found.id}]"
+    head = f"{percent(found.probability)} {word_for(found.probability)}: {found.title}  [{found.id}]"
     leads = bool(diagnosis.findings) and diagnosis.findings[0].cause.id == found.id
     return Opening(head, tuple(rows), leads)
 
@@ -94,7 +94,7 @@ def odds_note(diagnosis: Diagnosis) -> str:
 
 def something_else(diagnosis: Diagnosis) -> str:
     """``4%`` for what no rule considered explains; empty where nothing competes."""
-    return "" if diagnosis.headline is None else share(diagnosis.headline.other)
+    return "" if diagnosis.headline is None else percent(diagnosis.headline.other)
 
 
 def fix_note(fix: Fix) -> str:
@@ -236,20 +236,20 @@ def device_time_note(diagnosis: Diagnosis) -> str:
     split = diagnosis.device_time
     if split is None:
         return ""
-    late = "" if split.host_late is None else f" (host late {share(split.host_late)})"
+    late = "" if split.host_late is None else f" (host late {percent(split.host_late)})"
     parts = (
         (split.compute, "compute"),
         (split.communication, "communication alone"),
         (split.copies, "copies"),
     )
     text = (
-        f"device time: {', '.join(f'{share(part)} {word}' for part, word in parts if part)}, "
-        f"{share(split.idle)} idle{late} of {split.window_s * 1e3:.0f} ms traced"
+        f"device time: {', '.join(f'{percent(part)} {word}' for part, word in parts if part)}, "
+        f"{percent(split.idle)} idle{late} of {split.window_s * 1e3:.0f} ms traced"
     )
     if split.step_s is not None:
         text += f", {split.step_s * 1e3:.3g} ms a step"
     if split.top_operator and split.top_operator_share is not None:
-        text += f"; most in {split.top_operator} ({share(split.top_operator_share)})"
+        text += f"; most in {split.top_operator} ({percent(split.top_operator_share)})"
     if split.top_kernel:
         name = split.top_kernel
         text += f", kernel {name[:KERNEL_CHARACTERS]}{'…' if len(name) > KERNEL_CHARACTERS else ''}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Place
-from analyzer.model.wording import counted, share
+from analyzer.model.wording import counted, percent
 from analyzer.render.curves import Panel, deciding
 from analyzer.render.full_page import render_everything
 from analyzer.render.page import Page, Style, cut, write_beginning, write_change
@@ -103,7 +103,7 @@ def _screen(diagnosis: Diagnosis, style: Style, panels: tuple[Panel, ...], room:
         _write_else(page, diagnosis, layout.full)
     for finding in layout.notes:
         page.add()
-        page.add(f"note: {finding.cause.title} ({finding.cause.id}, {share(finding.probability)})", hang=6)
+        page.add(f"note: {finding.cause.title} ({finding.cause.id}, {percent(finding.probability)})", hang=6)
     _write_check(page, diagnosis)
     _write_seen(page, diagnosis, room.gaps)
     return page.text()
@@ -187,7 +187,7 @@ def _write_else(page: Page, diagnosis: Diagnosis, full: Sequence[Finding]) -> No
     if above is not None and not above.leads:
         return  # it has named the others
     rivals = () if above is not None else rivals_worth_naming(diagnosis, full[:1])
-    named = [f"{share(finding.probability)} {finding.cause.title} [{finding.cause.id}]" for finding in rivals]
+    named = [f"{percent(finding.probability)} {finding.cause.title} [{finding.cause.id}]" for finding in rivals]
     other = something_else(diagnosis)
     if other:
         named = [*(named or ["no other known cause comes near"]), f"{other} for something else"]

@@ -144,7 +144,7 @@ def test_markdown_folds_what_only_some_readers_want():
     text = report(diagnosis(), "markdown")
 
     assert text.count("<details>") == text.count("</details>") >= 1
-    assert "<summary>Considered and ranked below</summary>\n\n| share | cause | why not |" in text
+    assert "<summary>Considered and ranked below</summary>\n\n| probability | cause | why not |" in text
 
 
 def test_the_step_time_split_of_a_trace_is_told_in_one_note():

@@ -11,11 +11,13 @@ from analyzer.rules.gates import (
     bundled_gates,
     gate_schema,
     gates_for,
+    holds,
     naming,
     read_gates,
     run_gate_cases,
 )
 from analyzer.rules.load import load_rules, parse_rule
+from analyzer.rules.status import NUMERIC_SIGNS, outcome
 from analyzer.vocabulary.events import event_specs
 from analyzer.vocabulary.marked import load_marked
 
@@ -114,3 +116,9 @@ def test_a_pack_has_gates_of_its_own_beside_the_bundled_ones(tmp_path):
     assert set(known) == {*bundled_gates(), "mine"}
     rule = parse_rule(RULE.replace("  when: ", "  when: gate.mine and ", 1), "rule.yaml", known)
     assert "run.completed" in rule.when.names
+
+
+@pytest.mark.parametrize(("fact", "words"), NUMERIC_SIGNS)
+def test_rules_and_status_agree_on_what_broke_the_numerics(fact, words):
+    assert holds("numerics_broke", {fact: True})
+    assert outcome({fact: True}).failed == (words,)

@@ -249,3 +249,13 @@ def test_a_run_that_became_several_is_not_kept_beside_them(tmp_path):
     triage(tmp_path / "fleet", tmp_path / "out", resume=True)
 
     assert names(tmp_path / "out") == ["one", "two"]
+
+
+def test_halves_of_files_that_a_killed_triage_left_are_removed(tmp_path):
+    root = write_fleet(tmp_path / "fleet", 2)
+    triage(root, tmp_path / "out")
+    for name in (".summary.json.1.half", "runs/.part-00000-000000000000.parquet.1.half"):
+        (tmp_path / "out" / name).write_bytes(b"half")
+    triage(root, tmp_path / "out", resume=True)
+
+    assert not list((tmp_path / "out").rglob(".*"))
