@@ -63,7 +63,8 @@ def opening(diagnosis: Diagnosis) -> Opening | None:
     if found is None or found.level == "cause":
         return None
     rows = [
-        f"{percent(item.probability)} {item.title}  [{item.id}]" for item in found.candidates[:CANDIDATES_NAMED]
+        f"{percent(item.probability)} {item.title}  [{item.id}]"
+        for item in found.candidates[:CANDIDATES_NAMED]
     ]
     if found.level == "class" and not rows:
         return None  # the class itself leads, and nothing below it came into question

@@ -187,7 +187,9 @@ def _write_else(page: Page, diagnosis: Diagnosis, full: Sequence[Finding]) -> No
     if above is not None and not above.leads:
         return  # it has named the others
     rivals = () if above is not None else rivals_worth_naming(diagnosis, full[:1])
-    named = [f"{percent(finding.probability)} {finding.cause.title} [{finding.cause.id}]" for finding in rivals]
+    named = [
+        f"{percent(finding.probability)} {finding.cause.title} [{finding.cause.id}]" for finding in rivals
+    ]
     other = something_else(diagnosis)
     if other:
         named = [*(named or ["no other known cause comes near"]), f"{other} for something else"]
