@@ -19,6 +19,7 @@ from analyzer.cli import (
     replay,
     rules,
     schema,
+    serve,
     triage,
     verify,
     watch,
@@ -60,6 +61,7 @@ app.command("verify")(verify.verify_command)
 app.command("compare")(compare.compare_command)
 app.command("watch")(watch.watch_command)
 app.command("mcp")(mcp.mcp_command)
+app.command("serve")(serve.serve_command)
 
 
 def _print_version(wanted: bool) -> None:
