@@ -15,7 +15,7 @@ from analyzer.vocabulary.frameworks import framework_of, frameworks
 
 # A deadline would fail a slow machine, not a wrong parser.
 settings.register_profile("explore", deadline=None)
-settings.register_profile("repeat", deadline=None, derandomize=True)
+settings.register_profile("repeat", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("repeat" if os.environ.get("CI") else "explore")
 
 os.environ["ANALYZER_GUARD"] = "off"  # a bug fails the test that meets it

@@ -15,6 +15,7 @@ from analyzer.cli import (
     confirm,
     diagnose,
     explain,
+    mcp,
     replay,
     rules,
     schema,
@@ -38,7 +39,7 @@ _EXAMPLES = """\b
 Examples:
   analyzer diagnose runs/7b                         why it failed, on one screen
   analyzer diagnose runs/7b -o report.html          one page with curves and evidence
-  analyzer diagnose runs/7b --twin runs/7a          beside a run that worked
+  analyzer diagnose runs/7b --baseline runs/7a          beside a run that worked
   kubectl logs trainer-0 | analyzer diagnose -      a log from a pipe
   analyzer diagnose runs/7b -f brief                2,000 tokens for a chat or an agent
   analyzer diagnose runs/7b --fail-on likely        exit code 1 for a script
@@ -58,6 +59,7 @@ app.add_typer(schema.app, name="schema")
 app.command("verify")(verify.verify_command)
 app.command("compare")(compare.compare_command)
 app.command("watch")(watch.watch_command)
+app.command("mcp")(mcp.mcp_command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -135,10 +137,24 @@ def _one_line(error: Exception) -> str:
     return clean_text(str(error)).replace("\n", " ")
 
 
+_OLD_WORDS = {"--twin": "--baseline", "--twins": "--baselines", "--no-twins": "--no-baselines"}
+
+
+def _with_new_words(arguments: list[str]) -> list[str]:
+    """The arguments with options that were renamed under their new name, and a line that says so."""
+    found: list[str] = []
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if name in _OLD_WORDS:
+            typer.echo(f"analyzer: {name} is now called {_OLD_WORDS[name]}", err=True)
+        found.append(_OLD_WORDS.get(name, name) + equals + value)
+    return found
+
+
 def main() -> None:
     """Entry point of the console script."""
     try:
-        app()
+        app(_with_new_words(sys.argv[1:]))
     except AnalyzerError as error:
         typer.echo(f"analyzer: {_one_line(error)}", err=True)
         raise SystemExit(error.exit_code) from None

@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analyzer.cli.diagnose import Checkpoint, Debug, Offline, Rules, Source, Twin, run_study
+from analyzer.cli.diagnose import Baseline, Checkpoint, Debug, Offline, Rules, Source, run_study
 from analyzer.errors import InputError
+
+if TYPE_CHECKING:
+    from analyzer.model.diagnosis import Diagnosis
 
 
 def explain_command(
     source: Source,
     cause: Annotated[str, typer.Argument(help="Cause id or rule id; the leading cause if left out.")] = "",
     rules: Rules = None,
-    twin: Twin = None,
+    baseline: Baseline = None,
     checkpoint: Checkpoint = None,
     offline: Offline = False,
     debug: Debug = False,
 ) -> None:
     """Print the full ledger of one cause.
 
-    Every line of evidence with its bits, the values behind it and where they stand.
+    Every line of evidence with its bits, the values behind it, where they stand, and in how many labelled runs the
+    line held with this cause and without it.
     """
     del debug
-    diagnosis = run_study(source, rules=rules, twin=twin, checkpoint=checkpoint, offline=offline).diagnosis
+    diagnosis = run_study(
+        source, rules=rules, baseline=baseline, checkpoint=checkpoint, offline=offline
+    ).diagnosis
     try:
-        typer.echo(diagnosis.explain(cause), nl=False)
+        typer.echo(diagnosis.explain(cause, _counts(diagnosis, cause, rules)), nl=False)
     except KeyError:
         considered = [finding.cause.id for finding in (*diagnosis.findings, *diagnosis.ruled_out)]
         names = ", ".join(considered) or "none: no symptom was found"
         raise InputError(
             f"{cause or 'no cause'!s} was not considered for this run; considered were {names}"
         ) from None
+
+
+def _counts(diagnosis: Diagnosis, word: str, rules: list[Path] | None) -> dict[str, str]:
+    """Sentences with the counts of each line of the rule that is explained."""
+    from analyzer.casebook.counts import line_counts, records_at_hand
+    from analyzer.rules.load import load_rules
+
+    found = diagnosis.finding(word) if word else next(iter(diagnosis.findings), None)
+    rule = load_rules(rules or []).by_id(found.rule_id) if found is not None else None
+    if rule is None:
+        return {}
+    return {name: count.sentence() for name, count in line_counts(rule, records_at_hand()).items()}

@@ -89,11 +89,14 @@ def show_command(
 def test_command(places: Places = None) -> None:
     """Run the cases beside the rules, each against all rules."""
     from analyzer.pipeline import run_case
+    from analyzer.rules.causes import rules_root
+    from analyzer.rules.gates import outcomes_in
     from analyzer.rules.load import load_rules
 
     every = load_rules(places or [], bundled=True) if _is_foreign(places) else load_rules()
-    failures: list[str] = []
-    passed = 0
+    outcomes = [outcome for place in places or [rules_root()] for outcome in outcomes_in(place)]
+    failures = [str(error) for error in outcomes if error is not None]
+    passed = len(outcomes) - len(failures)
     for _, _, cases in _folders(places):
         for case in cases:
             try:

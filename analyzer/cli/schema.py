@@ -1,4 +1,4 @@
-"""``analyzer schema diagnosis|rule|events|frameworks|config|replay|triage``."""
+"""``analyzer schema diagnosis|rule|gates|events|frameworks|config|replay|triage``."""
 
 from __future__ import annotations
 
@@ -27,6 +27,16 @@ def rule_command() -> None:
     from analyzer.rules.schema import rule_schema
 
     typer.echo(json.dumps(rule_schema(), indent=2))
+
+
+@app.command("gates")
+def gates_command() -> None:
+    """JSON Schema of a file of named conditions."""
+    import json
+
+    from analyzer.rules.gates import gate_schema
+
+    typer.echo(json.dumps(gate_schema(), indent=2))
 
 
 @app.command("events")

@@ -32,7 +32,7 @@ def verify_command(
     if not root.exists():
         raise InputError(f"{root}: the run is not there; say where it is with --run")
     same = changed = unquoted = 0
-    for place in _places(data):
+    for place in _places(data, report):
         path = root / place["path"] if root.is_dir() else root
         if place["line"] is None or not place["text"]:
             unquoted += 1
@@ -53,18 +53,28 @@ def _loaded(report: Path) -> dict[str, Any]:
 
     try:
         data = json.loads(report.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{report}: cannot be read as JSON ({error})") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA_ID:
         raise InputError(f"{report}: not a report of analyzer ({SCHEMA_ID})")
     return data
 
 
-def _places(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each cited place once."""
+def _places(data: dict[str, Any], report: Path) -> list[dict[str, Any]]:
+    """Each cited place once.
+
+    Raises:
+        InputError: The report was changed so that it is none any more.
+    """
     found: dict[tuple[str, Any], dict[str, Any]] = {}
-    for finding in (*data["findings"], *data["ruled_out"]):
-        for line in finding["evidence"]:
-            for place in line["refs"]:
-                found.setdefault((place["path"], place["line"]), place)
+    try:
+        for finding in (*data["findings"], *data["ruled_out"]):
+            for line in finding["evidence"]:
+                for place in line["refs"]:
+                    assert isinstance(place["path"], str)
+                    assert isinstance(place["line"], int | None)
+                    assert isinstance(place["text"], str)
+                    found.setdefault((place["path"], place["line"]), place)
+    except (AssertionError, KeyError, TypeError) as error:
+        raise InputError(f"{report}: damaged: a finding, its evidence or a cited place is missing") from error
     return list(found.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,20 +46,22 @@ def watch_command(
     """
     del debug
     from analyzer import api
+    from analyzer.ingest.masking import clean_text
+    from analyzer.ingest.written import written
 
     told, seen = "", None
     while True:
-        written = _written(source)
+        state = written(source)
         pause_s = every
-        if written != seen:
-            seen = written
+        if state != seen:
+            seen = state
             started_s = time.monotonic()
             try:
                 found = api.diagnose(source, rules=rules or [])
             except InputError as error:
-                line = f"waiting: {error}"
+                line = f"waiting: {clean_text(str(error))}"
             else:
-                line = _line(found)
+                line = watch_line(found)
             if line != told:
                 told = line
                 typer.echo(f"{time.strftime('%H:%M:%S')} {line}")
@@ -70,7 +71,7 @@ def watch_command(
         time.sleep(pause_s)
 
 
-def _line(found: Diagnosis) -> str:
+def watch_line(found: Diagnosis) -> str:
     """The answer in a line."""
     leads = found.findings[0] if found.findings and found.status in {"failed", "degraded"} else None
     fix = f"; fix: {leads.fixes[0].title}" if leads is not None and leads.fixes else ""
@@ -82,22 +83,3 @@ def _end_if_over(found: Diagnosis, threshold: float, *, once_ended: bool) -> Non
         raise typer.Exit(FINDING)
     if once_ended and found.ended is not None and found.ended.state in ENDED:
         raise typer.Exit(DONE)
-
-
-def _written(source: Path) -> tuple[int, int]:
-    """Bytes of all files and the time of the last write: what changes when the run writes."""
-    if not source.is_dir():
-        try:
-            state = source.stat()
-        except OSError:
-            return (0, 0)
-        return (state.st_size, state.st_mtime_ns)
-    size = last = 0
-    for directory, _, files in os.walk(source):
-        for name in files:
-            try:
-                state = (Path(directory) / name).stat()
-            except OSError:
-                continue
-            size, last = size + state.st_size, max(last, state.st_mtime_ns)
-    return (size, last)

@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from analyzer.expr.parse import Condition, dotted_name
+from analyzer.expr.parse import Condition
 
 Verdict = bool | None
 Value = bool | int | float | str | None
@@ -59,8 +59,8 @@ def _clean(value: Any) -> Value:
 def _value(node: ast.expr, facts: Mapping[str, Value]) -> Value:
     if isinstance(node, ast.Constant):
         return _clean(node.value)
-    if isinstance(node, ast.Name | ast.Attribute):
-        return _clean(facts.get(dotted_name(node) or ""))
+    if isinstance(node, ast.Name):
+        return _clean(facts.get(node.id))
     if isinstance(node, ast.BoolOp):
         return _bool_op(node, facts)
     if isinstance(node, ast.UnaryOp):

@@ -3,13 +3,16 @@
 Allowed are constants, dotted fact names, ``and or not``, comparisons (chained too), ``in [literals]``,
 ``+ - * /`` and ``abs min max``. Nothing else: no subscripts, attribute walks, calls or comprehensions.
 A dotted name is a key of a flat dictionary, so ``config.x.__class__`` is merely an unknown fact.
+Who makes a condition may say what further names stand for (named conditions, see ``rules/gates.py``).
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from analyzer.errors import RuleSyntaxError
 
@@ -19,6 +22,9 @@ FUNCTIONS = frozenset({"abs", "min", "max"})
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
+Named = Callable[[ast.expr, str], ast.expr | None]
+"""What a part of a condition at a place stands for; None for a part that stands for itself."""
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -27,15 +33,19 @@ class Condition:
     Attributes:
         text: As the author wrote it.
         where: ``path:line:column`` for the error message.
+        named: Knows the named conditions that it may mention.
     """
 
     text: str
     where: str = field(default="", compare=False)
+    named: Named | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def tree(self) -> ast.expr:
-        """The checked syntax tree; raises ``RuleSyntaxError`` if the text is not in the language."""
-        return _parse(self.text, self.where)
+        """The checked syntax tree, a fact as one name; raises ``RuleSyntaxError`` if the text is not in the language."""
+        tree: ast.expr = _Spelled(self.named, self.where).visit(_parse(self.text, self.where))
+        _check(tree, self.text, self.where, {})
+        return tree
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -64,17 +74,18 @@ def is_literal(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float | str)
 
 
-def compile_condition(text: str, where: str = "") -> Condition:
+def compile_condition(text: str, where: str = "", named: Named | None = None) -> Condition:
     """A condition that is known to be in the language.
 
     Args:
         text: The condition, at most 600 characters and 120 syntax nodes.
         where: ``path:line:column`` for the error message.
+        named: Knows the named conditions that it may mention.
 
     Raises:
         RuleSyntaxError: The text is not in the language; the message names the first offending part.
     """
-    condition = Condition(text.strip(), where)
+    condition = Condition(text.strip(), where, named)
     assert condition.names is not None  # parse and check now
     return condition
 
@@ -88,16 +99,30 @@ def _parse(text: str, where: str) -> ast.expr:
         raise RuleSyntaxError(f"cannot parse condition {text!r}: {error}", where) from error
     if sum(1 for _ in ast.walk(tree)) > MAX_NODES * 2:  # a name of n parts is n nodes, hence the factor
         raise RuleSyntaxError(f"condition {text!r} is too complex; move it into a detector", where)
-    _check(tree, text, where, {})
     return tree
 
 
+class _Spelled(ast.NodeTransformer):
+    """Puts in the place of each named part what it stands for, and one name in that of a dotted one."""
+
+    def __init__(self, named: Named | None, where: str) -> None:
+        self._named, self._where = named, where
+
+    def visit(self, node: ast.AST) -> Any:
+        if not isinstance(node, ast.expr):
+            return node
+        found = self._named(node, self._where) if self._named is not None else None
+        if found is not None:
+            return found
+        if isinstance(node, ast.Attribute):
+            name = dotted_name(node)
+            return node if name is None else ast.copy_location(ast.Name(name), node)
+        return self.generic_visit(node)
+
+
 def _check(node: ast.expr, text: str, where: str, names: dict[str, None]) -> None:
-    if isinstance(node, ast.Name | ast.Attribute):
-        name = dotted_name(node)
-        if name is None:
-            _refuse(node, text, where)
-        names[str(name)] = None
+    if isinstance(node, ast.Name):
+        names[node.id] = None
         return
     children = _children(node)
     if children is None:

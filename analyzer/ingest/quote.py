@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 from analyzer.ingest.masking import clean_text
@@ -75,14 +76,28 @@ class Quoter:
 
 def line_of(path: Path, number: int) -> str | None:
     """One line of a text file of any size, safe to show; None if the file has no such line or cannot be read."""
+    found = lines_around(path, number, 0)
+    return found[0][1].strip() if found else None
+
+
+def lines_around(path: Path, number: int, reach: int) -> list[tuple[int, str]]:
+    """A line of a text file of any size with those around it, each with its number, safe to show.
+
+    Nothing if the file has no such line, is no text, or cannot be read.
+    """
+    found = []
     try:
+        if not path.is_file():  # a pipe or a device may never end
+            return []
         with path.open("rb") as stream:
-            for count, line in enumerate(stream, start=1):
-                if count == number:
-                    return _shown(line).strip()
-    except OSError:
-        return None
-    return None
+            for count, line in enumerate(islice(stream, number + reach), start=1):
+                if count >= number - reach:
+                    if b"\0" in line:
+                        return []
+                    found.append((count, _shown(line).rstrip()))
+    except (OSError, ValueError):  # ValueError: no file can have this name
+        return []
+    return found if any(count == number for count, _ in found) else []
 
 
 def quoted_lines(data: bytes) -> QuotedLines:

@@ -128,6 +128,82 @@ _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
         ),
     ),
     (
+        (
+            "ltai",
+            "dp.pt.",
+            "dp.st.",
+            "dp.ct.",
+            "dp.sa.",
+            "dp.scim.",
+            "dp.audit.",
+            "dt0c01.",
+            "ezak",
+            "eztk",
+            "flwsec",
+            "fo1_",
+            "fm1",
+            "fm2_",
+            "fio-u-",
+            ".atlasv1.",
+            "hrku-",
+            "akcp",
+            "pul-",
+            "pnu_",
+            "pnb_",
+            "rdme_",
+            "xkeysib-",
+            "sgp_",
+            "squ_",
+            "sqp_",
+            "sha256~",
+            "tfp_",
+            "t1.9eu",
+            "aqvn",
+            "duffel_",
+            "clojars_",
+            "dnkey-",
+            "sl.",
+            "shippo_",
+            "oy2",
+            "cfpat-",
+            "lsv2_",
+            "rpa_",
+            "esecret_",
+            "csk-",
+            "ops_ey",
+            "jina_",
+            "fw_",
+            "q~",
+            "1//0",
+            "_mmk",
+            "-us1",
+            "-us2",
+            "-us3",
+            "-us4",
+            "-us5",
+            "-us6",
+            "-us7",
+            "-us8",
+            "-us9",
+            "phc_",
+            "phx_",
+            "secret_",
+            "sqa_",
+        ),
+        (
+            r"(?<![A-Za-z0-9_])(?:LTAI[A-Za-z0-9]{16,24}|dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9]{30,}|dt0c01\.[A-Z0-9]{24}\.[A-Z0-9]{40,}"
+            r"|EZ[AT]K[A-Za-z0-9]{40,}|FLWSECK?(?:_TEST)?-[0-9a-zA-Z-]{12,}|(?:fo1_|fm1[ar]_|fm2_)[\w+/=-]{40,}|fio-u-[\w-]{40,}"
+            r"|[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}|HRKU-[\w-]{36,}|AKCp[A-Za-z0-9]{60,}|pul-[0-9a-f]{40}|pn[ub]_[A-Za-z0-9]{36}"
+            r"|rdme_[a-z0-9]{60,}|xkeysib-[0-9a-f]{64}-\w{16}|sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}|sq[upa]_[0-9a-f]{40}"
+            r"|sha256~[\w-]{43}|tfp_[\w.=-]{59}|t1\.9eu[\w.-]{60,}|AQVN[\w-]{35,38}|duffel_(?:test|live)_[\w=-]{43}|CLOJARS_[a-zA-Z0-9]{60}"
+            r"|dnkey-[\w=-]{26}-[\w=-]{52}|sl\.[\w=-]{120,}|shippo_(?:live|test)_[0-9a-f]{40}|oy2[a-z0-9]{43}|CFPAT-[\w-]{43}"
+            r"|lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}|rpa_[A-Z0-9]{30,}[a-z0-9]{0,16}|esecret_[a-z0-9]{24,}|csk-[a-z0-9]{40,}"
+            r"|ops_eyJ[\w+/=]{200,}|jina_[0-9a-f]{32}[\w-]{28}|fw_[A-Za-z0-9]{22,24}\b|[\w~.-]{3}[78]Q~[\w~.-]{31,34}|1//0[\w-]{30,}"
+            r"|[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk|[0-9a-f]{32}-us[1-9]\d?\b"
+            r"|ph[cx]_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43}\b)"
+        ),
+    ),
+    (
         ("://",),
         r"(?P<keep>://[^/\s:@]{0,128}:)[^/\s@]{1,256}(?=@)|(?P<keep2>https?://)(?=[\w.~%+=-]{0,200}\d)[\w.~%+=-]{16,256}(?=@)",
     ),
@@ -198,8 +274,6 @@ _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
 
 # A line of a PEM block that stands alone: base64 of its usual width, in both cases and with digits; a hash has one case.
 _BASE64_LINE = r"(?m)^(?P<keep>\s{0,8})(?=\S{0,76}[A-Z])(?=\S{0,76}[a-z])(?=\S{0,76}\d)(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{76}|[A-Za-z0-9+/]{70})(?=\s*$)"
-
-SIGNS = tuple(dict.fromkeys(sign for signs, _ in _KINDS for sign in signs))
 
 
 @lru_cache(maxsize=64)

@@ -9,7 +9,7 @@ from typing import Any
 
 from analyzer.model.happened import DeviceTime, Onset
 from analyzer.model.tables import Scalar
-from analyzer.model.wording import format_scalar, share, word_for
+from analyzer.model.wording import format_scalar, percent, word_for
 
 SCHEMA_ID = "analyzer.diagnosis/1"
 """Version of the JSON contract: keys may be added within version 1, none is removed or changes its meaning."""
@@ -200,10 +200,14 @@ class Finding:
         """Counted lines that lower the cause, strongest first."""
         return [line for line in self.evidence if line.counted and line.bits < 0]
 
-    def ledger(self) -> str:
-        """Every line of evidence with its bits, values and places, as text."""
+    def ledger(self, notes: Mapping[str, str] | None = None) -> str:
+        """Every line of evidence with its bits, values and places, as text.
+
+        Args:
+            notes: A further sentence for some lines, by their id.
+        """
         counted = sum(line.bits for line in self.evidence if line.counted)
-        head = f"{self.cause.id} [{self.rule_id}]: {share(self.probability)} {word_for(self.probability)}"
+        head = f"{self.cause.id} [{self.rule_id}]: {percent(self.probability)} {word_for(self.probability)}"
         rows = [head, f"  {self.symptom}"]
         if self.shape_only:
             rows.append(
@@ -219,6 +223,8 @@ class Finding:
             rows.append(f"  {line.bits:+6.1f}  {line.id}: {verdict}{note}")
             rows.append(f"          {line.test}" + (f"   [{line.observed()}]" if line.values else ""))
             rows.append(f"          {line.because}")
+            if more := (notes or {}).get(line.id):
+                rows.append(f"          {more}")
             rows.extend(f"          {place}  {place.text[:100]}".rstrip() for place in line.refs)
         note = (
             ""
@@ -395,9 +401,9 @@ class Diagnosis:
         others: The other runs found beside it.
         status: One of ``STATUSES``.
         summary: One sentence that justifies the status.
-        findings: Causes considered, ranked; only those with a share worth reading.
+        findings: Causes considered, ranked; only those with a probability worth reading.
         ruled_out: Causes considered and refuted, with the line that refutes them.
-        other_probability: Per symptom kind, the share of "something else".
+        other_probability: Per symptom kind, the probability of "something else".
         next_checks: What to look at to decide.
         coverage: What was seen.
         gaps: What could not be read.
@@ -450,8 +456,12 @@ class Diagnosis:
                 return finding
         return None
 
-    def explain(self, word: str = "") -> str:
+    def explain(self, word: str = "", notes: Mapping[str, str] | None = None) -> str:
         """The full ledger of one considered cause, or of the leading one.
+
+        Args:
+            word: Cause id or rule id; empty for the leading cause.
+            notes: A further sentence for some lines of evidence, by their id.
 
         Raises:
             KeyError: The cause was not considered.
@@ -459,7 +469,7 @@ class Diagnosis:
         found = self.finding(word) if word else next(iter(self.findings), None)
         if found is None:
             raise KeyError(word or "no cause was considered")
-        return found.ledger()
+        return found.ledger(notes)
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from analyzer.model.diagnosis import Diagnosis
 from analyzer.model.run import Run
-from analyzer.model.wording import share
+from analyzer.model.wording import percent
 from analyzer.render.curves import Line, Panel, panels_of
 from analyzer.render.page import Page, Style
 from analyzer.render.plot import plot_rows
@@ -126,7 +126,7 @@ def _parting(good: Line, bad: Line) -> tuple[float | None, int]:
     return None, int(shared.size)
 
 
-def render_comparison(good: Run, bad: Run, diagnosis: Diagnosis, style: Style) -> str:
+def render_comparison(good: Run, bad: Run, diagnosis: Diagnosis, style: Style, *, plots: bool = True) -> str:
     """Both runs beside each other as text; the curve of the bad run is drawn, ``o`` marks the good one."""
     page = Page(style)
     page.add(f"{bad.root}: {diagnosis.status}, beside {good.root}", colour="1")
@@ -137,7 +137,7 @@ def render_comparison(good: Run, bad: Run, diagnosis: Diagnosis, style: Style) -
         f"{len(rows)} settings differ" + (", those first that bear on the cause" if rows else ""), colour="1"
     )
     for row in rows[:NAMED]:
-        why = f"  (bears on {row.cause}, {share(row.weight)})" if row.weight else ""
+        why = f"  (bears on {row.cause}, {percent(row.weight)})" if row.weight else ""
         page.add(
             f"{row.key}: {row.good or 'not stated'} in the good run, {row.bad or 'not stated'} in this{why}",
             indent=2,
@@ -149,7 +149,7 @@ def render_comparison(good: Run, bad: Run, diagnosis: Diagnosis, style: Style) -
         page.add()
         when = "stay together" if parting.step is None else f"part at step {parting.step:.0f}"
         page.add(f"{parting.panel.title}: the curves {when} ({parting.shared} shared steps)", colour="1")
-        if parting.step is not None:
+        if parting.step is not None and plots:
             for line in plot_rows(parting.panel, style.width, 4, parting.step, both=True):
                 page.raw(line.replace("o validation", "  o good run"))
     return page.text()

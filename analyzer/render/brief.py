@@ -13,7 +13,7 @@ import numpy as np
 from analyzer.model.diagnosis import Diagnosis, Finding
 from analyzer.model.run import Run
 from analyzer.model.tables import Event
-from analyzer.model.wording import format_scalar, share
+from analyzer.model.wording import format_scalar, percent
 from analyzer.render.curves import Line, panels_of
 from analyzer.render.sentences import (
     device_time_note,
@@ -46,7 +46,7 @@ _WORTH = (
 """Settings that decide most often, in this order; others follow as far as there is room."""
 
 
-def render_brief(diagnosis: Diagnosis, run: Run | None = None) -> str:
+def render_brief(diagnosis: Diagnosis, run: Run | None = None, most_characters: int = MOST_CHARACTERS) -> str:
     """The brief, ending with a newline; parts that no longer fit are left out whole, and it says which."""
     parts = [
         ("", _what_happened(diagnosis)),
@@ -61,7 +61,7 @@ def render_brief(diagnosis: Diagnosis, run: Run | None = None) -> str:
     text, left_out = "", []
     for title, rows in parts:
         block = (f"\n[{title}]\n" if title else "") + "\n".join(rows) + "\n" if rows else ""
-        if len(text) + len(block) > MOST_CHARACTERS - 120:
+        if len(text) + len(block) > most_characters - 120:
             left_out.append(title)
             continue
         text += block
@@ -87,7 +87,7 @@ def _what_happened(diagnosis: Diagnosis) -> list[str]:
 
 def _candidates(diagnosis: Diagnosis) -> list[str]:
     rows = [
-        f"{share(finding.probability)} {finding.cause.id}: {finding.cause.title}"
+        f"{percent(finding.probability)} {finding.cause.id}: {finding.cause.title}"
         for finding in diagnosis.findings[:CANDIDATES]
     ]
     other = something_else(diagnosis)
@@ -199,4 +199,6 @@ def _seen(diagnosis: Diagnosis) -> list[str]:
     ]
     if coverage.missing:
         rows.append(f"not seen: {', '.join(coverage.missing)}")
-    return rows + [f"gap: {gap.path}: {_quoted(gap.reason)}" for gap in diagnosis.gaps[:4]]
+    return rows + [
+        f"gap: {f'{gap.path}: ' if gap.path else ''}{_quoted(gap.reason)}" for gap in diagnosis.gaps[:4]
+    ]

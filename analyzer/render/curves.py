@@ -103,6 +103,12 @@ def panels_of(run: Run) -> tuple[Panel, ...]:
     return tuple(panel for panel in found if panel is not None)
 
 
+def curve_of(run: Run, metric: str) -> Line | None:
+    """One metric by its canonical name, along the lineage of the last attempt; None if it was not logged."""
+    series = RunView(run).curve(metric)
+    return None if series is None else _line(run, metric, series)
+
+
 def _first(view: RunView, names: Iterable[str]) -> list[str]:
     return next(([name] for name in names if view.curve(name) is not None), [])
 

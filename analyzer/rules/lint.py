@@ -8,10 +8,13 @@ R009 template names an unknown fact         R010 folder name is not the slug
 R011 text too long                          R012 two lines with the same test or id
 R013 verified_by names no sample
 R015 a fault without restart_because        R016 the fault lab does not bear out what the fix claims
+R017 a line that speaks the same way whether true or false: no rates of hits and false alarms give such bits
+R018 two lines that only repeat the gate: the gate's own weight is one number
 """
 
 from __future__ import annotations
 
+import ast
 import csv
 import re
 from collections import Counter
@@ -72,6 +75,10 @@ def _lint_lines(rule: Rule) -> Iterator[str]:
     groups = Counter(line.group for line in rule.evidence if line.group)
     ids = Counter(line.id for line in rule.evidence)
     tests = Counter(line.test.text for line in rule.evidence)
+    gate = _conjuncts(rule.when.tree) | {ast.dump(rule.when.tree)}
+    repeats = [line.id for line in rule.evidence if _conjuncts(line.test.tree) <= gate]
+    if len(repeats) > 1:
+        yield f"{rule.where('evidence')} R018 lines {', '.join(repeats)} are true whenever the rule is considered; one may be"
     for index, line in enumerate(rule.evidence):
         where = rule.where("evidence", index)
         if line.if_true == line.if_false:
@@ -80,6 +87,15 @@ def _lint_lines(rule: Rule) -> Iterator[str]:
             yield f"{where} R003 group {line.group!r} has one line only"
         if ids[line.id] > 1 or tests[line.test.text] > 1:
             yield f"{where} R012 line {line.id!r} repeats an id or a test"
+        if line.if_true * line.if_false > 0:
+            yield f"{where} R017 line {line.id!r} speaks the same way whether it is true or false"
+
+
+def _conjuncts(tree: ast.expr) -> set[str]:
+    """The parts of a condition that must all hold, each written out."""
+    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
+        return set().union(*(_conjuncts(part) for part in tree.values))
+    return {ast.dump(tree)}
 
 
 def _lint_cases(rule: Rule, cases: Sequence[Case]) -> Iterator[str]:

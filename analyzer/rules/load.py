@@ -7,17 +7,19 @@ import hashlib
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from analyzer.errors import RuleError, RuleSyntaxError, UnknownFactError
+from analyzer.errors import RuleError, RuleSyntaxError
 from analyzer.expr import Condition, compile_condition
-from analyzer.facts.catalog import catalog, spec_of, suggest
+from analyzer.facts.catalog import catalog
 from analyzer.rules.causes import rules_root
+from analyzer.rules.gates import Gates, bundled_gates, gates_for, naming, refuse_unknown_facts
 from analyzer.rules.schema import FIELDS, MakeCondition, Rule, read_rule
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.config import is_setting, nearest_setting
+from analyzer.vocabulary.events import events_key
 from analyzer.vocabulary.frameworks import frameworks
 from analyzer.vocabulary.marked import MAX_BYTES, MarkedFile, load_marked
 
@@ -120,7 +122,7 @@ def load_rule(path: Path) -> Rule:
     Raises:
         RuleError: The file cannot be read or is invalid.
     """
-    return parse_rule(_text(path), _shown(path))
+    return parse_rule(_text(path), _shown(path), gates_for(path))
 
 
 def _text(path: Path) -> str:
@@ -133,19 +135,21 @@ def _text(path: Path) -> str:
         raise RuleError(f"cannot be read: {error}", _shown(path)) from error
 
 
-def parse_rule(text: str, shown: str) -> Rule:
-    """Read and check the text of one rule; ``shown`` is its path in messages.
+def parse_rule(text: str, shown: str, gates: Gates | None = None) -> Rule:
+    """Read and check the text of one rule.
+
+    Args:
+        text: Content of the file.
+        shown: Its path in messages.
+        gates: Named conditions that it may mention; the bundled ones if None.
 
     Raises:
         RuleError: The rule is invalid.
     """
-    rule = read_rule(load_marked(text, shown))
-    for where, condition in rule.conditions():
-        for name in condition.names:
-            if spec_of(name) is None:
-                near = suggest(name)
-                hint = f"; did you mean {near!r}?" if near else "; see `analyzer rules facts`"
-                raise UnknownFactError(f"no fact is called {name!r}{hint}", where)
+    known = bundled_gates() if gates is None else gates
+    rule = read_rule(load_marked(text, shown), partial(compile_condition, named=naming(known)))
+    for _, condition in rule.conditions():
+        refuse_unknown_facts(condition)
     _refuse_undeclared_settings(rule)
     return rule
 
@@ -183,20 +187,30 @@ def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
     Raises:
         RuleError: A pack is missing or a rule is invalid.
     """
-    files = rule_files(rules_root()) if bundled else []
-    for place in extra:
+    places = [*([rules_root()] if bundled else []), *extra]
+    files: list[Path] = []
+    gates: list[Gates] = []
+    for place in places:
         if not place.exists():
             raise RuleError("no such rule pack", str(place))
-        files += rule_files(place)
-    key = cache.key_of(files, ",".join(catalog()), str(FIELDS))
+        found = rule_files(place)
+        files += found
+        gates += [gates_for(place)] * len(found)
+    meant = {name: gate.when.text for each in gates for name, gate in each.items()}
+    key = cache.key_of(files, ",".join(catalog()), str(FIELDS), events_key(), str(meant))
     known = _cached(key, len(files))
     if known is None:
-        known, sources = _read_all(files)
+        known, sources = _read_all(files, gates)
         cache.write("rules", key, asdict(known))
     else:
         sources = tuple(
-            RuleSource(data["id"], frozenset(gate), MarkedFile(str(path), data, {}, checked=True), Condition)
-            for path, data, gate in zip(files, known.rules, known.gates, strict=True)
+            RuleSource(
+                data["id"],
+                frozenset(gate),
+                MarkedFile(str(path), data, {}, checked=True),
+                partial(Condition, named=naming(names)),
+            )
+            for path, data, gate, names in zip(files, known.rules, known.gates, gates, strict=True)
         )
     first: dict[str, RuleSource] = {}
     for source in sources:
@@ -233,15 +247,17 @@ def _cached(key: str, count: int) -> _CheckedRules | None:
     return found if len(found.rules) == len(found.gates) == count else None
 
 
-def _read_all(files: Sequence[Path]) -> tuple[_CheckedRules, tuple[RuleSource, ...]]:
+def _read_all(files: Sequence[Path], gates: Sequence[Gates]) -> tuple[_CheckedRules, tuple[RuleSource, ...]]:
     """Read and check rule files."""
     texts = [_text(path) for path in files]
-    rules = [parse_rule(text, _shown(path)) for path, text in zip(files, texts, strict=True)]
+    rules = [
+        parse_rule(text, _shown(path), named) for path, text, named in zip(files, texts, gates, strict=True)
+    ]
     marked = [rule.file for rule in rules if rule.file is not None]
     sources = tuple(
-        RuleSource(rule.id, frozenset(rule.when.names), file, compile_condition)
-        for rule, file in zip(rules, marked, strict=True)
+        RuleSource(rule.id, frozenset(rule.when.names), file, partial(compile_condition, named=naming(named)))
+        for rule, file, named in zip(rules, marked, gates, strict=True)
     )
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
-    gates = [sorted(source.gate) for source in sources]
-    return _CheckedRules(digest, [file.data for file in marked], gates), sources
+    known = _CheckedRules(digest, [file.data for file in marked], [sorted(source.gate) for source in sources])
+    return known, sources

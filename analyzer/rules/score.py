@@ -21,7 +21,7 @@ from analyzer.rules.schema import PRIOR_BITS, EvidenceLine, Rule
 from analyzer.rules.shape_line import shape_line
 
 MAX_SCORE_BITS = 60.0
-"""Beyond 2**60 the shares no longer differ in print; the cap keeps the powers finite."""
+"""Beyond 2**60 the probabilities no longer differ in print; the cap keeps the powers finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class LedgerLine:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One considered rule with its ledger and its share."""
+    """One considered rule with its ledger and its probability."""
 
     rule: Rule
     lines: tuple[LedgerLine, ...]
@@ -88,23 +88,21 @@ def _entropy(p: float) -> float:
     return 0.0 if p <= 0.0 or p >= 1.0 else -p * math.log2(p) - (1.0 - p) * math.log2(1.0 - p)
 
 
-def ledger(
-    rule: Rule, facts: Mapping[str, Scalar], overrides: Mapping[str, Verdict] | None = None
-) -> tuple[LedgerLine, ...]:
-    """Evaluate every line of a rule and that of the classifier; of a group only the largest in magnitude counts.
+def ledger(rule: Rule, facts: Mapping[str, Scalar]) -> tuple[LedgerLine, ...]:
+    """Evaluate every line of a rule and that of the classifier.
 
     Args:
         rule: The rule.
         facts: Known facts.
-        overrides: Verdicts assumed for some lines, by line id.
     """
     evidence = rule.evidence
     if (shape := shape_line(rule, facts)) is not None:
         evidence = (*evidence, shape)
-    verdicts: list[Verdict] = []
-    for line in evidence:
-        assumed = (overrides or {}).get(line.id)
-        verdicts.append(evaluate(line.test, facts) if assumed is None else assumed)
+    return _weighed(evidence, [evaluate(line.test, facts) for line in evidence])
+
+
+def _weighed(evidence: Sequence[EvidenceLine], verdicts: Sequence[Verdict]) -> tuple[LedgerLine, ...]:
+    """The lines with their bits; of a group only the largest in magnitude counts."""
     bits = [
         0.0 if v is None else (e.if_true if v else e.if_false)
         for e, v in zip(evidence, verdicts, strict=True)
@@ -125,7 +123,9 @@ def total_bits(rule: Rule, lines: Sequence[LedgerLine]) -> float:
     return max(-MAX_SCORE_BITS, min(MAX_SCORE_BITS, total))
 
 
-def shares(scores: Sequence[float], calibration: Calibration = HAND_SET) -> tuple[list[float], float]:
+def probabilities_of(
+    scores: Sequence[float], calibration: Calibration = HAND_SET
+) -> tuple[list[float], float]:
     """Probabilities of competing scores in bits, and of "something else"."""
     weights = [2.0 ** (calibration.temperature * score) for score in scores]
     other = 2.0**calibration.other_bits
@@ -183,7 +183,7 @@ def rank(
         if base_rates is not None:
             moved = base_rates([item.rule.entry.id for item in items])
             items = [replace(item, bits=item.bits + moved.get(item.rule.entry.id, 0.0)) for item in items]
-        probabilities, rest = shares([item.bits for item in items], fitted.get(kind, HAND_SET))
+        probabilities, rest = probabilities_of([item.bits for item in items], fitted.get(kind, HAND_SET))
         scored = [
             Scored(item.rule, item.lines, item.bits, probability)
             for item, probability in zip(items, probabilities, strict=True)
@@ -223,7 +223,7 @@ def questions(
             if entry.verdict is not None:
                 continue
             assumed = [
-                _share_if(items, position, facts, {entry.line.id: verdict}, calibration)
+                _probability_if(items, position, entry.line.id, verdict, calibration)
                 for verdict in (True, False)
             ]
             found.append(Question(item.rule, entry.line, item.probability, assumed[0], assumed[1]))
@@ -239,14 +239,16 @@ def questions(
     return chosen[:limit]
 
 
-def _share_if(
+def _probability_if(
     items: Sequence[Scored],
     position: int,
-    facts: Mapping[str, Scalar],
-    overrides: Mapping[str, Verdict],
+    line_id: str,
+    verdict: bool,
     calibration: Calibration,
 ) -> float:
+    """Probability of the cause at a position if one of its lines were true or false."""
     scores = [item.bits for item in items]
-    rule = items[position].rule
-    scores[position] = total_bits(rule, ledger(rule, facts, overrides))
-    return shares(scores, calibration)[0][position]
+    lines = items[position].lines
+    verdicts = [verdict if entry.line.id == line_id else entry.verdict for entry in lines]
+    scores[position] = total_bits(items[position].rule, _weighed([entry.line for entry in lines], verdicts))
+    return probabilities_of(scores, calibration)[0][position]

@@ -141,11 +141,19 @@ class LocalPlace(Place):
                 f"{self.path}: another triage is writing there ({_owner_of(path)}); wait for it or give another --out"
             )
         try:
+            self._sweep()
             yield
         finally:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             os.close(descriptor)
+
+    def _sweep(self) -> None:
+        """Remove the halves of files that a process left which was killed while it wrote: no other is at work here."""
+        for pattern in (".*.half", "*/.*.half"):
+            for half in self.path.glob(pattern):
+                with suppress(OSError):
+                    half.unlink()
 
 
 def _locked(path: Path) -> int | None:

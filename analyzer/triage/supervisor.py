@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from analyzer.errors import AnalyzerError
+from analyzer.errors import InputError
 from analyzer.ingest.masking import clean_text
 from analyzer.triage.record import empty_record
 from analyzer.triage.specs import Options, Task
@@ -40,8 +40,9 @@ START_S = 120.0
 RECYCLED_FROM_BYTES = 300 * 1024**2
 """A worker that a large run has left this big between batches is replaced; a fresh one takes 60 MiB."""
 
-FRUITLESS_STARTS = 3
-"""Workers that die before they are ready, one after another, before the cause is taken for a fault of the set-up."""
+FRUITLESS_STARTS = 10
+"""Workers that die before they are ready, one after another, before the cause is taken for a fault of the set-up: some
+seconds, and more than a machine that kills for want of memory, or somebody by hand, is likely to meet in a row."""
 
 
 @dataclass
@@ -99,7 +100,7 @@ class Supervisor:
         """Index and record (as JSON) of each task, in the order in which they are done.
 
         Raises:
-            AnalyzerError: No worker can be started.
+            InputError: No worker can be started.
         """
         self._queue.extend(_Item(index, task) for index, task in enumerate(tasks))
         try:
@@ -233,7 +234,10 @@ class Supervisor:
             self._queue.extendleft(reversed([item for item in batch if not item.alone]))
             self._again.extend(item for item in batch if item.alone)
             if self._fruitless >= FRUITLESS_STARTS:
-                raise AnalyzerError(f"no worker can be started: {reason} ({complaint or 'no message'})")
+                raise InputError(
+                    f"no worker can be started: {reason} ({complaint or 'no message'}); "
+                    "what is done is kept, --resume goes on from there"
+                )
             return
         if not batch:
             return

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -84,6 +84,9 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     },
 }  # fmt: skip
 
+_KEPT = "says roles family fields topic"
+"""What is kept of a declaration."""
+
 _GLOBAL_PIECES: Mapping[str, str] = {"NUMBER": NUMBER, "SIZE": SIZE}
 _PIECE = re.compile(r"\$\{(\w+)\}")
 _GROUP = re.compile(r"\(\?P<(\w+)>")
@@ -100,6 +103,7 @@ class EventSpec:
         roles: The parts that it can play, see ``ROLES``.
         family: One of ``FAMILIES``; empty if its role tells, or if it ends no run.
         fields: Name to type, see ``FIELD_TYPES``; without ``COMMON_FIELDS``.
+        topic: The file that declares it.
     """
 
     kind: str
@@ -107,6 +111,7 @@ class EventSpec:
     roles: tuple[str, ...]
     family: str
     fields: Mapping[str, str]
+    topic: str
 
     def field_type(self, name: str) -> str | None:
         """Type of a field's fact, or None if no such field is declared."""
@@ -133,14 +138,18 @@ def event_files() -> list[Path]:
 
 
 @lru_cache(maxsize=1)
+def events_key() -> str:
+    """Key of what the declared events mean, for whatever is kept that depends on them."""
+    return cache.key_of(event_files(), str(FIELDS), NUMBER, SIZE, _KEPT)
+
+
+@lru_cache(maxsize=1)
 def _data() -> Mapping[str, Any]:
     """Declarations and patterns of all files, as plain data."""
-    files = event_files()
-    key = cache.key_of(files, str(FIELDS), NUMBER, SIZE)
-    data: Mapping[str, Any] | None = cache.read("events", key)
+    data: Mapping[str, Any] | None = cache.read("events", events_key())
     if data is None:
-        data = read_events(load_marked(path.read_text(encoding="utf-8"), path.name) for path in files)
-        cache.write("events", key, data)
+        data = read_events(load_marked(path.read_text(encoding="utf-8"), path.name) for path in event_files())
+        cache.write("events", events_key(), data)
     return data
 
 
@@ -148,9 +157,37 @@ def _data() -> Mapping[str, Any]:
 def event_specs() -> Mapping[str, EventSpec]:
     """All declared kinds by name."""
     return {
-        kind: EventSpec(kind, says, tuple(roles), family, fields)
-        for kind, (says, roles, family, fields) in _data()["events"].items()
+        kind: EventSpec(kind, says, tuple(roles), family, fields, topic)
+        for kind, (says, roles, family, fields, topic) in _data()["events"].items()
     }
+
+
+def events_of(**wanted: Collection[str]) -> list[str]:
+    """The declared kinds of which each named trait has one of the given values.
+
+    Args:
+        wanted: ``role``, ``family`` or ``topic`` to values.
+
+    Raises:
+        KeyError: A trait or a value is that of no event.
+
+    >>> "disk_full" in events_of(topic=["storage"], role=["root_candidate"])
+    True
+    """
+    traits = {
+        kind: {"role": spec.roles, "family": (spec.family,), "topic": (spec.topic,)}
+        for kind, spec in event_specs().items()
+    }
+    for trait, values in wanted.items():
+        known = {value for each in traits.values() for value in each.get(trait, ())}
+        for value in values:
+            if value not in known:
+                raise KeyError(trait if not known else value)
+    return [
+        kind
+        for kind, each in traits.items()
+        if all(set(each[trait]) & set(values) for trait, values in wanted.items())
+    ]
 
 
 def pattern_rows() -> Sequence[Sequence[Any]]:
@@ -208,7 +245,7 @@ def _declarations(
                     file.where(*keys, "fields", field),
                 )
             _one_of(file, name, tuple(FIELD_TYPES), (*keys, "fields", field))
-        yield kind, [row["says"], roles, row.get("family", ""), fields]
+        yield kind, [row["says"], roles, row.get("family", ""), fields, Path(file.path).stem]
 
 
 def _patterns(file: MarkedFile, data: Mapping[str, Any], events: Mapping[str, Any]) -> Iterator[list[Any]]:
@@ -221,7 +258,7 @@ def _patterns(file: MarkedFile, data: Mapping[str, Any], events: Mapping[str, An
             near = difflib.get_close_matches(row["kind"], events, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "; add it to events"
             raise RuleSyntaxError(f"no event is called {row['kind']!r}{hint}", file.where(*keys, "kind"))
-        _, roles, _, types = events[row["kind"]]
+        _, roles, _, types, _ = events[row["kind"]]
         more = [
             text for part in row.get("more", []) for text in _spliced(file, part, pieces, (*keys, "more"))
         ]

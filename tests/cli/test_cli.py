@@ -5,25 +5,28 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
+from command_line import call
 
 ROOT = Path(__file__).parent.parent.parent
 QWEN = "samples/failed/qwen2-fp16-sft-loss-zero"
 HEALTHY = "samples/healthy/qwen2-bf16-sft"
 
 
-def run(*arguments, stdin=None, env=None, cwd=ROOT):
-    return subprocess.run(
-        [sys.executable, "-m", "analyzer", *map(str, arguments)],
-        cwd=cwd,
-        input=stdin,
-        capture_output=True,
-        check=False,
-        env={**os.environ, **(env or {})},
-        timeout=120,
+def run(*arguments, stdin=b"", cwd=ROOT):
+    code, out, err = call(*arguments, stdin=stdin, cwd=cwd)
+    return SimpleNamespace(returncode=code, stdout=out, stderr=err)
+
+
+def test_the_module_runs_as_a_program():
+    done = subprocess.run(
+        [sys.executable, "-m", "analyzer", "diagnose", QWEN], cwd=ROOT, capture_output=True, check=False
     )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, run("diagnose", QWEN).stdout, b"")
 
 
 def one_line(result, code):
@@ -181,7 +184,9 @@ def test_control_characters_and_secrets_of_a_log_never_reach_the_screen(tmp_path
 
 
 def test_explain_prints_the_ledger_and_names_what_was_considered():
-    assert b"total, in bits" in run("explain", QWEN).stdout
+    ledger = run("explain", QWEN).stdout
+    assert b"total, in bits" in ledger
+    assert b"with this cause, in" in ledger  # what labelled runs say of a line
     assert b"learning-rate-too-high" in run("explain", QWEN, "learning-rate-too-high").stdout
     assert "considered were" in one_line(run("explain", QWEN, "disk-full"), 3)
 
@@ -311,14 +316,7 @@ def test_options_come_from_a_configuration_file_and_the_command_line_wins(tmp_pa
     sample = str(ROOT / QWEN)
 
     def inside(*arguments):
-        command = [sys.executable, "-m", "analyzer", *arguments]
-        return subprocess.run(
-            command,
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            check=False,
-        )
+        return run(*arguments, cwd=tmp_path)
 
     configured = inside("diagnose", sample)
     assert configured.returncode == 1
@@ -334,6 +332,15 @@ def test_the_version_is_an_option_and_the_help_has_examples():
     assert run("--version").stdout == run("version").stdout
     assert b"analyzer diagnose runs/7b -o report.html" in run("diagnose", "--help").stdout
     assert b"--install-completion" in run("--help").stdout
+
+
+def test_an_option_under_its_old_name_is_taken_with_one_line_of_notice():
+    result = run("diagnose", QWEN, f"--twin={HEALTHY}", "-f", "json")
+
+    assert result.returncode == 0
+    expected = run("diagnose", QWEN, "--baseline", HEALTHY, "-f", "json")
+    assert json.loads(result.stdout)["findings"] == json.loads(expected.stdout)["findings"]
+    assert result.stderr == b"analyzer: --twin is now called --baseline\n"
 
 
 def test_version():

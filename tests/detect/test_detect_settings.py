@@ -27,6 +27,19 @@ def test_equal_values_defaults_and_unset_ones_are_none(facts):
     assert "config.conflict.key" not in facts
 
 
+@pytest.mark.parametrize(
+    ("epochs", "steps", "used", "conflicts"),
+    [(3, 60, 1, False), (0.5, -1, 1, False), (3, -1, 1, True), (2.5, -1, 2, True)],
+)
+def test_epochs_that_follow_from_a_plan_in_steps_or_are_rounded_up_contradict_nothing(
+    epochs, steps, used, conflicts
+):
+    maker = RunMaker("hf-trainer").config(layer="file", num_train_epochs=epochs, max_steps=steps)
+    maker.config("hf-trainer", path="state.json", layer="runtime_echo", num_train_epochs=used, max_steps=60)
+
+    assert ("config.conflict.key" in maker.plain()) == conflicts
+
+
 @given(st.floats(1e-6, 1e-2), st.integers(10, 60))
 def test_a_schedule_that_keeps_to_its_peak_exceeds_nothing(peak, count):
     warm = [peak * (i + 1) / count for i in range(count)]

@@ -9,6 +9,7 @@ from structured_reading import claimed_by, read_every_prefix, read_files
 
 from analyzer.ingest.formats.checkpoints import safetensors
 from analyzer.ingest.formats.checkpoints.safetensors import Safetensors
+from analyzer.ingest.formats.checkpoints.stored_numbers import STORED_TYPES, row_rms
 
 NAMES = {
     np.dtype("f4"): "F32",
@@ -228,3 +229,11 @@ def test_a_checkpoint_is_known_by_its_content_or_its_extension():
     assert claimed_by("weights", stored({"x": np.ones(3, np.float32)})) == "safetensors"
     assert claimed_by("model.safetensors", b"version https://git-lfs") == "safetensors"
     assert claimed_by("other", b"\x10\0\0\0\0\0\0\0{not a header}") is None
+
+
+def test_signalling_nans_of_damaged_weights_are_counted_without_a_warning():
+    data = struct.pack("<4I", 0x7F800001, 0x3F800000, 0xFFBFFFFF, 0x7F7FFFFF)
+    sizes, bad = row_rms(data, STORED_TYPES["F32"], 2)
+
+    assert bad == 2
+    assert sizes[0] == 1.0

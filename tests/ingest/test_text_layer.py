@@ -97,6 +97,9 @@ def test_text_without_escapes_is_not_copied():
         ("INFO:root:boom", "boom", None),
         ("step: 10 loss: 2.0", "step: 10 loss: 2.0", None),
         ("epoch-3: done", "epoch-3: done", None),
+        ('worker-3:   File "a.py", line 1, in f', '  File "a.py", line 1, in f', None),
+        ("node7:     main()", "    main()", None),
+        ("[2026-05-19 13:00:10]     main()", "    main()", None),
     ],
 )
 def test_prefixes_are_peeled_and_their_rank_kept(line, text, rank):

@@ -14,9 +14,9 @@ LANGUAGE = {
          "learning_rate": [(10, 3e-05, 1)], "grad_norm": [(10, NAN, 1)]},
     ),
     "llm.c": (
-        "step   10/19560 | loss 8.125000 (+nanz)| norm 1.5000 (+nanz)| lr 4.00e-06 | 250.0 ms | 50.0% bf16 MFU | 1024 tok/s\n",
-        {"loss": [(10, 8.125, 1)], "grad_norm": [(10, 1.5, 1)], "learning_rate": [(10, 4e-06, 1)], "step_time_s": [(10, 0.25, 1)],
-         "mfu": [(10, 0.5, 1)], "tokens_per_second": [(10, 1024.0, 1)]},
+        ("step   10/19560 | loss 8.125000 (+nanz)| norm 1.5000 (+nanz)| lr 4.00e-06 | 250.0 ms | 50.0% bf16 MFU | 1024 tok/s\n"
+        "step   11/19560 | loss      nan (+nanz)| norm    nan (+nanz)| lr 4.00e-06 | 250.0 ms | 50.0% bf16 MFU | 1024 tok/s\n"),
+        {"loss": [(10, 8.125, 1), (11, NAN, 2)], "grad_norm": [(10, 1.5, 1), (11, NAN, 2)], "step_time_s": [(10, 0.25, 1), (11, 0.25, 2)]},
     ),
     "nanogpt": (
         "iter 10: loss 4.1250, time 250.00ms, mfu -100.00%\nstep 20: train loss 4.0000, val loss 4.5000\niter 20: loss nan, time nanms, mfu 50.00%\n",
@@ -74,6 +74,12 @@ LANGUAGE = {
         {"loss": [(100, 9.5, 1)], "perplexity": [(100, NAN, 1)], "tokens_per_second": [(100, 1000.0, 1)], "steps_per_second": [(100, 2.5, 1)],
          "grad_norm": [(100, 2.5, 1)], "loss_scale": [(100, 128.0, 1)]},
     ),
+    "fairseq-validation": (
+        ("2026-01-01 00:00:00 | INFO | train_inner | epoch 001:    100 / 1000 loss=9.5, ppl=724, num_updates=100, lr=1e-05, gnorm=2.5\n"
+        "2026-01-01 00:01:00 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 8.5 | nll_loss 8.25 | ppl 304.44 | wps 0 | num_updates 100\n"
+        "2026-01-01 00:02:00 | INFO | train | epoch 001 | loss 9.25 | ppl 608 | wps 1000 | num_updates 100 | lr 1e-05 | gnorm 2.5 | wall 60\n"),
+        {"loss": [(100, 9.5, 1)], "eval_loss": [(100, 8.5, 2)], "eval_perplexity": [(100, 304.44, 2)]},
+    ),
     "olmo": (
         "[step=10/1000,epoch=0]\n    train/CrossEntropyLoss=nan\n    optim/total_grad_norm=1.5\n    throughput/device/tokens_per_second=1024\n",
         {"loss": [(10, NAN, 2)], "grad_norm": [(10, 1.5, 3)], "tokens_per_second_per_gpu": [(10, 1024.0, 4)]},
@@ -113,6 +119,15 @@ VISION = {
     "imagenet": (
         "Epoch: [0][ 10/5005]\tTime  0.250 ( 0.300)\tData  0.010 ( 0.020)\tLoss 6.5000e+00 (6.7500e+00)\tAcc@1   0.50 (  0.25)\n * Acc@1 70.125 Acc@5 89.500\n",
         {"loss": [(10, 6.5, 1)], "step_time_s": [(10, 0.25, 1)], "data_time_s": [(10, 0.01, 1)], "accuracy": [(10, 0.5, 1)], "eval_accuracy": [(10, 70.125, 2)]},
+    ),
+    "imagenet-last-row-before-the-end": (
+        ("Epoch: [0][  0/5005]\tTime  9.250 ( 9.250)\tData  8.010 ( 8.010)\tLoss 6.9000e+00 (6.9000e+00)\n"
+        "Test: [ 0/98]\tTime  0.250 ( 0.300)\tLoss 7.5000e+00 (7.5000e+00)\tAcc@1   0.50 (  0.50)\n"
+        "Test: [90/98]\tTime  0.250 ( 0.300)\tLoss 6.5000e+00 (6.2500e+00)\tAcc@1   0.50 (  0.75)\n"
+        " *   Acc@1 0.875 Acc@5 2.500\n"
+        "Test: [40/98]\tTime  0.250 ( 0.300)\tLoss 7.5000e+00 (7.5000e+00)\tAcc@1   0.50 (  0.50)\n"),
+        # the first batch of an epoch times the start of the workers; a pass cut off before its half says nothing
+        {"loss": [(0, 6.9, 1)], "eval_loss": [(0, 6.25, 3)], "eval_accuracy": [(0, 0.875, 4)]},
     ),
     "swin": (
         "[2026-01-01 00:00:00 swin](main.py 200): INFO Train: [0/300][10/1251]\teta 1:00:00 lr 0.000010\ttime 0.2500 (0.3000)\tloss 6.5000 (6.7500)\tgrad_norm 1.5000 (inf)\tmem 1000MB\n",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_line import call
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -186,10 +185,7 @@ def test_the_arrow_schema_is_that_of_the_file(tmp_path):
 
 
 def run_cli(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "analyzer", *map(str, arguments)],
-        capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],
-    )  # fmt: skip
+    return call(*arguments, cwd=Path(__file__).parents[2])
 
 
 def test_the_command_converts_and_a_diagnosis_takes_the_trace_from_elsewhere(tmp_path):

@@ -2,12 +2,14 @@
 
     python tests/robustness/damage.py [--limit N] [--seed S] [RUN…]      one line a way, then the sums
 
-Cells: ``same`` (first cause as before), ``unsure`` (it leads with less than a half, or stands among the findings),
+Cells: ``same`` (first cause as before), ``unsure`` (it leads with less than a half, or the class of symptoms leads of
+which it is one: what told it from its siblings is gone, or it stands among the findings),
 ``silent`` (insufficient or interrupted), ``healthy`` (a failed run called healthy), ``accused`` (a healthy run with a
 fault at 0.5 or more), ``wrong`` (another cause at 0.6 or more).
 """
 
 import argparse
+import os
 import random
 import re
 import shutil
@@ -18,6 +20,7 @@ from pathlib import Path
 
 from analyzer import api
 from analyzer.errors import AnalyzerError
+from analyzer.rules.causes import catalogue
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 LOGS = (".log", ".out", ".err", ".txt")
@@ -108,10 +111,11 @@ def damaged(run, way, folder, dice):
     for path in sorted(copy.rglob("*")):
         if path.suffix.lower() not in LOGS or not path.is_file() or path.name.startswith("requirements"):
             continue
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text, written = path.read_text(encoding="utf-8", errors="replace"), path.stat().st_mtime_ns
         after = WAYS[way](text, dice)
         encoding = "utf-16" if way == "UTF-16" else "utf-8"
         path.write_bytes(after.encode(encoding, "replace"))
+        os.utime(path, ns=(written, written))  # a young file may belong to a run that goes on
         changed = changed or after != text or encoding != "utf-8"
     return copy if changed else None
 
@@ -127,6 +131,15 @@ def answer(path):
     ]
 
 
+def ancestors(cause):
+    """The classes of symptoms that a cause belongs to."""
+    found = []
+    while cause in catalogue() and catalogue()[cause].parent:
+        cause = catalogue()[cause].parent
+        found.append(cause)
+    return found
+
+
 def cell(before, after):
     """What became of an answer."""
     (was, causes), (now, found) = before, after
@@ -140,6 +153,8 @@ def cell(before, after):
     first = causes[0][0] if causes else ""
     if found[0][0] == first:
         return "same" if found[0][1] >= SURE or causes[0][1] < SURE else "unsure"
+    if found[0][0] in ancestors(first):
+        return "unsure"
     if found[0][1] >= WRONG_FROM and (causes and causes[0][1] >= SURE):
         return "wrong"
     return "unsure"

@@ -13,8 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from analyzer import api
+from analyzer.cli.watch import watch_line
 from analyzer.errors import AnalyzerError
-from analyzer.render import Style, render_terminal
+from analyzer.render import FORMATS, Style
+from analyzer.render.beside import render_comparison
+from analyzer.render.html import render_html
 
 MEMORY_BYTES = 1_000_000_000
 CPU_S = 600
@@ -23,11 +26,20 @@ _FORBIDDEN = re.compile(
 )
 
 
-def outputs(diagnosis):
+def outputs(study, diagnosis):
     """Every output of a diagnosis, in full."""
-    yield "terminal", render_terminal(diagnosis, Style(colour=False), show_all=True)
-    yield "markdown", api.report(diagnosis, "markdown", show_all=True)
-    yield "json", api.report(diagnosis, "json", show_all=True)
+    for name in FORMATS:
+        yield name, api.report(diagnosis, name, show_all=True)
+    yield "page", render_html(diagnosis, study.run)
+    yield "compare", render_comparison(study.run, study.run, diagnosis, Style(colour=False))
+    yield "watch", watch_line(diagnosis)
+    for finding in diagnosis.findings:
+        yield "explain", diagnosis.explain(finding.cause.id)
+
+
+def written_out(name, text):
+    """A text with the escapes of its format undone, as a program that reads it shows it."""
+    return json.dumps(json.loads(text), ensure_ascii=False) if name in {"json", "sarif"} else text
 
 
 def attempt(path):
@@ -35,13 +47,13 @@ def attempt(path):
     began = time.process_time()
     found = {"name": path.name, "status": "", "error": "", "unsafe": [], "texts": {}}
     try:
-        diagnosis = replace(api.diagnose(path, offline=True), elapsed_s=0.0)
+        study = api.study(path, offline=True)
+        diagnosis = replace(study.diagnosis, elapsed_s=0.0)
         found["status"] = diagnosis.status
         found["gaps"] = [f"{gap.path}: {gap.reason}" for gap in diagnosis.gaps]
-        for name, text in outputs(diagnosis):
+        for name, text in outputs(study, diagnosis):
             text.encode("utf-8")
-            decoded = json.dumps(json.loads(text), ensure_ascii=False) if name == "json" else text
-            if _FORBIDDEN.search(decoded):
+            if _FORBIDDEN.search(written_out(name, text)):
                 found["unsafe"].append(name)
             found["texts"][name] = text[:200_000]
     except AnalyzerError as error:

@@ -39,6 +39,7 @@ def test_a_damaged_log_gets_no_wrong_answer(tmp_path, run, way):
         (("failed", [("a", 0.9)]), ("failed", [("a", 0.6), ("b", 0.2)]), "same"),
         (("failed", [("a", 0.9)]), ("failed", [("a", 0.3)]), "unsure"),
         (("failed", [("a", 0.9)]), ("failed", [("b", 0.7)]), "wrong"),
+        (("failed", [("oom-capacity", 0.9)]), ("failed", [("gpu-out-of-memory", 0.7)]), "unsure"),
         (("failed", [("a", 0.9)]), ("healthy", []), "healthy"),
         (("failed", [("a", 0.9)]), ("interrupted", []), "silent"),
     ],

@@ -100,7 +100,7 @@ def _rules() -> Any:
 
 
 def _ranked(facts: dict[str, Any]) -> Ranking:
-    return rank(_rules().rules, facts)
+    return rank(_rules().in_question(facts), facts)
 
 
 def _first(ranking: Ranking, kind: str) -> tuple[str, float]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from analyzer.rules.load import load_rules
 from analyzer.rules.score import rank
 
-RULES = load_rules().rules
+RULES = load_rules()
 
 KILLED = {"event.sigkill.seen": True, "run.exit_code": -9, "run.completed": False}
 GROUP = {
@@ -97,7 +97,7 @@ NEUTRAL = {
 
 def shares(facts):
     """Cause to share, and the causes that lead their kind of symptom."""
-    kinds = rank(RULES, facts).kinds.values()
+    kinds = rank(RULES.in_question(facts), facts).kinds.values()
     first = {items[0].rule.entry.id for items in kinds}
     return {item.rule.entry.id: item.probability for items in kinds for item in items}, first
 
@@ -127,4 +127,4 @@ def test_a_kill_without_a_sender_is_called_so():
 
     assert "process-sigkilled" in first
     assert found.get("host-oom-kill", 0.0) < 0.1
-    assert "sender unknown" in next(rule.says for rule in RULES if rule.entry.id == "process-sigkilled")
+    assert "sender unknown" in next(rule.says for rule in RULES.rules if rule.entry.id == "process-sigkilled")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from analyzer.rules.load import load_rules
 from analyzer.rules.score import rank
 
-RULES = load_rules().rules
+RULES = load_rules()
 
 HARDWARE = {
     "gpu-fell-off-bus", "gpu-ecc-uncorrected", "gpu-ecc-contained", "nvlink-fault", "gsp-rpc-timeout", "gpu-hardware-fault",
@@ -69,7 +69,7 @@ CONSEQUENCES = {
 
 def shares(facts):
     """Cause to share, and the causes that lead their kind of symptom."""
-    kinds = rank(RULES, facts).kinds.values()
+    kinds = rank(RULES.in_question(facts), facts).kinds.values()
     first = {items[0].rule.entry.id for items in kinds}
     return {item.rule.entry.id: item.probability for items in kinds for item in items}, first
 
@@ -110,7 +110,7 @@ def test_the_clean_up_that_follows_stays_below(cause):
 
 @pytest.mark.parametrize("cause", ["gpu-fell-off-bus", "gpu-hardware-fault", "nvlink-fault"])
 def test_a_fault_of_a_node_asks_to_leave_the_node_out(cause):
-    rule = next(rule for rule in RULES if rule.entry.id == cause)
+    rule = next(rule for rule in RULES.rules if rule.entry.id == cause)
 
     assert rule.restart_advice == "restart-excluding-node"
     assert rule.restart_because

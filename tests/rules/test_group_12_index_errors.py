@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from analyzer.rules.load import load_rules
 from analyzer.rules.score import rank
 
-RULES = load_rules().rules
+RULES = load_rules()
 
 GROUP = {
     "label-out-of-range", "vocab-embedding-mismatch", "position-table-overflow", "embedding-index-out-of-range",
@@ -74,7 +74,10 @@ MEMBERS = {
 
 def crash(facts):
     """Cause and share of the considered causes of a crash, the first one first."""
-    return [(item.rule.entry.id, item.probability) for item in rank(RULES, facts).kinds.get("crash", ())]
+    return [
+        (item.rule.entry.id, item.probability)
+        for item in rank(RULES.in_question(facts), facts).kinds.get("crash", ())
+    ]
 
 
 @pytest.mark.parametrize("cause", MEMBERS)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from analyzer.errors import RuleCaseError, RuleError, RuleSyntaxError, UnknownFactError
 from analyzer.rules.cases import cases_of, run_facts_case
+from analyzer.rules.lint import lint_rule
 from analyzer.rules.load import load_rule, load_rules
 from analyzer.vocabulary.marked import load_marked
 
@@ -204,3 +205,28 @@ def test_a_case_with_a_wrong_fact_is_refused(tmp_path, facts):
 def test_an_unknown_fact_error_is_a_rule_error_with_exit_code_4():
     assert issubclass(UnknownFactError, RuleError)
     assert RuleError.exit_code == 4
+
+
+def linted(tmp_path, evidence):
+    head, _, rest = GOOD.partition("  - id: one\n")
+    path = write(tmp_path, head + evidence + "cause:" + rest.partition("\ncause:")[2])
+    return [message.split()[1] for message in lint_rule(load_rule(path), path.parent, [], None)]
+
+
+LINE = "  - {{id: {id}, test: '{test}', because: a reason, if_true: {yes}, if_false: {no}}}\n"
+
+
+def test_a_line_that_speaks_the_same_way_either_way_is_refused(tmp_path):
+    same = LINE.format(id="a", test='config.precision == "fp16"', yes=5, no=3)
+    one_way = LINE.format(id="a", test='config.precision == "fp16"', yes=5, no=0)
+
+    assert "R017" in linted(tmp_path, same)
+    assert "R017" not in linted(tmp_path, one_way)
+
+
+def test_the_gate_has_one_weight(tmp_path):
+    gate = LINE.format(id="gate", test="run.completed == False", yes=2, no=0)
+    again = LINE.format(id="again", test="run.completed == False", yes=1, no=0)
+
+    assert "R018" in linted(tmp_path, gate + again)
+    assert "R018" not in linted(tmp_path, gate)

@@ -52,14 +52,14 @@ def problems(out):
 
 @NOISY
 def test_local_dask_shards_and_any_executor_give_the_same_bytes(tmp_path, dask_is_quiet):
-    root = write_fleet(tmp_path / "fleet", 24)
+    root = write_fleet(tmp_path / "fleet", 9)
     triage(root, tmp_path / "serial", workers=0)
     triage(root, tmp_path / "local")
     triage(root, tmp_path / "dask", engine="dask")
     triage(root, tmp_path / "executor", engine="test_engines:two_processes")
     for part in (2, 1, 3):
-        triage(root, tmp_path / "shards-out" / "shards" / f"{part:05d}-of-00003", shard=(part, 3))
-    merge_shards(Campaign(open_place(str(tmp_path / "shards-out")), Options(), workers=2), silent)
+        triage(root, tmp_path / "shards-out" / "shards" / f"{part:05d}-of-00003", shard=(part, 3), workers=0)
+    merge_shards(Campaign(open_place(str(tmp_path / "shards-out")), Options(), workers=0), silent)
     expected = content(tmp_path / "serial")
 
     assert len(expected) == 4
@@ -72,19 +72,19 @@ def test_local_dask_shards_and_any_executor_give_the_same_bytes(tmp_path, dask_i
 @NOISY
 def test_a_dask_worker_that_is_killed_loses_no_run(tmp_path, monkeypatch, dask_is_quiet):
     arm(monkeypatch, tmp_path / "arms")
-    root = write_fleet(tmp_path / "fleet", 30)
+    root = write_fleet(tmp_path / "fleet", 6)
     harmful(root, "victim", "kill-parent", once=tmp_path / "killed-once")
     triage(root, tmp_path / "out", engine="dask")
 
     assert (tmp_path / "killed-once").exists()
     assert problems(tmp_path / "out") == {}
-    assert Dataset(open_place(str(tmp_path / "out"))).manifest["runs"] == 31
+    assert Dataset(open_place(str(tmp_path / "out"))).manifest["runs"] == 7
 
 
 @NOISY
 def test_a_run_that_always_kills_its_worker_is_named_under_dask(tmp_path, monkeypatch, dask_is_quiet):
     arm(monkeypatch, tmp_path / "arms")
-    root = write_fleet(tmp_path / "fleet", 20)
+    root = write_fleet(tmp_path / "fleet", 6)
     harmful(root, "poison", "kill")
     triage(root, tmp_path / "out", engine="dask")
 
@@ -94,7 +94,7 @@ def test_a_run_that_always_kills_its_worker_is_named_under_dask(tmp_path, monkey
 
 def test_a_pool_that_breaks_is_made_anew_and_the_culprit_is_named(tmp_path, monkeypatch):
     arm(monkeypatch, tmp_path / "arms")
-    root = write_fleet(tmp_path / "fleet", 20)
+    root = write_fleet(tmp_path / "fleet", 6)
     harmful(root, "killer", "kill-parent")
     triage(root, tmp_path / "out", engine="test_engines:two_processes")
 
@@ -118,7 +118,7 @@ def test_an_engine_that_cannot_be_had_is_an_error_of_one_line(tmp_path, engine, 
 
 def test_a_shard_takes_its_part_and_says_so(tmp_path):
     root = write_fleet(tmp_path / "fleet", 12)
-    counts = [triage(root, tmp_path / f"{part}", shard=(part, 3)).done for part in (1, 2, 3)]
+    counts = [triage(root, tmp_path / f"{part}", shard=(part, 3), workers=0).done for part in (1, 2, 3)]
 
     assert sum(counts) == 12
     assert Dataset(open_place(str(tmp_path / "2"))).manifest["shard"] == [2, 3]
@@ -127,8 +127,8 @@ def test_a_shard_takes_its_part_and_says_so(tmp_path):
 def test_a_missing_shard_is_told(tmp_path):
     root = write_fleet(tmp_path / "fleet", 12)
     for part in (1, 3):
-        triage(root, tmp_path / "out" / "shards" / f"{part:05d}-of-00003", shard=(part, 3))
-    result = merge_shards(Campaign(open_place(str(tmp_path / "out")), Options(), workers=1), silent)
+        triage(root, tmp_path / "out" / "shards" / f"{part:05d}-of-00003", shard=(part, 3), workers=0)
+    result = merge_shards(Campaign(open_place(str(tmp_path / "out")), Options(), workers=0), silent)
 
     assert result.missing == [2]
     assert Dataset(open_place(str(tmp_path / "out"))).manifest["complete"] is False
@@ -136,8 +136,8 @@ def test_a_missing_shard_is_told(tmp_path):
 
 def test_shards_of_different_numbers_are_not_merged(tmp_path):
     root = write_fleet(tmp_path / "fleet", 4)
-    triage(root, tmp_path / "out" / "shards" / "a", shard=(1, 2))
-    triage(root, tmp_path / "out" / "shards" / "b", shard=(1, 3))
+    triage(root, tmp_path / "out" / "shards" / "a", shard=(1, 2), workers=0)
+    triage(root, tmp_path / "out" / "shards" / "b", shard=(1, 3), workers=0)
 
     with pytest.raises(InputError, match="the shards differ"):
         merge_shards(Campaign(open_place(str(tmp_path / "out")), Options()), silent)

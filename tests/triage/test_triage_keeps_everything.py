@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from command_line import call
 from fleets import OOM, ROWS, content, write_fleet, write_run
 
 from analyzer.errors import InputError
@@ -98,12 +99,7 @@ def test_two_triages_into_one_place_are_one_clear_line(tmp_path):
     with open_place(str(out)).alone():
         with pytest.raises(PlaceInUseError, match="another triage is writing there"):
             triage(root, out)
-        done = subprocess.run(
-            [sys.executable, "-m", "analyzer", "triage", str(root), "--out", str(out)],
-            check=False,
-            capture_output=True,
-            text=True,
-        )
+        done = call("triage", root, "--out", out)
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1].startswith(
         f"analyzer: {out}: another triage is writing there (process "
@@ -253,3 +249,13 @@ def test_a_run_that_became_several_is_not_kept_beside_them(tmp_path):
     triage(tmp_path / "fleet", tmp_path / "out", resume=True)
 
     assert names(tmp_path / "out") == ["one", "two"]
+
+
+def test_halves_of_files_that_a_killed_triage_left_are_removed(tmp_path):
+    root = write_fleet(tmp_path / "fleet", 2)
+    triage(root, tmp_path / "out")
+    for name in (".summary.json.1.half", "runs/.part-00000-000000000000.parquet.1.half"):
+        (tmp_path / "out" / name).write_bytes(b"half")
+    triage(root, tmp_path / "out", resume=True)
+
+    assert not list((tmp_path / "out").rglob(".*"))

@@ -1,10 +1,7 @@
 """A run gives the same diagnosis from its server as from its offline directory."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+from command_line import call
 from stored_runs import ROOT, SAMPLES, stored
 
 from analyzer import api
@@ -62,18 +59,9 @@ def url(backend, environment):
     return backend.add(stored(next((SAMPLES / CASES[0] / "wandb").glob("offline-run-*"))))
 
 
-def test_the_command_line_takes_an_address_for_the_run_and_for_its_twin(backend, url):
-    twin = backend.add(stored(next((SAMPLES / CASES[1] / "wandb").glob("offline-run-*"))))
-    line = [
-        sys.executable,
-        "-m",
-        "analyzer",
-        "diagnose",
-        f"{url}/logs?nw=nwuserada&apiKey=0123456789",
-        "--twin",
-        twin,
-    ]
-    result = subprocess.run(line, capture_output=True, text=True, check=False, env=dict(os.environ), cwd=ROOT)
+def test_the_command_line_takes_an_address_for_the_run_and_for_its_baseline(backend, url):
+    baseline = backend.add(stored(next((SAMPLES / CASES[1] / "wandb").glob("offline-run-*"))))
+    result = call("diagnose", f"{url}/logs?nw=nwuserada&apiKey=0123456789", "--baseline", baseline, cwd=ROOT)
 
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines()[0] == f"FAILED  {url}  (completed, 60 of 60 steps)"

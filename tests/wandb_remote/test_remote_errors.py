@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 
 import pytest
+from command_line import call
 from conftest import KEY
 from wandb_server import Fault, StoredRun
 
@@ -39,12 +40,7 @@ def server(backend):
 
 def command(*arguments, **changes):
     """Run the command line as a user does, without a terminal."""
-    variables = {name: value for name, value in os.environ.items() if changes.get(name, "") is not None}
-    variables |= {name: value for name, value in changes.items() if value is not None}
-    line = [sys.executable, "-m", "analyzer", *map(str, arguments)]
-    return subprocess.run(
-        line, env=variables, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
+    return call(*arguments, **changes)
 
 
 @pytest.fixture

@@ -1,10 +1,9 @@
 """Triage of W&B projects: listed with filters, fetched by the workers, resumed by what the server says of a run."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from command_line import call
 from stored_runs import SAMPLES, stored
 
 CASES = ("failed/qwen2-fp16-sft-loss-zero", "healthy/qwen2-bf16-sft", "fixed/qwen2-bf16-sft-fixed")
@@ -20,8 +19,7 @@ def project(backend, environment):
 
 
 def triage(*arguments):
-    command = [sys.executable, "-m", "analyzer", "triage", *map(str, arguments), "--workers", "2"]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
+    return call("triage", *arguments, "--workers", "2")
 
 
 def restarts(out):

@@ -60,8 +60,9 @@ QUIET = 0.005
 LIMIT_POINTS = 3
 """Three equal numbers of six digits at such a limit are no accident."""
 
-LIMIT_DIGIT = 1e-4
-"""One loss that is 87.3365 in all its digits is no accident either; losses about 16 are ordinary."""
+LIMIT_DIGIT = 1e-3
+"""One loss that is 87.336 is no accident either, whatever a mean over batches did to its last digit; losses about 16
+are ordinary."""
 
 ERROR_STUCK = 0.985
 """An error rate that prints as 98.5 % or more is that of empty or random output."""
@@ -236,6 +237,10 @@ def _all_equal(series: Series) -> bool | None:
     return bool(np.all(series.value == series.value[0])) if len(series) >= STILL_POINTS else None
 
 
+_CLASSES = (2, 1e9)
+"""A choice needs two; the largest vocabularies have a million tokens, and what is larger is damage."""
+
+
 def classes(view: RunView) -> tuple[float, SourceRef | None] | None:
     """Number of classes or tokens to choose from, as the configuration states it, with its place."""
     for entry in view.run.config.entries:
@@ -243,12 +248,12 @@ def classes(view: RunView) -> tuple[float, SourceRef | None] | None:
             continue  # its vision models have 1000 by default, and its dump of arguments prints that for language models too
         if entry.key_in_source.rpartition(".")[2] in {"num_classes", "num_labels", "n_classes", "nb_classes"}:
             value = number(entry.value)
-            if value is not None and value > 1:
+            if value is not None and _CLASSES[0] <= value <= _CLASSES[1]:
                 return value, entry.ref
     for key in ("model.vocab_size", "tokenizer.vocab_size"):
         found = view.config(key)
         value = None if found is None else number(found.value)
-        if found is not None and value is not None:
+        if found is not None and value is not None and _CLASSES[0] <= value <= _CLASSES[1]:
             return value, found.ref
     return None
 

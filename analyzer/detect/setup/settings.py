@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -62,12 +63,23 @@ def _conflict(view: RunView, out: FactWriter) -> None:
             same_speaker = asked.framework == used.framework and asked.key_in_source == used.key_in_source
             if asked.layer not in ASKED or not same_speaker or wanted is None or got is None or wanted < 0:
                 continue
+            if key == "train.epochs" and (_planned_by_steps(view) or got == math.ceil(wanted)):
+                continue  # a plan in steps decides, and HF Trainer counts a begun epoch as one
             if abs(wanted - got) > 1e-6 * max(abs(wanted), abs(got)):
                 refs = [asked.ref, used.ref]
                 out.put("conflict.key", used.key_in_source, refs)
                 out.put("conflict.asked", wanted, refs)
                 out.put("conflict.used", got, refs)
                 return
+
+
+def _planned_by_steps(view: RunView) -> bool:
+    """Whether somebody asked for a number of steps: the program then echoes the epochs that follow from it."""
+    steps = view.config("train.max_steps")
+    return steps is not None and any(
+        entry.key_in_source == steps.key_in_source and entry.layer in ASKED and (number(entry.value) or 0) > 0
+        for entry in view.run.config.entries
+    )
 
 
 def _rate_per_image(view: RunView, out: FactWriter) -> None:

@@ -46,6 +46,9 @@ class Peeled:
 _LEVEL = r"(?P<level>DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)"
 _DATE = r"(?P<date>\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4})[ T_](?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
 _ZONE = r"(?P<zone>Z|[+-]\d\d:?\d\d)?"
+_INDENTED = r"(?=  File \"| {4,60}\S)"
+"""A frame of a traceback or its line of code, whose indentation tells what it is: it stays."""
+_MESSAGE = r"(?=\S|  File \"| {4,60}\S)"
 
 # Each is tried at the position reached so far; the first characters that can begin it come first.
 _FORMS: tuple[tuple[str, str], ...] = (
@@ -60,6 +63,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
         "[",
         rf"\[{_DATE}\] \[\s*{_LEVEL}\s*\] (?:\[(?P<logger>[^\]\s]{{1,120}})\] ?)?(?:\[Rank (?P<rank>-?\d{{1,6}})\] )?",
     ),
+    # kur, sockeye: [INFO 2026-01-01 00:00:00,000 kur.model.executor:175] message, [INFO:sockeye.training] message
+    ("[", rf"\[{_LEVEL}[: ](?:{_DATE} )?(?P<logger>[\w.]{{1,80}}(?::\d{{1,6}})?)\] ?"),
     # Hydra: [date time,ms][logger][INFO] - message
     ("[", rf"\[{_DATE}\]\[(?P<logger>[\w.]{{1,80}})\]\[{_LEVEL}\] - "),
     # NeMo: [NeMo I 2024-09-28 19:46:49 file:12] message
@@ -71,7 +76,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     # glog and torch: [E1003 18:37:01.832146912 File.cpp:607] message (no year, so no time)
     ("[", r"\[[EWIF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} (?P<logger>[\w./-]{1,120}:\d{1,6})\] ?"),
     ("[", r"\[titan\] "),
-    ("[", rf"\[{_DATE}\]\s?(?=\S)"),
+    ("[", rf"\[{_DATE}\]\s?{_MESSAGE}"),
     (" ", rf" \[{_DATE}\] (?=iteration )"),  # Megatron
     ("EWIF", r"[EWIF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} +\d{1,20} (?P<logger>[\w./-]{1,160}:\d{1,6})\] ?"),
     # Kaldi: LOG (nnet3-train[5.5.0]:Print():nnet-training.cc:325) message
@@ -85,11 +90,13 @@ _FORMS: tuple[tuple[str, str], ...] = (
     # mmengine, torchtitan and friends: date - logger - INFO - message, or date - INFO - logger - message
     ("0123456789", rf"{_DATE} - (?P<logger>[\w.]{{1,80}}) - {_LEVEL} - "),
     ("0123456789", rf"{_DATE} - {_LEVEL} - (?P<logger>[\w.<>]{{1,80}}) -\s{{1,4}}"),
-    (
-        "0123456789",
-        rf"{_DATE}{_ZONE} (?=  File \"| {{4,60}}\S)",
-    ),  # a collector's time before an indented traceback
+    ("0123456789", rf"{_DATE}{_ZONE} {_INDENTED}"),  # a collector's time before an indented traceback
     ("0123456789", rf"{_DATE}{_ZONE}[ :|-]{{0,3}}\s(?=\S)"),
+    # RecBole: 12 Nov 21:13    INFO  message, Fri 31 Mar 2026 09:46:40 INFO message
+    (
+        "0123456789MTWFS",
+        rf"(?:[A-Z][a-z]{{2}} )?\d{{1,2}} [A-Z][a-z]{{2}} (?:\d{{4}} )?\d\d:\d\d(?::\d\d)? {{1,6}}{_LEVEL} {{1,6}}",
+    ),
     ("0123456789", r"\d{1,7}(?:\.\d{1,3})?s\t\d{1,8}\t"),  # Kaggle: seconds, sequence number
     # srun --label; darknet begins its rows with the number of the batch in the same way
     ("0123456789 ", r" {0,5}(?P<rank>\d{1,5}): (?!\S{1,20}, \S{1,20} avg)(?=.)"),
@@ -106,11 +113,11 @@ _FORMS: tuple[tuple[str, str], ...] = (
         "",
         r"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-z][\w.]{0,40}-\d{1,4}) {1,20}\| (?=.)",
     ),
-    ("", r"(?P<host>(?:node|host|dgx|nid|cn|compute)[a-zA-Z0-9.]{0,40}\d): (?=\S)"),  # pdsh, clush
+    ("", rf"(?P<host>(?:node|host|dgx|nid|cn|compute)[a-zA-Z0-9.]{{0,40}}\d): {_MESSAGE}"),  # pdsh, clush
     # pdsh and deepspeed --launcher: host name that ends in a number
     (
         "",
-        r"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-zA-Z][a-zA-Z0-9.]{0,40}-\d{1,5}): (?=\S)",
+        rf"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-zA-Z][a-zA-Z0-9.]{{0,40}}-\d{{1,5}}): {_MESSAGE}",
     ),
 )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 from collections.abc import Sequence
@@ -10,7 +12,7 @@ from typing import Any
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix, GapNote
 from analyzer.model.run import Run
-from analyzer.model.wording import share, word_for
+from analyzer.model.wording import percent, word_for
 from analyzer.render.curves import panels_of
 from analyzer.render.html.charts import Marks, chart, shared_domain
 from analyzer.render.html.excerpts import Anchors
@@ -38,8 +40,8 @@ FULL = 3
 RIVALS = 40
 """Rivals listed: what is ranked below explains nothing."""
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-"""The browser itself refuses every request."""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src '{script}'; img-src data:; base-uri 'none'; form-action 'none'"
+"""The browser itself refuses every request, and every script but the one with this digest."""
 
 e = html.escape
 
@@ -66,7 +68,7 @@ def render_html(diagnosis: Diagnosis, run: Run | None = None) -> str:
         _top(diagnosis),
         *(_cause(finding, anchors, first=number == 0) for number, finding in enumerate(layout.full)),
         *(
-            f"<p>Note: {e(f.cause.title)} <span class=soft>({f.cause.id}, {share(f.probability)})</span></p>"
+            f"<p>Note: {e(f.cause.title)} <span class=soft>({f.cause.id}, {percent(f.probability)})</span></p>"
             for f in layout.notes
         ),
         charts,
@@ -81,12 +83,15 @@ def render_html(diagnosis: Diagnosis, run: Run | None = None) -> str:
             "This page is one file and asks no server for anything.</footer>"
         ),
     ]
+    script = _file("script.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = _POLICY.format(script=f"sha256-{digest}")
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><meta name="generator" content="analyzer">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><meta name="generator" content="analyzer">'
         f'<link rel="icon" href="data:,"><title>{e(diagnosis.status)}: {e(diagnosis.root)}</title>'
         f"<style>{_file('style.css')}</style></head><body>\n{chr(10).join(part for part in body if part)}\n"
-        f'<script type="application/json" id="data">{_json(points)}</script><script>{_file("script.js")}</script></body></html>\n'
+        f'<script type="application/json" id="data">{_json(points)}</script><script>{script}</script></body></html>\n'
     )
 
 
@@ -125,7 +130,7 @@ def _cause(finding: Finding, anchors: Anchors, *, first: bool) -> str:
     note = "by the shape of the curves only" if finding.shape_only else ""
     parts = [
         (
-            f'<section class="verdict" id="{"cause" if first else e(finding.cause.id)}"><div class="figure">{share(finding.probability).replace("%", " %")}'
+            f'<section class="verdict" id="{"cause" if first else e(finding.cause.id)}"><div class="figure">{percent(finding.probability).replace("%", " %")}'
             f"<small>{word_for(finding.probability)}{'<br>' + note if note else ''}</small></div><div><h2>{e(finding.cause.title)}</h2>"
             f'<p class="soft"><code>{e(finding.cause.id)}</code></p><p>{e(finding.cause.text)}</p><ul>'
         ),
@@ -225,7 +230,7 @@ def _device_time(diagnosis: Diagnosis) -> str:
         (split.idle, "idle"),
     )
     bars = "".join(
-        f'<span class="c{number}" style="width:{100 * part:.1f}%" title="{word} {share(part)}"></span>'
+        f'<span class="c{number}" style="width:{100 * part:.1f}%" title="{word} {percent(part)}"></span>'
         for number, (part, word) in enumerate(parts)
         if part
     )
@@ -257,7 +262,7 @@ def _ledger(finding: Finding, anchors: Anchors) -> str:
         else ""
     )
     return (
-        f"<h3>{e(finding.cause.title)}: {share(finding.probability)}</h3>"
+        f"<h3>{e(finding.cause.title)}: {percent(finding.probability)}</h3>"
         '<table class="wide"><thead><tr><th class="n">weight, bits</th><th>why it counts</th><th>what was seen</th><th>where</th></tr></thead>'
         f"<tbody>{rows}</tbody></table>{more}"
     )
@@ -267,7 +272,7 @@ def _rivals(rivals: Sequence[Finding], other: str) -> str:
     if not rivals and not other:
         return ""
     rows = "".join(
-        f'<tr><td class="n">{share(finding.probability)}</td><td>{e(finding.cause.title)}<br><code class="soft">{e(finding.cause.id)}</code></td>'
+        f'<tr><td class="n">{percent(finding.probability)}</td><td>{e(finding.cause.title)}<br><code class="soft">{e(finding.cause.id)}</code></td>'
         f"<td>{e(reason_against(finding))}</td></tr>"
         for finding in rivals[:RIVALS]
     )

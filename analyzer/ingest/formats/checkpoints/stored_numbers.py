@@ -72,7 +72,8 @@ def row_rms(data: bytes, kind: StoredType, width: int) -> tuple[npt.NDArray[np.f
     else:
         values = bits.view(kind.name)
     # Squares in double precision: a row of 1e-30 is what one looks for, and its square is 0 in single.
-    values = values.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN, as damaged weights hold, is a NaN
+        values = values.astype(np.float64)
     finite = np.isfinite(values)
     bad = values.size - int(np.count_nonzero(finite))
     if bad:

@@ -2,6 +2,7 @@
 
     2020-12-10 12:21:56 | INFO | train_inner | {"epoch": 1, "update": 0.002, "loss": "16.464", "num_updates": "25", "lr": "1.25e-05", "gnorm": "4.464", "loss_scale": "64"}
     epoch 001:    100 / 1000 loss=9.1, ppl=420, num_updates=100, lr=1e-05, gnorm=2.3, loss_scale=128
+    2020-12-10 12:21:56 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 8.5 | ppl 362 | num_updates 1000
 
 The loss is in bits (base 2), a mean since the last row. Rows of a whole epoch (``train_loss``) are left
 out: their means would stand beside the points of the same curve.
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine, LogState
 
 _SIMPLE = LazyRegex(rf"\b([a-z]\w{{0,40}})=({NUMBER})(?=[,\s]|$)")
+# A row of a whole pass: names and numbers between bars; that of training is left out as its means are.
+_BARRED = LazyRegex(rf"\| ([a-z]\w{{0,40}}) ({NUMBER})(?= \||\s{{0,4}}$)")
+_VALIDATION = LazyRegex(r"\| (?:valid\w{0,20} \| epoch \d{1,7} \||epoch \d{1,7} \| valid on )")
 _KEPT = frozenset(
     {"loss", "nll_loss", "gnorm", "lr", "loss_scale", "ppl", "clip", "accuracy", "wps", "ups", "gb_free"}
     | {
@@ -40,7 +44,7 @@ _TRAINING_ONLY = frozenset({"wps", "ups", "gb_free", "clip"})
 class FairseqLines:
     """Reads rows of training and of validation."""
 
-    literals = ('num_updates": ', " num_updates=")
+    literals = ('num_updates": ', " num_updates=", "| num_updates ")
 
     def __init__(self) -> None:
         self._gaps = StepGaps()
@@ -85,4 +89,7 @@ def _row(text: str) -> dict[str, Any]:
         except (ValueError, RecursionError):
             return {}
         return parsed if isinstance(parsed, dict) else {}
-    return dict(_SIMPLE.findall(text))
+    if " num_updates=" in text:
+        return dict(_SIMPLE.findall(text))
+    prefix = "valid_" if _VALIDATION.search(text) else "train_"
+    return {prefix + name: value for name, value in _BARRED.findall(text)}

@@ -51,7 +51,7 @@ LLM_C = RowForm(
     ("z)| norm ", "z)| lr "),
     LazyRegex(rf"\bstep {{1,8}}{_STEP}/{_TOTAL} \| (?=(?:train )?loss )"),
     LazyRegex(
-        rf"(?:^|(?<=[|] ))(?:train )?(?:(?P<key>loss|norm|lr) {VALUE}(?= )|{VALUE.replace('value', 'before_unit')} ?(?P<unit_key>ms|% bf16 MFU|tok/s))"
+        rf"(?:^|(?<=[|] ))(?:train )?(?:(?P<key>loss|norm|lr) {{1,8}}{VALUE}(?= )|{VALUE.replace('value', 'before_unit')} ?(?P<unit_key>ms|% bf16 MFU|tok/s))"
     ),
     {"ms": "step_time_s", "% bf16 MFU": "mfu", "tok/s": "tokens_per_second"},
 )

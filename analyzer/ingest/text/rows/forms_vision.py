@@ -63,8 +63,8 @@ METRIC_LOGGER = RowForm(
     "",
     ("]  eta: ", "] eta: "),
     LazyRegex(rf"\b(?:Epoch|Train[a-z]{{0,3}}(?: Epoch)?): {{1,3}}\[{_EPOCH}(?:/\d{{1,9}})?\] {{0,3}}\[ {{0,12}}{_AT}\] {{1,3}}eta: "),
-    LazyRegex(COLON.replace(r"[\w./@-]{0,80}", r"[\w./@-]{0,80}(?: mem)?")),
-    {**_TIMES, "max mem": "", "img/s": "samples_per_second"},
+    LazyRegex(COLON.replace(r"[\w./@-]{0,80}", r"[\w./@-]{0,80}(?: (?:mem|loss|error|acc|time|norm)\b)?")),
+    {**_TIMES, "max mem": "", "iter time": "step_time_s", "img/s": "samples_per_second"},
     epoch=0,
 )  # fmt: skip
 
@@ -111,8 +111,8 @@ PROGRESS_METER_EVALUATION = RowForm(
 
 SUMMARY_OF_EVALUATION = RowForm(
     "",
-    (" * Acc@1 ", "* Prec@1 "),
-    LazyRegex(r"(?:^|\s)\* (?=(?:Acc|Prec)@1 )"),
+    (" * Acc@1 ", " *   Acc@1 ", "* Prec@1 "),
+    LazyRegex(r"(?:^|\s)\* {1,3}(?=(?:Acc|Prec)@1 )"),
     LazyRegex(rf"(?P<key>Acc@1|Acc@5|Prec@1|Prec@5|loss) {VALUE}(?=\s|$)"),
     {"Acc@1": "acc", "Acc@5": "acc5", "Prec@1": "acc", "Prec@5": "acc5"},
     validation=True,

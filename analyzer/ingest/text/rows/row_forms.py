@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Mapping
 
-    from analyzer.ingest.text.log_line import LogLine, LogState
+    from analyzer.ingest.text.log_line import LogLine, LogState, Origin
 
 MAX_CHARACTERS = 8_000
 """Characters of a row that are looked at; verl prints some 150 metrics in 5,000."""
@@ -39,6 +39,12 @@ EQUALS = rf"(?:^|(?<=[\s,|;]))(?P<key>[A-Za-z][\w./@-]{{0,80}}) ?= ?{VALUE}{UNIT
 
 SPACED = rf"(?:^|(?<=[\s,|;]))(?P<key>[A-Za-z][\w./@-]{{0,40}}):? {{1,12}}{VALUE}{UNIT}"
 """Pairs such as ``loss 1.5``, with or without a colon."""
+
+_OF_A_STEADY_STEP = frozenset({"step_time_s", "data_time_s", "samples_per_second"})
+# Left out of the row of an epoch's first batch: it times the start of the loader's workers, not a step.
+
+LEAST_OF_A_PASS = 0.5
+"""A running mean over half of a pass is that of the whole within its noise; over less a pass may have been cut off."""
 
 _FACTORS = {"ms": 1e-3, "%": 1e-2, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 _GIB = {
@@ -70,7 +76,7 @@ class RowForm:
         steps: False if what the head counts is no step.
         step_key: A key whose value is the step.
         validation: The row is a result on held-out data.
-        last_only: A running mean: only the row at the end of a pass counts.
+        last_only: A running mean: only the last row of a pass counts.
         from_start: Pairs may stand before the head too.
         follows: The row belongs to the step that the line above it named.
         window: A printed value is a mean over the steps since the row before.
@@ -172,6 +178,7 @@ class RowForms:
         self.literals = tuple(dict.fromkeys(literal for form in forms for literal in form.literals))
         self._counters: dict[int, EpochCounter] = {}
         self._gaps = StepGaps()
+        self._pass: _Pass | None = None
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -186,15 +193,18 @@ class RowForms:
         values = read_pairs(form.pair, text if form.from_start else text[head.end() :], form.names)
         groups = head.groupdict()
         if form.last_only and not _is_last(groups):
+            self._keep(groups, values, line, log)
             return True
         if not values:
             return False
         if form.program:
             log.out.framework(form.program)
         if form.validation:
+            self._end_pass(log, values)
             for name, value in values.items():
-                log.metric("eval_loss" if name.lower() == "loss" else f"val/{name}", value, line, log.step)
+                log.metric(_held_out(name), value, line, log.step)
             return True
+        self._end_pass(log)
         step = log.step if form.follows else self._step(index, form, groups, values)
         if step is not None:
             log.saw_step(step)
@@ -202,8 +212,10 @@ class RowForms:
                 log.total_steps = int(groups["total"])
             if form.window:
                 self._gaps.add(step)
+        starts = form.epoch is not None and groups.get("step") == "0"
         for name, value in values.items():
-            log.metric(name, value, line, step)
+            if not (starts and name in _OF_A_STEADY_STEP):
+                log.metric(name, value, line, step)
         return True
 
     def _step(
@@ -224,9 +236,56 @@ class RowForms:
             return self._counters.setdefault(index, EpochCounter()).running(at, epoch, total)
         return at
 
+    def _keep(
+        self, groups: Mapping[str, str | None], values: Mapping[str, float], line: LogLine, log: LogState
+    ) -> None:
+        """Note a running mean; what an earlier pass left is written when a new one begins."""
+        at, total = _integer(groups.get("step")) or 0, _integer(groups.get("total")) or 0
+        if self._pass is not None and at <= self._pass.at:
+            self._end_pass(log)
+        self._pass = _Pass(at, total, values, line.origin(), log.step)
+
+    def _end_pass(self, log: LogState, stated: Mapping[str, float] | None = None) -> None:
+        """Write the last running means of a pass whose very last row was not printed.
+
+        Args:
+            log: The log.
+            stated: What a summary of the pass states itself.
+        """
+        last, self._pass = self._pass, None
+        if last is None or last.at < LEAST_OF_A_PASS * last.total:
+            return
+        for name, value in last.values.items():
+            if stated is None or (name not in stated):
+                log.metric(_held_out(name), value, last.line, last.step)
+
     def finish(self, log: LogState) -> None:
         """See ``LineGrammar.finish``."""
+        self._end_pass(log)
         self._gaps.state_window(log)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """The newest row of an evaluation that goes on.
+
+    Attributes:
+        at: Batches done.
+        total: Batches of the pass.
+        values: Its running means by name.
+        line: Where it stands.
+        step: Step of training at which it was printed.
+    """
+
+    at: int
+    total: int
+    values: Mapping[str, float]
+    line: Origin
+    step: int | None
+
+
+def _held_out(name: str) -> str:
+    return "eval_loss" if name.lower() == "loss" else f"val/{name}"
 
 
 def _integer(text: str | None) -> int | None:

@@ -1,0 +1,91 @@
+"""The evidence itself: the lines around a reference, and a series around a step."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+
+from analyzer.agents.budget import as_data
+from analyzer.errors import InputError
+from analyzer.ingest.quote import lines_around
+from analyzer.model.run import Run
+from analyzer.model.wording import format_scalar
+from analyzer.render.curves import Line, curve_of, part, thinned
+
+MOST_REACH = 200
+LONGEST = 400
+"""Characters of a quoted line; logs hold whole dictionaries in one."""
+
+MOST_POINTS = 400
+NAMES = 60
+"""Names of series that are listed; a run may log thousands."""
+
+_PLACE = re.compile(r"(?P<path>.{1,1024}?)(?::(?P<line>\d{1,12}))?")
+
+
+def lines_at(run: Run, place: str, reach: int) -> str:
+    """The lines around ``path:line`` of a file that was read, each with its number.
+
+    Raises:
+        InputError: No such file was read, or it has no such line.
+    """
+    match = _PLACE.fullmatch(place.strip())
+    path = "" if match is None else match["path"]
+    source = next((source for source in run.sources if source.path == path), None)
+    if match is None or source is None:
+        known = ", ".join(source.path for source in run.sources[:NAMES])
+        raise InputError(f"{place!r}: no file of that name was read; read were: {known}")
+    number = int(match["line"] or 1)
+    reach = max(0, min(reach, MOST_REACH))
+    found = lines_around(Path(source.location), number, reach) if source.location else []
+    if not found:
+        raise InputError(
+            f"{place}: the file has no such line, or is no text (it was read as {source.format})"
+        )
+    rows = [
+        f"{i}{'>' if i == number else ' '} {text if len(text) <= LONGEST else text[:LONGEST] + '… (cut)'}"
+        for i, text in found
+    ]
+    return as_data(rows, f"{path}, lines {found[0][0]} to {found[-1][0]}")
+
+
+def series_at(run: Run, metric: str, step: float | None, points: int) -> str:
+    """A series around a step, or the whole of it thinned; without a name, which series there are.
+
+    Raises:
+        InputError: No such series was logged.
+    """
+    if not metric:
+        return _names(run)
+    line = curve_of(run, metric)
+    if line is None or not line.x.size:
+        raise InputError(f"{metric!r} was not logged. {_names(run)}")
+    points = max(4, min(points, MOST_POINTS))
+    order = np.argsort(line.x, kind="stable")
+    if step is None:
+        rows = thinned(line, max(1, points // 4))
+        how = f"all of it, thinned to {rows.size} of {line.x.size} points; extremes and NaN are kept"
+    else:
+        nearest = int(np.argmin(np.abs(line.x[order] - step)))
+        begin = max(0, min(nearest - points // 2, line.x.size - points))
+        rows = order[begin : begin + points]
+        how = f"{rows.size} of {line.x.size} points around {step:g}"
+    shown = part(line, rows)
+    return as_data(_points(shown), f"{metric}, logged as {line.logged_as}: {how}; step, value, place")
+
+
+def _points(line: Line) -> list[str]:
+    rows = []
+    for x, y, path, number in zip(line.x, line.y, line.paths, line.lines, strict=True):
+        value = format_scalar(float(y)) if math.isfinite(y) else "NaN" if math.isnan(y) else f"{float(y):+}"
+        rows.append(f"{x:.0f} {value} {path}:{number}" if number else f"{x:.0f} {value} {path}")
+    return rows
+
+
+def _names(run: Run) -> str:
+    named = [name for name in run.metrics.names if run.metrics.has(name)]
+    more = f" and {len(named) - NAMES} more" if len(named) > NAMES else ""
+    return f"logged are: {', '.join(named[:NAMES]) or 'no series'}{more}\n"

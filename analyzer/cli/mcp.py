@@ -1,0 +1,36 @@
+"""``analyzer mcp FOLDER…``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from analyzer.cli.diagnose import Debug, Rules
+from analyzer.errors import InputError
+
+
+def mcp_command(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders with runs; nothing outside them can be read.")
+    ],
+    rules: Rules = None,
+    debug: Debug = False,
+) -> None:
+    """Serve the tools that coding agents call, on standard input and output (Model Context Protocol; extra mcp).
+
+    Tools: diagnose, lines, series, explain, compare, search_causes, rules_for_line, triage.
+
+    Example: claude mcp add analyzer -- analyzer mcp ~/runs
+    """
+    del debug
+    from analyzer.desk import Desk
+
+    try:
+        from analyzer.agents.server import build_server
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f'analyzer mcp needs the extra mcp ({error.name} is missing): pip install "training-analyzer[mcp]"'
+        ) from error
+    build_server(Desk(folders, rules or [])).run("stdio")

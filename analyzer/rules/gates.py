@@ -1,0 +1,234 @@
+"""Named conditions, and lists by vocabulary: what rules mean in common is said once.
+
+``gates.yaml`` of a rule pack::
+
+    gates:
+      numerics_broke:
+        says: a value that must be finite was not, and stayed so
+        when: signal.nonfinite_loss.persists or event.any(family="numeric")
+        cases:
+        - {says: the last losses are NaN, facts: {signal.nonfinite_loss.persists: true}, holds: yes}
+
+A condition mentions one as ``gate.numerics_broke``; one may mention those that stand above it. ``event.any(…)`` stands
+for "a line of any such event was seen"; ``family``, ``role`` and ``topic`` (the file that declares an event) choose, each
+by a word or a list of words.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from analyzer.errors import RuleCaseError, RuleSyntaxError, UnknownFactError
+from analyzer.expr import Condition, compile_condition, evaluate
+from analyzer.expr.parse import Named, dotted_name
+from analyzer.facts.catalog import catalog, spec_of, suggest
+from analyzer.model.tables import Scalar
+from analyzer.rules.causes import rules_root
+from analyzer.vocabulary import cache
+from analyzer.vocabulary.events import events_key, events_of
+from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.sections import check_section, json_schema
+
+FILE_NAME = "gates.yaml"
+PREFIX = "gate."
+FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
+    "file": {"gates": ("map", True)},
+    "gate": {"says": ("str", True), "when": ("str", True), "cases": ("list", True)},
+    "cases": {"says": ("str", True), "facts": ("map", True), "holds": ("str", True)},
+}
+VERDICTS = {"yes": True, "no": False, "unknown": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A named condition.
+
+    Attributes:
+        says: What it means, in words.
+        when: The condition.
+    """
+
+    says: str
+    when: Condition
+
+
+Gates = Mapping[str, Gate]
+
+
+def gate_schema() -> dict[str, Any]:
+    """JSON Schema of ``gates.yaml``."""
+    schema = json_schema(FIELDS, "analyzer.gates/1", "file", {})
+    gate = json_schema(FIELDS, "", "gate", {"holds": list(VERDICTS)})
+    schema["properties"]["gates"]["additionalProperties"] = {
+        key: gate[key] for key in ("type", "properties", "required", "additionalProperties")
+    }
+    return schema
+
+
+def naming(gates: Gates) -> Named:
+    """What ``gate.<name>`` and ``event.any(…)`` stand for.
+
+    Args:
+        gates: The named conditions that may be mentioned.
+    """
+
+    def named(node: ast.expr, where: str) -> ast.expr | None:
+        if isinstance(node, ast.Call) and dotted_name(node.func) == "event.any":
+            return _any_event(node, where)
+        name = dotted_name(node) if isinstance(node, ast.Attribute) else None
+        if name is None or not name.startswith(PREFIX):
+            return None
+        gate = gates.get(name.removeprefix(PREFIX))
+        if gate is None:
+            near = difflib.get_close_matches(name.removeprefix(PREFIX), gates, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "; they stand in gates.yaml"
+            raise RuleSyntaxError(f"no gate is called {name.removeprefix(PREFIX)!r}{hint}", where)
+        return gate.when.tree
+
+    return named
+
+
+def _any_event(node: ast.Call, where: str) -> ast.expr:
+    """``event.a.seen or event.b.seen or …`` for the events that a call of ``event.any`` chooses."""
+    try:
+        wanted = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in node.keywords}
+        kinds = events_of(
+            **{trait: [value] if isinstance(value, str) else value for trait, value in wanted.items()}
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise RuleSyntaxError(f"event.any: no event has {error}", where) from error
+    if node.args or not wanted or not kinds:
+        raise RuleSyntaxError('event.any chooses events by family="…", role="…" or topic="…"', where)
+    return ast.BoolOp(ast.Or(), [ast.Name(f"event.{kind}.seen") for kind in kinds])
+
+
+def read_gates(file: MarkedFile, above: Gates) -> dict[str, Gate]:
+    """Check a loaded file of gates.
+
+    Args:
+        file: The loaded file.
+        above: Gates that those of the file may mention.
+
+    Raises:
+        RuleError: One is not as described above, or mentions what is not declared; with line and column.
+    """
+    found: dict[str, Gate] = {}
+    for name, item in check_section(file, FIELDS, "file", file.data, ())["gates"].items():
+        keys = ("gates", name)
+        row = check_section(file, FIELDS, "gate", item, keys)
+        if not name.isidentifier() or name in above:
+            raise RuleSyntaxError(
+                "a gate has a name of its own, of lower-case words and _", file.where(*keys)
+            )
+        where = file.where(*keys, "when")
+        found[name] = Gate(row["says"], compile_condition(row["when"], where, naming({**above, **found})))
+        refuse_unknown_facts(found[name].when)
+        for index, case in enumerate(row["cases"]):
+            case_keys = (*keys, "cases", index)
+            checked = check_section(file, FIELDS, "cases", case, case_keys)
+            if checked["holds"] not in VERDICTS:
+                raise RuleSyntaxError(
+                    f"{checked['holds']!r} is not one of {', '.join(VERDICTS)}",
+                    file.where(*case_keys, "holds"),
+                )
+    return found
+
+
+def refuse_unknown_facts(condition: Condition) -> None:
+    """Every fact that a condition names is declared.
+
+    Raises:
+        UnknownFactError: One is not; with the nearest that is.
+    """
+    for name in condition.names:
+        if spec_of(name) is None:
+            near = suggest(name)
+            hint = f"; did you mean {near!r}?" if near else "; see `analyzer rules facts`"
+            raise UnknownFactError(f"no fact is called {name!r}{hint}", condition.where)
+
+
+def run_gate_cases(file: MarkedFile, gates: Gates) -> Iterator[RuleCaseError | None]:
+    """The outcome of each case of a file: None, or how it does not come out as it says.
+
+    Args:
+        file: A file that ``read_gates`` has checked.
+        gates: What it read.
+    """
+    for name, item in file.data["gates"].items():
+        for index, case in enumerate(item["cases"]):
+            verdict = evaluate(gates[name].when, case["facts"])
+            unknown = [fact for fact in case["facts"] if spec_of(fact) is None]
+            where = file.where("gates", name, "cases", index)
+            if unknown:
+                yield RuleCaseError(f"no fact is called {unknown[0]!r}", where)
+            elif verdict is not VERDICTS[case["holds"]]:
+                word = next(word for word, value in VERDICTS.items() if value is verdict)
+                yield RuleCaseError(f"gate {name} ({case['says']}) holds: {word}", where)
+            else:
+                yield None
+
+
+def outcomes_in(place: Path) -> list[RuleCaseError | None]:
+    """The outcome of each case of the gates that a rule pack declares, see ``run_gate_cases``."""
+    path = place / FILE_NAME
+    if not path.is_file():
+        return []
+    file = load_marked(path.read_text(encoding="utf-8"), path.as_posix())
+    above = {} if place.resolve() == rules_root().resolve() else bundled_gates()
+    return list(run_gate_cases(file, read_gates(file, above)))
+
+
+def gates_of(place: Path, above: Gates) -> Gates:
+    """The gates of the rule pack in a folder, with those that it may mention.
+
+    Args:
+        place: The folder.
+        above: Gates of other packs.
+    """
+    path = place / FILE_NAME
+    if not path.is_file():
+        return above
+    key = cache.key_of([path], ",".join(catalog()), str(FIELDS), events_key(), ",".join(above))
+    texts: dict[str, list[str]] | None = cache.read("gates", key)
+    if texts is None:
+        read = read_gates(load_marked(path.read_text(encoding="utf-8"), path.as_posix()), above)
+        texts = {name: [gate.says, gate.when.text] for name, gate in read.items()}
+        cache.write("gates", key, texts)
+    found = dict(above)
+    for name, (says, when) in texts.items():
+        found[name] = Gate(says, Condition(when, path.as_posix(), naming(dict(found))))
+    return found
+
+
+@lru_cache(maxsize=1)
+def bundled_gates() -> Gates:
+    """The gates of the rules that come with analyzer."""
+    return gates_of(rules_root(), {})
+
+
+def gates_for(place: Path) -> Gates:
+    """The gates that the rules of a file or folder may mention.
+
+    Args:
+        place: The rule file, or the folder of a pack; the nearest ``gates.yaml`` in it or above it counts, beside
+            the bundled ones.
+    """
+    root = rules_root().resolve()
+    folder = place.resolve()
+    for above in (folder, *folder.parents):
+        if above == root:
+            return bundled_gates()
+        if (above / FILE_NAME).is_file():
+            return gates_of(above, bundled_gates())
+    return bundled_gates()
+
+
+def holds(name: str, facts: Mapping[str, Scalar]) -> bool:
+    """Whether a bundled gate is true."""
+    return evaluate(bundled_gates()[name].when, facts) is True
