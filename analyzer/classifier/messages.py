@@ -177,7 +177,8 @@ def _matrix(places: Sequence[Sequence[int]], rarity: Values) -> Values:
     rows = np.zeros((len(places), BUCKETS))
     for row, found in zip(rows, places, strict=True):
         row[list(found)] = rarity[list(found)]
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    scaled: Values = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return scaled
 
 
 def _fitted(rows: Values, target: npt.NDArray[np.str_]) -> Any:

@@ -21,7 +21,7 @@ def diagnosed(folder, text):
     ("message", "causes"),
     [
         ("worker killed by the kernel, signal 9: the node had no memory left", {"host-oom-kill", "process-sigkilled", "dataloader-worker-killed"}),
-        ("ERROR: ring transport: connection to rank 5 was lost, peer has gone away", {"nccl-remote-rank-crash", "rendezvous-timeout", "nccl-network-fault"}),
+        ("warp illegal address in kernel scan_backward, launch aborted", {"illegal-memory-access"}),
     ],
 )  # fmt: skip
 def test_a_message_that_no_pattern_knows_gets_a_candidate(tmp_path, message, causes):
