@@ -20,8 +20,8 @@ def diagnosed(folder, text):
 @pytest.mark.parametrize(
     ("message", "causes"),
     [
-        ("worker killed by the kernel, signal 9: the node had no memory left", {"host-oom-kill", "process-sigkilled", "dataloader-worker-killed"}),
-        ("warp illegal address in kernel scan_backward, launch aborted", {"illegal-memory-access"}),
+        ("Error: the process was ended by the operating system, which ran low on memory", {"host-oom-kill", "process-sigkilled"}),
+        ("invalid header length 0 in model.safetensors, file seems incomplete", {"corrupt-checkpoint", "checkpoint-write-failed"}),
     ],
 )  # fmt: skip
 def test_a_message_that_no_pattern_knows_gets_a_candidate(tmp_path, message, causes):
