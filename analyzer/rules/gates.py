@@ -32,7 +32,7 @@ from analyzer.model.tables import Scalar
 from analyzer.rules.causes import rules_root
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.events import events_key, events_of
-from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
 from analyzer.vocabulary.sections import check_section, json_schema
 
 FILE_NAME = "gates.yaml"
@@ -101,7 +101,7 @@ def _any_event(node: ast.Call, where: str) -> ast.expr:
         kinds = events_of(
             **{trait: [value] if isinstance(value, str) else value for trait, value in wanted.items()}
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise RuleSyntaxError(f"event.any: no event has {error}", where) from error
     if node.args or not wanted or not kinds:
         raise RuleSyntaxError('event.any chooses events by family="…", role="…" or topic="…"', where)
@@ -179,7 +179,7 @@ def outcomes_in(place: Path) -> list[RuleCaseError | None]:
     path = place / FILE_NAME
     if not path.is_file():
         return []
-    file = load_marked(path.read_text(encoding="utf-8"), path.as_posix())
+    file = load_marked(text_of(path, path.as_posix()), path.as_posix())
     above = {} if place.resolve() == rules_root().resolve() else bundled_gates()
     return list(run_gate_cases(file, read_gates(file, above)))
 
@@ -197,7 +197,7 @@ def gates_of(place: Path, above: Gates) -> Gates:
     key = cache.key_of([path], ",".join(catalog()), str(FIELDS), events_key(), ",".join(above))
     texts: dict[str, list[str]] | None = cache.read("gates", key)
     if texts is None:
-        read = read_gates(load_marked(path.read_text(encoding="utf-8"), path.as_posix()), above)
+        read = read_gates(load_marked(text_of(path, path.as_posix()), path.as_posix()), above)
         texts = {name: [gate.says, gate.when.text] for name, gate in read.items()}
         cache.write("gates", key, texts)
     found = dict(above)
