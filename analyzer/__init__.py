@@ -2,7 +2,7 @@
 
 import analyzer
 
-dx = analyzer.diagnose("runs/7b-17", twin="runs/7b-16")
+dx = analyzer.diagnose("runs/7b-17", baseline="runs/7b-16")
 print(dx.findings[0].cause.title, dx.findings[0].probability)
 print(dx.explain())
 """

@@ -81,7 +81,7 @@ def _rules(extra: tuple[Path, ...]) -> RuleSet:
 def diagnose(
     run: Run | str | Path,
     *,
-    twin: Run | str | Path | None = None,
+    baseline: Run | str | Path | None = None,
     checkpoint: str | Path | None = None,
     replay: Sequence[str | Path] = (),
     rules: Sequence[str | Path] = (),
@@ -92,7 +92,7 @@ def diagnose(
 
     Args:
         run: A loaded run, the path of one, or the address of one on a W&B server.
-        twin: A run that worked; its differences become evidence.
+        baseline: A run that worked; its differences become evidence.
         checkpoint: See ``load``; ignored for a loaded run.
         replay: See ``load``; ignored for a loaded run.
         rules: Further rule packs.
@@ -104,7 +104,13 @@ def diagnose(
         RuleError: A rule pack is invalid.
     """
     return study(
-        run, twin=twin, checkpoint=checkpoint, replay=replay, rules=rules, metrics=metrics, offline=offline
+        run,
+        baseline=baseline,
+        checkpoint=checkpoint,
+        replay=replay,
+        rules=rules,
+        metrics=metrics,
+        offline=offline,
     ).diagnosis
 
 
@@ -119,7 +125,7 @@ class Study:
 def study(
     run: Run | str | Path,
     *,
-    twin: Run | str | Path | None = None,
+    baseline: Run | str | Path | None = None,
     checkpoint: str | Path | None = None,
     replay: Sequence[str | Path] = (),
     rules: Sequence[str | Path] = (),
@@ -138,9 +144,11 @@ def study(
         from analyzer.ingest.chosen_names import with_names  # noqa: PLC0415  (rarely asked for)
 
         loaded = replace(loaded, run=with_names(loaded.run, metrics))
-    twin_run = twin if isinstance(twin, Run) or twin is None else load(twin, offline=offline)
+    baseline_run = (
+        baseline if isinstance(baseline, Run) or baseline is None else load(baseline, offline=offline)
+    )
     rule_set = _rules(tuple(Path(place) for place in rules))
-    diagnosis = diagnose_loaded(loaded, rule_set, twin_run, Quoter(loaded.run), started_s)
+    diagnosis = diagnose_loaded(loaded, rule_set, baseline_run, Quoter(loaded.run), started_s)
     return Study(diagnosis, loaded.run)
 
 
@@ -191,7 +199,7 @@ def study_stdin(
     *,
     rules: Sequence[str | Path] = (),
     metrics: Mapping[str, str] | None = None,
-    twin: str | Path | None = None,
+    baseline: str | Path | None = None,
     checkpoint: str | Path | None = None,
     replay: Sequence[str | Path] = (),
     offline: bool = False,
@@ -214,7 +222,7 @@ def study_stdin(
             path,
             rules=rules,
             metrics=metrics,
-            twin=twin,
+            baseline=baseline,
             checkpoint=checkpoint,
             replay=replay,
             offline=offline,

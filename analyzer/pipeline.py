@@ -54,10 +54,10 @@ from analyzer.rules.words import localised
 from analyzer.version import __version__
 
 FOLDED_FROM = 0.5
-"""A kind of symptom must be more likely explained than not before it may swallow a later one."""
+"""A kind of symptom must be more likely explained than not before it may account for a later one."""
 
 LISTED_FROM = 0.02
-"""Share below which a considered cause counts as ruled out: 1 in 50."""
+"""Probability below which a considered cause counts as ruled out: 1 in 50."""
 
 CANDIDATE_FROM = 0.1
 """Probability from which a cause is a candidate where nothing was seen clearly enough for a verdict."""
@@ -77,9 +77,9 @@ class Assessment:
     remembered: Mapping[str, Remembered]
 
 
-def assess(run: Run, rules: RuleSet, twin: Run | None = None, guard: Guard = STRICT) -> Assessment:
+def assess(run: Run, rules: RuleSet, baseline: Run | None = None, guard: Guard = STRICT) -> Assessment:
     """Facts of a run and the ranking of the causes that come into question."""
-    facts = build_facts(run_detectors(run, twin, guard), guard)
+    facts = build_facts(run_detectors(run, baseline, guard), guard)
     remembered: dict[str, Remembered] = {}
 
     def base_rates(causes: Sequence[str]) -> Mapping[str, float]:
@@ -93,19 +93,19 @@ def assess(run: Run, rules: RuleSet, twin: Run | None = None, guard: Guard = STR
 
 
 def diagnose_loaded(
-    loaded: Loaded, rules: RuleSet, twin: Run | None, quoter: Quoter, started_s: float
+    loaded: Loaded, rules: RuleSet, baseline: Run | None, quoter: Quoter, started_s: float
 ) -> Diagnosis:
     """The whole answer for one run.
 
     Args:
         loaded: The run and which of several it is.
         rules: Rules in use.
-        twin: A run that worked, or None.
+        baseline: A run that worked, or None.
         quoter: Reads the files of the run again, for diffs and quotes.
         started_s: ``time.perf_counter()`` when work on the run began.
     """
     run, guard = loaded.run, Guard()
-    assessment = assess(run, rules, twin, guard)
+    assessment = assess(run, rules, baseline, guard)
     facts = assessment.facts
     folded = _fold(assessment.ranking, assessment.facts.plain)
     listed: list[Finding] = []
@@ -227,8 +227,8 @@ Folding = Mapping[str, Mapping[str, str]]
 def _fold(ranking: Ranking, facts: Mapping[str, Scalar]) -> Folding:
     """Which symptom kinds are consequences of another kind's leading cause.
 
-    A kind swallows another if causes that list it (by kind or by the cause's id) hold more than half of the
-    swallowing kind together, or if its leading cause rests on the failure that came first and that of the other
+    A kind accounts for another if causes that list it (by kind or by the cause's id) hold more than half of the
+    first kind together, or if its leading cause rests on the failure that came first and that of the other
     kind only on lines that follow from it.
     """
     folded: dict[str, dict[str, str]] = {"*": {}}
@@ -237,9 +237,9 @@ def _fold(ranking: Ranking, facts: Mapping[str, Scalar]) -> Folding:
             if other == kind or not others or other in folded["*"] or kind in folded["*"]:
                 continue
             names = {other, others[0].rule.entry.id}
-            share = sum(item.probability for item in items if names & set(item.rule.explains_also))
+            together = sum(item.probability for item in items if names & set(item.rule.explains_also))
             follows = _came_first(items[0], facts) and _only_follows(others[0], facts)
-            if share > FOLDED_FROM or follows:
+            if together > FOLDED_FROM or follows:
                 folded.setdefault(kind, {})[other] = others[0].rule.entry.id
                 folded["*"][other] = kind
     return folded
@@ -295,6 +295,8 @@ def _split(listed: Sequence[Finding], status: str) -> tuple[tuple[Finding, ...],
     floor = floors.get(status, REPORTED if status == "healthy" else CANDIDATE_FROM)
     if status in {"insufficient", "interrupted"}:  # how it ended says less than what its curves may mean
         listed = sorted(listed, key=lambda finding: finding.cause.kind in {"lifecycle", "benign"})
+    elif status != "healthy":  # a log that merely stops explains no fault
+        listed = sorted(listed, key=lambda finding: finding.cause.id == "log-truncated")
     findings = tuple(finding for finding in listed if finding.probability >= floor)
     return findings, tuple(finding for finding in listed if finding.probability < floor)
 

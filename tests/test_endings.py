@@ -48,13 +48,13 @@ def diagnosed(tmp_path, text, *, age_s=0.0, name="train.log"):
 
 KERAS = "".join(
     f"Epoch {epoch:02d}/400\n 32/32 [==============================] - 1s 20ms/step - loss: {4 / epoch:.4f} - val_loss: {5 / epoch:.4f}\n"
-    for epoch in range(1, 7)
+    for epoch in range(1, 21)
 )
 BAR = "".join(
     f"\r {step * 100 // 300:3d}%|###       | {step}/300 [00:10<00:20,  3.10it/s]"
     + (
         f"\n{{'loss': {falling(step):.4f}, 'grad_norm': 1.2, 'learning_rate': 1e-05, 'epoch': {step / 100:.2f}}}\n"
-        if step % 10 == 0
+        if step % 5 == 0
         else ""
     )
     for step in range(1, 131)
@@ -69,7 +69,7 @@ BAR = "".join(
         (rows(130, form="Iter [{step}/{planned}] loss: {loss:.4f}"), "130 of 300 steps"),
         (rows(130, form=" iteration {step:8d}/ {planned:8d} | lm loss: {loss:.6E} |"), "130 of 300 steps"),
         (rows(40, 60, form="[Epoch {step} of {planned}] train_loss={loss:.4f}"), "40 of 60 epochs"),
-        (KERAS, "6 of 400 epochs"),
+        (KERAS, "20 of 400 epochs"),
         (BAR, "130 of 300 steps"),
     ],
     ids=["counter", "torn", "brackets", "megatron", "epochs", "keras", "bar"],
@@ -96,6 +96,16 @@ def test_a_run_that_reached_its_plan_or_says_so_is_complete(tmp_path, text):
     dx = diagnosed(tmp_path, text)
 
     assert (dx.status, dx.ended.state) == ("healthy", "completed")
+
+
+@pytest.mark.parametrize(
+    "text", [rows(12, 300), rows(140, 300).partition("step 120/")[2]], ids=["few lines", "no beginning"]
+)
+def test_the_end_of_a_part_of_a_log_is_unknown(tmp_path, text):
+    dx = diagnosed(tmp_path, text, age_s=90_000)
+
+    assert dx.ended.state == "unknown"
+    assert "may be a part of one" in dx.ended.because
 
 
 def test_counters_of_one_epoch_are_not_taken_for_the_plan(tmp_path):

@@ -96,7 +96,7 @@ def test_samples_are_small_and_say_what_is_genuine(name):
 
 
 @pytest.mark.parametrize(
-    ("failed", "twin", "key"),
+    ("failed", "baseline", "key"),
     [
         (
             "failed/tinyllama-fp16-unpacked-grad-nan",
@@ -106,9 +106,9 @@ def test_samples_are_small_and_say_what_is_genuine(name):
         ("failed/qwen2-fp16-sft-loss-zero", "healthy/qwen2-bf16-sft", "bf16-pretrained-model-in-fp16"),
     ],
 )
-def test_a_twin_that_worked_makes_the_cause_surer(failed, twin, key):
+def test_a_baseline_that_worked_makes_the_cause_surer(failed, baseline, key):
     alone = analyzer.diagnose(SAMPLES / failed).finding(key)
-    together = analyzer.diagnose(SAMPLES / failed, twin=SAMPLES / twin).finding(key)
+    together = analyzer.diagnose(SAMPLES / failed, baseline=SAMPLES / baseline).finding(key)
 
     assert together.bits > alone.bits
 

@@ -16,11 +16,6 @@ MOST_RUNS = 200
 """Runs that one call diagnoses: about a minute on two cores. More are for ``analyzer triage --out``."""
 
 
-def runs_below(folders: tuple[Path, ...]) -> list[str]:
-    """Every run that is found below some folders."""
-    return [run.location for run in make_plan([str(folder) for folder in folders], offline=True).runs]
-
-
 def triage(folder: Path, rules: tuple[Path, ...]) -> str:
     """What failed below a folder and which failures are one."""
     plan = make_plan([str(folder)], offline=True)

@@ -14,8 +14,8 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from analyzer.agents.budget import CHARACTERS_PER_TOKEN, MOST, NOTE, USUAL, within
-from analyzer.agents.desk import Desk
 from analyzer.agents.excerpts import lines_at, series_at
+from analyzer.desk import Desk
 from analyzer.errors import AnalyzerError
 from analyzer.version import __version__
 
@@ -201,9 +201,7 @@ def _add_resources(server: MCPServer[None], desk: Desk, tools: _Tools) -> None:
 
     def runs() -> str:
         """Every run below the allowed folders: its path, and the address of its brief."""
-        from analyzer.agents.fleet import runs_below  # noqa: PLC0415
-
-        shown = [desk.shown(Path(run)) for run in runs_below(desk.folders)]
+        shown = [desk.shown(Path(run.location)) for run in desk.runs()]
         return within("".join(f"{run}  analyzer://runs/{quote(run, safe='')}\n" for run in shown), MOST)
 
     def run(run: str) -> str:

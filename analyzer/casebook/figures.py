@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from analyzer.casebook.record import CaseRecord
 from analyzer.rules.calibration import HAND_SET, Calibration
 from analyzer.rules.load import RuleSet
-from analyzer.rules.score import rank, shares
+from analyzer.rules.score import probabilities_of, rank
 
 LEAST = 2.0**-12
 """Floor of a probability in the log loss: one certain error costs 12 bits and does not hide all others."""
@@ -43,7 +43,7 @@ class Contest:
 
     def probabilities(self, calibration: Calibration) -> tuple[list[float], float]:
         """Of the causes and of "something else"."""
-        return shares(self.bits, calibration)
+        return probabilities_of(self.bits, calibration)
 
     def loss_bits(self, calibration: Calibration) -> float:
         """Log loss: of the right causes together, of "something else" where none of them is right."""

@@ -39,7 +39,7 @@ _EXAMPLES = """\b
 Examples:
   analyzer diagnose runs/7b                         why it failed, on one screen
   analyzer diagnose runs/7b -o report.html          one page with curves and evidence
-  analyzer diagnose runs/7b --twin runs/7a          beside a run that worked
+  analyzer diagnose runs/7b --baseline runs/7a          beside a run that worked
   kubectl logs trainer-0 | analyzer diagnose -      a log from a pipe
   analyzer diagnose runs/7b -f brief                2,000 tokens for a chat or an agent
   analyzer diagnose runs/7b --fail-on likely        exit code 1 for a script
@@ -137,10 +137,24 @@ def _one_line(error: Exception) -> str:
     return clean_text(str(error)).replace("\n", " ")
 
 
+_OLD_WORDS = {"--twin": "--baseline", "--twins": "--baselines", "--no-twins": "--no-baselines"}
+
+
+def _with_new_words(arguments: list[str]) -> list[str]:
+    """The arguments with options that were renamed under their new name, and a line that says so."""
+    found: list[str] = []
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if name in _OLD_WORDS:
+            typer.echo(f"analyzer: {name} is now called {_OLD_WORDS[name]}", err=True)
+        found.append(_OLD_WORDS.get(name, name) + equals + value)
+    return found
+
+
 def main() -> None:
     """Entry point of the console script."""
     try:
-        app()
+        app(_with_new_words(sys.argv[1:]))
     except AnalyzerError as error:
         typer.echo(f"analyzer: {_one_line(error)}", err=True)
         raise SystemExit(error.exit_code) from None

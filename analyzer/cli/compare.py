@@ -31,7 +31,7 @@ def compare_command(
     with reading():
         worked = api.load(good, offline=offline)
         for source in bad:
-            found = api.study(source, twin=worked, offline=offline)
+            found = api.study(source, baseline=worked, offline=offline)
             style = screen_style(found.run, to_screen=output is None)
             parts.append(render_comparison(worked, found.run, found.diagnosis, style))
     write("\n".join(parts), output)

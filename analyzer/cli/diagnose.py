@@ -25,7 +25,9 @@ Rules = Annotated[
 Source = Annotated[
     str, typer.Argument(help="Run directory, log file, address of a W&B run, or - for standard input.")
 ]
-Twin = Annotated[str | None, typer.Option("--twin", help="A run that worked; what differs becomes evidence.")]
+Baseline = Annotated[
+    str | None, typer.Option("--baseline", help="A run that worked; what differs becomes evidence.")
+]
 Offline = Annotated[
     bool, typer.Option("--offline", help="Never touch the network; a W&B run comes from the cache.")
 ]
@@ -69,7 +71,7 @@ def diagnose_command(
     ] = False,
     top: Annotated[int, typer.Option("--top", min=1, max=50, help="Causes shown in full.")] = 3,
     rules: Rules = None,
-    twin: Twin = None,
+    baseline: Baseline = None,
     checkpoint: Checkpoint = None,
     replay: Replay = None,
     metric: Metric = None,
@@ -92,7 +94,7 @@ def diagnose_command(
         study = run_study(
             source,
             rules=rules,
-            twin=twin,
+            baseline=baseline,
             checkpoint=checkpoint,
             replay=replay,
             metric=metric,
@@ -115,7 +117,7 @@ def run_study(
     source: str,
     *,
     rules: list[Path] | None,
-    twin: str | None,
+    baseline: str | None,
     checkpoint: Path | None,
     replay: list[Path] | None = None,
     metric: list[str] | None = None,
@@ -137,13 +139,18 @@ def run_study(
     with reading():
         if source == "-":
             return api.study_stdin(
-                rules=more, metrics=metrics, twin=twin, checkpoint=checkpoint, replay=traces, offline=offline
+                rules=more,
+                metrics=metrics,
+                baseline=baseline,
+                checkpoint=checkpoint,
+                replay=traces,
+                offline=offline,
             )
         return api.study(
             source,
             rules=more,
             metrics=metrics,
-            twin=twin,
+            baseline=baseline,
             checkpoint=checkpoint,
             replay=traces,
             offline=offline,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analyzer.cli.diagnose import Checkpoint, Debug, Offline, Rules, Source, Twin, run_study
+from analyzer.cli.diagnose import Baseline, Checkpoint, Debug, Offline, Rules, Source, run_study
 from analyzer.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def explain_command(
     source: Source,
     cause: Annotated[str, typer.Argument(help="Cause id or rule id; the leading cause if left out.")] = "",
     rules: Rules = None,
-    twin: Twin = None,
+    baseline: Baseline = None,
     checkpoint: Checkpoint = None,
     offline: Offline = False,
     debug: Debug = False,
@@ -29,7 +29,9 @@ def explain_command(
     line held with this cause and without it.
     """
     del debug
-    diagnosis = run_study(source, rules=rules, twin=twin, checkpoint=checkpoint, offline=offline).diagnosis
+    diagnosis = run_study(
+        source, rules=rules, baseline=baseline, checkpoint=checkpoint, offline=offline
+    ).diagnosis
     try:
         typer.echo(diagnosis.explain(cause, _counts(diagnosis, cause, rules)), nl=False)
     except KeyError:

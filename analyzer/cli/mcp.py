@@ -25,7 +25,7 @@ def mcp_command(
     Example: claude mcp add analyzer -- analyzer mcp ~/runs
     """
     del debug
-    from analyzer.agents.desk import Desk
+    from analyzer.desk import Desk
 
     try:
         from analyzer.agents.server import build_server

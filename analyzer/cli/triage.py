@@ -85,8 +85,8 @@ Rules = Annotated[
 Grouping = Annotated[GroupBy, typer.Option("--group-by", help="What the main table is about.")]
 Shown = Annotated[Format, typer.Option("--format", "-f", help="How to print.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Print to a file instead of the screen.")]
-Twins = Annotated[
-    bool, typer.Option("--twins/--no-twins", help="Compare failed runs with the nearest healthy run.")
+Baselines = Annotated[
+    bool, typer.Option("--baselines/--no-baselines", help="Compare failed runs with the nearest healthy run.")
 ]
 Threshold = Annotated[
     FailOn, typer.Option("--fail-on", help="Exit with 1 if a run has a fault that is at least this probable.")
@@ -122,7 +122,7 @@ def triage_command(
     output: Output = None,
     fail_on: Threshold = FailOn.never,
     rules: Rules = None,
-    twins: Twins = True,
+    baselines: Baselines = True,
     state: Annotated[
         str,
         typer.Option(
@@ -181,7 +181,7 @@ def triage_command(
         return
     _tell_plan(plan)
     with _Destination(out, part) as place:
-        campaign = Campaign(place, options, engine, worker_count(workers), resume, twins, part)
+        campaign = Campaign(place, options, engine, worker_count(workers), resume, baselines, part)
         progress = Progress()
         with _stoppable():
             result = run_campaign(campaign, plan, progress)
@@ -201,7 +201,7 @@ def merge_command(
     output: Output = None,
     fail_on: Threshold = FailOn.never,
     rules: Rules = None,
-    twins: Twins = True,
+    baselines: Baselines = True,
     debug: Debug = False,
 ) -> None:
     """Make one dataset, summary and page of the shards under OUT; compare failed runs with healthy ones of all shards."""
@@ -215,7 +215,9 @@ def merge_command(
     place = open_place(out)
     progress = Progress()
     with _stoppable():
-        result = merge_shards(Campaign(place, options, engine, worker_count(workers), twins=twins), progress)
+        result = merge_shards(
+            Campaign(place, options, engine, worker_count(workers), baselines=baselines), progress
+        )
     progress.end()
     _conclude(result, place, format_name, group_by, output, fail_on, keep=True)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView
-from analyzer.detect.compare import detect_twin
+from analyzer.detect.compare import detect_baseline
 from analyzer.detect.curves import (
+    adversaries,
     chance,
+    collapse,
     data_order,
     data_quality,
     drift,
@@ -27,7 +29,9 @@ from analyzer.detect.curves import (
     repeats,
     resume,
     rl,
+    rl_course,
     schedule,
+    scores,
     spikes,
 )
 from analyzer.detect.failures import events, exceptions, first_failure, modules, saved_work, stacks
@@ -45,7 +49,7 @@ from analyzer.detect.setup import (
     surroundings,
 )
 from analyzer.detect.shapes import answer
-from analyzer.detect.speed import hardware, step_speed, trace_time, utilisation
+from analyzer.detect.speed import hardware, pace, step_speed, trace_time, utilisation
 from analyzer.guard import STRICT, Guard
 from analyzer.model.run import Run
 from analyzer.model.signal import Signal
@@ -75,6 +79,7 @@ DETECTORS: tuple[Detector, ...] = (
     resume.DETECTOR,
     step_speed.DETECTOR,
     utilisation.DETECTOR,
+    pace.DETECTOR,
     data_order.DETECTOR,
     data_quality.DETECTOR,
     spikes.DETECTOR,
@@ -87,10 +92,14 @@ DETECTORS: tuple[Detector, ...] = (
     chance.DETECTOR,
     gap.DETECTOR,
     exact.DETECTOR,
+    scores.DETECTOR,
+    adversaries.DETECTOR,
+    collapse.DETECTOR,
     rate_range.DETECTOR,
     repeats.DETECTOR,
     design.DETECTOR,
     rl.DETECTOR,
+    rl_course.DETECTOR,
     exceptions.DETECTOR,
     settings.DETECTOR,
     saved_work.DETECTOR,
@@ -103,12 +112,12 @@ DETECTORS: tuple[Detector, ...] = (
 )
 
 
-def run_detectors(run: Run, twin: Run | None = None, guard: Guard = STRICT) -> tuple[Signal, ...]:
+def run_detectors(run: Run, baseline: Run | None = None, guard: Guard = STRICT) -> tuple[Signal, ...]:
     """Everything that the built-in detectors measure.
 
     Args:
         run: The run in question.
-        twin: A second run that worked, for comparison.
+        baseline: A second run that worked, for comparison.
         guard: Notes a detector that raises.
     """
     view = RunView(run)
@@ -118,7 +127,7 @@ def run_detectors(run: Run, twin: Run | None = None, guard: Guard = STRICT) -> t
         for detector in DETECTORS:
             with guard.part(f"detector {detector.name}"):
                 found += list(detector.detect(view))
-        if twin is not None:
+        if baseline is not None:
             with guard.part("comparison with the baseline"):
-                found += detect_twin(view, RunView(twin))
+                found += detect_baseline(view, RunView(baseline))
     return tuple(found)

@@ -1,4 +1,4 @@
-"""A twin: a second run that worked, and what differs between the two."""
+"""A baseline: a second run that worked, and what differs between the two."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from analyzer.model.tables import Scalar, Series
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-EMITS = ("compare.twin.",)
+EMITS = ("compare.baseline.",)
 
 FEWEST_SHARED = 10
 """Steps in common before a mean difference says anything."""
@@ -73,12 +73,12 @@ _IGNORED = frozenset(
 _SUBJECTS = {"model.flash_attention": "model.attention", "train.warmup_ratio": "train.warmup_steps"}
 
 
-def detect_twin(view: RunView, twin: RunView) -> Iterator[Signal]:
-    """Facts ``compare.twin.*``."""
-    out = FactWriter("compare", "compare.twin.")
+def detect_baseline(view: RunView, baseline: RunView) -> Iterator[Signal]:
+    """Facts ``compare.baseline.*``."""
+    out = FactWriter("compare", "compare.baseline.")
     out.put("given", value=True)
-    out.put("healthy", healthy(twin))
-    ours, theirs = _facts(view), _facts(twin)
+    out.put("healthy", healthy(baseline))
+    ours, theirs = _facts(view), _facts(baseline)
     different: dict[str, tuple[SourceRef, ...]] = {}
     for name, fact in _COMPARED:
         if fact in ours and fact in theirs:
@@ -86,22 +86,22 @@ def detect_twin(view: RunView, twin: RunView) -> Iterator[Signal]:
             out.put(name, differs, ours[fact].refs)
             if differs:
                 different[fact.removeprefix("config.")] = ours[fact].refs
-    _checkpoint(out, view, twin, ours, theirs)
-    different |= _other_keys(view, twin, different)
+    _checkpoint(out, view, baseline, ours, theirs)
+    different |= _other_keys(view, baseline, different)
     out.put("differences", len(different), [ref for refs in different.values() for ref in refs])
     if len(different) == 1:
         name, refs = next(iter(different.items()))
         out.put("only_difference", name, refs)
-    step, refs_of_step = _first_parting(view, twin)
+    step, refs_of_step = _first_parting(view, baseline)
     out.put("first_parting_step", step, refs_of_step)
-    _difference(out, view, twin)
-    _norms(out, view, twin)
-    compare_ends(out, view, twin)
-    source, other = view.config("data.source"), twin.config("data.source")
+    _difference(out, view, baseline)
+    _norms(out, view, baseline)
+    compare_ends(out, view, baseline)
+    source, other = view.config("data.source"), baseline.config("data.source")
     if source is not None and other is not None:
         out.put("differs_in_data", str(source.value) != str(other.value), [source.ref, other.ref])
-    versions = {key for key in set(view.run.config) & set(twin.run.config) if key.startswith("versions.")}
-    changed = sorted(key for key in versions if view.config_value(key) != twin.config_value(key))
+    versions = {key for key in set(view.run.config) & set(baseline.run.config) if key.startswith("versions.")}
+    changed = sorted(key for key in versions if view.config_value(key) != baseline.config_value(key))
     if versions:
         shown = (changed or sorted(versions))[0]
         out.put("differs_in_versions", bool(changed), [view.run.config[shown].ref])
@@ -139,13 +139,13 @@ def _differ(ours: Scalar, theirs: Scalar) -> bool:
 def _checkpoint(
     out: FactWriter,
     view: RunView,
-    twin: RunView,
+    baseline: RunView,
     ours: Mapping[str, FactValue],
     theirs: Mapping[str, FactValue],
 ) -> None:
     """Other weights: another model by name, or special rows that are tiny in one run only."""
     tiny = "signal.embedding.special_rows_tiny"
-    mine, other = view.config("model.name"), twin.config("model.name")
+    mine, other = view.config("model.name"), baseline.config("model.name")
     if tiny in ours and tiny in theirs and ours[tiny].value != theirs[tiny].value:
         out.put("differs_in_checkpoint", value=True, refs=ours[tiny].refs)
     elif mine is not None and other is not None:
@@ -158,28 +158,28 @@ def _base_name(entry: ConfigValue) -> str:
 
 
 def _other_keys(
-    view: RunView, twin: RunView, compared: Mapping[str, object]
+    view: RunView, baseline: RunView, compared: Mapping[str, object]
 ) -> dict[str, tuple[SourceRef, ...]]:
     """Keys that both runs state and that differ, beyond those compared as facts."""
     done = {fact.removeprefix("config.") for _, fact in _COMPARED}
     found: dict[str, tuple[SourceRef, ...]] = {}
-    for key in sorted(set(view.run.config) & set(twin.run.config)):
+    for key in sorted(set(view.run.config) & set(baseline.run.config)):
         subject = _SUBJECTS.get(key, key)
         if subject in done or subject in compared or key in _IGNORED or key.startswith(_IGNORED_PREFIXES):
             continue
-        mine, other = view.run.config[key], twin.run.config[key]
+        mine, other = view.run.config[key], baseline.run.config[key]
         if mine.value is None or other.value is None or not _differ(mine.value, other.value):
             continue
         if key not in {"kernels.liger", "kernels.unsloth"}:
             found[subject] = () if mine.ref is None else (mine.ref,)
-    mine_name, other_name = view.config("model.name"), twin.config("model.name")
+    mine_name, other_name = view.config("model.name"), baseline.config("model.name")
     if mine_name is not None and other_name is not None and _base_name(mine_name) != _base_name(other_name):
         found["model.name"] = () if mine_name.ref is None else (mine_name.ref,)
     return found
 
 
-def _first_parting(view: RunView, twin: RunView) -> tuple[int | None, list[SourceRef]]:
-    ours, theirs = view.once(loss_points), twin.once(loss_points)
+def _first_parting(view: RunView, baseline: RunView) -> tuple[int | None, list[SourceRef]]:
+    ours, theirs = view.once(loss_points), baseline.once(loss_points)
     if ours is None or theirs is None or not has_steps(ours.series) or not has_steps(theirs.series):
         return None, []
     rows = _shared_rows(ours, theirs)
@@ -195,9 +195,9 @@ def _first_parting(view: RunView, twin: RunView) -> tuple[int | None, list[Sourc
     return ours.series.step_at(row), [ours.series.ref(row)]
 
 
-def _difference(out: FactWriter, view: RunView, twin: RunView) -> None:
+def _difference(out: FactWriter, view: RunView, baseline: RunView) -> None:
     """How far the losses of equal steps lie apart, and to which side."""
-    ours, theirs = view.once(loss_points), twin.once(loss_points)
+    ours, theirs = view.once(loss_points), baseline.once(loss_points)
     if ours is None or theirs is None or not has_steps(ours.series) or not has_steps(theirs.series):
         return
     rows = _shared_rows(ours, theirs)
@@ -217,12 +217,12 @@ def _difference(out: FactWriter, view: RunView, twin: RunView) -> None:
         out.put("apart_from_start", bool(np.median(first) > PARTING), refs)
 
 
-def _norms(out: FactWriter, view: RunView, twin: RunView) -> None:
-    """Gradient norm over that of the twin where the losses are equal, so that only the gradients can differ.
+def _norms(out: FactWriter, view: RunView, baseline: RunView) -> None:
+    """Gradient norm over that of the baseline where the losses are equal, so that only the gradients can differ.
 
     Rows without steps are compared one by one: the equal losses show that they are the same steps.
     """
-    ours, theirs = _rows_with_norm(view), _rows_with_norm(twin)
+    ours, theirs = _rows_with_norm(view), _rows_with_norm(baseline)
     if ours is None or theirs is None:
         return
     count = min(len(ours[0]), len(theirs[0]))

@@ -19,7 +19,7 @@ LOSS_WORSE = 1.25
 
 
 def compare_ends(out: FactWriter, view: RunView, baseline: RunView) -> None:
-    """Facts ``compare.twin.worse``, ``.score_lost``, ``.loss_ratio`` and ``.rate_ratio``."""
+    """Facts ``compare.baseline.worse``, ``.score_lost``, ``.loss_ratio`` and ``.rate_ratio``."""
     verdicts: list[bool] = []
     for name in ("eval_accuracy", "accuracy"):
         ours, theirs = accuracy_at_end(view, name), accuracy_at_end(baseline, name)

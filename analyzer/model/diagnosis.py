@@ -9,7 +9,7 @@ from typing import Any
 
 from analyzer.model.happened import DeviceTime, Onset
 from analyzer.model.tables import Scalar
-from analyzer.model.wording import format_scalar, share, word_for
+from analyzer.model.wording import format_scalar, percent, word_for
 
 SCHEMA_ID = "analyzer.diagnosis/1"
 """Version of the JSON contract: keys may be added within version 1, none is removed or changes its meaning."""
@@ -207,7 +207,7 @@ class Finding:
             notes: A further sentence for some lines, by their id.
         """
         counted = sum(line.bits for line in self.evidence if line.counted)
-        head = f"{self.cause.id} [{self.rule_id}]: {share(self.probability)} {word_for(self.probability)}"
+        head = f"{self.cause.id} [{self.rule_id}]: {percent(self.probability)} {word_for(self.probability)}"
         rows = [head, f"  {self.symptom}"]
         if self.shape_only:
             rows.append(
@@ -401,9 +401,9 @@ class Diagnosis:
         others: The other runs found beside it.
         status: One of ``STATUSES``.
         summary: One sentence that justifies the status.
-        findings: Causes considered, ranked; only those with a share worth reading.
+        findings: Causes considered, ranked; only those with a probability worth reading.
         ruled_out: Causes considered and refuted, with the line that refutes them.
-        other_probability: Per symptom kind, the share of "something else".
+        other_probability: Per symptom kind, the probability of "something else".
         next_checks: What to look at to decide.
         coverage: What was seen.
         gaps: What could not be read.

@@ -32,7 +32,7 @@ entropy | entropy; policy entropy
 entropy_loss | entropy loss; ent loss
 policy_loss | policy loss; pg loss; actor loss; policy gradient loss; pi loss; losspi; surrogate loss; p loss policy
 value_loss | value loss; vf loss; critic loss; v loss value; baseline loss value; lossv; value function loss
-step_time_s | iter time; iteration time; batch time; sec step; secs step; seconds step; sec iter; secs iter; seconds iter; sec it; s step; s iter; s it; s batch; sec batch; seconds batch; ms step; ms batch; ms iter; ms it; s b
+step_time_s | step time; iter time; iteration time; batch time; sec step; secs step; seconds step; sec iter; secs iter; seconds iter; sec it; s step; s iter; s it; s batch; sec batch; seconds batch; ms step; ms batch; ms iter; ms it; s b
 data_time_s | data time; data loading time; dataload time; data load time; dataloader time; data wait
 tokens_per_second | tokens persec; tok persec; toks persec; token persec; words persec; word persec; wps; tps words; wpsec
 samples_per_second | samples persec; sample persec; images persec; image persec; img persec; imgs persec; examples persec; example persec; ins persec; sequences persec; records persec; utts persec; utt persec; frames persec; sents persec; sentences persec
@@ -42,9 +42,15 @@ steps_per_second | it persec; its persec; iter persec; iters persec; steps perse
 
 LOSS_LIKE = """
 1 | cost; objective; nll; nll loss; ce loss; xent loss; softmax loss; xent; ce; bce; nllloss; negative log likelihood; bpb; bpc; bits per byte; bits per char; logloss; elbo; criterion; neg log likelihood; deviance
-2 | unnamed; mse; mae; rmse; l1; l2; mape; smape; rmsle; huber
+2 | unnamed; error; err; mse; mae; rmse; l1; l2; mape; smape; rmsle; huber
 """
 """Words that name what a run minimises although it does not call it loss, the better stand-in first."""
+
+SCORES = """
+auc, auroc, roc_auc, f1, precision, recall, iou, miou, map, map50, ap, ap50, ap75, ar, dice, bleu, rouge, rouge1, rouge2, rougel, meteor, cider, wer, cer, ter, per, psnr, ssim, lpips, fid, kid, pesq, stoi,
+mrr, ndcg, r2, pearson, pearsonr, spearman, spearmanr, kappa, mcc, em, top5, acc5, kl, score, winrate, elo, uas, las, eer, hits, pck, mpjpe
+"""
+"""Measures of how good a model is; each is a word of a name such as ``val_mIoU``."""
 
 CONTEXTS = """
 weight, weights, coef, coefficient, coeff, fn, func, function, type, name, lambda, ratio, factor, clip, clipping, threshold, thresh, decay, warmup, warm, interval, every, freq,

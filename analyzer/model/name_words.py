@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from analyzer.model.metric_words import CONTEXTS, LOSS_LIKE, QUANTITIES, WORDS
+from analyzer.model.metric_words import CONTEXTS, LOSS_LIKE, QUANTITIES, SCORES, WORDS
 
 _CUT = re.compile(r"[\W_]+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z]{2,}(?![a-z]))")
@@ -60,6 +60,25 @@ def words_of(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(parts))
 
 
+def is_score(name: str) -> bool:
+    """Whether a word of a name is a measure of how good a model is.
+
+    >>> is_score("val_mIoU"), is_score("PSNR"), is_score("f1_threshold")
+    (True, True, False)
+    """
+    words = words_of(name.lower())
+    return not _SCORES.isdisjoint(words) and _SETTINGS.isdisjoint(words)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list that is written as one text.
+
+    >>> sorted(word_set("loss losses"))
+    ['loss', 'losses']
+    """
+    return frozenset(text.split())
+
+
 def says_no_quantity(word: str) -> bool:
     """Whether a word only says a phase, a reduction, a place or a unit."""
     return word in _WORDS
@@ -85,6 +104,7 @@ def _vocabulary() -> tuple[dict[str, tuple[str, str]], dict[frozenset[str], str]
 
 
 _WORDS, _QUANTITIES, _LIKES = _vocabulary()
+_SCORES = frozenset(SCORES.replace("\n", " ").replace(",", " ").split())
 _SETTINGS = frozenset(CONTEXTS.replace("\n", " ").replace(",", " ").split())
 _OF_QUANTITIES = frozenset().union(*_QUANTITIES, *_LIKES)
 

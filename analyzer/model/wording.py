@@ -1,4 +1,4 @@
-"""Numbers and shares in words; one place, so that a sentence and a table never disagree."""
+"""Numbers and probabilities in words; one place, so that a sentence and a table never disagree."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _WORDS = ((0.9, "very likely"), (LIKELY, "likely"), (REPORTED, "possible"), (0.0
 
 
 def word_for(probability: float) -> str:
-    """Words for a share: very likely, likely, possible, unlikely."""
+    """Words for a probability: very likely, likely, possible, unlikely."""
     return next(word for limit, word in _WORDS if probability >= limit)
 
 
-def share(probability: float) -> str:
+def percent(probability: float) -> str:
     """A share as a whole percentage, never rounded to certainty.
 
-    >>> share(0.83), share(0.999), share(0.001)
+    >>> percent(0.83), percent(0.999), percent(0.001)
     ('83%', '>99%', '<1%')
     """
     if probability >= 0.995:

@@ -8,7 +8,7 @@ import numpy as np
 
 from analyzer.model.diagnosis import Diagnosis
 from analyzer.model.run import Run
-from analyzer.model.wording import share
+from analyzer.model.wording import percent
 from analyzer.render.curves import Line, Panel, panels_of
 from analyzer.render.page import Page, Style
 from analyzer.render.plot import plot_rows
@@ -137,7 +137,7 @@ def render_comparison(good: Run, bad: Run, diagnosis: Diagnosis, style: Style, *
         f"{len(rows)} settings differ" + (", those first that bear on the cause" if rows else ""), colour="1"
     )
     for row in rows[:NAMED]:
-        why = f"  (bears on {row.cause}, {share(row.weight)})" if row.weight else ""
+        why = f"  (bears on {row.cause}, {percent(row.weight)})" if row.weight else ""
         page.add(
             f"{row.key}: {row.good or 'not stated'} in the good run, {row.bad or 'not stated'} in this{why}",
             indent=2,

@@ -13,7 +13,7 @@ import numpy as np
 from analyzer.model.diagnosis import Diagnosis, Finding
 from analyzer.model.run import Run
 from analyzer.model.tables import Event
-from analyzer.model.wording import format_scalar, share
+from analyzer.model.wording import format_scalar, percent
 from analyzer.render.curves import Line, panels_of
 from analyzer.render.sentences import (
     device_time_note,
@@ -87,7 +87,7 @@ def _what_happened(diagnosis: Diagnosis) -> list[str]:
 
 def _candidates(diagnosis: Diagnosis) -> list[str]:
     rows = [
-        f"{share(finding.probability)} {finding.cause.id}: {finding.cause.title}"
+        f"{percent(finding.probability)} {finding.cause.id}: {finding.cause.title}"
         for finding in diagnosis.findings[:CANDIDATES]
     ]
     other = something_else(diagnosis)

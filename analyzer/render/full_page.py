@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding
-from analyzer.model.wording import share
+from analyzer.model.wording import percent
 from analyzer.render.page import Page, Style, cut, write_beginning, write_change
 from analyzer.render.sentences import (
     arrange,
@@ -35,7 +35,7 @@ def render_everything(diagnosis: Diagnosis, style: Style, *, top: int = 3) -> st
         _write_finding(page, finding)
     for finding in layout.notes:
         page.add()
-        page.add(f"note: {finding.cause.title} ({finding.cause.id}, {share(finding.probability)})", hang=6)
+        page.add(f"note: {finding.cause.title} ({finding.cause.id}, {percent(finding.probability)})", hang=6)
     _write_rivals(page, layout.rivals, something_else(diagnosis) if layout.full else "")
     _write_next_checks(page, diagnosis)
     write_seen(page, diagnosis)
@@ -71,7 +71,9 @@ def _write_rivals(page: Page, rivals: Sequence[Finding], other: str) -> None:
     page.add("considered and ranked below", colour="1")
     for finding in rivals:
         page.add(
-            f"{share(finding.probability):>4} {finding.cause.id}: {reason_against(finding)}", indent=2, hang=5
+            f"{percent(finding.probability):>4} {finding.cause.id}: {reason_against(finding)}",
+            indent=2,
+            hang=5,
         )
     if other:
         page.add(f"{other:>4} something else", indent=2)
@@ -83,7 +85,7 @@ def _write_next_checks(page: Page, diagnosis: Diagnosis) -> None:
     page.add()
     page.add("to be surer", colour="1")
     for check in diagnosis.next_checks:
-        moves = f"{check.cause_id}: yes {share(check.if_true)}, no {share(check.if_false)}"
+        moves = f"{check.cause_id}: yes {percent(check.if_true)}, no {percent(check.if_false)}"
         page.add(f"{check.how or check.meaning}  ({moves})", indent=2, hang=2)
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from analyzer.model.diagnosis import Diagnosis, Finding, Place
-from analyzer.model.wording import REPORTED, share
+from analyzer.model.wording import REPORTED, percent
 from analyzer.render.sentences import restart_note
 
 _LEVELS = {"fatal": "error", "degrading": "error", "wasteful": "warning", "advisory": "note"}
@@ -54,7 +54,9 @@ def _result(finding: Finding) -> dict[str, Any]:
         "ruleId": finding.rule_id,
         "level": _LEVELS[finding.severity],
         "rank": round(100 * finding.probability, 1),
-        "message": {"text": f"{finding.cause.title} ({share(finding.probability)}). {finding.symptom}.{fix}"},
+        "message": {
+            "text": f"{finding.cause.title} ({percent(finding.probability)}). {finding.symptom}.{fix}"
+        },
         "locations": [_location(place) for place in (places or cited)[:1]],
     }
     related = [_location(place) for place in (*places[1:], *cited)][:10]
@@ -78,7 +80,7 @@ def render_junit(diagnosis: Diagnosis) -> str:
         title = findings[0].cause.id if findings else "unexplained"
         rows = [diagnosis.summary]
         for finding in findings:
-            rows.append(f"{share(finding.probability)} {finding.cause.title} [{finding.cause.id}]")
+            rows.append(f"{percent(finding.probability)} {finding.cause.title} [{finding.cause.id}]")
             rows += [
                 f"  + {line.because}" + (f" ({line.refs[0]})" if line.refs else "")
                 for line in finding.speaks_for()[:3]

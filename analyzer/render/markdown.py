@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix
-from analyzer.model.wording import share
+from analyzer.model.wording import percent
 from analyzer.render.sentences import (
     arrange,
     device_time_note,
@@ -73,15 +73,15 @@ def render_markdown(diagnosis: Diagnosis, *, show_all: bool = False, top: int = 
         parts += _finding(finding, show_all=show_all)
     parts += [f"Note: {escape(note.cause.title)} (`{note.cause.id}`).\n" for note in layout.notes]
     if layout.rivals:
-        parts += ["### Considered and ranked below", "", "| share | cause | why not |", "|---|---|---|"]
+        parts += ["### Considered and ranked below", "", "| probability | cause | why not |", "|---|---|---|"]
         for item in layout.rivals:
             reason = escape(reason_against(item))
-            parts.append(f"| {share(item.probability)} | `{item.cause.id}` | {reason} |")
+            parts.append(f"| {percent(item.probability)} | `{item.cause.id}` | {reason} |")
         parts.append("")
     if diagnosis.next_checks:
         parts += ["### To be surer", ""]
         for check in diagnosis.next_checks:
-            moves = f"`{check.cause_id}`: yes {share(check.if_true)}, no {share(check.if_false)}"
+            moves = f"`{check.cause_id}`: yes {percent(check.if_true)}, no {percent(check.if_false)}"
             parts.append(f"- {escape(check.how or check.meaning)} ({moves})")
         parts.append("")
     parts += _seen(diagnosis)

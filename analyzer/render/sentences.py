@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyzer.model.diagnosis import LAB, Diagnosis, Evidence, Finding, Fix
-from analyzer.model.wording import REPORTED, share, word_for
+from analyzer.model.wording import REPORTED, percent, word_for
 
 NAMED_FROM = 0.01
 """Share from which a rival is named before the mere look-alikes: 1 in 100."""
@@ -36,7 +36,7 @@ def telling(lines: Sequence[Evidence], *, show_all: bool) -> list[Evidence]:
 def headline(finding: Finding) -> str:
     """``83% likely``; a finding of the classifier alone says so."""
     note = ", by the shape of the curves only" if finding.shape_only else ""
-    return f"{share(finding.probability)} {word_for(finding.probability)}{note}"
+    return f"{percent(finding.probability)} {word_for(finding.probability)}{note}"
 
 
 def open_lines(diagnosis: Diagnosis) -> list[str]:
@@ -44,16 +44,16 @@ def open_lines(diagnosis: Diagnosis) -> list[str]:
     found = diagnosis.headline
     if found is None or found.level == "cause":
         return []
-    candidates = [f"{share(item.probability)} {item.id}" for item in found.candidates]
+    candidates = [f"{percent(item.probability)} {item.id}" for item in found.candidates]
     if found.level == "class" and not candidates:
         return []  # the class itself leads, and nothing below it came into question
     if found.level == "class":
-        head = f"{share(found.probability)} {word_for(found.probability)}: {found.title}  [{found.id}]"
-        rest = [f"{share(found.untold)} cannot be told further"] if found.untold >= NAMED_FROM else []
+        head = f"{percent(found.probability)} {word_for(found.probability)}: {found.title}  [{found.id}]"
+        rest = [f"{percent(found.untold)} cannot be told further"] if found.untold >= NAMED_FROM else []
     else:
         head = "no cause holds a half of the probability"
         rest = []
-    rest += [f"{share(found.other)} something else"] if found.other >= NAMED_FROM else []
+    rest += [f"{percent(found.other)} something else"] if found.other >= NAMED_FROM else []
     return [head, ", ".join([*candidates, *rest])]
 
 
@@ -71,7 +71,7 @@ def odds_note(diagnosis: Diagnosis) -> str:
 
 def something_else(diagnosis: Diagnosis) -> str:
     """``4%`` for what no rule considered explains; empty where nothing competes."""
-    return "" if diagnosis.headline is None else share(diagnosis.headline.other)
+    return "" if diagnosis.headline is None else percent(diagnosis.headline.other)
 
 
 def fix_note(fix: Fix) -> str:
@@ -209,20 +209,20 @@ def device_time_note(diagnosis: Diagnosis) -> str:
     split = diagnosis.device_time
     if split is None:
         return ""
-    late = "" if split.host_late is None else f" (host late {share(split.host_late)})"
+    late = "" if split.host_late is None else f" (host late {percent(split.host_late)})"
     parts = (
         (split.compute, "compute"),
         (split.communication, "communication alone"),
         (split.copies, "copies"),
     )
     text = (
-        f"device time: {', '.join(f'{share(part)} {word}' for part, word in parts if part)}, "
-        f"{share(split.idle)} idle{late} of {split.window_s * 1e3:.0f} ms traced"
+        f"device time: {', '.join(f'{percent(part)} {word}' for part, word in parts if part)}, "
+        f"{percent(split.idle)} idle{late} of {split.window_s * 1e3:.0f} ms traced"
     )
     if split.step_s is not None:
         text += f", {split.step_s * 1e3:.3g} ms a step"
     if split.top_operator and split.top_operator_share is not None:
-        text += f"; most in {split.top_operator} ({share(split.top_operator_share)})"
+        text += f"; most in {split.top_operator} ({percent(split.top_operator_share)})"
     if split.top_kernel:
         name = split.top_kernel
         text += f", kernel {name[:KERNEL_CHARACTERS]}{'…' if len(name) > KERNEL_CHARACTERS else ''}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Place
-from analyzer.model.wording import share
+from analyzer.model.wording import percent
 from analyzer.render.curves import Panel, deciding
 from analyzer.render.full_page import render_everything
 from analyzer.render.page import Page, Style, cut, write_beginning, write_change
@@ -103,7 +103,7 @@ def _screen(diagnosis: Diagnosis, style: Style, panels: tuple[Panel, ...], room:
         _write_else(page, diagnosis, layout.full)
     for finding in layout.notes:
         page.add()
-        page.add(f"note: {finding.cause.title} ({finding.cause.id}, {share(finding.probability)})", hang=6)
+        page.add(f"note: {finding.cause.title} ({finding.cause.id}, {percent(finding.probability)})", hang=6)
     _write_check(page, diagnosis)
     _write_seen(page, diagnosis, room.gaps)
     return page.text()
@@ -183,7 +183,9 @@ def _write_else(page: Page, diagnosis: Diagnosis, full: Sequence[Finding]) -> No
         if tail:
             page.add(f"else: nothing that comes near it; {tail}", hang=2)
         return
-    named = [f"{finding.cause.title} {share(finding.probability)} [{finding.cause.id}]" for finding in rivals]
+    named = [
+        f"{finding.cause.title} {percent(finding.probability)} [{finding.cause.id}]" for finding in rivals
+    ]
     page.add(f"else: {'; '.join([*named, tail] if tail else named)}", hang=2)
 
 

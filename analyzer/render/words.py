@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from analyzer.facts.catalog import spec_of
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, NextCheck
 from analyzer.model.tables import Scalar
-from analyzer.model.wording import format_scalar, share
+from analyzer.model.wording import format_scalar, percent
 from analyzer.render.sentences import telling
 
 LONG = 110
@@ -123,8 +123,8 @@ def _short_meaning(name: str) -> str:
 def answers_in_words(check: NextCheck) -> str:
     """``if yes: CAUSE 98%; if no: CAUSE 2%``, with the question where the advice does not ask it."""
     return (
-        f"if {question_in_words(check)}: {check.cause_id} {share(check.if_true)}; "
-        f"if not: {share(check.if_false)}"
+        f"if {question_in_words(check)}: {check.cause_id} {percent(check.if_true)}; "
+        f"if not: {percent(check.if_false)}"
     )
 
 

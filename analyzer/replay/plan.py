@@ -26,7 +26,7 @@ COMM_FAMILIES = ("distributed",)
 SPEED_FAMILIES = ("performance",)
 _OUTCOME = (
     "signal.replay.", "signal.rerun.", "signal.module.", "signal.embedding.", "signal.attention.",
-    "compare.twin.differs_in_precision",
+    "compare.baseline.differs_in_precision",
 )  # fmt: skip
 """Facts that a trace or a rerun gives."""
 

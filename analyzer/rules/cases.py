@@ -129,7 +129,7 @@ def check_case(case: Case, ranking: Ranking) -> None:
     low, high = float(case.expect.get("p_min", 0.0)), float(case.expect.get("p_max", 1.0))
     if not low <= probability <= high:
         raise RuleCaseError(
-            f"share of {case.rule_id} is {probability:.3f}, outside {low:g}..{high:g}; {shown}", where
+            f"probability of {case.rule_id} is {probability:.3f}, outside {low:g}..{high:g}; {shown}", where
         )
     winner = case.expect.get("winner")
     if winner is not None and (_position(str(winner), ranking) or (1, 0.0))[0] != 0:

@@ -146,7 +146,7 @@ TESTS = (
     ),
     HealthTest(
         "gap-closed",
-        "not signal.gap.opened or signal.gap.score_last <= 0.12",
+        "not signal.gap.opened or signal.gap.score_last <= 0.12 and signal.gap.last_ratio < 30",
         "held-out loss did not part from training loss",
         "held-out loss ends {signal.gap.last_ratio} times as high as training loss",
         "a score on held-out data, or fewer epochs",
@@ -167,10 +167,54 @@ TESTS = (
         "an evaluation of the training samples by the code that evaluates the held-out ones",
     ),
     HealthTest(
+        "scores-move",
+        "not signal.score.frozen and not signal.score.zero and not signal.score.rare_never_found"
+        " and not signal.score.error_beyond_all",
+        "the scores move within their range",
+        "a score does not move from its first value, or lies where no sound run has it",
+        "the predictions of a few samples beside their labels, and the code of the score",
+    ),
+    HealthTest(
+        "held-out-score-follows",
+        "not signal.score.parted and not signal.score.held_out_stands and not signal.score.lost",
+        "held-out scores follow the training",
+        "what is gained on training data does not show in the held-out score",
+        "more held-out samples, and the same score on training samples by the same code",
+    ),
+    HealthTest(
+        "nothing-collapsed",
+        "not signal.gan.discriminator_won and not signal.collapse.latent_unused and not signal.collapse.embeddings_agree"
+        " and not signal.collapse.preference_undecided and not signal.collapse.perplexity_one",
+        "no player, code or embedding collapsed",
+        "a part of the model does without what it should learn",
+        "outputs of a few samples",
+    ),
+    HealthTest(
+        "keeps-its-sign",
+        "not signal.progress.crosses_zero",
+        "the loss stays on its side of zero",
+        "the loss began above 0 and fell through it ({signal.progress.last})",
+        "whether the loss is a likelihood, which may, or an error or overlap, which may not",
+    ),
+    HealthTest(
+        "one-course",
+        "not signal.progress.sudden_step",
+        "the loss takes one course",
+        "the loss stood, fell at once from one point to the next, and stood again",
+        "what changed at the fall: data, rate, code, or the number of devices",
+    ),
+    HealthTest(
+        "keeps-its-pace",
+        "not (signal.pace.slower and signal.pace.change >= 1.3) and not signal.pace.memory_grows",
+        "it keeps its pace and its memory",
+        "it gets slower and slower, or its memory grows, over the rows",
+        "the time of loading, of the step and of saving, each by itself",
+    ),
+    HealthTest(
         "as-good-as-the-baseline",
-        "not compare.twin.worse",
+        "not compare.baseline.worse",
         "it ends as well as the baseline",
-        "it ends clearly worse than the baseline[ ({compare.twin.score_lost} of all answers lost)]",
+        "it ends clearly worse than the baseline[ ({compare.baseline.score_lost} of all answers lost)]",
         "a rerun in which one of the differences is undone",
     ),
     HealthTest(

@@ -21,7 +21,7 @@ from analyzer.rules.schema import PRIOR_BITS, EvidenceLine, Rule
 from analyzer.rules.shape_line import shape_line
 
 MAX_SCORE_BITS = 60.0
-"""Beyond 2**60 the shares no longer differ in print; the cap keeps the powers finite."""
+"""Beyond 2**60 the probabilities no longer differ in print; the cap keeps the powers finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class LedgerLine:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One considered rule with its ledger and its share."""
+    """One considered rule with its ledger and its probability."""
 
     rule: Rule
     lines: tuple[LedgerLine, ...]
@@ -123,7 +123,9 @@ def total_bits(rule: Rule, lines: Sequence[LedgerLine]) -> float:
     return max(-MAX_SCORE_BITS, min(MAX_SCORE_BITS, total))
 
 
-def shares(scores: Sequence[float], calibration: Calibration = HAND_SET) -> tuple[list[float], float]:
+def probabilities_of(
+    scores: Sequence[float], calibration: Calibration = HAND_SET
+) -> tuple[list[float], float]:
     """Probabilities of competing scores in bits, and of "something else"."""
     weights = [2.0 ** (calibration.temperature * score) for score in scores]
     other = 2.0**calibration.other_bits
@@ -181,7 +183,7 @@ def rank(
         if base_rates is not None:
             moved = base_rates([item.rule.entry.id for item in items])
             items = [replace(item, bits=item.bits + moved.get(item.rule.entry.id, 0.0)) for item in items]
-        probabilities, rest = shares([item.bits for item in items], fitted.get(kind, HAND_SET))
+        probabilities, rest = probabilities_of([item.bits for item in items], fitted.get(kind, HAND_SET))
         scored = [
             Scored(item.rule, item.lines, item.bits, probability)
             for item, probability in zip(items, probabilities, strict=True)
@@ -221,7 +223,8 @@ def questions(
             if entry.verdict is not None:
                 continue
             assumed = [
-                _share_if(items, position, entry.line.id, verdict, calibration) for verdict in (True, False)
+                _probability_if(items, position, entry.line.id, verdict, calibration)
+                for verdict in (True, False)
             ]
             found.append(Question(item.rule, entry.line, item.probability, assumed[0], assumed[1]))
     found.sort(key=lambda q: (-q.information_bits, q.rule.id, q.line.id))
@@ -236,7 +239,7 @@ def questions(
     return chosen[:limit]
 
 
-def _share_if(
+def _probability_if(
     items: Sequence[Scored],
     position: int,
     line_id: str,
@@ -248,4 +251,4 @@ def _share_if(
     lines = items[position].lines
     verdicts = [verdict if entry.line.id == line_id else entry.verdict for entry in lines]
     scores[position] = total_bits(items[position].rule, _weighed([entry.line for entry in lines], verdicts))
-    return shares(scores, calibration)[0][position]
+    return probabilities_of(scores, calibration)[0][position]

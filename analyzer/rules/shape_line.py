@@ -38,7 +38,7 @@ def shape_line(rule: Rule, facts: Mapping[str, Scalar]) -> EvidenceLine | None:
     )
 
 
-def ill_shape(facts: Mapping[str, Scalar], least: float) -> tuple[Shape, float] | None:
+def anomalous_shape(facts: Mapping[str, Scalar], least: float) -> tuple[Shape, float] | None:
     """The class that the curves look like and its probability; None if healthy, unsure, or less probable than asked."""
     name, probability = facts.get("classifier.shape"), facts.get("classifier.probability")
     if not isinstance(name, str) or name == HEALTHY:

@@ -9,7 +9,7 @@ from analyzer.detect.shapes.classes import Shape
 from analyzer.model.tables import Scalar
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import LedgerLine, Scored
-from analyzer.rules.shape_line import ill_shape, shape_line
+from analyzer.rules.shape_line import anomalous_shape, shape_line
 
 SURE = 0.9
 """Calibrated probability from which a shape alone is told: "very likely" in our words."""
@@ -27,7 +27,7 @@ def shape_only(
         rules: Rules in use.
         considered: Causes that rules have weighed for this run and found unlikely: they saw more than the shape.
     """
-    found = ill_shape(facts, SURE)
+    found = anomalous_shape(facts, SURE)
     if found is None:
         return None
     shape, probability = found

@@ -10,8 +10,9 @@ from analyzer.model.diagnosis import Finding
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, word_for
 from analyzer.rules.ending import crash_sign, troubled_end
+from analyzer.rules.gates import holds
 from analyzer.rules.health import health
-from analyzer.rules.shape_line import ill_shape
+from analyzer.rules.shape_line import anomalous_shape
 
 ENOUGH_POINTS = 5
 """Fewer points show no course: nothing can be said about a run from them."""
@@ -22,11 +23,26 @@ ENOUGH_POINTS_COMPLETED = 2
 ENOUGH_POINTS_CLEAR, CLEAR_FALL = 3, 0.2
 """Three epochs of which each is better, a fifth of the first loss gone: scatter does not do that."""
 
+ENOUGH_POINTS_STEADY = 4
+"""Four points of which each is better than the one before."""
+
+ENOUGH_POINTS_VAST, VAST_FALL = 2, 0.5
+"""Two points between which half of the loss went and a score rose by fifteen points: no scatter is as large."""
+
 MESSAGE_CHARACTERS = 160
 """Of the message of an exception that no rule explains: what names it stands in the first words."""
 
 SURE_ENDING = 0.6
-"""Share from which an ordinary ending (a person or the scheduler stopped it) explains how the run ended."""
+"""Probability from which an ordinary ending (a person or the scheduler stopped it) explains how the run ended."""
+
+
+NUMERIC_SIGNS = (
+    ("signal.nonfinite_loss.persists", "the loss is not finite to the end"),
+    ("signal.nonfinite_grad.harmful", "the gradient norm is not finite"),
+    ("signal.loss_scale.at_floor", "the loss scale reached its floor"),
+    ("signal.module.forward_nonfinite", "the output of a module is not finite"),
+)
+"""What a run of which the numerics broke (``gate.numerics_broke``) failed by; a collapsing scale alone may recover."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +61,10 @@ class Outcome:
 def outcome(facts: Mapping[str, Scalar]) -> Outcome:
     """Signs of failure and what is missing for a verdict of health."""
     failed: list[str] = []
-    if facts.get("signal.nonfinite_loss.persists") is True:
-        failed.append("the loss is not finite to the end")
-    if facts.get("signal.nonfinite_grad.harmful") is True:
-        failed.append("the gradient norm is not finite")
-    if facts.get("signal.loss_scale.at_floor") is True:
-        failed.append("the loss scale reached its floor")
+    if holds("numerics_broke", facts):
+        failed += [words for fact, words in NUMERIC_SIGNS if facts.get(fact) is True]
     if _lost_its_loss(facts):
         failed.append("the loss is exactly 0 at once")
-    if facts.get("signal.module.forward_nonfinite") is True:
-        failed.append("the output of a module is not finite")
     if facts.get("signal.exact.nonfinite_training") is True and not failed:
         failed.append(f"{facts['signal.exact.nonfinite_name']} is not finite to the end")
     if facts.get("signal.exact.loss_zero") is True and not failed and not _zero_is_ordinary(facts):
@@ -64,7 +74,7 @@ def outcome(facts: Mapping[str, Scalar]) -> Outcome:
     if (ending := _bad_ending(facts)) is not None:
         failed.append(ending)
     needed = _needed(facts)
-    counts = [facts.get(f"signal.{name}.points") for name in ("loss", "eval")]
+    counts = [facts.get(f"signal.{name}") for name in ("loss.points", "eval.points", "progress.score_points")]
     if facts.get("run.rl") is True:
         counts.append(facts.get("signal.rl.reward_points"))
     if (
@@ -85,8 +95,15 @@ def _needed(facts: Mapping[str, Scalar]) -> int:
     if facts.get("run.completed") is True:
         return ENOUGH_POINTS_COMPLETED
     share = facts.get("signal.progress.fall_share")
-    clear = isinstance(share, float) and share >= CLEAR_FALL and facts.get("signal.progress.kept") is True
-    return ENOUGH_POINTS_CLEAR if clear else ENOUGH_POINTS
+    if facts.get("signal.progress.kept") is not True:
+        return ENOUGH_POINTS
+    fell = share if isinstance(share, float) else 0.0
+    risen = facts.get("signal.progress.score_points", 0)
+    if fell >= VAST_FALL and isinstance(risen, int) and risen >= ENOUGH_POINTS_VAST:
+        return ENOUGH_POINTS_VAST
+    if fell >= CLEAR_FALL or (risen and facts.get("signal.progress.learned") is True):
+        return ENOUGH_POINTS_CLEAR
+    return ENOUGH_POINTS_STEADY if facts.get("signal.progress.every_point_better") is True else ENOUGH_POINTS
 
 
 def _zero_is_ordinary(facts: Mapping[str, Scalar]) -> bool:
@@ -240,7 +257,7 @@ def _odd_shape(facts: Mapping[str, Scalar]) -> str | None:
         "classifier.shape": facts.get("classifier.leans_to", HEALTHY),
         "classifier.probability": facts.get("classifier.leaning", 0.0),
     }
-    found = ill_shape(facts, LIKELY) or ill_shape(leaning, LIKELY)
+    found = anomalous_shape(facts, LIKELY) or anomalous_shape(leaning, LIKELY)
     if found is None or found[0].severity not in {"fatal", "degrading"}:
         return None
     shape, share = found

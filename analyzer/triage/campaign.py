@@ -1,6 +1,6 @@
-"""A triage from plan to results: what is done already, the engine, the second pass with twins, the dataset.
+"""A triage from plan to results: what is done already, the engine, the second pass with baselines, the dataset.
 
-plan ─► what is up to date ─► engine ─► journal ─► twins ─► engine ─► journal ─► parts, summary, page
+plan ─► what is up to date ─► engine ─► journal ─► baselines ─► engine ─► journal ─► parts, summary, page
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from analyzer.errors import InputError
 from analyzer.ingest.boundaries import Skipped
 from analyzer.rules.load import load_rules
+from analyzer.triage.baselines import choose_baselines
 from analyzer.triage.executors import make_executor_engine
 from analyzer.triage.journal import Journal
 from analyzer.triage.places import Place
@@ -22,7 +23,6 @@ from analyzer.triage.specs import Options, Plan, RunSpec, Task
 from analyzer.triage.store import STATE_COLUMNS, Dataset, Writer, merged
 from analyzer.triage.summary import FleetSummary
 from analyzer.triage.supervisor import Supervisor
-from analyzer.triage.twins import choose_twins
 from analyzer.triage.worker import Diagnoser, encode
 from analyzer.version import __version__
 
@@ -48,7 +48,7 @@ class Campaign:
         engine: ``local``, ``dask``, ``dask:ADDRESS`` or ``MODULE:CALLABLE``.
         workers: Processes; 0 diagnoses in this process, without any protection.
         resume: Whether what stands in ``place`` is carried on.
-        twins: Whether failed runs are compared with healthy ones of like configuration.
+        baselines: Whether failed runs are compared with healthy ones of like configuration.
         shard: Part of the plan to do (1-based) and number of parts, or None for all of it.
     """
 
@@ -57,7 +57,7 @@ class Campaign:
     engine: str = "local"
     workers: int = 2
     resume: bool = False
-    twins: bool = True
+    baselines: bool = True
     shard: tuple[int, int] | None = None
 
 
@@ -98,7 +98,7 @@ class _State:
     def put(self, row: Mapping[str, Any], where: Where) -> None:
         kept = {column: row.get(column) for column in STATE_COLUMNS}
         if kept["status_alone"] != "healthy" and kept["status_alone"] not in {"failed", "degraded"}:
-            kept["config"] = None  # needed for the search of twins only
+            kept["config"] = None  # needed for the search of baselines only
         self.rows[row["key"]] = kept
         self.where[row["key"]] = where
 
@@ -143,8 +143,8 @@ def _run_alone(campaign: Campaign, plan: Plan, notice: Notice) -> Result:
     digest = _rules_digest(campaign.options)
     todo = [Task(run) for run in runs if not _up_to_date(state.rows.get(run.key), run, digest)]
     result.kept = len(runs) - len(todo)
-    twins = campaign.twins and campaign.shard is None
-    _work(campaign, todo, runs, state, journal, notice, result, twins=twins)
+    baselines = campaign.baselines and campaign.shard is None
+    _work(campaign, todo, runs, state, journal, notice, result, baselines=baselines)
     shard = None if campaign.shard is None else list(campaign.shard)
     about = {
         "complete": not result.interrupted,
@@ -199,7 +199,7 @@ def _merge_alone(campaign: Campaign, notice: Notice) -> Result:
     _recall(state, datasets, journal)
     runs = sorted((_spec_of(row) for row in state.rows.values()), key=lambda run: (run.location, run.key))
     result.kept, result.missing = len(runs), missing
-    _work(campaign, [], runs, state, journal, notice, result, twins=campaign.twins)
+    _work(campaign, [], runs, state, journal, notice, result, baselines=campaign.baselines)
     about = {
         "complete": not result.interrupted and not missing,
         "shard": None,
@@ -281,14 +281,14 @@ def _up_to_date(row: Mapping[str, Any] | None, run: RunSpec, rules_digest: str) 
 
 def _work(
     campaign: Campaign, todo: Sequence[Task], runs: Sequence[RunSpec], state: _State, journal: Journal,
-    notice: Notice, result: Result, *, twins: bool,
+    notice: Notice, result: Result, *, baselines: bool,
 ) -> None:  # fmt: skip
     """Both passes. An interrupt ends the work, not the triage: what is done is kept."""
     engine, close = _engine(campaign, len(todo) or len(runs))
     try:
         _pass(engine, todo, state, journal, lambda *counts: notice("diagnosing", *counts), keep=False)
         result.done = len(todo)
-        if twins:
+        if baselines:
             again = _second_pass(runs, state)
             _pass(engine, again, state, journal, lambda *counts: notice("comparing", *counts), keep=True)
     except KeyboardInterrupt:
@@ -314,18 +314,18 @@ def _pass(
 
 
 def _second_pass(runs: Iterable[RunSpec], state: _State) -> list[Task]:
-    """Tasks for runs whose twin is another than that which their record used."""
+    """Tasks for runs whose baseline is another than that which their record used."""
     known = {run.key: run for run in runs if run.key in state.rows}
     rows = [state.rows[key] for key in known]
-    chosen = choose_twins(rows, rows)
+    chosen = choose_baselines(rows, rows)
     again = []
     for key, run in known.items():
         row = state.rows[key]
-        twin = known[chosen[key]] if key in chosen else None
-        now = (twin.key, twin.digest) if twin else (None, None)
-        if now != (row["twin_key"], row["twin_digest"]):
-            again.append(Task(run, twin, row["status_alone"] or ""))
-    return sorted(again, key=lambda task: task.twin.key if task.twin else "")
+        baseline = known[chosen[key]] if key in chosen else None
+        now = (baseline.key, baseline.digest) if baseline else (None, None)
+        if now != (row["baseline_key"], row["baseline_digest"]):
+            again.append(Task(run, baseline, row["status_alone"] or ""))
+    return sorted(again, key=lambda task: task.baseline.key if task.baseline else "")
 
 
 def _engine(campaign: Campaign, tasks: int) -> tuple[Engine, Callable[[], None]]:

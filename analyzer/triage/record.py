@@ -23,7 +23,7 @@ MAX_SPAN_S = 400 * 86400.0
 """A year and more between first and last record: a wrong clock, not a run."""
 
 MAX_SETTINGS = 200
-"""Settings kept for the search of a twin; real runs state 20 to 100 that have a common name."""
+"""Settings kept for the search of a baseline; real runs state 20 to 100 that have a common name."""
 
 MAX_HOSTS = 256
 
@@ -118,7 +118,7 @@ def _ended(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def _about(task: Task) -> dict[str, Any]:
-    spec, twin = task.spec, task.twin
+    spec, baseline = task.spec, task.baseline
     return {
         "key": spec.key,
         "location": spec.location,
@@ -128,9 +128,9 @@ def _about(task: Task) -> dict[str, Any]:
         "user": spec.user or None,
         "job": spec.job or None,
         "project": spec.project or None,
-        "twin": twin.location if twin else None,
-        "twin_key": twin.key if twin else None,
-        "twin_digest": twin.digest if twin else None,
+        "baseline": baseline.location if baseline else None,
+        "baseline_key": baseline.key if baseline else None,
+        "baseline_digest": baseline.digest if baseline else None,
         "input_digest": spec.digest,
     }
 
@@ -292,7 +292,7 @@ def _model(run: Run) -> str | None:
 
 
 def _settings(run: Run) -> str:
-    """Canonical settings as JSON, for the search of a twin and for queries."""
+    """Canonical settings as JSON, for the search of a baseline and for queries."""
     values: dict[str, Any] = {}
     for key in sorted(run.config)[:MAX_SETTINGS]:
         value = run.config.value(key)

@@ -152,21 +152,21 @@ class Task:
 
     Attributes:
         spec: The run.
-        twin: A healthy run of like configuration, None in the first pass.
-        status_alone: Status without the twin; empty in the first pass.
+        baseline: A healthy run of like configuration, None in the first pass.
+        status_alone: Status without the baseline; empty in the first pass.
     """
 
     spec: RunSpec
-    twin: RunSpec | None = None
+    baseline: RunSpec | None = None
     status_alone: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a worker."""
-        twin = None if self.twin is None else self.twin.to_dict()
-        return {"spec": self.spec.to_dict(), "twin": twin, "status_alone": self.status_alone}
+        baseline = None if self.baseline is None else self.baseline.to_dict()
+        return {"spec": self.spec.to_dict(), "baseline": baseline, "status_alone": self.status_alone}
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Task:
         """The inverse of ``to_dict``."""
-        twin = None if data["twin"] is None else RunSpec.from_dict(data["twin"])
-        return Task(RunSpec.from_dict(data["spec"]), twin, str(data["status_alone"]))
+        baseline = None if data["baseline"] is None else RunSpec.from_dict(data["baseline"])
+        return Task(RunSpec.from_dict(data["spec"]), baseline, str(data["status_alone"]))

@@ -42,7 +42,7 @@ RUN_COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("problem", "text", "reason if not diagnosed"),
     ("status", "text", "failed, degraded, interrupted, healthy, insufficient, unreadable; empty if outcome is failed"),
     ("summary", "text", "one sentence that justifies the status"),
-    ("status_alone", "text", "status before a twin was used"),
+    ("status_alone", "text", "status before a baseline was used"),
     ("subject", "text", "which of several runs in the directory was diagnosed"),
     ("other_runs", "int", "how many others lie there"),
     ("cause_id", "text", "leading cause; null if none is at least possible"),
@@ -93,9 +93,9 @@ RUN_COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("last_words_place", "text", "file of that line"),
     ("shape", "text", "of a run without a cause: how and when it ended"),
     ("template", "text", "that line without numbers, paths and hosts"),
-    ("twin", "text", "location of the healthy run that was compared"),
-    ("twin_key", "text", "its key"),
-    ("twin_digest", "text", "fingerprint of its inputs"),
+    ("baseline", "text", "location of the healthy run that was compared"),
+    ("baseline_key", "text", "its key"),
+    ("baseline_digest", "text", "fingerprint of its inputs"),
     ("config", "text", "canonical settings as JSON"),
     ("input_digest", "text", "fingerprint of the inputs: names, sizes, times of the last write"),
     ("tool_version", "text", "version of analyzer"),
@@ -126,10 +126,10 @@ COLUMNS = {"runs": RUN_COLUMNS, "findings": FINDING_COLUMNS}
 
 STATE_COLUMNS = (
     "key", "location", "kind", "why", "extra", "outcome", "status", "status_alone", "user", "job", "project",
-    "twin_key", "twin_digest", "input_digest", "tool_version", "rules_digest",
+    "baseline_key", "baseline_digest", "input_digest", "tool_version", "rules_digest",
     "config", "frameworks", "model", "start_s",
 )  # fmt: skip
-"""What decides whether a run has to be done again, and which twin it gets."""
+"""What decides whether a run has to be done again, and which baseline it gets."""
 
 
 def _schema(columns: Iterable[tuple[str, str, str]]) -> Any:

@@ -100,7 +100,7 @@ class FleetSummary:
         self.unreadable: list[dict[str, str]] = []
         self.all_failed = Tally("failed")
         self.degraded = Tally("degraded")
-        self.twins = 0
+        self.baselines = 0
         self.top_probability = 0.0
         self._causes: dict[str, Tally] = {}
         self._groups: dict[str, dict[str, Tally]] = {grouping: {} for grouping in GROUPINGS[1:]}
@@ -121,7 +121,7 @@ class FleetSummary:
             if len(named) < NAMED:
                 named.append({"location": row["location"], "problem": row["problem"]})
             return
-        self.twins += row["twin"] is not None
+        self.baselines += row["baseline"] is not None
         for finding in record["findings"]:
             if finding["severity"] in {"fatal", "degrading"}:
                 self.top_probability = max(self.top_probability, finding["probability"] or 0.0)
@@ -255,7 +255,7 @@ class FleetSummary:
                 for grouping in GROUPINGS[1:]
             },
             "days": self.days(),
-            "twins": self.twins,
+            "baselines": self.baselines,
             "unreadable": self.unreadable,
             "not_diagnosed": self.problems,
         }

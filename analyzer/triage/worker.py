@@ -39,7 +39,7 @@ FAULTY = frozenset({"failed", "degraded", "interrupted"})
 
 
 class Diagnoser:
-    """Diagnoses one run after another with the same rules; keeps the last twin, which the next run often shares.
+    """Diagnoses one run after another with the same rules; keeps the last baseline, which the next run often shares.
 
     Args:
         options: What all runs share.
@@ -51,7 +51,7 @@ class Diagnoser:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.rules: RuleSet = load_rules(tuple(Path(place) for place in options.rules))
-        self._twin: tuple[str, Loaded] | None = None
+        self._baseline: tuple[str, Loaded] | None = None
 
     def diagnose(self, task: Task) -> tuple[bool, dict[str, Any]]:
         """Whether the answer is final, and the record of a run. Whatever happens, there is a record."""
@@ -73,11 +73,11 @@ class Diagnoser:
         started_s = time.perf_counter()
         with local_paths(task.spec, self.options) as paths:
             loaded = load_run(paths[0], paths[1:])
-            twin = None if task.twin is None else self._load_twin(task.twin)
-            if twin is None:
-                task = replace(task, twin=None)
-            twin_run = None if twin is None else twin.run
-            diagnosis = diagnose_loaded(loaded, self.rules, twin_run, Quoter(loaded.run), started_s)
+            baseline = None if task.baseline is None else self._load_baseline(task.baseline)
+            if baseline is None:
+                task = replace(task, baseline=None)
+            baseline_run = None if baseline is None else baseline.run
+            diagnosis = diagnose_loaded(loaded, self.rules, baseline_run, Quoter(loaded.run), started_s)
             diagnosis = replace(diagnosis, root=task.spec.location)
             self._report(task, loaded, diagnosis)
             return make_record(task, loaded, diagnosis)
@@ -92,15 +92,15 @@ class Diagnoser:
         page = render_html(diagnosis, loaded.run)
         open_place(self.options.reports).write(f"{task.spec.key}.html", page.encode("utf-8", "replace"))
 
-    def _load_twin(self, spec: RunSpec) -> Loaded | None:
-        """The twin; None if it has gone since it was chosen, which is no fault of the run."""
-        if self._twin is None or self._twin[0] != spec.key:
+    def _load_baseline(self, spec: RunSpec) -> Loaded | None:
+        """The baseline; None if it has gone since it was chosen, which is no fault of the run."""
+        if self._baseline is None or self._baseline[0] != spec.key:
             try:
                 with local_paths(spec, self.options) as paths:
-                    self._twin = (spec.key, load_run(paths[0], paths[1:]))
+                    self._baseline = (spec.key, load_run(paths[0], paths[1:]))
             except InputError:
                 return None
-        return self._twin[1]
+        return self._baseline[1]
 
 
 def _too_much_memory(options: Options) -> str:

@@ -334,6 +334,15 @@ def test_the_version_is_an_option_and_the_help_has_examples():
     assert b"--install-completion" in run("--help").stdout
 
 
+def test_an_option_under_its_old_name_is_taken_with_one_line_of_notice():
+    result = run("diagnose", QWEN, f"--twin={HEALTHY}", "-f", "json")
+
+    assert result.returncode == 0
+    expected = run("diagnose", QWEN, "--baseline", HEALTHY, "-f", "json")
+    assert json.loads(result.stdout)["findings"] == json.loads(expected.stdout)["findings"]
+    assert result.stderr == b"analyzer: --twin is now called --baseline\n"
+
+
 def test_version():
     assert run("version").stdout.decode().startswith("analyzer ")
     assert json.loads(run("version", "--json").stdout)["name"] == "analyzer"

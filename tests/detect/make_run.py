@@ -136,11 +136,11 @@ class RunMaker:
     def run(self) -> Run:
         return self.builder.finish()
 
-    def facts(self, twin: Run | None = None) -> Facts:
-        return build_facts(run_detectors(self.run(), twin))
+    def facts(self, baseline: Run | None = None) -> Facts:
+        return build_facts(run_detectors(self.run(), baseline))
 
-    def plain(self, twin: Run | None = None) -> dict[str, Any]:
-        return dict(self.facts(twin).plain)
+    def plain(self, baseline: Run | None = None) -> dict[str, Any]:
+        return dict(self.facts(baseline).plain)
 
 
 def falling(

@@ -239,9 +239,9 @@ class TestEvents:
         assert facts["event.cuda_oom.first_step"] == 20
 
 
-class TestTwin:
+class TestBaseline:
     @staticmethod
-    def pair(ours, theirs, *, twin_grad=None):
+    def pair(ours, theirs, *, baseline_grad=None):
         bad = (
             RunMaker("hf-trainer")
             .log({"loss": falling(40, 2.4, 2.3), "grad_norm": [NAN] * 40})
@@ -249,7 +249,7 @@ class TestTwin:
         )
         good = (
             RunMaker("hf-trainer")
-            .log({"loss": falling(40), "grad_norm": twin_grad or norms(40)})
+            .log({"loss": falling(40), "grad_norm": baseline_grad or norms(40)})
             .config(**theirs)
         )
         return bad.facts(good.run())
@@ -258,36 +258,36 @@ class TestTwin:
         ours = {"packing": False, "fp16": True, "learning_rate": 1e-4, "seed": 1, "output_dir": "a"}
         facts = self.pair(ours, {**ours, "packing": True, "seed": 2, "output_dir": "b"})
 
-        assert facts.plain["compare.twin.given"] is True
-        assert facts.plain["compare.twin.healthy"] is True
-        assert facts.plain["compare.twin.differs_in_packing"] is True
-        assert facts.plain["compare.twin.only_difference"] == "data.packing"
-        assert facts.plain["compare.twin.differences"] == 1
-        assert facts["compare.twin.differs_in_packing"].refs[0].line == 1
+        assert facts.plain["compare.baseline.given"] is True
+        assert facts.plain["compare.baseline.healthy"] is True
+        assert facts.plain["compare.baseline.differs_in_packing"] is True
+        assert facts.plain["compare.baseline.only_difference"] == "data.packing"
+        assert facts.plain["compare.baseline.differences"] == 1
+        assert facts["compare.baseline.differs_in_packing"].refs[0].line == 1
 
     def test_precision_has_several_keys_and_counts_once(self):
         facts = self.pair({"fp16": True, "bf16": False}, {"fp16": False, "bf16": True}).plain
 
-        assert facts["compare.twin.differs_in_precision"] is True
-        assert facts["compare.twin.only_difference"] == "precision"
+        assert facts["compare.baseline.differs_in_precision"] is True
+        assert facts["compare.baseline.only_difference"] == "precision"
 
     def test_two_differences_have_no_single_name(self):
         ours = {"packing": False, "attn_implementation": "eager", "fp16": True}
         facts = self.pair(ours, {"packing": True, "attn_implementation": "sdpa", "fp16": True}).plain
 
-        assert facts["compare.twin.differences"] == 2
-        assert "compare.twin.only_difference" not in facts
+        assert facts["compare.baseline.differences"] == 2
+        assert "compare.baseline.only_difference" not in facts
 
     def test_key_known_in_one_run_only_is_no_difference(self):
         facts = self.pair({"fp16": True}, {"fp16": True, "packing": True}).plain
 
-        assert "compare.twin.differs_in_packing" not in facts
-        assert facts["compare.twin.differences"] == 0
+        assert "compare.baseline.differs_in_packing" not in facts
+        assert facts["compare.baseline.differences"] == 0
 
-    def test_twin_that_fails_too(self):
-        facts = self.pair({"fp16": True}, {"bf16": True}, twin_grad=[NAN] * 40).plain
+    def test_baseline_that_fails_too(self):
+        facts = self.pair({"fp16": True}, {"bf16": True}, baseline_grad=[NAN] * 40).plain
 
-        assert facts["compare.twin.healthy"] is False
+        assert facts["compare.baseline.healthy"] is False
 
     @pytest.mark.parametrize(("factor", "apart"), [(0.4, True), (2.5, True), (1.05, False)])
     @pytest.mark.parametrize("steps", [True, None])
@@ -298,38 +298,40 @@ class TestTwin:
         )
         facts = ours.plain(RunMaker().log({"loss": losses, "grad_norm": norm}, steps=steps).run())
 
-        assert facts["compare.twin.norm_ratio"] == pytest.approx(factor)
-        assert facts["compare.twin.norms_apart"] is apart
+        assert facts["compare.baseline.norm_ratio"] == pytest.approx(factor)
+        assert facts["compare.baseline.norms_apart"] is apart
 
     def test_norms_of_other_losses_are_not_compared(self):
         ours = RunMaker().log({"loss": falling(20), "grad_norm": [9.0] * 20}, steps=None)
-        twin = RunMaker().log({"loss": [v + 1.0 for v in falling(20)], "grad_norm": norms(20)}, steps=None)
+        baseline = RunMaker().log(
+            {"loss": [v + 1.0 for v in falling(20)], "grad_norm": norms(20)}, steps=None
+        )
 
-        assert "compare.twin.norms_apart" not in ours.plain(twin.run())
+        assert "compare.baseline.norms_apart" not in ours.plain(baseline.run())
 
     def test_first_parting_step(self):
         losses = falling(40)
         ours = RunMaker().log({"loss": losses[:20] + [v * 1.2 for v in losses[20:]]})
 
-        assert ours.plain(RunMaker().log({"loss": losses}).run())["compare.twin.first_parting_step"] == 21
+        assert ours.plain(RunMaker().log({"loss": losses}).run())["compare.baseline.first_parting_step"] == 21
 
     def test_nan_parts_the_runs(self):
         losses = falling(40)
         ours = RunMaker().log({"loss": losses[:30] + [NAN] * 10})
 
-        assert ours.plain(RunMaker().log({"loss": losses}).run())["compare.twin.first_parting_step"] == 31
+        assert ours.plain(RunMaker().log({"loss": losses}).run())["compare.baseline.first_parting_step"] == 31
 
     def test_trained_special_rows(self):
         ours = RunMaker().log({"loss": falling(20)}).embedding({6: 1e-8})
 
         facts = ours.plain(RunMaker().log({"loss": falling(20)}).embedding({6: 0.3}).run())
-        assert facts["compare.twin.differs_in_checkpoint"] is True
+        assert facts["compare.baseline.differs_in_checkpoint"] is True
 
     def test_equal_numbers_in_other_spellings(self):
         facts = self.pair({"learning_rate": "1e-4"}, {"learning_rate": 0.0001}).plain
 
-        assert facts["compare.twin.differs_in_learning_rate"] is False
-        assert facts["compare.twin.differences"] == 0
+        assert facts["compare.baseline.differs_in_learning_rate"] is False
+        assert facts["compare.baseline.differences"] == 0
 
 
 def test_an_error_of_the_backward_pass_in_anomaly_mode_is_no_nan():

@@ -60,7 +60,7 @@ def test_no_fact_is_nan_and_every_fact_is_declared(frameworks, table, config, st
 
 
 @SETTINGS
-@given(FRAMEWORKS, TABLE, CONFIG, st.dictionaries(st.sampled_from(["tokens", "mfu", "memory_gb"]), COLUMN))
+@given(FRAMEWORKS, TABLE, CONFIG, st.dictionaries(st.sampled_from(["tokens", "mfu", "pad_ratio"]), COLUMN))
 def test_unrelated_metrics_change_nothing(frameworks, table, config, others):
     before = draw_run(frameworks, table, config).plain()
     maker = draw_run(frameworks, table, config)
@@ -118,11 +118,11 @@ def test_order_of_files_changes_nothing(tables, order):
 
 @SETTINGS
 @given(TABLE, TABLE)
-def test_twins_of_any_shape_compare(table, other):
-    twin = draw_run(set(), other, {}).run()
+def test_baselines_of_any_shape_compare(table, other):
+    baseline = draw_run(set(), other, {}).run()
 
-    facts = build_facts(run_detectors(draw_run(set(), table, {}).run(), twin))
-    assert facts.plain["compare.twin.given"] is True
+    facts = build_facts(run_detectors(draw_run(set(), table, {}).run(), baseline))
+    assert facts.plain["compare.baseline.given"] is True
 
 
 @SETTINGS

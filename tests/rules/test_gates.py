@@ -11,11 +11,13 @@ from analyzer.rules.gates import (
     bundled_gates,
     gate_schema,
     gates_for,
+    holds,
     naming,
     read_gates,
     run_gate_cases,
 )
 from analyzer.rules.load import load_rules, parse_rule
+from analyzer.rules.status import NUMERIC_SIGNS, outcome
 from analyzer.vocabulary.events import event_specs
 from analyzer.vocabulary.marked import load_marked
 
@@ -131,3 +133,9 @@ def test_gates_that_are_none_are_an_error_of_the_pack(tmp_path, content):
     (tmp_path / "gates.yaml").write_bytes(content)
     with pytest.raises(RuleError):
         gates_for(tmp_path)
+
+
+@pytest.mark.parametrize(("fact", "words"), NUMERIC_SIGNS)
+def test_rules_and_status_agree_on_what_broke_the_numerics(fact, words):
+    assert holds("numerics_broke", {fact: True})
+    assert outcome({fact: True}).failed == (words,)

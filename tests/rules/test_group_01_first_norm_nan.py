@@ -17,7 +17,7 @@ LOSS_NAN = {
     "signal.nonfinite_grad.with_finite_loss": False, "signal.nonfinite_loss.seen": True, "signal.nonfinite_loss.persists": True,
     "signal.nonfinite_loss.share": 1.0, "signal.nonfinite_loss.from_first_log": True,
 }  # fmt: skip
-TWIN = {"compare.twin.given": True, "compare.twin.healthy": True}
+BASELINE = {"compare.baseline.given": True, "compare.baseline.healthy": True}
 CLASSES = ("nonfinite-gradients", "nonfinite-forward")
 
 MEMBERS = (
@@ -30,13 +30,13 @@ MEMBERS = (
            ("config.model.bf16_born", "config.model.bf16_born_by_config", "config.precision"), allowed=CLASSES),
     Member("packing-without-block-mask",
            {**NORM_NAN, **LOSS_SOUND, "config.precision": "bf16", "config.data.packing": True, "config.model.attention": "flash",
-            **TWIN, "compare.twin.differs_in_packing": True, "compare.twin.only_difference": "data.packing"},
-           ("compare.twin.given", "compare.twin.healthy", "compare.twin.differs_in_packing", "compare.twin.only_difference",
+            **BASELINE, "compare.baseline.differs_in_packing": True, "compare.baseline.only_difference": "data.packing"},
+           ("compare.baseline.given", "compare.baseline.healthy", "compare.baseline.differs_in_packing", "compare.baseline.only_difference",
             "config.data.packing"), allowed=CLASSES),
     Member("attention-kernel-bug",
            {**NORM_NAN, **LOSS_SOUND, "config.precision": "bf16", "config.model.attention": "sdpa",
-            **TWIN, "compare.twin.differs_in_attention": True, "compare.twin.only_difference": "model.attention"},
-           ("compare.twin.given", "compare.twin.healthy", "compare.twin.differs_in_attention", "compare.twin.only_difference"),
+            **BASELINE, "compare.baseline.differs_in_attention": True, "compare.baseline.only_difference": "model.attention"},
+           ("compare.baseline.given", "compare.baseline.healthy", "compare.baseline.differs_in_attention", "compare.baseline.only_difference"),
            allowed=CLASSES),
     Member("unsafe-math-gradient",
            {**NORM_NAN, **LOSS_SOUND, "config.precision": "fp32", "signal.anomaly.seen": True, "signal.anomaly.false_alarm": False,
@@ -44,13 +44,13 @@ MEMBERS = (
            ("signal.anomaly.seen", "signal.anomaly.unsafe_math", "signal.anomaly.function"), allowed=CLASSES),
     Member("zero-stage-bug",
            {**NORM_NAN, **LOSS_SOUND, "config.precision": "bf16", "config.zero.stage": 2, "config.zero.overlap_comm": True, "run.deepspeed": True,
-            **TWIN, "compare.twin.differs_in_zero_stage": True, "compare.twin.only_difference": "zero.stage"},
-           ("compare.twin.given", "compare.twin.healthy", "compare.twin.differs_in_zero_stage", "compare.twin.only_difference"),
+            **BASELINE, "compare.baseline.differs_in_zero_stage": True, "compare.baseline.only_difference": "zero.stage"},
+           ("compare.baseline.given", "compare.baseline.healthy", "compare.baseline.differs_in_zero_stage", "compare.baseline.only_difference"),
            allowed=CLASSES),
     Member("context-parallel-empty-rank",
            {**NORM_NAN, **LOSS_SOUND, "config.precision": "bf16", "config.parallel.context": 4, "config.data.packing": False,
-            "config.data.masks_prompt": True, **TWIN, "compare.twin.only_difference": "parallel.context"},
-           ("config.parallel.context", "compare.twin.given", "compare.twin.healthy", "compare.twin.only_difference"), allowed=CLASSES),
+            "config.data.masks_prompt": True, **BASELINE, "compare.baseline.only_difference": "parallel.context"},
+           ("config.parallel.context", "compare.baseline.given", "compare.baseline.healthy", "compare.baseline.only_difference"), allowed=CLASSES),
     Member("nonfinite-gradients", {**NORM_NAN, **LOSS_SOUND, "config.precision": "bf16"},
            ("signal.nonfinite_grad.with_finite_loss", "signal.nonfinite_loss.seen"), allowed=CLASSES),
     Member("nonfinite-forward", {**NORM_NAN, **LOSS_NAN, "config.precision": "bf16"},

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.rules.schema import read_rule
-from analyzer.rules.score import ledger, questions, rank, shares, total_bits
+from analyzer.rules.score import ledger, probabilities_of, questions, rank, total_bits
 from analyzer.vocabulary.marked import load_marked
 
 RULE = """
@@ -69,7 +69,7 @@ def test_competitors_share_one_probability_with_something_else():
 
 @given(st.lists(st.floats(-60, 60), max_size=8))
 def test_shares_are_probabilities(scores):
-    parts, other = shares(scores)
+    parts, other = probabilities_of(scores)
 
     assert all(0 <= part <= 1 for part in parts)
     assert sum(parts) + other == pytest.approx(1)

@@ -60,10 +60,11 @@ def test_a_benchmark_run_that_logs_scores_only_is_taken_at_its_word(tmp_path, en
     assert words in dx.summary
 
 
-def test_scores_of_a_run_that_does_not_say_how_it_ended_are_too_little(tmp_path):
-    scores = "".join(mlperf("eval_accuracy", 0.1 * n, epoch_num=n) for n in range(1, 9))
+@pytest.mark.parametrize(("gain", "status"), [(0.1, "healthy"), (0.01, "insufficient")])
+def test_scores_alone_are_enough_if_they_rise_clearly(tmp_path, gain, status):
+    scores = "".join(mlperf("eval_accuracy", 0.1 + gain * n, epoch_num=n) for n in range(1, 9))
 
-    assert diagnose(tmp_path, scores).status == "insufficient"
+    assert diagnose(tmp_path, scores).status == status
 
 
 def test_rewards_count_where_losses_have_no_level(tmp_path):

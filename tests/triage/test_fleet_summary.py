@@ -1,4 +1,4 @@
-"""What the fleet says: bad hosts against chance, shared failures, new shapes, twins, hours."""
+"""What the fleet says: bad hosts against chance, shared failures, new shapes, baselines, hours."""
 
 import json
 import random
@@ -6,6 +6,7 @@ import random
 import pytest
 from fleets import CONFIG, OOM, ROWS, TRACEBACK, write_fleet, write_run
 
+from analyzer.triage.baselines import choose_baselines
 from analyzer.triage.campaign import Campaign, run_campaign
 from analyzer.triage.nodes import NodeCensus, tail_of_hypergeometric
 from analyzer.triage.places import open_place
@@ -14,7 +15,6 @@ from analyzer.triage.shapes import ShapeCensus
 from analyzer.triage.specs import Options
 from analyzer.triage.store import RUN_COLUMNS, Dataset
 from analyzer.triage.summary import FleetSummary
-from analyzer.triage.twins import choose_twins
 
 
 def row(number, **values):
@@ -189,7 +189,7 @@ def settings(**changes):
     return json.dumps({**base, **changes})
 
 
-def test_the_twin_is_the_healthy_run_that_differs_least():
+def test_the_baseline_is_the_healthy_run_that_differs_least():
     rows = [
         row(1, status_alone="failed", config=settings(lr=2)),
         row(2, status_alone="healthy", config=settings(lr=1)),
@@ -198,17 +198,17 @@ def test_the_twin_is_the_healthy_run_that_differs_least():
         row(5, status_alone="insufficient", config=settings(lr=2)),
     ]
 
-    assert choose_twins(rows, rows) == {f"{1:016x}": f"{2:016x}"}
+    assert choose_baselines(rows, rows) == {f"{1:016x}": f"{2:016x}"}
 
 
-def test_runs_with_little_in_common_are_no_twins():
+def test_runs_with_little_in_common_are_no_baselines():
     rows = [
         row(1, config=settings()),
         row(2, status_alone="healthy", config=json.dumps({f"train.setting_{n}": n + 1 for n in range(12)})),
         row(3, status_alone="healthy", config=json.dumps({"train.setting_1": 1})),
     ]
 
-    assert choose_twins(rows, rows) == {}
+    assert choose_baselines(rows, rows) == {}
 
 
 def triage(root, out, **settings):
@@ -217,7 +217,7 @@ def triage(root, out, **settings):
     return result.summary, {r["location"].rpartition("/")[2]: r for r in Dataset(open_place(str(out))).runs()}
 
 
-def test_a_twin_is_found_and_used_as_evidence(tmp_path):
+def test_a_baseline_is_found_and_used_as_evidence(tmp_path):
     broken = {
         **CONFIG,
         "optimizer": {"type": "AdamW", "params": {"lr": 0.1, "betas": [0.9, 0.95], "weight_decay": 0.1}},
@@ -231,24 +231,24 @@ def test_a_twin_is_found_and_used_as_evidence(tmp_path):
     )
     write_run(tmp_path / "fleet" / "bad", bad, broken)
     summary, rows = triage(tmp_path / "fleet", tmp_path / "out")
-    _, alone = triage(tmp_path / "fleet", tmp_path / "alone", twins=False)
+    _, alone = triage(tmp_path / "fleet", tmp_path / "alone", baselines=False)
     findings = [record["findings"] for record in Dataset(open_place(str(tmp_path / "out"))).records()]
     used = {line["observed"] for lines in findings for finding in lines for line in finding["evidence"]}
 
-    assert summary.twins == 1
-    assert rows["bad"]["twin"].endswith("good")
-    assert rows["good"]["twin"] is None
-    assert alone["bad"]["twin"] is None
-    assert any("compare.twin" in text for text in used)
+    assert summary.baselines == 1
+    assert rows["bad"]["baseline"].endswith("good")
+    assert rows["good"]["baseline"] is None
+    assert alone["bad"]["baseline"] is None
+    assert any("compare.baseline" in text for text in used)
 
 
-def test_a_twin_that_brings_trouble_costs_the_comparison_and_not_the_diagnosis(tmp_path, monkeypatch):
+def test_a_baseline_that_brings_trouble_costs_the_comparison_and_not_the_diagnosis(tmp_path, monkeypatch):
     from analyzer.triage import worker
 
-    def trouble(loaded, rules, twin, *rest):
-        if twin is not None:
+    def trouble(loaded, rules, baseline, *rest):
+        if baseline is not None:
             raise ZeroDivisionError
-        return real(loaded, rules, twin, *rest)
+        return real(loaded, rules, baseline, *rest)
 
     real = worker.diagnose_loaded
     monkeypatch.setattr(worker, "diagnose_loaded", trouble)
@@ -256,7 +256,7 @@ def test_a_twin_that_brings_trouble_costs_the_comparison_and_not_the_diagnosis(t
 
     assert summary.problems == []
     assert {r["outcome"] for r in rows.values()} == {"diagnosed"}
-    assert {r["twin"] for r in rows.values()} == {None}
+    assert {r["baseline"] for r in rows.values()} == {None}
 
 
 def test_runs_with_the_same_bug_are_one_group_across_users(tmp_path):

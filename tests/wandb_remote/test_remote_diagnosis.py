@@ -59,9 +59,9 @@ def url(backend, environment):
     return backend.add(stored(next((SAMPLES / CASES[0] / "wandb").glob("offline-run-*"))))
 
 
-def test_the_command_line_takes_an_address_for_the_run_and_for_its_twin(backend, url):
-    twin = backend.add(stored(next((SAMPLES / CASES[1] / "wandb").glob("offline-run-*"))))
-    result = call("diagnose", f"{url}/logs?nw=nwuserada&apiKey=0123456789", "--twin", twin, cwd=ROOT)
+def test_the_command_line_takes_an_address_for_the_run_and_for_its_baseline(backend, url):
+    baseline = backend.add(stored(next((SAMPLES / CASES[1] / "wandb").glob("offline-run-*"))))
+    result = call("diagnose", f"{url}/logs?nw=nwuserada&apiKey=0123456789", "--baseline", baseline, cwd=ROOT)
 
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines()[0] == f"FAILED  {url}  (completed, 60 of 60 steps)"

@@ -6,7 +6,6 @@ taken for the level at which the run began.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.trend import Trend, trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.refs import SourceRef
+from analyzer.model.score_words import read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -66,20 +66,17 @@ SWING, SWING_POINTS, SWING_LEVEL = 0.5, 8, 0.2
 GAINED_SHARE = 0.03
 """Three points of accuracy are more than two evaluations of one model differ by."""
 
+CLEARLY = 0.15
+"""Fifteen points of accuracy are no accident of a small held-out set."""
+
 EPOCHS, STEPS = 2.0, 300
 """Two epochs, or three hundred steps, after which a model that learns at all has left its start."""
 
+STEP_SIDE, STEP_SHARE, STEP_LEVEL = 4, 0.8, 0.15
+"""Four points on each side; four fifths of all that was gained at once, and a sixth of that on either side."""
+
 LATE_START = 1000
 """A log whose first point is that late shows no beginning."""
-
-_RISES = re.compile(
-    r"^(?:eval_accuracy|accuracy|(?:(?:eval|val|valid|validation|dev|test|metrics|train)[/_](?:\w{1,20}[/_])?)?"
-    r"(?:acc(?:uracy)?|top1|map(?:_?50)?(?:-95)?(?:\(b\))?|bbox_map(?:_?50)?|f1(?:_score)?|bleu|rouge-?[12l]|dice|m?iou|auc|"
-    r"spearman\w{0,10}|pearson\w{0,10}|r2|mrr|ndcg\w{0,6}|recall|precision))$"
-)
-_FALLS = re.compile(
-    r"^(?:(?:eval|val|valid|validation|dev|test)[/_](?:\w{1,20}[/_])?)?(?:wer|cer|error|err|mae|rmse|mse|fid|perplexity|ppl)$"
-)
 
 
 def loss_trend(view: RunView) -> tuple[Series, Trend] | None:
@@ -95,15 +92,15 @@ def held_out_trend(view: RunView) -> tuple[Series, Trend] | None:
 
 
 def scores(view: RunView) -> tuple[tuple[Series, Trend], ...]:
-    """Task metrics, turned so that less is better, with their numbers; held-out ones first."""
-    found: list[tuple[Series, Trend]] = []
-    for name in sorted(view.run.metrics.names, key=lambda name: (name in {"accuracy", "train/acc"}, name)):
-        rises, falls = _RISES.match(name), _FALLS.match(name)
-        series = view.curve(name) if rises or falls else None
-        known = _with_trend(series, sign=-1.0 if rises else 1.0)
+    """Scores of the whole task, turned so that less is better, with their numbers; held-out ones first."""
+    found: list[tuple[str, str, Series, Trend]] = []
+    for name in view.run.metrics.names:
+        reading = read_score(name)
+        series = view.curve(name) if reading.whole and reading.phase != "other" else None
+        known = _with_trend(series, sign=-float(reading.better))
         if known is not None:
-            found.append(known)
-    return tuple(found)
+            found.append(("" if reading.phase == "eval" else "train", name, *known))
+    return tuple((series, numbers) for _, _, series, numbers in sorted(found, key=lambda entry: entry[:2]))
 
 
 def _with_trend(series: Series | None, sign: float = 1.0) -> tuple[Series, Trend] | None:
@@ -123,6 +120,14 @@ def detect(view: RunView) -> Iterator[Signal]:
     if loss is not None:
         _course(out, *loss)
         _breaks(out, *loss)
+        _level_change(out, *loss)
+    gained = [
+        series
+        for series, numbers in scored
+        if _gained(numbers) and abs(numbers.fall) >= CLEARLY * _unit(numbers)
+    ]
+    if gained:
+        out.put("score_points", max(len(series) for series in gained), _ends(gained[0]))
     learned, refs = _learned(loss, held_out, scored)
     out.put("learned", learned, refs)
     _hardly(out, view, loss, scored)
@@ -143,6 +148,9 @@ def _course(out: FactWriter, series: Series, numbers: Trend) -> None:
     out.put("last", numbers.last, refs)
     if numbers.first > 0:
         out.put("fall_share", numbers.fall / numbers.first, refs)
+    out.put(
+        "every_point_better", len(series) >= STILL_POINTS and bool((np.diff(numbers.values) < 0).all()), refs
+    )
     if len(series) >= STILL_POINTS and numbers.first > 0:
         moved = float(np.abs(numbers.smooth - numbers.first).max())
         # Scatter that is wider than the band hides a fall of its size.
@@ -197,6 +205,25 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
         )
 
 
+def _level_change(out: FactWriter, series: Series, numbers: Trend) -> None:
+    """Whether the loss fell through zero, and whether it fell from one level to another from one point to the next."""
+    values = numbers.values
+    above = float(np.median(values[: max(values.size // 5, 1)])) > 0
+    below = numbers.last < -1e-9 and numbers.last <= -numbers.margin / 2
+    out.put("crosses_zero", above and below, _ends(series))
+    if values.size < 2 * STEP_SIDE:
+        return
+    falls = -np.diff(values)
+    at = int(falls.argmax()) + 1
+    before, after = values[:at], values[at:]
+    if min(before.size, after.size) < STEP_SIDE:
+        out.put("sudden_step", value=False, refs=_ends(series))
+        return
+    fell = float(falls.max())
+    quiet = float(np.ptp(before)) <= STEP_LEVEL * fell and float(np.ptp(after)) <= STEP_LEVEL * fell
+    out.put("sudden_step", quiet and fell >= STEP_SHARE * numbers.fall > 0, refs_at(series, [at]))
+
+
 def _learned(
     loss: tuple[Series, Trend] | None,
     held_out: tuple[Series, Trend] | None,
@@ -238,7 +265,7 @@ def _hardly(
         out.put("hardly", value=False, refs=refs)
         return
     little = numbers.fall < HARDLY * numbers.first and numbers.gain < 2 * HARDLY * numbers.first
-    risen = any(_gained(found) and abs(found.fall) >= 0.15 * _unit(found) for _, found in scored)
+    risen = any(_gained(found) and abs(found.fall) >= CLEARLY * _unit(found) for _, found in scored)
     out.put("hardly", little and not risen, refs)
 
 

@@ -30,6 +30,9 @@ SORTED_POINTS, SORTED = 8, 3.5
 MOST_PAIRS = 300
 """Points that are compared pair by pair; a longer curve is read in block medians."""
 
+STEADY_POINTS = 5
+"""Five points of which each is below the one before: one order of 120."""
+
 LARGEST = 1e150
 """Beyond, squares overflow: such values are huge, whatever else they are."""
 
@@ -79,7 +82,12 @@ class Trend:
 
     def falls(self) -> bool:
         """Whether the curve ends lower than it began, beyond its scatter."""
-        return self.fall > self.margin or (self.fall > 0 and self.order <= -SORTED)
+        return self.fall > self.margin or (self.fall > 0 and (self.order <= -SORTED or self.steady))
+
+    @property
+    def steady(self) -> bool:
+        """Whether every one of a few points is below the one before."""
+        return self.values.size >= STEADY_POINTS and bool((np.diff(self.values) < 0).all())
 
     def rises(self) -> bool:
         """Whether the curve ends higher than it began, beyond its scatter."""

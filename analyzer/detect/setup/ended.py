@@ -24,6 +24,12 @@ from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
 from analyzer.model.wording import format_scalar
 
+PASTED_LINES = 30
+"""Log of a run that was cut off after so few lines, without a clock and without another file beside it, as people quote them."""
+
+LATE_EPOCH, LATE_STEP = 3, 1000
+"""A log that begins behind them lacks its own beginning, so it is a part of one and its end may be elsewhere too."""
+
 FROM_OUTSIDE = frozenset(
     {"slurm_cancelled", "job_time_limit", "job_cancelled", "job_preempted", "keyboard_interrupt", "sighup", "sigterm", "sigkill",
      "process_terminated", "pod_evicted", "node_failure", "launcher_kill"}
@@ -232,6 +238,9 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
         return _End("unknown", f"saved at {progress.words()}; nothing says how it went on", refs)
     torn = next((end for end in _logs(view) if end.torn), None)
     text = f"it stops at {progress.words()}, with neither an end nor an error"
+    if _is_part(view):
+        text += "; so short a log may be a part of one"
+        return _End("unknown", text, refs, open_ended=True)
     if torn is not None and not torn.text.endswith((".", "]", "}")):
         text += ", in the middle of a line"
     if life.silent_s is not None:
@@ -254,6 +263,19 @@ def _is_snapshot(view: RunView) -> bool:
     """Whether only a state that was saved with a checkpoint tells how far the run came: such a file stops early by design."""
     with_rows = {view.run.sources[source].ingestor for source in np.unique(view.run.metrics.source).tolist()}
     return with_rows == {"trainer-state"}
+
+
+def _is_part(view: RunView) -> bool:
+    """Whether the log may be a part that somebody copied: a few lines, or rows that begin in the middle, and nothing beside it."""
+    logs = _logs(view)
+    if len(logs) != 1 or len(view.run.sources) > 1 or of_last_attempt(view, "checkpoint_saved"):
+        return False
+    (log,) = logs
+    if log.first_time_s is None and log.line <= PASTED_LINES:
+        return True
+    curve = view.curve("loss")
+    late = curve is not None and (curve.step_at(0) or 0) >= LATE_STEP
+    return (late or (log.first_epoch or 0) >= LATE_EPOCH) and view.config_value("train.resumed") is None
 
 
 def progress_of(view: RunView) -> Progress | None:
@@ -301,7 +323,7 @@ def _truncated(view: RunView, end: _End) -> bool | None:
     """Whether the log stops in the middle: short of what was planned, with neither an end nor an error."""
     if end.state in {"completed", "crashed"} or completed(view)[0] is not None:
         return False
-    return None if end.state == "unknown" else end.open_ended
+    return None if end.state == "unknown" and not end.open_ended else end.open_ended
 
 
 def _checkpoint(view: RunView, out: FactWriter) -> None:

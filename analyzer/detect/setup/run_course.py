@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs, number
 from analyzer.detect.failures.went_on import RowsOfLogs
 from analyzer.detect.setup.gpus import compute_capability, supports_bf16
+from analyzer.model.name_words import word_set, words_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Attempt
 from analyzer.model.signal import Signal
@@ -92,7 +93,19 @@ def reward_metrics(view: RunView) -> list[str]:
     names = view.run.metrics.names
     if any(name.startswith("rewards/chosen") for name in names):  # DPO and its kin: no rollouts
         return []
-    return sorted(name for name in names if name in _REWARD_NAMES or name.startswith(_REWARD_PREFIXES))
+    found = sorted(name for name in names if name in _REWARD_NAMES or name.startswith(_REWARD_PREFIXES))
+    # the divergence of a code from its prior, which is reconstructed from: an autoencoder
+    return [] if set(found) <= {"kl"} and reconstructs(names) else found
+
+
+_RECONSTRUCTION = word_set(
+    "rec recon recons reconst reconstruct reconstruction bce mse nll elbo mae l1 l2 mel"
+)
+
+
+def reconstructs(names: Iterable[str]) -> bool:
+    """Whether a loss is that of a reconstruction, by the words of its name."""
+    return any(not _RECONSTRUCTION.isdisjoint(words_of(name)) for name in names)
 
 
 def _first_points(view: RunView, names: list[str]) -> list[SourceRef]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from analyzer.facts.tables import (
+    baseline,
     classifier,
     collectives,
     configuration,
@@ -26,7 +27,6 @@ from analyzer.facts.tables import (
     scale,
     settings,
     trace,
-    twin,
 )
 
 TABLES = (
@@ -53,6 +53,6 @@ TABLES = (
     trace.TABLE,
     replay.TABLE,
     replay_counterfactual.TABLE,
-    twin.TABLE,
+    baseline.TABLE,
 )
 """All rows, in the order in which they are listed."""

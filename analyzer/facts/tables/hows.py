@@ -8,5 +8,5 @@ LOG_SCALE = "log the loss scale every step (scaler.get_scale(); DeepSpeed: set i
 CHECKPOINT = "give the checkpoint with --checkpoint, or put its safetensors file beside the logs"
 MODEL_CONFIG = "put the model's config.json beside the logs, or give it with --checkpoint"
 USER_CONFIG = "put the training configuration beside the logs"
-TWIN = "rerun with only this changed and give that run with --twin"
+BASELINE = "rerun with only this changed and give that run with --baseline"
 TOKENIZER = "put tokenizer_config.json beside the logs"

@@ -24,6 +24,13 @@ signal.throughput.change_ratio | float | | speed of the last fifth divided by th
 signal.throughput.drop_step | int | step | step at which the speed fell most | {_LOG_TIME}
 signal.throughput.drop_sudden | bool | | the fall happened within a twentieth of the run | {_LOG_TIME}
 signal.throughput.drop_at_restart | bool | | the fall coincides with a restart | {_LOG_TIME}
+signal.pace.change | float | | time for the same work at the end over that at the start, over a few rows | {_LOG_TIME}
+signal.pace.slower | bool | | a step or an epoch takes a fifth more time at the end than at the start, rising over the rows | {_LOG_TIME}
+signal.pace.tokens_slow | bool | | fewer than 1000 tokens a second | {_LOG_TIME}
+signal.pace.wait_share | float | | share of a step that waits for data, where both times are printed in words of the program's own | {_LOG_DATA}
+signal.pace.memory_grows | bool | | a printed memory grows, or free memory falls, in every row | {_LOG_MEMORY}
+signal.pace.memory_ratio | float | | its last value over its second | {_LOG_MEMORY}
+signal.pace.memory_name | str | | what it is called |
 signal.data_wait.share | float | | share of the step time that waits for data | {_LOG_DATA}
 signal.communication.share | float | | median share of a step in exposed gradient communication, as the timers of the trainer print it | {_LOG_TIME}
 signal.eval_time.share | float | | share of the run's time that evaluations took |

@@ -25,6 +25,10 @@ signal.progress.rose_and_stays | bool | | the loss ends at half again of its bes
 signal.progress.last_over_best | float | | last level over the best one |
 signal.progress.jump_at_end | bool | | the last loss is ten times the level of all before it |
 signal.progress.broke | bool | | it ended above its start, exploded, rose and stays, or jumped at the end |
+signal.progress.every_point_better | bool | | from four points on: every training loss is below the one before |
+signal.progress.score_points | int | | points of a score that rose by fifteen points or more |
+signal.progress.crosses_zero | bool | | the loss began above zero and ends below |
+signal.progress.sudden_step | bool | | the loss stands, falls at once from one point to the next, and stands again |
 signal.progress.swings | bool | | the loss of the second half changes by half of its level from one point to the next |
 signal.chance.classes | int | | classes to choose from, as configured or as the first loss and accuracy tell | {MODEL_CONFIG}
 signal.chance.loss_over_uniform | float | | last level of the training loss over ln(C) | {MODEL_CONFIG}
@@ -65,6 +69,36 @@ signal.exact.layers_zero_share | float | share | layers whose own gradient norm 
 signal.exact.layer_zero_name | str | | one of those layers |
 signal.exact.loss_frozen | bool | | every training loss is the same number in four digits or more |
 signal.exact.held_out_frozen | bool | | every held-out loss is the same number |
+signal.score.zero | bool | | a score is exactly 0 in every row | {_BOTH}
+signal.score.zero_name | str | | one such score |
+signal.score.zero_rows | int | | its rows |
+signal.score.all_zero | bool | | every score that was logged is exactly 0 in every row | {_BOTH}
+signal.score.rare_never_found | bool | | F1, overlap, precision or recall stay near 0 while most answers are right or the loss falls | log precision and recall of every class
+signal.score.rare_name | str | | such a score |
+signal.score.frozen | bool | | a score is the same number in all digits in every row, and not a high one | {_BOTH}
+signal.score.frozen_name | str | | that score |
+signal.score.frozen_value | float | | its one value |
+signal.score.frozen_rows | int | | its rows |
+signal.score.frozen_while_loss_falls | bool | | a loss falls while that score stands | {_BOTH}
+signal.score.error_beyond_all | bool | | an error rate ends above 100 %, so more is put out than there is to say |
+signal.score.error_rises | bool | | that error rate ends above its first value |
+signal.score.gap | float | | training score minus the same score on held-out data at the end, where it is largest | {_BOTH}
+signal.score.gap_name | str | | the score in which they part most |
+signal.score.parted | bool | | training and held-out data end a fifth of the scale apart | {_BOTH}
+signal.score.held_out_stands | bool | | the training score gains 15 points and the held-out score less than 3 | {_BOTH}
+signal.score.lost | bool | | a score of the whole task ends below its start and three tenths below its best | {_BOTH}
+signal.score.lost_name | str | | that score |
+signal.gan.judge_loss | float | | level of the discriminator's loss at the end |
+signal.gan.maker_loss | float | | level of the generator's loss at the end |
+signal.gan.won_by_loss | bool | | the discriminator's loss ends near 0 while the generator's stays high |
+signal.gan.never_fooled | bool | | the discriminator tells real from made samples nearly always | log D(x) and D(G(z)), or the accuracy of the discriminator
+signal.gan.discriminator_won | bool | | either of the two | log the losses of both players, D(x) and D(G(z))
+signal.collapse.latent_unused | bool | | the divergence of a latent code from its prior ends near 0 | log reconstruction and divergence apart
+signal.collapse.latent_nats | float | nats | that divergence at the end |
+signal.collapse.embeddings_agree | bool | | the spread of embeddings over a batch ends near 0 | log the standard deviation of the embeddings over the batch
+signal.collapse.preference_undecided | bool | | a preference loss ends at ln 2, with an accuracy of one half or no margin | log the accuracy and the margin of the rewards
+signal.collapse.perplexity_one | bool | | the perplexity ends near 1 | log the perplexity on held-out text
+signal.collapse.perplexity_last | float | | that perplexity |
 config.rate.value | float | | learning rate, the largest that was logged or the one asked for | {USER_CONFIG}
 config.rate.over_usual | float | | learning rate over the upper end of what is usual for the optimizer and the kind of training | {USER_CONFIG}
 config.rate.under_usual | float | | lower end of what is usual over the learning rate | {USER_CONFIG}

@@ -35,5 +35,15 @@ signal.rl.clipped_share_last | float | share | completions cut at the length lim
 signal.rl.engine_gap_large | bool | | rollout engine and trainer give the same tokens clearly different probabilities | {_GAP}
 signal.rl.engine_gap_grows | bool | | that difference at least trebles over the run | {_GAP}
 signal.rl.engine_gap_from_start | bool | | that difference is large from the first rows on | {_GAP}
+signal.policy.reward_best | float | | best level of the reward | log the mean reward
+signal.policy.reward_end | float | | level of the last rewards | log the mean reward
+signal.policy.reward_same | bool | | from four rows on: the mean reward is the same number in every row | log the mean reward
+signal.policy.reward_lost | bool | | the reward ends below its start, and half of its range below its best | log the mean reward
+signal.policy.reward_climbs | bool | | the reward ends near its best and above its start | log the mean reward
+signal.policy.beyond_trust | bool | | the divergence of one update is five times the usual target, with three of ten samples clipped | log approx_kl and the clip fraction
+signal.policy.kl_grows | bool | | the divergence from the reference ends ten times its first value or more, and above 0.02 | log the divergence from the reference policy
+signal.policy.entropy_gone | bool | | the entropy ends at a tenth of its start or below 0.02 nats | log the entropy of the policy
+signal.policy.value_runs_away | bool | | the loss of the value function (or of Q-learning) grows tenfold, or on in the thousands | log the value loss
+signal.policy.part_falls | bool | | one reward function pays less in every row, and at last half, while another pays more | log every reward function by itself
 signal.rl.engine_gap_metric | str | | metric that shows it |
 """

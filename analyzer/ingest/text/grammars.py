@@ -16,6 +16,7 @@ from analyzer.ingest.text.failures.stack_samples import StackSamples
 from analyzer.ingest.text.failures.torchrun_reports import TorchrunReports
 from analyzer.ingest.text.failures.tracebacks import Tracebacks
 from analyzer.ingest.text.rows.block_forms import BlockForms
+from analyzer.ingest.text.rows.boxes import Boxes
 from analyzer.ingest.text.rows.deepspeed_chat import DeepSpeedChatLines
 from analyzer.ingest.text.rows.deepspeed_lines import DeepSpeedLines
 from analyzer.ingest.text.rows.deepspeed_timers import DeepSpeedTimers
@@ -68,6 +69,7 @@ def grammars() -> tuple[LineGrammar, ...]:
         MmengineLines(),
         RowForms(LANGUAGE_FORMS + VISION_FORMS + SPEECH_FORMS + HOME_FORMS),
         BlockForms(),
+        Boxes(),
         YoloLines(),
         YoloResults(),
         KerasLines(),

@@ -12,6 +12,7 @@ from enum import IntFlag
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.prefixes import Peeled, peel
 from analyzer.model.tables import NULL_INT
 
@@ -256,6 +257,21 @@ class LogState:
             time_s=line.time_s,
             rank=rank if isinstance(rank, int) else None,
             fields=values,
+        )
+
+    @property
+    def has_points(self) -> bool:
+        """Whether any metric was found so far."""
+        return bool(self._points)
+
+    def has_steps(self, canonical: str, but: str = "") -> bool:
+        """Whether a metric, under any of its names but one, was found with the step that it belongs to."""
+        return any(
+            points.steps
+            and points.steps[-1] != NULL_INT
+            and canonical_metric(name) == canonical
+            and name != but
+            for (name, _), points in self._points.items()
         )
 
     @property

@@ -13,8 +13,6 @@ from analyzer.ingest.text.grammars import grammars
 from analyzer.ingest.text.log_line import Capture, Curious, Fed, LineGrammar, LogLine, LogState, make_line
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.bulk_lines import BulkPlan, BulkReader, Rows, make_plan
-from analyzer.ingest.text.rows.printed_tables import PrintedTables
-from analyzer.ingest.text.rows.templates import TemplateRows
 from analyzer.ingest.text.scan import LiteralScanner
 from analyzer.ingest.text.setup.log_end import EndKeeper
 from analyzer.ingest.text.text_layer import Block, record_end, record_start
@@ -73,9 +71,7 @@ class _Table:
         self.curious = len(wanted)
         self.pattern_indices.append(())
         self.grammar_indices.append(
-            tuple(
-                i for i, grammar in enumerate(grammars()) if isinstance(grammar, PrintedTables | TemplateRows)
-            )
+            tuple(i for i, grammar in enumerate(grammars()) if isinstance(grammar, Curious))
         )
         self.quiet = frozenset(
             literal

@@ -63,6 +63,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
         "[",
         rf"\[{_DATE}\] \[\s*{_LEVEL}\s*\] (?:\[(?P<logger>[^\]\s]{{1,120}})\] ?)?(?:\[Rank (?P<rank>-?\d{{1,6}})\] )?",
     ),
+    # kur, sockeye: [INFO 2026-01-01 00:00:00,000 kur.model.executor:175] message, [INFO:sockeye.training] message
+    ("[", rf"\[{_LEVEL}[: ](?:{_DATE} )?(?P<logger>[\w.]{{1,80}}(?::\d{{1,6}})?)\] ?"),
     # Hydra: [date time,ms][logger][INFO] - message
     ("[", rf"\[{_DATE}\]\[(?P<logger>[\w.]{{1,80}})\]\[{_LEVEL}\] - "),
     # NeMo: [NeMo I 2024-09-28 19:46:49 file:12] message
@@ -90,6 +92,11 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("0123456789", rf"{_DATE} - {_LEVEL} - (?P<logger>[\w.<>]{{1,80}}) -\s{{1,4}}"),
     ("0123456789", rf"{_DATE}{_ZONE} {_INDENTED}"),  # a collector's time before an indented traceback
     ("0123456789", rf"{_DATE}{_ZONE}[ :|-]{{0,3}}\s(?=\S)"),
+    # RecBole: 12 Nov 21:13    INFO  message, Fri 31 Mar 2026 09:46:40 INFO message
+    (
+        "0123456789MTWFS",
+        rf"(?:[A-Z][a-z]{{2}} )?\d{{1,2}} [A-Z][a-z]{{2}} (?:\d{{4}} )?\d\d:\d\d(?::\d\d)? {{1,6}}{_LEVEL} {{1,6}}",
+    ),
     ("0123456789", r"\d{1,7}(?:\.\d{1,3})?s\t\d{1,8}\t"),  # Kaggle: seconds, sequence number
     # srun --label; darknet begins its rows with the number of the batch in the same way
     ("0123456789 ", r" {0,5}(?P<rank>\d{1,5}): (?!\S{1,20}, \S{1,20} avg)(?=.)"),

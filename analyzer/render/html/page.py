@@ -12,7 +12,7 @@ from typing import Any
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix, GapNote
 from analyzer.model.run import Run
-from analyzer.model.wording import share, word_for
+from analyzer.model.wording import percent, word_for
 from analyzer.render.curves import panels_of
 from analyzer.render.html.charts import Marks, chart, shared_domain
 from analyzer.render.html.excerpts import Anchors
@@ -68,7 +68,7 @@ def render_html(diagnosis: Diagnosis, run: Run | None = None) -> str:
         _top(diagnosis),
         *(_cause(finding, anchors, first=number == 0) for number, finding in enumerate(layout.full)),
         *(
-            f"<p>Note: {e(f.cause.title)} <span class=soft>({f.cause.id}, {share(f.probability)})</span></p>"
+            f"<p>Note: {e(f.cause.title)} <span class=soft>({f.cause.id}, {percent(f.probability)})</span></p>"
             for f in layout.notes
         ),
         charts,
@@ -130,7 +130,7 @@ def _cause(finding: Finding, anchors: Anchors, *, first: bool) -> str:
     note = "by the shape of the curves only" if finding.shape_only else ""
     parts = [
         (
-            f'<section class="verdict" id="{"cause" if first else e(finding.cause.id)}"><div class="figure">{share(finding.probability).replace("%", " %")}'
+            f'<section class="verdict" id="{"cause" if first else e(finding.cause.id)}"><div class="figure">{percent(finding.probability).replace("%", " %")}'
             f"<small>{word_for(finding.probability)}{'<br>' + note if note else ''}</small></div><div><h2>{e(finding.cause.title)}</h2>"
             f'<p class="soft"><code>{e(finding.cause.id)}</code></p><p>{e(finding.cause.text)}</p><ul>'
         ),
@@ -230,7 +230,7 @@ def _device_time(diagnosis: Diagnosis) -> str:
         (split.idle, "idle"),
     )
     bars = "".join(
-        f'<span class="c{number}" style="width:{100 * part:.1f}%" title="{word} {share(part)}"></span>'
+        f'<span class="c{number}" style="width:{100 * part:.1f}%" title="{word} {percent(part)}"></span>'
         for number, (part, word) in enumerate(parts)
         if part
     )
@@ -262,7 +262,7 @@ def _ledger(finding: Finding, anchors: Anchors) -> str:
         else ""
     )
     return (
-        f"<h3>{e(finding.cause.title)}: {share(finding.probability)}</h3>"
+        f"<h3>{e(finding.cause.title)}: {percent(finding.probability)}</h3>"
         '<table class="wide"><thead><tr><th class="n">weight, bits</th><th>why it counts</th><th>what was seen</th><th>where</th></tr></thead>'
         f"<tbody>{rows}</tbody></table>{more}"
     )
@@ -272,7 +272,7 @@ def _rivals(rivals: Sequence[Finding], other: str) -> str:
     if not rivals and not other:
         return ""
     rows = "".join(
-        f'<tr><td class="n">{share(finding.probability)}</td><td>{e(finding.cause.title)}<br><code class="soft">{e(finding.cause.id)}</code></td>'
+        f'<tr><td class="n">{percent(finding.probability)}</td><td>{e(finding.cause.title)}<br><code class="soft">{e(finding.cause.id)}</code></td>'
         f"<td>{e(reason_against(finding))}</td></tr>"
         for finding in rivals[:RIVALS]
     )

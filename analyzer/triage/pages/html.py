@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
 
-from analyzer.model.wording import share
+from analyzer.model.wording import percent
 from analyzer.triage.pages.words import hours, verdict
 from analyzer.triage.summary import GROUPINGS, FleetSummary
 
@@ -113,7 +113,7 @@ def _run(record: Mapping[str, Any], reports: Collection[str]) -> dict[str, Any]:
         "location": run["location"],
         "status": run["status"] or "not diagnosed",
         "cause": run.get("cause_id") or "",
-        "share": "" if run.get("probability") is None else share(run["probability"]),
+        "share": "" if run.get("probability") is None else percent(run["probability"]),
         "p": run.get("probability") or 0,
         "user": run.get("user") or "",
         "model": run.get("model") or "",
@@ -127,7 +127,7 @@ def _run(record: Mapping[str, Any], reports: Collection[str]) -> dict[str, Any]:
         "because": run.get("restart_because") or "",
         "resume": run.get("resume_from") or "",
         "words": run.get("last_words") or "",
-        "twin": run.get("twin") or "",
+        "baseline": run.get("baseline") or "",
         "evidence": [_evidence(line) for line in _leading_evidence(record)],
         "fixes": (record["findings"][0]["fixes"] or [])[:3]
         if record["findings"] and run.get("cause_id")

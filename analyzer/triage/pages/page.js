@@ -178,7 +178,7 @@ function detail(run) {
     cell.append(fixes);
   }
   if (run.restart) cell.append(element("div", `restart: ${run.restart}${run.resume ? ", from " + run.resume : ""} (${run.because})`));
-  if (run.twin) cell.append(element("div", `compared with ${run.twin}`));
+  if (run.baseline) cell.append(element("div", `compared with ${run.baseline}`));
   if (run.report) {
     const report = element("div");
     report.append(element("a", "report with curves", { href: run.report }));

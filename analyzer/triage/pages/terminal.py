@@ -50,8 +50,8 @@ def render_terminal(summary: FleetSummary, group_by: str, *, colour: bool, width
         screen.add(
             f"GPU-hours of failed runs: {hours(summary.all_failed)}; work saved in checkpoints is not subtracted"
         )
-    if summary.twins:
-        screen.add(f"{summary.twins} compared with a healthy run of like configuration")
+    if summary.baselines:
+        screen.add(f"{summary.baselines} compared with a healthy run of like configuration")
     _table(screen, summary.grouped(group_by), group_by)
     _restart(screen, summary)
     _shared(screen, summary)

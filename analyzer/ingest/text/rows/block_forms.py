@@ -1,19 +1,14 @@
 """Rows that are printed as a block: a head, then one quantity a line.
 
-    -----------------------------------            [step=10/1000,epoch=0]
-    | rollout/           |            |                train/CrossEntropyLoss=8.125
-    |    ep_rew_mean     | 21.5       |                optim/total_grad_norm=1.5
-    | time/              |            |
-    |    total_timesteps | 2048       |               --> STEP: 10/100 -- GLOBAL_STEP: 1010
-    | train/             |            |                  | > loss: 0.125  (0.250)
-    |    loss            | 0.125      |                  | > grad_norm: 1.5  (1.25)
-    -----------------------------------
+    [step=10/1000,epoch=0]                         --> STEP: 10/100 -- GLOBAL_STEP: 1010
+        train/CrossEntropyLoss=8.125                  | > loss: 0.125  (0.250)
+        optim/total_grad_norm=1.5                     | > grad_norm: 1.5  (1.25)
 
                  Learning iteration 10/1500                 Result for PPO_env_0:
              Value function loss: 0.1250                      episode_reward_mean: 21.5
                      Mean reward: 21.50                       training_iteration: 10
 
-A block is written when it is complete, because its step may stand at its end.
+A block is written when it is complete, because its step may stand at its end. Boxes of strokes are read by ``boxes``.
 """
 
 from __future__ import annotations
@@ -72,48 +67,6 @@ class BlockForm:
     names_only: bool = False
 
 
-STABLE_BASELINES = BlockForm(
-    "stable-baselines3",
-    ("| rollout/ ", "| train/ ", "| time/ ", "| eval/ "),
-    LazyRegex(r"^\| (?P<section>rollout|train|time|eval)/ {1,80}\|"),
-    LazyRegex(
-        rf"^\| (?:(?P<section>[a-z][\w-]{{0,40}})/ {{1,80}}\|| {{1,8}}(?P<key>[A-Za-z][\w /.%-]{{0,60}}?) {{1,80}}\| {{1,8}}{_CELL} {{1,80}}\|)"
-    ),
-    {"time/iterations": "", "time/time_elapsed": "", "time/total_timesteps": "", "time/fps": "env_steps_per_second"},
-    step_key="time/total_timesteps",
-    end=LazyRegex(r"^-{8}"),
-)  # fmt: skip
-
-STABLE_BASELINES_2 = BlockForm(
-    "stable-baselines",
-    ("| approxkl ", "| % time spent exploring"),
-    LazyRegex(r"^\s{0,4}\| (?:approxkl|% time spent exploring) {1,80}\|"),
-    LazyRegex(rf"^\s{{0,4}}\| (?P<key>[A-Za-z%][\w /%.]{{0,60}}?) {{1,80}}\| {{1,8}}{_CELL} {{1,80}}\|"),
-    {"fps": "env_steps_per_second", "total_timesteps": "", "serial_timesteps": "", "time_elapsed": "", "n_updates": "", "nupdates": ""},
-    step_key="total_timesteps",
-    end=LazyRegex(r"^\s{0,4}-{8}"),
-)  # fmt: skip
-
-SPINNING_UP = BlockForm(
-    "spinningup",
-    ("AverageEpRet |", "AverageTestEpRet |"),
-    LazyRegex(r"^\| {1,80}Average(?:Test)?EpRet \|"),
-    LazyRegex(rf"^\| {{1,80}}(?P<key>[A-Za-z]\w{{0,60}}) \| {{1,80}}{_CELL} \|"),
-    {"Epoch": "", "TotalEnvInteracts": "", "Time": "", "AverageEpRet": "reward_mean", "LossPi": "policy_loss", "LossV": "value_loss", "EpLen": "ep_len"},
-    step_key="TotalEnvInteracts",
-    end=LazyRegex(r"^-{8}"),
-)  # fmt: skip
-
-GUIDED_DIFFUSION = BlockForm(
-    "guided-diffusion",
-    ("| grad_norm ", "| lg_loss_scale "),
-    LazyRegex(r"^\s{0,4}\| (?:grad_norm|lg_loss_scale) {1,80}\|"),
-    LazyRegex(rf"^\s{{0,4}}\| (?P<key>[A-Za-z]\w{{0,60}}) {{1,80}}\| {_CELL} {{1,80}}\|"),
-    {"samples": "", "step": "", "lg_loss_scale": "lg_loss_scale"},
-    step_key="step",
-    end=LazyRegex(r"^\s{0,4}-{8}"),
-)  # fmt: skip
-
 RSL_RL = BlockForm(
     "rsl_rl",
     ("Learning iteration ",),
@@ -167,10 +120,6 @@ MEGATRON_TIMERS = BlockForm(
 )
 
 FORMS = (
-    STABLE_BASELINES,
-    STABLE_BASELINES_2,
-    SPINNING_UP,
-    GUIDED_DIFFUSION,
     RSL_RL,
     COQUI,
     COQUI_EVALUATION,

@@ -63,8 +63,8 @@ METRIC_LOGGER = RowForm(
     "",
     ("]  eta: ", "] eta: "),
     LazyRegex(rf"\b(?:Epoch|Train[a-z]{{0,3}}(?: Epoch)?): {{1,3}}\[{_EPOCH}(?:/\d{{1,9}})?\] {{0,3}}\[ {{0,12}}{_AT}\] {{1,3}}eta: "),
-    LazyRegex(COLON.replace(r"[\w./@-]{0,80}", r"[\w./@-]{0,80}(?: mem)?")),
-    {**_TIMES, "max mem": "", "img/s": "samples_per_second"},
+    LazyRegex(COLON.replace(r"[\w./@-]{0,80}", r"[\w./@-]{0,80}(?: (?:mem|loss|error|acc|time|norm)\b)?")),
+    {**_TIMES, "max mem": "", "iter time": "step_time_s", "img/s": "samples_per_second"},
     epoch=0,
 )  # fmt: skip
 

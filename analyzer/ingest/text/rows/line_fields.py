@@ -8,18 +8,16 @@ from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.line_places import slot_at
-from analyzer.model.name_words import NameReading, read_name, says_no_quantity, words_of
+from analyzer.model.name_words import NameReading, is_score, read_name, says_no_quantity, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NUMBER = f"[{INT}{FLOAT}]"
-_WORD = (
-    r"[A-Za-z\u00c0-\uffdc_][\w]{0,60}(?:(?:[/@.-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|\.\d{1,3}_\w{1,30}){0,8}"
-)
+_WORD = r"[A-Za-z\u00c0-\uffdc_][\w]{0,60}(?:(?:[/@.-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|\.\d{1,3}_\w{1,30}){0,8}"
 # a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?=[\u00c0-\uffdc])){_WORD}){{0,5}}"
-_OPEN = r"(?:tensor\(|np\.float\d\d\(|array\()?[\[(\"'{]{0,2}"
+_OPEN = r"(?:tensor\(|np\.float\d\d\(|array\()?[\[(\"'{<]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
 _UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMBT])(?![\w/%]))?(?! ?[%#]|\.\d|[A-Za-z_])"
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
@@ -31,8 +29,8 @@ _BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?:\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
 )
 _AT_STEP = LazyRegex(
-    rf"(?i)(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?) (?:at|after|for|in) (?:the )?(?:(?:global|train|training)[ _])?(?:steps?|iter(?:ation)?s?|epochs?|batch|update) ?#?{INT}(?:/{INT})?"
-    rf"(?:\s?[:=]\s{{0,3}}| is | )(?P<value>{_NUMBER})"
+    rf"(?i)(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?) (?:at|after|for|in) (?:the )?(?:(?:global|train|training)[ _])?(?:steps?|iter(?:ation)?s?|epochs?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?"
+    rf"(?:\s{{0,3}}[:=]\s{{0,3}}| is | )(?P<value>{_NUMBER})"
 )
 _AFTER = LazyRegex(rf"(?P<value>{_NUMBER}) (?P<name>{_NAME})(?=[,;|)\]\t]|  | - |$)")
 _RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
@@ -42,8 +40,10 @@ _MEAN = LazyRegex(
     rf"{_NUMBER}[a-z%]{{0,2}},? {{1,3}}\((?P<mean> ?{_NUMBER})[a-z%]{{0,3}}\)|(?:\u00b1|\+/-) ?(?P<spread>{_NUMBER})"
 )
 _LIST = LazyRegex(rf"[\[(](?P<first>{_NUMBER})(?P<rest>(?:,? {{0,2}}{_NUMBER}){{1,64}})[\])]")
+_QUOTIENT = LazyRegex(rf"(?P<first>{_NUMBER}) ?/ ?{_NUMBER} ?= ?{_NUMBER}")
 _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
 
+_SENTENCE = LazyRegex(r"(?<=[a-z]{4})\. ")
 _GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
 _FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none"})  # fmt: skip
 _PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
@@ -52,7 +52,7 @@ _NOT_METRICS = frozenset(
      "index", "idx", "id", "line", "count", "num", "number", "bs", "epoch", "epochs", "step", "steps", "iter", "iters", "iteration", "iterations", "batch", "batches", "episode", "lr_mult",
      "mem", "memory", "cpumem", "gpumem", "images", "samples", "frames", "tokens", "workers", "threads", "eps", "wall", "train_wall", "duration", "took", "seconds", "hours", "minutes", "days",
      "remaining", "left", "file", "path", "v_num", "momentum", "weight_decay", "wd", "beta", "alpha", "it", "n", "k", "x", "y", "args", "update", "updates", "ms", "s", "timer", "best", "cuda", "timestamp", "ts", "ep", "patience",
-     "completed", "progress", "eta_seconds", "data", "net", "required", "hour", "h", "m", "min", "sec", "no", "exit", "code", "allocated", "reserved", "cached", "py", "error_code", "status", "level", "rev", "user", "sys"}
+     "completed", "instance", "progress", "eta_seconds", "data", "net", "required", "hour", "h", "m", "min", "sec", "no", "exit", "code", "allocated", "reserved", "cached", "py", "error_code", "status", "level", "rev", "user", "sys"}
 )  # fmt: skip
 
 
@@ -86,9 +86,14 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
         used: Numbers that say where the row stands.
     """
     taken = set(used)
+    quotients: dict[int, int] = {}
     for match in _MEAN.finditer(text):
         group = "mean" if match["mean"] is not None else "spread"
         taken.add(slot_at(text, match.end(group) - 1))
+    for match in _QUOTIENT.finditer(text):  # "acc: 45/60=0.75": the result counts
+        first = slot_at(text, match.start("first"))
+        quotients[first] = first + 2
+        taken |= {first + 1}
     firsts: dict[int, str] = {}
     for match in _LIST.finditer(text):
         first = slot_at(text, match.start("first"))
@@ -107,9 +112,12 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
             generic = field.slot in found and finder is _rated and found[field.slot].name.lower() in _GENERIC
             if field.slot in taken or (field.slot in found and not generic):
                 continue
-            if field.slot in firsts and read_name(field.name).quantity != "learning_rate":
+            if field.slot in firsts and read_name(field.name).quantity not in {"learning_rate", "accuracy"}:
                 continue
-            found[field.slot] = field._replace(signed=signed or generic)
+            found[field.slot] = field._replace(signed=field.signed or signed or generic)
+    for first, result in quotients.items():
+        if first in found:
+            found[result] = found.pop(first)._replace(slot=result, over=-1)
     return [found[slot] for slot in sorted(found)]
 
 
@@ -148,14 +156,17 @@ def _rated(text: str) -> Iterator[Field]:
 def _beside(text: str) -> Iterator[Field]:
     for match in _BESIDE.finditer(text):
         unit = _unit(text, match.end("value"))
-        name = known_tail(match["name"])
+        name, wide = known_tail(match["name"]), False
         if not name:
             # a cell of its own ("| hm_x 10.0 |") names its number as surely as a sign does
             before, after = text[: match.start()].rstrip(" "), text[match.end() :].lstrip(" ")
-            alone = (not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t")
+            wide = match.start() - len(before) > 1 and (
+                not after or text.startswith(("  ", "\t"), match.end())
+            )
+            alone = wide or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
             name = trimmed(match["name"], most=2) if alone and text[match.end() - 1] == FLOAT else ""
         if name and unit is not None:
-            yield Field(slot_at(text, match.start("value")), name, unit, signed=False, over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" "))  # fmt: skip
+            yield Field(slot_at(text, match.start("value")), name, unit, signed=bool(wide), over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" "))  # fmt: skip
 
 
 def _after(text: str) -> Iterator[Field]:
@@ -187,7 +198,8 @@ def trimmed(name: str, most: int) -> str:
     >>> trimmed("Gen Loss Total", 4), trimmed("with the average loss", 4), trimmed("best val loss", 4)
     ('Gen_Loss_Total', 'average_loss', '')
     """
-    words = name.replace(". ", " ").replace(".-", "-").replace(" / ", "/").split(" ")
+    name = _SENTENCE.split(name)[-1]
+    words = name.replace(". ", " ").replace(".-", "-").replace(" / ", "/").removesuffix(" so far").split(" ")
     while words and words[0].lower().strip(".") in _FILLERS:
         words = words[1:]
     if any(part in _PAST for word in words for part in words_of(word)):
@@ -214,11 +226,12 @@ def known_tail(name: str) -> str:
             (reading.quantity and reading.whole)
             or canonical_metric(candidate) in METRICS
             or (not best and count == 1 and reading.quantity in {"loss", "accuracy"} and not reading.setting)
+            or ((count == 1 or (count == 2 and reading.phase)) and is_score(words[-1]))
         ):
             best = candidate
     first = words[-len(best.split("_")) - 1 : -len(best.split("_"))] if best else []
     # "Semantic loss 0.5" is a part of the loss; only words that say nothing more may be left out.
-    if best.lower() == "loss" and first and first[0].lower() not in _FILLERS and first[0].isalpha() and len(words) == 2:  # fmt: skip
+    if best.lower() in {"loss", "acc", "accuracy"} and first and first[0].lower() not in _FILLERS and first[0].isalpha() and len(words) == 2:  # fmt: skip
         return "_".join(words)
     return best.strip("._-")
 
@@ -240,9 +253,11 @@ def is_metric(field: Field) -> bool:
         return canonical != "epoch"
     if reading.setting or field.name.endswith(_FILES):
         return False
-    if reading.quantity:
+    if reading.quantity or is_score(field.name):
         return True
     words = words_of(field.name)
+    if field.signed and field.name.lower() in {"total", "sum"}:
+        return True  # of losses, if they stand beside it
     if all(says_no_quantity(word) for word in words):
         return False  # "train: 0.5" does not say what of the training
     return bool(words) and _NOT_METRICS.isdisjoint((words[0], words[-1])) and len(words) <= MAX_UNKNOWN_WORDS

@@ -18,9 +18,9 @@ from analyzer.ingest.text.rows.printed_numbers import parse_number
 INT, FLOAT, TIME = "\x01", "\x02", "\x03"
 
 _NUMBERS = LazyRegex(
-    r"(?<![A-Za-z0-9_.@])("
+    r"(?<![A-Za-z0-9_.@])(?<![tT]op-)("
     r"\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)?|\d{1,3}:\d\d(?::\d\d)?(?:\.\d{1,6})?(?![\d:])"
-    r"|[-+]?(?:[1-9]\d{0,2}(?:,\d{3}){1,5}(?![\d,])(?:\.\d{1,6})?"
+    r"|[-+]?(?:[1-9]\d{0,2}(?:,\d{3}){1,5}(?!\d|,\d)(?:\.\d{1,6})?"
     r"|(?:\d{1,320}(?:\.\d{1,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?(?!\.#)|1\.#(?:IND|QNAN|INF)"
     r"|(?:[nN][aA][nN]|[iI]nfinity|INFINITY|[iI][nN][fF])(?:\(ind\)|x{1,3})?(?![A-Za-z0-9_]))"
     r")"
@@ -98,8 +98,14 @@ def sorts(masked: Masked) -> str:
     return text
 
 
+def counted(number: str) -> str:
+    """A whole number without the commas between its thousands; empty for any other number."""
+    plain = number.replace(",", "")
+    return plain if plain.isdecimal() else ""
+
+
 def _sort(number: str) -> str:
-    if number.isdecimal():
+    if counted(number):
         return INT
     return FLOAT if parse_number(number.rstrip("x")) is not None else TIME
 

@@ -11,16 +11,18 @@ from analyzer.ingest.text.rows.line_masks import FLOAT, INT, TIME
 if TYPE_CHECKING:
     import re
 
-_AT = rf"[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|[=#\[(]|: ?[\[(]){{0,2}}\s{{0,3}}[\"'#]?(?P<at>{INT})(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?P<total>{INT}))?(?!\w|\.[\w{INT}{FLOAT}]|[{INT}{FLOAT}])"
-_BEFORE = r"(?:^|(?<=[\s\[(|,{;:\"'.>/]))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )"
+_AT = rf"[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|[=#\[(]|: ?[\[(]){{0,2}}\s{{0,3}}[\"'#]?(?:{INT}\s?-\s{{0,4}})?(?P<at>{INT})(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?P<total>{INT}))?(?!\w|\.[\w{INT}{FLOAT}]|[{INT}{FLOAT}])"
+_BEFORE = r"(?:^|(?<=[\s\[(|,{;:\"'.>/]))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )(?<!episode )(?<!warmup )"
 _STEP = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>(?:completed |global[ _]?|train(?:ing)?[ _]|optim\w{{0,6}}[ _]|env[ _]|epoch/)?"
     rf"(?:time[ _]?steps?|steps?|iter(?:ation)?s?|itr?|num_updates|num_timesteps|n?updates?|up))(?:\.| at| n[or]\.?)?(?![A-Za-z0-9]){_AT}"
 )
 _BATCH = LazyRegex(
-    rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb)(?:[ _](?:idx|num|id|no))?(?![A-Za-z0-9]){_AT}"
+    rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb|ticks?|rounds?|generations?|cycles?)(?:[ _](?:idx|index|num|id|no))?(?![A-Za-z0-9]){_AT}"
 )
-_EPOCH = LazyRegex(rf"(?i){_BEFORE}(?P<word>epochs?|ep|e)(?:\.| n[or]\.?)?(?![A-Za-z0-9]){_AT}")
+_EPOCH = LazyRegex(
+    rf"(?i){_BEFORE}(?P<word>epochs?|ep|e)(?:\.| n[or]\.?|[ _](?:idx|index|num|id|no))?(?![A-Za-z0-9]){_AT}"
+)
 _EPOCH_FLOAT = LazyRegex(rf"(?i)\bepochs?\s{{0,3}}[:=]?\s{{0,3}}{FLOAT}")
 # A number before its word: "200/ 2983 batches", "100 steps", "batch 100 of epoch 1".
 _OF_EPOCH = LazyRegex(
@@ -35,22 +37,30 @@ _IN_EPOCH = LazyRegex(
     rf"\[ ?(?P<epoch>{INT})(?:/{INT})?\]\s{{0,3}}\[ {{0,2}}(?P<step>{INT}) ?/ {{0,2}}(?P<total>{INT})\s{{0,2}}(?:\([^)]{{0,6}}\))?\]"
 )
 _BRACKETS = LazyRegex(
-    rf"^\[(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)"
+    rf"^\s{{0,40}}\[(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)"
 )
 _LEADING = LazyRegex(
-    rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:])"
+    rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|])"
     rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT}):\s{{1,3}}(?=[A-Za-z])|(?P<step6>{INT}) (?=\[[A-Za-z]))"
 )
+_RATIO_FIRST = LazyRegex(rf"^\s{{0,8}}(?P<step>{INT})/(?P<total>{INT}): ")
 _FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")
 _IN_PARENTHESES = LazyRegex(rf"\]\((?P<step>{INT})/(?P<total>{INT})\)")
 _SAMPLES = LazyRegex(
-    rf"(?i)\bepoch: ?{INT} {{1,2}}\[ {{0,2}}{INT}/ {{0,2}}{INT} ?\( {{0,2}}{INT}%\)\]|^(?:after|progress) {INT} (?:sequences|utterances|sentences|frames)\b"
+    rf"(?i)\bepoch: ?{INT} {{1,2}}\[ {{0,2}}{INT}/ {{0,2}}{INT} ?\( {{0,2}}{INT}%\)\]|(?:^|\) )(?:after|progress) {INT} (?:sequences|utterances|sentences|frames)\b"
 )
 _BATCHES = LazyRegex(
     rf"(?i)^train\w{{0,8}}: ?(?P<epoch>{INT}) \[ {{0,2}}(?P<step>{INT})/ {{0,2}}(?P<total>{INT}) ?\( {{0,2}}{INT}%\)\]"
 )
 # "Train loss 100 0.5": the whole number between a loss and its value is the step.
 _INSIDE = LazyRegex(rf"(?i)\bloss {{1,2}}(?P<step>{INT}):?\s{{1,3}}(?={FLOAT})")
+# The epoch and, side by side with it, the batch: "epoch 010  2000 / 8223 loss=", "Epoch 3 [100/500]", "Epoch 1/9, 5/20:"
+_BESIDE_EPOCH = LazyRegex(
+    rf"(?i)\bep(?:och)?s?\.?[ :#]{{0,3}}\[?(?P<epoch>{INT})(?:/{INT})?\]?(?:\s{{0,2}}[|,:-])?\s{{1,3}}[\[(]?\s{{0,2}}(?P<step>{INT}) ?/ {{0,2}}(?P<total>{INT})(?![\w.{INT}{FLOAT}%])(?! ?\()"
+)
+_SHARE = LazyRegex(
+    rf"(?i)\b(?:process|progress|processed|done|trained)(?: on)?[: ]{{1,2}}(?P<step>{INT}) ?/ ?(?P<total>{INT})(?=[ (,:])"
+)
 _LENGTH = LazyRegex(rf"\b[Ee]poch: ?{INT}, Steps: ?(?P<at>{INT}) \| ")
 
 _RANKS = ("global", "updates", "update", "step", "up", "iter", "it")
@@ -106,6 +116,8 @@ def _in_an_epoch(text: str, found: Place) -> Place | None:
         return _with(text, found, match)._replace(begins=True, from_zero=from_zero)
     if match := _OF_EPOCH.search(text):
         return _with(text, found, match)
+    if match := _BESIDE_EPOCH.search(text):
+        return _with(text, found, match)._replace(begins=True)
     if match := _BAR.search(text):
         return _with(text, found, match)._replace(begins=found.epoch >= 0)
     if match := _SAMPLES.search(text):
@@ -121,9 +133,14 @@ def _by_its_word(text: str, found: Place) -> Place:
     steps = sorted(_STEP.finditer(text), key=_rank)
     used = {slot for match in (*steps, *batches) for slot in _slots(text, match)}
     found = found._replace(used=found.used | used)
-    named = steps or batches
+    leading = _RATIO_FIRST.match(text) if not steps and not found.step >= 0 else None
+    named = steps or ([leading] if leading else batches)
     chosen = named[0] if named else _other_form(text)
-    return found if chosen is None else _with(text, found, chosen)
+    if chosen is None:
+        return found
+    # A batch out of so many is counted in its epoch; a step out of so many may be one of the whole run.
+    in_epoch = found.epoch >= 0 and chosen.groupdict().get("total") is not None and chosen in batches
+    return _with(text, found, chosen)._replace(begins=in_epoch)
 
 
 def _with(text: str, found: Place, match: re.Match[str]) -> Place:
@@ -165,6 +182,7 @@ def _other_form(text: str) -> re.Match[str] | None:
         or _LEADING.match(text)
         or _IN_PARENTHESES.search(text)
         or _INSIDE.search(text)
+        or _SHARE.search(text)
         or _STEPS_AFTER.search(text)
     )
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
 from analyzer.ingest.text.rows.line_fields import Field, find_fields, is_metric
-from analyzer.ingest.text.rows.line_masks import FLOAT, INT, TIME, Masked, in_english, sorts
+from analyzer.ingest.text.rows.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
 from analyzer.ingest.text.rows.line_places import Place, find_place, rows_of, slot_at
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.ingest.text.rows.row_forms import with_unit
-from analyzer.model.name_words import read_name
+from analyzer.model.name_words import is_score, read_name
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine
@@ -23,6 +23,9 @@ MAX_OTHER_WORDS = 7
 MAX_OTHER_WORDS_UNSEPARATED = 3
 """The same if names and numbers stand side by side, as in prose ("the loss 3 times")."""
 
+STROKES_OF_A_ROW = 3
+"""Strokes that part the cells of a row as surely as signs do."""
+
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
 _COLUMNS = LazyRegex(rf"^\s{{0,2}}{INT}(?:[:,]\s{{0,3}}|\s{{1,3}}){FLOAT}\s{{0,2}}$")
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
@@ -31,14 +34,14 @@ _HELD_OUT = LazyRegex(
 )
 _TRAINING = LazyRegex(r"(?i)\btrain")
 HELD_OUT_HEADING = LazyRegex(
-    r"(?i)^\W{0,40}(?:eval(?:uat(?:ion|ing))?|validat(?:ion|ing)|test(?:ing)?)(?: (?:results?|metrics?|scores?|summary|set|on|at|epoch|step|the|[\x01]))"
+    r"(?i)^\W{0,40}(?:eval(?:uat(?:ion|ing))?|valid(?:at(?:ion|ing))?|test(?:ing)?)(?: (?:results?|metrics?|scores?|summary|set|on|at|epoch|step|the|[\x01]))"
     r"{0,5}\W{0,40}$"
 )
 _NO_ROW = LazyRegex(
-    r"(?i)^\W{0,4}(?:sav(?!ing dict for global)|load|resum|restor|best|early|new best|checkpoint|warning|note|error|raise|assert|def |if |for |print|#+ ?[a-z]|namespace\(|usage:|return |import |from |class )"
+    r"(?i)^\W{0,4}(?:sav(?!ing dict for global)|load|resum|restor|best|early|new best|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?[a-z]|namespace\(|usage:|return |import |from |class )"
 )
 _CODE = LazyRegex(
-    r"\):$|==|\bself\.|\{[a-z_]{1,30}[:.}]|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b"
+    r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}[:.}]|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b"
 )
 _WORD = LazyRegex(r"[A-Za-z][A-Za-z_]+")
 _INDENTED = LazyRegex(r"^(?:\s{1,40}|[>|│└├ ]{1,12}\s)\S")
@@ -46,7 +49,13 @@ _SIGNS = frozenset(
     {"loss", "eval_loss", "grad_norm", "loss_scale", "perplexity", "eval_perplexity", "reward_mean", "accuracy", "eval_accuracy"}
 )  # fmt: skip
 # Words of home-made loops that mean something else in a tracker ("cost" in dollars)
-_HOME_NAMES = {"cost": "loss", "avg_cost": "loss", "tot_loss": "total_loss", "accu": "accuracy"}
+_HOME_NAMES = {
+    "cost": "loss",
+    "avg_cost": "loss",
+    "tot_loss": "total_loss",
+    "accu": "accuracy",
+    "tps": "tokens_per_second",
+}
 _UNITS = {"s": ("ms", "s"), "share": ("%",), "share or percent": ("%",), "GiB": ("MiB", "GiB", "MB", "GB", "MB"),
           "tokens/s": ("K", "M", "k"), "samples/s": ("K", "k")}  # fmt: skip
 _UNKNOWN = Metric("", "")
@@ -85,6 +94,7 @@ class WordedRow:
         sure: It holds a quantity that shows that it is a row.
         held_out: Its words say that it is about held-out data.
         words: Words that belong to no pair.
+        phased: A name, or a word before them, says whether it is about training or held-out data.
         told: A name with a sign tells something else than speed and memory.
     """
 
@@ -93,16 +103,23 @@ class WordedRow:
     sure: bool
     held_out: bool
     words: int
+    phased: bool
     told: bool
 
 
 @dataclass(slots=True)
 class Template:
-    """What a wording says; ``rows`` is empty for a line that says nothing of a course, ``columns`` a counter and a number."""
+    """What a wording says; ``rows`` is empty for a line that says nothing of a course, ``columns`` a counter and a number.
+
+    Attributes:
+        evaluates: The heading is that of an evaluation.
+        waiting: Rows of names that are only well formed, until one more follows.
+    """
 
     rows: list[WordedRow] = field(default_factory=list)
     heading: Place | None = None
     held_out_heading: bool = False
+    evaluates: bool = False
     indented: bool = False
     columns: bool = False
     waiting: list[tuple[LogLine, dict[str, float], Where]] = field(default_factory=list)
@@ -113,7 +130,7 @@ NOTHING = Template()
 
 
 _ANY_WORD = LazyRegex(
-    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|\bmae\b|nll|psnr|dice|\bkl|"
+    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|\bmae\b|nll|psnr|ssim|dice|precision|recall|\bf1|auc|iou|bleu|rouge|\bwer|\bcer|mrr|ndcg|\bhit|\bkl|"
     r"objective|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,12}$|^\W{0,3}[\x01][:/]"
 )
 
@@ -145,6 +162,7 @@ def learn(masked: Masked) -> Template:
             and not HELD_OUT_HEADING.match(text)
         ):
             template.heading = place
+            template.evaluates = _HELD_OUT.search(text) is not None
         template.held_out_heading = HELD_OUT_HEADING.match(text) is not None
     return template
 
@@ -174,18 +192,19 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     )
     if held_out:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
-    separated = any(found.signed for found in fields)
+    separated = any(found.signed for found in fields) or piece.count("|") >= STROKES_OF_A_ROW
     words = _other_words(piece, place, found_all)
     if words > (MAX_OTHER_WORDS if separated else MAX_OTHER_WORDS_UNSEPARATED):
         return None
     told = any(
-        found.signed and METRICS.get(canonical_metric(found.name), _UNKNOWN).unit not in _SPEEDS
+        (found.signed or read_name(found.name).quantity == "loss_like")
+        and METRICS.get(canonical_metric(found.name), _UNKNOWN).unit not in _SPEEDS
         for found in fields
     )
     values = [value._replace(slot=value.slot + first, over=value.over + first if value.over >= 0 else -1) for value in values]  # fmt: skip
-    return WordedRow(
-        _moved(place, first), values, any(is_sign(name) for name in names), held_out, words, told
-    )
+    sure = any(is_sign(name) or (place and is_score(name)) for name in names)
+    phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
+    return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
 
 
 def _moved(place: Place, by: int) -> Place:
@@ -199,8 +218,13 @@ def _values(fields: list[Field]) -> list[Value]:
     """Of several names for one quantity the plainest; values whose unit does not fit their name are left out."""
     found: dict[str, Value] = {}
     parts: str = ""
+    total = sum(_is_like_loss(entry.name) for entry in fields) >= PARTS_OF_TOTAL
     for entry in fields:
         name = _HOME_NAMES.get(entry.name.lower(), entry.name)
+        if name.lower() in {"total", "sum"}:
+            if not total or not entry.signed:
+                continue
+            name = "total_loss"
         if name.lower() == "dt" and entry.unit:
             name = "step_time_s"
         if name.lower() in {"val", "valid", "validation", "test", "eval"} and parts:
@@ -212,9 +236,29 @@ def _values(fields: list[Field]) -> list[Value]:
         if entry.unit and not _fits(canonical, entry.unit):
             continue
         old = found.get(canonical)
-        if old is None or len(name) < len(old.name):
+        if old is None or _plainer(name, old.name):
             found[canonical] = Value(entry.slot, name, entry.unit, entry.over)
     return sorted(found.values())
+
+
+PARTS_OF_TOTAL = 2
+"""Losses beside a number called "total" that make it the total loss."""
+
+
+def _is_like_loss(name: str) -> bool:
+    return read_name(name).quantity in {"loss", "loss_like", "policy_loss", "value_loss"} or name.lower() in {
+        "policy",
+        "value",
+        "reg",
+        "kl",
+        "kld",
+    }
+
+
+def _plainer(name: str, old: str) -> bool:
+    """Whether a name is the plainer one of two for a quantity; the reward of an episode is none of a step."""
+    episode, other = ("epi" in text.lower() or "ep_" in text.lower() for text in (name, old))
+    return episode if episode != other and "rew" in name.lower() else len(name) < len(old)
 
 
 def _fits(canonical: str, unit: str) -> bool:
@@ -240,15 +284,20 @@ def as_held_out(name: str) -> str:
     >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr")
     ('val_loss', 'train_loss', 'lr')
     """
+    reading = read_name(name)
+    measured = (
+        canonical_metric(name) in _PLAIN | {"reward_mean"}
+        or reading.quantity == "loss_like"
+        or is_score(name)
+    )
     return (
-        f"val_{name.lower()}"
-        if canonical_metric(name) in _PLAIN | {"reward_mean"} and not _TRAINING.match(name)
-        else name
+        f"val_{name.lower()}" if measured and reading.phase != "eval" and not _TRAINING.match(name) else name
     )
 
 
 def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> int:
     """Words of a line that belong to no pair of name and number."""
+    text = _PATHS.sub("", text)
     position, count = 0, 0
     for match in _OTHER_PAIR.finditer(text):
         count += len(_WORD.findall(text[position : match.start()]))
@@ -258,6 +307,7 @@ def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> 
     return max(0, count - of_names) if place or fields else count
 
 
+_PATHS = LazyRegex(r"(?<!\w)(?:/[\w.@+-]{1,80}){2,20}/?")
 _OTHER_PAIR = LazyRegex(
     rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?\s{{0,3}}[:=]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}][\w%/]{{0,12}}(?: [A-Za-z]{{1,9}}/\w{{1,9}})?"
 )
@@ -266,7 +316,7 @@ _OTHER_PAIR = LazyRegex(
 def is_whole(place: Place, numbers: list[str]) -> bool:
     """Whether the numbers that say where a row stands are whole numbers that can be a step."""
     slots = [slot for slot in (place.step, place.total, place.epoch) if slot >= 0]
-    return all(numbers[slot].isdecimal() and len(numbers[slot]) <= MAX_DIGITS for slot in slots)
+    return all(0 < len(counted(numbers[slot])) <= MAX_DIGITS for slot in slots)
 
 
 MAX_DIGITS = 15

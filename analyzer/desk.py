@@ -1,4 +1,4 @@
-"""The runs that a caller may look at, and those that it looked at last."""
+"""The runs that a caller (an agent, TensorBoard, a service) may look at, and those that it looked at last."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from analyzer import api
 from analyzer.errors import InputError
 from analyzer.ingest.written import written
 from analyzer.rules.load import RuleSet, load_rules
+from analyzer.triage.specs import RunSpec
 
 KEPT = 4
 """Studies kept: a caller asks several things about a run, and compares it with one or two others."""
@@ -61,6 +62,12 @@ class Desk:
         # the same words for "outside" and "not there": a caller learns nothing about the rest of the machine
         raise InputError(f"{text!r}: not among the folders that may be looked into, or not there")
 
+    def runs(self) -> list[RunSpec]:
+        """Every run below the folders, by names alone."""
+        from analyzer.triage.plan import make_plan  # noqa: PLC0415  (not for who names the run)
+
+        return make_plan([str(folder) for folder in self.folders], offline=True).runs
+
     def shown(self, path: Path) -> str:
         """A path as ``place`` takes it back."""
         for folder in self.folders:
@@ -83,7 +90,7 @@ class Desk:
         if key in self._kept and self._kept[key][0] == state:
             self._kept.move_to_end(key)
             return self._kept[key][1]
-        study = api.study(path, twin=good, checkpoint=weights, rules=self.rule_packs, offline=True)
+        study = api.study(path, baseline=good, checkpoint=weights, rules=self.rule_packs, offline=True)
         self._kept[key] = (state, study)
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)

@@ -1,6 +1,6 @@
-"""The twin of a failed run: the healthy run nearest to it by configuration. What differs between them is evidence.
+"""The baseline of a failed run: the healthy run nearest to it by configuration. What differs between them is evidence.
 
-A twin has to be of the same model (where both say which) and library, and equal in most settings that both state;
+A baseline has to be of the same model (where both say which) and library, and equal in most settings that both state;
 runs that share a machine only would point at differences that mean nothing.
 """
 
@@ -15,7 +15,7 @@ FEWEST_SHARED = 8
 """Settings stated by both before "alike" means anything; a bare log states two to five."""
 
 LEAST_ALIKE = 0.75
-"""Share of the shared settings that have to be equal: a twin of 20 settings may differ in 5."""
+"""Share of the shared settings that have to be equal: a baseline of 20 settings may differ in 5."""
 
 CANDIDATES = 500
 """Healthy runs kept for each model and library: more are more of the same, and memory stays flat."""
@@ -23,7 +23,7 @@ CANDIDATES = 500
 _INDIFFERENT = ("train.seed", "train.resume_from", "train.logging", "hf.", "versions.", "run.", "output")
 """Settings that differ between any two runs, or that say nothing about the training."""
 
-WANTS_TWIN = frozenset({"failed", "degraded"})
+WANTS_BASELINE = frozenset({"failed", "degraded"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,14 @@ class _Candidate:
     start_s: float | None
 
 
-def choose_twins(healthy: Iterable[Mapping[str, Any]], failed: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Key of a failed run to key of its twin, for those that have one.
+def choose_baselines(
+    healthy: Iterable[Mapping[str, Any]], failed: Iterable[Mapping[str, Any]]
+) -> dict[str, str]:
+    """Key of a failed run to key of its baseline, for those that have one.
 
     Args:
         healthy: Rows of all runs; those whose status alone is healthy come into question.
-        failed: Rows of all runs; those whose status alone is failed or degraded get a twin.
+        failed: Rows of all runs; those whose status alone is failed or degraded get a baseline.
     """
     candidates: dict[tuple[str, ...], list[_Candidate]] = {}
     for row in healthy:
@@ -49,10 +51,10 @@ def choose_twins(healthy: Iterable[Mapping[str, Any]], failed: Iterable[Mapping[
                 block.append(_Candidate(row["key"], settings, row["start_s"]))
     chosen: dict[str, str] = {}
     for row in failed:
-        if row["status_alone"] in WANTS_TWIN and (block := candidates.get(_block(row), [])):
-            twin = _nearest(_settings(row), row["start_s"], block)
-            if twin is not None:
-                chosen[row["key"]] = twin
+        if row["status_alone"] in WANTS_BASELINE and (block := candidates.get(_block(row), [])):
+            baseline = _nearest(_settings(row), row["start_s"], block)
+            if baseline is not None:
+                chosen[row["key"]] = baseline
     return chosen
 
 

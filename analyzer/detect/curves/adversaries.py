@@ -1,0 +1,124 @@
+"""Two players of an adversarial training: whether the discriminator has won, so that the generator learns nothing.
+
+Roles are read from the words of the names (``Loss_D``, ``gen_loss``, ``D(G(z))``, ``disc/acc``), whatever program wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import take
+from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.name_words import word_set, words_of
+from analyzer.model.refs import SourceRef
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+_JUDGE = word_set("d dis disc discr discriminator netd")
+_MAKER = word_set("g gen generator netg")
+_JUDGE_LOSS = word_set("dloss lossd errd dcost discloss")
+_MAKER_LOSS = word_set("gloss lossg errg gcost genloss")
+_LOSS = word_set("loss losses cost err error")
+_NO_PART = word_set(
+    "l1 l2 rec recon mel feat feature fm vgg perceptual percep cycle idt identity gp penalty r1 weight lr norm grad real fake"
+)
+"""Words of other parts of a player's loss, which may be small or large whoever wins."""
+
+ROWS = 3
+"""Rows of each player: batches scatter, and single ones are won by either side."""
+
+WON, BEATEN, MOST = 0.06, 2.5, 200.0
+"""A cross-entropy of 0.06 is an answer that is right at 94 %; a generator at 2.5 convinces the judge at 8 %.
+
+Logarithms are clamped at -100 as a rule, and a few terms are added: what is larger is no cross-entropy."""
+
+SURE = 0.97
+"""Share of right answers, or of belief in real samples, of a judge that is never fooled."""
+
+SQUARED = (0.8, 1.25)
+"""With squared errors a generator that never convinces costs 1."""
+
+SQUARED_WON = 0.02
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.gan.*``."""
+    if reward_metrics(view):
+        return
+    out = FactWriter("adversaries", "signal.gan.")
+    judge, maker = _player(view, _JUDGE, _JUDGE_LOSS), _player(view, _MAKER, _MAKER_LOSS)
+    belief = _belief(view)
+    if judge is None and belief is None:
+        return
+    verdicts: list[bool] = []
+    if judge is not None and maker is not None:
+        cost, answer = _level(judge), _level(maker)
+        refs = [*refs_at(judge, [len(judge) - 1]), *refs_at(maker, [len(maker) - 1])]
+        out.put("judge_loss", cost, refs)
+        out.put("maker_loss", answer, refs)
+        if float(judge.value.min()) >= 0:  # critics of Wasserstein losses have no such bound
+            crushed = cost <= WON and BEATEN <= answer <= MOST
+            squared = cost <= SQUARED_WON and SQUARED[0] <= answer <= SQUARED[1]
+            verdicts.append(crushed or squared)
+            out.put("won_by_loss", crushed or squared, refs)
+    if belief is not None:
+        sure, refs = belief
+        out.put("never_fooled", sure, refs)
+        verdicts.append(sure and (maker is None or _level(maker) >= BEATEN or float(maker.value.min()) < 0))
+    if verdicts:
+        out.put("discriminator_won", any(verdicts))
+    yield out.signal()
+
+
+def _level(series: Series) -> float:
+    """Level of the second half."""
+    return float(np.median(series.value[-max(len(series) // 2, ROWS) :]))
+
+
+def _player(view: RunView, roles: frozenset[str], fused: frozenset[str]) -> Series | None:
+    """The loss of one player, the one with the fewest further words."""
+    found: list[tuple[int, str]] = []
+    for name in view.run.metrics.names:
+        words = frozenset(words_of(name))
+        lost = words & fused or (words & roles and words & _LOSS)
+        if lost and not words & _NO_PART:
+            found.append((len(words), name))
+    for _, name in sorted(found):
+        series = view.curve(name)
+        if series is not None and len(series := take(series, np.isfinite(series.value))) >= ROWS:
+            return series
+    return None
+
+
+def _belief(view: RunView) -> tuple[bool, list[SourceRef]] | None:
+    """Whether the judge is never fooled: by its accuracy, or by its belief in real and in made samples."""
+    real = made = None
+    for name in sorted(view.run.metrics.names):
+        words = words_of(name)
+        if not words or words[0] not in _JUDGE or _LOSS & set(words):
+            continue
+        series = view.curve(name)
+        if series is None or len(series := take(series, np.isfinite(series.value))) < ROWS:
+            continue
+        top = float(series.value.max())
+        if top > 100 or float(series.value.min()) < 0:
+            continue
+        level = _level(series) / (100.0 if top > 1.5 else 1.0)
+        if {"acc", "accuracy"} & set(words):
+            return level >= SURE, refs_at(series, [len(series) - 1])
+        if "g" in words or "fake" in words:
+            made = (level, series)
+        elif "x" in words or "real" in words:
+            real = (level, series)
+    if real is None or made is None:
+        return None
+    return real[0] >= SURE and made[0] <= 1 - SURE, [
+        *refs_at(real[1], [len(real[1]) - 1]),
+        *refs_at(made[1], [len(made[1]) - 1]),
+    ]
+
+
+DETECTOR = Detector("adversaries", ("signal.gan.",), detect)

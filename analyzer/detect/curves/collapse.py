@@ -1,0 +1,156 @@
+"""Collapses that no loss tells by rising.
+
+A latent code without information, embeddings that agree, a preference that is never formed, targets that stand in the input.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import take
+from analyzer.detect.curves.progress import loss_trend
+from analyzer.detect.setup.run_course import reconstructs, reward_metrics
+from analyzer.model.name_words import read_name, word_set, words_of
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+ROWS = 3
+"""Rows from which a level is told."""
+
+NO_CODE, NO_CODE_AT_ALL = 0.02, 1e-3
+"""A divergence of a fiftieth of a nat carries less than a thirtieth of a bit for a whole sample."""
+
+FELL = 20.0
+"""The divergence ends at a twentieth of its highest level: it was given up, not built up."""
+
+NO_SPREAD, SPREAD_LEFT = 0.005, 0.05
+"""Standard deviation of embeddings that all agree; normalised ones of d dimensions scatter by 1/sqrt(d), at least 0.02."""
+
+UNDECIDED = 0.012
+"""Distance from ln 2 within which a preference loss says that chosen and rejected are alike."""
+
+EVEN = 0.1
+"""A preference accuracy within a tenth of one half is a coin's."""
+
+NO_MARGIN = 0.05
+
+KNOWN_AHEAD = 1.06
+"""A perplexity of 1.06 is 0.08 bits a token; text itself has about one bit a letter."""
+
+_EMBEDDING = word_set(
+    "z emb embs embed embedding embeddings feature features feat repr representation projection proj latent"
+)
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.collapse.*``."""
+    out = FactWriter("collapse", "signal.collapse.")
+    if not reward_metrics(view):
+        _latent(out, view)
+        _embeddings(out, view)
+        _preference(out, view)
+        _copied(out, view)
+    if out.facts:
+        yield out.signal()
+
+
+def _finite(view: RunView, name: str) -> Series | None:
+    series = view.curve(name)
+    if series is None:
+        return None
+    series = take(series, np.isfinite(series.value))
+    return series if len(series) >= ROWS else None
+
+
+def _end(series: Series) -> float:
+    return float(np.median(series.value[-max(len(series) // 3, 2) :]))
+
+
+def _latent(out: FactWriter, view: RunView) -> None:
+    """Whether the divergence of a code that is reconstructed from vanished."""
+    if not reconstructs(view.run.metrics.names):
+        return
+    for name in sorted(view.run.metrics.names):
+        words = words_of(name)
+        if not {"kl", "kld", "kldiv"} & set(words) or {"weight", "beta", "coef", "anneal"} & set(words):
+            continue
+        series = _finite(view, name)
+        if series is None or float(series.value.min()) < -NO_CODE:
+            continue
+        last, top = _end(series), float(series.value.max())
+        gone = last <= NO_CODE_AT_ALL or (last <= NO_CODE and top >= FELL * max(last, 1e-12))
+        out.put("latent_unused", gone, refs_at(series, [len(series) - 1, int(series.value.argmax())]))
+        out.put("latent_nats", last, refs_at(series, [len(series) - 1]))
+        return
+
+
+def _embeddings(out: FactWriter, view: RunView) -> None:
+    for name in sorted(view.run.metrics.names):
+        words = set(words_of(name))
+        if not words & {"std", "stdev"} or not words & _EMBEDDING or words & {"grad", "weight", "loss"}:
+            continue
+        series = _finite(view, name)
+        if series is None or float(series.value.min()) < 0:
+            continue
+        last, top = _end(series), float(series.value.max())
+        out.put(
+            "embeddings_agree",
+            last <= NO_SPREAD or last <= SPREAD_LEFT * top,
+            refs_at(series, [len(series) - 1, 0]),
+        )
+        return
+
+
+def _preference(out: FactWriter, view: RunView) -> None:
+    """Whether a preference loss stays at ln 2 with an accuracy of one half."""
+    names = view.run.metrics.names
+    if not any("chosen" in name for name in names) and not any(
+        re.search(r"rewards?/(?:acc|margin)", n) for n in names
+    ):
+        return
+    loss = view.once(loss_trend)
+    if loss is None or len(loss[0]) < ROWS:
+        return
+    even: list[bool] = []
+    for name in sorted(names):
+        series = _finite(view, name) if not name.startswith("eval") else None
+        if series is None:
+            continue
+        if "accurac" in name:
+            even.append(abs(_end(series) - 0.5) <= EVEN or _end(series) == 0.0)
+        elif "margin" in name:
+            even.append(abs(_end(series)) <= NO_MARGIN)
+    stays = abs(loss[1].last - math.log(2)) <= UNDECIDED
+    refs = refs_at(loss[0], [len(loss[0]) - 1, 0])
+    out.put("preference_undecided", stays and (not even or any(even)), refs)
+
+
+def _copied(out: FactWriter, view: RunView) -> None:
+    """Whether a language model predicts nearly every token: it sees what it is to predict, or has it by heart."""
+    for name in ("perplexity", "eval_perplexity"):
+        series = _finite(view, name)
+        if series is None:
+            continue
+        out.put("perplexity_one", 0 < _end(series) <= KNOWN_AHEAD, refs_at(series, [len(series) - 1, 0]))
+        out.put("perplexity_last", _end(series), refs_at(series, [len(series) - 1]))
+        return
+    loss = view.once(loss_trend)
+    if loss is None:
+        return
+    language = any(read_name(name).quantity == "tokens_per_second" for name in view.run.metrics.names)
+    series, numbers = loss
+    if language and len(series) >= ROWS and numbers.first >= 1:
+        out.put(
+            "perplexity_one",
+            0 <= numbers.last <= math.log(KNOWN_AHEAD),
+            refs_at(series, [len(series) - 1, 0]),
+        )
+        out.put("perplexity_last", math.exp(min(numbers.last, 50.0)), refs_at(series, [len(series) - 1]))
+
+
+DETECTOR = Detector("collapse", ("signal.collapse.",), detect)

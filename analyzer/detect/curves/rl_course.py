@@ -1,0 +1,175 @@
+"""Policies over few rows: rewards that never differ or are lost again, exploration that ends, values that run away.
+
+Claims of ``rl`` compare fifths of a long log; what is exactly so, or so by a factor of ten, shows in a handful of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import take
+from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.name_words import word_set, words_of
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Values = npt.NDArray[np.float64]
+
+SAME_ROWS, ROWS = 4, 3
+"""Four mean rewards of an untrained policy that agree in every digit: no episode differs from another."""
+
+LOST = 0.5
+"""Half of the range between the worst and the best reward lost again, which no two evaluations of one policy differ by."""
+
+GROWN = 10.0
+"""A value loss ten times its early level follows targets that run away; rewards that grow raise it by their square."""
+
+OVER_TARGET, CLIPPED = 0.1, 0.3
+"""Five times the usual target of 0.02 for one update, with three of ten samples clipped."""
+
+AWAY, AWAY_FROM = 10.0, 0.02
+"""A divergence of ten times its first value; below two hundredths it is the noise of equal policies."""
+
+SOLVED = 0.9
+"""Of a success rate in shares of one."""
+
+COLLAPSED, DECIDED = 0.1, 0.02
+"""A tenth of the first entropy, or two hundredths of a nat: the same action in 99 of 100 states."""
+
+_VALUES = word_set("value vf critic q qf qf1 qf2 td baseline")
+_ENTROPY = word_set("entropy ent")
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.policy.*``."""
+    if not reward_metrics(view):
+        return
+    out = FactWriter("rl_course", "signal.policy.")
+    _reward(out, view)
+    _trust(out, view)
+    _entropy(out, view)
+    _values(out, view)
+    _parts(out, view)
+    if out.facts:
+        yield out.signal()
+
+
+def _finite(view: RunView, name: str, least: int = ROWS) -> Series | None:
+    series = view.curve(name)
+    if series is None:
+        return None
+    series = take(series, np.isfinite(series.value))
+    return series if len(series) >= least else None
+
+
+def _reward(out: FactWriter, view: RunView) -> None:
+    series = _finite(view, "reward_mean")
+    if series is None:
+        return
+    values, refs = series.value, refs_at(series, [len(series) - 1, 0])
+    best, last = _best(values), float(np.median(values[-min(3, values.size // 2 or 1) :]))
+    out.put("reward_best", best, refs_at(series, [int(values.argmax())]))
+    out.put("reward_end", last, refs)
+    if values.size >= SAME_ROWS:
+        same = bool((values == values[0]).all()) and float(values[0]) < SOLVED
+        out.put("reward_same", same, refs)
+    span = float(values.max() - values.min())
+    early = float(np.median(values[: max(values.size // 5, 1)]))
+    out.put("reward_climbs", last > early and best - last <= LOST / 3 * span, refs)
+    lost = best - last >= LOST * span and last < early and best - last > 3 * _scatter(values)
+    out.put("reward_lost", bool(span > 0 and lost), [*refs, *refs_at(series, [int(values.argmax())])])
+
+
+def _best(values: Values) -> float:
+    """Best level: of a longer curve the best median of three neighbours, which one lucky episode does not make."""
+    if values.size < 6:
+        return float(values.max())
+    return float(np.median(np.lib.stride_tricks.sliding_window_view(values, 3), axis=1).max())
+
+
+def _scatter(values: Values) -> float:
+    """Scatter of a reward around its course; 0 where too few rows tell it."""
+    if values.size < 6:
+        return 0.0
+    return 1.4826 * float(np.median(np.abs(np.diff(values, 2)))) / float(np.sqrt(6.0))
+
+
+def _trust(out: FactWriter, view: RunView) -> None:
+    """Whether updates leave the region in which they are valid, and whether the policy leaves its reference."""
+    update, clipped = _finite(view, "approx_kl", 2), _finite(view, "clip_fraction", 2)
+    if update is not None:
+        far = float(np.median(update.value)) >= OVER_TARGET
+        cut = clipped is not None and float(np.median(clipped.value)) >= CLIPPED
+        out.put("beyond_trust", far and cut, refs_at(update, [len(update) - 1]))
+    away = _finite(view, "kl", 2)
+    if away is not None:
+        first, last = abs(float(away.value[0])), float(away.value[-1])
+        out.put("kl_grows", last >= AWAY_FROM and last >= AWAY * first, refs_at(away, [len(away) - 1, 0]))
+
+
+def _entropy(out: FactWriter, view: RunView) -> None:
+    for name in sorted(view.run.metrics.names):
+        words = set(words_of(name))
+        if not words & _ENTROPY or words & {"coef", "coefficient", "alpha", "cross", "target"}:
+            continue
+        series = _finite(view, name)
+        if series is None:
+            continue
+        values = np.abs(series.value)
+        first, last = float(values[: max(values.size // 5, 1)].max()), float(np.median(values[-2:]))
+        gone = first > DECIDED and last <= max(COLLAPSED * first, DECIDED)
+        out.put("entropy_gone", gone, refs_at(series, [len(series) - 1, 0]))
+        return
+
+
+def _values(out: FactWriter, view: RunView) -> None:
+    """Whether the loss of a value function grows tenfold; without one of its own, the loss of the run (Q-learning)."""
+    names = sorted(n for n in view.run.metrics.names if _is_value_loss(n))
+    policy = any({"policy", "actor", "pg", "surrogate"} & set(words_of(n)) for n in view.run.metrics.names)
+    for name in [*names, *([] if policy else ["loss"])]:
+        series = _finite(view, name, 2 * ROWS)
+        if series is None or float(series.value.min()) < 0:
+            continue
+        third = max(len(series) // 3, 2)
+        early, late = float(np.median(series.value[:third])), float(np.median(series.value[-third:]))
+        huge = late >= 1e4 and late >= 1.5 * early  # squared errors of targets that are in the hundreds
+        out.put(
+            "value_runs_away",
+            early > 0 and (late >= GROWN * early or huge),
+            refs_at(series, [len(series) - 1, 0]),
+        )
+        return
+
+
+def _is_value_loss(name: str) -> bool:
+    words = set(words_of(name))
+    return bool(
+        words & _VALUES and words & {"loss", "error", "mse"} and not words & {"policy", "coef", "clip"}
+    )
+
+
+def _parts(out: FactWriter, view: RunView) -> None:
+    """Whether one reward function pays ever less while another pays ever more, row by row."""
+    parts = [
+        n for n in view.run.metrics.names if n.startswith(("rewards/", "reward/")) and not n.endswith("/std")
+    ]
+    curves = [c for n in parts if (c := _finite(view, n)) is not None]
+    down = [
+        c
+        for c in curves
+        if bool((np.diff(c.value) < 0).all()) and float(c.value[-1]) <= LOST * float(c.value[0])
+    ]
+    up = [c for c in curves if bool((np.diff(c.value) > 0).all())]
+    if len(curves) >= 2:
+        shown = (down or curves)[0]
+        out.put("part_falls", bool(down and up), refs_at(shown, [len(shown) - 1, 0]))
+
+
+DETECTOR = Detector("rl_course", ("signal.policy.",), detect)

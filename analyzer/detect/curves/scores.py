@@ -1,0 +1,235 @@
+"""Task scores against the loss: scores that never move, that stay at 0, that fall, or that hold for training data only.
+
+Which series is a score, and in which direction it is better, is read from the words of its name (``score_words``), so
+that the scores of any trainer count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import take
+from analyzer.detect.curves.progress import held_out_trend, loss_trend
+from analyzer.detect.curves.trend import trend
+from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.score_words import OVERLAP, SHARE_OF_ALL, ScoreReading, read_score
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Values = npt.NDArray[np.float64]
+
+ROWS, FROZEN_ROWS = 2, 3
+"""Two rows tell a score of exactly 0, three that it never moves."""
+
+DIGITS = 3
+"""Equal scores of fewer digits may be an accident of a small held-out set."""
+
+HIGH = 0.9
+"""A score that stands this high may stand because all is learned."""
+
+NOTHING = 0.01
+"""One in a hundred: what a class that is hardly ever found scores."""
+
+MOSTLY = 0.5
+"""Half of all answers right: what naming the largest class alone may reach."""
+
+FALLS = 0.1
+"""A tenth of the first loss gone: something is being learned."""
+
+APART, KNOWN = 0.2, 0.5
+"""A fifth of the scale between training and held-out score, while training scores a half or more."""
+
+RISEN, STOOD = 0.15, 0.03
+"""Training gains fifteen points, held-out data less than three."""
+
+PERCENT = 1.5
+"""Shares end at 1; scores above are in percent."""
+
+MOST_PERCENT = 100.0
+
+LOST = 0.3
+"""Three tenths of the best score lost at the end: evaluations of neighbouring checkpoints differ by a tenth of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One score: its reading and its finite points as a share of one where it is a percentage."""
+
+    name: str
+    reading: ScoreReading
+    series: Series
+
+    @property
+    def values(self) -> Values:
+        """Shares of one."""
+        top = float(np.abs(self.series.value).max())
+        return self.series.value / 100.0 if PERCENT < top <= MOST_PERCENT else self.series.value
+
+
+def scores_of(view: RunView) -> tuple[Score, ...]:
+    """Every series that is a score by the words of its name, in the order of their names."""
+    found: list[Score] = []
+    for name in sorted(view.run.metrics.names):
+        reading = read_score(name)
+        series = view.curve(name) if reading.better and reading.phase != "other" else None
+        if series is None:
+            continue
+        series = take(series, np.isfinite(series.value))
+        if len(series) >= ROWS:
+            found.append(Score(name, reading, series))
+    return tuple(found)
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.score.*``; what policies score are rewards, which are judged elsewhere."""
+    if reward_metrics(view):
+        return
+    out = FactWriter("scores", "signal.score.")
+    found = view.once(scores_of)
+    rising = [score for score in found if score.reading.better > 0]
+    learns = _learns(view)
+    _zero(out, rising, learns=learns)
+    _frozen(out, rising, learns=learns)
+    _beyond_all(out, found)
+    _parted(out, rising)
+    _lost(out, found)
+    if out.facts:
+        yield out.signal()
+
+
+def _learns(view: RunView) -> bool:
+    """Whether a loss falls by a tenth; one that is negative by design by a tenth of its range."""
+    known = [found[1] for found in (view.once(loss_trend), view.once(held_out_trend)) if found is not None]
+    return any(numbers.falls() and numbers.fall >= FALLS * numbers.size for numbers in known)
+
+
+def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
+    """Scores of 0 from the first to the last row, and those of the rare class beside answers that are mostly right."""
+    none = [score for score in rising if not score.series.value.any()]
+    if none:
+        out.put("zero_name", none[0].series.logged_as, refs_at(none[0].series, [0]))
+        out.put("zero_rows", max(len(score.series) for score in none))
+    if rising:
+        out.put("zero", bool(none), refs_at((none or rising)[0].series, [0]))
+        out.put("all_zero", len(none) == len(rising), refs_at((none or rising)[0].series, [0]))
+    overlap = [
+        score for score in rising if score.reading.kind & OVERLAP and not score.reading.kind & SHARE_OF_ALL
+    ]
+    never = [score for score in overlap if float(np.median(_tail(score.values))) <= NOTHING]
+    right = [score for score in rising if score.reading.kind & SHARE_OF_ALL]
+    high = [score for score in right if float(np.median(_tail(score.values))) >= MOSTLY]
+    if overlap:
+        shown = (never or overlap)[0].series
+        alone = len(never) == len(overlap)
+        out.put(
+            "rare_never_found",
+            bool(never) and alone and (bool(high) or (learns and not right)),
+            refs_at(shown, [len(shown) - 1, 0]),
+        )
+        out.put("rare_name", shown.logged_as, refs_at(shown, [len(shown) - 1]))
+
+
+def _tail(values: Values) -> Values:
+    return values[-max(values.size // 2, 1) :]
+
+
+def _frozen(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
+    """Scores that are one number in all their digits from the first row on, below those of a run that has learned all."""
+    long = [score for score in rising if len(score.series) >= FROZEN_ROWS]
+    stuck = [score for score in long if _stuck(score)]
+    held = [score for score in stuck if score.reading.phase == "eval"]
+    if not long:
+        return
+    shown = (held or stuck or long)[0]
+    out.put("frozen", bool(stuck), refs_at(shown.series, [0, len(shown.series) - 1]))
+    if stuck:
+        out.put("frozen_name", shown.series.logged_as, refs_at(shown.series, [0]))
+        out.put("frozen_value", float(shown.series.value[0]), refs_at(shown.series, [0]))
+        out.put("frozen_rows", len(shown.series))
+        out.put("frozen_while_loss_falls", learns, refs_at(shown.series, [0, len(shown.series) - 1]))
+
+
+def _stuck(score: Score) -> bool:
+    value = float(score.series.value[0])
+    digits = len(f"{abs(value):.12g}".replace(".", "").strip("0"))
+    return (
+        bool((score.series.value == value).all()) and digits >= DIGITS and 0 < float(score.values[0]) <= HIGH
+    )
+
+
+def _beyond_all(out: FactWriter, found: tuple[Score, ...]) -> None:
+    """Error rates above 100 % at the end: more is put out than there is to say."""
+    rates = [
+        score for score in found if score.reading.kind & {"wer", "cer", "ter", "der"} and score.reading.whole
+    ]
+    for score in rates:
+        last, top = float(score.series.value[-1]), float(score.series.value.max())
+        bound = 1.0 if top <= PERCENT * 2 else MOST_PERCENT
+        out.put("error_beyond_all", last > bound, refs_at(score.series, [len(score.series) - 1]))
+        out.put(
+            "error_rises",
+            last > float(score.series.value[0]),
+            refs_at(score.series, [len(score.series) - 1, 0]),
+        )
+        if last > bound:
+            return
+
+
+def _pairs(rising: list[Score]) -> Iterator[tuple[Score, Score]]:
+    """The same score on training and on held-out data."""
+    held = [score for score in rising if score.reading.phase == "eval" and score.reading.whole]
+    for one in held:
+        for other in rising:
+            if (
+                other.reading.phase != "eval"
+                and other.reading.whole
+                and other.reading.kind == one.reading.kind
+            ):
+                yield other, one
+                break
+
+
+def _parted(out: FactWriter, rising: list[Score]) -> None:
+    """How far training and held-out data part, in the score that parts most."""
+    worst: tuple[float, Score, Score] | None = None
+    for train, held in _pairs(rising):
+        apart = float(np.median(train.values[-3:]) - np.median(held.values[-3:]))
+        if worst is None or apart > worst[0]:
+            worst = (apart, train, held)
+    if worst is None:
+        return
+    apart, train, held = worst
+    refs = [*refs_at(held.series, [len(held.series) - 1]), *refs_at(train.series, [len(train.series) - 1])]
+    out.put("gap_name", held.series.logged_as, refs[:1])
+    out.put("gap", apart, refs)
+    out.put("parted", apart >= APART and float(train.values[-1]) >= KNOWN, refs)
+    gained = float(np.median(train.values[-3:]) - train.values[0])
+    stood = float(np.max(held.values) - held.values[: max(held.values.size // 3, 1)].max())
+    if min(len(train.series), len(held.series)) >= 2 * FROZEN_ROWS:
+        out.put("held_out_stands", gained >= RISEN and stood <= STOOD, refs)
+
+
+def _lost(out: FactWriter, found: tuple[Score, ...]) -> None:
+    """A score of the whole task that ends far below its best, and below where it began, beyond its scatter."""
+    held = [score for score in found if score.reading.phase == "eval"]
+    for score in held or found:
+        numbers = trend(-score.reading.better * score.values)
+        if not score.reading.whole or len(score.series) < FROZEN_ROWS or numbers is None:
+            continue
+        refs = refs_at(score.series, [numbers.best_row, len(score.series) - 1])
+        lost = numbers.rises() and numbers.last - numbers.best >= LOST * abs(numbers.best)
+        out.put("lost", lost, refs)
+        if lost:
+            out.put("lost_name", score.series.logged_as, refs)
+            return
+
+
+DETECTOR = Detector("scores", ("signal.score.",), detect)

@@ -1,0 +1,73 @@
+"""Which metrics are scores, and whether more or less of them is better, by the words of their names."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from analyzer.model.name_words import read_name, says_no_quantity, word_set, words_of
+
+_RISES = word_set("""acc accuracy accu top1 top5 top prec1 prec5 map map50 map75 map5095 ap ap50 ap75 ar mar f1 fscore f2 fmeasure fbeta dice dsc dc
+    iou miou giou jaccard js auc auroc auprc roc prc rocauc aucpr bleu bleu4 sacrebleu chrf rouge rouge1 rouge2 rougel rougelsum meteor cider spice
+    spearman spearmanr spearmans pearson pearsonr pcc corr correlation kendall r2 mrr ndcg recall precision sensitivity specificity tpr psnr ssim
+    em exact hit hits uas las kappa qwk mcc matthews gmean score fitness pck oks mota idf1""")
+_FALLS = word_set(
+    "wer cer ter der eer error err errors mae rmse mse mape fid kid lpips ppl perplexity epe rpe ate mpjpe pampjpe bpc bpd bpb fpr"
+)
+_BESIDE = word_set("""macro micro weighted binary samples mask box bbox segm seg b m cls classification class classes multiclass multilabel ovr ovo
+    categorical sparse token tokens word sentence seq sequence top k at 1 2 3 4 5 10 50 75 95 100 mean foreground global avg n pixel
+    map rate coef coefficient score similarity index match matches under curve area pr rank image text i2t t2i node edge graph vqa squad""")
+_OTHER = word_set(
+    "loss losses reward rewards return lr learning time grad gradient norm threshold weight weights std var rank ratio count num seconds step epoch_time best"
+)
+_LETTERS = word_set("f p r")
+"""Beside another word (``ents_f``) they are F-score, precision and recall."""
+
+OVERLAP = word_set(
+    "f1 fscore dice dsc dc iou miou jaccard js precision recall sensitivity tpr map map50 ap ap50 mcc kappa f"
+)
+"""Scores that are 0 where the rare class is never found, whatever the share of right answers."""
+
+SHARE_OF_ALL = word_set("acc accuracy accu top1 specificity")
+"""Scores that naming the largest class alone makes high."""
+
+
+class ScoreReading(NamedTuple):
+    """What a name says of a score.
+
+    Attributes:
+        better: 1 if more is better, -1 if less is, 0 if it is no score.
+        phase: ``eval``, ``train``, ``other`` or empty.
+        whole: Whether nothing names a class or a component of which it is the score.
+        kind: The words of the score itself, which training and held-out data share.
+    """
+
+    better: int
+    phase: str
+    whole: bool
+    kind: frozenset[str]
+
+
+_NONE = ScoreReading(0, "", whole=False, kind=frozenset())
+
+
+@lru_cache(maxsize=4096)
+def read_score(name: str) -> ScoreReading:
+    """What the words of a name say of a score.
+
+    >>> read_score("val_iou_score")[:3], read_score("valid WER")[:3], read_score("loss_dice")[:3]
+    ((1, 'eval', True), (-1, 'eval', True), (0, '', False))
+    >>> read_score("ents_f")[0], read_score("test/f1_liver")[:3]
+    (1, (1, 'eval', False))
+    """
+    words = words_of(name)
+    if not words or name.startswith(("system.", "system/", "epoch/")) or not _OTHER.isdisjoint(words):
+        return _NONE
+    phase = read_name(name).phase
+    kept = frozenset(word for word in words if not says_no_quantity(word))
+    told = kept & (_RISES | _FALLS | _LETTERS if len(words) > 1 else _RISES | _FALLS)
+    if not told or any(word.endswith("loss") for word in words):
+        return _NONE
+    better = -1 if told & _FALLS else 1
+    rest = kept - told - _BESIDE
+    return ScoreReading(better, phase, whole=all(word.isdigit() for word in rest), kind=told)

@@ -1,0 +1,74 @@
+"""Scores, players, collapses, policies over few rows and pace: what is told, and the look-alike that is left alone."""
+
+import pytest
+from make_run import RunMaker
+
+
+def facts(**columns):
+    run = RunMaker().log({name.replace("__", "/"): values for name, values in columns.items()})
+    return {name: fact.value for name, fact in run.facts().items()}
+
+
+FALLING = [2.0 * 0.8**i for i in range(8)]
+RISING = [0.5 + 0.05 * i for i in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "name", "value"),
+    [
+        ({"loss": FALLING, "val_acc": RISING, "val_dice": [0.0] * 8}, "signal.score.rare_never_found", True),
+        ({"loss": FALLING, "val_acc": RISING, "val_dice": RISING}, "signal.score.rare_never_found", False),
+        ({"loss": FALLING, "val_acc": [0.57318] * 8}, "signal.score.frozen_while_loss_falls", True),
+        ({"loss": FALLING, "val_acc": [0.9733] * 8}, "signal.score.frozen", False),
+        ({"loss": FALLING, "val_wer": [39.0, 80.0, 154.0]}, "signal.score.error_beyond_all", True),
+        ({"loss": FALLING, "val_wer": [0.9, 0.5, 0.3]}, "signal.score.error_beyond_all", False),
+        ({"loss": FALLING, "train_f1": [0.6, 0.8, 0.9], "val_f1": [0.5, 0.5, 0.51]}, "signal.score.parted", True),
+        ({"loss": FALLING, "train_f1": [0.6, 0.8, 0.9], "val_f1": [0.6, 0.7, 0.8]}, "signal.score.parted", False),
+        ({"loss_d": [0.5, *[0.004] * 7], "loss_g": [1.0, *[6.0] * 7]}, "signal.gan.discriminator_won", True),
+        ({"errD": [0.6] * 8, "errG": [1.1] * 8}, "signal.gan.discriminator_won", False),
+        ({"critic_loss": [-0.4] * 8, "gen_loss": [9.0] * 8, "disc_loss": [-2.0] * 8}, "signal.gan.discriminator_won", None),
+        ({"disc_acc": [0.99] * 6, "gen_loss": [5.0] * 6}, "signal.gan.discriminator_won", True),
+        ({"kl_loss": [9.0, 1.0, *[1e-4] * 6], "recon_loss": FALLING}, "signal.collapse.latent_unused", True),
+        ({"kl_loss": [0.0, 0.5, *[8.0] * 6], "recon_loss": FALLING}, "signal.collapse.latent_unused", False),
+        ({"loss": FALLING, "embedding_std": [0.09, 0.01, *[0.0002] * 6]}, "signal.collapse.embeddings_agree", True),
+        ({"loss": FALLING, "embedding_std": [0.05] * 8}, "signal.collapse.embeddings_agree", False),
+        ({"loss": [0.6931] * 8, "rewards__chosen": [0.0] * 8, "rewards__accuracies": [0.5] * 8}, "signal.collapse.preference_undecided", True),
+        ({"loss": FALLING, "rewards__chosen": RISING, "rewards__accuracies": RISING}, "signal.collapse.preference_undecided", False),
+        ({"perplexity": [40.0, 3.0, *[1.004] * 6]}, "signal.collapse.perplexity_one", True),
+        ({"perplexity": [40.0, 30.0, *[14.0] * 6]}, "signal.collapse.perplexity_one", False),
+        ({"reward_mean": [-200.0] * 6}, "signal.policy.reward_same", True),
+        ({"reward_mean": [1.0] * 6}, "signal.policy.reward_same", False),
+        ({"reward_mean": [10.0, 60.0, 90.0, 95.0, 20.0, 1.0, 0.0]}, "signal.policy.reward_lost", True),
+        ({"reward_mean": [10.0, 60.0, 90.0, 95.0, 92.0, 96.0, 91.0]}, "signal.policy.reward_lost", False),
+        ({"reward_mean": RISING, "entropy": [1.4, 0.5, *[0.001] * 6]}, "signal.policy.entropy_gone", True),
+        ({"reward_mean": RISING, "value_loss": [1.0, 1.0, 2.0, 9.0, 80.0, 200.0]}, "signal.policy.value_runs_away", True),
+        ({"reward_mean": RISING, "value_loss": [9.0, 8.0, 7.0, 6.0, 5.0, 4.0]}, "signal.policy.value_runs_away", False),
+        ({"reward_mean": RISING, "approx_kl": [0.4] * 3, "clip_fraction": [0.5] * 3}, "signal.policy.beyond_trust", True),
+        ({"reward_mean": RISING, "approx_kl": [0.02] * 3, "clip_fraction": [0.1] * 3}, "signal.policy.beyond_trust", False),
+        ({"epoch_time": [9.0, *[10.0 + i for i in range(9)]]}, "signal.pace.slower", True),
+        ({"epoch_time": [30.0, *[10.0 + 0.1 * (i % 2) for i in range(9)]]}, "signal.pace.slower", False),
+        ({"load": [0.5] * 3, "train": [0.1] * 3}, "signal.pace.wait_share", pytest.approx(0.833, abs=0.01)),
+        ({"gpu_mem": [1.0, *[1.5 + 0.2 * i for i in range(8)]]}, "signal.pace.memory_grows", True),
+        ({"gpu_mem": [1.0, *[9.5] * 8]}, "signal.pace.memory_grows", False),
+    ],
+)  # fmt: skip
+def test_a_plain_course_and_its_look_alike(columns, name, value):
+    assert facts(**columns).get(name) == value
+
+
+def test_a_code_that_is_reconstructed_from_makes_no_policy():
+    assert facts(kl=[5.0, 4.0, 3.0], recon_loss=[1.0, 0.9, 0.8])["run.rl"] is False
+    assert facts(kl=[5.0, 4.0, 3.0], reward=[1.0, 0.9, 0.8])["run.rl"] is True
+
+
+@pytest.mark.parametrize(
+    ("loss", "name", "value"),
+    [
+        ([5.8] * 5 + [3.8] * 5, "sudden_step", True),
+        ([5.8 - 0.2 * i for i in range(10)], "sudden_step", False),
+        ([0.02, 0.01, -0.01, -0.02, -0.03], "crosses_zero", True),
+        ([-0.1, -0.2, -0.3, -0.4, -0.5], "crosses_zero", False),
+    ],
+)
+def test_the_course_of_the_loss(loss, name, value):
+    assert facts(loss=loss)[f"signal.progress.{name}"] is value

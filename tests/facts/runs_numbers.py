@@ -1,0 +1,60 @@
+"""Runs that emit the facts about scores, players, collapses, policies over few rows, and pace."""
+
+from make_run import RunMaker
+
+LINE = [3.0 - 0.2 * i for i in range(10)]
+
+
+def scores():
+    maker = RunMaker().log({"train_loss": LINE, "accuracy": [0.5 + 0.04 * i for i in range(10)]})
+    maker.log(
+        {"val_f1": [0.0] * 10, "train_f1": [0.5 + 0.04 * i for i in range(10)], "val_auc": [0.5718] * 10}
+    )
+    return maker.log({"val_wer": [40.0 + 12 * i for i in range(10)], "val_map": [0.6, 0.5, *[0.1] * 8]})
+
+
+def players():
+    return RunMaker().log(
+        {
+            "loss_d": [0.01] * 8,
+            "loss_g": [6.0] * 8,
+            "d_acc": [0.99] * 8,
+            "kl": [5.0, 1.0, *[1e-4] * 6],
+            "recon_loss": [1.0] * 8,
+        }
+    )
+
+
+def embeddings():
+    maker = RunMaker().log(
+        {"loss": [0.6931] * 8, "rewards/chosen": [0.0] * 8, "rewards/accuracies": [0.5] * 8}
+    )
+    return maker.log({"z_std": [0.001] * 8, "perplexity": [1.01] * 8})
+
+
+def policy():
+    maker = RunMaker().log(
+        {"reward_mean": [1.0, 5.0, 9.0, 4.0, -8.0, -9.0], "entropy": [1.4, 0.3, *[0.001] * 4]}
+    )
+    maker.log(
+        {"value_loss": [1.0, 1.0, 1.0, 50.0, 90.0, 99.0], "approx_kl": [0.4] * 6, "clip_fraction": [0.5] * 6}
+    )
+    return maker.log(
+        {
+            "kl": [0.001, 0.01, 0.1, 0.2, 0.3, 0.4],
+            "rewards/a": [6.0, 5.0, 4.0, 3.0, 2.0, 1.0],
+            "rewards/b": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+        }
+    )
+
+
+def pace():
+    maker = RunMaker().log(
+        {"batch_time": [1.0 + 0.1 * i for i in range(12)], "tokens_per_second": [300.0] * 12}
+    )
+    return maker.log(
+        {"load": [0.5] * 12, "train": [0.1] * 12, "memory_gb": [1.0 + 0.1 * i for i in range(12)]}
+    )
+
+
+RUNS = (scores, players, embeddings, policy, pace)
