@@ -210,14 +210,16 @@ def interrupted(stage):
     for number in range(20):
         process = stage.triage("interrupted", "--resume")
         time.sleep(stage.dice.uniform(0.02, 1.2 * stage.calm_s if number % 2 else 1.5))
-        end(process.pid, signal.SIGINT if number % 3 else signal.SIGTERM)
+        if process.poll() is None:
+            end(process.pid, signal.SIGINT if number % 3 else signal.SIGTERM)
         try:
             ends[process.wait(timeout=60)] += 1
         except subprocess.TimeoutExpired:
             ends["did not end"] += 1
             process.kill()
-        lines = stage.said("interrupted")
-        ends[f"said: {lines[:70]}"] += 1
+        lines = (stage.folder / "interrupted.err").read_text(encoding="utf-8").strip().rpartition("\n")[2]
+        ends[f"said: {lines.rpartition(chr(13))[2][:60]}"] += 1
+        (stage.folder / "interrupted.err").unlink()
     again = stage.triage("interrupted", "--resume").wait()
     return {"ends": {str(k): v for k, v in ends.items()}, "exit": again, **stage.compare("interrupted")}
 
