@@ -95,7 +95,7 @@ class Stage:
             str(self.folder / out),
             "--workers",
             "2",
-            "--no-twins",
+            "--no-baselines",
             "--report",
             "none",
         ]
@@ -114,14 +114,17 @@ class Stage:
         )
         lines = [line.rpartition("\r")[2].strip() for line in lines]
         lines = [line for line in lines if line]
-        assert not any("Traceback" in line or "internal error" in line for line in lines), lines[-3:]
+        assert not any("Traceback" in line or "internal error" in line for line in lines), "\n".join(
+            lines[-40:]
+        )
         return lines[-1] if lines else ""
 
     def rows(self, out):
         """Key of each run and its row."""
         found = list(Dataset(open_place(str(self.folder / out))).runs())
         return [
-            (row["key"], {k: v for k, v in row.items() if k not in {"twin", "twin_key"}}) for row in found
+            (row["key"], {k: v for k, v in row.items() if k not in {"baseline", "baseline_key"}})
+            for row in found
         ]
 
     def compare(self, out, expected=None):
@@ -353,7 +356,7 @@ def shards(stage):
             str(stage.folder / way),
             "--workers",
             "2",
-            "--no-twins",
+            "--no-baselines",
             "-o",
             str(stage.folder / f"{way}.txt"),
         ]
