@@ -38,7 +38,7 @@ HELD_OUT_HEADING = LazyRegex(
     r"{0,5}\W{0,40}$"
 )
 _NO_ROW = LazyRegex(
-    r"(?i)^\W{0,4}(?:sav(?!ing dict for global)|load|resum|restor|best|early|new best|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?[a-z]|namespace\(|usage:|return |import |from |class )"
+    r"(?i)^\W{0,4}(?:sav(?!ing dict for global)|load|resum|restor|best|early|new best|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|return |import |from |class )"
 )
 _CODE = LazyRegex(
     r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}[:.}]|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b"
