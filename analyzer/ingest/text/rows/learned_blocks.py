@@ -329,6 +329,7 @@ def _column(
             if np.allclose(values, number * factor, rtol=1e-12, atol=0.0):
                 fits.append(Column(name, slot, factor))
                 break
+    fits = [column for column in fits if column.factor == 1.0] or fits  # a unit that is printed makes another number
     if len(fits) > 1:
         word = re.sub(r"\W|_", "", name.rpartition("/")[2].lower())
         said = [
