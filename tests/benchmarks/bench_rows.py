@@ -17,7 +17,7 @@ from unittest import mock
 from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.text.log_reader import LogReader
-from analyzer.ingest.text.rows import learned_blocks
+from analyzer.ingest.text.rows.learned import learned_blocks
 from analyzer.ingest.text.text_layer import BLOCK_BYTES, read_blocks
 
 NUMBER = re.compile(rb"\d+(?:\.\d+)?(?:e-\d+)?")
