@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager, nullcontext
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.events.patterns import Pattern, all_patterns, match_pattern
@@ -26,6 +25,7 @@ from analyzer.ingest.text.rows.learned.learned_blocks import LearnedBlocks, Rest
 from analyzer.ingest.text.scan import LiteralScanner
 from analyzer.ingest.text.setup.log_end import EndKeeper
 from analyzer.ingest.text.text_layer import Block, record_end, record_start
+from analyzer.vocabulary.packs import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -96,12 +96,12 @@ class _Table:
         )
 
 
-@lru_cache(maxsize=1)
+@remembered
 def _table() -> _Table:
     return _Table(all_patterns(), [grammar.literals for grammar in grammars()])
 
 
-@lru_cache(maxsize=1)
+@remembered
 def _plan() -> BulkPlan:
     return make_plan(_table().literals, all_patterns(), grammars())
 
