@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from analyzer.ingest.lazy_regex import LazyRegex
-from analyzer.ingest.text.rows.line_spellings import plain_spelling
+from analyzer.ingest.text.rows.learned.line_spellings import plain_spelling
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 
 INT, FLOAT, TIME = "\x01", "\x02", "\x03"
