@@ -14,14 +14,15 @@ from typing import Any
 from analyzer.errors import RuleError, RuleSyntaxError
 from analyzer.expr import Condition, compile_condition
 from analyzer.facts.catalog import catalog
-from analyzer.rules.causes import rules_root
+from analyzer.rules.causes import PACK_FILE, rules_root
 from analyzer.rules.gates import Gates, bundled_gates, gates_for, naming, refuse_unknown_facts
 from analyzer.rules.schema import FIELDS, MakeCondition, Rule, read_rule
-from analyzer.vocabulary import cache
+from analyzer.vocabulary import cache, packs
 from analyzer.vocabulary.config import is_setting, nearest_setting
 from analyzer.vocabulary.events import events_key
 from analyzer.vocabulary.frameworks import frameworks
-from analyzer.vocabulary.marked import MAX_BYTES, MarkedFile, load_marked
+from analyzer.vocabulary.installed import PACKS, installed_folders
+from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
 
 
 @dataclass(frozen=True)
@@ -122,17 +123,7 @@ def load_rule(path: Path) -> Rule:
     Raises:
         RuleError: The file cannot be read or is invalid.
     """
-    return parse_rule(_text(path), _shown(path), gates_for(path))
-
-
-def _text(path: Path) -> str:
-    try:
-        if not path.is_file():  # a pipe or a device, which may never end
-            raise RuleError("not a regular file", _shown(path))
-        with path.open(encoding="utf-8") as stream:
-            return stream.read(MAX_BYTES + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise RuleError(f"cannot be read: {error}", _shown(path)) from error
+    return parse_rule(text_of(path, _shown(path)), _shown(path), gates_for(path))
 
 
 def parse_rule(text: str, shown: str, gates: Gates | None = None) -> Rule:
@@ -187,7 +178,8 @@ def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
     Raises:
         RuleError: A pack is missing or a rule is invalid.
     """
-    places = [*([rules_root()] if bundled else []), *extra]
+    packs.use(extra)
+    places = [*([rules_root(), *installed_folders(PACKS)] if bundled else []), *extra]
     files: list[Path] = []
     gates: list[Gates] = []
     for place in places:
@@ -197,7 +189,8 @@ def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
         files += found
         gates += [gates_for(place)] * len(found)
     meant = {name: gate.when.text for each in gates for name, gate in each.items()}
-    key = cache.key_of(files, ",".join(catalog()), str(FIELDS), events_key(), str(meant))
+    declared = packs.declared_in_packs(PACK_FILE)
+    key = cache.key_of([*files, *declared], ",".join(catalog()), str(FIELDS), events_key(), str(meant))
     known = _cached(key, len(files))
     if known is None:
         known, sources = _read_all(files, gates)
@@ -249,7 +242,7 @@ def _cached(key: str, count: int) -> _CheckedRules | None:
 
 def _read_all(files: Sequence[Path], gates: Sequence[Gates]) -> tuple[_CheckedRules, tuple[RuleSource, ...]]:
     """Read and check rule files."""
-    texts = [_text(path) for path in files]
+    texts = [text_of(path, _shown(path)) for path in files]
     rules = [
         parse_rule(text, _shown(path), named) for path, text, named in zip(files, texts, gates, strict=True)
     ]
