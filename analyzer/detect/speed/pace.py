@@ -92,7 +92,7 @@ def _is_time(name: str) -> bool:
     """A time that a row took, by its words; one of a part of the work (loading, evaluation) is none."""
     words = set(words_of(name))
     return name in {"time", "time_s", "epoch_time", "epoch_time_s", "seconds"} or bool(
-        words & {"time", "seconds", "secs", "took"}
+        words & {"time", "seconds", "secs", "sec", "took", "minutes"}
         and words & {"iter", "iteration", "step", "batch", "epoch", "train"}
         and not words
         & (_WAIT | {"eval", "val", "valid", "test", "total", "elapsed", "eta", "left", "remaining"})
