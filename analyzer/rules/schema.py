@@ -63,6 +63,7 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     },
     "fixes": {
         "id": ("str", True), "title": ("str", True), "strength": ("str", True), "cost": ("str", True),
+        "use": ("str", False), "with": ("map", False),
         "requires": ("str", False), "requires_text": ("str", False), "change": ("map", False), "code": ("str", False),
         "verify": ("str", False), "verified_by": ("str", False),
     },
