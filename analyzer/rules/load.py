@@ -25,7 +25,7 @@ from analyzer.vocabulary.config import is_setting, nearest_setting
 from analyzer.vocabulary.events import events_key
 from analyzer.vocabulary.frameworks import frameworks
 from analyzer.vocabulary.installed import PACKS, installed_folders
-from analyzer.vocabulary.marked import MAX_BYTES, MarkedFile, load_marked
+from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
 
 
 @dataclass(frozen=True)
@@ -126,17 +126,7 @@ def load_rule(path: Path) -> Rule:
     Raises:
         RuleError: The file cannot be read or is invalid.
     """
-    return parse_rule(_text(path), _shown(path), gates_for(path), fixes_for(path))
-
-
-def _text(path: Path) -> str:
-    try:
-        if not path.is_file():  # a pipe or a device, which may never end
-            raise RuleError("not a regular file", _shown(path))
-        with path.open(encoding="utf-8") as stream:
-            return stream.read(MAX_BYTES + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise RuleError(f"cannot be read: {error}", _shown(path)) from error
+    return parse_rule(text_of(path, _shown(path)), _shown(path), gates_for(path), fixes_for(path))
 
 
 def parse_rule(text: str, shown: str, gates: Gates | None = None, fixes: SharedFixes | None = None) -> Rule:
@@ -267,7 +257,7 @@ def _read_all(
     files: Sequence[Path], gates: Sequence[Gates], beside: Sequence[Path]
 ) -> tuple[_CheckedRules, tuple[RuleSource, ...]]:
     """Read and check rule files; what stands beside them belongs to the digest."""
-    texts = [_text(path) for path in files]
+    texts = [text_of(path, _shown(path)) for path in files]
     rules = [
         parse_rule(text, _shown(path), named, fixes_for(path))
         for path, text, named in zip(files, texts, gates, strict=True)
@@ -277,6 +267,8 @@ def _read_all(
         RuleSource(rule.id, frozenset(rule.when.names), file, partial(compile_condition, named=naming(named)))
         for rule, file, named in zip(rules, marked, gates, strict=True)
     )
-    digest = hashlib.sha256("\0".join([*texts, *map(_text, beside)]).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(
+        "\0".join([*texts, *(text_of(path, _shown(path)) for path in beside)]).encode()
+    ).hexdigest()[:12]
     known = _CheckedRules(digest, [file.data for file in marked], [sorted(source.gate) for source in sources])
     return known, sources
