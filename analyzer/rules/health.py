@@ -96,6 +96,13 @@ TESTS = (
         "the same run at three and at ten times the learning rate",
     ),
     HealthTest(
+        "enough-to-see",
+        "signal.progress.little_yet == False",
+        "its first steps took more than a tenth of the loss",
+        "the loss lost a share of {signal.progress.fall_share} of its first value, in too few steps to say more",
+        "the rows of the steps that follow",
+    ),
+    HealthTest(
         "off-chance",
         "not signal.chance.training",
         "the loss is below that of a guess",
@@ -169,7 +176,7 @@ TESTS = (
     HealthTest(
         "scores-move",
         "not signal.score.frozen and not signal.score.zero and not signal.score.rare_never_found"
-        " and not signal.score.error_beyond_all",
+        " and not signal.score.error_beyond_all and not signal.score.ranks_like_a_guess and not signal.score.perfect_at_once",
         "the scores move within their range",
         "a score does not move from its first value, or lies where no sound run has it",
         "the predictions of a few samples beside their labels, and the code of the score",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import take
+from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import trend
 from analyzer.detect.setup.run_course import reward_metrics
@@ -54,6 +54,19 @@ PERCENT = 1.5
 """Shares end at 1; scores above are in percent."""
 
 MOST_PERCENT = 100.0
+
+AT_ONCE, NEARLY_ALL = 1500, 0.7
+"""Steps within which a log begins early: a score that is perfect there in seven rows of ten was not learned."""
+
+ERRORS = frozenset({"err", "error", "errors"})
+
+GUESS_OF_RANKS = 0.05
+"""Distance from one half up to which an area under the ROC curve is that of a guess."""
+
+RANKS = frozenset({"auc", "auroc", "roc", "rocauc"})
+
+HALF = 0.5
+"""A score that ends at half of its best was lost, even if only two evaluations tell."""
 
 LOST = 0.3
 """Three tenths of the best score lost at the end: evaluations of neighbouring checkpoints differ by a tenth of that."""
@@ -101,6 +114,8 @@ def detect(view: RunView) -> Iterator[Signal]:
     _beyond_all(out, found)
     _parted(out, rising)
     _lost(out, found)
+    _perfect(out, found)
+    _guessed(out, rising, learns=learns)
     if out.facts:
         yield out.signal()
 
@@ -222,7 +237,10 @@ def _lost(out: FactWriter, found: tuple[Score, ...]) -> None:
     held = [score for score in found if score.reading.phase == "eval"]
     for score in held or found:
         numbers = trend(-score.reading.better * score.values)
-        if not score.reading.whole or len(score.series) < FROZEN_ROWS or numbers is None:
+        if not score.reading.whole or numbers is None:
+            continue
+        if len(score.series) < FROZEN_ROWS:
+            _halved(out, score)
             continue
         refs = refs_at(score.series, [numbers.best_row, len(score.series) - 1])
         lost = numbers.rises() and numbers.last - numbers.best >= LOST * abs(numbers.best)
@@ -230,6 +248,54 @@ def _lost(out: FactWriter, found: tuple[Score, ...]) -> None:
         if lost:
             out.put("lost_name", score.series.logged_as, refs)
             return
+
+
+def _halved(out: FactWriter, score: Score) -> None:
+    """Two evaluations of which the second has half of the first: told only if it is so."""
+    first, last = float(score.values[0]), float(score.values[-1])
+    if score.reading.better > 0 and 0 < last <= HALF * first:
+        refs = refs_at(score.series, [0, len(score.series) - 1])
+        out.put("lost", value=True, refs=refs)
+        out.put("lost_name", score.series.logged_as, refs)
+
+
+def _perfect(out: FactWriter, found: tuple[Score, ...]) -> None:
+    """Scores that are at their bound in nearly all rows of a log that begins with the training."""
+    early = [
+        score
+        for score in found
+        if score.reading.whole
+        and (score.reading.better > 0 or score.reading.kind & ERRORS)
+        and has_steps(score.series)
+        and (score.series.step_at(0) or 0) <= AT_ONCE
+    ]
+    full = [score for score in early if float((score.series.value == _bound(score)).mean()) >= NEARLY_ALL]
+    if early:
+        shown = (full or early)[0].series
+        out.put("perfect_at_once", bool(full), refs_at(shown, [0, len(shown) - 1]))
+        out.put("perfect_name", shown.logged_as, refs_at(shown, [0]))
+        held = [score for score in full if score.reading.phase == "eval"]
+        out.put("perfect_held_out", bool(held), refs_at(shown, [0, len(shown) - 1]))
+
+
+def _bound(score: Score) -> float:
+    """The best that a score can be."""
+    if score.reading.better < 0:
+        return 0.0
+    return MOST_PERCENT if float(score.series.value.max()) > PERCENT else 1.0
+
+
+def _guessed(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
+    """An area under the ROC curve that stays at one half while the loss falls."""
+    areas = [
+        score
+        for score in rising
+        if score.reading.kind & RANKS and score.reading.whole and score.reading.phase != "train"
+    ]
+    if areas:
+        guessed = [score for score in areas if float(np.abs(score.values - HALF).max()) <= GUESS_OF_RANKS]
+        shown = (guessed or areas)[0].series
+        out.put("ranks_like_a_guess", bool(guessed) and learns, refs_at(shown, [len(shown) - 1, 0]))
 
 
 DETECTOR = Detector("scores", ("signal.score.",), detect)
