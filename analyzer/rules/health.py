@@ -212,7 +212,7 @@ TESTS = (
     ),
     HealthTest(
         "keeps-its-pace",
-        "not (signal.pace.slower and signal.pace.change >= 1.3) and not signal.pace.memory_grows",
+        "not (signal.pace.slower and signal.pace.change >= 1.5) and not signal.pace.memory_grows",
         "it keeps its pace and its memory",
         "it gets slower and slower, or its memory grows, over the rows",
         "the time of loading, of the step and of saving, each by itself",

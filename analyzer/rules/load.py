@@ -22,7 +22,7 @@ from analyzer.vocabulary.config import is_setting, nearest_setting
 from analyzer.vocabulary.events import events_key
 from analyzer.vocabulary.frameworks import frameworks
 from analyzer.vocabulary.installed import PACKS, installed_folders
-from analyzer.vocabulary.marked import MAX_BYTES, MarkedFile, load_marked
+from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
 
 
 @dataclass(frozen=True)
@@ -123,17 +123,7 @@ def load_rule(path: Path) -> Rule:
     Raises:
         RuleError: The file cannot be read or is invalid.
     """
-    return parse_rule(_text(path), _shown(path), gates_for(path))
-
-
-def _text(path: Path) -> str:
-    try:
-        if not path.is_file():  # a pipe or a device, which may never end
-            raise RuleError("not a regular file", _shown(path))
-        with path.open(encoding="utf-8") as stream:
-            return stream.read(MAX_BYTES + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise RuleError(f"cannot be read: {error}", _shown(path)) from error
+    return parse_rule(text_of(path, _shown(path)), _shown(path), gates_for(path))
 
 
 def parse_rule(text: str, shown: str, gates: Gates | None = None) -> Rule:
@@ -252,7 +242,7 @@ def _cached(key: str, count: int) -> _CheckedRules | None:
 
 def _read_all(files: Sequence[Path], gates: Sequence[Gates]) -> tuple[_CheckedRules, tuple[RuleSource, ...]]:
     """Read and check rule files."""
-    texts = [_text(path) for path in files]
+    texts = [text_of(path, _shown(path)) for path in files]
     rules = [
         parse_rule(text, _shown(path), named) for path, text, named in zip(files, texts, gates, strict=True)
     ]

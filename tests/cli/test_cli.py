@@ -363,3 +363,11 @@ def test_an_option_under_its_old_name_is_taken_with_one_line_of_notice():
 def test_version():
     assert run("version").stdout.decode().startswith("analyzer ")
     assert json.loads(run("version", "--json").stdout)["name"] == "analyzer"
+
+
+def test_an_interrupt_is_one_line(monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("analyzer.api.study", interrupted)
+    assert one_line(run("diagnose", QWEN), 130) == "analyzer: interrupted\n"

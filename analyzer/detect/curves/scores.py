@@ -47,6 +47,9 @@ FALLS = 0.1
 APART, KNOWN = 0.2, 0.5
 """A fifth of the scale between training and held-out score, while training scores a half or more."""
 
+APART_AT_ONE, BY_HEART = 0.15, 0.97
+"""Where training answers are right nearly always, fifteen points are what held-out data lack."""
+
 RISEN, STOOD = 0.15, 0.03
 """Training gains fifteen points, held-out data less than three."""
 
@@ -96,7 +99,7 @@ def scores_of(view: RunView) -> tuple[Score, ...]:
         if series is None:
             continue
         series = take(series, np.isfinite(series.value))
-        if len(series) >= ROWS:
+        if len(series):
             found.append(Score(name, reading, series))
     return tuple(found)
 
@@ -106,13 +109,15 @@ def detect(view: RunView) -> Iterator[Signal]:
     if reward_metrics(view):
         return
     out = FactWriter("scores", "signal.score.")
-    found = view.once(scores_of)
+    every = view.once(scores_of)
+    found = tuple(score for score in every if len(score.series) >= ROWS)
     rising = [score for score in found if score.reading.better > 0]
     learns = _learns(view)
     _zero(out, rising, learns=learns)
     _frozen(out, rising, learns=learns)
+    _all_right(out, rising)
     _beyond_all(out, found)
-    _parted(out, rising)
+    _parted(out, [score for score in every if score.reading.better > 0])
     _lost(out, found)
     _perfect(out, found)
     _guessed(out, rising, learns=learns)
@@ -150,6 +155,15 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
             refs_at(shown, [len(shown) - 1, 0]),
         )
         out.put("rare_name", shown.logged_as, refs_at(shown, [len(shown) - 1]))
+
+
+def _all_right(out: FactWriter, rising: list[Score]) -> None:
+    """Whether every score ends at 1, and one of them is of held-out data."""
+    whole = [score for score in rising if score.reading.whole]
+    held = [score for score in whole if score.reading.phase == "eval"]
+    if held:
+        right = all(bool((score.values[-ROWS:] >= 1.0).all()) for score in whole)
+        out.put("all_right", right, refs_at(held[0].series, [len(held[0].series) - 1]))
 
 
 def _tail(values: Values) -> Values:
@@ -225,7 +239,10 @@ def _parted(out: FactWriter, rising: list[Score]) -> None:
     refs = [*refs_at(held.series, [len(held.series) - 1]), *refs_at(train.series, [len(train.series) - 1])]
     out.put("gap_name", held.series.logged_as, refs[:1])
     out.put("gap", apart, refs)
-    out.put("parted", apart >= APART and float(train.values[-1]) >= KNOWN, refs)
+    at_end = float(train.values[-1])
+    out.put(
+        "parted", (apart >= APART and at_end >= KNOWN) or (apart >= APART_AT_ONE and at_end >= BY_HEART), refs
+    )
     gained = float(np.median(train.values[-3:]) - train.values[0])
     stood = float(np.max(held.values) - held.values[: max(held.values.size // 3, 1)].max())
     if min(len(train.series), len(held.series)) >= 2 * FROZEN_ROWS:

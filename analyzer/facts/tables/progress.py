@@ -68,6 +68,15 @@ signal.exact.accuracy_zero | bool | | every training accuracy is exactly 0 |
 signal.exact.eval_accuracy_zero | bool | | every accuracy on held-out data is exactly 0 |
 signal.exact.layers_zero_share | float | share | layers whose own gradient norm is exactly 0 at every point | log the gradient norm of every layer for a few steps
 signal.exact.layer_zero_name | str | | one of those layers |
+signal.exact.loss_zero_at_end | bool | | the last two training losses are exactly 0 |
+signal.score.all_right | bool | | every score ends at 1, on held-out data too | {_BOTH}
+signal.exact.zero_but_wrong | bool | | the loss is exactly 0 in rows in which less than half of the answers are right |
+signal.exact.leap_overcome | bool | | a series of any name leaps a million times above its level and comes back |
+signal.exact.explodes | bool | | a series of any name ends a million times above its level, or breaks after it was there |
+signal.exact.explodes_name | str | | that series |
+signal.metric.negative_part | str | | a part of the loss that cannot be negative and is in every row |
+signal.schedule.vanished | bool | | a learning rate is above 0 and below 1e-14 |
+signal.schedule.vanished_rate | float | | that rate |
 signal.exact.loss_frozen | bool | | every training loss is the same number in four digits or more |
 signal.exact.held_out_frozen | bool | | every held-out loss is the same number |
 signal.score.zero | bool | | a score is exactly 0 in every row | {_BOTH}

@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.events.patterns import Pattern, all_patterns, match_pattern
+from analyzer.ingest.text.failures.error_lines import is_plain_error
 from analyzer.ingest.text.failures.localiser_rows import localiser_rows
 from analyzer.ingest.text.grammars import grammars
 from analyzer.ingest.text.log_line import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from analyzer.ingest.base import SourceWriter
+    from analyzer.model.run import LogEnd
     from analyzer.model.tables import Scalar
 
 MAX_CAPTURED_LINES = 20_000
@@ -60,6 +62,12 @@ CURIOUS_BLOCKS = 3
 
 MAX_CURIOUS_BYTES = 2_000
 """Longer lines than this that hold no known literal are no rows."""
+
+ENDING_LINES = 2
+"""Lines at the end of a log in which an error is its end, whatever stands above; a shell adds one."""
+
+LINES_GONE_ON = 60
+"""Lines below an error after which a program of which nothing else is known has gone on: a long stack has fewer."""
 
 _RECORDS = re.compile(rb"[^\r\n]+")
 _DIGITS = b"0123456789"
@@ -158,7 +166,8 @@ class LogReader:
             self._blocks_read += 1
             for piece in _pieces(block) if self._blocks_read == 1 else (block,):
                 self._read_block(piece)
-        if (end := ends.end(self.state.out.source)) is not None:
+        end = ends.end(self.state.out.source)
+        if end is not None:
             self.state.out.log_end(end)
             self.state.last_line = end.line
         for capture in self.state.captures:
@@ -166,6 +175,25 @@ class LogReader:
         self.state.captures.clear()
         for grammar in self._grammars:
             grammar.finish(self.state)
+        if end is not None:
+            self._unknown_error(end)
+
+    def _unknown_error(self, end: LogEnd) -> None:
+        """Note the last line that is plainly an error where nothing else was told, or where the log ends with it.
+
+        Where nothing at all was told, a line that may be one is noted too, but fails no run.
+        """
+        state = self.state
+        errors = [(number, text) for number, text in end.errors if end.line - number < LINES_GONE_ON]
+        plain = [(number, text) for number, text in errors if is_plain_error(text)]
+        if plain and (state.is_empty or plain[-1][0] > max(state.told_line, end.line - ENDING_LINES)):
+            (number, text), role = plain[-1], "symptom"
+        elif errors and state.is_empty:
+            (number, text), role = errors[-1], "info"
+        else:
+            return
+        raw = text.encode()
+        state.event("error_line", role, make_line(raw, 0, len(raw), number, None))
 
     def _read_block(self, block: Block) -> None:
         """Walk over the lines with a hit, or over all while a capture listens; rows come in between in order."""
