@@ -22,6 +22,7 @@ from analyzer.pipeline import diagnose_loaded
 from analyzer.render import report
 from analyzer.rules.load import RuleSet, load_rules
 from analyzer.version import __version__
+from analyzer.vocabulary import packs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,6 +140,9 @@ def study(
         RuleError: A rule pack is invalid.
     """
     started_s = time.perf_counter()
+    rule_packs = tuple(Path(place) for place in rules)
+    packs.use(rule_packs)  # before the run is read: a pack may know log lines of its own
+    rule_set = _rules(rule_packs)
     loaded = Loaded(run) if isinstance(run, Run) else _load(run, _places(checkpoint, replay), offline=offline)
     if metrics:
         from analyzer.ingest.chosen_names import with_names  # noqa: PLC0415  (rarely asked for)
@@ -147,7 +151,6 @@ def study(
     baseline_run = (
         baseline if isinstance(baseline, Run) or baseline is None else load(baseline, offline=offline)
     )
-    rule_set = _rules(tuple(Path(place) for place in rules))
     diagnosis = diagnose_loaded(loaded, rule_set, baseline_run, Quoter(loaded.run), started_s)
     return Study(diagnosis, loaded.run)
 

@@ -43,6 +43,7 @@ from analyzer.rules.cases import Case, check_case, run_facts_case
 from analyzer.rules.fixes import resolve_fixes
 from analyzer.rules.health import health
 from analyzer.rules.load import RuleSet
+from analyzer.rules.message_only import message_only
 from analyzer.rules.restart import restart_of
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import LedgerLine, Ranking, Scored, questions, rank
@@ -59,7 +60,7 @@ FOLDED_FROM = 0.5
 LISTED_FROM = 0.02
 """Probability below which a considered cause counts as ruled out: 1 in 50."""
 
-CANDIDATE_FROM = 0.1
+CANDIDATE_FROM = 0.05
 """Probability from which a cause is a candidate where nothing was seen clearly enough for a verdict."""
 
 REFS_PER_LINE = 3
@@ -116,6 +117,7 @@ def diagnose_loaded(
     if not any(finding.probability >= REPORTED and finding.severity != "advisory" for finding in listed):
         considered = {finding.cause.id for finding in listed}
         listed = [*_shape_only(assessment, rules, run, quoter, considered), *listed]
+    listed = _with_message(listed, assessment, rules, run, quoter)
     status, summary, missing = judge(listed, outcome(facts.plain), facts.plain)
     if guard.faults and status == "healthy":  # what failed might have seen the fault
         status, summary = "insufficient", f"{summary}, but a part of analyzer failed"
@@ -182,6 +184,8 @@ def _headline(ranking: Ranking, findings: Sequence[Finding]) -> Headline | None:
     if not findings or findings[0].shape_only:
         return None
     kind = findings[0].symptom_kind
+    if all(item.rule.id != findings[0].rule_id for item in ranking.kinds.get(kind, ())):
+        return None  # by the words of a message alone
     return headline_of(ranking.kinds[kind], ranking.other[kind])
 
 
@@ -194,6 +198,20 @@ def _shape_only(
         return []
     finding = _finding(found, run, assessment, quoter, {})
     return [replace(finding, shape_only=True, calibrated=True)]
+
+
+def _with_message(
+    listed: Sequence[Finding], assessment: Assessment, rules: RuleSet, run: Run, quoter: Quoter
+) -> list[Finding]:
+    """The findings, and that of the reader of unknown messages where no rule knows more than that something was raised."""
+    told = [f for f in listed if f.probability >= REPORTED and f.cause.id != "user-code-exception"]
+    if told:
+        return list(listed)
+    found = message_only(assessment.facts.plain, rules, {finding.cause.id for finding in listed})
+    if found is None:
+        return list(listed)
+    finding = _finding(found, run, assessment, quoter, {})
+    return sorted([finding, *listed], key=lambda each: -each.probability)
 
 
 def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | None:

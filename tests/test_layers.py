@@ -4,6 +4,7 @@ import ast
 import shutil
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,27 @@ def test_layers_hold():
     result = subprocess.run([lint_imports], cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert result.returncode == 0, result.stdout
+
+
+def imported(path, modules):
+    """Modules that one imports, also late or for its annotations only."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in modules else node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in SOURCES
+    }
+    graph = {name: set(imported(path, modules)) - {name} for name, path in modules.items()}
+
+    assert list(TopologicalSorter(graph).static_order())  # or it raises, with the circle
 
 
 @pytest.mark.parametrize(

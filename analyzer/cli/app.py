@@ -20,6 +20,7 @@ from analyzer.cli import (
     replay,
     rules,
     schema,
+    serve,
     triage,
     verify,
     watch,
@@ -74,6 +75,7 @@ app.command("verify")(verify.verify_command)
 app.command("compare")(compare.compare_command)
 app.command("watch")(watch.watch_command)
 app.command("mcp")(mcp.mcp_command)
+app.command("serve")(serve.serve_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -54,6 +54,29 @@ def train_command(
     typer.echo(f"written to {output} ({output.stat().st_size / 1e6:.2f} MB)")
 
 
+@app.command("messages")
+def messages_command(
+    corpus: Annotated[
+        Path, typer.Argument(help="Folder of *.yaml files 'cause | further causes: [messages]'.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path(
+        "messages.npz"
+    ),
+) -> None:
+    """Train the reader of unknown messages on labelled messages and the examples of all patterns."""
+    from analyzer.classifier.messages import load_corpus, train_messages, write_messages
+    from analyzer.rules.load import load_rules
+
+    arrays, figures = train_messages(load_corpus(corpus, load_rules()))
+    write_messages(arrays, output)
+    typer.echo(
+        f"trained on {figures['messages']:.0f} messages of {figures['causes']:.0f} causes; on messages held out: "
+        f"the first cause right {figures['top1']:.1%}, answered {figures['answered']:.1%}, of those right "
+        f"{figures['right_if_answered']:.1%}; of causes left out of training answered {figures['unknown_answered']:.1%}"
+    )
+    typer.echo(f"written to {output} ({output.stat().st_size / 1e6:.2f} MB)")
+
+
 @app.command("evaluate")
 def evaluate_command(
     corpus: Corpus,

@@ -27,7 +27,9 @@ def _folders(places: list[Path] | None) -> Iterator[tuple[Rule, Path, list[Case]
     from analyzer.rules.cases import cases_of
     from analyzer.rules.causes import rules_root
     from analyzer.rules.load import load_rule, rule_files
+    from analyzer.vocabulary import packs
 
+    packs.use(places or [])
     for place in places or [rules_root()]:
         if not place.exists():
             raise RuleError("no such rule pack", str(place))
@@ -92,9 +94,11 @@ def test_command(places: Places = None) -> None:
     from analyzer.rules.causes import rules_root
     from analyzer.rules.gates import outcomes_in
     from analyzer.rules.load import load_rules
+    from analyzer.rules.own_lines import example_outcomes
 
     every = load_rules(places or [], bundled=True) if _is_foreign(places) else load_rules()
     outcomes = [outcome for place in places or [rules_root()] for outcome in outcomes_in(place)]
+    outcomes += [outcome for place in places or [] for outcome in example_outcomes(place)]
     failures = [str(error) for error in outcomes if error is not None]
     passed = len(outcomes) - len(failures)
     for _, _, cases in _folders(places):
@@ -124,6 +128,7 @@ def lint_command(places: Places = None) -> None:
     from analyzer.rules.causes import rules_root
     from analyzer.rules.coverage import lint_coverage
     from analyzer.rules.lint import lint_rule, lint_set
+    from analyzer.rules.own_lines import unused_events
 
     samples = rules_root().parent / "samples"
     messages: list[str] = []
@@ -132,6 +137,7 @@ def lint_command(places: Places = None) -> None:
         rules.append(rule)
         messages += lint_rule(rule, folder, cases, samples if samples.is_dir() else None)
     messages += lint_set(rules)
+    messages += [message for place in places or [] for message in unused_events(place, rules)]
     if not places:
         messages += lint_coverage(rules, rules_root())
     for message in messages:

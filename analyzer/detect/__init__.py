@@ -34,7 +34,15 @@ from analyzer.detect.curves import (
     scores,
     spikes,
 )
-from analyzer.detect.failures import events, exceptions, first_failure, modules, saved_work, stacks
+from analyzer.detect.failures import (
+    events,
+    exceptions,
+    first_failure,
+    modules,
+    saved_work,
+    stacks,
+    unknown_message,
+)
 from analyzer.detect.ranks import collectives, flight_facts, stragglers
 from analyzer.detect.replay import replay_counterfactual, replay_numeric
 from analyzer.detect.setup import (
@@ -72,6 +80,7 @@ DETECTORS: tuple[Detector, ...] = (
     modules.DETECTOR,
     events.DETECTOR,
     first_failure.DETECTOR,
+    unknown_message.DETECTOR,
     collectives.DETECTOR,
     stragglers.DETECTOR,
     lifecycle.DETECTOR,

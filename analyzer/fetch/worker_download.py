@@ -15,90 +15,21 @@ import json
 import os
 import re
 import shutil
-import tempfile
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 from analyzer.errors import FetchError
-from analyzer.fetch.limits import MIB, Limits
+from analyzer.fetch.limits import Limits
 from analyzer.fetch.worker_errors import explain
 from analyzer.fetch.worker_files import fetch_files
 from analyzer.fetch.worker_history import fetch_history
+from analyzer.fetch.worker_piece import Piece, Tell
 
-Tell = Callable[[Mapping[str, object]], None]
-
-_TOLD_EVERY = 1_000
 _TAIL_LINES = 10_000
-
-
-class Piece:
-    """What the makers of pieces need: where to write, how much, and whom to tell.
-
-    Args:
-        parts: Folder of the pieces.
-        limits: Bounds.
-        tell: Takes progress.
-        api_url: Where the server's API is: what lies elsewhere is not fetched.
-
-    Attributes:
-        gaps: What was left out, for people; shared by all pieces.
-    """
-
-    def __init__(self, parts: Path, limits: Limits, tell: Tell, api_url: str = "") -> None:
-        self.parts = parts
-        self.api_url = api_url
-        self.limits = limits
-        self.tell = tell
-        self.gaps: list[str] = []
-        self._done: dict[str, int] = {}
-        self._lock = threading.Lock()
-
-    def count(self, what: str, more: int, total: int | None = None) -> None:
-        """Tell that a piece has grown."""
-        with self._lock:
-            done = self._done[what] = self._done.get(what, 0) + more
-        self.tell({"what": what, "done": done, "total": total})
-
-    @contextmanager
-    def writing(self, name: str) -> Iterator[IO[str]]:
-        """A file that gets its name only when the block ends without an error."""
-        descriptor, temporary = tempfile.mkstemp(dir=self.parts, prefix=".half-")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
-                yield stream
-            Path(temporary).replace(self.parts / name)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-
-    def write_rows(
-        self, name: str, rows: Iterable[Mapping[str, object]], what: str, total: int | None = None
-    ) -> int:
-        """Write rows as JSON lines; stops, with a gap, at the bound of bytes.
-
-        Returns:
-            Rows written.
-        """
-        size = count = told = 0
-        with self.writing(name) as stream:
-            for row in rows:
-                line = json.dumps(row, separators=(",", ":"))
-                size += len(line) + 1
-                if size > self.limits.piece_bytes:
-                    self.gaps.append(f"{what}: only the first {count} rows were fetched, {size // MIB} MiB")
-                    break
-                stream.write(line + "\n")
-                count += 1
-                if count - told == _TOLD_EVERY:
-                    self.count(what, _TOLD_EVERY, total)
-                    told = count
-        self.count(what, count - told, total)
-        return count
 
 
 class Download:

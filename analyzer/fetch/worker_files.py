@@ -10,14 +10,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
-from analyzer.fetch.limits import MIB
-
-if TYPE_CHECKING:
-    from analyzer.fetch.limits import Limits
-    from analyzer.fetch.worker_download import Piece
+from analyzer.fetch.limits import MIB, Limits
+from analyzer.fetch.worker_piece import Piece
 
 _LOGS = ("*.log", "*.out", "*.err", "output.log")
 _CONFIGS = ("*.yaml", "*.yml", "*.json", "*.toml", "*.ini", "*.cfg", "requirements*.txt")

@@ -13,10 +13,9 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from analyzer.fetch.worker_download import Piece
+from analyzer.fetch.worker_piece import Piece
 
 _PAGE_ROWS = 1_000
 _RANGE_ROWS = 20_000

@@ -20,6 +20,7 @@ from analyzer.ingest.base import Candidate, OpenSource, SourceWriter, TruncatedS
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.launches import last_launch
 from analyzer.ingest.masking import safe_name
+from analyzer.ingest.registry import foreign_readers
 from analyzer.ingest.run_groups import (
     CHECKPOINT,
     MAX_CHECKPOINTS,
@@ -119,6 +120,9 @@ def _read(
         builder.add_gap(f"notes and no log, by their words; give them by themselves: {', '.join(notes[:3])}")
     _note_checkpoints([f for f in discovery.found if f.candidate.name.startswith(group.label)], builder)
     _note_unread(discovery if alone else _within(discovery, group), builder)
+    for reader in foreign_readers():
+        for reason in reader.faults:
+            builder.add_gap(reason)
     for extra in more:
         for name, reason in extra.unreadable:
             builder.add_gap(f"{name}: {reason}", evidence=True)

@@ -1,4 +1,4 @@
-"""The built-in ingestors, each imported only when a file comes that may be its own.
+"""The readers: the built-in ones, each imported only when a file comes that may be its own, and those of other packages.
 
 Importing all readers costs as much CPU as importing NumPy; a run directory needs three or four of them.
 ``may_match`` is a cheap test that never refuses a file which the ingestor's ``sniff`` would take.
@@ -6,12 +6,14 @@ Importing all readers costs as much CPU as importing NumPy; a run directory need
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module
 
+from analyzer.guard import Guard
 from analyzer.ingest.base import Candidate, Ingestor, Match, OpenSource, SourceWriter
+from analyzer.vocabulary.installed import READERS, installed
 
 
 def _is_object(candidate: Candidate) -> bool:
@@ -137,6 +139,13 @@ def _anything(candidate: Candidate) -> bool:
     return bool(candidate.head)
 
 
+def _made(home: str) -> Ingestor:
+    """An ingestor by its ``module:Class``."""
+    module, _, attribute = home.partition(":")
+    found: Ingestor = getattr(import_module(module), attribute)()
+    return found
+
+
 @dataclass
 class LazyIngestor:
     """An ingestor that imports itself when it is first needed.
@@ -158,9 +167,7 @@ class LazyIngestor:
     @cached_property
     def real(self) -> Ingestor:
         """The ingestor itself."""
-        module, _, attribute = self.home.partition(":")
-        found: Ingestor = getattr(import_module(f"analyzer.ingest.{module}"), attribute)()
-        return found
+        return _made(f"analyzer.ingest.{self.home}")
 
     def sniff(self, candidate: Candidate) -> Match:
         """Ask the ingestor, unless the cheap test refuses."""
@@ -171,217 +178,98 @@ class LazyIngestor:
         self.real.read(source, out)
 
 
-_BUILTIN: tuple[Ingestor, ...] = (
-    LazyIngestor(
-        "capsule",
-        "a step saved for replay (analyzer replay run reads it)",
-        False,
-        "formats.dumps.capsule:CapsuleFiles",
-        _is_of_capsule,
-    ),
-    LazyIngestor(
-        "argument-file",
-        "arguments of a run as a text file (key=value, key: value, Namespace(…))",
-        False,
-        "formats.config.argument_file:ArgumentFile",
-        _is_argument_file,
-    ),
-    LazyIngestor(
-        "gpu-samples",
-        "samples of GPUs (nvidia-smi --format=csv, DCGM exporter)",
-        False,
-        "formats.jobs.gpu_samples:GpuSamples",
-        _is_gpu_table,
-    ),
-    LazyIngestor(
-        "history-json",
-        "history of Keras' fit as JSON (a list of values for each metric)",
-        True,
-        "formats.metrics.history_json:HistoryJson",
-        _is_object,
-    ),
-    LazyIngestor(
-        "structured-log",
-        "log of JSON objects with a message each (structured loggers, journalctl -o json)",
-        True,
-        "formats.jobs.structured_log:StructuredLog",
-        _holds_objects,
-    ),
-    LazyIngestor(
-        "trackio",
-        "Trackio database (PROJECT.db): metrics, settings and system metrics of its last run",
-        True,
-        "formats.metrics.trackio:Trackio",
-        _is_database,
-    ),
-    LazyIngestor(
-        "config",
-        "training configuration (JSON, YAML, mmengine Python)",
-        False,
-        "formats.config.config_file:ConfigFile",
-        _is_config,
-    ),
-    LazyIngestor(
-        "csv-metrics",
-        "metrics as CSV (DeepSpeed monitor, Lightning, Keras, exports)",
-        True,
-        "formats.metrics.csv_metrics:CsvMetrics",
-        _is_table,
-    ),
-    LazyIngestor(
-        "elastic-error",
-        "error file of a torchrun worker (error.json)",
-        True,
-        "formats.jobs.elastic_error:ElasticError",
-        _is_worker_error,
-    ),
-    LazyIngestor(
-        "job-status",
-        "status of a container (Kubernetes pod as YAML or JSON, docker inspect)",
-        True,
-        "formats.jobs.job_status:JobStatus",
-        _is_container,
-    ),
-    LazyIngestor(
-        "execution-trace",
-        "PyTorch execution trace: operators with the shapes of their inputs",
-        False,
-        "formats.timing.execution_trace:ExecutionTrace",
-        _is_execution_trace,
-    ),
-    LazyIngestor(
-        "flight-recorder",
-        "collectives of one rank as PyTorch's flight recorder dumps them at a timeout",
-        True,
-        "formats.dumps.flight_recorder:FlightRecorder",
-        _is_flight_dump,
-    ),
-    LazyIngestor(
-        "json-lines",
-        "metrics as JSON lines (LLaMA-Factory, mmengine, mmcv and others)",
-        True,
-        "formats.metrics.json_lines:JsonLines",
-        _is_object,
-    ),
-    LazyIngestor(
-        "kineto",
-        "timing trace (PyTorch profiler, Kineto; chrome trace)",
-        False,
-        "formats.timing.kineto:Kineto",
-        _is_timeline,
-    ),
-    LazyIngestor(
-        "mlflow-database",
-        "MLflow database (mlflow.db): metrics, parameters, status of its last run",
-        True,
-        "formats.metrics.mlflow_database:MlflowDatabase",
-        _is_database,
-    ),
-    LazyIngestor(
-        "mlflow-files",
-        "MLflow file store (mlruns): metrics, parameters, status of a run",
-        True,
-        "formats.metrics.mlflow_files:MlflowFiles",
-        _is_in_store,
-    ),
-    LazyIngestor(
-        "model-files",
-        "model, adapter and tokenizer description (Hugging Face layout)",
-        False,
-        "formats.checkpoints.model_files:ModelFiles",
-        _is_model_file,
-    ),
-    LazyIngestor(
-        "msprobe",
-        "tensor statistics of Ascend msprobe (dump.json)",
-        False,
-        "formats.dumps.msprobe:Msprobe",
-        _is_msprobe,
-    ),
-    LazyIngestor(
-        "nvdlfw-inspect",
-        "tensor statistics of TransformerEngine (nvdlfw_inspect_statistics_logs)",
-        False,
-        "formats.dumps.inspect_log:InspectLog",
-        _is_inspect_log,
-    ),
-    LazyIngestor(
-        "replay",
-        "replay trace in the open format analyzer-replay/1 (Parquet or JSON lines)",
-        False,
-        "formats.dumps.replay_file:ReplayFile",
-        _is_replay_file,
-    ),
-    LazyIngestor(
-        "requirements",
-        "package versions (requirements.txt, pip freeze)",
-        False,
-        "formats.config.requirements:Requirements",
-        _is_pinned_list,
-    ),
-    LazyIngestor(
-        "safetensors",
-        "checkpoint weights (safetensors)",
-        False,
-        "formats.checkpoints.safetensors:Safetensors",
-        _is_safetensors,
-    ),
-    LazyIngestor(
-        "tensorboard",
-        "TensorBoard event files (tfevents)",
-        True,
-        "formats.tensorboard.tensorboard:TensorBoard",
-        _is_binary,
-    ),
-    LazyIngestor(
-        "text-log", "console log (stdout, stderr) of a training run", True, "text.text_log:TextLog", _anything
-    ),
-    LazyIngestor(
-        "trainer-state",
-        "HF Trainer state (trainer_state.json) and results",
-        True,
-        "formats.metrics.trainer_state:TrainerState",
-        _is_object,
-    ),
-    LazyIngestor(
-        "wandb",
-        "Weights & Biases transaction log (.wandb): history, console, configuration, exit",
-        True,
-        "formats.wandb.wandb_log:WandbLog",
-        _is_wandb_log,
-    ),
-    LazyIngestor(
-        "wandb-config",
-        "configuration of a W&B run (config.yaml)",
-        False,
-        "formats.wandb.wandb_files:WandbConfig",
-        _names_wandb,
-    ),
-    LazyIngestor(
-        "wandb-download",
-        "Weights & Biases run fetched from its server: history, system metrics, console, state",
-        True,
-        "formats.wandb.wandb_download:WandbDownload",
-        _is_wandb_download,
-    ),
-    LazyIngestor(
-        "wandb-metadata",
-        "hardware and command line of a W&B run (wandb-metadata.json)",
-        False,
-        "formats.wandb.wandb_files:WandbMetadata",
-        _is_object,
-    ),
-    LazyIngestor(
-        "wandb-summary",
-        "last values of a W&B run (wandb-summary.json)",
-        False,
-        "formats.wandb.wandb_files:WandbSummary",
-        _is_object,
-    ),
-)
+_BUILTIN = (
+    # name, summary, is_log, where it stands, cheap test
+    ("capsule", "a step saved for replay (analyzer replay run reads it)", False, "formats.dumps.capsule:CapsuleFiles", _is_of_capsule),
+    ("argument-file", "arguments of a run as a text file (key=value, key: value, Namespace(…))", False, "formats.config.argument_file:ArgumentFile", _is_argument_file),
+    ("gpu-samples", "samples of GPUs (nvidia-smi --format=csv, DCGM exporter)", False, "formats.jobs.gpu_samples:GpuSamples", _is_gpu_table),
+    ("history-json", "history of Keras' fit as JSON (a list of values for each metric)", True, "formats.metrics.history_json:HistoryJson", _is_object),
+    ("structured-log", "log of JSON objects with a message each (structured loggers, journalctl -o json)", True, "formats.jobs.structured_log:StructuredLog", _holds_objects),
+    ("trackio", "Trackio database (PROJECT.db): metrics, settings and system metrics of its last run", True, "formats.metrics.trackio:Trackio", _is_database),
+    ("config", "training configuration (JSON, YAML, mmengine Python)", False, "formats.config.config_file:ConfigFile", _is_config),
+    ("csv-metrics", "metrics as CSV (DeepSpeed monitor, Lightning, Keras, exports)", True, "formats.metrics.csv_metrics:CsvMetrics", _is_table),
+    ("elastic-error", "error file of a torchrun worker (error.json)", True, "formats.jobs.elastic_error:ElasticError", _is_worker_error),
+    ("job-status", "status of a container (Kubernetes pod as YAML or JSON, docker inspect)", True, "formats.jobs.job_status:JobStatus", _is_container),
+    ("execution-trace", "PyTorch execution trace: operators with the shapes of their inputs", False, "formats.timing.execution_trace:ExecutionTrace", _is_execution_trace),
+    ("flight-recorder", "collectives of one rank as PyTorch's flight recorder dumps them at a timeout", True, "formats.dumps.flight_recorder:FlightRecorder", _is_flight_dump),
+    ("json-lines", "metrics as JSON lines (LLaMA-Factory, mmengine, mmcv and others)", True, "formats.metrics.json_lines:JsonLines", _is_object),
+    ("kineto", "timing trace (PyTorch profiler, Kineto; chrome trace)", False, "formats.timing.kineto:Kineto", _is_timeline),
+    ("mlflow-database", "MLflow database (mlflow.db): metrics, parameters, status of its last run", True, "formats.metrics.mlflow_database:MlflowDatabase", _is_database),
+    ("mlflow-files", "MLflow file store (mlruns): metrics, parameters, status of a run", True, "formats.metrics.mlflow_files:MlflowFiles", _is_in_store),
+    ("model-files", "model, adapter and tokenizer description (Hugging Face layout)", False, "formats.checkpoints.model_files:ModelFiles", _is_model_file),
+    ("msprobe", "tensor statistics of Ascend msprobe (dump.json)", False, "formats.dumps.msprobe:Msprobe", _is_msprobe),
+    ("nvdlfw-inspect", "tensor statistics of TransformerEngine (nvdlfw_inspect_statistics_logs)", False, "formats.dumps.inspect_log:InspectLog", _is_inspect_log),
+    ("replay", "replay trace in the open format analyzer-replay/1 (Parquet or JSON lines)", False, "formats.dumps.replay_file:ReplayFile", _is_replay_file),
+    ("requirements", "package versions (requirements.txt, pip freeze)", False, "formats.config.requirements:Requirements", _is_pinned_list),
+    ("safetensors", "checkpoint weights (safetensors)", False, "formats.checkpoints.safetensors:Safetensors", _is_safetensors),
+    ("tensorboard", "TensorBoard event files (tfevents)", True, "formats.tensorboard.tensorboard:TensorBoard", _is_binary),
+    ("text-log", "console log (stdout, stderr) of a training run", True, "text.text_log:TextLog", _anything),
+    ("trainer-state", "HF Trainer state (trainer_state.json) and results", True, "formats.metrics.trainer_state:TrainerState", _is_object),
+    ("wandb", "Weights & Biases transaction log (.wandb): history, console, configuration, exit", True, "formats.wandb.wandb_log:WandbLog", _is_wandb_log),
+    ("wandb-config", "configuration of a W&B run (config.yaml)", False, "formats.wandb.wandb_files:WandbConfig", _names_wandb),
+    ("wandb-download", "Weights & Biases run fetched from its server: history, system metrics, console, state", True, "formats.wandb.wandb_download:WandbDownload", _is_wandb_download),
+    ("wandb-metadata", "hardware and command line of a W&B run (wandb-metadata.json)", False, "formats.wandb.wandb_files:WandbMetadata", _is_object),
+    ("wandb-summary", "last values of a W&B run (wandb-summary.json)", False, "formats.wandb.wandb_files:WandbSummary", _is_object),
+)  # fmt: skip
 
 
 @lru_cache(maxsize=1)
-def builtin_ingestors() -> tuple[Ingestor, ...]:
+def builtin_ingestors() -> tuple[LazyIngestor, ...]:
     """One instance of every built-in ingestor, sorted by name."""
-    return tuple(sorted(_BUILTIN, key=lambda ingestor: ingestor.name))
+    return tuple(sorted((LazyIngestor(*row) for row in _BUILTIN), key=lambda ingestor: ingestor.name))
+
+
+class ForeignReader:
+    """A reader of another package; if it cannot be had, or is at fault, it costs itself.
+
+    Args:
+        name: Of its entry point.
+        home: ``module:Class``.
+    """
+
+    name: str
+    summary = "a reader of another package"
+    is_log = True
+
+    def __init__(self, name: str, home: str) -> None:
+        self.name = name
+        self._home = home
+        self._guard = Guard()
+
+    @cached_property
+    def real(self) -> Ingestor | None:
+        """The reader itself; None if it cannot be imported."""
+        with self._guard.part(f"reader {self.name} ({self._home})"):
+            found = _made(self._home)
+            self.summary, self.is_log = found.summary, found.is_log
+            return found
+        return None
+
+    @property
+    def faults(self) -> Sequence[str]:
+        """What went wrong with it outside of a file: it cannot be imported, or cannot look at a candidate."""
+        return self._guard.faults
+
+    def sniff(self, candidate: Candidate) -> Match:
+        """Ask the reader."""
+        real = self.real
+        with self._guard.part(f"reader {self.name}"):
+            return Match.NO if real is None else real.sniff(candidate)
+        return Match.NO
+
+    def read(self, source: OpenSource, out: SourceWriter) -> None:
+        """Let the reader read."""
+        if self.real is not None:
+            self.real.read(source, out)
+
+
+@lru_cache(maxsize=1)
+def foreign_readers() -> tuple[ForeignReader, ...]:
+    """The readers that other packages add, see ``vocabulary.installed``."""
+    return tuple(ForeignReader(name, value) for name, value in installed(READERS))
+
+
+@lru_cache(maxsize=1)
+def ingestors() -> tuple[Ingestor, ...]:
+    """All readers; the one that is surest of a file reads it, so a foreign one may replace a built-in one."""
+    return (*foreign_readers(), *builtin_ingestors())

@@ -13,7 +13,7 @@ from analyzer.ingest import limits, progress
 from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSource, TruncatedSourceError
 from analyzer.ingest.limits import MAX_WALKED
 from analyzer.ingest.masking import safe_name
-from analyzer.ingest.registry import builtin_ingestors
+from analyzer.ingest.registry import ingestors as all_ingestors
 
 MAX_DEPTH = 16
 """Levels below the run directory; the deepest real layout (torchelastic inside Lightning inside W&B) has 7, below a
@@ -252,7 +252,7 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
         )
     if _is_of_the_kernel(root) or not (root.is_dir() or root.is_file()):
         raise InputError(f"{root}: neither a directory nor a regular file; pipe a stream in with -")
-    ingestors = builtin_ingestors() if ingestors is None else ingestors
+    ingestors = all_ingestors() if ingestors is None else ingestors
     discovery = Discovery(root if root.is_dir() else root.parent)
     files = _walk(root, discovery) if root.is_dir() else [(root, safe_name(root.name))]
     seen: dict[tuple[int, str], list[Path]] = {}

@@ -74,6 +74,7 @@ class LogEnd:
         afterwards: Line behind the last counter that reports a test or a final score; empty if there is none.
         begins: Numbers of the lines on which the first line of the log comes again, the counters set aside: further
             launches of the program, unless it is a line that every epoch repeats.
+        errors: Numbers and texts of the last lines that read like errors, and of the last frames of tracebacks.
     """
 
     source: int
@@ -92,6 +93,7 @@ class LogEnd:
     last_words: str = ""
     afterwards: str = ""
     begins: tuple[int, ...] = ()
+    errors: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

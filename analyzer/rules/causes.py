@@ -1,14 +1,36 @@
-"""The catalogue of root causes: the vocabulary of ``cause.id``, with kind and parent."""
+"""The catalogue of root causes: the vocabulary of ``cause.id``, with kind and parent.
+
+A rule pack may add causes of its own in ``causes.yaml``, under its prefix::
+
+    causes:
+      acme-scratch-full:
+        title: The scratch disk of the cluster is full
+        family: storage
+        symptom_kind: crash               # what the run shows
+        restart_advice: fix-then-restart
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from analyzer.errors import RuleError
+from analyzer.errors import RuleError, RuleSyntaxError
+from analyzer.vocabulary.packs import declared_in_packs, load_own, refuse_foreign_names, remembered
+from analyzer.vocabulary.sections import check_section
+
+PACK_FILE = "causes.yaml"
+FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
+    "file": {"causes": ("map", True)},
+    "cause": {
+        "title": ("str", True), "family": ("str", True), "kind": ("str", False), "parent": ("str", False),
+        "symptom_kind": ("str", True), "restart_advice": ("str", True), "look_alikes": ("list", False),
+    },
+}  # fmt: skip
+KINDS = ("cause", "symptom-class", "benign", "lifecycle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +73,38 @@ def rules_root() -> Path:
     raise RuleError("the rule packs are missing from this installation; reinstall analyzer")
 
 
-@lru_cache(maxsize=1)
+@remembered
 def catalogue() -> dict[str, CauseEntry]:
-    """All entries by id."""
+    """All entries by id: the bundled ones and those of the packs in use.
+
+    Raises:
+        RuleSyntaxError: What a pack declares is not as described above.
+    """
     with (rules_root() / "causes.json").open(encoding="utf-8") as stream:
-        return {entry["id"]: _entry(entry) for entry in json.load(stream)}
+        known = {entry["id"]: _entry(entry) for entry in json.load(stream)}
+    for path in declared_in_packs(PACK_FILE):
+        known |= {entry.id: entry for entry in _of_pack(path, known)}
+    return known
+
+
+def _of_pack(path: Path, known: Mapping[str, CauseEntry]) -> Iterator[CauseEntry]:
+    file, prefix = load_own(path)
+    refuse_foreign_names(file, "causes", f"{prefix}-")
+    declared = check_section(file, FIELDS, "file", file.data, ())["causes"]
+    for name, item in declared.items():
+        keys = ("causes", name)
+        row = {"kind": "cause", "look_alikes": [], **check_section(file, FIELDS, "cause", item, keys)}
+        if row["kind"] not in KINDS:
+            raise RuleSyntaxError(
+                f"{row['kind']!r} is not one of {', '.join(KINDS)}", file.where(*keys, "kind")
+            )
+        for key, named in (
+            ("parent", [row["parent"]] if "parent" in row else []),
+            ("look_alikes", row["look_alikes"]),
+        ):
+            if unknown := [one for one in named if one not in known and one not in declared]:
+                raise RuleSyntaxError(f"no cause is called {unknown[0]!r}", file.where(*keys, key))
+        yield _entry({"parent": None, **row, "id": name, "maturity": "common"})
 
 
 def _entry(data: dict[str, Any]) -> CauseEntry:

@@ -33,6 +33,7 @@ from analyzer.rules.causes import rules_root
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.events import events_key, events_of
 from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
+from analyzer.vocabulary.packs import load_own, pack_of, refuse_foreign_names
 from analyzer.vocabulary.sections import check_section, json_schema
 
 FILE_NAME = "gates.yaml"
@@ -176,12 +177,24 @@ def run_gate_cases(file: MarkedFile, gates: Gates) -> Iterator[RuleCaseError | N
 
 def outcomes_in(place: Path) -> list[RuleCaseError | None]:
     """The outcome of each case of the gates that a rule pack declares, see ``run_gate_cases``."""
-    path = place / FILE_NAME
+    path = pack_of(place) / FILE_NAME
     if not path.is_file():
         return []
-    file = load_marked(text_of(path, path.as_posix()), path.as_posix())
-    above = {} if place.resolve() == rules_root().resolve() else bundled_gates()
+    file = _loaded(path)
+    above = {} if _is_bundled(place) else bundled_gates()
     return list(run_gate_cases(file, read_gates(file, above)))
+
+
+def _is_bundled(place: Path) -> bool:
+    return place.resolve() == rules_root().resolve()
+
+
+def _loaded(path: Path) -> MarkedFile:
+    if _is_bundled(path.parent):
+        return load_marked(text_of(path, path.as_posix()), path.as_posix())
+    file, prefix = load_own(path)
+    refuse_foreign_names(file, "gates", f"{prefix}_")
+    return file
 
 
 def gates_of(place: Path, above: Gates) -> Gates:
@@ -197,7 +210,7 @@ def gates_of(place: Path, above: Gates) -> Gates:
     key = cache.key_of([path], ",".join(catalog()), str(FIELDS), events_key(), ",".join(above))
     texts: dict[str, list[str]] | None = cache.read("gates", key)
     if texts is None:
-        read = read_gates(load_marked(text_of(path, path.as_posix()), path.as_posix()), above)
+        read = read_gates(_loaded(path), above)
         texts = {name: [gate.says, gate.when.text] for name, gate in read.items()}
         cache.write("gates", key, texts)
     found = dict(above)
@@ -216,17 +229,10 @@ def gates_for(place: Path) -> Gates:
     """The gates that the rules of a file or folder may mention.
 
     Args:
-        place: The rule file, or the folder of a pack; the nearest ``gates.yaml`` in it or above it counts, beside
-            the bundled ones.
+        place: The rule file, or a folder; the gates of its pack count beside the bundled ones.
     """
-    root = rules_root().resolve()
-    folder = place.resolve()
-    for above in (folder, *folder.parents):
-        if above == root:
-            return bundled_gates()
-        if (above / FILE_NAME).is_file():
-            return gates_of(above, bundled_gates())
-    return bundled_gates()
+    folder = pack_of(place)
+    return bundled_gates() if _is_bundled(folder) else gates_of(folder, bundled_gates())
 
 
 def holds(name: str, facts: Mapping[str, Scalar]) -> bool:

@@ -92,8 +92,15 @@ TESTS = (
         "more-than-hardly",
         "signal.progress.hardly == False",
         "it lost more than a tenth of its first loss",
-        "the loss lost a share of {signal.progress.fall_share} of its first value only, over the whole log",
+        "of its first value the loss lost only {signal.progress.fall_share} (1 would be all of it), over the whole log",
         "the same run at three and at ten times the learning rate",
+    ),
+    HealthTest(
+        "enough-to-see",
+        "signal.progress.little_yet == False",
+        "its first steps took more than a tenth of the loss",
+        "the loss lost a share of {signal.progress.fall_share} of its first value, in too few steps to say more",
+        "the rows of the steps that follow",
     ),
     HealthTest(
         "off-chance",
@@ -169,7 +176,7 @@ TESTS = (
     HealthTest(
         "scores-move",
         "not signal.score.frozen and not signal.score.zero and not signal.score.rare_never_found"
-        " and not signal.score.error_beyond_all",
+        " and not signal.score.error_beyond_all and not signal.score.ranks_like_a_guess and not signal.score.perfect_at_once",
         "the scores move within their range",
         "a score does not move from its first value, or lies where no sound run has it",
         "the predictions of a few samples beside their labels, and the code of the score",
@@ -205,7 +212,7 @@ TESTS = (
     ),
     HealthTest(
         "keeps-its-pace",
-        "not (signal.pace.slower and signal.pace.change >= 1.3) and not signal.pace.memory_grows",
+        "not (signal.pace.slower and signal.pace.change >= 1.5) and not signal.pace.memory_grows",
         "it keeps its pace and its memory",
         "it gets slower and slower, or its memory grows, over the rows",
         "the time of loading, of the step and of saving, each by itself",

@@ -14,13 +14,14 @@ from typing import Any
 from analyzer.errors import RuleError, RuleSyntaxError
 from analyzer.expr import Condition, compile_condition
 from analyzer.facts.catalog import catalog
-from analyzer.rules.causes import rules_root
+from analyzer.rules.causes import PACK_FILE, rules_root
 from analyzer.rules.gates import Gates, bundled_gates, gates_for, naming, refuse_unknown_facts
 from analyzer.rules.schema import FIELDS, MakeCondition, Rule, read_rule
-from analyzer.vocabulary import cache
+from analyzer.vocabulary import cache, packs
 from analyzer.vocabulary.config import is_setting, nearest_setting
 from analyzer.vocabulary.events import events_key
 from analyzer.vocabulary.frameworks import frameworks
+from analyzer.vocabulary.installed import PACKS, installed_folders
 from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
 
 
@@ -177,7 +178,8 @@ def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
     Raises:
         RuleError: A pack is missing or a rule is invalid.
     """
-    places = [*([rules_root()] if bundled else []), *extra]
+    packs.use(extra)
+    places = [*([rules_root(), *installed_folders(PACKS)] if bundled else []), *extra]
     files: list[Path] = []
     gates: list[Gates] = []
     for place in places:
@@ -187,7 +189,8 @@ def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
         files += found
         gates += [gates_for(place)] * len(found)
     meant = {name: gate.when.text for each in gates for name, gate in each.items()}
-    key = cache.key_of(files, ",".join(catalog()), str(FIELDS), events_key(), str(meant))
+    declared = packs.declared_in_packs(PACK_FILE)
+    key = cache.key_of([*files, *declared], ",".join(catalog()), str(FIELDS), events_key(), str(meant))
     known = _cached(key, len(files))
     if known is None:
         known, sources = _read_all(files, gates)

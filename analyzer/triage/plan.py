@@ -21,7 +21,7 @@ from pathlib import Path
 from analyzer.errors import InputError, UnreadableFileError
 from analyzer.ingest import run_shapes as shapes
 from analyzer.ingest.boundaries import Folder, Skipped, visit
-from analyzer.ingest.registry import builtin_ingestors
+from analyzer.ingest.registry import ingestors as all_ingestors
 from analyzer.ingest.walk import choose_ingestor, make_candidate
 from analyzer.triage.sources import kind_of_url, list_remote
 from analyzer.triage.specs import Plan, RunSpec, Selection, key_of
@@ -198,7 +198,7 @@ def _sniffed(path: str) -> str:
         candidate = make_candidate(Path(path), os.path.basename(path))
     except UnreadableFileError:
         return ""
-    ingestor = choose_ingestor(candidate, builtin_ingestors())
+    ingestor = choose_ingestor(candidate, all_ingestors())
     if ingestor is None:
         return ""
     if ingestor.name == "flight-recorder":

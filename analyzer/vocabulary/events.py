@@ -27,13 +27,13 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from analyzer.errors import RuleSyntaxError
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.packs import declared_in_packs, load_own, refuse_foreign_names, remembered
 from analyzer.vocabulary.sections import check_section, json_schema
 
 ROLES = ("root_candidate", "symptom", "cascade", "teardown", "advice", "info")
@@ -83,6 +83,9 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
         "example": ("texts", True),
     },
 }  # fmt: skip
+
+PACK_FILE = "events.yaml"
+"""Where a rule pack declares events of its own, see ``packs``."""
 
 _KEPT = "says roles family fields topic"
 """What is kept of a declaration."""
@@ -137,23 +140,30 @@ def event_files() -> list[Path]:
     return sorted((Path(__file__).parent.parent / "ingest" / "text" / "events").glob("*.yaml"))
 
 
-@lru_cache(maxsize=1)
+@remembered
 def events_key() -> str:
     """Key of what the declared events mean, for whatever is kept that depends on them."""
-    return cache.key_of(event_files(), str(FIELDS), NUMBER, SIZE, _KEPT)
+    return cache.key_of([*event_files(), *declared_in_packs(PACK_FILE)], str(FIELDS), NUMBER, SIZE, _KEPT)
 
 
-@lru_cache(maxsize=1)
+@remembered
 def _data() -> Mapping[str, Any]:
     """Declarations and patterns of all files, as plain data."""
     data: Mapping[str, Any] | None = cache.read("events", events_key())
     if data is None:
-        data = read_events(load_marked(path.read_text(encoding="utf-8"), path.name) for path in event_files())
+        files = [load_marked(path.read_text(encoding="utf-8"), path.name) for path in event_files()]
+        data = read_events([*files, *map(_of_pack, declared_in_packs(PACK_FILE))])
         cache.write("events", events_key(), data)
     return data
 
 
-@lru_cache(maxsize=1)
+def _of_pack(path: Path) -> MarkedFile:
+    file, prefix = load_own(path)
+    refuse_foreign_names(file, "events", f"{prefix}_")
+    return file
+
+
+@remembered
 def event_specs() -> Mapping[str, EventSpec]:
     """All declared kinds by name."""
     return {

@@ -13,7 +13,7 @@ from analyzer.casebook import memory
 from analyzer.casebook.memory import LEAST_BITS, MOST_BITS, remember, signs
 from analyzer.casebook.record import CaseRecord
 from analyzer.cli.app import app
-from analyzer.rules.score import shares
+from analyzer.rules.score import probabilities_of
 
 RUN = Path(__file__).parents[2] / "samples" / "failed" / "ddp-8-ranks-one-killed"
 TODAY = date(2026, 6, 1)
@@ -125,8 +125,8 @@ def test_fifty_confirmed_failures_help_a_cluster_with_its_own_base_rates():
 
     confirmed = [CaseRecord(str(i), cause, facts=FACTS, day="2026-05-01") for i, cause in enumerate(draw(50))]
     shift = {cause: found.bits for cause, found in remember(confirmed, FACTS, CAUSES, TODAY).items()}
-    alone, _ = shares([1.0] * len(CAUSES))
-    helped, _ = shares([1.0 + shift.get(cause, 0.0) for cause in CAUSES])
+    alone, _ = probabilities_of([1.0] * len(CAUSES))
+    helped, _ = probabilities_of([1.0 + shift.get(cause, 0.0) for cause in CAUSES])
     later = draw(200)
 
     def loss_bits(probabilities):

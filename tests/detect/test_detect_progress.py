@@ -53,6 +53,11 @@ def test_a_loss_that_falls_and_ends_near_its_best_did_not_break(losses):
     assert (found["signal.progress.learned"], found["signal.progress.kept"]) == (True, True)
 
 
+def test_a_first_loss_above_all_others_is_no_explosion():
+    assert facts({"loss": [0.92, 0.0001, 0.016, 0.034]})["signal.progress.exploded"] is False
+    assert facts({"loss": [2.3, 9.5, 7.4, 7.3]})["signal.progress.exploded"] is True
+
+
 def test_four_epochs_tell_a_loss_that_stands():
     assert by_epoch([2.31, 2.30, 2.31, 2.30])["signal.progress.still"] is True
     assert by_epoch([2.31, 2.10, 1.95, 1.90])["signal.progress.still"] is False
@@ -63,6 +68,8 @@ def test_a_loss_that_hardly_falls_over_many_epochs_is_told_and_the_first_steps_a
 
     assert by_epoch(slow)["signal.progress.hardly"] is True
     assert "signal.progress.hardly" not in facts({"loss": slow})  # thirty steps
+    assert facts({"loss": slow})["signal.progress.little_yet"] is True
+    assert facts({"loss": [2.3 * 0.9**i for i in range(30)]})["signal.progress.little_yet"] is False
 
 
 def test_the_level_of_a_guess_is_told_by_loss_and_accuracy_together():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from make_run import RunMaker, falling
 
+from analyzer.model.run import LogEnd
+
 
 def one_rank_died() -> RunMaker:
     """Rank 3 fails after a caught error; rank 0 and 1 wait; rank 2 says nothing; the launcher blames rank 0."""
@@ -39,4 +41,11 @@ def a_name_is_missing() -> RunMaker:
     )
 
 
-RUNS = (one_rank_died, two_ranks_fail_alike, a_name_is_missing)
+def ends_with_a_known_message() -> RunMaker:
+    maker = RunMaker().event("disk_full", line=12, role="root_candidate")
+    text = "OSError: [Errno 28] No space left on device"
+    maker.file().log_end(LogEnd(0, 12, text, torn=False, errors=((12, text),)))
+    return maker
+
+
+RUNS = (ends_with_a_known_message, one_rank_died, two_ranks_fail_alike, a_name_is_missing)

@@ -107,14 +107,15 @@ def test_a_mistake_in_a_file_of_gates_is_told_with_its_place(gates, says):
 
 
 def test_a_pack_has_gates_of_its_own_beside_the_bundled_ones(tmp_path):
+    (tmp_path / "pack.yaml").write_text("prefix: acme\n", encoding="utf-8")
     (tmp_path / FILE_NAME).write_text(
-        "gates:\n  mine:\n    says: x\n    when: gate.scale_fell or run.completed\n    cases: []\n",
+        "gates:\n  acme_mine:\n    says: x\n    when: gate.scale_fell or run.completed\n    cases: []\n",
         encoding="utf-8",
     )
     known = gates_for(tmp_path / "my-rule")
 
-    assert set(known) == {*bundled_gates(), "mine"}
-    rule = parse_rule(RULE.replace("  when: ", "  when: gate.mine and ", 1), "rule.yaml", known)
+    assert set(known) == {*bundled_gates(), "acme_mine"}
+    rule = parse_rule(RULE.replace("  when: ", "  when: gate.acme_mine and ", 1), "rule.yaml", known)
     assert "run.completed" in rule.when.names
 
 

@@ -36,6 +36,9 @@ SOME = 0.05
 HARDLY = 0.10
 """A model that begins at random and learns anything loses more than a tenth of its first loss within a few epochs."""
 
+FEW_ROWS = 50
+"""A small fall over fifty rows and more is told from their scatter; over fewer it may be the way of a few batches."""
+
 KEPT = 0.3
 """A run that ends with three tenths of its gain lost again does not end near its best."""
 
@@ -83,6 +86,8 @@ def loss_trend(view: RunView) -> tuple[Series, Trend] | None:
     """The finite training losses and their numbers; None below two points."""
     points = view.once(loss_points)
     curve = None if points is None else points.curve()
+    if curve is not None and len(curve) > 2 and curve.value[0] == 0 and (curve.value[1:] != 0).all():
+        curve = take(curve, np.arange(len(curve)) > 0)  # printed before anything was counted
     return _with_trend(curve)
 
 
@@ -177,7 +182,9 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
     peak = int(numbers.smooth.argmax())
     if base > 0:
         out.put("peak_over_first", numbers.peak / base, [*refs_at(series, [peak]), *refs])
-        lost = numbers.peak >= EXPLODED * base and numbers.last >= BACK * base
+        # What came before the level from which it is measured is no rise.
+        risen = min(numbers.peak, float(values[1:].max()))
+        lost = risen >= EXPLODED * base and numbers.last >= BACK * base
         out.put("exploded", lost, [*refs_at(series, [peak]), *refs])
     if numbers.last > 0:
         out.put("first_over_last", float(values[:2].max()) / numbers.last, refs)
@@ -254,19 +261,23 @@ def _hardly(
     loss: tuple[Series, Trend] | None,
     scored: tuple[tuple[Series, Trend], ...],
 ) -> None:
-    """Whether a model that began at random lost less than a tenth of its loss, and no score rose clearly."""
+    """Whether a model that began at random lost less than a tenth of its loss, and no score rose clearly.
+
+    Of a log that spans too little training to blame the run for it only that is said.
+    """
     if loss is None or len(loss[0]) < STILL_POINTS or loss[1].first <= 0:
         return
     series, numbers = loss
     refs = _ends(series)
-    if not long_enough(view, series):
-        return
     if (series.step_at(0) or 0) >= LATE_START or continues_a_model(view):
         out.put("hardly", value=False, refs=refs)
         return
     little = numbers.fall < HARDLY * numbers.first and numbers.gain < 2 * HARDLY * numbers.first
     risen = any(_gained(found) and abs(found.fall) >= CLEARLY * _unit(found) for _, found in scored)
-    out.put("hardly", little and not risen, refs)
+    if long_enough(view, series):
+        out.put("hardly", little and not risen, refs)
+    elif len(series) < FEW_ROWS:
+        out.put("little_yet", little and not risen, refs)
 
 
 def long_enough(view: RunView, series: Series) -> bool:
@@ -283,6 +294,16 @@ def long_enough(view: RunView, series: Series) -> bool:
     evaluated = view.once(evaluations)
     by_epoch = evaluated is not None and 2 * len(evaluated) >= len(series)
     return steps >= STEPS or by_epoch
+
+
+LATE_EPOCH = 3
+"""A log whose first counter of epochs shows the third or a later one lacks its beginning."""
+
+
+def begins_in_the_middle(view: RunView, series: Series) -> bool:
+    """Whether the log lacks the beginning of the training, so that its first points are no first points."""
+    epochs = [end.first_epoch for end in view.run.log_ends if end.first_epoch is not None]
+    return (series.step_at(0) or 0) >= LATE_START or min(epochs, default=0) >= LATE_EPOCH
 
 
 def _unit(numbers: Trend) -> float:

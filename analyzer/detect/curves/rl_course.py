@@ -74,7 +74,7 @@ def _reward(out: FactWriter, view: RunView) -> None:
     if series is None:
         return
     values, refs = series.value, refs_at(series, [len(series) - 1, 0])
-    best, last = _best(values), float(np.median(values[-min(3, values.size // 2 or 1) :]))
+    best, last = _best(values), float(np.median(values[-3 if values.size > 10 else -2 :]))
     out.put("reward_best", best, refs_at(series, [int(values.argmax())]))
     out.put("reward_end", last, refs)
     if values.size >= SAME_ROWS:

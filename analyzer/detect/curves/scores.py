@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import take
+from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import trend
 from analyzer.detect.setup.run_course import reward_metrics
@@ -47,6 +47,9 @@ FALLS = 0.1
 APART, KNOWN = 0.2, 0.5
 """A fifth of the scale between training and held-out score, while training scores a half or more."""
 
+APART_AT_ONE, BY_HEART = 0.15, 0.97
+"""Where training answers are right nearly always, fifteen points are what held-out data lack."""
+
 RISEN, STOOD = 0.15, 0.03
 """Training gains fifteen points, held-out data less than three."""
 
@@ -54,6 +57,19 @@ PERCENT = 1.5
 """Shares end at 1; scores above are in percent."""
 
 MOST_PERCENT = 100.0
+
+AT_ONCE, NEARLY_ALL = 1500, 0.7
+"""Steps within which a log begins early: a score that is perfect there in seven rows of ten was not learned."""
+
+ERRORS = frozenset({"err", "error", "errors"})
+
+GUESS_OF_RANKS = 0.05
+"""Distance from one half up to which an area under the ROC curve is that of a guess."""
+
+RANKS = frozenset({"auc", "auroc", "roc", "rocauc"})
+
+HALF = 0.5
+"""A score that ends at half of its best was lost, even if only two evaluations tell."""
 
 LOST = 0.3
 """Three tenths of the best score lost at the end: evaluations of neighbouring checkpoints differ by a tenth of that."""
@@ -83,7 +99,7 @@ def scores_of(view: RunView) -> tuple[Score, ...]:
         if series is None:
             continue
         series = take(series, np.isfinite(series.value))
-        if len(series) >= ROWS:
+        if len(series):
             found.append(Score(name, reading, series))
     return tuple(found)
 
@@ -93,14 +109,18 @@ def detect(view: RunView) -> Iterator[Signal]:
     if reward_metrics(view):
         return
     out = FactWriter("scores", "signal.score.")
-    found = view.once(scores_of)
+    every = view.once(scores_of)
+    found = tuple(score for score in every if len(score.series) >= ROWS)
     rising = [score for score in found if score.reading.better > 0]
     learns = _learns(view)
     _zero(out, rising, learns=learns)
     _frozen(out, rising, learns=learns)
+    _all_right(out, rising)
     _beyond_all(out, found)
-    _parted(out, rising)
+    _parted(out, [score for score in every if score.reading.better > 0])
     _lost(out, found)
+    _perfect(out, found)
+    _guessed(out, rising, learns=learns)
     if out.facts:
         yield out.signal()
 
@@ -135,6 +155,15 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
             refs_at(shown, [len(shown) - 1, 0]),
         )
         out.put("rare_name", shown.logged_as, refs_at(shown, [len(shown) - 1]))
+
+
+def _all_right(out: FactWriter, rising: list[Score]) -> None:
+    """Whether every score ends at 1, and one of them is of held-out data."""
+    whole = [score for score in rising if score.reading.whole]
+    held = [score for score in whole if score.reading.phase == "eval"]
+    if held:
+        right = all(bool((score.values[-ROWS:] >= 1.0).all()) for score in whole)
+        out.put("all_right", right, refs_at(held[0].series, [len(held[0].series) - 1]))
 
 
 def _tail(values: Values) -> Values:
@@ -210,7 +239,10 @@ def _parted(out: FactWriter, rising: list[Score]) -> None:
     refs = [*refs_at(held.series, [len(held.series) - 1]), *refs_at(train.series, [len(train.series) - 1])]
     out.put("gap_name", held.series.logged_as, refs[:1])
     out.put("gap", apart, refs)
-    out.put("parted", apart >= APART and float(train.values[-1]) >= KNOWN, refs)
+    at_end = float(train.values[-1])
+    out.put(
+        "parted", (apart >= APART and at_end >= KNOWN) or (apart >= APART_AT_ONE and at_end >= BY_HEART), refs
+    )
     gained = float(np.median(train.values[-3:]) - train.values[0])
     stood = float(np.max(held.values) - held.values[: max(held.values.size // 3, 1)].max())
     if min(len(train.series), len(held.series)) >= 2 * FROZEN_ROWS:
@@ -222,7 +254,10 @@ def _lost(out: FactWriter, found: tuple[Score, ...]) -> None:
     held = [score for score in found if score.reading.phase == "eval"]
     for score in held or found:
         numbers = trend(-score.reading.better * score.values)
-        if not score.reading.whole or len(score.series) < FROZEN_ROWS or numbers is None:
+        if not score.reading.whole or numbers is None:
+            continue
+        if len(score.series) < FROZEN_ROWS:
+            _halved(out, score)
             continue
         refs = refs_at(score.series, [numbers.best_row, len(score.series) - 1])
         lost = numbers.rises() and numbers.last - numbers.best >= LOST * abs(numbers.best)
@@ -230,6 +265,54 @@ def _lost(out: FactWriter, found: tuple[Score, ...]) -> None:
         if lost:
             out.put("lost_name", score.series.logged_as, refs)
             return
+
+
+def _halved(out: FactWriter, score: Score) -> None:
+    """Two evaluations of which the second has half of the first: told only if it is so."""
+    first, last = float(score.values[0]), float(score.values[-1])
+    if score.reading.better > 0 and 0 < last <= HALF * first:
+        refs = refs_at(score.series, [0, len(score.series) - 1])
+        out.put("lost", value=True, refs=refs)
+        out.put("lost_name", score.series.logged_as, refs)
+
+
+def _perfect(out: FactWriter, found: tuple[Score, ...]) -> None:
+    """Scores that are at their bound in nearly all rows of a log that begins with the training."""
+    early = [
+        score
+        for score in found
+        if score.reading.whole
+        and (score.reading.better > 0 or score.reading.kind & ERRORS)
+        and has_steps(score.series)
+        and (score.series.step_at(0) or 0) <= AT_ONCE
+    ]
+    full = [score for score in early if float((score.series.value == _bound(score)).mean()) >= NEARLY_ALL]
+    if early:
+        shown = (full or early)[0].series
+        out.put("perfect_at_once", bool(full), refs_at(shown, [0, len(shown) - 1]))
+        out.put("perfect_name", shown.logged_as, refs_at(shown, [0]))
+        held = [score for score in full if score.reading.phase == "eval"]
+        out.put("perfect_held_out", bool(held), refs_at(shown, [0, len(shown) - 1]))
+
+
+def _bound(score: Score) -> float:
+    """The best that a score can be."""
+    if score.reading.better < 0:
+        return 0.0
+    return MOST_PERCENT if float(score.series.value.max()) > PERCENT else 1.0
+
+
+def _guessed(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
+    """An area under the ROC curve that stays at one half while the loss falls."""
+    areas = [
+        score
+        for score in rising
+        if score.reading.kind & RANKS and score.reading.whole and score.reading.phase != "train"
+    ]
+    if areas:
+        guessed = [score for score in areas if float(np.abs(score.values - HALF).max()) <= GUESS_OF_RANKS]
+        shown = (guessed or areas)[0].series
+        out.put("ranks_like_a_guess", bool(guessed) and learns, refs_at(shown, [len(shown) - 1, 0]))
 
 
 DETECTOR = Detector("scores", ("signal.score.",), detect)

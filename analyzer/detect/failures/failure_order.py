@@ -43,6 +43,9 @@ stand at the end of a file although what they report came first."""
 SAME_MOMENT_S = 1.0
 """Stamps of one second cannot be ordered: many loggers print whole seconds, and clocks of hosts differ."""
 
+_BY_XID = dict.fromkeys((43, 45), "cleanup") | dict.fromkeys((13, 31, 32, 69, 80, 137), "device")
+"""Xids of another family than the hardware: the clean-up of a program's work, and errors of programs."""
+
 SKIP_LINES = 6
 """Lines from a failed allocation to the word that its batch is left out: the allocator's own message and its table."""
 
@@ -118,9 +121,7 @@ def family_of(event: Event) -> str:
     """
     if event.kind == "gpu_xid":
         code = event.fields.get("code")
-        return {43: "cleanup", 45: "cleanup", 13: "device", 31: "device", 32: "device", 69: "device"}.get(
-            code if isinstance(code, int) else 0, "hardware"
-        )
+        return _BY_XID.get(code if isinstance(code, int) else 0, "hardware")
     if event.kind == "fatal_python_error" and event.fields.get("error") == "Aborted":
         return "cleanup"  # how a watchdog or an assertion elsewhere ends a process
     if event.kind == "dataloader_worker_killed" and event.fields.get("signal") in {"Terminated", "Hangup"}:

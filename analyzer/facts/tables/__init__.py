@@ -9,7 +9,6 @@ from analyzer.facts.tables import (
     configuration,
     course,
     data,
-    ended,
     evidence,
     failures,
     generalisation,
@@ -21,7 +20,6 @@ from analyzer.facts.tables import (
     performance,
     progress,
     replay,
-    replay_counterfactual,
     resume,
     rl,
     scale,
@@ -32,7 +30,6 @@ from analyzer.facts.tables import (
 TABLES = (
     configuration.TABLE,
     course.TABLE,
-    ended.TABLE,
     loss.TABLE,
     gradients.TABLE,
     scale.TABLE,
@@ -52,7 +49,6 @@ TABLES = (
     classifier.TABLE,
     trace.TABLE,
     replay.TABLE,
-    replay_counterfactual.TABLE,
     baseline.TABLE,
 )
 """All rows, in the order in which they are listed."""

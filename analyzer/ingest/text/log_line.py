@@ -57,6 +57,17 @@ class Origin:
     time_s: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One value that was written for a line; see ``LogState.point``."""
+
+    name: str
+    value: float
+    step: int | None
+    rank: int | None
+    time_s: float | None
+
+
 @dataclass(slots=True)
 class LogLine:
     """One record of a log.
@@ -162,6 +173,18 @@ class Curious(Protocol):
         """Whether it wants a message that holds none of its literals."""
 
 
+@runtime_checkable
+class Learnable(Protocol):
+    """A grammar whose rows stand alone: what is written for one follows from its numbers, and from the epoch before."""
+
+    @property
+    def rows_stand_alone(self) -> bool:
+        """Whether that is so in this log."""
+
+    def count_learned(self, rows: int) -> None:
+        """So many of its rows were read in blocks, without it."""
+
+
 @dataclass
 class LogState:
     """What is known about a log while it is read, and where results go.
@@ -175,6 +198,7 @@ class LogState:
         captures: Captures in progress.
         last_line: Number of the last line that holds something, once the log is complete.
         told_line: Number of the last line that an event was written for; -1 before the first.
+        written: What was written for the line that is being read, if anybody wants to know.
     """
 
     out: SourceWriter
@@ -185,6 +209,7 @@ class LogState:
     captures: list[Capture] = field(default_factory=list)
     last_line: int = 0
     told_line: int = -1
+    written: list[Written] | None = None
     _first_rank: dict[str, int | None] = field(default_factory=dict)
     _points: dict[tuple[str, int | None], Points] = field(default_factory=dict)
     _seen_once: set[tuple[object, ...]] = field(default_factory=set)
@@ -209,6 +234,8 @@ class LogState:
         points = self._points.get((name, rank)) or self.points(name, rank)
         known = step if step is not None and 0 <= step <= MAX_STEP else NULL_INT
         points.add(known, value, number, _NAN if time_s is None else time_s)
+        if self.written is not None:
+            self.written.append(Written(name, value, step, rank, time_s))
 
     def has_curve(self, name: str, rank: int | None) -> bool:
         """Whether a rank has already printed a metric."""

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager, nullcontext
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.events.patterns import Pattern, all_patterns, match_pattern
+from analyzer.ingest.text.failures.error_lines import is_plain_error
 from analyzer.ingest.text.failures.localiser_rows import localiser_rows
 from analyzer.ingest.text.grammars import grammars
-from analyzer.ingest.text.log_line import Capture, Curious, Fed, LineGrammar, LogLine, LogState, make_line
+from analyzer.ingest.text.log_line import (
+    Capture,
+    Curious,
+    Fed,
+    Learnable,
+    LineGrammar,
+    LogLine,
+    LogState,
+    make_line,
+)
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.bulk_lines import BulkPlan, BulkReader, Rows, make_plan
+from analyzer.ingest.text.rows.learned_blocks import LearnedBlocks, Rest
 from analyzer.ingest.text.scan import LiteralScanner
 from analyzer.ingest.text.setup.log_end import EndKeeper
 from analyzer.ingest.text.text_layer import Block, record_end, record_start
+from analyzer.vocabulary.packs import remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from analyzer.ingest.base import SourceWriter
+    from analyzer.model.run import LogEnd
     from analyzer.model.tables import Scalar
 
 MAX_CAPTURED_LINES = 20_000
@@ -36,6 +48,12 @@ MAX_CAPTURES = 64
 """Captures at the same time; one for each rank of a node that dies is usual."""
 
 
+LITTLE_LEFT = 0.1
+"""Share of a block beside learned rows below which nothing else is worth looking for in bulk."""
+
+FIRST_BYTES, PIECE_BYTES = 32_768, 131_072
+"""Parts of the first block: some two hundred rows are enough to learn from, and a few epochs to learn how they count."""
+
 CURIOUS_WORDINGS = 1_000
 """Wordings without a row or a known literal that are looked at in one log, about 50 microseconds each."""
 
@@ -44,6 +62,12 @@ CURIOUS_BLOCKS = 3
 
 MAX_CURIOUS_BYTES = 2_000
 """Longer lines than this that hold no known literal are no rows."""
+
+ENDING_LINES = 2
+"""Lines at the end of a log in which an error is its end, whatever stands above; a shell adds one."""
+
+LINES_GONE_ON = 60
+"""Lines below an error after which a program of which nothing else is known has gone on: a long stack has fewer."""
 
 _RECORDS = re.compile(rb"[^\r\n]+")
 _DIGITS = b"0123456789"
@@ -80,12 +104,12 @@ class _Table:
         )
 
 
-@lru_cache(maxsize=1)
+@remembered
 def _table() -> _Table:
     return _Table(all_patterns(), [grammar.literals for grammar in grammars()])
 
 
-@lru_cache(maxsize=1)
+@remembered
 def _plan() -> BulkPlan:
     return make_plan(_table().literals, all_patterns(), grammars())
 
@@ -133,13 +157,17 @@ class LogReader:
         self._wordings: dict[bytes, bool] = {}
         self._barren = 0
         self._fruitful = False
+        self._learned = LearnedBlocks()
 
     def read(self, blocks: Iterable[Block]) -> None:
         """Read all blocks and finish."""
         ends = EndKeeper()
         for block in ends.pass_on(blocks):
-            self._read_block(block)
-        if (end := ends.end(self.state.out.source)) is not None:
+            self._blocks_read += 1
+            for piece in _pieces(block) if self._blocks_read == 1 else (block,):
+                self._read_block(piece)
+        end = ends.end(self.state.out.source)
+        if end is not None:
             self.state.out.log_end(end)
             self.state.last_line = end.line
         for capture in self.state.captures:
@@ -147,6 +175,25 @@ class LogReader:
         self.state.captures.clear()
         for grammar in self._grammars:
             grammar.finish(self.state)
+        if end is not None:
+            self._unknown_error(end)
+
+    def _unknown_error(self, end: LogEnd) -> None:
+        """Note the last line that is plainly an error where nothing else was told, or where the log ends with it.
+
+        Where nothing at all was told, a line that may be one is noted too, but fails no run.
+        """
+        state = self.state
+        errors = [(number, text) for number, text in end.errors if end.line - number < LINES_GONE_ON]
+        plain = [(number, text) for number, text in errors if is_plain_error(text)]
+        if plain and (state.is_empty or plain[-1][0] > max(state.told_line, end.line - ENDING_LINES)):
+            (number, text), role = plain[-1], "symptom"
+        elif errors and state.is_empty:
+            (number, text), role = errors[-1], "info"
+        else:
+            return
+        raw = text.encode()
+        state.event("error_line", role, make_line(raw, 0, len(raw), number, None))
 
     def _read_block(self, block: Block) -> None:
         """Walk over the lines with a hit, or over all while a capture listens; rows come in between in order."""
@@ -169,9 +216,10 @@ class LogReader:
             waits = self._may_wait(block, rows, hits[at:last])
             if not waits:
                 rows.take_before(start, block, self.state)
-            if rows.taken < len(rows) and rows.starts[rows.taken] == start and self._bulk is not None:
+            if rows.taken < len(rows) and rows.starts[rows.taken] == start:
                 # A capture listens: the row is read as lines after all.
-                hits[at:at] = self._bulk.hits_in(data, start, rows.ends[rows.taken])
+                found_in = self._table.scanner.find(data[start : rows.ends[rows.taken]])
+                hits[at:at] = [(start + position, index) for position, index in found_in]
                 rows.taken += 1
                 self.rows_in_bulk -= 1
             found: list[int] = []
@@ -206,25 +254,41 @@ class LogReader:
         self.state.step = reached
 
     def _scan(self, block: Block) -> tuple[list[tuple[int, int]], Rows]:
-        self._blocks_read += 1
         if self._bulk is None and self._blocks_read > self._bulk_after_blocks:
             self._bulk = BulkReader(_plan(), self._table.literals, self._grammars, block.data)
-        rows = Rows(())
+        learned = [] if self.state.captures else list(self._learned.batches(block, self.state.step))
+        if learned:
+            rest = Rest(block.data, learned)
+            if self._bulk is None or len(rest.data) < LITTLE_LEFT * len(block.data):
+                return rest.placed(self._hits(rest.data, ())), Rows(learned)
         if self._bulk is None:
-            hits = self._table.scanner.find(block.data)
-        else:
-            hits, rows = self._bulk.scan(block)
+            return self._hits(block.data, ()), Rows(())
+        hits, rows = self._bulk.scan(block)
+        if learned and not set(rows.starts).intersection(*(batch.starts.tolist() for batch in learned)):
+            hits, rows = rest.without(hits), Rows([*rows.batches, *learned])
+        return self._and_curious(block.data, hits, rows.starts), rows
+
+    def _hits(self, data: bytes, rows: Sequence[int]) -> list[tuple[int, int]]:
+        return self._and_curious(data, self._table.scanner.find(data), rows)
+
+    def _and_curious(
+        self, data: bytes, hits: list[tuple[int, int]], rows: Sequence[int]
+    ) -> list[tuple[int, int]]:
         if self._blocks_read <= CURIOUS_BLOCKS or self._fruitful:
-            hits = self._with_curious(block.data, hits, rows)
+            hits = self._with_curious(data, hits, rows)
         if self._deaf:
             hits = [hit for hit in hits if hit[1] not in self._deaf]
-        return hits, rows
+        return hits
 
-    def _with_curious(self, data: bytes, hits: list[tuple[int, int]], rows: Rows) -> list[tuple[int, int]]:
+    def _with_curious(
+        self, data: bytes, hits: list[tuple[int, int]], rows: Sequence[int]
+    ) -> list[tuple[int, int]]:
         """The hits, and one more at the beginning of each record that reads like a row though it holds no literal."""
         more: list[tuple[int, int]] = []
-        starts = set(rows.starts)
+        starts = set(rows)
         for record in _RECORDS.finditer(data):
+            if record.start() in starts:
+                continue
             text = record[0]
             if len(text) > MAX_CURIOUS_BYTES:
                 continue
@@ -239,7 +303,7 @@ class LogReader:
                 )
                 self._wordings[wording] = wanted
                 self._barren += not wanted
-            if wanted and record.start() not in starts:
+            if wanted:
                 more.append((record.start(), self._table.curious))
         return sorted([*hits, *more]) if more else hits
 
@@ -249,10 +313,16 @@ class LogReader:
         if owned or not found:
             return
         table = self._table
+        state = self.state
+        before = len(captures), state.total_steps
+        state.written = []
+        reader: LineGrammar | None = None
         for index in sorted({i for literal in found for i in table.grammar_indices[literal]}):
-            if self._grammars[index].feed(line, self.state):
+            if self._grammars[index].feed(line, state):
                 self._fruitful = self._fruitful or found == [table.curious]
+                reader = self._grammars[index]
                 break
+        written, state.written = state.written, None
         told: dict[str, tuple[Pattern, dict[str, Scalar]]] = {}
         for index in sorted({i for literal in found for i in table.pattern_indices[literal]}):
             if index in self._muted or (fields := _fields_of(self._patterns[index], line)) is None:
@@ -263,6 +333,9 @@ class LogReader:
             told[pattern.kind] = first, {**fields, **known}
         for pattern, fields in told.values():
             self._tell(pattern, fields, line)
+        quiet = state.told_line != line.number and before == (len(captures), state.total_steps)
+        if written and quiet and isinstance(reader, Learnable):
+            self._learned.watch(line, reader, tuple(written), state.step)
         self._bound_captures()
 
     def _feed_captures(self, line: LogLine, captures: list[Capture]) -> bool:
@@ -311,6 +384,21 @@ class LogReader:
             for literal, indices in enumerate(table.pattern_indices)
             if not table.grammar_indices[literal] and self._muted.issuperset(indices)
         }
+
+
+def _pieces(block: Block) -> Iterator[Block]:
+    """A block in parts that end at a line, the first ones small: what is learned from one serves the next."""
+    if block.numbers is not None:
+        yield block
+        return
+    start, line = 0, block.first_line
+    for size in (FIRST_BYTES, *[PIECE_BYTES] * (len(block.data) // PIECE_BYTES)):
+        end = block.data.rfind(b"\n", start, start + size) + 1
+        if not end or len(block.data) - end < size:
+            break
+        yield Block(block.data[start:end], line)
+        start, line = end, line + block.data.count(b"\n", start, end)
+    yield Block(block.data[start:], line)
 
 
 def _fields_of(pattern: Pattern, line: LogLine) -> dict[str, Scalar] | None:

@@ -73,11 +73,13 @@ class LiteralScanner:
     def __init__(self, literals: Sequence[bytes], sample: bytes = b"") -> None:
         self.literals = tuple(literals)
         self._counts = _word_counts(sample[:SAMPLE_BYTES])
-        self._short = [(i, literal) for i, literal in enumerate(self.literals) if not _can_be_hashed(literal)]
+        self._short: list[tuple[int, bytes]] = []
         self._places: dict[int, list[tuple[int, int]]] = {}
         for index, literal in enumerate(self.literals):
             if _can_be_hashed(literal):
                 self._register(index, literal)
+            else:
+                self._short.append((index, literal))
         self._words = np.array(sorted(self._places), dtype=np.uint32)
         self._table = np.zeros(1 << _HASH_BITS, dtype=np.bool_)
         self._table[(self._words * _MULTIPLIER) >> _SHIFT] = True
@@ -85,10 +87,15 @@ class LiteralScanner:
     def _register(self, index: int, literal: bytes) -> None:
         """For each alignment of the literal, note its word that is rarest in the sample, or its first."""
         for residue in range(WORD_BYTES):
-            offsets = _offsets(literal, residue)
-            words = [int.from_bytes(literal[o : o + WORD_BYTES], "little") for o in offsets]
-            word = min(words, key=lambda w: (_is_one_byte(w), self._counts.get(w, 0)))
-            self._places.setdefault(word, []).append((offsets[words.index(word)], index))
+            chosen, least = (0, 0), (True, 1 << 62)
+            for offset in _offsets(literal, residue):
+                word = int.from_bytes(literal[offset : offset + WORD_BYTES], "little")
+                cost = (_is_one_byte(word), self._counts.get(word, 0))
+                if cost < least:
+                    least, chosen = cost, (word, offset)
+                if least == (False, 0):
+                    break
+            self._places.setdefault(chosen[0], []).append((chosen[1], index))
 
     def find(self, data: bytes) -> list[tuple[int, int]]:
         """See ``Prefilter.find``."""

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from analyzer.vocabulary.events import NUMBER, SIZE, pattern_rows
+from analyzer.vocabulary.packs import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,7 +105,7 @@ def match_pattern(pattern: Pattern, text: str) -> dict[str, Scalar] | None:
     return found
 
 
-@lru_cache(maxsize=1)
+@remembered
 def all_patterns() -> tuple[Pattern, ...]:
     """Every pattern of every family."""
     return tuple(

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Fed
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.wordings import is_sign
@@ -136,7 +137,7 @@ class _Box:
             self.counts = True
             if plain in _STEPS and 0 <= number < 1e15:
                 self._steps[plain] = int(number)
-        elif not read_name(key).setting or is_sign(key):
+        elif not read_name(key).setting or is_sign(key) or canonical_metric(name) in METRICS:
             self.values.setdefault(_NAMES.get(plain, name), (number, line.detached()))
 
     def write(self, log: LogState) -> None:

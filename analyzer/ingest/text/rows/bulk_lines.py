@@ -167,13 +167,14 @@ class Rows:
     """All rows of a block in order, taken one by one or many at once.
 
     Attributes:
+        batches: What they were matched as.
         starts: Where each begins.
         ends: Where each ends.
         taken: Number of rows that are done with.
     """
 
     def __init__(self, batches: Sequence[Batch]) -> None:
-        self._batches = batches
+        self.batches = self._batches = batches
         sizes = [batch.starts.size for batch in batches]
         begins = _joined([batch.starts for batch in batches])
         order = np.argsort(begins, kind="stable")
@@ -392,11 +393,6 @@ class BulkReader:
             hits.extend(left)
             hits.sort()
         return hits, rows
-
-    def hits_in(self, data: bytes, start: int, end: int) -> list[tuple[int, int]]:
-        """Hits in a row, for a reader that needs to look at it line by line."""
-        found = self._second.find(data[start:end])
-        return [(start + position, self._second_index[index]) for position, index in found]
 
     def _rows(
         self,

@@ -4,8 +4,8 @@
     epoch 001:    100 / 1000 loss=9.1, ppl=420, num_updates=100, lr=1e-05, gnorm=2.3, loss_scale=128
     2020-12-10 12:21:56 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 8.5 | ppl 362 | num_updates 1000
 
-The loss is in bits (base 2), a mean since the last row. Rows of a whole epoch (``train_loss``) are left
-out: their means would stand beside the points of the same curve.
+The loss is in bits (base 2), a mean since the last row. Rows of a whole epoch (``train_loss``) are kept apart: their
+means would stand beside the points of the same curve, and are the curve where the log has no other rows.
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ _NAMES = {"cuda_gb_allocated": "gpu_memory_allocated_gib", "cuda_gb_reserved": "
 _TRAINING_ONLY = frozenset({"wps", "ups", "gb_free", "clip"})
 
 
+MAX_MEANS = 10_000
+"""Rows of whole epochs that are kept; no training has as many."""
+
+
 class FairseqLines:
     """Reads rows of training and of validation."""
 
@@ -48,6 +52,8 @@ class FairseqLines:
 
     def __init__(self) -> None:
         self._gaps = StepGaps()
+        self._means: list[tuple[dict[str, Any], int, LogLine]] = []
+        self._rows = 0
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -58,6 +64,9 @@ class FairseqLines:
             self._train(row, int(step), line, log)
         elif valid_step is not None and 0 <= valid_step < 1e15:
             self._write(row, "valid_", int(valid_step), line, log)
+        elif (end := parse_number(str(row.get("train_num_updates", "")))) is not None and 0 <= end < 1e15:
+            if len(self._means) < MAX_MEANS:
+                self._means.append((row, int(end), line.detached()))
         elif "train_num_updates" not in row:
             return False
         log.out.framework("fairseq")
@@ -68,6 +77,7 @@ class FairseqLines:
         if not validation:
             log.saw_step(step)
             self._gaps.add(step)
+            self._rows += 1
         self._write(row, "valid_" if validation else "", step, line, log)
 
     def _write(self, row: dict[str, Any], prefix: str, step: int, line: LogLine, log: LogState) -> None:
@@ -77,7 +87,12 @@ class FairseqLines:
                 log.metric(prefix + _NAMES.get(name, name), value, line, step)
 
     def finish(self, log: LogState) -> None:
-        """See ``LineGrammar.finish``."""
+        """Write the means of epochs, as the curve if there is no other."""
+        for row, step, line in self._means:
+            for name in sorted(_KEPT):
+                value = parse_number(str(row.get(f"train_{name}", "")))
+                if value is not None:
+                    log.metric(f"epoch/{name}" if self._rows else name, value, line, step)
         self._gaps.state_window(log)
 
 
@@ -92,4 +107,4 @@ def _row(text: str) -> dict[str, Any]:
     if " num_updates=" in text:
         return dict(_SIMPLE.findall(text))
     prefix = "valid_" if _VALIDATION.search(text) else "train_"
-    return {prefix + name: value for name, value in _BARRED.findall(text)}
+    return {prefix + name.removeprefix(prefix): value for name, value in _BARRED.findall(text)}

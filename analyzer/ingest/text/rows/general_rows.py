@@ -41,6 +41,10 @@ class GeneralRows:
         if len(self._names) < MAX_NAMES:
             self._names.update(dict.fromkeys(names))
 
+    def more(self, rows: int) -> None:
+        """Rows like those before were read."""
+        self._rows += rows
+
     def tell(self, log: LogState) -> None:
         """Write the event, at the first row."""
         if self._first is not None:

@@ -91,6 +91,11 @@ class MmengineLines:
             if name not in _TIMES:
                 log.metric("eval_loss" if name == "loss" else f"val/{name}", value, line, log.step)
 
+    rows_stand_alone = True
+
+    def count_learned(self, rows: int) -> None:
+        """See ``Learnable``."""
+
     def finish(self, log: LogState) -> None:
         """See ``LineGrammar.finish``."""
         self._gaps.state_window(log)

@@ -178,6 +178,11 @@ class JsonLines:
                 log.metric(name, number, line, step)
         return True
 
+    rows_stand_alone = True
+
+    def count_learned(self, rows: int) -> None:
+        """See ``Learnable``."""
+
     def finish(self, log: LogState) -> None:
         """Nothing is left to write."""
 

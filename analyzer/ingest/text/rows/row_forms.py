@@ -259,6 +259,11 @@ class RowForms:
             if stated is None or (name not in stated):
                 log.metric(_held_out(name), value, last.line, last.step)
 
+    rows_stand_alone = True
+
+    def count_learned(self, rows: int) -> None:
+        """See ``Learnable``."""
+
     def finish(self, log: LogState) -> None:
         """See ``LineGrammar.finish``."""
         self._end_pass(log)

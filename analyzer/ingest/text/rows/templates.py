@@ -101,6 +101,7 @@ class TemplateRows:
         self._unnamed = UnnamedColumns()
         self._open: tuple[int, str] = (-1, "")
         self._calls_loss = False
+        self._below_others = False
         self._epoch: int | None = None
         self._first_epoch: int | None = None
         self.rows = 0
@@ -286,6 +287,7 @@ class TemplateRows:
             and line.number - self._heading[0] <= HEADING_LINES
             and row.words <= BARE_WORDS
         ):
+            self._below_others = True
             kept = values if template.indented and row.sure else known
             if kept:
                 own = {name: value for name, value in kept.items() if not self._sums_up(name, log)}
@@ -331,6 +333,16 @@ class TemplateRows:
             self._read.note(at, found, None)
         self.rows += len(rows)
         return True
+
+    @property
+    def rows_stand_alone(self) -> bool:
+        """See ``Learnable``; below a row that names a place may stand others that do not."""
+        return not self._below_others
+
+    def count_learned(self, rows: int) -> None:
+        """See ``Learnable``."""
+        self.rows += rows
+        self._read.more(rows)
 
     def finish(self, log: LogState) -> None:
         """Say how much was read by this reader."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.text.failures.error_lines import error_lines
 from analyzer.ingest.text.prefixes import peel
 from analyzer.model.run import LogEnd
 
@@ -137,6 +138,13 @@ class EndKeeper:
         blank = self._tail[len(self._tail.rstrip()) :].count(b"\n")
         return self._block.number(max(self._block.newlines.size - blank, 0))
 
+    def _errors(self) -> tuple[tuple[int, str], ...]:
+        """The last lines that read like errors, with their numbers."""
+        texts = self._tail.rstrip().split(b"\n")[-TAIL_LINES:]
+        lines = [text[:LONGEST_LINE].decode("utf-8", "replace").rstrip("\r") for text in texts]
+        first = self._last_line() - len(lines) + 1
+        return tuple((first + at, lines[at]) for at in error_lines(lines) if first + at > 0)
+
     def end(self, source: int) -> LogEnd | None:
         """What the two ends say; None for an empty log."""
         if self._block is None:
@@ -173,6 +181,7 @@ class EndKeeper:
             last_words=_last_words([word.text for word in last[-LAST_LINES:]]),
             afterwards=progress.afterwards,
             begins=tuple(self._begins),
+            errors=self._errors(),
         )
 
 

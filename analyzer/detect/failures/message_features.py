@@ -1,0 +1,54 @@
+"""What a message is made of, for the reader of unknown messages: hashed words, pairs of words and runs of characters.
+
+Numbers, paths and addresses are masked, so that two runs of one fault look alike. Training and diagnosing use the same
+function, so that a weight always means the same piece of text.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable
+from itertools import pairwise
+
+BUCKETS = 1 << 13
+"""Places that pieces are hashed to: our 2,500 messages have 60,000 pieces, of which most are rare ones."""
+
+RUN = 5
+"""Characters of a run: shorter ones are common to all messages, longer ones break with the first changed letter."""
+
+LINE_CHARACTERS = 400
+"""Of a line; what names a fault stands near its beginning."""
+
+_MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"0x[0-9a-fA-F]{1,16}"), " "),
+    (re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@+-]{1,200}){1,40}[\\/]"), " "),
+    (re.compile(r"\d{1,400}"), " "),
+    (re.compile(r"([a-z])(?=[A-Z])"), r"\1 "),
+)
+_WORD = re.compile(r"[a-z_]{1,60}")
+_OTHER_WORD = re.compile(r"[^\W\d_a-zA-Z]{2,40}")
+
+
+def masked(line: str) -> str:
+    """A line without what differs from run to run, its words apart by one space.
+
+    >>> masked("RuntimeError: /opt/a/b.py:12 rank 3 lost 0x7f")
+    'runtime error b py rank lost'
+    """
+    text = line[:LINE_CHARACTERS]
+    for pattern, instead in _MASKS:
+        text = pattern.sub(instead, text)
+    return " ".join(_WORD.findall(text.lower()) + _OTHER_WORD.findall(text))
+
+
+def pieces(lines: Iterable[str]) -> set[int]:
+    """Places of the pieces of some lines."""
+    found: set[str] = set()
+    for line in lines:
+        text = masked(line)
+        words = text.split(" ")
+        found.update(f"w {word}" for word in words)
+        found.update(f"b {first} {second}" for first, second in pairwise(words))
+        found.update(text[at : at + RUN] for at in range(len(text) - RUN + 1))
+    return {zlib.crc32(piece.encode()) % BUCKETS for piece in found}

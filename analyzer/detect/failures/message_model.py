@@ -1,0 +1,72 @@
+"""The shipped numbers of the reader of unknown messages: a linear model, scored with NumPy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.failures.message_features import BUCKETS, pieces
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Values = npt.NDArray[np.float32]
+
+SHIPPED = Path(__file__).with_name("messages.npz")
+
+
+@dataclass(frozen=True)
+class MessageModel:
+    """Weights of each cause over the pieces of a message.
+
+    Attributes:
+        causes: Identifiers of the causes.
+        weights: One row a cause.
+        bias: One number a cause.
+        rarity: Inverse document frequency of each piece; 0 for pieces that no message of training has.
+        temperature: Divides the scores, so that the probabilities are those of messages held out.
+        least: Probability from which an answer is given.
+    """
+
+    causes: tuple[str, ...]
+    weights: Values
+    bias: Values
+    rarity: Values
+    temperature: float
+    least: float
+
+    def probabilities(self, lines: Iterable[str]) -> Values:
+        """Calibrated probability of each cause for a message."""
+        places = np.fromiter(sorted(pieces(lines)), dtype=np.int64)
+        vector = np.zeros(BUCKETS, dtype=np.float32)
+        vector[places] = self.rarity[places]
+        length = float(np.linalg.norm(vector)) or 1.0
+        scores = (self.weights @ vector / length + self.bias) / self.temperature
+        odds = np.exp(scores - scores.max())
+        shares: Values = (odds / odds.sum()).astype(np.float32)
+        return shares
+
+
+@lru_cache(maxsize=1)
+def shipped_messages() -> MessageModel:
+    """The model that comes with analyzer."""
+    return read_messages(SHIPPED)
+
+
+def read_messages(path: Path) -> MessageModel:
+    """A model from its file: numbers and names only, nothing that is executed."""
+    with np.load(path, allow_pickle=False) as stored:
+        scale = stored["scale"].astype(np.float32)
+        return MessageModel(
+            causes=tuple(str(name) for name in stored["causes"]),
+            weights=stored["weights"].astype(np.float32) * scale[:, None],
+            bias=stored["bias"].astype(np.float32),
+            rarity=stored["rarity"].astype(np.float32),
+            temperature=float(stored["temperature"]),
+            least=float(stored["least"]),
+        )

@@ -1,0 +1,53 @@
+"""What the error lines of a log are like, by their words alone: a hint for messages that no pattern knows.
+
+A linear model (``message_model.py``) compares them with messages whose causes are known. It answers only where
+it is sure enough, by messages held out and by those of causes that it was not taught.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.failures.message_model import MessageModel, shipped_messages
+from analyzer.model.refs import SourceRef
+from analyzer.model.signal import Signal
+
+MAX_BITS = 3.0
+"""Words alone can tip a balance (8:1) and never overrule what was recognised."""
+
+LINES_SHOWN = 2
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``message.*``."""
+    found = [(end.source, number, text) for end in view.run.log_ends for number, text in end.errors]
+    if not found:
+        return
+    answer = answer_of([text for *_, text in found], shipped_messages())
+    if answer is None:
+        return
+    cause, probability, prior = answer
+    out = FactWriter("unknown_message", "message.")
+    refs = [SourceRef(source, line) for source, line, _ in found[-LINES_SHOWN:]]
+    out.put("cause", cause, refs)
+    out.put("probability", probability, refs)
+    bits = math.log2(probability / (1 - probability)) - math.log2(prior / (1 - prior))
+    out.put("bits", round(min(bits, MAX_BITS), 1), refs)
+    yield out.signal()
+
+
+def answer_of(lines: list[str], model: MessageModel) -> tuple[str, float, float] | None:
+    """The likeliest cause of some lines, its probability and what it would be for any message; None if unsure."""
+    shares = model.probabilities(lines)
+    best = int(shares.argmax())
+    probability = float(np.clip(shares[best], 1e-6, 1 - 1e-6))
+    if probability < model.least:
+        return None
+    return model.causes[best], probability, 1 / len(model.causes)
+
+
+DETECTOR = Detector("unknown_message", ("message.",), detect)

@@ -1,0 +1,62 @@
+"""The last lines of a log that read like errors, whoever wrote them, and the last frames of its tracebacks.
+
+No pattern has to know them. They are what is quoted where nothing else was recognised, and what the reader of unknown
+messages (``detect/failures/unknown_message.py``) compares with messages whose causes are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from analyzer.ingest.lazy_regex import LazyRegex
+
+KEPT_LINES = 25
+"""Error lines kept of one log: a failure and what follows from it; a rank that dies repeats itself."""
+
+KEPT_FRAMES = 3
+"""Frames kept: the last ones name the library that raised."""
+
+# What may belong to an error.
+_LIKE_AN_ERROR = LazyRegex(
+    r"(?i)\w{0,40}error\b|\bfatal|\bfail(?:ed|ure|s)?\b|\w{0,40}exception\b|\babort|\bcannot\b|can't|\bdenied|\bkilled\b|\bpanic|\binvalid"
+    r"|\bnot found|\bunable|\bout of|\btim(?:ed|e) ?out|\brefused|\bmissing|mismatch|unexpected|corrupt|unreachable|exit(?:ed)? (?:with )?(?:code|status)"
+    r"|unrecogni[sz]ed|incompatible|unsupported|\bexceed|\bassert|\bNCCL WARN\b|segmentation|core dumped|\billegal|\bXid\b|preempt|evict|\bterminat"
+    r"|\bcould not\b|\bdoes not\b|\bnot (?:ready|compiled|supported|responding|enough|allowed|available)\b|\bcancell?ed|\bdeleted by\b|\bdied\b|\bbroken\b|\blost\b"
+    r"|\bdiverged|\bunmounted|\bno space|\bMPI_ABORT\b|\bSIG(?:SEGV|KILL|TERM|ABRT|BUS)\b|\btoo (?:many|large|small)\b|\bunavailable\b"
+)
+_FRAME = LazyRegex(r'^\s{0,40}(?:\[[\w: -]{1,40}\]:? {0,4})?File "')
+_BAR = LazyRegex(r"\d{1,3}%\|")
+
+# A line that says by itself that something ended badly.
+_PLAIN_ERROR = LazyRegex(
+    r"^\W{0,12}(?:[A-Za-z_][\w.]{0,120})?(?:Error|Exception|Failure|Interrupt)\b[^=]{0,4}: ?\S|\b(?:fatal|FATAL)\b|\bpanic:|\bFAILED\b|[Aa]bort(?:ed|ing)\b|core dumped"
+    r"|\b[Ee]xit(?:ed|s)? (?:with |status |code ){0,2}(?:code|status)?[:= ]{0,3}-?[1-9]\d{0,5}\b|^\W{0,12}(?:\S{1,60} )?(?:ERROR|error|Error):? \S|\berrno[ =:]|\bAssertion\b.{0,200}\bfailed"
+    r"|(?:failed|terminated) (?:with|due to|because|by signal)\b|\bgiving up\b|\bnon-zero exit\b"
+)
+# Warnings, notes of a logger, retries, and errors that are measured.
+_MILDER = LazyRegex(
+    r"^[\d:. /-]{0,40}\[?[IWD](?:\d{3,4}|) |(?i:(?<!NCCL )\bwarn(?:ing)?\b|\w{0,40}Warning\b|\bINFO\b|\bDEBUG\b|\bretry|\bignor(?:ed|ing)\b|\b0 errors?\b|will be|error (?:rate|bars?)|errors?[:=] ?\d|\b(?:mean|squared|absolute|abs|test|train|val\w*|relative) error|\bskip)"
+)
+
+
+def is_plain_error(text: str) -> bool:
+    """Whether a line says without a doubt that something failed.
+
+    >>> is_plain_error("ERROR: the store gave up"), is_plain_error("WARNING: an error may occur")
+    (True, False)
+    """
+    return _PLAIN_ERROR.search(text) is not None and _MILDER.search(text) is None
+
+
+def error_lines(lines: Sequence[str]) -> tuple[int, ...]:
+    """Which of some lines read like errors, in order: the last of them, with the last frames and the code below each."""
+    errors = [
+        i
+        for i, line in enumerate(lines)
+        if _LIKE_AN_ERROR.search(line) and not (_BAR.search(line) or _MILDER.search(line))
+    ]
+    frames = [i for i, line in enumerate(lines) if _FRAME.match(line)][-KEPT_FRAMES:]
+    code = [i + 1 for i in frames if i + 1 < len(lines)]
+    if not errors and not frames:
+        return ()
+    return tuple(sorted({*errors[-KEPT_LINES:], *frames, *code}))

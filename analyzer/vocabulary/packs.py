@@ -1,0 +1,103 @@
+"""Which rule packs count in this process: those that other packages install, and those that a caller names.
+
+A pack is a folder of rules. One that declares names of its own says in ``pack.yaml`` what they begin with, so that two
+packs never mean different things by one name::
+
+    prefix: acme          # events acme_…, gates acme_…, causes acme-…
+
+Beside it may stand ``events.yaml`` (see ``events``), ``causes.yaml`` and ``gates.yaml``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from analyzer.errors import RuleSyntaxError
+from analyzer.vocabulary.installed import PACKS, installed_folders
+from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
+from analyzer.vocabulary.sections import check_section
+
+FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {"file": {"prefix": ("str", True)}}
+_PREFIX = re.compile(r"[a-z][a-z0-9]{1,20}")
+
+T = TypeVar("T")
+_forget: list[Callable[[], None]] = []
+_named: tuple[Path, ...] = ()
+
+
+def remembered(function: Callable[[], T]) -> Callable[[], T]:
+    """Keep the result of a function until other packs count.
+
+    Args:
+        function: What the packs in use decide.
+    """
+    kept = lru_cache(maxsize=1)(function)
+    _forget.append(kept.cache_clear)
+    return kept
+
+
+def use(places: Sequence[Path]) -> None:
+    """Let the names that these packs declare be known, beside those of installed packs.
+
+    Args:
+        places: Folders; a single rule file declares no names.
+    """
+    global _named  # noqa: PLW0603  (what a process knows is one thing)
+    wanted = tuple(pack_of(place) for place in places)
+    if wanted != _named:
+        _named = wanted
+        for forget in _forget:
+            forget()
+
+
+def pack_of(place: Path) -> Path:
+    """The pack that a folder or a rule file belongs to: the nearest folder with ``pack.yaml``, or the place itself."""
+    place = place.absolute()
+    return next((above for above in (place, *place.parents) if (above / "pack.yaml").is_file()), place)
+
+
+def packs_in_use() -> tuple[Path, ...]:
+    """Folders of all packs beside the bundled one."""
+    return (*installed_folders(PACKS), *_named)
+
+
+def declared_in_packs(file_name: str) -> list[Path]:
+    """The files of one name in all packs in use."""
+    return [path for place in packs_in_use() if (path := place / file_name).is_file()]
+
+
+def load_own(path: Path) -> tuple[MarkedFile, str]:
+    """A file of names that a pack declares, and what each of them must begin with.
+
+    Args:
+        path: The file; ``pack.yaml`` stands beside it.
+
+    Raises:
+        RuleSyntaxError: One of the two is not as described above.
+    """
+    about = path.parent / "pack.yaml"
+    if not about.is_file():
+        raise RuleSyntaxError("a pack that declares names needs pack.yaml with their prefix", path.as_posix())
+    said = load_marked(text_of(about, about.as_posix()), about.as_posix())
+    prefix: str = check_section(said, FIELDS, "file", said.data, ())["prefix"]
+    if not _PREFIX.fullmatch(prefix):
+        raise RuleSyntaxError("a prefix is one lower-case word", said.where("prefix"))
+    return load_marked(text_of(path, path.as_posix()), path.as_posix()), prefix
+
+
+def refuse_foreign_names(file: MarkedFile, section: str, begin: str) -> None:
+    """Every name that a section declares begins as the pack's names do.
+
+    Raises:
+        RuleSyntaxError: One does not; with line and column.
+    """
+    names: Any = file.data.get(section) if isinstance(file.data, dict) else None
+    for name in names if isinstance(names, dict) else ():
+        if not name.startswith(begin):
+            raise RuleSyntaxError(
+                f"{name!r} must begin with {begin!r}, the prefix of its pack", file.where(section, name)
+            )

@@ -1,0 +1,82 @@
+"""Messages that no pattern knows: their words give a candidate, below one half, and nothing where nothing failed."""
+
+import pytest
+
+import analyzer
+from analyzer.detect.failures.message_features import masked, pieces
+from analyzer.detect.failures.message_model import shipped_messages
+from analyzer.errors import InputError
+from analyzer.ingest.text.failures.error_lines import error_lines, is_plain_error
+from analyzer.rules.load import load_rules
+from analyzer.rules.message_only import AT_MOST, message_only
+
+
+def diagnosed(folder, text):
+    log = folder / "train.log"
+    log.write_text(text, encoding="utf-8")
+    return analyzer.diagnose(log)
+
+
+@pytest.mark.parametrize(
+    ("message", "causes"),
+    [
+        ("Error: the process was ended by the operating system, which ran low on memory", {"host-oom-kill", "process-sigkilled"}),
+        ("invalid header length 0 in model.safetensors, file seems incomplete", {"corrupt-checkpoint", "checkpoint-write-failed"}),
+    ],
+)  # fmt: skip
+def test_a_message_that_no_pattern_knows_gets_a_candidate(tmp_path, message, causes):
+    diagnosis = diagnosed(tmp_path, f"loading configuration\n{message}\n")
+
+    first = diagnosis.findings[0]
+    assert first.cause.id in causes
+    assert first.probability <= AT_MOST
+    assert [line.id for line in first.evidence] == ["words"]
+    assert first.evidence[0].refs[0].line == 2
+
+
+def test_nothing_is_said_of_a_log_without_an_error():
+    facts = {"message.cause": "disk-full", "message.probability": 0.9, "message.bits": 3.0}
+
+    assert message_only(facts, load_rules()) is None
+    assert message_only({**facts, "failure.seen": True}, load_rules()) is not None
+
+
+def test_a_cause_that_rules_have_weighed_is_left_to_them():
+    facts = {
+        "failure.seen": True,
+        "message.cause": "disk-full",
+        "message.probability": 0.9,
+        "message.bits": 3.0,
+    }
+
+    assert message_only(facts, load_rules(), {"disk-full"}) is None
+
+
+def test_words_of_no_message_get_no_answer():
+    model = shipped_messages()
+
+    assert model.probabilities(["zyx wvu tsr"]).max() < model.least
+
+
+def test_numbers_paths_and_letters_do_not_matter():
+    one = "RuntimeError: /opt/a/lib/x.py:12 rank 3 lost at 0x7f31"
+    other = "RuntimeError: /home/u/venv/x.py:977 rank 14 lost at 0x10"
+
+    assert masked(one) == masked(other)
+    assert pieces([one]) == pieces([other])
+
+
+def test_warnings_measured_errors_and_bars_are_no_errors():
+    lines = [
+        "[W724 18:22:38.9 socket.cpp:200] could not be found",
+        "mean squared error: 0.1",
+        " 3%|# | 1/30 failed",
+    ]
+
+    assert error_lines(lines) == ()
+    assert not any(is_plain_error(line) for line in lines)
+
+
+def test_prose_is_still_no_log(tmp_path):
+    with pytest.raises(InputError):
+        diagnosed(tmp_path, "It was a bright cold day in April.\n")

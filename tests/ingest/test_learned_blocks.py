@@ -1,0 +1,107 @@
+"""What is learned from the first rows of a log reads the rest of it in blocks, and nothing comes out differently."""
+
+import numpy as np
+import pytest
+from log_reading import points, read_text
+
+from analyzer.ingest.base import SourceWriter
+from analyzer.ingest.builder import RunBuilder
+from analyzer.ingest.text import log_reader
+from analyzer.ingest.text.log_reader import LogReader
+from analyzer.ingest.text.rows import learned_blocks
+from analyzer.ingest.text.text_layer import read_blocks
+
+LOGS = {
+    "named by a form": "[rank0]:[titan] 2026-01-01 00:{minute:02d}:{second:02d},125 - root - INFO - step: {at:4d}  loss: {loss:8.4f}  grad_norm: {other:7.4f}  memory: 40.5GiB(50.00%)  tps: {big:,}  tflops: 12.50  mfu: 4.00%",
+    "home-made": "iter {at} | loss {loss:.4f} | gnorm {other:.3f} | lr {other:.2e} | {other:.1f} ms/step",
+    "with epochs whose length it says": "2026/01/01 00:{minute:02d}:{second:02d} - mmengine - INFO - Epoch(train)  [{epoch}][{batch:3d}/150]  lr: {other:.3e}  time: {third:.4f}  data_time: 0.0100  memory: 7973  loss: {loss:.4f}",
+    "with epochs of a length it does not say": "Epoch: {epoch} Step: {batch} loss: {loss:.4f}, acc: {other:.4f}",
+    "JSON": '{{"step": {at}, "loss": {loss:.4f}, "lr": {other:.2e}}}',
+    "without a step": "train loss:{loss:.5f}",
+    "several launches": "it {batch}: loss={loss:.4f} time={other:.1f}ms",
+}  # fmt: skip
+ROWS = 900
+"""Rows of a log; it is read in parts that are much smaller than usual."""
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(log_reader, "FIRST_BYTES", 4_096)
+    monkeypatch.setattr(log_reader, "PIECE_BYTES", 12_288)
+
+
+def log_of(form, rows=ROWS):
+    return [
+        form.format(at=at, epoch=at // 150 + 1, batch=at % 150 + 1, loss=8 - at / 400, other=1.5 + at % 7 / 8, third=0.5 + at % 11 / 8, big=1000 + at % 90, minute=at // 60, second=at % 60)
+        for at in range(1, rows)
+    ]  # fmt: skip
+
+
+def read(text):
+    """The points of a log by name, with lines and times, and how many of its lines were read in blocks."""
+    builder = RunBuilder("run")
+    builder.add_source("train.log", format_name="text-log", ingestor="text-log", size_bytes=0, sha256_head="")
+    reader = LogReader(SourceWriter(builder, 0))
+    reader.read(read_blocks([text.encode()], lambda _: None))
+    run = builder.finish()
+    series = {name: run.metrics.series(name) for name in run.metrics.names}
+    found = {
+        name: [
+            np.nan_to_num(column, nan=-1.0).tolist() for column in (one.step, one.value, one.line, one.time_s)
+        ]
+        for name, one in series.items()
+    }
+    return found, [(event.kind, dict(event.fields)) for event in run.events], reader.rows_in_bulk
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """The same reading without anything learned."""
+
+    def read_slowly(text):
+        with monkeypatch.context() as patch:
+            patch.setattr(learned_blocks.LearnedBlocks, "watch", lambda *_: None)
+            return read(text)
+
+    return read_slowly
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_blocks_give_what_single_rows_give(log, one_by_one):
+    text = "\n".join(log_of(LOGS[log])) + "\n"
+    points_of, events, in_blocks = read(text)
+
+    assert (points_of, events) == one_by_one(text)[:2]
+    assert in_blocks > ROWS / 3 or log == "several launches"
+
+
+def test_rows_that_are_not_quite_alike_are_read_one_by_one(one_by_one):
+    lines = log_of(LOGS["home-made"])
+    lines[700] = lines[700].replace("loss ", "loss nan #")
+    lines[701] = "iter 702 | loss nan | gnorm inf | lr 1.50e+00 | 1.5 ms/step"
+    lines[750] = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"
+    lines[800:800] = [
+        "Traceback (most recent call last):",
+        '  File "train.py", line 3, in <module>',
+        "ValueError: bad",
+        "",
+    ]
+    lines[850] = lines[850].replace("ms/step", "s/step")
+    text = "\n".join(lines) + "\n"
+
+    assert read(text)[:2] == one_by_one(text)[:2]
+
+
+def test_a_number_that_might_be_two_metrics_is_not_learned():
+    line = "step {at} a_loss: {other:.3f} b_loss: {other:.3f}"
+    lines = log_of(line, 500)
+    text = "\n".join(lines) + "\nstep 500 a_loss: 1.0 b_loss: 2.0\n"
+
+    assert points(read_text(text), "b_loss")[-1] == (500, 2.0)
+
+
+def test_ranks_are_kept_apart(one_by_one):
+    lines = [f"[rank{at % 2}]: step {at // 2} loss: {2 + at % 2}.5" for at in range(ROWS)]
+    text = "\n".join(lines) + "\n"
+
+    assert read(text)[:2] == one_by_one(text)[:2]

@@ -1,0 +1,92 @@
+"""Rule packs with names of their own: the example holds, and what is not declared under the prefix is refused."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from command_line import call
+
+import analyzer
+from analyzer.errors import RuleError
+from analyzer.rules.causes import catalogue
+from analyzer.rules.load import load_rules
+from analyzer.vocabulary import packs
+from analyzer.vocabulary.events import event_specs
+
+PACK = Path(__file__).parents[2] / "samples" / "pack"
+RUN = PACK / "tier-draining" / "cases" / "positive-log" / "run"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays():
+    yield
+    packs.use(())
+
+
+def test_the_example_passes_the_checks_also_from_inside():
+    for place in (PACK, PACK / "tier-draining"):
+        assert call("rules", "test", place).stdout == "6 passed, 0 failed\n"
+        assert call("rules", "lint", place).stdout == "1 rules, 0 problems\n"
+
+
+def test_a_pack_names_its_own_log_line_and_cause_and_leaves_nothing_behind():
+    before = analyzer.diagnose(RUN)
+    top = analyzer.diagnose(RUN, rules=[PACK]).findings[0]
+
+    assert (top.cause.id, top.rule_id) == ("acme-tier-draining", "ACME001")
+    assert top.probability > 0.6
+    assert "tier fast" in top.symptom
+    assert "acme-tier-draining" in catalogue()
+    assert analyzer.diagnose(RUN).to_dict()["findings"] == before.to_dict()["findings"]
+    assert "acme-tier-draining" not in catalogue()
+    assert "acme_tier_draining" not in event_specs()
+
+
+EVENT = "{says: x, role: symptom}"
+CAUSE = "title: x, family: storage, symptom_kind: crash, restart_advice: no-action"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("events.yaml", f"events:\n  slow: {EVENT}", "events.yaml:2:3: 'slow' must begin with 'acme_'"),
+        ("gates.yaml", "gates:\n  slow: {says: x, when: run.completed, cases: []}", "must begin with 'acme_'"),
+        ("causes.yaml", f"causes:\n  slow: {{{CAUSE}}}", "causes.yaml:2:3: 'slow' must begin with 'acme-'"),
+        ("causes.yaml", f"causes:\n  acme-slow: {{{CAUSE}, kind: huge}}", "'huge' is not one of"),
+        ("causes.yaml", f"causes:\n  acme-slow: {{{CAUSE}, parent: nobody}}", "no cause is called 'nobody'"),
+        ("causes.yaml", "causes:\n  acme-slow: {title: x}", "lacks the key 'family'"),
+        ("pack.yaml", "prefix: Not A Word", "a prefix is one lower-case word"),
+        ("pack.yaml", "name: acme", "unknown key 'name'"),
+    ],
+)  # fmt: skip
+def test_a_mistake_of_a_pack_is_told_with_its_place(tmp_path, name, text, says):
+    rule = (PACK / "tier-draining" / "rule.yaml").read_text(encoding="utf-8")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "rule.yaml").write_text(rule, encoding="utf-8")
+    for file in ("pack.yaml", "events.yaml", "causes.yaml", "gates.yaml"):
+        (tmp_path / file).write_text((PACK / file).read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / name).write_text(text + "\n", encoding="utf-8")
+    with pytest.raises(RuleError) as caught:
+        load_rules([tmp_path])
+
+    assert says in str(caught.value)
+
+
+def test_names_without_a_prefix_are_refused(tmp_path):
+    (tmp_path / "rule.yaml").write_text(
+        (PACK / "tier-draining" / "rule.yaml").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    (tmp_path / "events.yaml").write_text(f"events:\n  acme_slow: {EVENT}\n", encoding="utf-8")
+
+    with pytest.raises(RuleError, match=r"needs pack\.yaml with their prefix"):
+        load_rules([tmp_path])
+
+
+def test_examples_that_do_not_hold_and_events_that_nothing_uses_are_told(tmp_path):
+    shutil.copytree(PACK, tmp_path, dirs_exist_ok=True)
+    events = tmp_path / "events.yaml"
+    text = events.read_text(encoding="utf-8").replace("tier fast is draining", "tier fast drains")
+    events.write_text(text.replace("patterns:", f"  acme_idle: {EVENT}\npatterns:"), encoding="utf-8")
+
+    assert "acme_tier_draining does not recognise" in call("rules", "test", tmp_path).stdout
+    assert "R017 no rule looks at the event 'acme_idle'" in call("rules", "lint", tmp_path).stdout
