@@ -149,6 +149,8 @@ def test_memory_that_steps_to_a_new_level_is_none():
 
 
 def test_a_clock_that_counts_from_the_beginning_is_no_step_that_gets_slower():
-    run = RunMaker().log({"loss": [2.0 - 0.1 * i for i in range(12)], "time": [100.0 + 11.0 * i + i % 2 for i in range(12)]})
+    run = RunMaker().log(
+        {"loss": [2.0 - 0.1 * i for i in range(12)], "time": [100.0 + 11.0 * i + i % 2 for i in range(12)]}
+    )
 
     assert "signal.pace.slower" not in run.facts()
