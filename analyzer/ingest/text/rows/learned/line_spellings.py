@@ -16,7 +16,7 @@ _NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|nan|inf)"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 
 _ODD = LazyRegex(
-    r"tensor\(|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_-?\d|[=:] {0,4}-?\d{1,4},\d|\(train"
+    r"tensor\(|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -26,7 +26,7 @@ _INDEXED = LazyRegex(
     rf"(?<![\w.])(\w{{0,30}}(?:loss|acc|cost|err|score|reward|ppl)\w{{0,20}})\[ {{0,3}}(\d{{1,12}}) {{0,3}}\] {{0,2}}[:=]\s{{0,4}}(?={_NUMBER})"
 )
 _GLUED = LazyRegex(
-    r"(?<![\w/])(step|iter|iteration|epoch|loss|acc|accuracy|ppl|lr|reward)_(-?\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?)(?![\w.])"
+    r"(?<![\w/])(step|iter|iteration|epoch|loss|acc|accuracy|ppl|lr|reward)_(-?\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?|-?nan|-?inf)(?![\w.])"
 )
 _COMMA = LazyRegex(r"(?<![\d.,])(\d{1,4}),(\d{1,12})(?![\d,])")
 _SURE_COMMA = LazyRegex(
@@ -52,8 +52,8 @@ def plain_spelling(text: str) -> str:
     ('Epoch 1: loss = 0.5; acc = 12.5', 'samples: 12,800 loss: 0.5')
     >>> plain_spelling("loss (train/val) 0.5/0.6"), plain_spelling("Loss = 0.5 (train), 0.6 (val)")
     ('train loss: 0.5, val loss: 0.6', 'train Loss: 0.5, val Loss: 0.6')
-    >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("wrote epoch_3")
-    ('step 20: loss -4.5', 'wrote epoch_3')
+    >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("step_20: loss_nan"), plain_spelling("wrote epoch_3")
+    ('step 20: loss -4.5', 'step 20: loss nan', 'wrote epoch_3')
     """
     if _ODD.search(text) is None:
         return text
