@@ -38,7 +38,7 @@ def record_of(
         framework: Who wrote the log; what the readers recognise if empty.
         confirmed: How the label is known.
         group: Runs that belong together.
-        split: ``fit`` or ``judge``.
+        split: ``fit``, ``judge`` or ``tuned``.
         fix: Fix that was tried.
         worked: Whether it cured.
         day: Date as YYYY-MM-DD.

@@ -49,7 +49,8 @@ class CaseRecord:
         group: Runs of one group never stand on both sides of a cross-validation: a thread, a repository, a family.
         framework: Who wrote the log, empty if unknown.
         confirmed: How the label is known: thread, outcome, expert, reviewer, user.
-        split: ``fit`` (numbers may be fitted on it) or ``judge`` (only counted).
+        split: ``fit`` (no rule was written with it in view, so numbers may be fitted on it), ``judge`` (only counted), or
+            ``tuned`` (rules were written with it in view: it counts how often a line holds, and calibrates nothing).
         facts: Known facts: numbers, booleans, identifiers.
         fix: Fix that was tried, empty if none; of records that users confirm.
         worked: Whether that fix cured it; None if unknown.
