@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import align, take
+from analyzer.detect.curve import align, is_running_total, take
 from analyzer.detect.curves.trend import trend
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.signal import Signal
@@ -62,7 +62,7 @@ def _positive(view: RunView, name: str, least: int) -> Series | None:
     if series is None:
         return None
     series = take(series, np.isfinite(series.value) & (series.value > 0))
-    return series if len(series) >= least else None
+    return series if len(series) >= least and not is_running_total(series.value) else None
 
 
 def _slower(out: FactWriter, view: RunView) -> None:
