@@ -22,9 +22,14 @@ def test_layers_hold():
     assert result.returncode == 0, result.stdout
 
 
+def _is_for_annotations(node):
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
 def imported(path, modules):
-    """Modules that one imports, also late or for its annotations only."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """Modules that one imports, also late, but not for its annotations only."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in [node for part in tree.body if not _is_for_annotations(part) for node in ast.walk(part)]:
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"

@@ -120,10 +120,11 @@ def test_a_pack_has_gates_of_its_own_beside_the_bundled_ones(tmp_path):
 
 
 def test_gates_that_double_each_other_are_refused_before_they_grow(tmp_path):
+    (tmp_path / "pack.yaml").write_text("prefix: acme\n", encoding="utf-8")
     text = "gates:\n"
     for number in range(20):
-        when = " or ".join([f"gate.g{number - 1}"] * 40) if number else "event.cuda_oom.seen"
-        text += f"  g{number}:\n    says: x\n    when: {when}\n    cases: []\n"
+        when = " or ".join([f"gate.acme_g{number - 1}"] * 30) if number else "event.cuda_oom.seen"
+        text += f"  acme_g{number}:\n    says: x\n    when: {when}\n    cases: []\n"
     (tmp_path / "gates.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(RuleSyntaxError, match="stands for too much"):
         gates_for(tmp_path)
