@@ -1,5 +1,19 @@
-"""``python -m analyzer`` is the command ``analyzer``."""
+"""``python -m analyzer`` and the command ``analyzer``: Ctrl-C ends them in one line, also while they are being loaded."""
 
-from analyzer.cli.app import main
+from __future__ import annotations
 
-main()
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from analyzer.cli.app import main as run  # noqa: PLC0415  (loading takes most of a short run's time)
+    except KeyboardInterrupt:
+        import sys  # noqa: PLC0415
+
+        sys.stderr.write("analyzer: interrupted\n")
+        raise SystemExit(130) from None
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -60,7 +60,7 @@ FOLDED_FROM = 0.5
 LISTED_FROM = 0.02
 """Probability below which a considered cause counts as ruled out: 1 in 50."""
 
-CANDIDATE_FROM = 0.1
+CANDIDATE_FROM = 0.05
 """Probability from which a cause is a candidate where nothing was seen clearly enough for a verdict."""
 
 WHATEVER = "user-code-exception"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from analyzer.cli import (
     casebook,
@@ -19,6 +20,7 @@ from analyzer.cli import (
     replay,
     rules,
     schema,
+    serve,
     triage,
     verify,
     watch,
@@ -27,8 +29,21 @@ from analyzer.cli.exit_codes import INTERRUPTED, OUR_BUG, USAGE
 from analyzer.errors import AnalyzerError
 from analyzer.version import __version__
 
+
+class _Interruptible(TyperGroup):
+    """Says that it was interrupted; Typer itself ends without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo("analyzer: interrupted", err=True)
+            raise SystemExit(INTERRUPTED) from None
+
+
 app = typer.Typer(
     name="analyzer",
+    cls=_Interruptible,
     help="Tell why a deep-learning training run failed, how we know, and what to change.",
     no_args_is_help=True,
     rich_markup_mode=None,  # importing rich would triple the cost of --help
@@ -60,6 +75,7 @@ app.command("verify")(verify.verify_command)
 app.command("compare")(compare.compare_command)
 app.command("watch")(watch.watch_command)
 app.command("mcp")(mcp.mcp_command)
+app.command("serve")(serve.serve_command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -158,8 +174,6 @@ def main() -> None:
     except AnalyzerError as error:
         typer.echo(f"analyzer: {_one_line(error)}", err=True)
         raise SystemExit(error.exit_code) from None
-    except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:  # the reader of our output went away, as with "| head"
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None

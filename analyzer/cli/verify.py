@@ -1,4 +1,4 @@
-"""``analyzer verify REPORT.json``: is each cited line still what the report says it is?"""
+"""``analyzer verify REPORT.json``: do the cited lines and the values of the evidence still stand?"""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def verify_command(
         typer.Option("--run", help="Where the run is now, if it has moved; default: as the report says."),
     ] = None,
 ) -> None:
-    """Look up every line that a report cites, and say which still read the same.
+    """Look up every line that a report cites, and read the run again for the values that its evidence names.
 
-    Ends with 1 if a line differs or is gone. Records of binary files are counted, not compared.
+    Ends with 1 if a line or a value differs or is gone. Records of binary files are checked by their values.
 
     Example: analyzer diagnose runs/7b -o report.json && analyzer verify report.json
     """
@@ -34,7 +34,7 @@ def verify_command(
     same = changed = unquoted = 0
     for place in _places(data, report):
         path = root / place["path"] if root.is_dir() else root
-        if place["line"] is None or not place["text"]:
+        if place["line"] is None or not place["text"] or _is_binary(path):
             unquoted += 1
             continue
         now = line_of(path, place["line"])
@@ -43,9 +43,44 @@ def verify_command(
             continue
         changed += 1
         typer.echo(f"differs: {place['path']}:{place['line']}" + (" (no such line)" if now is None else ""))
-    typer.echo(f"{same} cited lines read the same, {changed} differ, {unquoted} are records without text")
-    if changed:
+    typer.echo(
+        f"{same} cited lines read the same, {changed} differ, {unquoted} are records of binary files or whole files"
+    )
+    if changed + _values_that_differ(data, root):
         raise typer.Exit(FINDING)
+
+
+def _is_binary(path: Path) -> bool:
+    try:
+        with path.open("rb") as stream:
+            return b"\0" in stream.read(4096)
+    except OSError:
+        return False  # gone, which is said of its lines
+
+
+def _values_that_differ(data: dict[str, Any], root: Path) -> int:
+    """Read the run anew and compare what each line of evidence rests on; says what differs."""
+    from analyzer import api
+
+    try:
+        now = api.diagnose(root, offline=True).to_dict()
+    except InputError as error:
+        typer.echo(f"the run cannot be read any more: {error}")
+        return 1
+    if now["rules_digest"] != data["rules_digest"]:
+        typer.echo("note: the report was made with other rules; a value may differ for that reason")
+    before, after = _values(data), _values(now)
+    differ = [(name, value) for name, value in before.items() if after.get(name) != value]
+    for name, value in differ:
+        typer.echo(f"differs: {name} was {value}, is {after.get(name, 'unknown')}")
+    typer.echo(f"{len(before) - len(differ)} values of the evidence are the same, {len(differ)} differ")
+    return len(differ)
+
+
+def _values(data: dict[str, Any]) -> dict[str, Any]:
+    """The facts behind the counted lines of evidence, by name."""
+    lines = [line for finding in (*data["findings"], *data["ruled_out"]) for line in finding["evidence"]]
+    return {name: value for line in lines if line["counted"] for name, value in line["values"].items()}
 
 
 def _loaded(report: Path) -> dict[str, Any]:

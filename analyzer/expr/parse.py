@@ -18,6 +18,10 @@ from analyzer.errors import RuleSyntaxError
 
 MAX_CHARACTERS = 600
 MAX_NODES = 120
+MAX_SPELLED, MAX_DEPTH = 4_000, 200
+"""Parts of a condition when what it names stands in its place: gates that name gates grow without end otherwise. A list
+of all events has some 500."""
+
 FUNCTIONS = frozenset({"abs", "min", "max"})
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
@@ -44,6 +48,7 @@ class Condition:
     def tree(self) -> ast.expr:
         """The checked syntax tree, a fact as one name; raises ``RuleSyntaxError`` if the text is not in the language."""
         tree: ast.expr = _Spelled(self.named, self.where).visit(_parse(self.text, self.where))
+        _refuse_large(tree, self.text, self.where)
         _check(tree, self.text, self.where, {})
         return tree
 
@@ -100,6 +105,17 @@ def _parse(text: str, where: str) -> ast.expr:
     if sum(1 for _ in ast.walk(tree)) > MAX_NODES * 2:  # a name of n parts is n nodes, hence the factor
         raise RuleSyntaxError(f"condition {text!r} is too complex; move it into a detector", where)
     return tree
+
+
+def _refuse_large(tree: ast.expr, text: str, where: str) -> None:
+    """Count the parts one by one: gates share theirs, so that few of them can stand for billions."""
+    count, rest = 0, [(tree, 0)]
+    while rest:
+        node, depth = rest.pop()
+        count += 1
+        if count > MAX_SPELLED or depth > MAX_DEPTH:
+            raise RuleSyntaxError(f"condition {text!r} stands for too much; name fewer gates", where)
+        rest += [(child, depth + 1) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
 
 
 class _Spelled(ast.NodeTransformer):

@@ -25,6 +25,8 @@ class Limits:
             waits that servers ask for with Retry-After, usually up to a minute.
         total_s: Seconds for a whole run.
         threads: Requests at the same time within one run.
+        memory_bytes: Memory of the processes that talk to the server: an answer that never ends is held whole by the
+            client. A run at all the other bounds takes a third of it.
     """
 
     history_rows: int = 2_000_000
@@ -39,3 +41,4 @@ class Limits:
     stall_s: float = 180.0
     total_s: float = 3_600.0
     threads: int = 6
+    memory_bytes: int = 4096 * MIB

@@ -33,6 +33,10 @@ from analyzer.fetch.keys import key_source, worker_environment
 from analyzer.fetch.limits import Limits
 
 _MAX_LINE = 64 << 20
+
+LOOK_S = 0.5
+"""The memory of the processes is looked at this often; a fast line brings some hundred MB in that time."""
+
 _PACKAGE_ROOT = Path(__file__).parents[2]
 
 Progress = Callable[[Mapping[str, Any]], None]
@@ -91,13 +95,18 @@ class Session:
                 waiting.pop(number, None)
 
     def _wait(self, answers: queue.SimpleQueue[Mapping[str, Any]], progress: Progress | None) -> Any:
-        end_s = time.monotonic() + self.limits.total_s
+        now_s = time.monotonic()
+        end_s, silent_s = now_s + self.limits.total_s, now_s + self.limits.stall_s
         while True:
-            wait_s = min(self.limits.stall_s, end_s - time.monotonic())
+            wait_s = min(silent_s, end_s) - time.monotonic()
             try:
-                message = answers.get(timeout=max(wait_s, 0.001))
+                message = answers.get(timeout=max(min(wait_s, LOOK_S), 0.001))
             except queue.Empty:
-                raise self._silent() from None
+                if wait_s <= LOOK_S:
+                    raise self._silent() from None
+                self._refuse_flood()
+                continue
+            silent_s = time.monotonic() + self.limits.stall_s
             if "answer" in message:
                 return message["answer"]
             if "error" in message:
@@ -105,6 +114,17 @@ class Session:
                 raise FetchError(str(error["message"]), kind=str(error["kind"]))
             if progress is not None and "progress" in message:
                 progress(message["progress"])
+
+    def _refuse_flood(self) -> None:
+        """End the process if an answer takes more memory than any honest one."""
+        with self._lock:
+            if self._process is None or _resident_bytes(self._process.pid) <= self.limits.memory_bytes:
+                return
+            self._end()
+        raise FetchError(
+            f"{self.server.name} sent an answer that does not end: more than {self.limits.memory_bytes >> 20} MiB",
+            kind="server",
+        )
 
     def _silent(self) -> FetchError:
         """The error for a server that does not answer; the process is ended unless others wait for it."""
@@ -201,3 +221,17 @@ class Session:
         scratch, self._scratch = self._scratch, None
         if scratch is not None:
             scratch.cleanup()
+
+
+def _resident_bytes(pid: int) -> int:
+    """Memory of a process and of those that it started; 0 where it cannot be known."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+        children = [
+            int(child)
+            for listed in Path(f"/proc/{pid}/task").glob("*/children")
+            for child in listed.read_text(encoding="ascii").split()
+        ]
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE") + sum(map(_resident_bytes, children))

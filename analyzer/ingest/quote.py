@@ -100,6 +100,24 @@ def lines_around(path: Path, number: int, reach: int) -> list[tuple[int, str]]:
     return found if any(count == number for count, _ in found) else []
 
 
+TAIL_BYTES = 64 * 1024
+"""Read at the end of a file for its last lines: a line of a log is seldom longer than one of these."""
+
+
+def last_lines(path: Path, count: int) -> list[str]:
+    """The last lines of a text file of any size that hold something, safe to show; nothing if it is no text."""
+    try:
+        with path.open("rb") as stream:
+            size = stream.seek(0, 2)
+            stream.seek(max(0, size - TAIL_BYTES))
+            data = stream.read(TAIL_BYTES)
+    except OSError:
+        return []
+    lines = data.split(b"\n")[1 if size > TAIL_BYTES else 0 :]
+    full = [line for line in lines if line.strip()]
+    return [] if b"\0" in data else [_shown(line).rstrip() for line in full[-count:]]
+
+
 def quoted_lines(data: bytes) -> QuotedLines:
     r"""Lines of a file's bytes, safe to show; only LF ends a line, and CR LF stays CR LF.
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
+from analyzer.model.card import card_of, line_of
 from analyzer.model.happened import DeviceTime, Onset
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import format_scalar, percent, word_for
@@ -390,7 +391,7 @@ class Ended:
         return f"{format_scalar(self.reached)} of {format_scalar(self.planned)} {self.unit}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis:
     """The whole answer for one run.
 
@@ -441,6 +442,13 @@ class Diagnosis:
     onset: Onset | None = None
     passed_over: tuple[GapNote, ...] = ()
     earlier: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return line_of(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return card_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the order of the JSON contract; NaN and infinities become strings."""

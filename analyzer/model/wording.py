@@ -29,6 +29,15 @@ def percent(probability: float) -> str:
     return "<1%" if probability < 0.005 else f"{max(1, round(100 * probability))}%"
 
 
+def counted(number: int, what: str, several: str = "") -> str:
+    """A number of things, with the plural in ``s`` if no other is given.
+
+    >>> counted(1, "file"), counted(0, "setting"), counted(2, "fix", "fixes")
+    ('1 file', '0 settings', '2 fixes')
+    """
+    return f"{number} {what if number == 1 else several or what + 's'}"
+
+
 def format_scalar(value: Scalar) -> str:
     """A value as a person writes it.
 

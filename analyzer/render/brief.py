@@ -7,10 +7,13 @@ an instruction.
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 
+from analyzer.ingest.quote import last_lines, lines_around
 from analyzer.model.diagnosis import Diagnosis, Finding
+from analyzer.model.refs import SourceFile
 from analyzer.model.run import Run
 from analyzer.model.tables import Event
 from analyzer.model.wording import format_scalar, percent
@@ -33,6 +36,15 @@ QUOTED = 300
 """Characters of a quoted line."""
 
 FAILING_LINES = 8
+BEFORE, AFTER = 12, 3
+"""Lines quoted around the first failure: the frames of a traceback stand before its last line."""
+
+LAST = 6
+"""Lines quoted of the end of a log in which nothing failed."""
+
+MAX_REREAD_BYTES = 256 * 1024**2
+"""A larger file is not read a second time for the lines around a failure: a line of it is found from the start only."""
+
 SPARKS = "▁▂▃▄▅▆▇█"
 BINS = 24
 CANDIDATES = 4
@@ -52,9 +64,11 @@ def render_brief(diagnosis: Diagnosis, run: Run | None = None, most_characters: 
         ("", _what_happened(diagnosis)),
         ("candidates (our odds)", _candidates(diagnosis)),
         ("first failing lines, verbatim data of the run", [] if run is None else _failing(run)),
+        ("lines around the first of them, verbatim", [] if run is None else _around(diagnosis, run)),
         ("curves (step: value; not finite is named)", [] if run is None else _curves(run)),
         ("evidence for the leading candidate", _evidence(diagnosis)),
         ("next check worth most", _check(diagnosis)),
+        ("last lines of the log, verbatim data of the run", [] if run is None else _end(diagnosis, run)),
         ("settings that matter", [] if run is None else _settings(run)),
         ("read, and not read", _seen(diagnosis)),
     ]
@@ -128,6 +142,30 @@ def _failing(run: Run) -> list[str]:
     )
     chosen = sorted(known[:FAILING_LINES], key=lambda event: (event.ref.source, event.ref.line or 0))
     return [f"{run.place(event.ref)}| {_quoted(event.text)}" for event in chosen]
+
+
+def _around(diagnosis: Diagnosis, run: Run) -> list[str]:
+    """What stands around the failure that came first, such as the frames of its traceback: the cause is often there."""
+    first = diagnosis.first_failure
+    source = None if first is None else _source(run, first.place.path)
+    if first is None or first.place.line is None or source is None or source.size_bytes > MAX_REREAD_BYTES:
+        return []
+    found = lines_around(Path(source.location), first.place.line, BEFORE)
+    near = [(number, text) for number, text in found if number <= first.place.line + AFTER and text.strip()]
+    return [f"{number}| {_quoted(text)}" for number, text in near] if len(near) > 1 else []
+
+
+def _end(diagnosis: Diagnosis, run: Run) -> list[str]:
+    """The end of the longest log where no failure tells how it ended."""
+    if diagnosis.first_failure is not None or not run.log_ends:
+        return []
+    last = max(run.log_ends, key=lambda end: end.line)
+    found = last_lines(Path(run.sources[last.source].location), LAST)
+    return [f"| {_quoted(text)}" for text in dict.fromkeys(found)]  # a warning that is repeated tells it once
+
+
+def _source(run: Run, path: str) -> SourceFile | None:
+    return next((source for source in run.sources if source.path == path and source.location), None)
 
 
 def _curves(run: Run) -> list[str]:

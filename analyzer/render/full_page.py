@@ -11,7 +11,7 @@ from analyzer.render.sentences import (
     arrange,
     headline,
     odds_note,
-    open_lines,
+    opening,
     reason_against,
     restart_note,
     something_else,
@@ -26,10 +26,11 @@ def render_everything(diagnosis: Diagnosis, style: Style, *, top: int = 3) -> st
     page = Page(style)
     write_beginning(page, diagnosis)
     layout = arrange(diagnosis, show_all=True, top=top)
-    if (lines := open_lines(diagnosis)) and layout.full:
+    if (above := opening(diagnosis)) and layout.full:
         page.add()
-        page.add(lines[0], hang=2, colour="1")
-        page.add(lines[1], indent=2)
+        page.add(above.head, hang=2, colour="1")
+        for row in above.rows:
+            page.add(row, indent=2, hang=4)
     for finding in layout.full:
         page.add()
         _write_finding(page, finding)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix
-from analyzer.model.wording import percent
+from analyzer.model.wording import counted, percent
 from analyzer.render.sentences import (
     arrange,
     device_time_note,
@@ -72,12 +72,12 @@ def render_markdown(diagnosis: Diagnosis, *, show_all: bool = False, top: int = 
     for finding in layout.full:
         parts += _finding(finding, show_all=show_all)
     parts += [f"Note: {escape(note.cause.title)} (`{note.cause.id}`).\n" for note in layout.notes]
-    if layout.rivals:
-        parts += ["### Considered and ranked below", "", "| probability | cause | why not |", "|---|---|---|"]
-        for item in layout.rivals:
-            reason = escape(reason_against(item))
-            parts.append(f"| {percent(item.probability)} | `{item.cause.id}` | {reason} |")
-        parts.append("")
+    rows = ["| probability | cause | why not |", "|---|---|---|"]
+    rows += [
+        f"| {percent(item.probability)} | `{item.cause.id}` | {escape(reason_against(item))} |"
+        for item in layout.rivals
+    ]
+    parts += _folded("Considered and ranked below", rows if layout.rivals else [])
     if diagnosis.next_checks:
         parts += ["### To be surer", ""]
         for check in diagnosis.next_checks:
@@ -95,15 +95,24 @@ def _finding(finding: Finding, *, show_all: bool) -> list[str]:
         f"**{escape(finding.cause.title)}.** {escape(finding.cause.text)}",
         "",
     ]
-    limit = None if show_all else 3
+    hidden: list[str] = []
     for sign, lines in (("for", finding.speaks_for()), ("against", finding.speaks_against())):
-        parts += [_evidence(sign, line) for line in telling(lines, show_all=show_all)[:limit]]
+        shown = telling(lines, show_all=show_all)[: len(lines) if show_all else 3]
+        parts += [_evidence(sign, line) for line in shown]
+        hidden += [_evidence(sign, line) for line in lines if line not in shown]
     if finding.explains:
         parts.append(f"- also explains: {escape(', '.join(finding.explains))}")
     parts.append("")
-    for number, fix in enumerate(finding.fixes, start=1):
-        parts += _fix(number, fix)
+    parts += _folded(counted(len(hidden), "weaker line of evidence", "weaker lines of evidence"), hidden)
+    parts += [line for fix in finding.fixes[:1] for line in _fix(1, fix)]
+    others = [line for number, fix in enumerate(finding.fixes[1:], start=2) for line in _fix(number, fix)]
+    parts += _folded(counted(len(finding.fixes) - 1, "further fix", "further fixes"), others)
     return [*parts, f"Restart: {escape(restart_note(finding))}.", ""]
+
+
+def _folded(summary: str, rows: list[str]) -> list[str]:
+    """Rows that open at a click, where GitHub and GitLab show them; nothing if there are none."""
+    return ["<details>", f"<summary>{summary}</summary>", "", *rows, "", "</details>", ""] if rows else []
 
 
 def _evidence(sign: str, line: Evidence) -> str:

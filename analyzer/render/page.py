@@ -21,6 +21,9 @@ from analyzer.render.sentences import (
 )
 
 WIDTH = 100
+LONGEST_PATH = 40
+"""Columns of a path as the user would type it; the sentence that it follows wants the rest of the line."""
+
 _STATUS_COLOUR = {"failed": "31;1", "degraded": "33;1", "interrupted": "33;1", "healthy": "32;1"}
 
 
@@ -52,7 +55,8 @@ class Style:
         if location is None or not self.here:
             return path
         relative = os.path.relpath(location, self.here)
-        return clean_text(location if relative.startswith("../..") else relative)
+        # a long one is shown from the run on, which the first line names: it would wrap at every line of evidence
+        return path if len(relative) > LONGEST_PATH or relative.startswith("../..") else clean_text(relative)
 
 
 class Page:
@@ -68,7 +72,9 @@ class Page:
         self._places: dict[str, str] = {}
 
     def add(self, text: str = "", *, indent: int = 0, hang: int = 0, colour: str = "") -> None:
-        """A paragraph, wrapped at spaces; further lines are indented by ``hang`` more."""
+        """A paragraph, wrapped at spaces; further lines are indented by ``hang`` more. Two empty ones are one."""
+        if not text and self.lines and not self.lines[-1]:
+            return
         wrapped = textwrap.wrap(
             text,
             self.style.width,

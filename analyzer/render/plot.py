@@ -57,7 +57,7 @@ def plot_rows(
         for x, y in zip(*axis.dots(other), strict=True):
             drawn[axis.rows - 1 - int(y) // 4][int(x) // 2] = "o"
     labels = [""] * axis.rows
-    labels[-1], labels[0] = format_scalar(axis.low), format_scalar(axis.high)
+    labels[-1], labels[0] = _ends(axis.low, axis.high)
     name = panel.key.replace("_", " ")[: LABEL - len(labels[0]) - 1]
     labels[0] = f"{name}{labels[0]:>{LABEL - len(name)}}"
     text = [
@@ -67,6 +67,12 @@ def plot_rows(
         text.append(f"  {'not finite':>{LABEL}} │{_crosses(axis.column(line.x[~finite]), columns)}")
     note = "o validation" if both and len(panel.lines) > 1 else "(log)" if panel.log else ""
     return [*text, f"  {note:>{LABEL}} └{_ruler(panel, axis, onset)}"]
+
+
+def _ends(low: float, high: float) -> tuple[str, str]:
+    """Both ends of an axis, in as many digits as tell them apart."""
+    ends = (format_scalar(low), format_scalar(high))
+    return ends if low == high or ends[0] != ends[1] else (f"{low:.7g}", f"{high:.7g}")
 
 
 @dataclass(frozen=True, slots=True)

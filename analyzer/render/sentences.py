@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from analyzer.model.diagnosis import LAB, Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import REPORTED, percent, word_for
 
+CANDIDATES_NAMED = 4
+"""Candidates that are named where no cause stands out."""
+
 NAMED_FROM = 0.01
 """Share from which a rival is named before the mere look-alikes: 1 in 100."""
 
@@ -39,22 +42,43 @@ def headline(finding: Finding) -> str:
     return f"{percent(finding.probability)} {word_for(finding.probability)}{note}"
 
 
-def open_lines(diagnosis: Diagnosis) -> list[str]:
-    """What stands above the findings where no cause holds a half: the class, or that there is none, and the candidates."""
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What stands above the findings where no cause reaches a half.
+
+    Attributes:
+        head: The class with its probability, or that no cause stands out.
+        rows: The candidates, one a line; what cannot be told further.
+        leads: Whether ``head`` names the leading finding itself, whose own headline would say the same again.
+    """
+
+    head: str
+    rows: tuple[str, ...]
+    leads: bool = False
+
+
+def opening(diagnosis: Diagnosis) -> Opening | None:
+    """The opening; None where one cause is more probable than not."""
     found = diagnosis.headline
     if found is None or found.level == "cause":
-        return []
-    candidates = [f"{percent(item.probability)} {item.id}" for item in found.candidates]
-    if found.level == "class" and not candidates:
-        return []  # the class itself leads, and nothing below it came into question
-    if found.level == "class":
-        head = f"{percent(found.probability)} {word_for(found.probability)}: {found.title}  [{found.id}]"
-        rest = [f"{percent(found.untold)} cannot be told further"] if found.untold >= NAMED_FROM else []
-    else:
-        head = "no cause holds a half of the probability"
-        rest = []
-    rest += [f"{percent(found.other)} something else"] if found.other >= NAMED_FROM else []
-    return [head, ", ".join([*candidates, *rest])]
+        return None
+    rows = [
+        f"{percent(item.probability)} {item.title}  [{item.id}]"
+        for item in found.candidates[:CANDIDATES_NAMED]
+    ]
+    if found.level == "class" and not rows:
+        return None  # the class itself leads, and nothing below it came into question
+    other = f"{percent(found.other)} for something else"
+    if found.level == "open":
+        return Opening(f"no cause stands out: none reaches 50%, {other}; the likeliest", tuple(rows))
+    if found.untold >= NAMED_FROM:
+        rows.append(
+            f"for the other {percent(found.untold)} nothing that was read tells which of its causes it is"
+        )
+    rows[0] = f"of this, {rows[0]}"
+    head = f"{percent(found.probability)} {word_for(found.probability)}: {found.title}  [{found.id}]"
+    leads = bool(diagnosis.findings) and diagnosis.findings[0].cause.id == found.id
+    return Opening(head, tuple(rows), leads)
 
 
 def odds_note(diagnosis: Diagnosis) -> str:
@@ -76,9 +100,9 @@ def something_else(diagnosis: Diagnosis) -> str:
 
 def fix_note(fix: Fix) -> str:
     """Condition and proof of a fix, and whether it is in general words."""
-    notes = [fix.strength]
+    notes = [_STRENGTHS.get(fix.strength, fix.strength)]
     if fix.scope:
-        notes.append(f"general advice: {fix.scope}")
+        notes.append(f"in general words: {fix.scope}")
     if fix.requires:
         notes.append(f"if {fix.requires}")
     if fix.verified_by.startswith(LAB):
@@ -89,6 +113,8 @@ def fix_note(fix: Fix) -> str:
         notes.append("not tried by us")
     return ", ".join(notes)
 
+
+_STRENGTHS = {"cures": "cures", "mitigates": "eases it", "diagnoses": "a test, no cure"}
 
 _RESTARTS = {
     "restart-as-is": "as it is",
@@ -121,7 +147,9 @@ def first_failure_note(diagnosis: Diagnosis) -> str:
         return ""
     alone = first.rank is None or (first.rank == 0 and first.ranks <= 1)
     if first.host is None and alone:  # nothing that the citation below does not say, if there is one
-        return "" if diagnosis.findings else f"first failure: [{first.place}]"
+        words = first.place.text.strip()
+        quoted = f"{words[:100]}{'…' if len(words) > 100 else ''} " if words else ""
+        return "" if diagnosis.findings else f"the first line that reports a failure: {quoted}[{first.place}]"
     who = [f"rank {first.rank}"] if first.rank is not None else []
     who += [f"on {first.host}"] if first.host is not None else []
     if first.alike:  # which of them was first nobody can tell

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Place
-from analyzer.model.wording import percent
+from analyzer.model.wording import counted, percent
 from analyzer.render.curves import Panel, deciding
 from analyzer.render.full_page import render_everything
 from analyzer.render.page import Page, Style, cut, write_beginning, write_change
@@ -16,7 +16,7 @@ from analyzer.render.sentences import (
     arrange,
     headline,
     odds_note,
-    open_lines,
+    opening,
     restart_note,
     something_else,
 )
@@ -99,7 +99,7 @@ def _screen(diagnosis: Diagnosis, style: Style, panels: tuple[Panel, ...], room:
     if layout.full:
         _write_cause(page, diagnosis, layout.full[0], room)
         _write_plot(page, diagnosis, panels, layout.full[0], room.plot)
-        _write_fix(page, layout.full[0], room.change)
+        _write_fix(page, diagnosis, layout.full[0], room.change)
         _write_else(page, diagnosis, layout.full)
     for finding in layout.notes:
         page.add()
@@ -111,10 +111,15 @@ def _screen(diagnosis: Diagnosis, style: Style, panels: tuple[Panel, ...], room:
 
 def _write_cause(page: Page, diagnosis: Diagnosis, finding: Finding, room: _Room) -> None:
     page.add()
-    if opening := open_lines(diagnosis):
-        page.add(opening[0], hang=2, colour="1")
-        page.add(opening[1], indent=2, hang=2)
-    page.add(f"{headline(finding)}: {finding.cause.title}  [{finding.cause.id}]", hang=2, colour="1")
+    above = opening(diagnosis)
+    if above is not None:
+        page.add(above.head, hang=2, colour="1")
+        for row in above.rows:
+            page.add(row, indent=2, hang=4)
+        if not above.leads:
+            page.add(f"what speaks for {finding.cause.id}:", hang=2)
+    else:
+        page.add(f"{headline(finding)}: {finding.cause.title}  [{finding.cause.id}]", hang=2, colour="1")
     if room.mechanism:
         page.add(_first_sentences(finding.cause.text), indent=2)
     known: set[str] = set()
@@ -165,10 +170,12 @@ def _write_plot(
         page.raw(row, colour="34")
 
 
-def _write_fix(page: Page, finding: Finding, change: int) -> None:
+def _write_fix(page: Page, diagnosis: Diagnosis, finding: Finding, change: int) -> None:
     page.add()
     if finding.fixes:
-        write_change(page, "fix", finding.fixes[0], change)
+        above = opening(diagnosis)
+        heading = "fix" if above is None or above.leads else f"fix, if it is {finding.cause.id}"
+        write_change(page, heading, finding.fixes[0], change)
     page.add(f"restart: {restart_note(finding)}", indent=2, hang=3)
 
 
@@ -176,17 +183,18 @@ def _write_else(page: Page, diagnosis: Diagnosis, full: Sequence[Finding]) -> No
     page.add()
     for finding in full[1:]:
         page.add(f"also found, {headline(finding)}: {finding.cause.title}  [{finding.cause.id}]", hang=2)
-    rivals = rivals_worth_naming(diagnosis, full[:1])
-    other = something_else(diagnosis)
-    tail = f"something else {other}" if other else ""
-    if not rivals:
-        if tail:
-            page.add(f"else: nothing that comes near it; {tail}", hang=2)
-        return
+    above = opening(diagnosis)
+    if above is not None and not above.leads:
+        return  # it has named the others
+    rivals = () if above is not None else rivals_worth_naming(diagnosis, full[:1])
     named = [
-        f"{finding.cause.title} {percent(finding.probability)} [{finding.cause.id}]" for finding in rivals
+        f"{percent(finding.probability)} {finding.cause.title} [{finding.cause.id}]" for finding in rivals
     ]
-    page.add(f"else: {'; '.join([*named, tail] if tail else named)}", hang=2)
+    other = something_else(diagnosis)
+    if other:
+        named = [*(named or ["no other known cause comes near"]), f"{other} for something else"]
+    if named:
+        page.add(f"or else: {'; '.join(named)}", hang=2)
 
 
 def _write_check(page: Page, diagnosis: Diagnosis) -> None:
@@ -200,13 +208,14 @@ def _write_check(page: Page, diagnosis: Diagnosis) -> None:
 def _write_seen(page: Page, diagnosis: Diagnosis, gaps: int) -> None:
     coverage = diagnosis.coverage
     page.add()
-    step = f", last step {coverage.last_step}" if coverage.last_step is not None else ""
     by_name = f" ({coverage.rows_by_name} by their names alone)" if coverage.rows_by_name else ""
-    page.add(
-        f"read {len(coverage.sources)} files: {sum(coverage.metrics.values())} metric points{by_name}, "
-        f"{coverage.events} log events, {coverage.config_keys} settings{step}",
-        hang=2,
-    )
+    parts = [
+        counted(sum(coverage.metrics.values()), "metric point") + by_name,
+        counted(coverage.events, "log event"),
+        counted(coverage.config_keys, "setting"),
+    ]
+    step = [f"last step {coverage.last_step}"] if coverage.last_step is not None else []
+    page.add(f"read {counted(len(coverage.sources), 'file')}: {', '.join([*parts, *step])}", hang=2)
     if coverage.guesses:
         taken = [f"{logged} as {metric}" for logged, metric in coverage.guesses.items()]
         more = ", others with --all" if len(taken) > GUESSES else ""

@@ -101,6 +101,8 @@ def question_in_words(check: NextCheck) -> str:
         return check.meaning
     if text == f"not {check.fact}":
         return f"it is not the case that {_lower(check.meaning)}"
+    if text in {f"{check.fact} == false", f"{check.fact} == False"}:
+        return f"it is not the case that {_lower(check.meaning)}"
     for sign, words in _OPERATORS:
         text = text.replace(sign, words)
     text = text.replace("[", "").replace("]", "").replace("'", "").replace('"', "")

@@ -28,7 +28,7 @@ from analyzer.facts.catalog import spec_of, suggest
 from analyzer.model.tables import Scalar
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import Ranking, rank
-from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
 
 CASES_FILE = "cases.yaml"
 _EXPECTATIONS = ("top", "not_top", "absent")
@@ -60,7 +60,7 @@ def cases_of(rule: Rule, directory: Path) -> list[Case]:
     found: list[Case] = []
     path = directory / CASES_FILE
     if path.is_file():
-        file = load_marked(path.read_text(encoding="utf-8"), path.as_posix())
+        file = load_marked(text_of(path, path.as_posix()), path.as_posix())
         if not isinstance(file.data, dict):
             raise RuleCaseError("must map the name of each case to the case", file.where())
         for name in sorted(file.data):
@@ -70,7 +70,7 @@ def cases_of(rule: Rule, directory: Path) -> list[Case]:
                 Case(rule.id, name, part, says, expect, _checked_facts(part, part.data.get("facts")), None)
             )
     for path in sorted((directory / "cases").glob("*/case.yaml")):
-        file = load_marked(path.read_text(encoding="utf-8"), path.as_posix())
+        file = load_marked(text_of(path, path.as_posix()), path.as_posix())
         says, expect = _expectation(file)
         found.append(Case(rule.id, path.parent.name, file, says, expect, None, path.parent / "run"))
     return found

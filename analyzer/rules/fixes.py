@@ -133,7 +133,11 @@ def _in_general(fix: RuleFix, run: Run, facts: Mapping[str, Scalar]) -> _Chosen:
     meaning that is known, none is shown, and the title has to do.
     """
     trainers = sorted(trainers_of(run.frameworks))
-    scope = f"no spelling for {trainers[0]} is known" if trainers else "the trainer was not recognised"
+    scope = (
+        f"the name of this setting in {trainers[0]} is not known"
+        if trainers
+        else "the trainer was not recognised"
+    )
     for name, pairs in fix.change.items():
         if name in family("place"):
             continue

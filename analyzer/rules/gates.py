@@ -32,7 +32,7 @@ from analyzer.model.tables import Scalar
 from analyzer.rules.causes import rules_root
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.events import events_key, events_of
-from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
 from analyzer.vocabulary.packs import load_own, pack_of, refuse_foreign_names
 from analyzer.vocabulary.sections import check_section, json_schema
 
@@ -102,7 +102,7 @@ def _any_event(node: ast.Call, where: str) -> ast.expr:
         kinds = events_of(
             **{trait: [value] if isinstance(value, str) else value for trait, value in wanted.items()}
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise RuleSyntaxError(f"event.any: no event has {error}", where) from error
     if node.args or not wanted or not kinds:
         raise RuleSyntaxError('event.any chooses events by family="…", role="…" or topic="…"', where)
@@ -191,7 +191,7 @@ def _is_bundled(place: Path) -> bool:
 
 def _loaded(path: Path) -> MarkedFile:
     if _is_bundled(path.parent):
-        return load_marked(path.read_text(encoding="utf-8"), path.as_posix())
+        return load_marked(text_of(path, path.as_posix()), path.as_posix())
     file, prefix = load_own(path)
     refuse_foreign_names(file, "gates", f"{prefix}_")
     return file

@@ -187,8 +187,13 @@ def _dask(address: str, options: Options, workers: int) -> tuple[ExecutorEngine,
         distributed: Any = import_module("distributed")  # 0.4 s and only for this engine
     except ImportError as error:
         raise InputError("the engine dask needs the extra: pip install 'training-analyzer[dask]'") from error
-    for name in ("distributed", "asyncio", "tornado"):  # what is lost is told in one line, by us
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    for name in ["distributed", "asyncio", "tornado", *logging.root.manager.loggerDict]:
+        if name.partition(".")[0] in {
+            "distributed",
+            "asyncio",
+            "tornado",
+        }:  # what is lost is told in one line, by us
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     cluster = None
     try:
         if not address:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from analyzer.errors import RuleSyntaxError
+from analyzer.errors import RuleError, RuleSyntaxError
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 12
@@ -56,6 +57,21 @@ class MarkedFile:
         size = len(keys)
         marks = {at[size:]: mark for at, mark in self.marks.items() if at[:size] == keys}
         return MarkedFile(self.path, data, marks, self.checked)
+
+
+def text_of(path: Path, shown: str) -> str:
+    """The text of a data file, no more of it than ``load_marked`` takes.
+
+    Raises:
+        RuleError: It cannot be read; ``shown`` is its path in the message.
+    """
+    try:
+        if not path.is_file():  # a pipe or a device, which may never end
+            raise RuleError("not a regular file", shown)
+        with path.open(encoding="utf-8") as stream:
+            return stream.read(MAX_BYTES + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise RuleError(f"cannot be read: {error}", shown) from error
 
 
 def load_marked(text: str, path: str) -> MarkedFile:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from analyzer.errors import RuleSyntaxError
 from analyzer.vocabulary.installed import PACKS, installed_folders
-from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
 from analyzer.vocabulary.sections import check_section
 
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {"file": {"prefix": ("str", True)}}
@@ -82,11 +82,11 @@ def load_own(path: Path) -> tuple[MarkedFile, str]:
     about = path.parent / "pack.yaml"
     if not about.is_file():
         raise RuleSyntaxError("a pack that declares names needs pack.yaml with their prefix", path.as_posix())
-    said = load_marked(about.read_text(encoding="utf-8"), about.as_posix())
+    said = load_marked(text_of(about, about.as_posix()), about.as_posix())
     prefix: str = check_section(said, FIELDS, "file", said.data, ())["prefix"]
     if not _PREFIX.fullmatch(prefix):
         raise RuleSyntaxError("a prefix is one lower-case word", said.where("prefix"))
-    return load_marked(path.read_text(encoding="utf-8"), path.as_posix()), prefix
+    return load_marked(text_of(path, path.as_posix()), path.as_posix()), prefix
 
 
 def refuse_foreign_names(file: MarkedFile, section: str, begin: str) -> None:

@@ -258,12 +258,29 @@ def test_verify_finds_a_line_that_was_changed_since_the_report(tmp_path):
     same = run("verify", tmp_path / "report.json")
     assert same.returncode == 0
     assert b" 0 differ" in same.stdout
+    assert b"values of the evidence are the same, 0 differ" in same.stdout
 
     (folder / "train.log").write_text("nothing of it\n" * 400)
     changed = run("verify", tmp_path / "report.json")
     assert changed.returncode == 1
     assert b"differs: train.log:" in changed.stdout
+    assert b"the run cannot be read any more" in changed.stdout
     one_line(run("verify", folder / "train.log"), 3)
+
+
+def test_verify_finds_a_value_that_changed_though_the_cited_lines_did_not(tmp_path):
+    (tmp_path / "run").mkdir()
+    log, settings = tmp_path / "run" / "train.log", tmp_path / "run" / "train_config.yaml"
+    for path in (log, settings):
+        path.write_bytes((ROOT / QWEN / path.name).read_bytes())
+    assert run("diagnose", tmp_path / "run", "-o", tmp_path / "report.json").returncode == 0
+    settings.write_text(
+        settings.read_text().replace("bf16: false", "bf16: true").replace("fp16: true", "fp16: false")
+    )
+    changed = run("verify", tmp_path / "report.json")
+
+    assert changed.returncode == 1
+    assert b"differs: config.precision was fp16, is bf16" in changed.stdout
 
 
 def test_compare_names_what_differs_and_where_the_curves_part():
@@ -346,3 +363,11 @@ def test_an_option_under_its_old_name_is_taken_with_one_line_of_notice():
 def test_version():
     assert run("version").stdout.decode().startswith("analyzer ")
     assert json.loads(run("version", "--json").stdout)["name"] == "analyzer"
+
+
+def test_an_interrupt_is_one_line(monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("analyzer.api.study", interrupted)
+    assert one_line(run("diagnose", QWEN), 130) == "analyzer: interrupted\n"

@@ -57,4 +57,28 @@ def pace():
     )
 
 
-RUNS = (scores, players, embeddings, policy, pace)
+def oddities():
+    maker = RunMaker().log(
+        {
+            "loss": [1.0, 0.5, 0.1, 0.0, 0.0],
+            "box_loss": [-0.2] * 5,
+            "obj": [-34.0, -35.0, -33.0, -36.0, -3e29],
+        }
+    )
+    return maker.log({"lr_0": [7e-111] * 5})
+
+
+def contradictions():
+    maker = RunMaker().log(
+        {"loss": [0.0] * 5, "accuracy": [0.003] * 5, "obj": [-34.0, -3e29, -33.0, -36.0, -35.0]}
+    )
+    return maker.log({"val_top1": [1.0] * 5})
+
+
+def forgetting():
+    return RunMaker().log(
+        {"loss": LINE, "acc_old": [0.9, 0.95, *[0.3] * 8], "acc_new": [0.1 + 0.08 * i for i in range(10)]}
+    )
+
+
+RUNS = (forgetting, contradictions, oddities, scores, players, embeddings, policy, pace)

@@ -50,6 +50,26 @@ def test_a_brief_holds_what_an_outsider_needs():
         assert part in text
 
 
+def test_a_brief_quotes_the_frames_of_the_first_failure_and_the_end_where_none_is_known(tmp_path):
+    frames = ['  File "t.py", line 9, in save', "    gather(model)"]
+    rows = [
+        "step 1 loss 0.5",
+        "Traceback (most recent call last):",
+        *frames,
+        "ValueError: api_key=abcdef123456 is odd",
+    ]
+    (tmp_path / "train.log").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    failed = study(tmp_path)
+    (tmp_path / "train.log").write_text("step 1 loss 0.5\nready\nready\nthe end is here\n", encoding="utf-8")
+    quiet = study(tmp_path)
+    brief = render_brief(quiet.diagnosis, quiet.run)
+    (tmp_path / "train.log").write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+    assert "4|     gather(model)" in render_brief(failed.diagnosis, failed.run)
+    assert "abcdef" not in render_brief(failed.diagnosis, failed.run)
+    assert "| ready\n| the end is here" in brief
+
+
 def test_a_brief_names_points_that_are_not_finite(tmp_path):
     (tmp_path / "m.csv").write_text(
         "step,loss\n" + "".join(f"{i},{'nan' if i > 30 else 5 - i / 10}\n" for i in range(50))

@@ -120,7 +120,7 @@ def test_the_first_screen_holds_cause_evidence_place_fix_rivals_check_and_gap():
         "| loss nan",
         "fix: Train in bf16 (cures, if the GPU has it, reproduced: samples/fixed/some)",
         '+  "enabled": false',
-        "else: Title of the cause 10% [fp16-activation-overflow]",
+        "or else: 10% Title of the cause [fp16-activation-overflow]",
         "to be surer: look at it",
         "if meaning: fp16-loss-scale-collapse 96%; if not: 2%",
         "gap: a.tfevents:3: record 3 is damaged",
@@ -130,6 +130,21 @@ def test_the_first_screen_holds_cause_evidence_place_fix_rivals_check_and_gap():
     ):
         assert part in text
     assert len(text.splitlines()) <= 40
+
+
+def test_python_shows_a_line_and_a_notebook_a_card_without_foreign_markup():
+    found = diagnosis(root="<b>runs</b>")
+
+    assert repr(found) == "<Diagnosis <b>runs</b>: failed, 83% fp16-loss-scale-collapse>"
+    assert "<b>83%</b> Title of the cause" in found._repr_html_()
+    assert "&lt;b&gt;runs&lt;/b&gt;" in found._repr_html_()
+
+
+def test_markdown_folds_what_only_some_readers_want():
+    text = report(diagnosis(), "markdown")
+
+    assert text.count("<details>") == text.count("</details>") >= 1
+    assert "<summary>Considered and ranked below</summary>\n\n| probability | cause | why not |" in text
 
 
 def test_the_step_time_split_of_a_trace_is_told_in_one_note():

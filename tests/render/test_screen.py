@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import analyzer
 from analyzer.api import study
 from analyzer.cli.output import Format, chosen_format, wants_colour
 from analyzer.cli.progress import reading
-from analyzer.model.diagnosis import NextCheck
+from analyzer.model.diagnosis import Candidate, Headline, NextCheck
 from analyzer.render import Style, render_terminal
 from analyzer.render.curves import Line, Panel, deciding, panels_of, thinned
 from analyzer.render.plot import plot_rows
@@ -43,7 +44,34 @@ def test_a_screen_has_at_most_40_lines_and_no_jargon(sample):
     assert "signal." not in screen
     if found.diagnosis.status == "failed":
         assert re.search(r"^  restart: ", screen, re.MULTILINE)
-        assert re.search(r"something\s+else\s+[<>]?\d", screen)
+        assert re.search(r"[<>]?\d+%\s+for\s+something\s+else", screen)
+
+
+def test_where_no_cause_stands_out_the_candidates_are_named_with_what_is_known_of_them():
+    found = study(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero").diagnosis
+    several = tuple(Candidate(f"cause-{i}", f"Sentence {i}", 0.2) for i in range(3))
+    open_one = replace(found, headline=Headline("open", "", "", 0.6, several, 0.0, 0.4))
+    of_class = replace(
+        found, headline=Headline("class", "the-class", "Its sentence", 0.7, several[:1], 0.5, 0.3)
+    )
+    first, second = (render_terminal(which, Style(colour=False)) for which in (open_one, of_class))
+
+    assert (
+        "no cause stands out: none reaches 50%, 40% for something else; the likeliest\n  20% Sentence 0"
+        in first
+    )
+    assert "what speaks for bf16-pretrained-model-in-fp16:" in first
+    assert "fix, if it is bf16-pretrained-model-in-fp16: " in first
+    assert "or else" not in first
+    assert "70% likely: Its sentence  [the-class]\n  of this, 20% Sentence 0  [cause-0]" in second
+    assert "for the other 50% nothing that was read tells" in second
+
+
+def test_a_flat_curve_has_ends_that_differ():
+    rows = plot_rows(panel(line([1.9112, 1.9105, 1.9105, 1.9105])), 100, 2)
+
+    assert "1.9112" in rows[0]
+    assert "1.9105" in rows[1]
 
 
 def test_all_shows_the_bits_and_every_cause():

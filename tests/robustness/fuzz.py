@@ -191,11 +191,26 @@ class OneRun(Target):
         look_at(self.folder)
 
 
+GATES = b"""gates:
+  broke:
+    says: a value that must be finite was not
+    when: signal.nonfinite_loss.persists or event.any(family="numeric", role=["symptom", "cause"])
+    cases:
+    - {says: NaN, facts: {signal.nonfinite_loss.persists: true}, holds: yes}
+  broke_twice:
+    says: it broke, and the log says so
+    when: gate.broke and not gate.broke or event.cuda_oom.count >= 2
+    cases: []
+"""
+
+
 class RulePack(Target):
-    """A rule of a pack: read, or refused, or used on a run."""
+    """A rule of a pack or its named conditions: read, or refused, or used on a run."""
 
     def seed(self, dice):
-        return "rule.yaml", dice.choice(rule_texts())
+        return dice.choice(
+            (("gates.yaml", GATES), *(("rule.yaml", dice.choice(rule_texts())) for _ in range(4)))
+        )
 
     def attempt(self, name, data):
         from analyzer.errors import AnalyzerError
@@ -206,6 +221,7 @@ class RulePack(Target):
 
         pack, run = self.folder / "pack" / "a", self.folder / "run"
         pack.mkdir(parents=True)
+        (pack / "rule.yaml").write_bytes(rule_texts()[0])
         (pack / name).write_bytes(data)
         run.mkdir()
         (run / "train.log").write_bytes(b"step 1 loss 3.0\nstep 2 loss nan\n" * 9)
@@ -444,6 +460,7 @@ def main():
     size = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY_BYTES,) * 2)
     counts = run(given.seconds, given.seed, given.only, found)
+    cache.cleanup()
     sys.stdout.write(
         json.dumps({"inputs": counts, "cpu_s": round(time.process_time()), "faults": found.seen,
                     "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}, indent=1) + "\n"

@@ -3,7 +3,7 @@
 import jsonschema
 import pytest
 
-from analyzer.errors import RuleError
+from analyzer.errors import RuleError, RuleSyntaxError
 from analyzer.expr import compile_condition, evaluate
 from analyzer.rules.causes import rules_root
 from analyzer.rules.gates import (
@@ -117,6 +117,23 @@ def test_a_pack_has_gates_of_its_own_beside_the_bundled_ones(tmp_path):
     assert set(known) == {*bundled_gates(), "acme_mine"}
     rule = parse_rule(RULE.replace("  when: ", "  when: gate.acme_mine and ", 1), "rule.yaml", known)
     assert "run.completed" in rule.when.names
+
+
+def test_gates_that_double_each_other_are_refused_before_they_grow(tmp_path):
+    text = "gates:\n"
+    for number in range(20):
+        when = " or ".join([f"gate.g{number - 1}"] * 40) if number else "event.cuda_oom.seen"
+        text += f"  g{number}:\n    says: x\n    when: {when}\n    cases: []\n"
+    (tmp_path / "gates.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(RuleSyntaxError, match="stands for too much"):
+        gates_for(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"gates: \xff\xfe", b"gates: 3", b"- a", b"x: " + b"a" * 300_000])
+def test_gates_that_are_none_are_an_error_of_the_pack(tmp_path, content):
+    (tmp_path / "gates.yaml").write_bytes(content)
+    with pytest.raises(RuleError):
+        gates_for(tmp_path)
 
 
 @pytest.mark.parametrize(("fact", "words"), NUMERIC_SIGNS)

@@ -135,6 +135,16 @@ def test_a_server_that_neither_answers_nor_refuses_is_left(backend, environment,
         )
 
 
+def test_an_answer_that_never_ends_does_not_fill_the_memory(backend, environment, server):
+    url = backend.add(StoredRun("endless", history=ROWS))
+    with Session(default_server(), Limits(memory_bytes=400 << 20)) as flooded:
+        backend.faults["Run"] = Fault(endless=True)
+        kind, said = failing(url, flooded)
+
+    assert kind == "server"
+    assert "does not end: more than 400 MiB" in said
+
+
 def test_a_refused_key_and_a_wrong_server(backend, environment, server):
     url = backend.add(StoredRun("r1", history=ROWS))
     answers = {

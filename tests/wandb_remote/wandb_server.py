@@ -67,12 +67,13 @@ class StoredRun:
 
 @dataclass
 class Fault:
-    """An answer in place of the right one: HTTP status, GraphQL message, headers, or silence."""
+    """An answer in place of the right one: HTTP status, GraphQL message, headers, silence, or one without an end."""
 
     status: int = 200
     message: str = ""
     headers: dict = field(default_factory=dict)
     silence_s: float = 0.0
+    endless: bool = False
     times: int = 1_000_000
 
 
@@ -236,6 +237,16 @@ def _handler(backend):
             if self.command != "HEAD":
                 self.wfile.write(data)
 
+        def flood(self):
+            """An answer that goes on for as long as anybody listens."""
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.close_connection = True
+            self.wfile.write(b'{"data": {"project": "')
+            while True:
+                self.wfile.write(b"x" * (1 << 20))
+
         def fault(self, operation):
             fault = backend.faults.get(operation)
             if fault is None or fault.times <= 0:
@@ -283,6 +294,8 @@ def _handler(backend):
             fault = self.fault(operation)
             if fault is not None:
                 time.sleep(fault.silence_s)
+                if fault.endless:
+                    return self.flood()
                 errors = {"data": None, "errors": [{"message": fault.message, "path": ["project"]}]}
                 return self.reply(json.dumps(errors).encode(), fault.status, fault.headers)
             return self.reply(json.dumps({"data": backend.answer(operation, variables, query)}).encode())

@@ -17,6 +17,7 @@ from analyzer.detect.curve import align, take
 from analyzer.detect.curves.plateau import classes
 from analyzer.detect.curves.progress import held_out_trend, long_enough, loss_trend
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.name_words import word_set, words_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -181,7 +182,7 @@ def _poor(out: FactWriter, view: RunView) -> None:
     if few:
         # what has lost half of its start and falls has only begun (CTC starts with the length of a line)
         beyond = numbers.last >= BEYOND and not (numbers.falls() and numbers.last <= numbers.values[0] / 2)
-        out.put("far_beyond", beyond and all(few), refs)
+        out.put("far_beyond", beyond and all(few) and not _of_sequences(view), refs)
         out.put("out_of_scale", (beyond or float(numbers.values[0]) >= 2 * BEYOND) and not all(few), refs)
     worse = (
         not numbers.falls()
@@ -189,6 +190,14 @@ def _poor(out: FactWriter, view: RunView) -> None:
         or numbers.last - numbers.best > KEPT * numbers.gain
     )
     out.put("poor", bool(guess or (few and all(few)) or worse), refs)
+
+
+_SEQUENCE = word_set("edit ned wer cer per ter ctc bleu rouge rec sar")
+
+
+def _of_sequences(view: RunView) -> bool:
+    """Whether whole sequences are right or wrong: their loss is a sum over places, and few are right for long."""
+    return any(not _SEQUENCE.isdisjoint(words_of(name)) for name in view.run.metrics.names)
 
 
 def accuracy_at_end(view: RunView, name: str) -> tuple[float, list[SourceRef]] | None:

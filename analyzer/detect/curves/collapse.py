@@ -25,6 +25,9 @@ ROWS = 3
 NO_CODE, NO_CODE_AT_ALL = 0.02, 1e-3
 """A divergence of a fiftieth of a nat carries less than a thirtieth of a bit for a whole sample."""
 
+NO_CODE_ONCE = 1e-5
+"""A single row tells a divergence that is 0 to five digits: even at the start it is larger."""
+
 FELL = 20.0
 """The divergence ends at a twentieth of its highest level: it was given up, not built up."""
 
@@ -59,12 +62,12 @@ def detect(view: RunView) -> Iterator[Signal]:
         yield out.signal()
 
 
-def _finite(view: RunView, name: str) -> Series | None:
+def _finite(view: RunView, name: str, least: int = ROWS) -> Series | None:
     series = view.curve(name)
     if series is None:
         return None
     series = take(series, np.isfinite(series.value))
-    return series if len(series) >= ROWS else None
+    return series if len(series) >= least else None
 
 
 def _end(series: Series) -> float:
@@ -79,9 +82,11 @@ def _latent(out: FactWriter, view: RunView) -> None:
         words = words_of(name)
         if not {"kl", "kld", "kldiv"} & set(words) or {"weight", "beta", "coef", "anneal"} & set(words):
             continue
-        series = _finite(view, name)
+        series = _finite(view, name, 1)
         if series is None or float(series.value.min()) < -NO_CODE:
             continue
+        if len(series) < ROWS and float(series.value.max()) > NO_CODE_ONCE:
+            return
         last, top = _end(series), float(series.value.max())
         gone = last <= NO_CODE_AT_ALL or (last <= NO_CODE and top >= FELL * max(last, 1e-12))
         out.put("latent_unused", gone, refs_at(series, [len(series) - 1, int(series.value.argmax())]))

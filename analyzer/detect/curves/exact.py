@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import take
+from analyzer.detect.curve import align, take
 from analyzer.detect.curves.bad_points import loss_points
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.signal import Signal
@@ -25,6 +25,12 @@ NAMELESS_ROWS = 5
 
 PARTS_AT_ONCE = 3
 """Three parts of the loss that are NaN in one row: no cut of a line makes them so."""
+
+EXPLODES, EXPLODES_ROWS = 1e6, 4
+"""A million times the level of a series is no spike of a batch."""
+
+FEW_RIGHT = 0.5
+"""Half of the answers right is less than a loss of 0 allows, whatever the task."""
 
 MOSTLY = 0.9
 """Nine of ten losses are exactly 0: a run that learned its data by heart prints zeros at its end only."""
@@ -43,8 +49,10 @@ def detect(view: RunView) -> Iterator[Signal]:
     out = FactWriter("exact", "signal.exact.")
     _nonfinite(out, view)
     _zeros(out, view)
+    _zero_but_wrong(out, view)
     _layers(out, view)
     _frozen(out, view)
+    _explodes(out, view)
     if out.facts:
         yield out.signal()
 
@@ -87,6 +95,31 @@ def _ends_at_once(view: RunView) -> bool:
     return sum(not np.isfinite(series.value[-1]) for series in ends) >= PARTS_AT_ONCE
 
 
+def _explodes(out: FactWriter, view: RunView) -> None:
+    """A series of any name whose size leaves that of all rows before by a million at its end, and stays or breaks."""
+    for name in sorted(view.run.metrics.names):
+        series = None if _UNDEFINED.search(name) or name.startswith("system") else view.curve(name)
+        if series is None or len(series) < EXPLODES_ROWS:
+            continue
+        sizes = np.abs(series.value)
+        good = sizes[np.isfinite(sizes)]
+        usual = float(np.median(good)) if good.size >= EXPLODES_ROWS else 0.0
+        if usual > 0 and good.size == sizes.size and sizes[:-2].max() >= EXPLODES * usual > sizes[-2:].max():
+            out.put("leap_overcome", value=True, refs=refs_at(series, [int(sizes.argmax())]))
+        end = sizes[-2:]
+        huge = (good.max(initial=0.0) >= EXPLODES * usual) and bool(
+            (~np.isfinite(end) | (end >= EXPLODES * usual)).any()
+        )
+        if usual > 0 and huge:
+            out.put(
+                "explodes",
+                value=True,
+                refs=refs_at(series, [int(np.nan_to_num(sizes).argmax()), len(series) - 1]),
+            )
+            out.put("explodes_name", series.logged_as, refs_at(series, [len(series) - 1]))
+            return
+
+
 def _zeros(out: FactWriter, view: RunView) -> None:
     points = view.once(loss_points)
     if points is not None and len(points.series) >= ROWS and not reward_metrics(view):
@@ -97,6 +130,7 @@ def _zeros(out: FactWriter, view: RunView) -> None:
             bool(zero.mean() >= MOSTLY),
             refs_at(points.series, rows) or refs_at(points.series, [0]),
         )
+        out.put("loss_zero_at_end", bool(zero[-ROWS:].all()), refs_at(points.series, [len(zero) - 1]))
     norm = view.curve("grad_norm")
     if norm is not None and len(norm) >= ROWS:
         zero = norm.value == 0.0
@@ -106,6 +140,24 @@ def _zeros(out: FactWriter, view: RunView) -> None:
         if series is not None and len(series) >= FROZEN_ROWS:
             zero = series.value == 0.0
             out.put(f"{name}_zero", bool(zero.all()), refs_at(series, [len(series) - 1, 0]))
+
+
+def _zero_but_wrong(out: FactWriter, view: RunView) -> None:
+    """Whether a loss is exactly 0 in a row in which hardly an answer is right; one such row is enough."""
+    for loss, score in (("loss", "accuracy"), ("eval_loss", "eval_accuracy")):
+        losses, shares = view.curve(loss), view.curve(score)
+        if losses is None or shares is None:
+            continue
+        shares = take(shares, np.isfinite(shares.value))
+        if not len(shares):
+            continue
+        match = align(losses, shares)
+        zero = np.flatnonzero((losses.value == 0.0) & (match >= 0))
+        unit = 100.0 if float(shares.value.max()) > 1.5 else 1.0
+        wrong = [int(row) for row in zero if shares.value[match[row]] / unit <= FEW_RIGHT]
+        if losses.value.size <= 2 * len(wrong):
+            out.put("zero_but_wrong", value=True, refs=refs_at(losses, wrong))
+            return
 
 
 def _layers(out: FactWriter, view: RunView) -> None:

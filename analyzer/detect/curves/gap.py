@@ -14,7 +14,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.bad_points import values_beside
 from analyzer.detect.curves.chance import class_count
-from analyzer.detect.curves.progress import held_out_trend, loss_trend
+from analyzer.detect.curves.progress import begins_in_the_middle, held_out_trend, loss_trend
 from analyzer.detect.curves.trend import Trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.signal import Signal
@@ -64,7 +64,8 @@ def detect(view: RunView) -> Iterator[Signal]:
     out = FactWriter("gap", "signal.gap.")
     train, held_out = view.once(loss_trend), view.once(held_out_trend)
     if train is not None and held_out is not None:
-        _losses(out, train, held_out, early=_first_epoch(view, held_out[0]) is not False)
+        early = _first_epoch(view, held_out[0]) is not False and not begins_in_the_middle(view, train[0])
+        _losses(out, train, held_out, early=early)
     _scores(out, view, train)
     if out.facts:
         yield out.signal()

@@ -10,6 +10,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curves.bad_points import grad_points, loss_points
+from analyzer.model.name_words import word_set, words_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -21,6 +22,12 @@ ROUNDING = 1e-3
 
 BELOW_ZERO, STAYS_NEGATIVE = -0.1, 0.9
 """A loss without a lower bound falls through zero and stays below: a tenth, and nine of ten values from then on."""
+
+_DISTANCES = word_set("box bbox iou l1 l2 mse mae bce ce cls dfl xent reg depth rpn")
+"""Words of parts that are distances, shares that are lacking, or cross-entropies: none has a value below zero."""
+
+NEGATIVE_ROWS = 3
+"""Three rows below zero are no rounding."""
 
 BY_DESIGN = -2.0
 """A loss that is negative from its first point on and stays above is a similarity, as cosine losses are."""
@@ -65,6 +72,7 @@ def detect(view: RunView) -> Iterator[Signal]:
             out.put("impossible_value", float(series.value[row]), refs)
             out.put("impossible_step", series.step_at(row), refs)
         _not_a_number(out, name, series)
+    _negative_part(out, view)
     if seen:
         if "signal.metric.impossible" not in out.facts:
             out.put("impossible", value=False)
@@ -73,6 +81,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         _losses(out, view)
         out.put("training_sound", _training_sound(view))
         _none_right(out, view)
+    if out.facts:
         yield out.signal()
 
 
@@ -139,6 +148,22 @@ def _losses(out: FactWriter, view: RunView) -> None:
             and float(below[int(below.argmax()) :].mean()) >= STAYS_NEGATIVE
         )
         out.put("negative_loss", stays and float(good.value[low]) <= BELOW_ZERO, refs_at(good, [low]))
+
+
+def _negative_part(out: FactWriter, view: RunView) -> None:
+    """A part of the loss that is a distance or an overlap lost, and is below zero in every row."""
+    for name in sorted(view.run.metrics.names):
+        words = frozenset(words_of(name))
+        if (
+            "loss" not in words
+            or not words & _DISTANCES
+            or words & {"dice", "ssim", "kl", "adv", "gan", "log"}
+        ):
+            continue
+        series = view.curve(name)
+        if series is not None and len(series) >= NEGATIVE_ROWS and bool((series.value < -ROUNDING).all()):
+            out.put("negative_part", series.logged_as, refs_at(series, [len(series) - 1, 0]))
+            return
 
 
 def _not_a_number(out: FactWriter, name: str, series: Series) -> None:

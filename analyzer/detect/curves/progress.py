@@ -86,6 +86,8 @@ def loss_trend(view: RunView) -> tuple[Series, Trend] | None:
     """The finite training losses and their numbers; None below two points."""
     points = view.once(loss_points)
     curve = None if points is None else points.curve()
+    if curve is not None and len(curve) > 2 and curve.value[0] == 0 and (curve.value[1:] != 0).all():
+        curve = take(curve, np.arange(len(curve)) > 0)  # printed before anything was counted
     return _with_trend(curve)
 
 
@@ -292,6 +294,16 @@ def long_enough(view: RunView, series: Series) -> bool:
     evaluated = view.once(evaluations)
     by_epoch = evaluated is not None and 2 * len(evaluated) >= len(series)
     return steps >= STEPS or by_epoch
+
+
+LATE_EPOCH = 3
+"""A log whose first counter of epochs shows the third or a later one lacks its beginning."""
+
+
+def begins_in_the_middle(view: RunView, series: Series) -> bool:
+    """Whether the log lacks the beginning of the training, so that its first points are no first points."""
+    epochs = [end.first_epoch for end in view.run.log_ends if end.first_epoch is not None]
+    return (series.step_at(0) or 0) >= LATE_START or min(epochs, default=0) >= LATE_EPOCH
 
 
 def _unit(numbers: Trend) -> float:

@@ -40,6 +40,9 @@ AWAY, AWAY_FROM = 10.0, 0.02
 SOLVED = 0.9
 """Of a success rate in shares of one."""
 
+NONE = 1e-3
+"""A thousandth of a nat in every row: exploration was over before the first row."""
+
 COLLAPSED, DECIDED = 0.1, 0.02
 """A tenth of the first entropy, or two hundredths of a nat: the same action in 99 of 100 states."""
 
@@ -74,7 +77,7 @@ def _reward(out: FactWriter, view: RunView) -> None:
     if series is None:
         return
     values, refs = series.value, refs_at(series, [len(series) - 1, 0])
-    best, last = _best(values), float(np.median(values[-min(3, values.size // 2 or 1) :]))
+    best, last = _best(values), float(np.median(values[-3 if values.size > 10 else -2 :]))
     out.put("reward_best", best, refs_at(series, [int(values.argmax())]))
     out.put("reward_end", last, refs)
     if values.size >= SAME_ROWS:
@@ -124,7 +127,7 @@ def _entropy(out: FactWriter, view: RunView) -> None:
             continue
         values = np.abs(series.value)
         first, last = float(values[: max(values.size // 5, 1)].max()), float(np.median(values[-2:]))
-        gone = first > DECIDED and last <= max(COLLAPSED * first, DECIDED)
+        gone = float(values.max()) <= NONE or (first > DECIDED and last <= max(COLLAPSED * first, DECIDED))
         out.put("entropy_gone", gone, refs_at(series, [len(series) - 1, 0]))
         return
 

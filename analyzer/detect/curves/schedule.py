@@ -13,6 +13,7 @@ from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.bad_points import loss_points, schedule_moves
 from analyzer.detect.curves.learning_rate import AT_PEAK
 from analyzer.detect.robust import noise
+from analyzer.model.name_words import read_name, words_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Values = npt.NDArray[np.float64]
+
+VANISHED = 1e-14
+"""Below, no update of Adam reaches the last digit of a weight of a millionth; schedules that end do so at 1e-8 or at 0."""
 
 ENDED = 1e-6
 """A millionth of the peak moves nothing; decays to a tenth or a hundredth of it are meant."""
@@ -63,6 +67,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         rates = take(rates, np.isfinite(rates.value) & (rates.value >= 0))
     if rates is not None and len(rates) >= 2 and float(rates.value.max()) > 0:
         _course(out, view, rates)
+    _vanished(out, view)
     _against_config(out, view, rates)
     _changes(out, view, rates)
     if out.facts:
@@ -89,6 +94,18 @@ def _course(out: FactWriter, view: RunView, rates: Series) -> None:
             out.put("never_decayed", full and decaying, refs)
     up = np.flatnonzero(values[1:] >= 5.0 * np.maximum(values[:-1], ENDED * peak)) + 1
     out.put("restarts", int((up > top).sum() + (up[:-1] > 0).sum()) if up.size > 1 else 0, refs)
+
+
+def _vanished(out: FactWriter, view: RunView) -> None:
+    """Whether a learning rate, also of one of several optimizers, has gone below what any float can add to a weight."""
+    for name in view.run.metrics.names:
+        if read_name(name).quantity != "learning_rate" and not {"lr", "learning_rate"} & set(words_of(name)):
+            continue
+        series = view.curve(name)
+        if series is not None and 0 < float(series.value[-1]) <= VANISHED:
+            out.put("vanished", value=True, refs=refs_at(series, [len(series) - 1]))
+            out.put("vanished_rate", float(series.value[-1]), refs_at(series, [len(series) - 1]))
+            return
 
 
 def _rounded(values: Values) -> bool:

@@ -23,6 +23,7 @@ from analyzer.model.run import LogEnd
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
 from analyzer.model.wording import format_scalar
+from analyzer.vocabulary.events import event_specs
 
 PASTED_LINES = 30
 """Log of a run that was cut off after so few lines, without a clock and without another file beside it, as people quote them."""
@@ -136,7 +137,7 @@ def _by_failure(view: RunView) -> _End | None:
         return None
     refs = [first.speaker.ref]
     if first.kinds & FROM_OUTSIDE:
-        return _End("interrupted", f"it was ended from outside: {_kind(first)}", refs)
+        return _End("interrupted", f"it was ended from outside: {_said(first)}", refs)
     ended_by = first.speaker.fields.get("exitcode", first.speaker.fields.get("code"))
     if first.family in {"cleanup", "host"} and isinstance(ended_by, int) and ended_by in _SIGNALS:
         return _End("interrupted", f"a process was ended by {_SIGNALS[ended_by]}", refs)
@@ -147,6 +148,14 @@ def _by_failure(view: RunView) -> _End | None:
             "crashed" if "oom" in first.speaker.kind else "interrupted", f"it was ended: {_kind(first)}", refs
         )
     return _End("crashed", f"the log reports a failure: {_kind(first)}", refs)
+
+
+def _said(failure: Failure) -> str:
+    """The line of a failure as a sentence, with its rank."""
+    spec = event_specs().get(failure.speaker.kind)
+    if spec is None:
+        return _kind(failure)
+    return spec.says + (f" (rank {failure.rank})" if failure.rank is not None else "")
 
 
 def _kind(failure: Failure) -> str:

@@ -99,7 +99,7 @@ def reward_metrics(view: RunView) -> list[str]:
 
 
 _RECONSTRUCTION = word_set(
-    "rec recon recons reconst reconstruct reconstruction bce mse nll elbo mae l1 l2 mel"
+    "vae cvae vqvae rec recon recons reconst reconstruct reconstruction bce mse nll elbo mae l1 l2 mel"
 )
 
 

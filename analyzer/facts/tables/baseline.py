@@ -18,7 +18,7 @@ compare.baseline.differs_in_checkpoint | bool | | the baseline started from othe
 compare.baseline.differs_in_compile | bool | | the baseline ran without torch.compile, or the other way round | run a few steps without torch.compile and give that run with --baseline
 compare.baseline.differs_in_kernels | bool | | the baseline ran with other fused kernels | run a few steps without fused kernels and give that run with --baseline
 compare.baseline.differences | int | | known configuration keys that differ | {BASELINE}
-compare.baseline.only_difference | str | | the one canonical key that differs, if there is one only | {BASELINE}
+compare.baseline.only_difference | str | | the only setting that differs | {BASELINE}
 compare.baseline.differs_in_data | bool | | the baseline read another data path | {BASELINE}
 compare.baseline.differs_in_versions | bool | | the baseline ran with other library versions | record pip freeze beside both logs
 compare.baseline.shared_steps | int | steps | steps whose loss both runs logged | {BASELINE}

@@ -15,8 +15,8 @@ signal.progress.fall_share | float | | share of the first training loss that was
 signal.progress.learned | bool | | the loss or a task metric got better by more than its scatter | {_BOTH}
 signal.progress.kept | bool | | the run ends near its best | {_BOTH}
 signal.progress.hardly | bool | | a model that began at random lost less than a tenth of its loss, and no score rose clearly | {_LOSS}
-signal.progress.little_yet | bool | | the same in a log that spans too little training to blame the run for it | {_LOSS}
-signal.progress.still | bool | | from four points on: the loss stays within 2 % of its first level | {_LOSS}
+signal.progress.little_yet | bool | | less than a tenth of the loss was lost, in a log that spans too little training to blame the run for it | {_LOSS}
+signal.progress.still | bool | | the loss stays within 2 % of its first level: from four points on | {_LOSS}
 signal.progress.begins_late | bool | | the log begins after step 1000, so it shows no beginning |
 signal.progress.above_start | bool | | the loss ends above its first level, beyond its scatter |
 signal.progress.peak_over_first | float | | highest level of the loss over its first points |
@@ -68,6 +68,15 @@ signal.exact.accuracy_zero | bool | | every training accuracy is exactly 0 |
 signal.exact.eval_accuracy_zero | bool | | every accuracy on held-out data is exactly 0 |
 signal.exact.layers_zero_share | float | share | layers whose own gradient norm is exactly 0 at every point | log the gradient norm of every layer for a few steps
 signal.exact.layer_zero_name | str | | one of those layers |
+signal.exact.loss_zero_at_end | bool | | the last two training losses are exactly 0 |
+signal.score.all_right | bool | | every score ends at 1, on held-out data too | {_BOTH}
+signal.exact.zero_but_wrong | bool | | the loss is exactly 0 in rows in which less than half of the answers are right |
+signal.exact.leap_overcome | bool | | a series of any name leaps a million times above its level and comes back |
+signal.exact.explodes | bool | | a series of any name ends a million times above its level, or breaks after it was there |
+signal.exact.explodes_name | str | | that series |
+signal.metric.negative_part | str | | a part of the loss that cannot be negative and is in every row |
+signal.schedule.vanished | bool | | a learning rate is above 0 and below 1e-14 |
+signal.schedule.vanished_rate | float | | that rate |
 signal.exact.loss_frozen | bool | | every training loss is the same number in four digits or more |
 signal.exact.held_out_frozen | bool | | every held-out loss is the same number |
 signal.score.zero | bool | | a score is exactly 0 in every row | {_BOTH}
@@ -87,6 +96,8 @@ signal.score.gap | float | | training score minus the same score on held-out dat
 signal.score.gap_name | str | | the score in which they part most |
 signal.score.parted | bool | | training and held-out data end a fifth of the scale apart | {_BOTH}
 signal.score.held_out_stands | bool | | the training score gains 15 points and the held-out score less than 3 | {_BOTH}
+signal.score.forgotten | bool | | one score loses four tenths of its best for good while another gains fifteen points | log the score of every task or part
+signal.score.forgotten_name | str | | the score that is lost |
 signal.score.lost | bool | | a score of the whole task ends below its start and three tenths below its best | {_BOTH}
 signal.score.lost_name | str | | that score |
 signal.score.perfect_at_once | bool | | a log that begins with the training holds a score that is perfect in nearly all rows | {_BOTH}

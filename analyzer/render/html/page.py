@@ -25,7 +25,7 @@ from analyzer.render.sentences import (
     first_failure_note,
     fix_note,
     odds_note,
-    open_lines,
+    opening,
     reason_against,
     restart_note,
     resume_note,
@@ -122,7 +122,10 @@ def _top(diagnosis: Diagnosis) -> str:
         rows.append(
             f"<p>One of {len(diagnosis.others) + 1} runs found here, the last to start; not looked at: {e(names)}</p>"
         )
-    rows += [f"<p><b>{e(line)}</b></p>" for line in open_lines(diagnosis)]
+    if above := opening(diagnosis):
+        rows.append(
+            f"<p><b>{e(above.head)}</b></p><ul>{''.join(f'<li>{e(row)}</li>' for row in above.rows)}</ul>"
+        )
     return "".join(rows) + "</header>"
 
 

@@ -21,6 +21,7 @@
     plots.forEach((plot, i) => {
       const [low, high] = domain(i), [from, to] = full[i], all = to - from || 1;
       const svg = plot.querySelector("svg");
+      svg.style.overflow = low <= from && high >= to ? "visible" : "hidden"; // whole: dots at the ends are not cut
       svg.setAttribute("viewBox", `${(low - from) / all * 1000} 0 ${(high - low) / all * 1000 || 1} 1000`);
       plot.querySelectorAll(".tx").forEach(t => t.remove());
       for (const value of ticks(low, high)) {

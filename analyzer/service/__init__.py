@@ -1,0 +1,1 @@
+"""``analyzer serve``: a small HTTP service for hooks of schedulers; built on the standard library alone."""
