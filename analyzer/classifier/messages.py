@@ -24,6 +24,7 @@ from analyzer.detect.failures.message_features import BUCKETS, pieces
 from analyzer.errors import InputError
 from analyzer.facts.build import build_facts
 from analyzer.ingest.discover import load_run
+from analyzer.model.wording import REPORTED
 from analyzer.rules.calibration import shipped_calibration
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import rank
@@ -140,7 +141,9 @@ def train_messages(corpus: Corpus) -> tuple[dict[str, Any], dict[str, float]]:
     target = np.array([learned[i] for i in kept])
     temperature, judged = _cross_validated(places, target, right)
     strange = _strange(places, target, temperature)
-    least = next(level for level in np.arange(0.2, 1.0, 0.01) if judged.share_right(level) >= RIGHT_AT_LEAST)
+    least = next(
+        level for level in np.arange(REPORTED, 1.0, 0.01) if judged.share_right(level) >= RIGHT_AT_LEAST
+    )
     rarity = _rarity(places)
     model = _fitted(_matrix(places, rarity), target)
     scale = np.abs(model.coef_).max(axis=1) / LARGEST

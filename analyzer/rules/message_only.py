@@ -14,8 +14,14 @@ from analyzer.rules.score import LedgerLine, Scored
 AT_MOST = 0.45
 """Words alone never make a cause likelier than not: it is a candidate."""
 
-SAYS = "an error that no rule knows; its words are like those of such a fault"
-BECAUSE = "by their words alone the error lines are like messages of this cause"
+SAYS_LITTLE = frozenset(
+    {"error_line", "python_traceback", "traceback_cut", "dataloader_worker_exception", "job_failed", "launcher_exit_code", "torchrun_failure",
+     "torchrun_worker_failed", "sigabrt"}
+)  # fmt: skip
+"""Kinds of a first failure that say no more than that something failed; of any other kind more is known than its words."""
+
+SAYS = "it ended in an error that no rule knows"
+BECAUSE = "no pattern knows these lines; their words are like messages of this cause"
 
 
 def message_only(
@@ -32,7 +38,9 @@ def message_only(
     """
     cause, probability, bits = (facts.get(f"message.{name}") for name in ("cause", "probability", "bits"))
     failed = facts.get("failure.seen") is True or facts.get("event.error_line.seen") is True
-    if not failed or not isinstance(cause, str) or cause in considered:
+    first = facts.get("failure.first.kind")
+    recognised = isinstance(first, str) and first not in SAYS_LITTLE
+    if not failed or recognised or not isinstance(cause, str) or cause in considered:
         return None
     rule = rules.by_id(cause)
     if rule is None or not isinstance(probability, float) or not isinstance(bits, float):

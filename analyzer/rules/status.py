@@ -142,6 +142,14 @@ def _bad_ending(facts: Mapping[str, Scalar]) -> str | None:
     return None
 
 
+_BARE_REPORTS = {
+    "event.traceback_cut.seen": "the log shows a traceback whose last line, the exception, is missing",
+    "event.job_failed.seen": "the platform reports that the job failed",
+    "event.error_line.is_last_error": "the log ends in an error that no rule knows",
+}
+"""Facts that tell of a failure and of nothing else, and the words for each."""
+
+
 def _reported_failure(facts: Mapping[str, Scalar]) -> str | None:
     """What the log of a run that hardly trained reports as its first failure, if it is no end that was decided."""
     kind, family = facts.get("failure.first.kind"), facts.get("failure.first.family")
@@ -150,8 +158,7 @@ def _reported_failure(facts: Mapping[str, Scalar]) -> str | None:
     if facts.get("run.completed") is True:
         return None
     if not (facts.get("failure.root_seen") is True or lost_peers):
-        cut = facts.get("event.traceback_cut.seen") is True
-        return "the log shows a traceback whose last line, the exception, is missing" if cut else None
+        return next((words for name, words in _BARE_REPORTS.items() if facts.get(name) is True), None)
     if family == "host" or not isinstance(kind, str):
         return None
     return f"the log reports a failure: {kind.replace('_', ' ')}"
@@ -214,6 +221,8 @@ def _too_little(seen: Outcome, facts: Mapping[str, Scalar], ended: Sequence[Find
         return f"{words}; what would decide: {decides}"
     first = f"{ended[0].cause.title}; otherwise " if ended else ""
     text = "nothing wrong was seen, but too little to call it healthy"
+    if facts.get("event.error_line.seen") is True:
+        text = "a line reads like an error that no rule knows, and too little else was seen"
     if "signal.trace.window_s" in facts:
         text = "nothing slow was seen in the trace, which does not tell whether the run learns"
     elif facts.get("signal.trace.traces"):

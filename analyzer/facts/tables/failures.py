@@ -21,7 +21,7 @@ failure.silent_rank | int | | the one rank that logged, but reports no failure w
 failure.launcher.rank | int | | rank that the launcher calls the root cause |
 failure.launcher.misreported | bool | | the launcher names a rank that was not the first to fail | {_RANK_LOGS}
 failure.survived | int | | errors after which training went on |
-message.cause | str | | cause whose messages the error lines of the log are most like, by their words alone |
+message.cause | str | | what the words of the error lines suggest |
 message.probability | float | probability | probability of that cause by the words alone |
 message.bits | float | bits | evidence for that cause, at most 3 bits |
 """

@@ -35,7 +35,7 @@ _PLAIN_ERROR = LazyRegex(
 )
 # Warnings, notes of a logger, retries, and errors that are measured.
 _MILDER = LazyRegex(
-    r"^[\d:. /-]{0,40}\[?[IWD](?:\d{3,4}|) |(?i:(?<!NCCL )\bwarn(?:ing)?\b|\w{0,40}Warning\b|\bINFO\b|\bDEBUG\b|\bretry|\bignor(?:ed|ing)\b|\b0 errors?\b|will be|error (?:rate|bars?)|errors?[:=] ?\d|\b(?:mean|squared|absolute|abs|test|train|val\w*|relative) error|\bskip)"
+    r"^[\d:. /-]{0,40}\[?[IWD](?:\d{3,4}|) |(?i:(?<!NCCL )\bwarn(?:ing)?\b|\w{0,40}Warning\b|\bINFO\b|\bDEBUG\b|\bretry|\bignor(?:ed|ing)\b|\b0 errors?\b|will be|error (?:rate|bars?)|errors?[:=] ?\d|\b(?:mean|squared|absolute|abs|test|train|val\w*|relative) error|\bskip|unable to register cu)"
 )
 
 
