@@ -36,22 +36,17 @@ _real, _dice = time.time, random.Random(0)
 time.time = lambda: _real() + _dice.choice((-86400.0, 0.0, 86400.0, 3e8))
 """
 ANSWER_AT_ONCE = """
-import json
-from analyzer.triage import worker
-from analyzer.triage.record import empty_record
-_known = []
-_real = worker.Diagnoser._diagnose
+from analyzer import pipeline
+from analyzer.ingest import discover
 
-def _diagnose(self, task):
-    if not _known:
-        _known.append(_real(self, task))
-    record = json.loads(json.dumps(_known[0]))
-    record["run"].update({k: v for k, v in empty_record(task, outcome="diagnosed")["run"].items() if k in ("key", "location", "input_digest")})
-    for finding in record["findings"]:
-        finding.update(key=record["run"]["key"], location=record["run"]["location"])
-    return record
+def once(real):
+    kept = []
+    def answer(*given, **named):
+        kept or kept.append(real(*given, **named))
+        return kept[0]
+    return answer
 
-worker.Diagnoser._diagnose = _diagnose
+discover.load_run, pipeline.diagnose_loaded = once(discover.load_run), once(pipeline.diagnose_loaded)
 """
 
 
@@ -447,9 +442,9 @@ def tiny(stage, count):
     for part in (count // 4, count):
         root = stage.folder / f"tiny{part}"
         for number in range(part):
-            folder = root / f"{number // 1000:03d}" / f"run{number:06d}"
-            folder.mkdir(parents=True)
-            (folder / "train.log").write_text("step 1 loss 3.0\nstep 2 loss nan\n", encoding="utf-8")
+            log = root / f"{number // 1000:03d}" / f"slurm-{number}.out"
+            log.parent.mkdir(parents=True, exist_ok=True)
+            log.write_text("step 1 loss 3.0\nstep 2 loss nan\n", encoding="utf-8")
         began = time.monotonic()
         process = stage.triage(f"tiny-out{part}", fleet=root, env=stage.arms("tiny", ANSWER_AT_ONCE))
         _, status, usage = os.wait4(process.pid, 0)

@@ -96,6 +96,8 @@ signal.score.gap | float | | training score minus the same score on held-out dat
 signal.score.gap_name | str | | the score in which they part most |
 signal.score.parted | bool | | training and held-out data end a fifth of the scale apart | {_BOTH}
 signal.score.held_out_stands | bool | | the training score gains 15 points and the held-out score less than 3 | {_BOTH}
+signal.score.forgotten | bool | | one score loses four tenths of its best for good while another gains fifteen points | log the score of every task or part
+signal.score.forgotten_name | str | | the score that is lost |
 signal.score.lost | bool | | a score of the whole task ends below its start and three tenths below its best | {_BOTH}
 signal.score.lost_name | str | | that score |
 signal.score.perfect_at_once | bool | | a log that begins with the training holds a score that is perfect in nearly all rows | {_BOTH}

@@ -29,7 +29,7 @@ _EPOCH = LazyRegex(
     r"^\s{0,16}Epoch (\d{1,9})(?:/\d{1,9})?\s{0,4}$"
 )  # old versions leave the number of epochs out
 _ROW = LazyRegex(
-    r"(?:^|\s)(?P<at>\d{1,12})/(?P<of>\d{1,12}) (?:\[[=>.]{1,60}\]|━{1,60}|(?=- \d))|^ {0,16}(?=- \d{1,7}s - |\d{1,7}s - loss: )"
+    r"(?:^|(?<!poch)\s)(?P<at>\d{1,12})/(?P<of>\d{1,12}) (?:\[[=>.]{1,60}\]|━{1,60}|(?=- \d))|^ {0,16}(?=- \d{1,7}s - |\d{1,7}s - loss: )"
 )
 _PAIR = LazyRegex(rf" - (?P<key>[A-Za-z_]\w{{0,60}}): (?P<value>{NUMBER})(?=\s|$)")
 _STEP_TIME = LazyRegex(r"\b(\d{1,7})(us|ms|s)/step\b")

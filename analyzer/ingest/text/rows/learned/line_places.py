@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.lazy_regex import LazyRegex
-from analyzer.ingest.text.rows.line_masks import FLOAT, INT, TIME
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 
 if TYPE_CHECKING:
     import re

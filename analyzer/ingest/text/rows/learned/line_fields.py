@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
-from analyzer.ingest.text.rows.line_masks import FLOAT, INT, TIME
-from analyzer.ingest.text.rows.line_places import slot_at
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
+from analyzer.ingest.text.rows.learned.line_places import slot_at
 from analyzer.model.name_words import NameReading, is_score, read_name, says_no_quantity, words_of
 
 if TYPE_CHECKING:

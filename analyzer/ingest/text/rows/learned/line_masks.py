@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.text.rows.learned.line_spellings import plain_spelling
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 
 INT, FLOAT, TIME = "\x01", "\x02", "\x03"
@@ -33,7 +34,8 @@ _BARS = LazyRegex(
 # Where the phase stands behind the noun ("loss on validation") the two are taken together.
 _FOREIGN = (
     (r"(?:потер[ия]|ошибка) на (?:валидац|тест)\w{0,6}|(?:perte|p[ée]rdida) (?:de|en) (?:la )?valida[ct]i[oó]n", "val loss"),
-    (r"(?:потер[ия]|ошибка) на обучени\w{0,2}|(?:perte|p[ée]rdida) d(?:e |')entra[iî]ne?a?miento?", "train loss"),
+    (r"(?:потер[ия]|ошибка) на обучени\w{0,2}|(?:perte|p[ée]rdida) d(?:e |')(?:entra[iî]nement|entrenamiento)|trainings?verlust", "train loss"),
+    (r"validierungs?verlust", "val loss"),
     (r"точность на (?:валидац|тест)\w{0,6}|(?:exactitude|exactitud) (?:de|en) (?:la )?valida[ct]i[oó]n", "val accuracy"),
     (r"第 ?([\x01]) ?(?:轮|个?周期|世代)(?:训练)?|([\x01]) ?(?:エポック目?|에포크|에폭)", "epoch"),
     (r"第 ?([\x01]) ?(?:步|次迭代|批)|([\x01]) ?(?:ステップ目?|스텝)", "step"),
@@ -81,6 +83,7 @@ def mask(text: str) -> Masked:
     >>> mask("step 3  loss nan")
     Masked(key='step \x01  loss \x01', numbers=['3', 'nan'])
     """
+    text = plain_spelling(text)
     if "%|" in text or "[=" in text or "[." in text or not text.isascii():
         text = _BARS.sub("|", text)
     if "  " in text:

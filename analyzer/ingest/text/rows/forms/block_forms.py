@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Fed
+from analyzer.ingest.text.rows.bulk.timers_bulk import TimersBulkForm
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
-from analyzer.ingest.text.rows.timers_bulk import TimersBulkForm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from analyzer.ingest.text.log_line import LogLine, LogState
-    from analyzer.ingest.text.rows.bulk_lines import BulkForm
+    from analyzer.ingest.text.rows.bulk.bulk_lines import BulkForm
 
 MAX_LINES = 400
 """Lines of a block; the longest, OLMo's norms of every layer, has some 300."""

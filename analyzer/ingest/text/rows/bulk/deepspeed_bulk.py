@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.bulk_lines import Batch, CurvePart, Records
-from analyzer.ingest.text.rows.learned_shapes import PLAIN_BAR, WholeRows, floats, integers, unix_s
+from analyzer.ingest.text.rows.bulk.bulk_lines import Batch, CurvePart, Records
+from analyzer.ingest.text.rows.bulk.learned_shapes import PLAIN_BAR, WholeRows, floats, integers, unix_s
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class _Lines(Batch):
 
 
 class DeepSpeedBulkForm:
-    """See ``analyzer.ingest.text.rows.bulk_lines.BulkForm``.
+    """See ``analyzer.ingest.text.rows.bulk.bulk_lines.BulkForm``.
 
     Args:
         anchor: Stands in every such line.

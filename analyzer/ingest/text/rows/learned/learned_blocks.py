@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.bulk_lines import Batch, CurvePart, Records
-from analyzer.ingest.text.rows.learned_shapes import unix_s
+from analyzer.ingest.text.rows.bulk.bulk_lines import Batch, CurvePart, Records
+from analyzer.ingest.text.rows.bulk.learned_shapes import unix_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -329,6 +329,8 @@ def _column(
             if np.allclose(values, number * factor, rtol=1e-12, atol=0.0):
                 fits.append(Column(name, slot, factor))
                 break
+    # A number that is the value as it stands is the metric; another times a factor only happens to be.
+    fits = [column for column in fits if column.factor == 1.0] or fits
     if len(fits) > 1:
         word = re.sub(r"\W|_", "", name.rpartition("/")[2].lower())
         said = [

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
-from analyzer.ingest.text.rows.line_fields import Field, find_fields, is_metric
-from analyzer.ingest.text.rows.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
-from analyzer.ingest.text.rows.line_places import Place, find_place, rows_of, slot_at
+from analyzer.ingest.text.rows.forms.row_forms import with_unit
+from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is_metric
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
+from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
 from analyzer.ingest.text.rows.printed_numbers import parse_number
-from analyzer.ingest.text.rows.row_forms import with_unit
 from analyzer.model.name_words import is_score, read_name
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ HELD_OUT_HEADING = LazyRegex(
     r"{0,5}\W{0,40}$"
 )
 _NO_ROW = LazyRegex(
-    r"(?i)^\W{0,4}(?:sav(?!ing dict for global)|load|resum|restor|best|early|new best|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?[a-z]|namespace\(|usage:|return |import |from |class )"
+    r"(?i)^\W{0,4}(?:sav(?!ing dict for global)|load|resum|restor|best|early|new best|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|return |import |from |class )"
 )
 _CODE = LazyRegex(
     r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}[:.}]|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b"

@@ -16,8 +16,8 @@ import numpy as np
 
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.log_line import Origin
-from analyzer.ingest.text.rows.bulk_lines import CurvePart
-from analyzer.ingest.text.rows.megatron_bulk import Iteration, Iterations, MegatronBulkForm, is_loss
+from analyzer.ingest.text.rows.bulk.bulk_lines import CurvePart
+from analyzer.ingest.text.rows.bulk.megatron_bulk import Iteration, Iterations, MegatronBulkForm, is_loss
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from analyzer.ingest.text.log_line import LogLine, LogState
-    from analyzer.ingest.text.rows.bulk_lines import BulkForm
+    from analyzer.ingest.text.rows.bulk.bulk_lines import BulkForm
 
 _HEAD = LazyRegex(r"\biteration\s{1,12}(\d{1,12})/\s{0,12}(\d{1,12}) \|")
 _FIELD = LazyRegex(rf"\|\s{{0,4}}([A-Za-z][\w ()/.-]{{1,60}}?):\s{{1,16}}({NUMBER})(?=\s)")

@@ -16,9 +16,8 @@ import numpy as np
 
 from analyzer.ingest.text.log_line import CONTEXT_BYTES
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.bulk_lines import Batch, CurvePart, Records
-from analyzer.ingest.text.rows.hf_rows import NO_BAR, Bar, Row, RowBatch
-from analyzer.ingest.text.rows.learned_shapes import (
+from analyzer.ingest.text.rows.bulk.bulk_lines import Batch, CurvePart, Records
+from analyzer.ingest.text.rows.bulk.learned_shapes import (
     NUMBER,
     Kinds,
     LazyBytesRegex,
@@ -26,6 +25,7 @@ from analyzer.ingest.text.rows.learned_shapes import (
     floats,
     integers,
 )
+from analyzer.ingest.text.rows.trainers.hf_rows import NO_BAR, Bar, Row, RowBatch
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class _Part(NamedTuple):
 
 
 class HfBulkForm:
-    """See ``analyzer.ingest.text.rows.bulk_lines.BulkForm``.
+    """See ``analyzer.ingest.text.rows.bulk.bulk_lines.BulkForm``.
 
     Args:
         taker: Takes the rows.

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Fed
-from analyzer.ingest.text.rows.general_rows import GeneralRows
-from analyzer.ingest.text.rows.line_masks import in_english
+from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
+from analyzer.ingest.text.rows.learned.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.model.name_words import is_score, read_name, says_no_quantity
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.rows.printed_numbers import parse_number
-from analyzer.ingest.text.rows.python_dicts import find_dicts, parse_dict
+from analyzer.ingest.text.rows.tables.python_dicts import find_dicts, parse_dict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

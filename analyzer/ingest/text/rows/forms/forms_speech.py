@@ -7,6 +7,7 @@
     Train loss 2000 0.250000 Grad Norm 0.500000 1.50s/it
     [root][INFO] - train, rank: 0, epoch: 0/10, data_slice: 0/1, step_in_slice: 1/50, step_in_epoch: 1, total step: 1, (loss_avg_rank: 2.500), (loss_avg_slice: 2.750), (ppl_avg_slice: 1.250e+01), (acc_avg_slice: 0.000), (lr: 1.000e-05), ...
     ep=01 tr=['train'] loss=2.500 err=0.500 valid=dev loss=2.250 err=0.450 lr_architecture1=0.0008 time(s)=1000
+    LOG (nnet3-train[5.5]:PrintStatsForThisPhase():nnet-training.cc:121) Average objective function for 'output' for minibatches 10-19 is -2.5 over 12800 frames.
     INFO:run:loss_disc=3.500, loss_gen=2.500, loss_fm=10.250, loss_mel=20.500, loss_kl=1.250
 
 Those from ESPnet to WeNet start their steps again at an epoch whose length they do not print.
@@ -15,7 +16,7 @@ Those from ESPnet to WeNet start their steps again at an epoch whose length they
 from __future__ import annotations
 
 from analyzer.ingest.lazy_regex import LazyRegex
-from analyzer.ingest.text.rows.row_forms import EQUALS, SPACED, VALUE, RowForm
+from analyzer.ingest.text.rows.forms.row_forms import EQUALS, SPACED, VALUE, RowForm
 
 _EPOCH = r"(?P<epoch>\d{1,9})"
 _STEP = r"(?P<step>\d{1,12})"
@@ -132,7 +133,19 @@ RVC = RowForm(
     steps=False,
 )
 
+# The mean log-probability per frame, which training raises: it is no loss.
+KALDI = RowForm(
+    "",
+    ("objective function for '",),
+    LazyRegex(
+        r"\b[Aa]verage objective function for '[\w.-]{1,60}' for minibatches \d{1,12}-(?P<step>\d{1,12}) (?=is )"
+    ),
+    LazyRegex(rf"(?P<key>is) {VALUE} over "),
+    {"is": "objective_function"},
+)
+
 SPEECH_FORMS: tuple[RowForm, ...] = (
+    KALDI,
     ESPNET,
     ESPNET_EVALUATION,
     ICEFALL,

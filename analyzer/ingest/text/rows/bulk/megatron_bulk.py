@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.bulk_lines import Batch, CurvePart, Records
-from analyzer.ingest.text.rows.learned_shapes import (
+from analyzer.ingest.text.rows.bulk.bulk_lines import Batch, CurvePart, Records
+from analyzer.ingest.text.rows.bulk.learned_shapes import (
     NUMBER,
     PLAIN_BAR,
     Kinds,
@@ -177,7 +177,7 @@ class _Lines(Batch):
 
 
 class MegatronBulkForm:
-    """See ``analyzer.ingest.text.rows.bulk_lines.BulkForm``.
+    """See ``analyzer.ingest.text.rows.bulk.bulk_lines.BulkForm``.
 
     Args:
         taker: Takes what lines say.

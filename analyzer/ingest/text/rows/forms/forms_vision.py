@@ -15,7 +15,7 @@ A row of an evaluation shows running means, so only the last row of a pass count
 from __future__ import annotations
 
 from analyzer.ingest.lazy_regex import LazyRegex
-from analyzer.ingest.text.rows.row_forms import COLON, UNIT, VALUE, RowForm
+from analyzer.ingest.text.rows.forms.row_forms import COLON, UNIT, VALUE, RowForm
 
 _AT = r"(?P<step>\d{1,12})/ {0,12}(?P<total>\d{1,12})"
 _EPOCH = r"(?P<epoch>\d{1,9})"

@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.lazy_regex import LazyRegex
-from analyzer.ingest.text.rows.deepspeed_bulk import Progress, bulk_forms
+from analyzer.ingest.text.rows.bulk.deepspeed_bulk import Progress, bulk_forms
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine, LogState
-    from analyzer.ingest.text.rows.bulk_lines import BulkForm
+    from analyzer.ingest.text.rows.bulk.bulk_lines import BulkForm
 
 _PROGRESS = LazyRegex(rf"\bstep=(\d{{1,12}}), skipped=(\d{{1,12}}), lr=\[({NUMBER})?")
 _SPEED = LazyRegex(

@@ -17,11 +17,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
-from analyzer.ingest.text.rows.general_rows import GeneralRows
-from analyzer.ingest.text.rows.line_masks import FLOAT, INT, TIME, Masked, counted, mask
-from analyzer.ingest.text.rows.row_forms import EpochCounter
-from analyzer.ingest.text.rows.unnamed_columns import UnnamedColumns
-from analyzer.ingest.text.rows.wordings import (
+from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
+from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
+from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
+from analyzer.ingest.text.rows.learned.wordings import (
     HELD_OUT_HEADING,
     NOTHING,
     Template,
@@ -37,7 +37,7 @@ from analyzer.model.name_words import is_score, read_name
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine, LogState
-    from analyzer.ingest.text.rows.line_places import Place
+    from analyzer.ingest.text.rows.learned.line_places import Place
 
 MAX_CHARACTERS = 4_000
 """Characters of a line that are looked at; lines of loops are far shorter."""

@@ -16,15 +16,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.log_line import BAR, CONTEXT_BYTES
-from analyzer.ingest.text.rows.hf_bulk import HfBulkForm
-from analyzer.ingest.text.rows.hf_rows import Bar, Row, RowBatch, RowColumns
-from analyzer.ingest.text.rows.hf_steps import StepModel, fit_steps, usual_gap
-from analyzer.ingest.text.rows.python_dicts import find_dicts, parse_dict
+from analyzer.ingest.text.rows.bulk.hf_bulk import HfBulkForm
+from analyzer.ingest.text.rows.tables.python_dicts import find_dicts, parse_dict
+from analyzer.ingest.text.rows.trainers.hf_rows import Bar, Row, RowBatch, RowColumns
+from analyzer.ingest.text.rows.trainers.hf_steps import StepModel, fit_steps, usual_gap
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine, LogState
-    from analyzer.ingest.text.rows.bulk_lines import BulkForm
+    from analyzer.ingest.text.rows.bulk.bulk_lines import BulkForm
 
 # A row is the trainer's if it holds one of these; any other dict of numbers is not.
 _SIGNS = frozenset(

@@ -19,7 +19,7 @@ from analyzer.model.tables import NULL_INT
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from analyzer.ingest.text.rows.hf_rows import RowColumns
+    from analyzer.ingest.text.rows.trainers.hf_rows import RowColumns
 
     Steps = npt.NDArray[np.int64]
 

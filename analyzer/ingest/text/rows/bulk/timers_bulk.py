@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.bulk_lines import CurvePart, Records, StepsFromOthers
-from analyzer.ingest.text.rows.learned_shapes import (
+from analyzer.ingest.text.rows.bulk.bulk_lines import CurvePart, Records, StepsFromOthers
+from analyzer.ingest.text.rows.bulk.learned_shapes import (
     MAX_SHAPES,
     NUMBER,
     Kinds,
@@ -125,7 +125,7 @@ class _Timers(StepsFromOthers):
 
 
 class TimersBulkForm:
-    """See ``analyzer.ingest.text.rows.bulk_lines.BulkForm``.
+    """See ``analyzer.ingest.text.rows.bulk.bulk_lines.BulkForm``.
 
     Args:
         written: Names under which timers are kept.
