@@ -3,46 +3,72 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from analyzer.model.wording import percent
-
-if TYPE_CHECKING:
-    from analyzer.model.diagnosis import Diagnosis, Finding
 
 _COLOURS = {"failed": "#b3261e", "degraded": "#8a5300", "interrupted": "#8a5300", "healthy": "#146c2e"}
 
 
-def line_of(diagnosis: Diagnosis) -> str:
-    """``<Diagnosis runs/7b: failed, 97% bf16-pretrained-model-in-fp16>``."""
-    leads = _leading(diagnosis)
-    cause = f", {percent(leads.probability)} {leads.cause.id}" if leads else ""
-    return f"<Diagnosis {diagnosis.root}: {diagnosis.status}{cause}>"
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is shown of a diagnosis.
 
+    Attributes:
+        status: Its status.
+        root: The run.
+        summary: What happened.
+        cause: Id of the leading cause; empty if there is none.
+        title: Its sentence.
+        probability: Its probability.
+        places: Where its evidence stands.
+        fix: Its first fix.
+        diffs: The change to the user's files.
+    """
 
-def card_of(diagnosis: Diagnosis) -> str:
-    """A few lines of HTML; colours of text only, so that light and dark notebooks both do."""
-    e = html.escape
-    colour = _COLOURS.get(diagnosis.status, "inherit")
-    rows = [
-        f'<b style="color:{colour}">{e(diagnosis.status.upper())}</b> <code>{e(diagnosis.root)}</code>',
-        e(diagnosis.summary),
-    ]
-    leads = _leading(diagnosis)
-    if leads is not None:
-        rows.append(
-            f"<b>{percent(leads.probability)}</b> {e(leads.cause.title)} <code>{e(leads.cause.id)}</code>"
+    status: str
+    root: str
+    summary: str
+    cause: str = ""
+    title: str = ""
+    probability: float = 0.0
+    places: Sequence[str] = ()
+    fix: str = ""
+    diffs: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, status: str, root: str, summary: str, leads: Any) -> Card:
+        """The card of a diagnosis whose leading ``Finding``, if any, is given (its module imports this one)."""
+        if leads is None:
+            return cls(status, root, summary)
+        places = dict.fromkeys(str(place) for line in leads.speaks_for() for place in line.refs[:1])
+        diffs = [change.diff for fix in leads.fixes[:1] for change in fix.changes if change.diff]
+        fix = leads.fixes[0].title if leads.fixes else ""
+        cause = leads.cause
+        return cls(
+            status, root, summary, cause.id, cause.title, leads.probability, tuple(places)[:3], fix, diffs
         )
-        places = [place for line in leads.speaks_for() for place in line.refs[:1]]
-        rows += [
-            f"evidence: {', '.join(f'<code>{e(str(place))}</code>' for place in dict.fromkeys(places[:3]))}"
-        ]
-        rows += [f"fix: {e(fix.title)}" for fix in leads.fixes[:1]]
-        rows += [
-            f"<pre>{e(change.diff)}</pre>" for fix in leads.fixes[:1] for change in fix.changes if change.diff
-        ]
-    return f"<div>{'<br>'.join(rows)}</div>"
 
+    def line(self) -> str:
+        """``<Diagnosis runs/7b: failed, 97% bf16-pretrained-model-in-fp16>``."""
+        cause = f", {percent(self.probability)} {self.cause}" if self.cause else ""
+        return f"<Diagnosis {self.root}: {self.status}{cause}>"
 
-def _leading(diagnosis: Diagnosis) -> Finding | None:
-    return diagnosis.findings[0] if diagnosis.findings and diagnosis.status != "healthy" else None
+    def html(self) -> str:
+        """A few lines; colours of text only, so that light and dark notebooks both do."""
+        e = html.escape
+        colour = _COLOURS.get(self.status, "inherit")
+        rows = [
+            f'<b style="color:{colour}">{e(self.status.upper())}</b> <code>{e(self.root)}</code>',
+            e(self.summary),
+        ]
+        if self.cause:
+            rows.append(f"<b>{percent(self.probability)}</b> {e(self.title)} <code>{e(self.cause)}</code>")
+        if self.places:
+            rows.append(f"evidence: {', '.join(f'<code>{e(place)}</code>' for place in self.places)}")
+        if self.fix:
+            rows.append(f"fix: {e(self.fix)}")
+        rows += [f"<pre>{e(diff)}</pre>" for diff in self.diffs]
+        return f"<div>{'<br>'.join(rows)}</div>"

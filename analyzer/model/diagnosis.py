@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-from analyzer.model.card import card_of, line_of
+from analyzer.model.card import Card
 from analyzer.model.happened import DeviceTime, Onset
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import format_scalar, percent, word_for
@@ -444,11 +444,15 @@ class Diagnosis:
     earlier: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return line_of(self)
+        return self._card().line()
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return card_of(self)
+        return self._card().html()
+
+    def _card(self) -> Card:
+        leads = self.findings[0] if self.findings and self.status != "healthy" else None
+        return Card.of(self.status, self.root, self.summary, leads)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the order of the JSON contract; NaN and infinities become strings."""

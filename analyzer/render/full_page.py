@@ -9,6 +9,7 @@ from analyzer.model.wording import percent
 from analyzer.render.page import Page, Style, cut, write_beginning, write_change
 from analyzer.render.sentences import (
     arrange,
+    explained,
     headline,
     odds_note,
     opening,
@@ -52,7 +53,7 @@ def _write_finding(page: Page, finding: Finding) -> None:
     if finding.seen_before:
         page.add(f"{finding.seen_before} (your casebook, {finding.casebook_bits:+g} bits)", indent=2, hang=3)
     if finding.explains:
-        page.add(f"also explains: {', '.join(finding.explains)}", indent=2, hang=4)
+        page.add(f"also explains: {', '.join(explained(finding))}", indent=2, hang=4)
     for number, fix in enumerate(finding.fixes, start=1):
         write_change(page, f"fix {number}", fix)
     page.add(f"restart: {restart_note(finding)}", indent=2, hang=3)

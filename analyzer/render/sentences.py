@@ -134,6 +134,12 @@ def restart_note(finding: Finding) -> str:
     return f"{words}{resume} ({finding.restart_because})"
 
 
+def explained(finding: Finding) -> list[str]:
+    """Later symptoms that a cause explains, by the causes that they seemed to have: ``crash: X`` reads ``X (crash)``."""
+    parts = (item.partition(": ") for item in finding.explains)
+    return [f"{cause} ({kind.replace('_', ' ')})" if cause else kind for kind, _, cause in parts]
+
+
 _ENDED_FROM_OUTSIDE = frozenset(
     {"slurm_cancelled", "job_time_limit", "job_cancelled", "job_preempted", "keyboard_interrupt", "sighup"}
 )

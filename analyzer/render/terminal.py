@@ -14,6 +14,7 @@ from analyzer.render.page import Page, Style, cut, write_beginning, write_change
 from analyzer.render.plot import plot_rows
 from analyzer.render.sentences import (
     arrange,
+    explained,
     headline,
     odds_note,
     opening,
@@ -130,7 +131,7 @@ def _write_cause(page: Page, diagnosis: Diagnosis, finding: Finding, room: _Room
     if finding.seen_before:
         page.add(f"{finding.seen_before} (your casebook)", indent=2, hang=3)
     if finding.explains and room.explains:
-        page.add(f"this also explains: {', '.join(finding.explains)}", indent=2, hang=4)
+        page.add(f"this also explains: {', '.join(explained(finding))}", indent=2, hang=4)
 
 
 def _write_evidence(page: Page, line: Evidence, known: set[str], quoted: set[Place]) -> None:

@@ -22,6 +22,7 @@ from analyzer.render.sentences import (
     device_time_note,
     ended_note,
     ended_words,
+    explained,
     first_failure_note,
     fix_note,
     odds_note,
@@ -143,7 +144,7 @@ def _cause(finding: Finding, anchors: Anchors, *, first: bool) -> str:
     if finding.seen_before:
         parts.append(f"<p>{e(finding.seen_before)} (your casebook)</p>")
     if finding.explains:
-        parts.append(f"<p>This also explains: {e(', '.join(finding.explains))}</p>")
+        parts.append(f"<p>This also explains: {e(', '.join(explained(finding)))}</p>")
     parts.append("</div></section>")
     parts += [_fix(fix, number) for number, fix in enumerate(finding.fixes[:1], start=1)]
     parts.append(f"<p><b>Restart:</b> {e(restart_note(finding))}</p>")
