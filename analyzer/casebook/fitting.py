@@ -27,7 +27,10 @@ PASSES_BELOW = 0.1
 LEAST_RUNS = 30
 """Runs of a kind from which it may be called calibrated: with fewer the error itself is not known to 0.1."""
 
-_LOG_TEMPERATURE = (math.log(0.05), math.log(2.0))  # twice as bold at most, from runs that no rule was written for
+_LOG_TEMPERATURE = (
+    math.log(0.05),
+    math.log(2.0),
+)  # twice as bold at most, from runs that no rule was written for
 _OTHER_BITS = (-2.0, 12.0)
 
 
