@@ -143,13 +143,13 @@ def test_a_warning_of_nccl_is_information_only():
 def test_each_pattern_is_well_formed(pattern):
     assert pattern.role in ROLES
     assert pattern.literals
-    assert all(len(literal) >= 4 and not set(literal) & set("\r\n") for literal in pattern.literals)
+    assert all(len(literal.encode()) >= 4 and not set(literal) & set("\r\n") for literal in pattern.literals)
     assert all(re.compile(regex) for regex in (pattern.regex, *pattern.more, pattern.unless))
     assert set(pattern.fields.values()) <= {"int", "float", "str", "lower", "gib"}
 
 
 def test_few_literals_are_so_short_that_the_scan_must_look_for_each_alone():
-    short = {literal for pattern in all_patterns() for literal in pattern.literals if len(literal) < 7}
+    short = {literal for pattern in all_patterns() for literal in pattern.literals if len(literal.encode()) < 7}
 
     assert len(short) <= 10  # each costs another pass over the log
 
