@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,6 +55,15 @@ Budget = Annotated[
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal error.")]
 
 
+class Service(StrEnum):
+    """Where a diagnosis can be published."""
+
+    tensorboard = "tensorboard"
+    mlflow = "mlflow"
+    wandb = "wandb"
+    trackio = "trackio"
+
+
 def diagnose_command(
     source: Source,
     format_name: Annotated[
@@ -80,6 +90,10 @@ def diagnose_command(
         typer.Option("--fail-on", help="Exit with 1 if a fault is found that is at least this probable."),
     ] = FailOn.never,
     budget: Budget = BASE_CPU_S,
+    publish: Annotated[
+        list[Service] | None,
+        typer.Option("--publish", help="Put verdict and report where the run's curves are; repeatable."),
+    ] = None,
     offline: Offline = False,
     debug: Debug = False,
 ) -> None:
@@ -105,12 +119,24 @@ def diagnose_command(
             write(_unreadable_json(source, error), output)
         raise
     write(rendered(study, chosen, output, show_all=show_all, top=top), output)
+    for service in publish or []:
+        _publish(study, service, source)
     diagnosis = study.diagnosis
     threshold = fail_on.threshold
     cut_off = diagnosis.status == "interrupted" and fail_on is not FailOn.never
     faults = (f for f in diagnosis.findings if f.severity in {"fatal", "degrading"})
     if cut_off or any(f.probability >= threshold for f in faults):
         raise typer.Exit(FINDING)
+
+
+def _publish(study: Study, service: Service, source: str) -> None:
+    from analyzer.integrations.publish import publish
+    from analyzer.render.brief import render_brief
+    from analyzer.render.html import render_html
+
+    found, run = study.diagnosis, study.run
+    where = publish(found, service.value, source, render_html(found, run), render_brief(found, run))
+    typer.echo(f"published to {service.value}: {where}", err=True)
 
 
 def run_study(

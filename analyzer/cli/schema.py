@@ -1,4 +1,4 @@
-"""``analyzer schema diagnosis|rule|gates|events|frameworks|config|replay|triage``."""
+"""``analyzer schema diagnosis|rule|gates|fixes|events|frameworks|config|replay|triage``."""
 
 from __future__ import annotations
 
@@ -37,6 +37,16 @@ def gates_command() -> None:
     from analyzer.rules.gates import gate_schema
 
     typer.echo(json.dumps(gate_schema(), indent=2))
+
+
+@app.command("fixes")
+def fixes_command() -> None:
+    """JSON Schema of a file of fixes that rules share."""
+    import json
+
+    from analyzer.rules.shared_fixes import fix_schema
+
+    typer.echo(json.dumps(fix_schema(), indent=2))
 
 
 @app.command("events")

@@ -297,3 +297,22 @@ def _matches(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], known: M
 def _keys(major: npt.NDArray[np.int64], minor: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     # 40 bits hold 10**12 steps or lines; the major number is an attempt or a source, both small.
     return (major << 40) + np.clip(minor, -1, (1 << 40) - 1)
+
+
+TOTAL_POINTS, TOTAL_STEP, TOTAL_SCATTER = 5, 0.03, 0.6
+"""Five rows that each add three percent and more of their value, and much the same each time: no step gets slower so evenly."""
+
+
+def is_running_total(values: npt.NDArray[np.float64]) -> bool:
+    """Whether times count from the beginning of the run on instead of from the row before.
+
+    >>> is_running_total(np.array([101.3, 111.8, 122.5, 133.4, 143.8, 155.2]))
+    True
+    >>> is_running_total(np.array([0.30, 0.31, 0.30, 0.42, 0.55, 0.61]))
+    False
+    """
+    if values.size < TOTAL_POINTS or values[0] <= 0:
+        return False
+    added = np.diff(values)
+    even = float(added.std()) <= TOTAL_SCATTER * float(added.mean())
+    return bool((added > 0).all()) and even and float(np.median(added / values[1:])) >= TOTAL_STEP

@@ -15,8 +15,11 @@ from analyzer.errors import RuleError, RuleSyntaxError
 from analyzer.expr import Condition, compile_condition
 from analyzer.facts.catalog import catalog
 from analyzer.rules.causes import PACK_FILE, rules_root
+from analyzer.rules.gates import FILE_NAME as GATES
 from analyzer.rules.gates import Gates, bundled_gates, gates_for, naming, refuse_unknown_facts
 from analyzer.rules.schema import FIELDS, MakeCondition, Rule, read_rule
+from analyzer.rules.shared_fixes import FILE_NAME as FIXES
+from analyzer.rules.shared_fixes import SharedFixes, bundled_fixes, fixes_for, with_shared
 from analyzer.vocabulary import cache, packs
 from analyzer.vocabulary.config import is_setting, nearest_setting
 from analyzer.vocabulary.events import events_key
@@ -123,22 +126,24 @@ def load_rule(path: Path) -> Rule:
     Raises:
         RuleError: The file cannot be read or is invalid.
     """
-    return parse_rule(text_of(path, _shown(path)), _shown(path), gates_for(path))
+    return parse_rule(text_of(path, _shown(path)), _shown(path), gates_for(path), fixes_for(path))
 
 
-def parse_rule(text: str, shown: str, gates: Gates | None = None) -> Rule:
+def parse_rule(text: str, shown: str, gates: Gates | None = None, fixes: SharedFixes | None = None) -> Rule:
     """Read and check the text of one rule.
 
     Args:
         text: Content of the file.
         shown: Its path in messages.
         gates: Named conditions that it may mention; the bundled ones if None.
+        fixes: Shared fixes that it may use; the bundled ones if None.
 
     Raises:
         RuleError: The rule is invalid.
     """
     known = bundled_gates() if gates is None else gates
-    rule = read_rule(load_marked(text, shown), partial(compile_condition, named=naming(known)))
+    file = with_shared(load_marked(text, shown), bundled_fixes() if fixes is None else fixes)
+    rule = read_rule(file, partial(compile_condition, named=naming(known)))
     for _, condition in rule.conditions():
         refuse_unknown_facts(condition)
     _refuse_undeclared_settings(rule)
@@ -189,11 +194,19 @@ def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
         files += found
         gates += [gates_for(place)] * len(found)
     meant = {name: gate.when.text for each in gates for name, gate in each.items()}
-    declared = packs.declared_in_packs(PACK_FILE)
-    key = cache.key_of([*files, *declared], ",".join(catalog()), str(FIELDS), events_key(), str(meant))
+    beside = [
+        *packs.declared_in_packs(PACK_FILE),
+        *(
+            path
+            for place in places
+            for name in (GATES, FIXES)
+            if (path := packs.pack_of(place) / name).is_file()
+        ),
+    ]
+    key = cache.key_of([*files, *beside], ",".join(catalog()), str(FIELDS), events_key(), str(meant))
     known = _cached(key, len(files))
     if known is None:
-        known, sources = _read_all(files, gates)
+        known, sources = _read_all(files, gates, beside)
         cache.write("rules", key, asdict(known))
     else:
         sources = tuple(
@@ -240,17 +253,22 @@ def _cached(key: str, count: int) -> _CheckedRules | None:
     return found if len(found.rules) == len(found.gates) == count else None
 
 
-def _read_all(files: Sequence[Path], gates: Sequence[Gates]) -> tuple[_CheckedRules, tuple[RuleSource, ...]]:
-    """Read and check rule files."""
+def _read_all(
+    files: Sequence[Path], gates: Sequence[Gates], beside: Sequence[Path]
+) -> tuple[_CheckedRules, tuple[RuleSource, ...]]:
+    """Read and check rule files; what stands beside them belongs to the digest."""
     texts = [text_of(path, _shown(path)) for path in files]
     rules = [
-        parse_rule(text, _shown(path), named) for path, text, named in zip(files, texts, gates, strict=True)
+        parse_rule(text, _shown(path), named, fixes_for(path))
+        for path, text, named in zip(files, texts, gates, strict=True)
     ]
     marked = [rule.file for rule in rules if rule.file is not None]
     sources = tuple(
         RuleSource(rule.id, frozenset(rule.when.names), file, partial(compile_condition, named=naming(named)))
         for rule, file, named in zip(rules, marked, gates, strict=True)
     )
-    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(
+        "\0".join([*texts, *(text_of(path, _shown(path)) for path in beside)]).encode()
+    ).hexdigest()[:12]
     known = _CheckedRules(digest, [file.data for file in marked], [sorted(source.gate) for source in sources])
     return known, sources

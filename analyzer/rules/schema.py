@@ -6,6 +6,7 @@ Schema for editors are made from it.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -63,6 +64,7 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     },
     "fixes": {
         "id": ("str", True), "title": ("str", True), "strength": ("str", True), "cost": ("str", True),
+        "use": ("str", False), "with": ("map", False),
         "requires": ("str", False), "requires_text": ("str", False), "change": ("map", False), "code": ("str", False),
         "verify": ("str", False), "verified_by": ("str", False),
     },
@@ -172,8 +174,10 @@ def read_rule(file: MarkedFile, condition: MakeCondition = compile_condition) ->
         raise RuleSyntaxError("slug must be lower-case words joined by hyphens", file.where("slug"))
     entry = catalogue().get(data["cause_id"])
     if entry is None:
+        near = difflib.get_close_matches(data["cause_id"], catalogue(), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else " (causes.json, or causes.yaml of a pack)"
         raise RuleSyntaxError(
-            f"cause_id {data['cause_id']!r} is not in the catalogue (causes.json)", file.where("cause_id")
+            f"cause_id {data['cause_id']!r} is not in the catalogue{hint}", file.where("cause_id")
         )
     symptom = check_section(file, FIELDS, "symptom", data["symptom"], ("symptom",))
     advice = data.get("restart_advice", entry.restart_advice)

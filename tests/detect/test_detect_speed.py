@@ -146,3 +146,11 @@ def test_memory_that_steps_to_a_new_level_is_none():
     memory = [20.0] * 30 + [30.0] * 30
 
     assert plain_of(RunMaker().log({"gpu_memory_allocated_gib": memory}))["signal.gpu_memory.grows"] is False
+
+
+def test_a_clock_that_counts_from_the_beginning_is_no_step_that_gets_slower():
+    run = RunMaker().log(
+        {"loss": [2.0 - 0.1 * i for i in range(12)], "time": [100.0 + 11.0 * i + i % 2 for i in range(12)]}
+    )
+
+    assert "signal.pace.slower" not in run.facts()

@@ -75,4 +75,10 @@ def contradictions():
     return maker.log({"val_top1": [1.0] * 5})
 
 
-RUNS = (contradictions, oddities, scores, players, embeddings, policy, pace)
+def forgetting():
+    return RunMaker().log(
+        {"loss": LINE, "acc_old": [0.9, 0.95, *[0.3] * 8], "acc_new": [0.1 + 0.08 * i for i in range(10)]}
+    )
+
+
+RUNS = (forgetting, contradictions, oddities, scores, players, embeddings, policy, pace)

@@ -7,7 +7,7 @@ import pytest
 from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.text.log_reader import LogReader
-from analyzer.ingest.text.rows import bulk_lines
+from analyzer.ingest.text.rows.bulk import bulk_lines
 from analyzer.ingest.text.text_layer import line_blocks, read_blocks
 
 NEVER = 1 << 40

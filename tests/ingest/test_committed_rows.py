@@ -6,7 +6,7 @@ from log_reading import points, read_text
 
 from analyzer.detect.curve import all_series
 from analyzer.ingest.discover import load_run
-from analyzer.ingest.text.rows.row_forms import EpochCounter
+from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 
 YOLO = "     {epoch}/9     2.05G    {box}     0.125   0.03125    0.2188        12       640     0.625       0.5      0.55     0.375   0.05625    0.0875   0.01875\n"
 

@@ -8,8 +8,8 @@ from log_reading import PUBLIC, only, points, read_file, read_text
 from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.text.log_line import LogState, make_line
-from analyzer.ingest.text.rows.hf_console import HfConsole
-from analyzer.ingest.text.rows.hf_rows import Row
+from analyzer.ingest.text.rows.trainers.hf_console import HfConsole
+from analyzer.ingest.text.rows.trainers.hf_rows import Row
 
 
 def bar(at, total=100):

@@ -8,7 +8,7 @@ from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.text import log_reader
 from analyzer.ingest.text.log_reader import LogReader
-from analyzer.ingest.text.rows import learned_blocks
+from analyzer.ingest.text.rows.learned import learned_blocks
 from analyzer.ingest.text.text_layer import read_blocks
 
 LOGS = {

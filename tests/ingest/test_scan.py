@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from analyzer.ingest.text import scan
 from analyzer.ingest.text.events.patterns import all_patterns
 from analyzer.ingest.text.grammars import grammars
-from analyzer.ingest.text.rows.bulk_lines import BulkGrammar, make_plan
+from analyzer.ingest.text.rows.bulk.bulk_lines import BulkGrammar, make_plan
 from analyzer.ingest.text.scan import ENGINES, LiteralScanner, fast_prefilter
 
 LETTERS = st.lists(st.sampled_from([b"a", b"b", b"\0", b".", b"\\", b"\xff", b"["]), min_size=1, max_size=9)

@@ -40,6 +40,9 @@ AWAY, AWAY_FROM = 10.0, 0.02
 SOLVED = 0.9
 """Of a success rate in shares of one."""
 
+NONE = 1e-3
+"""A thousandth of a nat in every row: exploration was over before the first row."""
+
 COLLAPSED, DECIDED = 0.1, 0.02
 """A tenth of the first entropy, or two hundredths of a nat: the same action in 99 of 100 states."""
 
@@ -124,7 +127,7 @@ def _entropy(out: FactWriter, view: RunView) -> None:
             continue
         values = np.abs(series.value)
         first, last = float(values[: max(values.size // 5, 1)].max()), float(np.median(values[-2:]))
-        gone = first > DECIDED and last <= max(COLLAPSED * first, DECIDED)
+        gone = float(values.max()) <= NONE or (first > DECIDED and last <= max(COLLAPSED * first, DECIDED))
         out.put("entropy_gone", gone, refs_at(series, [len(series) - 1, 0]))
         return
 

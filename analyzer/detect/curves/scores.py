@@ -50,8 +50,11 @@ APART, KNOWN = 0.2, 0.5
 APART_AT_ONE, BY_HEART = 0.15, 0.97
 """Where training answers are right nearly always, fifteen points are what held-out data lack."""
 
-RISEN, STOOD = 0.15, 0.03
-"""Training gains fifteen points, held-out data less than three."""
+RISEN, STOOD, LEFT_BEHIND = 0.15, 0.03, 0.08
+"""Training gains fifteen points, held-out data less than three, and eight points lie between them at the end."""
+
+FORGOTTEN = 0.4
+"""Four tenths of the best score lost for good while another score is gained: one task is learned at the cost of another."""
 
 PERCENT = 1.5
 """Shares end at 1; scores above are in percent."""
@@ -95,7 +98,7 @@ def scores_of(view: RunView) -> tuple[Score, ...]:
     found: list[Score] = []
     for name in sorted(view.run.metrics.names):
         reading = read_score(name)
-        series = view.curve(name) if reading.better and reading.phase != "other" else None
+        series = view.curve(name) if reading.better else None
         if series is None:
             continue
         series = take(series, np.isfinite(series.value))
@@ -110,14 +113,15 @@ def detect(view: RunView) -> Iterator[Signal]:
         return
     out = FactWriter("scores", "signal.score.")
     every = view.once(scores_of)
-    found = tuple(score for score in every if len(score.series) >= ROWS)
+    found = tuple(score for score in every if len(score.series) >= ROWS and score.reading.phase != "other")
+    _forgotten(out, [score for score in every if score.reading.better > 0])
     rising = [score for score in found if score.reading.better > 0]
     learns = _learns(view)
     _zero(out, rising, learns=learns)
     _frozen(out, rising, learns=learns)
     _all_right(out, rising)
     _beyond_all(out, found)
-    _parted(out, [score for score in every if score.reading.better > 0])
+    _parted(out, [score for score in every if score.reading.better > 0 and score.reading.phase != "other"])
     _lost(out, found)
     _perfect(out, found)
     _guessed(out, rising, learns=learns)
@@ -246,7 +250,30 @@ def _parted(out: FactWriter, rising: list[Score]) -> None:
     gained = float(np.median(train.values[-3:]) - train.values[0])
     stood = float(np.max(held.values) - held.values[: max(held.values.size // 3, 1)].max())
     if min(len(train.series), len(held.series)) >= 2 * FROZEN_ROWS:
-        out.put("held_out_stands", gained >= RISEN and stood <= STOOD, refs)
+        out.put("held_out_stands", gained >= RISEN and stood <= STOOD and apart >= LEFT_BEHIND, refs)
+
+
+def _forgotten(out: FactWriter, rising: list[Score]) -> None:
+    """Whether one score is lost for good while another is gained, as of two tasks that are learned one after the other."""
+    known = [(score, trend(-score.values)) for score in rising if len(score.series) >= 2 * FROZEN_ROWS]
+    lost = [
+        score
+        for score, numbers in known
+        if numbers is not None
+        and numbers.rises()
+        and numbers.last - numbers.best >= FORGOTTEN * abs(numbers.best)
+        and -numbers.best >= KNOWN
+    ]
+    gained = [
+        score for score, numbers in known if numbers is not None and numbers.falls() and numbers.fall >= RISEN
+    ]
+    if len(known) >= ROWS:
+        shown = (lost or [score for score, _ in known])[0].series
+        out.put(
+            "forgotten", bool(lost and gained), refs_at(shown, [len(shown) - 1, int(shown.value.argmax())])
+        )
+        if lost and gained:
+            out.put("forgotten_name", lost[0].series.logged_as, refs_at(shown, [len(shown) - 1]))
 
 
 def _lost(out: FactWriter, found: tuple[Score, ...]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import align, take
+from analyzer.detect.curve import align, is_running_total, take
 from analyzer.detect.curves.trend import trend
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.signal import Signal
@@ -62,7 +62,7 @@ def _positive(view: RunView, name: str, least: int) -> Series | None:
     if series is None:
         return None
     series = take(series, np.isfinite(series.value) & (series.value > 0))
-    return series if len(series) >= least else None
+    return series if len(series) >= least and not is_running_total(series.value) else None
 
 
 def _slower(out: FactWriter, view: RunView) -> None:
@@ -92,7 +92,7 @@ def _is_time(name: str) -> bool:
     """A time that a row took, by its words; one of a part of the work (loading, evaluation) is none."""
     words = set(words_of(name))
     return name in {"time", "time_s", "epoch_time", "epoch_time_s", "seconds"} or bool(
-        words & {"time", "seconds", "secs", "took"}
+        words & {"time", "seconds", "secs", "sec", "took", "minutes"}
         and words & {"iter", "iteration", "step", "batch", "epoch", "train"}
         and not words
         & (_WAIT | {"eval", "val", "valid", "test", "total", "elapsed", "eta", "left", "remaining"})

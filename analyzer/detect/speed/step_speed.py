@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import align, has_steps, launch_of, take
+from analyzer.detect.curve import align, has_steps, is_running_total, launch_of, take
 from analyzer.detect.robust import part_medians, uncertainty
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Series
@@ -81,7 +81,7 @@ def _positive(series: Series | None) -> Series | None:
     if series is None:
         return None
     good = take(series, np.isfinite(series.value) & (series.value > 0))
-    return good if len(good) > WARM_UP_POINTS else None
+    return good if len(good) > WARM_UP_POINTS and not is_running_total(good.value) else None
 
 
 def _pace(view: RunView) -> Series | None:

@@ -15,7 +15,7 @@ signal.progress.fall_share | float | | share of the first training loss that was
 signal.progress.learned | bool | | the loss or a task metric got better by more than its scatter | {_BOTH}
 signal.progress.kept | bool | | the run ends near its best | {_BOTH}
 signal.progress.hardly | bool | | a model that began at random lost less than a tenth of its loss, and no score rose clearly | {_LOSS}
-signal.progress.little_yet | bool | | the same in a log that spans too little training to blame the run for it | {_LOSS}
+signal.progress.little_yet | bool | | less than a tenth of the loss was lost, in a log that spans too little training to blame the run for it | {_LOSS}
 signal.progress.still | bool | | the loss stays within 2 % of its first level: from four points on | {_LOSS}
 signal.progress.begins_late | bool | | the log begins after step 1000, so it shows no beginning |
 signal.progress.above_start | bool | | the loss ends above its first level, beyond its scatter |
@@ -96,6 +96,8 @@ signal.score.gap | float | | training score minus the same score on held-out dat
 signal.score.gap_name | str | | the score in which they part most |
 signal.score.parted | bool | | training and held-out data end a fifth of the scale apart | {_BOTH}
 signal.score.held_out_stands | bool | | the training score gains 15 points and the held-out score less than 3 | {_BOTH}
+signal.score.forgotten | bool | | one score loses four tenths of its best for good while another gains fifteen points | log the score of every task or part
+signal.score.forgotten_name | str | | the score that is lost |
 signal.score.lost | bool | | a score of the whole task ends below its start and three tenths below its best | {_BOTH}
 signal.score.lost_name | str | | that score |
 signal.score.perfect_at_once | bool | | a log that begins with the training holds a score that is perfect in nearly all rows | {_BOTH}

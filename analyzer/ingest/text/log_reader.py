@@ -21,8 +21,8 @@ from analyzer.ingest.text.log_line import (
     make_line,
 )
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.bulk_lines import BulkPlan, BulkReader, Rows, make_plan
-from analyzer.ingest.text.rows.learned_blocks import LearnedBlocks, Rest
+from analyzer.ingest.text.rows.bulk.bulk_lines import BulkPlan, BulkReader, Rows, make_plan
+from analyzer.ingest.text.rows.learned.learned_blocks import LearnedBlocks, Rest
 from analyzer.ingest.text.scan import LiteralScanner
 from analyzer.ingest.text.setup.log_end import EndKeeper
 from analyzer.ingest.text.text_layer import Block, record_end, record_start

@@ -1,0 +1,1 @@
+"""The strict forms that read the frequent rows of large logs."""

@@ -1,0 +1,1 @@
+"""Rows that are declared as data: one table of each program."""

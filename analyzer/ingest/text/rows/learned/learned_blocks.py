@@ -1,0 +1,483 @@
+"""Expressions for whole blocks, learned from rows that were read one by one, whoever read them.
+
+A program prints the same wording row after row. While rows of one wording are read line by line, what was written for
+each is noted beside its numbers. Once enough rows agree on which number is which metric and which is the step, an
+expression of that wording reads all further rows of a block at once, about fifteen times as fast. It takes only
+what is exactly alike: the same words and prefix, finite numbers, a step that goes on. All else is read line by
+line as before; so are the first and the last row of a block and of an epoch, as a check, and so that the grammars, which
+count through epochs, see where each begins.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from analyzer.ingest.text.prefixes import peel
+from analyzer.ingest.text.rows.bulk.bulk_lines import Batch, CurvePart, Records
+from analyzer.ingest.text.rows.bulk.learned_shapes import unix_s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from analyzer.ingest.text.log_line import Learnable, LogLine, LogState, Written
+    from analyzer.ingest.text.text_layer import Block
+
+EXAMPLES = 24
+"""Rows of a wording that must agree; numbers that happen to be equal in as many rows nearly always are one number."""
+
+MAX_EXAMPLES = 200
+"""Rows after which a wording is given up: two of its numbers are always equal, or its values stand elsewhere."""
+
+KEPT_EXAMPLES = 6
+"""Rows of the epoch before that show, beside those of the next, how the step goes on from one to the other."""
+
+MAX_WORDINGS, MAX_SHAPES = 64, 6
+"""Wordings that are watched at a time, and that are read in blocks; trainers have two or three."""
+
+MAX_ROW_CHARACTERS = 2_000
+"""Longer rows are read line by line."""
+
+_NUMBER = re.compile(
+    r"(?<![\w.])[-+]?\d{1,18}(?:,\d{3}){0,4}(?:\.\d{0,18})?(?:[eE][-+]?\d{1,3})?(?![\w.]{0,1}\d)"
+)
+_NUMBERS = rb"[-+]?\d{1,18}(?:,\d{3}){0,4}(?:\.\d{0,18})?(?:[eE][-+]?\d{1,3})?"
+_CLOCK = re.compile(
+    r"\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+)
+_CLOCKS = rb"(?:\d{4}[-/]\d\d[-/]\d\d[ T_])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_SPACES = re.compile(rb"(?:\\ )+")
+_PLAIN_AFTER = frozenset(("", *" ,;|)]}\t"))
+
+
+class _Parts(NamedTuple):
+    """A row in parts.
+
+    Attributes:
+        key: What rows of one wording share: the prefix and the message, without times and numbers.
+        numbers: The numbers of the message.
+        after: What stands right after each.
+    """
+
+    key: tuple[str, ...]
+    numbers: list[str]
+    after: list[str]
+
+
+def _parts(line: LogLine) -> _Parts | None:
+    prefix = line.raw.removesuffix(line.text)
+    if (
+        len(line.raw) > MAX_ROW_CHARACTERS
+        or len(prefix) + len(line.text) != len(line.raw)
+        or "\r" in line.raw
+    ):
+        return None
+    clocks = len(_CLOCK.findall(prefix))
+    if clocks > 1:
+        return None
+    found = list(_NUMBER.finditer(line.text))
+    between = [" ".join(part.split(" ")) for part in _NUMBER.split(line.text)]
+    squeezed = tuple(re.sub(" +", " ", part) for part in between)
+    after = [line.text[match.end() : match.end() + 1] for match in found]
+    return _Parts((_CLOCK.sub("\0", prefix), *squeezed), [match[0] for match in found], after)
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", "") if "," in number else number)
+
+
+class _Example(NamedTuple):
+    """A row, who read it, what was written for it, and the step that the log had reached with it."""
+
+    parts: _Parts
+    grammar: Learnable
+    written: tuple[Written, ...]
+    reached: int | None
+    raw: str
+
+
+class Column(NamedTuple):
+    """Which number of a row is a metric.
+
+    Attributes:
+        name: As logged.
+        slot: The number.
+        factor: What makes a value of it.
+    """
+
+    name: str
+    slot: int
+    factor: float
+
+
+class Step(NamedTuple):
+    """How a row says its step: one of its numbers and a constant, or the epochs before times the length of one.
+
+    Attributes:
+        slot: The number, -1 if the row says none.
+        offset: What is added to it.
+        epoch: The number of the epoch, -1 if it does not matter.
+        length: Steps of an epoch.
+        base: The first epoch.
+    """
+
+    slot: int = -1
+    offset: int = 0
+    epoch: int = -1
+    length: int = 0
+    base: int = 0
+
+    def slots(self) -> set[int]:
+        """The numbers that matter."""
+        return {self.slot, self.epoch} - {-1}
+
+    def of(self, numbers: Mapping[int, npt.NDArray[np.float64]]) -> npt.NDArray[np.int64]:
+        """int64, shape (n_rows,): the steps of rows."""
+        steps = numbers[self.slot] + self.offset
+        if self.epoch >= 0:
+            steps = steps + (numbers[self.epoch] - self.base) * self.length
+        return steps.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How rows of one wording are read.
+
+    Attributes:
+        key: The wording.
+        regex: A whole record, behind the newline before it; groups are the time, if it counts, and the numbers that do.
+        timed: Whether the first group is the time.
+        step: How they say their step.
+        slots: The numbers that are groups, in order.
+        columns: Its metrics.
+        rank: The rank that its prefix names.
+        grammar: Who reads them one by one.
+        examples: Some of the rows that it was learned from.
+    """
+
+    key: tuple[str, ...]
+    regex: re.Pattern[bytes]
+    timed: bool
+    step: Step
+    slots: tuple[int, ...]
+    columns: tuple[Column, ...]
+    rank: int | None
+    grammar: Learnable
+    examples: list[_Example]
+
+
+class LearnedBlocks:
+    """Watches rows that are read one by one, and reads their like in blocks."""
+
+    def __init__(self) -> None:
+        self._wordings: dict[tuple[str, ...], list[_Example]] = {}
+        self._shapes: dict[tuple[str, ...], Shape] = {}
+        self._given_up: set[tuple[str, ...]] = set()
+
+    def watch(
+        self, line: LogLine, grammar: Learnable, written: tuple[Written, ...], step: int | None
+    ) -> None:
+        """Note what was written for a line.
+
+        Args:
+            line: The line.
+            grammar: Who read it.
+            written: Its points.
+            step: The step that the log has reached with it.
+        """
+        parts = _parts(line)
+        if parts is None or parts.key in self._given_up:
+            return
+        seen = _Example(parts, grammar, written, step, line.raw)
+        if (shape := self._shapes.get(parts.key)) is not None:
+            if not _agrees(shape, parts, written):
+                # Another epoch, or another launch: learn anew, with rows of the one before.
+                del self._shapes[parts.key]
+                self._wordings[parts.key] = [*shape.examples[:KEPT_EXAMPLES], seen]
+            return
+        if parts.key not in self._wordings and len(self._wordings) >= MAX_WORDINGS:
+            self._wordings.pop(next(iter(self._wordings)))
+        rows = self._wordings.setdefault(parts.key, [])
+        rows.append(seen)
+        if len(rows) < EXAMPLES or len(rows) % EXAMPLES:
+            return
+        shape = _learn(rows) or _learn(rows[-EXAMPLES:])
+        if shape is not None and len(self._shapes) < MAX_SHAPES:
+            self._shapes[parts.key] = shape
+        if shape is not None or len(rows) >= MAX_EXAMPLES:
+            del self._wordings[parts.key]
+            if shape is None:
+                self._given_up.add(parts.key)
+
+    def batches(self, block: Block, reached: int | None) -> Iterator[LearnedBatch]:
+        """The rows of a block that need not be read one by one.
+
+        Args:
+            block: The block.
+            reached: The step that the log has reached.
+        """
+        for shape in self._shapes.values():
+            if not shape.grammar.rows_stand_alone:
+                continue
+            found = list(shape.regex.finditer(block.data))
+            if len(found) < EXAMPLES:
+                continue
+            batch = _batch(shape, found, block, reached)
+            if batch is not None:
+                shape.grammar.count_learned(batch.starts.size)
+                yield batch
+
+
+def _agrees(shape: Shape, parts: _Parts, written: tuple[Written, ...]) -> bool:
+    numbers = {slot: np.array([_value(number)]) for slot, number in enumerate(parts.numbers)}
+    step = int(shape.step.of(numbers)[0]) if shape.step.slot >= 0 else None
+    expected = {column.name: _value(parts.numbers[column.slot]) * column.factor for column in shape.columns}
+    return len(written) == len(expected) and all(
+        point.name in expected
+        and _equal(point.value, expected[point.name])
+        and point.step == step
+        and point.rank == shape.rank
+        for point in written
+    )
+
+
+def _equal(value: float, other: float) -> bool:
+    return value == other or abs(value - other) <= 1e-12 * abs(value)
+
+
+def _learn(rows: list[_Example]) -> Shape | None:
+    """How the rows of a wording are read, None if they do not agree on it."""
+    first = rows[0]
+    names = tuple(point.name for point in first.written)
+    same = all(
+        tuple(point.name for point in row.written) == names
+        and len({(point.step, point.rank) for point in row.written}) == 1
+        and (row.written[0].step is None or row.written[0].step == row.reached)
+        and row.written[0].rank == first.written[0].rank
+        and row.grammar is first.grammar
+        for row in rows
+    )
+    if not same or len(set(names)) != len(names):
+        return None
+    numbers = np.array([[_value(number) for number in row.parts.numbers] for row in rows])
+    step = _step_of(numbers, [row.written[0].step for row in rows])
+    values = np.array([[point.value for point in row.written] for row in rows])
+    columns = [_column(name, values[:, at], numbers, first.parts) for at, name in enumerate(names)]
+    timed = first.written[0].time_s is not None
+    if step is None or None in columns or (timed and "\0" not in first.parts.key[0]):
+        return None
+    found = tuple(column for column in columns if column is not None)
+    slots = tuple(sorted({column.slot for column in found} | step.slots()))
+    regex = re.compile(_expression(first.parts.key, slots, timed=timed))
+    shape = Shape(
+        first.parts.key,
+        regex,
+        timed,
+        step,
+        slots,
+        found,
+        first.written[0].rank,
+        first.grammar,
+        rows[-KEPT_EXAMPLES:],
+    )
+    return shape if all(regex.match(f"\n{row.raw}\n".encode("utf-8", "replace")) for row in rows) else None
+
+
+def _step_of(numbers: npt.NDArray[np.float64], steps: list[int | None]) -> Step | None:
+    """How rows say their step, None if that is not clear."""
+    if all(step is None for step in steps):
+        return Step()
+    if any(step is None for step in steps):
+        return None
+    told = np.array(steps, np.float64)
+    if np.any(np.diff(told) < 0) or np.ptp(told) == 0:
+        return None
+    away = told[:, None] - numbers
+    varies = np.ptp(numbers, axis=0) > 0
+    whole = np.all(numbers == np.floor(numbers), axis=0)
+    fits = [slot for slot in np.flatnonzero(varies & whole).tolist() if np.ptp(away[:, slot]) == 0]
+    if fits:
+        slot = next((slot for slot in fits if away[0, slot] == 0), fits[0])
+        return Step(slot, int(away[0, slot]))
+    for epoch, slot in product(np.flatnonzero(varies & whole).tolist(), repeat=2):
+        epochs, missing = numbers[:, epoch] - numbers[0, epoch], away[:, slot]
+        length = (missing[-1] - missing[0]) / epochs[-1] if epochs[-1] else 0.0
+        if epoch == slot or length < 1 or not np.array_equal(missing, missing[0] + epochs * length):
+            continue
+        base = numbers[0, epoch] - missing[0] / length
+        if length == np.floor(length) and base == np.floor(base):
+            return Step(slot, 0, epoch, int(length), int(base))
+    return None
+
+
+def _column(
+    name: str, values: npt.NDArray[np.float64], numbers: npt.NDArray[np.float64], parts: _Parts
+) -> Column | None:
+    """The number that is a metric; of several that fit the one whose words say its name."""
+    fits: list[Column] = []
+    for slot in range(numbers.shape[1]):
+        number = numbers[:, slot]
+        if not number.any() and parts.after[slot] not in _PLAIN_AFTER:
+            continue  # zeros do not show what the unit behind them makes of a number
+        for factor in _FACTORS if number.any() else (1.0,):
+            if np.allclose(values, number * factor, rtol=1e-12, atol=0.0):
+                fits.append(Column(name, slot, factor))
+                break
+    # A number that is the value as it stands is the metric; another times a factor only happens to be.
+    fits = [column for column in fits if column.factor == 1.0] or fits
+    if len(fits) > 1:
+        word = re.sub(r"\W|_", "", name.rpartition("/")[2].lower())
+        said = [
+            column
+            for column in fits
+            if re.sub(r"\W|_", "", parts.key[column.slot + 1].lower()).endswith(word)
+        ]
+        fits = said if len(said) == 1 else fits
+    return fits[0] if len(fits) == 1 else None
+
+
+_FACTORS = (1.0, 1e-3, 1e-2, 1e3, 1e6, 1e9, 1e12, 2.0**-10, 2.0**-20, 1024.0)
+"""What units make of a number; see ``row_forms.with_unit``."""
+
+
+def _expression(key: tuple[str, ...], slots: tuple[int, ...], *, timed: bool) -> bytes:
+    """The expression of a wording; spaces may be more or fewer, as numbers are wider or narrower."""
+    prefix = (b"(%b)" % _CLOCKS if timed else _CLOCKS).join(
+        re.escape(part.encode()) for part in key[0].split("\0")
+    )
+    message = re.escape(key[1].encode())
+    for slot, part in enumerate(key[2:]):
+        message += (b"(%b)" % _NUMBERS if slot in slots else _NUMBERS) + re.escape(part.encode())
+    return b"\n" + _SPACES.sub(rb" {1,32}", prefix + message) + rb"(?=\n)"
+
+
+def _batch(
+    shape: Shape, found: list[re.Match[bytes]], block: Block, reached: int | None
+) -> LearnedBatch | None:
+    columns = list(zip(*(match.groups() for match in found), strict=True))
+    numbers = {
+        slot: _floats(column) for slot, column in zip(shape.slots, columns[shape.timed :], strict=True)
+    }
+    steps = shape.step.of(numbers) if shape.step.slot >= 0 else None
+    if steps is not None and (np.any(np.diff(steps) < 0) or (reached is not None and steps[0] < reached)):
+        return None  # a restart or an epoch: how counting goes on is not for an expression to say
+    kept = np.ones(len(found), np.bool_)
+    kept[[0, -1]] = False
+    if shape.step.epoch >= 0:
+        begins = np.flatnonzero(np.diff(numbers[shape.step.epoch])) + 1
+        kept[begins] = kept[begins - 1] = False
+    spans = np.array([match.span() for match in found], np.int64)[kept]
+    starts = spans[:, 0] + 1
+    records = Records(starts, spans[:, 1], starts, np.searchsorted(block.newlines, starts))
+    values = [numbers[column.slot][kept] * column.factor for column in shape.columns]
+    times_s = _times(columns[0])[kept] if shape.timed else None
+    return LearnedBatch(records, shape, None if steps is None else steps[kept], values, times_s)
+
+
+def _floats(column: Iterable[bytes]) -> npt.NDArray[np.float64]:
+    texts = list(column)
+    try:
+        return np.fromiter(map(float, texts), np.float64, len(texts))
+    except ValueError:
+        return np.fromiter((float(text.replace(b",", b"")) for text in texts), np.float64, len(texts))
+
+
+class LearnedBatch(Batch):
+    """Rows of one wording in one block."""
+
+    def __init__(
+        self,
+        records: Records,
+        shape: Shape,
+        steps: npt.NDArray[np.int64] | None,
+        values: list[npt.NDArray[np.float64]],
+        times_s: npt.NDArray[np.float64] | None,
+    ) -> None:
+        super().__init__(records)
+        self._shape, self._values = shape, values
+        if steps is not None:
+            self.steps = steps
+        self._has_steps = steps is not None
+        self._times_s = np.full(records.starts.size, np.nan) if times_s is None else times_s
+
+    def take(self, index: int, block: Block, log: LogState) -> None:
+        """See ``Batch.take``."""
+        step = int(self.steps[index]) if self._has_steps else None
+        if step is not None:
+            log.saw_step(step)
+        line = int(self.lines[index])
+        time_s = float(self._times_s[index]) if self._shape.timed else block.time_s(line)
+        for column, values in zip(self._shape.columns, self._values, strict=True):
+            log.point(column.name, float(values[index]), step, block.number(line), self._shape.rank, time_s)
+
+    def ready(self, low: int, high: int, log: LogState) -> bool:  # noqa: ARG002
+        """See ``Batch.ready``."""
+        return all(log.has_curve(column.name, self._shape.rank) for column in self._shape.columns)
+
+    def take_all(
+        self,
+        low: int,
+        high: int,
+        numbers: npt.NDArray[np.int64],
+        log: LogState,  # noqa: ARG002
+    ) -> Iterable[CurvePart]:
+        """See ``Batch.take_all``."""
+        for column, values in zip(self._shape.columns, self._values, strict=True):
+            yield CurvePart(column.name, self._shape.rank, self.starts[low:high], self.steps[low:high], values[low:high], numbers, self._times_s[low:high])  # fmt: skip
+
+
+def _times(clocks: Sequence[bytes]) -> npt.NDArray[np.float64]:
+    """float64, shape (n_clocks,): unix seconds of dates with times; the day is worked out once."""
+    seconds = unix_s([clock[:19] for clock in clocks], _day_s)
+    fractions = [float(b"0." + clock[20:]) if len(clock) > 20 else 0.0 for clock in clocks]
+    times_s: npt.NDArray[np.float64] = seconds + np.array(fractions)
+    return times_s
+
+
+def _day_s(day: bytes) -> float | None:
+    return peel(f"{day.decode()} 00:00:00 - x - INFO - y").time_s
+
+
+class Rest:
+    """What rows leave over of some text, as one piece, and where it stood.
+
+    Args:
+        data: The text.
+        batches: The rows; their records do not overlap.
+
+    Attributes:
+        data: The text without the rows; separators stay, so that nothing is found across a row.
+    """
+
+    def __init__(self, data: bytes, batches: Sequence[Batch]) -> None:
+        starts = np.concatenate([batch.starts for batch in batches])
+        order = np.argsort(starts)
+        self._starts = starts[order]
+        self._ends = np.concatenate([batch.ends for batch in batches])[order]
+        begins, ends = [0, *self._ends.tolist()], [*self._starts.tolist(), len(data)]
+        pieces = [data[begin:end] for begin, end in zip(begins, ends, strict=True)]
+        self.data = b"".join(pieces)
+        self._begins = np.array(begins)
+        self._places = np.concatenate(([0], np.cumsum([len(piece) for piece in pieces])))[:-1]
+
+    def placed(self, hits: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Hits in the rest as hits in the text."""
+        if not hits:
+            return []
+        at = np.array([position for position, _ in hits])
+        piece = np.searchsorted(self._places, at, side="right") - 1
+        moved = at - self._places[piece] + self._begins[piece]
+        return list(zip(moved.tolist(), (index for _, index in hits), strict=True))
+
+    def without(self, hits: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Of hits in the text those outside of rows."""
+        at = np.array([position for position, _ in hits], np.int64)
+        row = np.searchsorted(self._starts, at, side="right") - 1
+        outside = (row < 0) | (at >= self._ends[row])
+        return [hits[index] for index in np.flatnonzero(outside).tolist()]

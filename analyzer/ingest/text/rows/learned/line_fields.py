@@ -1,0 +1,263 @@
+"""Which number of a row is which quantity, by the words beside it, found in masked text (``line_masks``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.names import METRICS, canonical_metric
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
+from analyzer.ingest.text.rows.learned.line_places import slot_at
+from analyzer.model.name_words import NameReading, is_score, read_name, says_no_quantity, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NUMBER = f"[{INT}{FLOAT}]"
+_WORD = r"[A-Za-z\u00c0-\uffdc_][\w]{0,60}(?:(?:[/@.-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|\.\d{1,3}_\w{1,30}){0,8}"
+# a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
+_NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?=[\u00c0-\uffdc])){_WORD}){{0,5}}"
+_OPEN = r"(?:tensor\(|np\.float\d\d\(|array\()?[\[(\"'{<]{0,2}"
+_CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
+_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMBT])(?![\w/%]))?(?! ?[%#]|\.\d|[A-Za-z_])"
+_RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
+_SIGNED = LazyRegex(
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
+    rf"(?P<sign> {{0,2}}(?:->|=>|:=|[:=]){{1,2}}\s{{0,3}}| is ){_OPEN}(?P<value>{_NUMBER})"
+)
+_BESIDE = LazyRegex(
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?:\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
+)
+_AT_STEP = LazyRegex(
+    rf"(?i)(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?) (?:at|after|for|in) (?:the )?(?:(?:global|train|training)[ _])?(?:steps?|iter(?:ation)?s?|epochs?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?"
+    rf"(?:\s{{0,3}}[:=]\s{{0,3}}| is | )(?P<value>{_NUMBER})"
+)
+_AFTER = LazyRegex(rf"(?P<value>{_NUMBER}) (?P<name>{_NAME})(?=[,;|)\]\t]|  | - |$)")
+_RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
+_BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
+_UNIT_AFTER = LazyRegex(_UNIT)
+_MEAN = LazyRegex(
+    rf"{_NUMBER}[a-z%]{{0,2}},? {{1,3}}\((?P<mean> ?{_NUMBER})[a-z%]{{0,3}}\)|(?:\u00b1|\+/-) ?(?P<spread>{_NUMBER})"
+)
+_LIST = LazyRegex(rf"[\[(](?P<first>{_NUMBER})(?P<rest>(?:,? {{0,2}}{_NUMBER}){{1,64}})[\])]")
+_QUOTIENT = LazyRegex(rf"(?P<first>{_NUMBER}) ?/ ?{_NUMBER} ?= ?{_NUMBER}")
+_RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
+
+_SENTENCE = LazyRegex(r"(?<=[a-z]{4})\. ")
+_GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
+_FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none"})  # fmt: skip
+_PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
+_NOT_METRICS = frozenset(
+    {"eta", "time", "elapsed", "date", "version", "seed", "rank", "gpu", "gpus", "pid", "port", "device", "node", "host", "size", "shape", "dim", "total", "max", "len", "length",
+     "index", "idx", "id", "line", "count", "num", "number", "bs", "epoch", "epochs", "step", "steps", "iter", "iters", "iteration", "iterations", "batch", "batches", "episode", "lr_mult",
+     "mem", "memory", "cpumem", "gpumem", "images", "samples", "frames", "tokens", "workers", "threads", "eps", "wall", "train_wall", "duration", "took", "seconds", "hours", "minutes", "days",
+     "remaining", "left", "file", "path", "v_num", "momentum", "weight_decay", "wd", "beta", "alpha", "it", "n", "k", "x", "y", "args", "update", "updates", "ms", "s", "timer", "best", "cuda", "timestamp", "ts", "ep", "patience",
+     "completed", "instance", "progress", "eta_seconds", "data", "net", "required", "hour", "h", "m", "min", "sec", "no", "exit", "code", "allocated", "reserved", "cached", "py", "error_code", "status", "level", "rev", "user", "sys"}
+)  # fmt: skip
+
+
+class Field(NamedTuple):
+    """A number of a row and what it is.
+
+    Attributes:
+        slot: Which number.
+        name: As printed, words joined by underscores.
+        unit: Printed after it, empty if none is.
+        signed: A colon or an equals sign stands between name and number.
+        over: The number that it is a share of (``9500/10000``), -1 if none.
+        start: Where its name begins.
+        more: Words of the name beyond the first.
+    """
+
+    slot: int
+    name: str
+    unit: str
+    signed: bool
+    over: int
+    start: int
+    more: int = 0
+
+
+def find_fields(text: str, used: frozenset[int]) -> list[Field]:
+    """The quantities of a masked row, in order; of a running value and its mean the value.
+
+    Args:
+        text: Masked text in English.
+        used: Numbers that say where the row stands.
+    """
+    taken = set(used)
+    quotients: dict[int, int] = {}
+    for match in _MEAN.finditer(text):
+        group = "mean" if match["mean"] is not None else "spread"
+        taken.add(slot_at(text, match.end(group) - 1))
+    for match in _QUOTIENT.finditer(text):  # "acc: 45/60=0.75": the result counts
+        first = slot_at(text, match.start("first"))
+        quotients[first] = first + 2
+        taken |= {first + 1}
+    firsts: dict[int, str] = {}
+    for match in _LIST.finditer(text):
+        first = slot_at(text, match.start("first"))
+        count = slot_at(match["rest"], len(match["rest"]))
+        taken |= set(range(first + 1, first + 1 + count))
+        firsts[first] = "list"
+    found: dict[int, Field] = {}
+    for finder, signed in (
+        (_at_step, True),
+        (_signed, True),
+        (_rated, False),
+        (_beside, False),
+        (_after, False),
+    ):
+        for field in finder(text):
+            generic = field.slot in found and finder is _rated and found[field.slot].name.lower() in _GENERIC
+            if field.slot in taken or (field.slot in found and not generic):
+                continue
+            if field.slot in firsts and read_name(field.name).quantity not in {"learning_rate", "accuracy"}:
+                continue
+            found[field.slot] = field._replace(signed=field.signed or signed or generic)
+    for first, result in quotients.items():
+        if first in found:
+            found[result] = found.pop(first)._replace(slot=result, over=-1)
+    return [found[slot] for slot in sorted(found)]
+
+
+def _signed(text: str) -> Iterator[Field]:
+    for match in _SIGNED.finditer(text):
+        name = trimmed(match["name"], most=4)
+        unit = _unit(text, match.end("value"))
+        if not name or unit is None or (match["sign"] == " is " and not _is_vocabulary(name)):
+            continue
+        of = (match["of"] or "").strip(" ()")
+        if of in {"ms", "s", "sec", "%", "GB", "MB", "GiB", "MiB"}:
+            unit = unit or of
+        yield Field(
+            slot_at(text, match.start("value")), name, unit, signed=True, over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" ")
+        )  # fmt: skip
+
+
+def _at_step(text: str) -> Iterator[Field]:
+    """A value whose step stands between its name and itself: ``Loss at step 100: 0.5``."""
+    for match in _AT_STEP.finditer(text):
+        name, unit = known_tail(match["name"]), _unit(text, match.end("value"))
+        if name and unit is not None:
+            yield Field(
+                slot_at(text, match.start("value")), name, unit, signed=True, over=-1, start=match.start()
+            )
+
+
+def _rated(text: str) -> Iterator[Field]:
+    if _BAR_RATE.search(text):
+        return  # tqdm's own rate is about its bar, whatever that counts
+    for match in _RATED.finditer(text):
+        unit = match[0][1:].strip()[:1] if match[0][1:].strip()[1:2] == " " else ""
+        yield Field(slot_at(text, match.start()), match["rate"], unit if unit in {"k", "K", "M"} else "", signed=False, over=-1, start=match.start())  # fmt: skip
+
+
+def _beside(text: str) -> Iterator[Field]:
+    for match in _BESIDE.finditer(text):
+        unit = _unit(text, match.end("value"))
+        name, wide = known_tail(match["name"]), False
+        if not name:
+            # a cell of its own ("| hm_x 10.0 |") names its number as surely as a sign does
+            before, after = text[: match.start()].rstrip(" "), text[match.end() :].lstrip(" ")
+            wide = match.start() - len(before) > 1 and (
+                not after or text.startswith(("  ", "\t"), match.end())
+            )
+            alone = wide or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
+            name = trimmed(match["name"], most=2) if alone and text[match.end() - 1] == FLOAT else ""
+        if name and unit is not None:
+            yield Field(slot_at(text, match.start("value")), name, unit, signed=bool(wide), over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" "))  # fmt: skip
+
+
+def _after(text: str) -> Iterator[Field]:
+    for match in _AFTER.finditer(text):
+        name = trimmed(match["name"], most=4)
+        reading = read_name(name)
+        if name and reading.quantity and (reading.whole or canonical_metric(name) in METRICS):
+            yield Field(slot_at(text, match.start()), name, "", signed=False, over=-1, start=match.start())
+
+
+def _unit(text: str, end: int) -> str | None:
+    """The unit after a number, None if what follows says that it is no plain number."""
+    if text.startswith((".", ",", ";"), end) or end >= len(text):
+        return "" if not text.startswith(".", end) or not text[end + 1 : end + 2].isdigit() else None
+    if _RATED.match(text, end - 1):
+        return ""
+    match = _UNIT_AFTER.match(text, end)
+    return None if match is None else (match["unit"] or "").replace("seconds", "s").replace("secs", "s").replace("sec", "s").replace("b", "B") if match["unit"] else ""  # fmt: skip
+
+
+def _over(text: str, position: int) -> int:
+    match = _RATIO.match(text, position)
+    return slot_at(text, match.start("of")) if match else -1
+
+
+def trimmed(name: str, most: int) -> str:
+    """A name without the words that only lead to it, as one word; empty for a sentence or a thing of the past.
+
+    >>> trimmed("Gen Loss Total", 4), trimmed("with the average loss", 4), trimmed("best val loss", 4)
+    ('Gen_Loss_Total', 'average_loss', '')
+    """
+    name = _SENTENCE.split(name)[-1]
+    words = name.replace(". ", " ").replace(".-", "-").replace(" / ", "/").removesuffix(" so far").split(" ")
+    while words and words[0].lower().strip(".") in _FILLERS:
+        words = words[1:]
+    if any(part in _PAST for word in words for part in words_of(word)):
+        return ""
+    if len(words) > most:
+        return known_tail(" ".join(words))
+    return "_".join(words).strip("._- ")
+
+
+def known_tail(name: str) -> str:
+    """The last words of some text that together name a quantity, as one word; empty if they name none.
+
+    >>> known_tail("at this point train loss"), known_tail("some words")
+    ('train_loss', '')
+    """
+    words = name.replace(". ", " ").split(" ")
+    if any(part in _PAST for word in words[-4:] for part in words_of(word)):
+        return ""
+    best = ""
+    for count in range(1, min(len(words), 4) + 1):
+        candidate = "_".join(words[-count:])
+        reading = read_name(candidate)
+        if (
+            (reading.quantity and reading.whole)
+            or canonical_metric(candidate) in METRICS
+            or (not best and count == 1 and reading.quantity in {"loss", "accuracy"} and not reading.setting)
+            or ((count == 1 or (count == 2 and reading.phase)) and is_score(words[-1]))
+        ):
+            best = candidate
+    first = words[-len(best.split("_")) - 1 : -len(best.split("_"))] if best else []
+    # "Semantic loss 0.5" is a part of the loss; only words that say nothing more may be left out.
+    if best.lower() in {"loss", "acc", "accuracy"} and first and first[0].lower() not in _FILLERS and first[0].isalpha() and len(words) == 2:  # fmt: skip
+        return "_".join(words)
+    return best.strip("._-")
+
+
+def _is_vocabulary(name: str) -> bool:
+    return bool(read_name(name).quantity) or canonical_metric(name) in METRICS
+
+
+_FILES = (".py", ".cc", ".cpp", ".cu", ".c", ".h", ".go", ".rs")
+MAX_UNKNOWN_WORDS = 5
+"""Words of a name that the vocabulary does not hold; longer ones are sentences."""
+
+
+def is_metric(field: Field) -> bool:
+    """Whether a field may be kept at all: a quantity of the vocabulary, or a well-formed name with a sign."""
+    reading: NameReading = read_name(field.name)
+    canonical = canonical_metric(field.name)
+    if canonical in METRICS:
+        return canonical != "epoch"
+    if reading.setting or field.name.endswith(_FILES):
+        return False
+    if reading.quantity or is_score(field.name):
+        return True
+    words = words_of(field.name)
+    if field.signed and field.name.lower() in {"total", "sum"}:
+        return True  # of losses, if they stand beside it
+    if all(says_no_quantity(word) for word in words):
+        return False  # "train: 0.5" does not say what of the training
+    return bool(words) and _NOT_METRICS.isdisjoint((words[0], words[-1])) and len(words) <= MAX_UNKNOWN_WORDS

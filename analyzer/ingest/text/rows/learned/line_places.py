@@ -1,0 +1,201 @@
+"""Where a row says that it stands: its step, epoch and batch, found in masked text (``line_masks``)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
+
+if TYPE_CHECKING:
+    import re
+
+_AT = rf"[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|[=#\[(]|: ?[\[(]){{0,2}}\s{{0,3}}[\"'#]?(?:{INT}\s?-\s{{0,4}})?(?P<at>{INT})(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?P<total>{INT}))?(?!\w|\.[\w{INT}{FLOAT}]|[{INT}{FLOAT}])"
+_BEFORE = r"(?:^|(?<=[\s\[(|,{;:\"'.>/]))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )(?<!episode )(?<!warmup )"
+_STEP = LazyRegex(
+    rf"(?i){_BEFORE}(?P<word>(?:completed |global[ _]?|train(?:ing)?[ _]|optim\w{{0,6}}[ _]|env[ _]|epoch/)?"
+    rf"(?:time[ _]?steps?|steps?|iter(?:ation)?s?|itr?|num_updates|num_timesteps|n?updates?|up))(?:\.| at| n[or]\.?)?(?![A-Za-z0-9]){_AT}"
+)
+_BATCH = LazyRegex(
+    rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb|ticks?|rounds?|generations?|cycles?)(?:[ _](?:idx|index|num|id|no))?(?![A-Za-z0-9]){_AT}"
+)
+_EPOCH = LazyRegex(
+    rf"(?i){_BEFORE}(?P<word>epochs?|ep|e)(?:\.| n[or]\.?|[ _](?:idx|index|num|id|no))?(?![A-Za-z0-9]){_AT}"
+)
+_EPOCH_FLOAT = LazyRegex(rf"(?i)\bepochs?\s{{0,3}}[:=]?\s{{0,3}}{FLOAT}")
+# A number before its word: "200/ 2983 batches", "100 steps", "batch 100 of epoch 1".
+_OF_EPOCH = LazyRegex(
+    rf"(?i)^(?:train|valid|val|test|infer)\w{{0,8}} \((?P<epoch1>{INT})/{INT}\)|\bepoch/iter: ?(?P<epoch2>{INT})/(?P<step>{INT})"
+)
+# The counter of a bar: " 10%|#  | 10/100 [", of which only the strokes are left.
+_BAR = LazyRegex(rf"\|\s{{0,3}}(?P<step>{INT})/(?P<total>{INT})(?= \[| {TIME})")
+_STEPS_AFTER = LazyRegex(
+    rf"(?i)(?:^|(?<=[\s\[(|,;-]))(?P<at>{INT})(?:\s{{0,2}}/\s{{0,2}}(?P<total>{INT}))? (?P<word>batches|steps|iters|iterations|updates|step)(?=[ ,|;)\]:]|$)"
+)
+_IN_EPOCH = LazyRegex(
+    rf"\[ ?(?P<epoch>{INT})(?:/{INT})?\]\s{{0,3}}\[ {{0,2}}(?P<step>{INT}) ?/ {{0,2}}(?P<total>{INT})\s{{0,2}}(?:\([^)]{{0,6}}\))?\]"
+)
+_BRACKETS = LazyRegex(
+    rf"^\s{{0,40}}\[(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)"
+)
+_LEADING = LazyRegex(
+    rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|])"
+    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT}):\s{{1,3}}(?=[A-Za-z])|(?P<step6>{INT}) (?=\[[A-Za-z]))"
+)
+_RATIO_FIRST = LazyRegex(rf"^\s{{0,8}}(?P<step>{INT})/(?P<total>{INT}): ")
+_FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")
+_IN_PARENTHESES = LazyRegex(rf"\]\((?P<step>{INT})/(?P<total>{INT})\)")
+_SAMPLES = LazyRegex(
+    rf"(?i)\bepoch: ?{INT} {{1,2}}\[ {{0,2}}{INT}/ {{0,2}}{INT} ?\( {{0,2}}{INT}%\)\]|(?:^|\) )(?:after|progress) {INT} (?:sequences|utterances|sentences|frames)\b"
+)
+_BATCHES = LazyRegex(
+    rf"(?i)^train\w{{0,8}}: ?(?P<epoch>{INT}) \[ {{0,2}}(?P<step>{INT})/ {{0,2}}(?P<total>{INT}) ?\( {{0,2}}{INT}%\)\]"
+)
+# "Train loss 100 0.5": the whole number between a loss and its value is the step.
+_INSIDE = LazyRegex(rf"(?i)\bloss {{1,2}}(?P<step>{INT}):?\s{{1,3}}(?={FLOAT})")
+# The epoch and, side by side with it, the batch: "epoch 010  2000 / 8223 loss=", "Epoch 3 [100/500]", "Epoch 1/9, 5/20:"
+_BESIDE_EPOCH = LazyRegex(
+    rf"(?i)\bep(?:och)?s?\.?[ :#]{{0,3}}\[?(?P<epoch>{INT})(?:/{INT})?\]?(?:\s{{0,2}}[|,:-])?\s{{1,3}}[\[(]?\s{{0,2}}(?P<step>{INT}) ?/ {{0,2}}(?P<total>{INT})(?![\w.{INT}{FLOAT}%])(?! ?\()"
+)
+_SHARE = LazyRegex(
+    rf"(?i)\b(?:process|progress|processed|done|trained)(?: on)?[: ]{{1,2}}(?P<step>{INT}) ?/ ?(?P<total>{INT})(?=[ (,:])"
+)
+_LENGTH = LazyRegex(rf"\b[Ee]poch: ?{INT}, Steps: ?(?P<at>{INT}) \| ")
+
+_RANKS = ("global", "updates", "update", "step", "up", "iter", "it")
+"""Words for steps, the surest first: where a row names both a step and an iteration, the step counts updates."""
+
+
+class Place(NamedTuple):
+    """Which numbers of a row say where it stands; -1 where none does.
+
+    Attributes:
+        step: Number of the step, or of the batch.
+        total: How many of them there are.
+        epoch: Number of the epoch.
+        begins: Whether counting begins again at each epoch and the row states its length (``[epoch][batch/total]``).
+        from_zero: Such a row is of a kind that counts its epochs from 0 (``Epoch: [0][10/100]``).
+        samples: The row counts samples, so that its place is within its epoch but at no known step.
+        used: Numbers that say where the row stands, in any way.
+        start: Where the first of them stands in the text.
+    """
+
+    step: int = -1
+    total: int = -1
+    epoch: int = -1
+    begins: bool = False
+    from_zero: bool = False
+    samples: bool = False
+    used: frozenset[int] = frozenset()
+    start: int = 0
+
+    def __bool__(self) -> bool:
+        return self.step >= 0 or self.epoch >= 0 or self.samples
+
+
+def slot_at(text: str, position: int) -> int:
+    """Which number of masked text stands at a position."""
+    return sum(text.count(sort, 0, position) for sort in (INT, FLOAT, TIME))
+
+
+def find_place(text: str) -> Place:
+    """Where a masked line says that it stands."""
+    epochs = list(_EPOCH.finditer(text))
+    used = {slot for match in epochs for slot in _slots(text, match)}
+    used |= {slot_at(text, match.end() - 1) for match in _EPOCH_FLOAT.finditer(text)}
+    start = min((match.start() for match in epochs), default=len(text))
+    found = Place(epoch=_slot(text, epochs[0], "at") if epochs else -1, used=frozenset(used), start=start)
+    return _in_an_epoch(text, found) or _by_its_word(text, found)
+
+
+def _in_an_epoch(text: str, found: Place) -> Place | None:
+    """A place that a row states by its form alone, whatever the words in it."""
+    if match := _IN_EPOCH.search(text):
+        from_zero = _FROM_ZERO.search(text, 0, match.start() + 1) is not None
+        return _with(text, found, match)._replace(begins=True, from_zero=from_zero)
+    if match := _OF_EPOCH.search(text):
+        return _with(text, found, match)
+    if match := _BESIDE_EPOCH.search(text):
+        return _with(text, found, match)._replace(begins=True)
+    if match := _BAR.search(text):
+        return _with(text, found, match)._replace(begins=found.epoch >= 0)
+    if match := _SAMPLES.search(text):
+        return found._replace(samples=True, used=found.used | _slots(text, match))
+    if match := _LENGTH.search(text):
+        return found._replace(used=found.used | _slots(text, match))
+    return None
+
+
+def _by_its_word(text: str, found: Place) -> Place:
+    """A place that a row names: its step before its batch, and the surest of several words for a step."""
+    batches = list(_BATCH.finditer(text))
+    steps = sorted(_STEP.finditer(text), key=_rank)
+    used = {slot for match in (*steps, *batches) for slot in _slots(text, match)}
+    found = found._replace(used=found.used | used)
+    leading = _RATIO_FIRST.match(text) if not steps and not found.step >= 0 else None
+    named = steps or ([leading] if leading else batches)
+    chosen = named[0] if named else _other_form(text)
+    if chosen is None:
+        return found
+    # A batch out of so many is counted in its epoch; a step out of so many may be one of the whole run.
+    in_epoch = found.epoch >= 0 and chosen.groupdict().get("total") is not None and chosen in batches
+    return _with(text, found, chosen)._replace(begins=in_epoch)
+
+
+def _with(text: str, found: Place, match: re.Match[str]) -> Place:
+    """A place with what the groups of a match say; groups of alternatives end with a digit."""
+    slots = {
+        name.rstrip("123456"): slot_at(text, match.start(name))
+        for name, group in match.groupdict().items()
+        if group is not None and name != "word"
+    }
+    return found._replace(
+        step=slots.get("at", slots.get("step", -1)),
+        total=slots.get("total", -1),
+        epoch=slots.get("epoch", found.epoch),
+        used=found.used | _slots(text, match),
+        start=min(found.start, match.start()),
+    )
+
+
+def rows_of(text: str) -> list[tuple[int, int]]:
+    """Where the rows of a line begin and end, if it holds several: each begins with the same word for its step."""
+    steps = list(_STEP.finditer(text)) or list(_EPOCH.finditer(text))
+    begins = [match.start() for match in steps if match["word"].lower() == steps[0]["word"].lower()]
+    if len(begins) < 2 or begins[0] > MAX_BEFORE or any(b - a < MIN_ROW for a, b in pairwise(begins)):
+        return [(0, len(text))]
+    return list(zip([0, *begins[1:]], [*begins[1:], len(text)], strict=True))
+
+
+MAX_BEFORE = 40
+"""Characters before the first of several rows of a line: a time and a logger."""
+
+MIN_ROW = 12
+"""Characters of a row: "step 1 loss 2" has as many."""
+
+
+def _other_form(text: str) -> re.Match[str] | None:
+    return (
+        _BRACKETS.match(text)
+        or _BATCHES.match(text)
+        or _LEADING.match(text)
+        or _IN_PARENTHESES.search(text)
+        or _INSIDE.search(text)
+        or _SHARE.search(text)
+        or _STEPS_AFTER.search(text)
+    )
+
+
+def _rank(match: re.Match[str]) -> int:
+    word = match["word"].lower()
+    return next((rank for rank, part in enumerate(_RANKS) if part in word), len(_RANKS))
+
+
+def _slot(text: str, match: re.Match[str], group: str) -> int:
+    return slot_at(text, match.start(group)) if match[group] is not None else -1
+
+
+def _slots(text: str, match: re.Match[str]) -> set[int]:
+    begin = slot_at(text, match.start())
+    return set(range(begin, begin + slot_at(match[0], len(match[0]))))

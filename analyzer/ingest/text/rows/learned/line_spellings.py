@@ -1,0 +1,73 @@
+"""Spellings that say the same as ``name: value``: printed tensors and lists, decimal commas, an index behind the name.
+
+A row is put into the plain spelling before its wording is learned, so that one learner reads them all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analyzer.ingest.lazy_regex import LazyRegex
+
+if TYPE_CHECKING:
+    import re
+
+_NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|nan|inf)"
+_HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
+
+_ODD = LazyRegex(
+    r"tensor\(|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_-?\d|[=:] {0,4}-?\d{1,4},\d|\(train"
+)
+"""What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
+
+_TENSOR = LazyRegex(rf"\btensor\( ?\[?({_NUMBER})\]?(?:,[^()\r\n]{{0,80}})?\)")
+_LISTED = LazyRegex(rf"['\"]([A-Za-z][\w /-]{{0,40}})['\"], ?(?={_NUMBER})")
+_INDEXED = LazyRegex(
+    rf"(?<![\w.])(\w{{0,30}}(?:loss|acc|cost|err|score|reward|ppl)\w{{0,20}})\[ {{0,3}}(\d{{1,12}}) {{0,3}}\] {{0,2}}[:=]\s{{0,4}}(?={_NUMBER})"
+)
+_GLUED = LazyRegex(
+    r"(?<![\w/])(step|iter|iteration|epoch|loss|acc|accuracy|ppl|lr|reward)_(-?\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?)(?![\w.])"
+)
+_COMMA = LazyRegex(r"(?<![\d.,])(\d{1,4}),(\d{1,12})(?![\d,])")
+_SURE_COMMA = LazyRegex(
+    r"[=:] {0,4}-?(?:0,\d{1,12}|\d{1,4},(?:\d{1,2}|\d{4,12}))(?![\d,])"
+)  # three digits may be thousands
+_POINT = LazyRegex(r"\d\.\d")
+_QUOTIENT = LazyRegex(
+    rf"([A-Za-z][\w-]{{0,30}}) ?\(train/({_HELD_OUT})\) ?[:=]? {{0,3}}({_NUMBER}) ?/ ?({_NUMBER})"
+)
+_NOTED = LazyRegex(
+    rf"([A-Za-z][\w-]{{0,30}}) ?[:=] ?({_NUMBER}) \(train(?:ing)?\),? ({_NUMBER}) \(({_HELD_OUT})\)"
+)
+
+
+def plain_spelling(text: str) -> str:
+    """A line in the spelling of ``name: value`` where it has another that says the same.
+
+    >>> plain_spelling("epoch 3 loss tensor(0.5, device='cuda:0', grad_fn=<NllLossBackward0>)")
+    'epoch 3 loss 0.5'
+    >>> plain_spelling("['epoch', 3, 'loss', 0.5]"), plain_spelling("train_loss[ 40 ]: 0.5")
+    ('[epoch: 3, loss: 0.5]', 'step 40, train_loss: 0.5')
+    >>> plain_spelling("Epoch 1: loss = 0,5; acc = 12,5"), plain_spelling("samples: 12,800 loss: 0.5")
+    ('Epoch 1: loss = 0.5; acc = 12.5', 'samples: 12,800 loss: 0.5')
+    >>> plain_spelling("loss (train/val) 0.5/0.6"), plain_spelling("Loss = 0.5 (train), 0.6 (val)")
+    ('train loss: 0.5, val loss: 0.6', 'train Loss: 0.5, val Loss: 0.6')
+    >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("wrote epoch_3")
+    ('step 20: loss -4.5', 'wrote epoch_3')
+    """
+    if _ODD.search(text) is None:
+        return text
+    text = _TENSOR.sub(r"\1", text)
+    if text.lstrip()[:1] in "([":
+        text = _LISTED.sub(r"\1: ", text)
+    text = _INDEXED.sub(r"step \2, \1: ", text)
+    if len(_GLUED.findall(text)) > 1:  # a single one is the name of a file
+        text = _GLUED.sub(r"\1 \2", text)
+    if _POINT.search(text) is None and _SURE_COMMA.search(text):
+        text = _COMMA.sub(_with_point, text)
+    text = _QUOTIENT.sub(r"train \1: \3, \2 \1: \4", text)
+    return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
+
+
+def _with_point(match: re.Match[str]) -> str:
+    return f"{match[1]}.{match[2]}"

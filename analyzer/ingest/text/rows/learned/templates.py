@@ -1,0 +1,354 @@
+"""The learner of rows: whatever form a program gives its rows, their wording repeats and their numbers change.
+
+    epoch=3 step=120 loss=1.23 lr=1e-4 grad_norm=0.5          Steps : 5, Gen Loss Total : 25.660, s/b : 0.513
+    [1,  2000] loss: 2.173                                    Step: 10000. Mean Reward: -0.125. Std of Reward: 0.5.
+    Epoch 3/10 - train loss: 0.51 - val loss: 0.62            Epoch[0] Batch [20]  Speed: 2052.11 samples/sec  accuracy=0.125
+    train loss:1.10886                                        第 1 轮, 第 100 步, 损失: 0.5
+
+A line is masked (``line_masks``); what a wording says is worked out once (``line_places``, ``line_fields``) and kept
+as a template. A row counts at once if it names its place and a quantity that is known; with names that are only
+well formed, from the second row of its kind on; without a place, from the third, or below a heading such as
+"Epoch 3/10". Prose and settings name steps and losses too: a line of many other words is left unread, as are
+values that a line calls the best or the last. How many rows were read this way is told by an event.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analyzer.ingest.names import METRICS, canonical_metric
+from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
+from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
+from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
+from analyzer.ingest.text.rows.learned.wordings import (
+    HELD_OUT_HEADING,
+    NOTHING,
+    Template,
+    Where,
+    WordedRow,
+    as_held_out,
+    is_whole,
+    learn,
+    may_be_row,
+    read_values,
+)
+from analyzer.model.name_words import is_score, read_name
+
+if TYPE_CHECKING:
+    from analyzer.ingest.text.log_line import LogLine, LogState
+    from analyzer.ingest.text.rows.learned.line_places import Place
+
+MAX_CHARACTERS = 4_000
+"""Characters of a line that are looked at; lines of loops are far shorter."""
+
+MAX_BARREN = 6_000
+"""Wordings without a row after which no further one is worked out."""
+
+MAX_TEMPLATES = 20_000
+"""Wordings that are kept; a log whose every line is worded anew is no log of a loop."""
+
+BARE_ROWS, BARE_KINDS, BARE_WORDS = 3, 8, 2
+"""Rows without a place that make a series: two of one form may be a summary and its copy; kinds that are kept in
+mind; and words beside the pairs, such as a level and a logger."""
+
+BARE_NAMES = 3
+"""Known names that make two rows without a place as sure as three."""
+
+WORDS_BESIDE_BOTH = 4
+"""Words beside a loss and a loss on held-out data on one line, which only a row of a training has."""
+
+GUESSED_ROWS = 2
+"""Rows with a place whose names are only well formed: what repeats with another number is a series."""
+
+EPOCHS_OF_A_TRAINING = 3
+"""Epochs passed before a fall back to the first one begins another training; tables of results count up to two anew."""
+
+PARTS_BELOW = 2
+"""Values with a sign that an indented line below a heading needs if no name of them is known."""
+
+HEADING_LINES = 12
+"""Lines below a heading "Epoch 3/10" in which rows without a place of their own belong to it."""
+
+HELD_OUT_LINES = 4
+"""Rows below a heading such as "Evaluation results:" that belong to it."""
+
+
+_BEGINS_NUMBER = frozenset("0123456789-+.")
+_COURSES = frozenset({"loss", "eval_loss", "reward_mean"})
+_TIMES = frozenset({"step_time_s", "data_time_s"})
+
+
+class TemplateRows:
+    """Reads lines that name a step, an epoch or nothing, and quantities."""
+
+    literals = (
+        "loss", "Loss", " LOSS: ", "LOSS    ", "ccuracy", " cost= ", " cost = ", " cost: ", "grad_norm", "Perplexity: ", " ppl", "perplexity",
+        "Epoch ", "valuati", "alidati", "raining epoch", "eward: ", "reward=",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self._templates: dict[str, Template] = {}
+        self._counter = EpochCounter()
+        self._heading: tuple[int, Where, int | None] | None = None
+        self._held_out_heading: int | None = None
+        self._base: int | None = None
+        self._estimates: list[tuple[LogLine, float, int]] = []
+        self._has_steps = False
+        self._bare: dict[tuple[str, ...], list[tuple[LogLine, dict[str, float]]]] = {}
+        self._bare_known: set[tuple[str, ...]] = set()
+        self._read = GeneralRows("pairs")
+        self._unnamed = UnnamedColumns()
+        self._open: tuple[int, str] = (-1, "")
+        self._calls_loss = False
+        self._below_others = False
+        self._epoch: int | None = None
+        self._first_epoch: int | None = None
+        self.rows = 0
+        self._barren = 0
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        text = self._unwrapped(line)
+        masked = mask(text)
+        if not masked.numbers or INT in text or FLOAT in text or TIME in text:
+            if HELD_OUT_HEADING.match(text):
+                self._held_out_heading = line.number
+            return False
+        template = self._template(masked)
+        if template.columns:
+            return self._unnamed.add(masked.numbers, line)
+        if template.held_out_heading:
+            self._held_out_heading = line.number
+        if template.heading is not None and is_whole(template.heading, masked.numbers):
+            self._set_heading(template.heading, masked.numbers, line)
+            if template.evaluates and self._heading is not None and self._heading[1].step is not None:
+                log.saw_step(self._heading[1].step)
+            return False
+        read = False
+        for row in template.rows:
+            read = self._row(template, row, masked.numbers, line, log) or read
+        return read
+
+    def _unwrapped(self, line: LogLine) -> str:
+        """The text of a line; if the line before it broke off after a name, together with that."""
+        text = line.text[:MAX_CHARACTERS]
+        number, before = self._open
+        if number == line.number - 1 and text.lstrip()[:1] in _BEGINS_NUMBER:
+            text = f"{before} {text.lstrip()}"
+        self._open = (line.number, text) if text.rstrip().endswith((":", "=")) else (-1, "")
+        return text
+
+    def wants(self, text: str) -> bool:
+        """Whether a line is worth being offered although it holds none of the literals."""
+        masked = mask(text[:MAX_CHARACTERS])
+        if not masked.numbers or INT in text or FLOAT in text or TIME in text:
+            return HELD_OUT_HEADING.match(text) is not None
+        template = self._template(masked)
+        return bool(template.rows or template.columns or template.heading or template.held_out_heading)
+
+    def _template(self, masked: Masked) -> Template:
+        template = self._templates.get(masked.key)
+        if template is None:
+            # A log whose every line is worded anew (addresses, names of files) is no longer learned from.
+            worn_out = self._barren >= MAX_BARREN
+            template = NOTHING if worn_out or not may_be_row(masked.key) else learn(masked)
+            self._barren += not (template.rows or template.heading)
+            if len(self._templates) < MAX_TEMPLATES:
+                self._templates[masked.key] = template
+        return template
+
+    def _row(
+        self, template: Template, row: WordedRow, numbers: list[str], line: LogLine, log: LogState
+    ) -> bool:
+        values = read_values(row, numbers)
+        if not values or not is_whole(row.place, numbers):
+            return False
+        if not row.place:
+            return self._without_place(template, row, values, line, log)
+        if not row.sure:
+            if not row.told:
+                self._set_heading(row.place, numbers, line)
+                return False
+            if template.seen + 1 < GUESSED_ROWS:
+                where = self._where(row.place, numbers)
+                self._heading = (line.number, where, None)
+                return self._once_seen(template, values, where, line, log)
+            self._catch_up(template, log)
+        return self._placed(row, values, numbers, line, log)
+
+    def _once_seen(
+        self, template: Template, values: dict[str, float], where: Where, line: LogLine, log: LogState
+    ) -> bool:
+        """Names that are only well formed: a series from the second row of its kind on."""
+        template.seen += 1
+        if template.seen < GUESSED_ROWS:
+            template.waiting.append((line.detached(), values, where))
+            return False
+        self._catch_up(template, log)
+        self._write(values, where, line, log)
+        return True
+
+    def _catch_up(self, template: Template, log: LogState) -> None:
+        for earlier, found, at in template.waiting:
+            self._write(found, at, earlier, log)
+        template.waiting.clear()
+        template.seen = GUESSED_ROWS
+
+    def _placed(
+        self, row: WordedRow, values: dict[str, float], numbers: list[str], line: LogLine, log: LogState
+    ) -> bool:
+        where = self._where(row.place, numbers)
+        if where.step is None and not row.place.samples and row.place.epoch >= 0:
+            self._note_epoch(int(counted(numbers[row.place.epoch])), line, log)
+        self._write(values, where, line, log)
+        self._heading = (line.number, where, None)
+        return True
+
+    def _write(self, values: dict[str, float], where: Where, line: LogLine, log: LogState) -> None:
+        self.rows += 1
+        if where.step is not None:
+            self._has_steps = True
+            log.saw_step(where.step)
+        if "train_loss" in values and "val_loss" in values and where.step is not None:
+            # nanoGPT estimates both over some batches: no points of the curve, if the log has one
+            self._estimates.append((line.detached(), values.pop("train_loss"), where.step))
+        # Means of epochs are no points of the curve that the steps make; they may be all there is.
+        means = where.whole_epoch and (
+            self._has_steps or any(log.has_steps(canonical_metric(name)) for name in values)
+        )
+        self._calls_loss = self._calls_loss or "loss" in values
+        for name, value in values.items():
+            if canonical_metric(name).startswith("eval_") or (means and read_name(name).phase == "eval"):
+                log.metric(name, value, line, log.step if means else where.step)
+            elif self._calls_loss and self._is_other_loss(name):
+                log.metric(f"part/{name}", value, line, where.step)
+            else:
+                log.metric(f"epoch/{name}" if means else name, value, line, where.step)
+        self._read.note(line, values, where.step)
+
+    @staticmethod
+    def _sums_up(name: str, log: LogState) -> bool:
+        """Whether a value below a heading is a mean of what rows of their own show: "Train-perplexity" beside "perplexity"."""
+        return read_name(name).phase == "train" and log.has_steps(canonical_metric(name), but=name)
+
+    @staticmethod
+    def _is_other_loss(name: str) -> bool:
+        """Whether a name such as "cross_entropy" or "total loss" is not what another row calls the loss."""
+        return name.lower() != "loss" and canonical_metric(name) == "loss" and not read_name(name).phase
+
+    def _where(self, place: Place, numbers: list[str]) -> Where:
+        epoch = int(counted(numbers[place.epoch])) if place.epoch >= 0 else None
+        if place.samples:
+            return Where(None)
+        if place.step < 0:
+            return Where(None, whole_epoch=True)
+        step = int(counted(numbers[place.step]))
+        total = int(counted(numbers[place.total])) if place.total >= 0 else None
+        if place.begins and epoch is not None and total is not None:
+            if place.from_zero:
+                return Where(epoch * total + step)
+            if self._base is None:
+                self._base = min(epoch, 1)  # programs count epochs from 0 or from 1
+            return Where(max(epoch - self._base, 0) * total + step)
+        if epoch is None and self._heading is not None and self._heading[2] is not None:
+            epoch = self._heading[2]
+        return Where(self._counter.running(step, epoch, total))
+
+    def _set_heading(self, place: Place, numbers: list[str], line: LogLine) -> None:
+        epoch = int(counted(numbers[place.epoch])) if place.epoch >= 0 else None
+        if place.step >= 0:
+            where = self._where(place, numbers)
+            self._heading = (line.number, where, epoch)
+        else:
+            self._heading = (line.number, Where(None, whole_epoch=True), epoch)
+
+    def _note_epoch(self, epoch: int, line: LogLine, log: LogState) -> None:
+        """Tell where a loop of several trainings (folds, settings) begins the next one: its epochs start again."""
+        if self._epoch is None or self._first_epoch is None:
+            self._first_epoch = epoch
+        elif epoch == self._first_epoch and self._epoch >= epoch + EPOCHS_OF_A_TRAINING:
+            log.event("training_begins_again", "info", line, {"epoch": epoch}, None)
+        self._epoch = epoch
+
+    def _without_place(
+        self, template: Template, row: WordedRow, values: dict[str, float], line: LogLine, log: LogState
+    ) -> bool:
+        below = self._held_out_heading is not None and line.number - self._held_out_heading <= HELD_OUT_LINES
+        if below:
+            values = {as_held_out(name): value for name, value in values.items()}
+        known = {
+            name: value
+            for name, value in values.items()
+            if canonical_metric(name) in METRICS or read_name(name).quantity or is_score(name)
+        }
+        if (
+            self._heading is not None
+            and line.number - self._heading[0] <= HEADING_LINES
+            and row.words <= BARE_WORDS
+        ):
+            self._below_others = True
+            kept = values if template.indented and row.sure else known
+            if kept:
+                own = {name: value for name, value in kept.items() if not self._sums_up(name, log)}
+                self._write(own, self._heading[1], line, log)
+                for name in kept.keys() - own.keys():
+                    log.metric(f"epoch/{name}", kept[name], line, self._heading[1].step)
+                return True
+            if template.indented and row.told and len(values) >= PARTS_BELOW:
+                return self._once_seen(template, values, self._heading[1], line, log)
+        if row.phased and row.sure and row.words <= BARE_WORDS and (self.rows or log.has_points):
+            # the result of an epoch or of an evaluation beside rows of a training
+            self._write(known, Where(log.step) if row.held_out else Where(None, whole_epoch=True), line, log)
+            return True
+        both = {canonical_metric(name) for name in known} >= {"loss", "eval_loss"}
+        if both and row.words <= WORDS_BESIDE_BOTH:
+            self._write(known, Where(None), line, log)
+            return True
+        return self._bare_row(row, known, line, log)
+
+    def _bare_row(self, row: WordedRow, values: dict[str, float], line: LogLine, log: LogState) -> bool:
+        """Keep a row in mind until enough of its kind have come; then they are one series."""
+        kind = tuple(sorted(values))
+        names = {canonical_metric(name) for name in kind}
+        course = (
+            names & _COURSES or names >= _TIMES or any(read_name(name).quantity == "loss" for name in kind)
+        )
+        if not course or row.words > BARE_WORDS:
+            return False
+        rows = [(line, values)]
+        if kind not in self._bare_known:
+            if kind not in self._bare and len(self._bare) >= BARE_KINDS:
+                return False
+            waiting = self._bare.setdefault(kind, [])
+            waiting.append((line.detached(), values))
+            sure = len(kind) >= BARE_NAMES or (row.held_out and waiting[0][1] != values)
+            if len(waiting) < (BARE_ROWS - 1 if sure else BARE_ROWS):
+                return False  # a lone line may be anything
+            self._bare_known.add(kind)
+            rows = self._bare.pop(kind)
+        for at, found in rows:
+            for name, value in found.items():
+                log.metric(name, value, at, None)
+            self._read.note(at, found, None)
+        self.rows += len(rows)
+        return True
+
+    @property
+    def rows_stand_alone(self) -> bool:
+        """See ``Learnable``; below a row that names a place may stand others that do not."""
+        return not self._below_others
+
+    def count_learned(self, rows: int) -> None:
+        """See ``Learnable``."""
+        self.rows += rows
+        self._read.more(rows)
+
+    def finish(self, log: LogState) -> None:
+        """Say how much was read by this reader."""
+        curve = bool(self._estimates) and log.has_curve("loss", self._estimates[0][0].rank)
+        name = "train_loss_estimate" if curve else "train_loss"
+        for line, value, step in self._estimates:
+            log.metric(name, value, line, step)
+        self._unnamed.tell(log)
+        self._read.tell(log)

@@ -1,0 +1,347 @@
+"""What the wording of a line says of a course: its place, its quantities, and whether it is prose or a setting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.names import METRICS, Metric, canonical_metric
+from analyzer.ingest.text.rows.forms.row_forms import with_unit
+from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is_metric
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
+from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
+from analyzer.ingest.text.rows.printed_numbers import parse_number
+from analyzer.model.name_words import is_score, read_name
+
+if TYPE_CHECKING:
+    from analyzer.ingest.text.log_line import LogLine
+
+MAX_OTHER_WORDS = 7
+"""Words of a row that belong to no pair. "Epoch 3 finished in 12 s, average training loss: 0.5" has five."""
+
+MAX_OTHER_WORDS_UNSEPARATED = 3
+"""The same if names and numbers stand side by side, as in prose ("the loss 3 times")."""
+
+STROKES_OF_A_ROW = 3
+"""Strokes that part the cells of a row as surely as signs do."""
+
+_GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
+_COLUMNS = LazyRegex(rf"^\s{{0,2}}{INT}(?:[:,]\s{{0,3}}|\s{{1,3}}){FLOAT}\s{{0,2}}$")
+_LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
+_HELD_OUT = LazyRegex(
+    r"(?i)(?<![\w/.])(?:val(?:id(?:ation|ate)?)?|eval(?:uation)?|test(?:ing)?|dev|cv)(?![\w/.])"
+)
+_TRAINING = LazyRegex(r"(?i)\btrain")
+HELD_OUT_HEADING = LazyRegex(
+    r"(?i)^\W{0,40}(?:eval(?:uat(?:ion|ing))?|valid(?:at(?:ion|ing))?|test(?:ing)?)(?: (?:results?|metrics?|scores?|summary|set|on|at|epoch|step|the|[\x01]))"
+    r"{0,5}\W{0,40}$"
+)
+_NO_ROW = LazyRegex(
+    r"(?i)^\W{0,4}(?:sav(?!ing dict for global)|load|resum|restor|best|early|new best|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|return |import |from |class )"
+)
+_CODE = LazyRegex(
+    r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}[:.}]|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b"
+)
+_WORD = LazyRegex(r"[A-Za-z][A-Za-z_]+")
+_INDENTED = LazyRegex(r"^(?:\s{1,40}|[>|│└├ ]{1,12}\s)\S")
+_SIGNS = frozenset(
+    {"loss", "eval_loss", "grad_norm", "loss_scale", "perplexity", "eval_perplexity", "reward_mean", "accuracy", "eval_accuracy"}
+)  # fmt: skip
+# Words of home-made loops that mean something else in a tracker ("cost" in dollars)
+_HOME_NAMES = {
+    "cost": "loss",
+    "avg_cost": "loss",
+    "tot_loss": "total_loss",
+    "accu": "accuracy",
+    "tps": "tokens_per_second",
+}
+_UNITS = {"s": ("ms", "s"), "share": ("%",), "share or percent": ("%",), "GiB": ("MiB", "GiB", "MB", "GB", "MB"),
+          "tokens/s": ("K", "M", "k"), "samples/s": ("K", "k")}  # fmt: skip
+_UNKNOWN = Metric("", "")
+_SPEEDS = frozenset({"s", "GiB", "tokens/s", "samples/s", "steps/s", "TFLOP/s"})
+_PLAIN = frozenset({"loss", "accuracy", "perplexity"})
+
+
+class Where(NamedTuple):
+    """Where in the run a line stands: at a step, or only somewhere in or at the end of an epoch."""
+
+    step: int | None
+    whole_epoch: bool = False
+
+
+class Value(NamedTuple):
+    """A number of a row that is kept.
+
+    Attributes:
+        slot: Which number.
+        name: As printed.
+        unit: Printed after it.
+        over: The number that it is a share of, -1 if none.
+    """
+
+    slot: int
+    name: str
+    unit: str
+    over: int
+
+
+@dataclass(slots=True)
+class WordedRow:
+    """What one row of a wording says: its place and its values.
+
+    Attributes:
+        sure: It holds a quantity that shows that it is a row.
+        held_out: Its words say that it is about held-out data.
+        words: Words that belong to no pair.
+        phased: A name, or a word before them, says whether it is about training or held-out data.
+        told: A name with a sign tells something else than speed and memory.
+    """
+
+    place: Place
+    values: list[Value]
+    sure: bool
+    held_out: bool
+    words: int
+    phased: bool
+    told: bool
+
+
+@dataclass(slots=True)
+class Template:
+    """What a wording says; ``rows`` is empty for a line that says nothing of a course, ``columns`` a counter and a number.
+
+    Attributes:
+        evaluates: The heading is that of an evaluation.
+        waiting: Rows of names that are only well formed, until one more follows.
+    """
+
+    rows: list[WordedRow] = field(default_factory=list)
+    heading: Place | None = None
+    held_out_heading: bool = False
+    evaluates: bool = False
+    indented: bool = False
+    columns: bool = False
+    waiting: list[tuple[LogLine, dict[str, float], Where]] = field(default_factory=list)
+    seen: int = 0
+
+
+NOTHING = Template()
+
+
+_ANY_WORD = LazyRegex(
+    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|\bmae\b|nll|psnr|ssim|dice|precision|recall|\bf1|auc|iou|bleu|rouge|\bwer|\bcer|mrr|ndcg|\bhit|\bkl|"
+    r"objective|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,12}$|^\W{0,3}[\x01][:/]"
+)
+
+
+def may_be_row(key: str) -> bool:
+    """Whether a wording holds any word that a row or its heading could not do without: most lines of a log hold none."""
+    return _ANY_WORD.search(key) is not None
+
+
+def learn(masked: Masked) -> Template:
+    """Work out what a wording says from one line of it."""
+    text = in_english(sorts(masked))
+    if glued := _GLUED.search(text):
+        text = text[: glued.end() - 1]  # what another writer printed past the end of a bar has no place
+    if _COLUMNS.match(text):
+        return Template(columns=True)
+    if _NO_ROW.match(text) or _CODE.search(text):
+        return NOTHING
+    rows = [row for begin, end in rows_of(text) if (row := _row(text, begin, end)) is not None]
+    template = Template(rows, indented=_INDENTED.match(text) is not None)
+    if not rows:
+        place = find_place(text)
+        words = _other_words(text, place)
+        plural = place.step >= 0 and _MANY.search(text) is not None
+        if (
+            place
+            and not (place.samples or plural)
+            and words <= MAX_HEADING_WORDS
+            and not HELD_OUT_HEADING.match(text)
+        ):
+            template.heading = place
+            template.evaluates = _HELD_OUT.search(text) is not None
+        template.held_out_heading = HELD_OUT_HEADING.match(text) is not None
+    return template
+
+
+_MANY = LazyRegex(r"(?i)\b(?:steps|iters|iterations|updates|batches|number of|num|total|max|warmup)\b")
+MAX_HEADING_WORDS = 3
+"""Other words of a heading: "Step 100 per-step time" and "Train - Epoch 3" have them."""
+
+
+def _row(text: str, begin: int, end: int) -> WordedRow | None:
+    piece = text[begin:end]
+    first = slot_at(text, begin)
+    place = find_place(piece)
+    prefix = "loss_" if _LOSSES.match(piece) else ""
+    found_all = find_fields(piece, place.used)
+    fields = [found._replace(name=prefix + found.name) for found in found_all if is_metric(found)]
+    values = _values(fields)
+    if not values:
+        return None
+    names = [value.name for value in values]
+    ahead = piece[: min((found.start for found in fields), default=0)]
+    eval_named = any(canonical_metric(name) == "eval_loss" for name in names)
+    held_out = (
+        (eval_named and not any(canonical_metric(name) == "loss" for name in names))
+        or (_HELD_OUT.search(ahead) is not None and not _TRAINING.search(ahead))
+        or "Saving dict for" in ahead
+    )
+    if held_out:
+        values = [value._replace(name=as_held_out(value.name)) for value in values]
+    separated = any(found.signed for found in fields) or piece.count("|") >= STROKES_OF_A_ROW
+    words = _other_words(piece, place, found_all)
+    if words > (MAX_OTHER_WORDS if separated else MAX_OTHER_WORDS_UNSEPARATED):
+        return None
+    told = any(
+        (found.signed or read_name(found.name).quantity == "loss_like")
+        and METRICS.get(canonical_metric(found.name), _UNKNOWN).unit not in _SPEEDS
+        for found in fields
+    )
+    values = [value._replace(slot=value.slot + first, over=value.over + first if value.over >= 0 else -1) for value in values]  # fmt: skip
+    sure = any(is_sign(name) or (place and is_score(name)) for name in names)
+    phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
+    return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
+
+
+def _moved(place: Place, by: int) -> Place:
+    step, total, epoch = (slot + by if slot >= 0 else -1 for slot in (place.step, place.total, place.epoch))
+    return place._replace(
+        step=step, total=total, epoch=epoch, used=frozenset(slot + by for slot in place.used)
+    )
+
+
+def _values(fields: list[Field]) -> list[Value]:
+    """Of several names for one quantity the plainest; values whose unit does not fit their name are left out."""
+    found: dict[str, Value] = {}
+    parts: str = ""
+    total = sum(_is_like_loss(entry.name) for entry in fields) >= PARTS_OF_TOTAL
+    for entry in fields:
+        name = _HOME_NAMES.get(entry.name.lower(), entry.name)
+        if name.lower() in {"total", "sum"}:
+            if not total or not entry.signed:
+                continue
+            name = "total_loss"
+        if name.lower() == "dt" and entry.unit:
+            name = "step_time_s"
+        if name.lower() in {"val", "valid", "validation", "test", "eval"} and parts:
+            name = f"{name}_{parts}"  # "loss train: 2.5, val: 2.25"
+        reading = read_name(name)
+        if reading.phase == "train" and reading.quantity in _PLAIN:
+            parts = reading.quantity
+        canonical = canonical_metric(name)
+        if entry.unit and not _fits(canonical, entry.unit):
+            continue
+        old = found.get(canonical)
+        if old is None or _plainer(name, old.name):
+            found[canonical] = Value(entry.slot, name, entry.unit, entry.over)
+    return sorted(found.values())
+
+
+PARTS_OF_TOTAL = 2
+"""Losses beside a number called "total" that make it the total loss."""
+
+
+def _is_like_loss(name: str) -> bool:
+    return read_name(name).quantity in {"loss", "loss_like", "policy_loss", "value_loss"} or name.lower() in {
+        "policy",
+        "value",
+        "reg",
+        "kl",
+        "kld",
+    }
+
+
+def _plainer(name: str, old: str) -> bool:
+    """Whether a name is the plainer one of two for a quantity; the reward of an episode is none of a step."""
+    episode, other = ("epi" in text.lower() or "ep_" in text.lower() for text in (name, old))
+    return episode if episode != other and "rew" in name.lower() else len(name) < len(old)
+
+
+def _fits(canonical: str, unit: str) -> bool:
+    if canonical in METRICS:
+        return unit in _UNITS.get(METRICS[canonical].unit, ())
+    return unit in {"%", "s", "ms"}
+
+
+def is_sign(name: str) -> bool:
+    """Whether a quantity shows that its line is a row: other words stand in prose and settings too."""
+    if canonical_metric(name) in _SIGNS:
+        return True
+    reading = read_name(name)
+    return (
+        reading.quantity in {"loss", "perplexity", "policy_loss", "value_loss", "approx_kl"}
+        and not reading.setting
+    )
+
+
+def as_held_out(name: str) -> str:
+    """The same quantity on held-out data; what is called by the word stays what it is.
+
+    >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr")
+    ('val_loss', 'train_loss', 'lr')
+    """
+    reading = read_name(name)
+    measured = (
+        canonical_metric(name) in _PLAIN | {"reward_mean"}
+        or reading.quantity == "loss_like"
+        or is_score(name)
+    )
+    return (
+        f"val_{name.lower()}" if measured and reading.phase != "eval" and not _TRAINING.match(name) else name
+    )
+
+
+def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> int:
+    """Words of a line that belong to no pair of name and number."""
+    text = _PATHS.sub("", text)
+    position, count = 0, 0
+    for match in _OTHER_PAIR.finditer(text):
+        count += len(_WORD.findall(text[position : match.start()]))
+        position = match.end()
+    count += len(_WORD.findall(text[position:]))
+    of_names = sum(found.more for found in fields or ())
+    return max(0, count - of_names) if place or fields else count
+
+
+_PATHS = LazyRegex(r"(?<!\w)(?:/[\w.@+-]{1,80}){2,20}/?")
+_OTHER_PAIR = LazyRegex(
+    rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?\s{{0,3}}[:=]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}][\w%/]{{0,12}}(?: [A-Za-z]{{1,9}}/\w{{1,9}})?"
+)
+
+
+def is_whole(place: Place, numbers: list[str]) -> bool:
+    """Whether the numbers that say where a row stands are whole numbers that can be a step."""
+    slots = [slot for slot in (place.step, place.total, place.epoch) if slot >= 0]
+    return all(0 < len(counted(numbers[slot])) <= MAX_DIGITS for slot in slots)
+
+
+MAX_DIGITS = 15
+"""Digits of a step; longer numbers are garbage."""
+
+
+def read_values(row: WordedRow, numbers: list[str]) -> dict[str, float]:
+    """The values of a row by name, in the units that their names have here."""
+    found: dict[str, float] = {}
+    for slot, name, unit, over in row.values:
+        number = parse_number(numbers[slot].rstrip("x"))
+        if number is None:
+            continue
+        if over >= 0:
+            whole = parse_number(numbers[over])
+            if not whole or canonical_metric(name) not in {"accuracy", "eval_accuracy"}:
+                continue
+            number /= whole
+        if unit:
+            if not number >= 0:
+                continue  # "nanms" is a time that nobody measured, "mfu -100%" a placeholder
+            number = (
+                number
+                if canonical_metric(name).endswith("accuracy")
+                else with_unit(number, unit.replace("k", "K"))
+            )
+        found[name] = number
+    return found

@@ -1,0 +1,1 @@
+"""Tables, boxes and objects that a program prints."""

@@ -1,0 +1,155 @@
+"""Boxes: one quantity a line, between strokes, as programs of reinforcement learning and of diffusion print them.
+
+    -----------------------------------        ----------------------------------
+    | rollout/           |            |        | EpThisIter      | 4            |
+    |    ep_rew_mean     | 21.5       |        | TimestepsSoFar  | 2048         |
+    | time/              |            |        | EpRewMean       | 21.5         |
+    |    total_timesteps | 2048       |        | loss_kl         | 0.0125       |
+    | train/             |            |        ----------------------------------
+    |    loss            | 0.125      |
+    -----------------------------------
+
+A box is written when it is complete, because its step may stand at its end. It counts if it holds a loss, a reward or
+another quantity of a course and says how far the run is; without that, from the second of its kind on: tables of
+settings and of results look the same and stand alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.names import METRICS, canonical_metric
+from analyzer.ingest.text.log_line import Fed
+from analyzer.ingest.text.rows.learned.wordings import is_sign
+from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
+from analyzer.model.name_words import read_name
+
+if TYPE_CHECKING:
+    from analyzer.ingest.text.log_line import LogLine, LogState
+
+MAX_ROWS = 400
+"""Lines of a box; the longest, of agents with norms of every layer, have some 200."""
+
+MAX_KINDS = 32
+"""Kinds of boxes without a counter that are kept in mind."""
+
+_ROW = LazyRegex(
+    rf"^\s{{0,4}}[|\u2502] {{0,80}}(?P<key>[A-Za-z%][\w /%.()@-]{{0,60}}?) {{0,80}}[|\u2502] {{0,80}}(?P<value>{NUMBER})?(?: {{0,4}}s)? {{0,80}}[|\u2502]\s{{0,8}}$"
+)
+_STEPS = ("total_timesteps", "timestepssofar", "totalenvinteracts", "num_timesteps", "total_env_steps", "env_steps", "total_steps", "global_step",
+          "steps", "step", "timesteps", "update", "n_updates", "iteration", "iterations", "itr")  # fmt: skip
+"""Keys that say the step, the surest first; in small letters, without the name of their part."""
+
+_OTHER_COUNTERS = frozenset({"epoch", "episodes", "episode", "episodessofar", "epthisiter", "serial_timesteps", "nupdates", "samples", "time", "time_elapsed",
+                             "timeelapsed", "%_time_spent_exploring", "% time spent exploring"})  # fmt: skip
+_NAMES = {
+    "fps": "env_steps_per_second",
+    "averageepret": "reward_mean",
+    "losspi": "policy_loss",
+    "lossv": "value_loss",
+    "eplen": "ep_len",
+}
+_PROGRAMS = (("rollout/", "stable-baselines3"), ("time/total_timesteps", "stable-baselines3"), ("approxkl", "stable-baselines"), ("% time spent exploring", "stable-baselines"),
+             ("averageepret", "spinningup"), ("averagetestepret", "spinningup"), ("lg_loss_scale", "guided-diffusion"))  # fmt: skip
+
+
+class Boxes:
+    """Begins a box at its first line."""
+
+    literals = ("| rollout/ ", "| train/ ", "| time/ ", "| eval/ ", "| approxkl ", "| % time spent exploring", "AverageEpRet |", "AverageTestEpRet |", "| grad_norm ", "| lg_loss_scale ")  # fmt: skip
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[str, ...], _Box] = {}
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        row = _ROW.match(line.text)
+        if row is None:
+            return False
+        box = _Box(self)
+        box.row(row["key"], row["value"], line)
+        log.captures.append(box)
+        return True
+
+    def wants(self, text: str) -> bool:
+        """See ``Curious.wants``."""
+        return _ROW.match(text) is not None
+
+    def complete(self, box: _Box, log: LogState) -> None:
+        """Write a box, or keep it in mind until another of its kind shows that it is one of a course."""
+        kind = tuple(box.values)
+        if not any(is_sign(name.rpartition("/")[2]) for name in kind):
+            return
+        if box.counts or kind in self._waiting:
+            if (first := self._waiting.pop(kind, None)) is not None:
+                first.write(log)
+                box.counts = True
+            box.write(log)
+        elif len(self._waiting) < MAX_KINDS:
+            self._waiting[kind] = box
+
+    def finish(self, log: LogState) -> None:
+        """A box that stayed alone is none of a course."""
+
+
+class _Box:
+    """A box in progress.
+
+    Attributes:
+        values: Value and line by name.
+        counts: Whether it says how far the run is.
+    """
+
+    def __init__(self, boxes: Boxes) -> None:
+        self._boxes = boxes
+        self._part = ""
+        self._steps: dict[str, int] = {}
+        self._program = ""
+        self._rows = 0
+        self.values: dict[str, tuple[float, LogLine]] = {}
+        self.counts = False
+
+    def feed(self, line: LogLine, log: LogState) -> Fed:
+        """See ``Capture.feed``."""
+        row = _ROW.match(line.text)
+        if row is not None and self._rows < MAX_ROWS:
+            self.row(row["key"], row["value"], line)
+            return Fed.OWNED
+        if line.text.lstrip()[:1] in {"|", "\u2502"}:
+            return Fed.PASSED
+        self._boxes.complete(self, log)
+        return Fed.ENDED
+
+    def row(self, key: str, value: str | None, line: LogLine) -> None:
+        """Read one row."""
+        self._rows += 1
+        number = parse_number(value or "")
+        if number is None:
+            self._part = key if key.endswith("/") else self._part
+            return
+        name = f"{self._part}{key}"
+        plain = key.lower().replace(" ", "_")
+        self._program = self._program or next(
+            (p for mark, p in _PROGRAMS if name.lower().startswith(mark)), ""
+        )
+        if plain in _STEPS or plain in _OTHER_COUNTERS:
+            self.counts = True
+            if plain in _STEPS and 0 <= number < 1e15:
+                self._steps[plain] = int(number)
+        elif not read_name(key).setting or is_sign(key) or canonical_metric(name) in METRICS:
+            self.values.setdefault(_NAMES.get(plain, name), (number, line.detached()))
+
+    def write(self, log: LogState) -> None:
+        """Write what was read, at the step that the box names."""
+        if self._program:
+            log.out.framework(self._program)
+        step = next((self._steps[name] for name in _STEPS if name in self._steps), log.step)
+        if self._steps and step is not None:
+            log.saw_step(step)
+        for name, (value, line) in self.values.items():
+            log.metric(name, value, line, step)
+
+    def finish(self, log: LogState) -> None:
+        """See ``Capture.finish``."""
+        self._boxes.complete(self, log)

@@ -1,0 +1,307 @@
+"""Tables that grow by a line for each step or epoch: fastai, skorch, spaCy, Chainer, the notebook table of HF Trainer, CSV.
+
+    epoch     train_loss  valid_loss  accuracy  time          | Training Loss | Epoch | Step | Validation Loss |
+    0         2.250000    2.125000    0.250000  00:10         |:-------------:|:-----:|:----:|:---------------:|
+    1         2.000000    1.875000    0.375000  00:10         | No log        | 1.0   | 100  | 2.125000        |
+
+    E    #       LOSS TOK2VEC  LOSS NER  ENTS_F               epoch,step,loss,lr
+      0     200         12.50   1225.50   50.50               0,10,2.25,0.001
+
+    average    since         example                          | rating  |   loss | accuracy |
+    loss       last          counter                          | train   | 1.1250 |   0.5000 |
+    0.625000   0.625000            3                          | vali    | 1.2500 |   0.2500 |
+
+A head counts only if a column is by its words a loss, an accuracy or a reward and no cell of it may be a number. With a
+column for the step or the epoch the first row counts; without one, or where the names of columns are parted by single
+spaces, the head might be a sentence or the table one of results, and it takes rows that follow at once. A row has as
+many cells as the head, or cells that stand below names of the head (Chainer leaves out what was not measured).
+Names may stand in two lines, and rows may be those of the parts of the data.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.names import METRICS, canonical_metric
+from analyzer.ingest.text.log_line import Fed
+from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
+from analyzer.ingest.text.rows.learned.line_masks import in_english
+from analyzer.ingest.text.rows.printed_numbers import parse_number
+from analyzer.model.name_words import is_score, read_name, says_no_quantity
+
+if TYPE_CHECKING:
+    import re
+
+    from analyzer.ingest.text.log_line import LogLine, LogState
+
+MAX_HEAD_CHARACTERS = 400
+"""A head is a line of a dozen words."""
+
+MAX_OTHER_LINES = 20
+"""Lines between two rows: bars and warnings; a table that is that long silent is over."""
+
+MAX_NAME_CHARACTERS = 40
+"""Characters of the name of a column; longer cells are sentences."""
+
+ROWS_OF_DOUBTFUL = 3
+"""Rows that a table without a counter needs: fewer are the results of some models."""
+
+_STROKES = str.maketrans("\u2502\u2503\u2551", "|||")
+_CELLS = LazyRegex(r"[^\s,|][^,|\t\n]*?(?=\s{2,}|\s*[,|\t]|\s*$)")
+_WORDS = LazyRegex(r"[^\s,|]+")
+# Names of columns that are two words, where single spaces part the columns: "epoch train loss valid loss accuracy".
+_NAMES = LazyRegex(
+    r"(?i)(?:(?:train(?:ing)?|valid(?:ation)?|val|test|eval|dev) (?:loss|acc(?:uracy)?|error|ppl|perplexity|f1|score)|[^\s,|]+)"
+)
+_LENGTHS = LazyRegex(r"\b\d{1,6} days?,\s{1,4}(?=\d)")
+_NUMBER_WORD = LazyRegex(r"(?<![\w@.])\d")
+_HASH = LazyRegex(r"^\s{0,4}#(?=\s{1,4}[A-Za-z])")
+# A column of names that are all lower-case words, the measured one first: the lower line of a head in two.
+_SECOND = LazyRegex(r"^\s{0,4}(?:loss|error|cost)(?:\s{1,20}[a-z]{2,12}){2,12}\s*$")
+_EPOCHS = frozenset({"epoch", "epochs", "e", "itn", "round", "ep"})
+_STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "example_counter"})  # fmt: skip
+_COUNTERS = _EPOCHS | _STEPS
+_OTHERS = frozenset(
+    {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps"}
+)  # fmt: skip
+_RULE = LazyRegex(r"^[-=+|: \u2500-\u257f]{3,}$")
+_HEADER_CELL = LazyRegex(r"^[^\W\d][\w /.()%@#*-]{0,39}$")
+_COUNT = LazyRegex(
+    r"^(?:(?:epoch|ep|step|iter|iteration)[ :#]{0,2})?(?P<at>\d{1,12})(?P<rest>\.\d{1,6})?(?:/\d{1,12})?$"
+)
+_ABOUT = "\u7ea6~\u2248\u2191\u2193*"
+"""Marks beside a number: about, better, worse, the best so far."""
+_MEASURED = frozenset({"loss", "accuracy", "perplexity", "reward_mean", "loss_like"})
+
+
+class Head(NamedTuple):
+    """The names of the columns of a table.
+
+    Attributes:
+        names: In lower case, words joined by underscores.
+        spans: Where each stands in its line.
+        doubtful: Rows that are needed before the first is believed.
+        at_once: Whether the first row must follow the head at once.
+        parts: Its rows are those of the training and the held-out data.
+    """
+
+    names: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+    doubtful: int = 1
+    at_once: bool = False
+    parts: bool = False
+
+
+class PrintedTables:
+    """Begins a table at its head."""
+
+    literals = (
+        "train_loss",
+        "Training Loss",
+        "step,loss",
+        "epoch,loss",
+        "epoch,step,",
+        "val_loss",
+        "valid_loss",
+    )
+
+    def __init__(self) -> None:
+        self._read = GeneralRows("table")
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        head = find_head(line.text) or _second_line(line)
+        if head is None:
+            return False
+        log.captures.append(_Table(head, self._read))
+        return True
+
+    def wants(self, text: str) -> bool:
+        """See ``Curious.wants``."""
+        return find_head(text) is not None or _SECOND.search(text) is not None
+
+    def finish(self, log: LogState) -> None:
+        """Say how much was read by this reader."""
+        self._read.tell(log)
+
+
+def find_head(text: str) -> Head | None:
+    """The columns of a head, None if the line is none.
+
+    >>> find_head("epoch     train_loss  valid_loss  time").names
+    ('epoch', 'train_loss', 'valid_loss', 'time')
+    >>> find_head("epoch train loss valid loss f2").names, find_head("epoch train loss valid loss f2").at_once
+    (('epoch', 'train_loss', 'valid_loss', 'f2'), True)
+    >>> find_head("the train_loss and the valid_loss of step 3") is None
+    True
+    """
+    if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS:
+        return None
+    text = _HASH.sub(" ", text.translate(_STROKES))
+    spaced = "|" in text or "\t" in text or "  " in text.strip() or "," in text
+    return _head(list(_CELLS.finditer(text)), text, sure=spaced) or (
+        None if spaced else _head(list(_NAMES.finditer(text)), text, sure=False)
+    )
+
+
+def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
+    names = tuple(in_english(cell[0]).strip().lower().replace(" ", "_") for cell in cells)
+    if len(names) < 2 or len(set(names)) < len(names):
+        return None
+    if not all(_HEADER_CELL.match(name) or name == "#" for name in names):
+        return None
+    spans = tuple(cell.span() for cell in cells)
+    others = [name for name in names if name not in _COUNTERS | _OTHERS]
+    measured = [name for name in others if _is_measured(name)]
+    if not measured:
+        return None
+    if not _COUNTERS.isdisjoint(names):
+        # Outside of a table with strokes the counter stands first, so that a sentence is no head.
+        if names[0] not in _COUNTERS and "|" not in text:
+            return None
+        known = all(name in measured or canonical_metric(name) in METRICS for name in others)
+        columned = sure and ("," not in text or known)
+        return Head(names, spans, at_once=not columned) if columned or len(measured) > 1 else None
+    if any(_NUMBER_WORD.search(cell[0]) for cell in cells):
+        return None  # a row of values, not of names
+    columned = "|" in text or "\t" in text or "  " in text.strip()
+    if (
+        "|" in text
+        and names[0] not in measured
+        and len(measured) > 0
+        and all(name in measured or is_score(name) for name in names[1:])
+    ):
+        return Head(names, spans, parts=True)
+    losses = [name for name in measured if read_name(name).quantity == "loss"]
+    if columned and losses and len(measured) > 1 and len(measured) * 2 > len(others):
+        return Head(names, spans, doubtful=ROWS_OF_DOUBTFUL, at_once=True)
+    return None
+
+
+def _second_line(line: LogLine) -> Head | None:
+    """The columns of a head in two lines, of which a line is the second."""
+    if _SECOND.search(line.text) is None:
+        return None
+    above = line.before().rstrip("\r\n").rpartition("\n")[2]
+    first, second = list(_WORDS.finditer(above)), list(_WORDS.finditer(line.text))
+    names = tuple(f"{a[0]}_{b[0]}".lower().replace(" ", "_") for a, b in zip(first, second, strict=False))
+    fits = len(first) == len(second) >= CELLS_OF_TWO_LINES and len(set(names)) == len(names)
+    if not fits or not any(_is_measured(name) for name in names) or not _COUNTERS.intersection(names):
+        return None
+    return Head(names, tuple(cell.span() for cell in second), at_once=True)
+
+
+CELLS_OF_TWO_LINES = 3
+"""Columns of a head in two lines; lines of two words stand above each other everywhere."""
+
+
+def _is_measured(name: str) -> bool:
+    reading = read_name(name.replace("main/", ""))
+    return reading.quantity in _MEASURED and not reading.setting
+
+
+class _Table:
+    """A table in progress."""
+
+    def __init__(self, head: Head, read: GeneralRows) -> None:
+        self._head = head
+        self._read = read
+        self._others = 0
+        self._rows = 0
+        self._held_out = ""
+        self._waiting: list[tuple[LogLine, dict[str, str]]] = []
+
+    def feed(self, line: LogLine, log: LogState) -> Fed:
+        """See ``Capture.feed``."""
+        text = _LENGTHS.sub("", line.text.translate(_STROKES))
+        cells = self._cells(text)
+        if cells is not None:
+            self._others = 0
+            return self._row(cells, line, log)
+        if not text.strip() or _RULE.match(text.strip()):
+            return Fed.PASSED
+        self._others += 1
+        lost = self._others > MAX_OTHER_LINES or (self._head.at_once and not self._rows)
+        return Fed.PASSED | Fed.ENDED if lost or find_head(text) is not None else Fed.PASSED
+
+    def _cells(self, text: str) -> dict[str, str] | None:
+        """The cells of a row by the name of their column, None if the line is no row."""
+        names = self._head.names
+        found = _CELLS.findall(text)
+        if len(found) == len(names) + 1 and ":" in found[-1]:
+            found.pop()  # how long it took, which the head does not name
+        if len(found) != len(names):
+            found = _WORDS.findall(text)  # numbers that grew into the gap between two columns
+        cells = dict(zip(names, found, strict=True)) if len(found) == len(names) else self._below(text)
+        if cells is None:
+            return None
+        if self._head.parts:
+            part = cells[names[0]].strip()
+            return (
+                cells
+                if read_name(part).phase in {"train", "eval"} and says_no_quantity(part.lower())
+                else None
+            )
+        counters = [name for name in names if name in _COUNTERS]
+        if not all(name in cells and _count(name, cells[name]) is not None for name in counters):
+            return None
+        numbers = sum(parse_number(cell.strip(_ABOUT)) is not None for cell in cells.values())
+        return cells if counters or numbers * 2 > len(cells) else None
+
+    def _below(self, text: str) -> dict[str, str] | None:
+        """Cells that each begin, or each end, where the name of a column does; fewer than there are columns."""
+        words = list(_WORDS.finditer(text))
+        if not 2 <= len(words) < len(self._head.names) or "|" in text:
+            return None
+        for side in (0, 1):
+            columns = {
+                span[side]: name for name, span in zip(self._head.names, self._head.spans, strict=True)
+            }
+            if all(word.span()[side] in columns for word in words):
+                return {columns[word.span()[side]]: word[0] for word in words}
+        return None
+
+    def _row(self, cells: dict[str, str], line: LogLine, log: LogState) -> Fed:
+        self._rows += 1
+        if self._rows < self._head.doubtful:
+            self._waiting.append((line.detached(), cells))
+            return Fed.PASSED
+        for earlier, found in (*self._waiting, (line, cells)):
+            self._write(found, earlier, log)
+        self._waiting.clear()
+        return Fed.OWNED
+
+    def _write(self, cells: dict[str, str], line: LogLine, log: LogState) -> None:
+        values: dict[str, float] = {}
+        step: int | None = None
+        part = self._part(cells[self._head.names[0]].strip().lower()) if self._head.parts else ""
+        for name, cell in cells.items():
+            number = parse_number(cell.strip(_ABOUT))
+            if name in _STEPS:
+                step = _count(name, cell) if step is None else step
+            elif name not in _EPOCHS | _OTHERS and number is not None:
+                values[part + name.removeprefix("main/").replace("validation/main/", "validation/")] = number
+        if step is not None:
+            log.saw_step(step)
+        for name, value in values.items():
+            log.metric(name, value, line, step)
+        self._read.note(line, values, step)
+
+    def _part(self, word: str) -> str:
+        """What stands before the names of a row; of several held-out parts the first is what others call held out."""
+        if read_name(word).phase == "eval":
+            self._held_out = self._held_out or word
+            return f"{word}_" if word == self._held_out else f"part/{word}_"
+        return f"{word}_"
+
+    def finish(self, log: LogState) -> None:
+        """Rows are written as they come."""
+
+
+def _count(name: str, cell: str) -> int | None:
+    """What a counter shows; only epochs may be broken, as "0.5" of one."""
+    match = _COUNT.match(cell.strip(_ABOUT).lower())
+    if match is None or (match["rest"] and name not in _EPOCHS):
+        return None
+    return int(match["at"])

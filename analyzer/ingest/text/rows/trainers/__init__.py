@@ -1,0 +1,1 @@
+"""Programs whose rows need more than a form: state, bars, several lines."""

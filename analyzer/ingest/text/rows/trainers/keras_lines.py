@@ -1,0 +1,116 @@
+"""Console rows of Keras: a bar of one epoch, or one line of an epoch (``verbose=2``).
+
+    Epoch 3/10
+     50/100 [==============>...............] - ETA: 1s - loss: 2.25 - accuracy: 0.25
+    100/100 [==============================] - 5s 50ms/step - loss: 2.125 - accuracy: 0.25 - val_loss: 2.0
+    100/100 ━━━━━━━━━━━━━━━━━━━━ 5s 50ms/step - accuracy: 0.25 - loss: 2.125 - val_loss: 2.0
+    100/100 - 5s - 50ms/step - loss: 2.125 - val_loss: 2.0
+     - 5s - loss: 2.125 - val_loss: 2.0
+
+What a bar shows is a mean since the epoch began, so the last state of each epoch counts, whether or not
+the epoch was finished. Bars outside an epoch belong to an evaluation and are left out, but for those of a
+log that begins in the middle: before the head of a later epoch, or in a bar that still has time to go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
+
+if TYPE_CHECKING:
+    from analyzer.ingest.text.log_line import LogLine, LogState
+
+MAX_CHARACTERS = 4_000
+"""Characters of a row that are looked at."""
+
+_EPOCH = LazyRegex(
+    r"^\s{0,16}Epoch (\d{1,9})(?:/\d{1,9})?\s{0,4}$"
+)  # old versions leave the number of epochs out
+_ROW = LazyRegex(
+    r"(?:^|(?<!poch)\s)(?P<at>\d{1,12})/(?P<of>\d{1,12}) (?:\[[=>.]{1,60}\]|━{1,60}|(?=- \d))|^ {0,16}(?=- \d{1,7}s - |\d{1,7}s - loss: )"
+)
+_PAIR = LazyRegex(rf" - (?P<key>[A-Za-z_]\w{{0,60}}): (?P<value>{NUMBER})(?=\s|$)")
+_STEP_TIME = LazyRegex(r"\b(\d{1,7})(us|ms|s)/step\b")
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+class KerasLines:
+    """Reads epochs."""
+
+    literals = ("Epoch ", " - loss: ", " - val_loss: ", "/step - ")
+
+    def __init__(self) -> None:
+        self._epoch: int | None = None
+        self._finished_of: int | None = None
+        self._ends: set[int] = set()
+        self._row: tuple[LogLine, dict[str, float], int | None] | None = None
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        text = line.text[:MAX_CHARACTERS]
+        if match := _EPOCH.match(text):
+            if self._epoch is None and int(match[1]) <= 1:
+                self._row = None  # what stood before the first epoch was an evaluation
+            self._write(log)
+            self._epoch, self._finished_of = int(match[1]), None
+            return False  # other loops print such a line too
+        row = _ROW.search(text)
+        if row is None:
+            return False
+        at, of = (int(row[name]) if row[name] else None for name in ("at", "of"))
+        if self._finished_of is not None and of != self._finished_of:
+            return True  # an evaluation after the epoch
+        values = {
+            m["key"]: number
+            for m in _PAIR.finditer(text, row.end() - 1)
+            if (number := parse_number(m["value"])) is not None
+        }
+        if not values:
+            return False
+        if duration := _STEP_TIME.search(text):
+            values["step_time"] = int(duration[1]) * _SECONDS[duration[2]]
+        if at == of:
+            self._finished_of = of
+        step = None if at is None or of is None else max((self._epoch or 1) - 1, 0) * of + at
+        if at is not None and at == of:
+            self._ends.add(at)
+        if (
+            self._epoch is None
+            and at is not None
+            and at == of
+            and any(name.startswith("val_") for name in values)
+        ):
+            # The end of an epoch whose head was cut off: an evaluation has no values of its own held-out data.
+            self._row = None
+            self._put(line, values, None, log)
+            return True
+        self._row = (line.detached(), values, step)
+        return True
+
+    def _write(self, log: LogState) -> None:
+        if self._row is None:
+            return
+        line, values, step = self._row
+        self._row = None
+        self._put(line, values, step, log)
+
+    @staticmethod
+    def _put(line: LogLine, values: dict[str, float], step: int | None, log: LogState) -> None:
+        log.out.framework("keras")
+        if step is not None:
+            log.saw_step(step)
+        for name, value in values.items():
+            log.metric(name, value, line, step)
+
+    def finish(self, log: LogState) -> None:
+        """Write the last epoch; of a log without any, the state of a bar that never ended."""
+        if (
+            self._epoch is None
+            and self._row is not None
+            and " - ETA: " not in self._row[0].text
+            and self._row[2] in self._ends
+        ):
+            return
+        self._write(log)
