@@ -88,15 +88,35 @@ Where = tuple[int, int] | None
 """Place of a record in the journal; None if it stands in a dataset."""
 
 
+_SHARED = (
+    "kind",
+    "why",
+    "outcome",
+    "status",
+    "status_alone",
+    "user",
+    "project",
+    "tool_version",
+    "rules_digest",
+    "model",
+)
+"""State columns of few different texts."""
+
+
 @dataclass
 class _State:
     """What is known of each run that has a record: its state columns, and where the record is."""
 
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     where: dict[str, Where] = field(default_factory=dict)
+    _words: dict[str, str] = field(default_factory=dict)
 
     def put(self, row: Mapping[str, Any], where: Where) -> None:
         kept = {column: row.get(column) for column in STATE_COLUMNS}
+        for column in _SHARED:  # of a hundred thousand runs each word is kept once
+            word = row.get(column)
+            if isinstance(word, str):
+                kept[column] = self._words.setdefault(word, word)
         if kept["status_alone"] != "healthy" and kept["status_alone"] not in {"failed", "degraded"}:
             kept["config"] = None  # needed for the search of baselines only
         self.rows[row["key"]] = kept
@@ -361,13 +381,14 @@ def _conclude(
         result.summary.add(record)
         count += 1
     writer.finish({"runs": count, **about})
+    state.rows.clear()  # the dataset says it all now
     bad = result.summary.bad_nodes()
-    advice = []
+    advice = bytearray()
     for row in Dataset(place).runs(_FOR_RESTART):
         line = restart_line(row, bad & set(row["hosts"] or ()))
         result.summary.restarts[line["decision"]] += 1
-        advice.append(json.dumps(line, ensure_ascii=False) + "\n")
-    place.write("restart.jsonl", "".join(advice).encode())
+        advice += json.dumps(line, ensure_ascii=False).encode() + b"\n"
+    place.write("restart.jsonl", bytes(advice))
     place.write(
         "summary.json", (json.dumps(result.summary.to_dict(), indent=1, ensure_ascii=False) + "\n").encode()
     )

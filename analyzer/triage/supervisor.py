@@ -45,7 +45,7 @@ FRUITLESS_STARTS = 10
 seconds, and more than a machine that kills for want of memory, or somebody by hand, is likely to meet in a row."""
 
 
-@dataclass
+@dataclass(slots=True)
 class _Item:
     """A task on its way."""
 

@@ -11,6 +11,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.bad_points import loss_points
+from analyzer.detect.curves.gap import since_the_last
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event, Series
 
@@ -226,14 +227,11 @@ def _split(view: RunView, out: FactWriter) -> None:
     evaluated, points = _finite(view, "eval_loss"), view.once(loss_points)
     if evaluated is None or points is None or not has_steps(evaluated) or not has_steps(points.series):
         return
-    train = points.good()
-    edges = np.concatenate(([np.iinfo(np.int64).min], evaluated.step))
     ratios, rows = [], []
-    for row, value in enumerate(evaluated.value):
-        near = train.value[(train.step > edges[row]) & (train.step <= edges[row + 1])]
-        level = float(np.median(near)) if near.size else 0.0
+    for row, near in since_the_last(evaluated, points.good()):
+        level = float(np.median(near))
         if level > 0:
-            ratios.append(float(value) / level)
+            ratios.append(float(evaluated.value[row]) / level)
             rows.append(row)
     out.put("points", len(ratios), refs_at(evaluated, rows))
     if not ratios:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, take
@@ -85,13 +86,21 @@ def beside(held_out: Series, train: Series) -> list[tuple[float, float]]:
             return list(zip(held_out.value.tolist(), train.value.tolist(), strict=True))
         return []
     pairs: list[tuple[float, float]] = []
-    edges = np.concatenate(([np.iinfo(np.int64).min], held_out.step))
-    for row, value in enumerate(held_out.value):
-        near = train.value[(train.step > edges[row]) & (train.step <= edges[row + 1])]
-        if near.size:
-            # The last third of the interval: at its start the model was another one.
-            pairs.append((float(value), float(np.median(near[-max(near.size // 3, 1) :]))))
+    for row, near in since_the_last(held_out, train):
+        # The last third of the interval: at its start the model was another one.
+        pairs.append((float(held_out.value[row]), float(np.median(near[-max(near.size // 3, 1) :]))))
     return pairs
+
+
+def since_the_last(held_out: Series, train: Series) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
+    """Row of each evaluation, and the training values of the steps since the one before; rows without any are left out."""
+    order = np.argsort(train.step, kind="stable")
+    values = train.value[order]
+    ends = np.searchsorted(train.step[order], held_out.step, side="right")
+    begins = np.concatenate(([0], ends[:-1]))
+    for row, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
+        if begin < end:
+            yield row, values[begin:end]
 
 
 def _losses(
