@@ -149,7 +149,9 @@ def test_each_pattern_is_well_formed(pattern):
 
 
 def test_few_literals_are_so_short_that_the_scan_must_look_for_each_alone():
-    short = {literal for pattern in all_patterns() for literal in pattern.literals if len(literal.encode()) < 7}
+    short = {
+        literal for pattern in all_patterns() for literal in pattern.literals if len(literal.encode()) < 7
+    }
 
     assert len(short) <= 10  # each costs another pass over the log
 
