@@ -303,15 +303,18 @@ TOTAL_POINTS, TOTAL_STEP, TOTAL_SCATTER = 5, 0.03, 0.6
 """Five rows that each add three percent and more of their value, and much the same each time: no step gets slower so evenly."""
 
 
-def is_running_total(values: npt.NDArray[np.float64]) -> bool:
+_CLOCKS = frozenset({"time", "time_s", "seconds", "secs", "Time", "elapsed", "step_time_s"})
+"""Names that may mean the time since the beginning ("time" is kept as the step time by some rows); "epoch_time" does not."""
+
+
+def is_running_total(series: Series) -> bool:
     """Whether times count from the beginning of the run on instead of from the row before.
 
-    >>> is_running_total(np.array([101.3, 111.8, 122.5, 133.4, 143.8, 155.2]))
-    True
-    >>> is_running_total(np.array([0.30, 0.31, 0.30, 0.42, 0.55, 0.61]))
-    False
+    Args:
+        series: Finite values above 0.
     """
-    if values.size < TOTAL_POINTS or values[0] <= 0:
+    values = series.value
+    if series.logged_as not in _CLOCKS or values.size < TOTAL_POINTS:
         return False
     added = np.diff(values)
     even = float(added.std()) <= TOTAL_SCATTER * float(added.mean())

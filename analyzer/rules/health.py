@@ -53,6 +53,20 @@ TESTS = (
         "one batch with its labels as the model gets them, and the gradient norm of each layer",
     ),
     HealthTest(
+        "parts-have-values",
+        "not signal.data.part_without_value",
+        "no part of the loss is 0 throughout",
+        "a part of the loss is exactly 0 in every row ({signal.data.part_without_value_name})",
+        "whether that part is meant to be off at this stage",
+    ),
+    HealthTest(
+        "no-giant-spike",
+        "signal.loss.max <= 1000000 * abs(signal.loss.last)",
+        "no loss is a million times as high as the last",
+        "single losses are as high as {signal.loss.max}, a million times the last and more",
+        "the batches of those steps, and the gradient norm there",
+    ),
+    HealthTest(
         "layers-alive",
         "signal.exact.layers_zero_share < 0.3",
         "the layers get gradients",

@@ -12,6 +12,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.bad_points import loss_points
 from analyzer.detect.curves.gap import since_the_last
+from analyzer.model.name_words import words_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event, Series
 
@@ -83,6 +84,7 @@ def _composition(view: RunView, out: FactWriter) -> None:
         out.put("inputs_unscaled", bool(wide), [(wide or ranges)[0].ref])
     _classes(view, out)
     _zero_part(view, out)
+    _part_without_value(view, out)
     _nothing_found(view, out)
     _nonfinite_part(view, out)
     _lone_bad_part(view, out)
@@ -133,6 +135,32 @@ def _classes(view: RunView, out: FactWriter) -> None:
 _DETECTOR_PART = re.compile(
     r"(?i)(?:^|[/_.-])(?:b?box|k?obj|no_?obj|cls|class|conf|seg|mask|pose|kpt|g?iou|l1|landm\w{0,8})_?loss$"
 )
+
+
+_MAY_BE_OFF = re.compile(
+    r"cls|class|dfl|aux|kl|z_loss|distill|regular|penalty|value|policy|eval|val|mean|estimate|mtp|balanc|l1|l2"
+)
+"""Parts that many programs switch on later or never; a box regression is none of them."""
+
+FEW_ROWS = 3
+"""Rows after which a part that is exactly 0 in all of them keeps a run from being called sound, without blaming it."""
+
+
+def _part_without_value(view: RunView, out: FactWriter) -> None:
+    """A part of a positive loss that was 0 in every row so far, by the word "loss" in its name."""
+    total = view.once(loss_points)
+    if total is None or not bool((total.good().value > 0).any()):
+        return
+    for name in sorted(view.run.metrics.names):
+        words = words_of(name)
+        if name == "loss" or not words or "loss" not in words or _MAY_BE_OFF.search(name):
+            continue
+        part = _finite(view, name)
+        if part is not None and len(part) >= FEW_ROWS and not bool(part.value.any()):
+            refs = refs_at(part, [0, len(part) - 1])
+            out.put("part_without_value", value=True, refs=refs)
+            out.put("part_without_value_name", part.logged_as, refs)
+            return
 
 
 def _zero_part(view: RunView, out: FactWriter) -> None:

@@ -62,7 +62,7 @@ def _positive(view: RunView, name: str, least: int) -> Series | None:
     if series is None:
         return None
     series = take(series, np.isfinite(series.value) & (series.value > 0))
-    return series if len(series) >= least and not is_running_total(series.value) else None
+    return series if len(series) >= least and not is_running_total(series) else None
 
 
 def _slower(out: FactWriter, view: RunView) -> None:

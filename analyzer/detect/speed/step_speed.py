@@ -81,7 +81,7 @@ def _positive(series: Series | None) -> Series | None:
     if series is None:
         return None
     good = take(series, np.isfinite(series.value) & (series.value > 0))
-    return good if len(good) > WARM_UP_POINTS and not is_running_total(good.value) else None
+    return good if len(good) > WARM_UP_POINTS and not is_running_total(good) else None
 
 
 def _pace(view: RunView) -> Series | None:

@@ -19,6 +19,8 @@ signal.data.majority_only | bool | | the evaluation accuracy is the same number 
 signal.data.f1_far_below_accuracy | bool | | a macro F1 below 0.6 of the accuracy: some classes are hardly ever right | print recall for each class
 signal.data.nothing_found | bool | | detection scores on held-out data are 0 at every evaluation, ten epochs or evaluations after the start | log the mean average precision of every epoch
 signal.data.zero_part | str | | part of the loss that is exactly 0 in every row while the total is not | {_BATCH}
+signal.data.part_without_value | bool | | from three rows on: a part of the loss is exactly 0 in every row while the total is not | {_BATCH}
+signal.data.part_without_value_name | str | | that part |
 signal.data.nonfinite_part | str | | part of a loss that is NaN or infinite in most rows, in a log without the total | {_BATCH}
 signal.data.lone_bad_part | str | | the one part of a loss that is never finite, beside parts that always are | log every part of the loss
 signal.data.sound_scores | bool | | with such a part, the model still finds objects in held-out data | run an evaluation
