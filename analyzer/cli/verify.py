@@ -51,11 +51,13 @@ def verify_command(
 
 
 def _is_binary(path: Path) -> bool:
+    if not path.is_file():  # gone, which is said of its lines; or a pipe or a device, which may never end
+        return False
     try:
         with path.open("rb") as stream:
             return b"\0" in stream.read(4096)
     except OSError:
-        return False  # gone, which is said of its lines
+        return False
 
 
 def _values_that_differ(data: dict[str, Any], root: Path) -> int:
@@ -67,7 +69,7 @@ def _values_that_differ(data: dict[str, Any], root: Path) -> int:
     except InputError as error:
         typer.echo(f"the run cannot be read any more: {error}")
         return 1
-    if now["rules_digest"] != data["rules_digest"]:
+    if now["rules_digest"] != data.get("rules_digest"):
         typer.echo("note: the report was made with other rules; a value may differ for that reason")
     before, after = _values(data), _values(now)
     differ = [(name, value) for name, value in before.items() if after.get(name) != value]
@@ -80,7 +82,10 @@ def _values_that_differ(data: dict[str, Any], root: Path) -> int:
 def _values(data: dict[str, Any]) -> dict[str, Any]:
     """The facts behind the counted lines of evidence, by name."""
     lines = [line for finding in (*data["findings"], *data["ruled_out"]) for line in finding["evidence"]]
-    return {name: value for line in lines if line["counted"] for name, value in line["values"].items()}
+    counted = (
+        line["values"] for line in lines if line.get("counted") and isinstance(line.get("values"), dict)
+    )
+    return {name: value for values in counted for name, value in values.items()}
 
 
 def _loaded(report: Path) -> dict[str, Any]:
