@@ -38,7 +38,8 @@ def test_a_failure_that_no_rule_explains_is_told_with_its_line(tmp_path):
 
     assert dx.status == "failed"
     assert "command not found" in dx.summary
-    assert first_failure_note(dx) == "first failure: [train.log:1]"
+    said = "the first line that reports a failure: bash: trian: command not found [train.log:1]"
+    assert first_failure_note(dx) == said
 
 
 def mlperf(key, value, **metadata):

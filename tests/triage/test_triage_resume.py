@@ -128,8 +128,8 @@ def test_a_run_that_could_not_be_diagnosed_is_tried_again(tmp_path, monkeypatch)
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_what_is_done_and_resume_goes_on(tmp_path, monkeypatch, end):
     arm(monkeypatch, tmp_path / "arms")
-    root = write_fleet(tmp_path / "fleet", 2)
-    for number in range(20):
+    root = write_fleet(tmp_path / "fleet", 6)
+    for number in range(40):
         harmful(root, f"slow{number:02d}", "sleep")
     process = start(root, tmp_path / "out")
     wait_for(lambda: list((tmp_path / "out").glob("journal/*.jsonl")) or process.poll() is not None)
@@ -140,18 +140,18 @@ def test_an_interrupt_keeps_what_is_done_and_resume_goes_on(tmp_path, monkeypatc
     assert process.returncode == 130, errors.decode()
     assert b"Traceback" not in errors
     assert b"--resume" in errors
-    assert 0 < done["runs"] < 22
+    assert 0 < done["runs"] < 46
     assert done["complete"] is False
     resumed = call("triage", root, "--out", tmp_path / "out", "--resume", "--workers", "0")
     assert resumed.returncode == 0, resumed.stderr
-    assert Dataset(open_place(str(tmp_path / "out"))).manifest["runs"] == 22
-    assert f"{done['runs']} of 22 runs were up to date" in resumed.stderr
+    assert Dataset(open_place(str(tmp_path / "out"))).manifest["runs"] == 46
+    assert f"{done['runs']} of 46 runs were up to date" in resumed.stderr
 
 
 def test_a_killed_supervisor_loses_little_and_leaves_no_process(tmp_path, monkeypatch):
     arm(monkeypatch, tmp_path / "arms")
-    root = write_fleet(tmp_path / "fleet", 2)
-    for number in range(20):
+    root = write_fleet(tmp_path / "fleet", 6)
+    for number in range(40):
         harmful(root, f"slow{number:02d}", "sleep")
     process = start(root, tmp_path / "out")
     wait_for(lambda: list((tmp_path / "out").glob("journal/*.jsonl")))
@@ -161,7 +161,7 @@ def test_a_killed_supervisor_loses_little_and_leaves_no_process(tmp_path, monkey
     kept = sum(len(path.read_bytes().splitlines()) for path in (tmp_path / "out").glob("journal/*.jsonl"))
     result, _ = triage(root, tmp_path / "out", resume=True)
 
-    assert (result.kept, result.done) == (kept, 22 - kept)
+    assert (result.kept, result.done) == (kept, 46 - kept)
     wait_for(lambda: not any(_alive(child) for child in children))
 
 

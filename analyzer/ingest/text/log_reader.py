@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.events.patterns import Pattern, all_patterns, match_pattern
-from analyzer.ingest.text.failures.error_lines import is_plain_error
+from analyzer.ingest.text.failures.error_lines import is_code_or_row, is_plain_error
 from analyzer.ingest.text.failures.localiser_rows import localiser_rows
 from analyzer.ingest.text.grammars import grammars
 from analyzer.ingest.text.log_line import (
@@ -184,7 +184,8 @@ class LogReader:
         Where nothing at all was told, a line that may be one is noted too, but fails no run.
         """
         state = self.state
-        errors = [(number, text) for number, text in end.errors if end.line - number < LINES_GONE_ON]
+        near = [(number, text) for number, text in end.errors if end.line - number < LINES_GONE_ON]
+        errors = [(number, text) for number, text in near if not is_code_or_row(text)]
         plain = [(number, text) for number, text in errors if is_plain_error(text)]
         if plain and (state.is_empty or plain[-1][0] > max(state.told_line, end.line - ENDING_LINES)):
             (number, text), role = plain[-1], "symptom"

@@ -38,6 +38,11 @@ _MILDER = LazyRegex(
     r"^[\d:. /-]{0,40}\[?[IWD](?:\d{3,4}|) |(?i:(?<!NCCL )\bwarn(?:ing)?\b|\w{0,40}Warning\b|\bINFO\b|\bDEBUG\b|\bretry|\bignor(?:ed|ing)\b|\b0 errors?\b|will be|error (?:rate|bars?)|errors?[:=] ?\d|\b(?:mean|squared|absolute|abs|test|train|val\w*|relative) error|\bskip|unable to register cu)"
 )
 
+_CODE = LazyRegex(r"\s{0,60}(?:raise|assert|except|return|print|throw|if|elif)\b")
+
+CELLS = 4
+"""Bars of a line from which it is a row of a table."""
+
 
 def is_plain_error(text: str) -> bool:
     """Whether a line says without a doubt that something failed.
@@ -46,6 +51,15 @@ def is_plain_error(text: str) -> bool:
     (True, False)
     """
     return _PLAIN_ERROR.search(text) is not None and _MILDER.search(text) is None
+
+
+def is_code_or_row(text: str) -> bool:
+    """Whether a line is one of source code, or a row of a table, whose own reader tells of it.
+
+    >>> is_code_or_row("    raise ValueError('no')"), is_code_or_row("ValueError: no")
+    (True, False)
+    """
+    return text.count("|") >= CELLS or _CODE.match(text) is not None
 
 
 def error_lines(lines: Sequence[str]) -> tuple[int, ...]:
