@@ -79,7 +79,7 @@ def _patterns_in(value, depth):
         if isinstance(value, tuple | list | frozenset) and len(value) < 2000:
             for item in value:
                 yield from _patterns_in(item, depth + 1)
-        elif hasattr(value, "__slots__") and not isinstance(value, type):
+        elif getattr(value, "__slots__", None) and not isinstance(value, type):
             for name in value.__slots__:
                 yield from _patterns_in(getattr(value, name, None), depth + 1)
 
