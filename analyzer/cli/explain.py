@@ -11,7 +11,7 @@ from analyzer.cli.diagnose import Baseline, Checkpoint, Debug, Offline, Rules, S
 from analyzer.errors import InputError
 
 if TYPE_CHECKING:
-    from analyzer.model.diagnosis import Diagnosis
+    from analyzer.model.diagnosis import Finding
 
 
 def explain_command(
@@ -32,23 +32,20 @@ def explain_command(
     diagnosis = run_study(
         source, rules=rules, baseline=baseline, checkpoint=checkpoint, offline=offline
     ).diagnosis
-    try:
-        typer.echo(diagnosis.explain(cause, _counts(diagnosis, cause, rules)), nl=False)
-    except KeyError:
+    found = diagnosis.finding(cause)
+    if found is None:
         considered = [finding.cause.id for finding in (*diagnosis.findings, *diagnosis.ruled_out)]
         names = ", ".join(considered) or "none: no symptom was found"
-        raise InputError(
-            f"{cause or 'no cause'!s} was not considered for this run; considered were {names}"
-        ) from None
+        raise InputError(f"{cause or 'no cause'!s} was not considered for this run; considered were {names}")
+    typer.echo(found.ledger(_counts(found, rules)), nl=False)
 
 
-def _counts(diagnosis: Diagnosis, word: str, rules: list[Path] | None) -> dict[str, str]:
+def _counts(found: Finding, rules: list[Path] | None) -> dict[str, str]:
     """Sentences with the counts of each line of the rule that is explained."""
     from analyzer.casebook.counts import line_counts, records_at_hand
     from analyzer.rules.load import load_rules
 
-    found = diagnosis.finding(word) if word else next(iter(diagnosis.findings), None)
-    rule = load_rules(rules or []).by_id(found.rule_id) if found is not None else None
+    rule = load_rules(rules or []).by_id(found.rule_id)
     if rule is None:
         return {}
     return {name: count.sentence() for name, count in line_counts(rule, records_at_hand()).items()}

@@ -49,6 +49,22 @@ def take(series: Series, rows: Rows | Mask) -> Series:
     )
 
 
+def finite_points(series: Series | None, least: int = 1) -> Series | None:
+    """The finite points of a series; None where there is no series or fewer than ``least`` of them."""
+    return None if series is None else _enough(take(series, np.isfinite(series.value)), least)
+
+
+def positive_points(series: Series | None, least: int = 1) -> Series | None:
+    """The same for the finite points above 0, which times, speeds and sizes are."""
+    if series is None:
+        return None
+    return _enough(take(series, np.isfinite(series.value) & (series.value > 0)), least)
+
+
+def _enough(series: Series, least: int) -> Series | None:
+    return series if len(series) >= least else None
+
+
 def has_steps(series: Series) -> bool:
     """Whether at least half of the points carry a step."""
     return bool(len(series)) and float(np.mean(series.step != NULL_INT)) >= 0.5
@@ -297,25 +313,3 @@ def _matches(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], known: M
 def _keys(major: npt.NDArray[np.int64], minor: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     # 40 bits hold 10**12 steps or lines; the major number is an attempt or a source, both small.
     return (major << 40) + np.clip(minor, -1, (1 << 40) - 1)
-
-
-TOTAL_POINTS, TOTAL_STEP, TOTAL_SCATTER = 5, 0.03, 0.6
-"""Five rows that each add three percent and more of their value, and much the same each time: no step gets slower so evenly."""
-
-
-_CLOCKS = frozenset({"time", "time_s", "seconds", "secs", "Time", "elapsed", "step_time_s"})
-"""Names that may mean the time since the beginning ("time" is kept as the step time by some rows); "epoch_time" does not."""
-
-
-def is_running_total(series: Series) -> bool:
-    """Whether times count from the beginning of the run on instead of from the row before.
-
-    Args:
-        series: Finite values above 0.
-    """
-    values = series.value
-    if series.logged_as not in _CLOCKS or values.size < TOTAL_POINTS:
-        return False
-    added = np.diff(values)
-    even = float(added.std()) <= TOTAL_SCATTER * float(added.mean())
-    return bool((added > 0).all()) and even and float(np.median(added / values[1:])) >= TOTAL_STEP

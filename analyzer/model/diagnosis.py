@@ -460,28 +460,26 @@ class Diagnosis:
         assert isinstance(plain, dict)
         return {"schema": SCHEMA_ID, **plain}
 
-    def finding(self, word: str) -> Finding | None:
-        """A considered cause by rule id or cause id, also one that was ruled out."""
+    def finding(self, word: str = "") -> Finding | None:
+        """A considered cause by rule id or cause id, also one that was ruled out; the leading one if none is named."""
+        if not word:
+            return next(iter(self.findings), None)
         wanted = word.lower()
         for finding in (*self.findings, *self.ruled_out):
             if wanted in {finding.rule_id.lower(), finding.cause.id}:
                 return finding
         return None
 
-    def explain(self, word: str = "", notes: Mapping[str, str] | None = None) -> str:
+    def explain(self, word: str = "") -> str:
         """The full ledger of one considered cause, or of the leading one.
-
-        Args:
-            word: Cause id or rule id; empty for the leading cause.
-            notes: A further sentence for some lines of evidence, by their id.
 
         Raises:
             KeyError: The cause was not considered.
         """
-        found = self.finding(word) if word else next(iter(self.findings), None)
+        found = self.finding(word)
         if found is None:
             raise KeyError(word or "no cause was considered")
-        return found.ledger(notes)
+        return found.ledger()
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import take
+from analyzer.detect.curve import finite_points
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.refs import SourceRef
@@ -87,8 +87,7 @@ def _player(view: RunView, roles: frozenset[str], fused: frozenset[str]) -> Seri
         if lost and not words & _NO_PART:
             found.append((len(words), name))
     for _, name in sorted(found):
-        series = view.curve(name)
-        if series is not None and len(series := take(series, np.isfinite(series.value))) >= ROWS:
+        if (series := finite_points(view.curve(name), ROWS)) is not None:
             return series
     return None
 
@@ -100,8 +99,8 @@ def _belief(view: RunView) -> tuple[bool, list[SourceRef]] | None:
         words = words_of(name)
         if not words or words[0] not in _JUDGE or _LOSS & set(words):
             continue
-        series = view.curve(name)
-        if series is None or len(series := take(series, np.isfinite(series.value))) < ROWS:
+        series = finite_points(view.curve(name), ROWS)
+        if series is None:
             continue
         top = float(series.value.max())
         if top > 100 or float(series.value.min()) < 0:

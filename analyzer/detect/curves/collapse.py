@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import take
+from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.progress import loss_trend
 from analyzer.detect.setup.run_course import reconstructs, reward_metrics
 from analyzer.model.name_words import read_name, word_set, words_of
@@ -62,14 +62,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         yield out.signal()
 
 
-def _finite(view: RunView, name: str, least: int = ROWS) -> Series | None:
-    series = view.curve(name)
-    if series is None:
-        return None
-    series = take(series, np.isfinite(series.value))
-    return series if len(series) >= least else None
-
-
 def _end(series: Series) -> float:
     return float(np.median(series.value[-max(len(series) // 3, 2) :]))
 
@@ -82,7 +74,7 @@ def _latent(out: FactWriter, view: RunView) -> None:
         words = words_of(name)
         if not {"kl", "kld", "kldiv"} & set(words) or {"weight", "beta", "coef", "anneal"} & set(words):
             continue
-        series = _finite(view, name, 1)
+        series = finite_points(view.curve(name), 1)
         if series is None or float(series.value.min()) < -NO_CODE:
             continue
         if len(series) < ROWS and float(series.value.max()) > NO_CODE_ONCE:
@@ -99,7 +91,7 @@ def _embeddings(out: FactWriter, view: RunView) -> None:
         words = set(words_of(name))
         if not words & {"std", "stdev"} or not words & _EMBEDDING or words & {"grad", "weight", "loss"}:
             continue
-        series = _finite(view, name)
+        series = finite_points(view.curve(name), ROWS)
         if series is None or float(series.value.min()) < 0:
             continue
         last, top = _end(series), float(series.value.max())
@@ -123,7 +115,7 @@ def _preference(out: FactWriter, view: RunView) -> None:
         return
     even: list[bool] = []
     for name in sorted(names):
-        series = _finite(view, name) if not name.startswith("eval") else None
+        series = finite_points(view.curve(name), ROWS) if not name.startswith("eval") else None
         if series is None:
             continue
         if "accurac" in name:
@@ -138,7 +130,7 @@ def _preference(out: FactWriter, view: RunView) -> None:
 def _copied(out: FactWriter, view: RunView) -> None:
     """Whether a language model predicts nearly every token: it sees what it is to predict, or has it by heart."""
     for name in ("perplexity", "eval_perplexity"):
-        series = _finite(view, name)
+        series = finite_points(view.curve(name), ROWS)
         if series is None:
             continue
         out.put("perplexity_one", 0 < _end(series) <= KNOWN_AHEAD, refs_at(series, [len(series) - 1, 0]))

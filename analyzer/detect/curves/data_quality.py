@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import has_steps, take
+from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.bad_points import loss_points
 from analyzer.detect.curves.gap import since_the_last
 from analyzer.model.name_words import words_of
 from analyzer.model.signal import Signal
-from analyzer.model.tables import Event, Series
+from analyzer.model.tables import Event
 
 WIDE = 100.0
 """Networks are made for inputs around one; pictures that nobody scaled span 255."""
@@ -105,7 +105,7 @@ def _largest(out: FactWriter, name: str, events: tuple[Event, ...], field: str) 
 
 
 def _classes(view: RunView, out: FactWriter) -> None:
-    accuracy = _finite(view, "eval_accuracy")
+    accuracy = finite_points(view.curve("eval_accuracy"))
     if accuracy is None:
         return
     last = len(accuracy) - 1
@@ -124,7 +124,7 @@ def _classes(view: RunView, out: FactWriter) -> None:
         "eval/f1",
         "eval_macro_avg_f1",
     ):
-        f1 = _finite(view, name)
+        f1 = finite_points(view.curve(name))
         if f1 is None or not len(f1):
             continue
         low = float(f1.value[-1]) < LOW_F1 * float(accuracy.value[-1])
@@ -155,7 +155,7 @@ def _part_without_value(view: RunView, out: FactWriter) -> None:
         words = words_of(name)
         if name == "loss" or not words or "loss" not in words or _MAY_BE_OFF.search(name):
             continue
-        part = _finite(view, name)
+        part = finite_points(view.curve(name))
         if part is not None and len(part) >= FEW_ROWS and not bool(part.value.any()):
             refs = refs_at(part, [0, len(part) - 1])
             out.put("part_without_value", value=True, refs=refs)
@@ -171,7 +171,8 @@ def _zero_part(view: RunView, out: FactWriter) -> None:
     ):  # detectors print parts without a sum; losses of an adversary or of another model are no parts
         parts = [name for name in parts if _DETECTOR_PART.search(name)]
         trained = any(
-            (part := _finite(view, name)) is not None and bool((part.value > 0).any()) for name in parts
+            (part := finite_points(view.curve(name))) is not None and bool((part.value > 0).any())
+            for name in parts
         )
     else:
         trained = bool((total.good().value > 0).any())
@@ -225,17 +226,9 @@ def _lone_bad_part(view: RunView, out: FactWriter) -> None:
             return
 
 
-def _finite(view: RunView, name: str) -> Series | None:
-    series = view.curve(name)
-    if series is None:
-        return None
-    good = take(series, np.isfinite(series.value))
-    return good if len(good) else None
-
-
 def _nothing_found(view: RunView, out: FactWriter) -> None:
     """Whether a detector still finds nothing in held-out data after the first epochs, at a finite loss."""
-    epochs = _finite(view, "epoch")
+    epochs = finite_points(view.curve("epoch"))
     for name in sorted(view.run.metrics.names):
         scores = view.curve(name) if _DETECTION.search(name) and _ON_HELD_OUT.search(name) else None
         if scores is None or not len(scores):
@@ -252,7 +245,7 @@ def _nothing_found(view: RunView, out: FactWriter) -> None:
 
 def _split(view: RunView, out: FactWriter) -> None:
     """Evaluation loss against the training losses of the interval before it."""
-    evaluated, points = _finite(view, "eval_loss"), view.once(loss_points)
+    evaluated, points = finite_points(view.curve("eval_loss")), view.once(loss_points)
     if evaluated is None or points is None or not has_steps(evaluated) or not has_steps(points.series):
         return
     ratios, rows = [], []
@@ -268,7 +261,7 @@ def _split(view: RunView, out: FactWriter) -> None:
     out.put("eval_below_share", len(below) / len(ratios), refs_at(evaluated, below or rows))
     out.put("ratio", float(np.median(ratios)), refs_at(evaluated, rows))
     out.put("ratio_last", ratios[-1], refs_at(evaluated, rows[-1:]))
-    epochs = _finite(view, "epoch")
+    epochs = finite_points(view.curve("epoch"))
     if epochs is not None:
         # a little over one: the last row of an epoch is rounded up
         out.put("within_first_epoch", float(epochs.value.max()) <= 1.01, refs_at(epochs, [len(epochs) - 1]))
@@ -301,7 +294,7 @@ def _class_loss(view: RunView, out: FactWriter) -> None:
         series
         for name in view.run.metrics.names
         if _CLASS_LOSS.search(name) and not name.startswith(("eval", "val", "test"))
-        if (series := _finite(view, name)) is not None and (series.step_at(0) or 0) <= 1
+        if (series := finite_points(view.curve(name))) is not None and (series.step_at(0) or 0) <= 1
     ]
     if firsts:
         largest = max(firsts, key=lambda series: float(series.value[0]))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import align, has_steps, take
+from analyzer.detect.curve import align, finite_points, has_steps
 from analyzer.detect.curves.bad_points import values_beside
 from analyzer.detect.curves.chance import class_count
 from analyzer.detect.curves.progress import begins_in_the_middle, held_out_trend, loss_trend
@@ -128,7 +128,7 @@ def _losses(
 
 
 def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None) -> None:
-    known = {name: _finite(view, name) for name in ("accuracy", "eval_accuracy")}
+    known = {name: finite_points(view.curve(name)) for name in ("accuracy", "eval_accuracy")}
     right, held_out = known["accuracy"], known["eval_accuracy"]
     if held_out is None or len(held_out) < ROWS:
         return
@@ -152,14 +152,6 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None) 
     out.put("score_from_start", first >= SCORES_APART, refs)
     if min(len(right), len(held_out)) >= EASIER_ROWS:
         out.put("score_training_harder", last <= -EASIER_SCORE, refs)
-
-
-def _finite(view: RunView, name: str) -> Series | None:
-    series = view.curve(name)
-    if series is None:
-        return None
-    series = take(series, np.isfinite(series.value))
-    return series if len(series) else None
 
 
 DETECTOR = Detector("gap", ("signal.gap.",), detect)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at
-from analyzer.detect.curve import take
+from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.bad_points import loss_points
 from analyzer.detect.curves.spikes import find_spikes
 from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
@@ -105,15 +105,8 @@ def detect(view: RunView) -> Iterator[Signal]:
             yield out.signal()
 
 
-def _finite(series: Series | None) -> Series | None:
-    if series is None:
-        return None
-    series = take(series, np.isfinite(series.value))
-    return series if len(series) else None
-
-
 def _weights(out: FactWriter, view: RunView) -> None:
-    series = _finite(view.curve("weight_norm"))
+    series = finite_points(view.curve("weight_norm"))
     if series is None or len(series) < STILL_POINTS or series.value[0] <= 0:
         return
     values = series.value
@@ -134,7 +127,7 @@ def _frozen(out: FactWriter, view: RunView, curve: Series) -> None:
     same = values[::-1] == values[-1]
     count = len(curve) if same.all() else int(np.argmin(same))
     enough = count >= max(FROZEN_POINTS, FROZEN_SHARE * len(curve)) and float(values[-1]) >= FROZEN_LOSS
-    beside = _finite(view.curve("accuracy"))
+    beside = finite_points(view.curve("accuracy"))
     if (
         not enough
         or _digits(float(values[-1])) < FROZEN_DIGITS
@@ -217,7 +210,7 @@ def _level(out: FactWriter, view: RunView, curve: Series) -> None:
         uniform = math.log(count[0])
         out.put("first_over_uniform", float(values[0]) / uniform, [*refs, count[1]])
         out.put("last_over_uniform", final / uniform, [*refs, count[1]])
-    held_out = _finite(view.curve("eval_loss"))
+    held_out = finite_points(view.curve("eval_loss"))
     if held_out is not None and len(held_out) >= 3 and held_out.value.any():  # a loss of 0 was not computed
         steady = float(np.ptp(held_out.value)) <= AGREES * abs(float(np.median(held_out.value)))
         near = abs(float(np.median(held_out.value)) - float(np.median(values))) <= 2 * AGREES * abs(first)
@@ -260,7 +253,7 @@ def classes(view: RunView) -> tuple[float, SourceRef | None] | None:
 
 def _accuracy(out: FactWriter, view: RunView) -> None:
     for name in ("eval_accuracy", "accuracy"):
-        series = _finite(view.curve(name))
+        series = finite_points(view.curve(name))
         if series is not None and len(series) >= STILL_POINTS:
             refs = refs_at(series, [0, len(series) - 1])
             out.put("accuracy_constant", _all_equal(series), refs)
@@ -275,7 +268,7 @@ def _one_answer(out: FactWriter, view: RunView) -> None:
 
     Without a loss that moves the rows could be one epoch that several ranks print.
     """
-    train, held_out = _finite(view.curve("accuracy")), _finite(view.curve("eval_accuracy"))
+    train, held_out = finite_points(view.curve("accuracy")), finite_points(view.curve("eval_accuracy"))
     points = view.once(loss_points)
     if train is None or held_out is None or points is None:
         return
@@ -300,7 +293,7 @@ def _errors(out: FactWriter, view: RunView) -> None:
         series = view.curve(ctc[0]) if ctc else None
         out.put("ctc", value=True, refs=refs_at(series, [0]) if series is not None else [words[0].ref])
     for name in sorted(names):
-        series = _finite(view.curve(name)) if _ERROR.search(name) else None
+        series = finite_points(view.curve(name)) if _ERROR.search(name) else None
         if series is not None and len(series) >= 3:
             scale = 100.0 if float(series.value.max()) > 3.0 else 1.0
             stuck = bool(np.all(series.value[len(series) // 2 :] >= ERROR_STUCK * scale))
@@ -310,7 +303,7 @@ def _errors(out: FactWriter, view: RunView) -> None:
 
 def _dead(out: FactWriter, view: RunView) -> None:
     for name in sorted(view.run.metrics.names):
-        series = _finite(view.curve(name)) if _DEAD.search(name) else None
+        series = finite_points(view.curve(name)) if _DEAD.search(name) else None
         if series is not None and float(series.value.min()) >= 0.0 and float(series.value.max()) <= 1.0:
             out.put("dead_share", float(series.value[-1]), refs_at(series, [len(series) - 1]))
             return
@@ -321,7 +314,7 @@ def _layers(out: FactWriter, view: RunView) -> None:
     found: list[tuple[int, float, Series]] = []
     for name in sorted(view.run.metrics.names):
         match = _LAYER.match(name)
-        series = _finite(view.curve(name)) if match is not None else None
+        series = finite_points(view.curve(name)) if match is not None else None
         if match is None or series is None or "bias" in name:
             continue
         index = _INDEX.search(match["layer"])

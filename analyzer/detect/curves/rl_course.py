@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import take
+from analyzer.detect.curve import finite_points
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.signal import Signal
-from analyzer.model.tables import Series
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -64,16 +63,8 @@ def detect(view: RunView) -> Iterator[Signal]:
         yield out.signal()
 
 
-def _finite(view: RunView, name: str, least: int = ROWS) -> Series | None:
-    series = view.curve(name)
-    if series is None:
-        return None
-    series = take(series, np.isfinite(series.value))
-    return series if len(series) >= least else None
-
-
 def _reward(out: FactWriter, view: RunView) -> None:
-    series = _finite(view, "reward_mean")
+    series = finite_points(view.curve("reward_mean"), ROWS)
     if series is None:
         return
     values, refs = series.value, refs_at(series, [len(series) - 1, 0])
@@ -106,12 +97,12 @@ def _scatter(values: Values) -> float:
 
 def _trust(out: FactWriter, view: RunView) -> None:
     """Whether updates leave the region in which they are valid, and whether the policy leaves its reference."""
-    update, clipped = _finite(view, "approx_kl", 2), _finite(view, "clip_fraction", 2)
+    update, clipped = finite_points(view.curve("approx_kl"), 2), finite_points(view.curve("clip_fraction"), 2)
     if update is not None:
         far = float(np.median(update.value)) >= OVER_TARGET
         cut = clipped is not None and float(np.median(clipped.value)) >= CLIPPED
         out.put("beyond_trust", far and cut, refs_at(update, [len(update) - 1]))
-    away = _finite(view, "kl", 2)
+    away = finite_points(view.curve("kl"), 2)
     if away is not None:
         first, last = abs(float(away.value[0])), float(away.value[-1])
         out.put("kl_grows", last >= AWAY_FROM and last >= AWAY * first, refs_at(away, [len(away) - 1, 0]))
@@ -122,7 +113,7 @@ def _entropy(out: FactWriter, view: RunView) -> None:
         words = set(words_of(name))
         if not words & _ENTROPY or words & {"coef", "coefficient", "alpha", "cross", "target"}:
             continue
-        series = _finite(view, name)
+        series = finite_points(view.curve(name), ROWS)
         if series is None:
             continue
         values = np.abs(series.value)
@@ -137,7 +128,7 @@ def _values(out: FactWriter, view: RunView) -> None:
     names = sorted(n for n in view.run.metrics.names if _is_value_loss(n))
     policy = any({"policy", "actor", "pg", "surrogate"} & set(words_of(n)) for n in view.run.metrics.names)
     for name in [*names, *([] if policy else ["loss"])]:
-        series = _finite(view, name, 2 * ROWS)
+        series = finite_points(view.curve(name), 2 * ROWS)
         if series is None or float(series.value.min()) < 0:
             continue
         third = max(len(series) // 3, 2)
@@ -163,7 +154,7 @@ def _parts(out: FactWriter, view: RunView) -> None:
     parts = [
         n for n in view.run.metrics.names if n.startswith(("rewards/", "reward/")) and not n.endswith("/std")
     ]
-    curves = [c for n in parts if (c := _finite(view, n)) is not None]
+    curves = [c for n in parts if (c := finite_points(view.curve(n), ROWS)) is not None]
     down = [
         c
         for c in curves

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import has_steps, take
+from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import trend
 from analyzer.detect.setup.run_course import reward_metrics
@@ -98,11 +98,8 @@ def scores_of(view: RunView) -> tuple[Score, ...]:
     found: list[Score] = []
     for name in sorted(view.run.metrics.names):
         reading = read_score(name)
-        series = view.curve(name) if reading.better else None
-        if series is None:
-            continue
-        series = take(series, np.isfinite(series.value))
-        if len(series):
+        series = finite_points(view.curve(name)) if reading.better else None
+        if series is not None:
             found.append(Score(name, reading, series))
     return tuple(found)
 

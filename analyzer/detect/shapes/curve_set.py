@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import RunView, number
-from analyzer.detect.curve import align, has_steps, launch_of, take
+from analyzer.detect.curve import align, has_steps, launch_of, positive_points, take
 from analyzer.detect.curves.bad_points import grad_points, loss_points
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.shapes.course import Course, middle, positions, reduce_curve
@@ -148,10 +148,10 @@ def _evaluation(view: RunView, loss: Course | None, reference: Series | None) ->
 
 def _pace(view: RunView) -> Course | None:
     """Step times: as printed, else from a printed throughput, else from the stamps of the rows."""
-    series = _positive(view.curve("step_time_s"))
+    series = positive_points(view.curve("step_time_s"), MIN_TIMES + WARM_UP)
     if series is None:
         for name in _SPEEDS:
-            speed = _positive(view.curve(name))
+            speed = positive_points(view.curve(name), MIN_TIMES + WARM_UP)
             if speed is not None:
                 series = replace(speed, value=1.0 / speed.value)
                 break
@@ -161,13 +161,6 @@ def _pace(view: RunView) -> Course | None:
         return None
     late = take(series, np.arange(len(series)) >= WARM_UP)
     return reduce_curve(late, np.zeros(len(late), np.bool_), np.log2(late.value), scaled=False)
-
-
-def _positive(series: Series | None) -> Series | None:
-    if series is None:
-        return None
-    good = np.isfinite(series.value) & (series.value > 0)
-    return take(series, good) if int(good.sum()) >= MIN_TIMES + WARM_UP else None
 
 
 def _stamped(view: RunView) -> Series | None:

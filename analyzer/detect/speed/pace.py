@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import align, is_running_total, take
+from analyzer.detect.curve import align
 from analyzer.detect.curves.trend import trend
+from analyzer.detect.speed.times import unit_times
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.signal import Signal
-from analyzer.model.tables import Series
 
 ROWS = 6
 """Rows in which a slow-down shows: thirds of two, after the first, which holds the start of everything."""
@@ -47,7 +47,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.pace.*``."""
     out = FactWriter("pace", "signal.pace.")
     _slower(out, view)
-    tokens = _positive(view, "tokens_per_second", 1)
+    tokens = unit_times(view.curve("tokens_per_second"), 1)
     if tokens is not None:
         slow = float(np.median(tokens.value)) < SLOW_TOKENS
         out.put("tokens_slow", slow, refs_at(tokens, [len(tokens) - 1]))
@@ -57,21 +57,13 @@ def detect(view: RunView) -> Iterator[Signal]:
         yield out.signal()
 
 
-def _positive(view: RunView, name: str, least: int) -> Series | None:
-    series = view.curve(name)
-    if series is None:
-        return None
-    series = take(series, np.isfinite(series.value) & (series.value > 0))
-    return series if len(series) >= least and not is_running_total(series) else None
-
-
 def _slower(out: FactWriter, view: RunView) -> None:
     """Seconds for the same work, in the first series that tells them."""
     for name, inverse in (
         ("step_time_s", False), ("tokens_per_second", True), ("samples_per_second", True), ("steps_per_second", True),
         *((name, False) for name in sorted(view.run.metrics.names) if _is_time(name)),
     ):  # fmt: skip
-        series = _positive(view, name, 1)
+        series = unit_times(view.curve(name), 1)
         if series is None:
             continue
         if len(series) <= ROWS:
@@ -108,7 +100,7 @@ def _waits(out: FactWriter, view: RunView) -> None:
     works = [n for n in names if n == "step_time_s" or _works_by_words(n)]
     for wait_name in waits:
         for work_name in works:
-            wait, work = view.curve(wait_name), _positive(view, work_name, WAIT_ROWS)
+            wait, work = view.curve(wait_name), unit_times(view.curve(work_name), WAIT_ROWS)
             if wait is None or work is None:
                 continue
             match = align(work, wait)
@@ -142,7 +134,7 @@ def _memory(out: FactWriter, view: RunView) -> None:
             or words & {"reserved", "fragmentation", "percent"}
         ):
             continue
-        series = _positive(view, name, GROWS_ROWS)
+        series = unit_times(view.curve(name), GROWS_ROWS)
         if series is None:
             continue
         values = series.value[1:]  # caches fill in the first step

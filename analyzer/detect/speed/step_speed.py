@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import align, has_steps, is_running_total, launch_of, take
+from analyzer.detect.curve import align, has_steps, launch_of, take
 from analyzer.detect.robust import part_medians, uncertainty
+from analyzer.detect.speed.times import unit_times
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Series
 
@@ -62,7 +63,7 @@ MIN_STAMP_S = 5.0
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.step_time.*``, ``signal.throughput.*``, ``signal.data_wait.*``, ``signal.eval_time.*``."""
     out = FactWriter("speed", "signal.")
-    printed = _positive(view.curve("step_time_s"))
+    printed = unit_times(view.curve("step_time_s"), WARM_UP_POINTS + 1)
     if printed is not None:
         _step_times(view, printed, out)
     pace = printed if printed is not None and len(printed) >= MIN_POINTS else _pace(view)
@@ -76,18 +77,10 @@ def detect(view: RunView) -> Iterator[Signal]:
         yield out.signal()
 
 
-def _positive(series: Series | None) -> Series | None:
-    """The points with a finite positive value, or None if there are too few to say anything."""
-    if series is None:
-        return None
-    good = take(series, np.isfinite(series.value) & (series.value > 0))
-    return good if len(good) > WARM_UP_POINTS and not is_running_total(good) else None
-
-
 def _pace(view: RunView) -> Series | None:
     """Seconds per unit of work: of printed throughput, else of stamps; None if neither is known."""
     for name in _THROUGHPUTS:
-        series = _positive(view.curve(name))
+        series = unit_times(view.curve(name), WARM_UP_POINTS + 1)
         if series is not None and len(series) >= MIN_POINTS and has_steps(series):
             return replace(series, value=1.0 / series.value)
     series = view.curve("loss")
@@ -214,9 +207,10 @@ def _data_wait(view: RunView, step_time: Series | None, out: FactWriter) -> None
 
 
 def _communication(view: RunView, step_time: Series | None, out: FactWriter) -> None:
-    exposed = _positive(view.curve("allreduce_time_s"))
+    exposed = unit_times(view.curve("allreduce_time_s"), WARM_UP_POINTS + 1)
     parts = [
-        _positive(view.curve(name)) for name in ("forward_time_s", "backward_time_s", "optimizer_time_s")
+        unit_times(view.curve(name), WARM_UP_POINTS + 1)
+        for name in ("forward_time_s", "backward_time_s", "optimizer_time_s")
     ]
     if exposed is None or len(exposed) < MIN_POINTS:
         return
@@ -228,7 +222,7 @@ def _communication(view: RunView, step_time: Series | None, out: FactWriter) -> 
 
 
 def _eval_share(view: RunView, out: FactWriter) -> None:
-    evals = _positive(view.curve("eval_time_s"))
+    evals = unit_times(view.curve("eval_time_s"), WARM_UP_POINTS + 1)
     loss = view.curve("loss")
     if evals is None or loss is None:
         return

@@ -1,0 +1,35 @@
+"""Printed times of steps, epochs and their parts, told from clocks that count from the beginning of the run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analyzer.detect.curve import positive_points
+from analyzer.model.tables import Series
+
+TOTAL_POINTS, TOTAL_STEP, TOTAL_SCATTER = 5, 0.03, 0.6
+"""Five rows that each add three percent and more of their value, and much the same each time: no step gets slower so evenly."""
+
+
+_CLOCKS = frozenset({"time", "time_s", "seconds", "secs", "Time", "elapsed", "step_time_s"})
+"""Names that may mean the time since the beginning ("time" is kept as the step time by some rows); "epoch_time" does not."""
+
+
+def unit_times(series: Series | None, least: int = 1) -> Series | None:
+    """The positive points of a series of times; None where there are fewer than ``least``, or it is such a clock."""
+    series = positive_points(series, least)
+    return None if series is None or _is_running_total(series) else series
+
+
+def _is_running_total(series: Series) -> bool:
+    """Whether times count from the beginning of the run on instead of from the row before.
+
+    Args:
+        series: Finite values above 0.
+    """
+    values = series.value
+    if series.logged_as not in _CLOCKS or values.size < TOTAL_POINTS:
+        return False
+    added = np.diff(values)
+    even = float(added.std()) <= TOTAL_SCATTER * float(added.mean())
+    return bool((added > 0).all()) and even and float(np.median(added / values[1:])) >= TOTAL_STEP
