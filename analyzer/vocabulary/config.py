@@ -127,6 +127,25 @@ def spelling_of(framework: str, canonical: str) -> str | None:
     return next((key for key, meant in keys.items() if meant == canonical), None)
 
 
+@lru_cache(maxsize=1)
+def _spellings_of() -> Mapping[str, int]:
+    """Canonical key to the number of its spellings, over all frameworks."""
+    found: dict[str, set[str]] = {}
+    for keys in _data()["spellings"].values():
+        for key, canonical in keys.items():
+            found.setdefault(canonical, set()).add(key)
+    return {canonical: len(keys) for canonical, keys in found.items()}
+
+
+def is_common(canonical: str) -> bool:
+    """Whether more than one program has such a setting; what has one spelling only is a feature of one trainer.
+
+    >>> is_common("train.learning_rate"), is_common("train.logging_nan_inf_filter")
+    (True, False)
+    """
+    return _spellings_of().get(canonical, 0) > 1
+
+
 def is_setting(framework: str, key: str) -> bool:
     """Whether a setting of a framework is declared: as a spelling of something known, or among the others."""
     return canonical_key(framework, key) is not None or key in _data()["others"].get(framework, ())

@@ -1,0 +1,49 @@
+import pytest
+from structured_reading import read_files
+
+from analyzer.ingest.base import Match
+from analyzer.ingest.formats.metrics.named_column import NamedColumn
+from analyzer.ingest.walk import make_candidate
+
+COLUMN = NamedColumn()
+NUMBERS = "0.75\n0.5\n\n2.5e-1\nnan\n0.125\n0.0625\n"
+
+
+def sniffed(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    return COLUMN.sniff(make_candidate(path, name))
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [("loss.txt", "loss"), ("train_loss_2.log", "loss"), ("val-loss.dat", "eval_loss"), ("losses.csv", "loss"), ("test_acc.txt", "eval_accuracy")],
+)  # fmt: skip
+def test_a_column_in_a_file_named_for_a_curve_is_that_curve(tmp_path, name, metric):
+    assert sniffed(tmp_path, name, NUMBERS) is Match.LIKELY
+    series = read_files({name: NUMBERS}, COLUMN).metrics
+    assert set(series.names) == {metric}
+
+
+def test_values_lines_and_what_is_no_number():
+    run = read_files({"loss.txt": NUMBERS + "done\n0.03\n"}, COLUMN)
+    table = run.metrics
+
+    assert list(table.value[[0, 1, 2]]) == [0.75, 0.5, 0.25]
+    assert list(table.line) == [1, 2, 4, 5, 6, 7, 9]
+    assert [gap.rows_lost for gap in run.gaps] == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("vocab.txt", NUMBERS),
+        ("labels.txt", "0\n1\n" * 10),
+        ("loss.txt", "epoch 1 loss 0.5\n" * 6),
+        ("loss.txt", "0 1.5\n1 1.25\n" * 5),
+        ("loss.txt", "0.5\n0.25\n"),
+        ("loss.txt", ""),
+    ],
+)
+def test_other_names_and_other_lines_are_left_alone(tmp_path, name, text):
+    assert sniffed(tmp_path, name, text) is Match.NO
