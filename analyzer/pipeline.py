@@ -41,7 +41,9 @@ from analyzer.model.wording import REPORTED
 from analyzer.rules.calibration import HAND_SET, shipped_calibration
 from analyzer.rules.cases import Case, check_case, run_facts_case
 from analyzer.rules.fixes import resolve_fixes
+from analyzer.rules.folding import Folding, came_first, fold
 from analyzer.rules.health import health
+from analyzer.rules.likeness_only import likeness_only
 from analyzer.rules.load import RuleSet
 from analyzer.rules.message_only import message_only
 from analyzer.rules.restart import restart_of
@@ -53,9 +55,6 @@ from analyzer.rules.template import fill
 from analyzer.rules.tree import headline_of
 from analyzer.rules.words import localised
 from analyzer.version import __version__
-
-FOLDED_FROM = 0.5
-"""A kind of symptom must be more likely explained than not before it may account for a later one."""
 
 LISTED_FROM = 0.02
 """Probability below which a considered cause counts as ruled out: 1 in 50."""
@@ -108,10 +107,10 @@ def diagnose_loaded(
         quoter: Reads the files of the run again, for diffs and quotes.
         started_s: ``time.perf_counter()`` when work on the run began.
     """
-    run, guard = loaded.run, Guard()
+    run, guard = loaded.run, Guard(cpu_s=loaded.judging_s)
     assessment = assess(run, rules, baseline, guard)
     facts = assessment.facts
-    folded = _fold(assessment.ranking, assessment.facts.plain)
+    folded = fold(assessment.ranking, assessment.facts.plain)
     listed: list[Finding] = []
     for item in _in_order(assessment.ranking, folded):
         with guard.part(f"finding of rule {item.rule.id}"):
@@ -122,9 +121,11 @@ def diagnose_loaded(
         listed = [*_shape_only(assessment, rules, run, quoter, considered), *listed]
     listed = _with_message(listed, assessment, rules, run, quoter)
     status, summary, missing = judge(listed, outcome(facts.plain), facts.plain)
-    if guard.faults and status == "healthy":  # what failed might have seen the fault
-        status, summary = "insufficient", f"{summary}, but a part of analyzer failed"
-    findings, ruled_out = _split(listed, status)
+    if guard.gaps and status == "healthy":  # what failed might have seen the fault
+        what = "failed" if guard.faults else f"did not end in time ({guard.late[0]})"
+        status, summary = "insufficient", f"{summary}, but a part of analyzer {what}"
+    # Candidates of which no rule speaks decide no status.
+    findings, ruled_out = _split(_with_likeness(listed, status, assessment, rules, run, quoter), status)
     return Diagnosis(
         run_id=run.id,
         root=clean_text(run.root),
@@ -152,7 +153,7 @@ def diagnose_loaded(
         gaps=(
             *(_gap_note(run, gap.ref, gap.reason, gap.rows_lost) for gap in run.gaps),
             *(
-                GapNote("analyzer", None, clean_text(fault)) for fault in guard.faults
+                GapNote("analyzer", None, clean_text(reason)) for reason in guard.gaps
             ),  # all parts are done by now
         ),
     )
@@ -216,6 +217,21 @@ def _with_message(
     return sorted([finding, *listed], key=lambda each: -each.probability)
 
 
+def _with_likeness(
+    listed: Sequence[Finding], status: str, assessment: Assessment, rules: RuleSet, run: Run, quoter: Quoter
+) -> list[Finding]:
+    """The findings, and what labelled runs with such numbers turned out to be where no rule speaks of a fault."""
+    spoken = any(f.probability >= REPORTED and f.cause.kind not in {"benign", "lifecycle"} for f in listed)
+    if spoken or status in {"healthy", "interrupted"}:
+        return list(listed)
+    considered = {finding.cause.id for finding in listed}
+    found = [
+        _finding(item, run, assessment, quoter, {})
+        for item in likeness_only(assessment.facts.plain, rules, considered)
+    ]
+    return sorted([*found, *listed], key=lambda each: -each.probability)
+
+
 def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | None:
     plain = facts.plain
     kind, family = plain.get("failure.first.kind"), plain.get("failure.first.family")
@@ -238,51 +254,6 @@ def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | Non
         alike=number("alike") or 0,
         launcher_rank=number("launcher.rank") if plain.get("failure.launcher.misreported") is True else None,
     )
-
-
-Folding = Mapping[str, Mapping[str, str]]
-"""Kind -> {kind that it explains -> title of its top cause}; under "*" every kind that was folded."""
-
-
-def _fold(ranking: Ranking, facts: Mapping[str, Scalar]) -> Folding:
-    """Which symptom kinds are consequences of another kind's leading cause.
-
-    A kind accounts for another if causes that list it (by kind or by the cause's id) hold more than half of the
-    first kind together, or if its leading cause rests on the failure that came first and that of the other
-    kind only on lines that follow from it.
-    """
-    folded: dict[str, dict[str, str]] = {"*": {}}
-    for kind, items in ranking.kinds.items():
-        for other, others in ranking.kinds.items():
-            if other == kind or not others or other in folded["*"] or kind in folded["*"]:
-                continue
-            names = {other, others[0].rule.entry.id}
-            together = sum(item.probability for item in items if names & set(item.rule.explains_also))
-            follows = _came_first(items[0], facts) and _only_follows(others[0], facts)
-            if together > FOLDED_FROM or follows:
-                folded.setdefault(kind, {})[other] = others[0].rule.entry.id
-                folded["*"][other] = kind
-    return folded
-
-
-def _lines_seen(item: Scored) -> list[str]:
-    """Prefixes ``event.<kind>`` of the log lines that a rule's gate looks at."""
-    return [
-        name.removesuffix(".seen")
-        for name in item.rule.when.names
-        if name.startswith("event.") and name.endswith(".seen")
-    ]
-
-
-def _came_first(item: Scored, facts: Mapping[str, Scalar]) -> bool:
-    return item.probability >= REPORTED and any(
-        facts.get(f"{line}.is_first_failure") is True for line in _lines_seen(item)
-    )
-
-
-def _only_follows(item: Scored, facts: Mapping[str, Scalar]) -> bool:
-    seen = [line for line in _lines_seen(item) if facts.get(f"{line}.seen") is True]
-    return bool(seen) and all(facts.get(f"{line}.is_consequence") is True for line in seen)
 
 
 def _in_order(ranking: Ranking, folded: Folding) -> list[Scored]:
@@ -330,7 +301,7 @@ def _finding(
     kinds = [
         f"{kind}: {cause}"
         for kind, cause in explains.items()
-        if {kind, cause} & set(rule.explains_also) or _came_first(item, facts.plain)
+        if {kind, cause} & set(rule.explains_also) or came_first(item, facts.plain)
     ]
     restart = restart_of(rule, facts.plain)
     known = assessment.remembered.get(rule.entry.id)

@@ -274,6 +274,10 @@ class RunBuilder:
         """See ``SourceWriter.attempt``."""
         self._attempts[source] = Attempt(0, clean_text(label, 200), start_s, end_s, exit_code, (source,))
 
+    def interrupted(self) -> None:
+        """A reader was stopped where it stood: a trace may end within a row, and what was kept of traces is left out."""
+        self.replay, self.collectives = TraceRows(ReplayTable), TraceRows(CommTable)
+
     def grows(self, source: int) -> None:
         """Note that somebody wrote to a file while it was read."""
         self.sources[source] = replace(self.sources[source], grows=True)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from analyzer.deadline import Deadline, OutOfTime
 from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, UnreadableFileError
 from analyzer.guard import fault
 from analyzer.ingest import limits, progress
@@ -46,6 +47,7 @@ class Loaded:
         others: Labels of the others, the newest first.
         passed_over: Newer runs of which nothing could be read: label and reason.
         earlier: A sentence for each earlier launch whose rows stand in the same log.
+        judging_s: CPU seconds that judging it may take.
     """
 
     run: Run
@@ -53,6 +55,7 @@ class Loaded:
     others: tuple[str, ...] = ()
     passed_over: tuple[tuple[str, str], ...] = ()
     earlier: tuple[str, ...] = ()
+    judging_s: float = (1 - limits.INTERRUPTED_SHARE) * limits.BASE_CPU_S
 
 
 def load_run(path: Path, extra: Sequence[Path] = ()) -> Loaded:
@@ -66,10 +69,14 @@ def load_run(path: Path, extra: Sequence[Path] = ()) -> Loaded:
         InputError: Nothing there could be read.
         UnknownFormatError: Files are there, but no ingestor knows them.
     """
-    limits.begin()
-    if path.is_file() and is_archive(path):
-        return _load_archive(path, extra)
-    return _load(path, extra, shown=path)
+    budget = limits.begin()
+    try:
+        with Deadline(lambda: budget.until_s(1.0)):
+            archived = path.is_file() and is_archive(path)
+            loaded = _load_archive(path, extra) if archived else _load(path, extra, shown=path)
+    except OutOfTime:  # not in a reader, which would be a gap: in the walk, the groups or the tables
+        raise UnreadableFileError(f"{path}: {budget.reason}, and nothing was read to its end") from None
+    return replace(loaded, judging_s=budget.judging_s)
 
 
 def _load_archive(path: Path, extra: Sequence[Path]) -> Loaded:
@@ -160,29 +167,40 @@ def read_all(found: Sequence[Found], builder: RunBuilder) -> None:
             location=str(candidate.path.absolute()),
             age_s=_age_s(candidate.path),
         )
-        out = SourceWriter(builder, index)
-        try:
-            item.ingestor.read(OpenSource(candidate, index), out)
-        except (TruncatedSourceError, UnreadableFileError) as error:
-            out.gap(f"the rest of the file cannot be read: {error}", evidence=item.ingestor.is_log)
-        except OSError as error:  # it went while it was read, or the disk failed
-            reason = error.strerror or error
-            out.gap(f"the rest of the file cannot be read: {reason}", evidence=item.ingestor.is_log)
-        except AnalyzerError:
-            raise
-        except MemoryError:
-            out.gap("the rest of the file cannot be read: it needs more memory than there is", evidence=True)
-        except Exception as error:
-            if os.environ.get("ANALYZER_GUARD") == "off":
-                raise
-            reason = fault(f"reader {item.ingestor.name}", error)
-            out.gap(f"the rest of the file cannot be read: {reason}", evidence=item.ingestor.is_log)
+        _read_file(item, OpenSource(candidate, index), SourceWriter(builder, index), builder)
         progress.end_file(candidate.size_bytes)
         if item.ingestor.is_log:
             logs.append((index, candidate))
     for index, candidate in logs:
         if _has_grown(candidate):
             builder.grows(index)
+
+
+def _read_file(item: Found, source: OpenSource, out: SourceWriter, builder: RunBuilder) -> None:
+    """Let the ingestor of a file read it; why it could not, and how little of its time was left, becomes a gap."""
+    budget, is_log = limits.CURRENT.budget, item.ingestor.is_log
+    if reason := budget.spent():
+        out.gap(f"not read: {reason}", evidence=is_log)
+        return
+    try:
+        with Deadline(lambda: budget.until_s(limits.INTERRUPTED_SHARE)):
+            item.ingestor.read(source, out)
+    except OutOfTime:
+        builder.interrupted()
+        out.gap(f"the rest of the file was not read: {budget.reason}", evidence=True)
+    except (TruncatedSourceError, UnreadableFileError) as error:
+        out.gap(f"the rest of the file cannot be read: {error}", evidence=is_log)
+    except OSError as error:  # it went while it was read, or the disk failed
+        out.gap(f"the rest of the file cannot be read: {error.strerror or error}", evidence=is_log)
+    except AnalyzerError:
+        raise
+    except MemoryError:
+        out.gap("the rest of the file cannot be read: it needs more memory than there is", evidence=True)
+    except Exception as error:
+        if os.environ.get("ANALYZER_GUARD") == "off":
+            raise
+        failed = fault(f"reader {item.ingestor.name}", error)
+        out.gap(f"the rest of the file cannot be read: {failed}", evidence=is_log)
 
 
 def _has_grown(candidate: Candidate) -> bool:

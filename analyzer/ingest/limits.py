@@ -20,6 +20,13 @@ HONEST_RATIO = 20
 """Real logs compress 20:1 at best, so a compressed byte earns at most as much as so many plain ones; a bomb of 1000:1
 earns no more."""
 
+READING_SHARE = 0.7
+"""Of the whole, what reading may take before it is told to stop at the next block."""
+
+INTERRUPTED_SHARE = 0.75
+"""Where a reader that does not come to its next block is interrupted. The rest, a quarter, is there for judging: detectors,
+facts, rules and the parts of the answer. The largest honest logs take a twentieth of their reading time for that."""
+
 MAX_WALKED = 300_000
 """Names that a walk collects before it chooses; listing them takes a second or two."""
 
@@ -33,7 +40,7 @@ METRIC_NAMES = 5_000
 
 @dataclass
 class Budget:
-    """CPU time that one diagnosis may take.
+    """CPU time that one diagnosis may take, of which reading may take a share and judging the rest.
 
     Attributes:
         base_s: Seconds that it has before it has read anything.
@@ -53,11 +60,26 @@ class Budget:
         """Seconds earned so far."""
         return self.base_s + self.size_bytes / BYTES_PER_CPU_S
 
+    @property
+    def judging_s(self) -> float:
+        """Seconds that what follows reading may take."""
+        return (1 - INTERRUPTED_SHARE) * self.total_s
+
+    def until_s(self, share: float) -> float:
+        """The reading of ``time.process_time()`` at which a share of the time is over."""
+        return self._began_s + share * self.total_s
+
     def spent(self) -> str:
         """Why nothing more is to be read; empty as long as there is time left."""
-        if time.process_time() - self._began_s <= self.total_s:
-            return ""
-        return f"the {self.total_s:.0f} s of CPU that a run of this size may take are spent (--budget gives more)"
+        return "" if time.process_time() <= self.until_s(READING_SHARE) else self.reason
+
+    @property
+    def reason(self) -> str:
+        """What is said of what was not read."""
+        return (
+            f"the {READING_SHARE * self.total_s:.0f} s of CPU that reading a run of this size may take are spent"
+            " (--budget gives more)"
+        )
 
 
 class _Current:

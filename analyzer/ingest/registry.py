@@ -27,6 +27,14 @@ def _is_config(candidate: Candidate) -> bool:
     return _is_object(candidate) or name.endswith((".yaml", ".yml", ".py"))
 
 
+def _is_column(candidate: Candidate) -> bool:
+    return candidate.head.lstrip()[:1] in b"+-.0123456789nNiIt"
+
+
+def _is_python(candidate: Candidate) -> bool:
+    return candidate.name.lower().endswith(".py")
+
+
 def _is_model_file(candidate: Candidate) -> bool:
     return _is_object(candidate) or candidate.name.endswith(".jinja")
 
@@ -135,6 +143,12 @@ def _is_argument_file(candidate: Candidate) -> bool:
     return b"=" in candidate.head or b":" in candidate.head
 
 
+def _is_script(candidate: Candidate) -> bool:
+    return candidate.head[:2] == b"#!" or candidate.name.lower().endswith(
+        (".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".pbs", ".lsf", ".job")
+    )
+
+
 def _anything(candidate: Candidate) -> bool:
     return bool(candidate.head)
 
@@ -194,6 +208,7 @@ _BUILTIN = (
     ("flight-recorder", "collectives of one rank as PyTorch's flight recorder dumps them at a timeout", True, "formats.dumps.flight_recorder:FlightRecorder", _is_flight_dump),
     ("json-lines", "metrics as JSON lines (LLaMA-Factory, mmengine, mmcv and others)", True, "formats.metrics.json_lines:JsonLines", _is_object),
     ("kineto", "timing trace (PyTorch profiler, Kineto; chrome trace)", False, "formats.timing.kineto:Kineto", _is_timeline),
+    ("launch-script", "launch script (sbatch, bash): scheduler options, environment, arguments", False, "formats.config.launch_script:LaunchScript", _is_script),
     ("mlflow-database", "MLflow database (mlflow.db): metrics, parameters, status of its last run", True, "formats.metrics.mlflow_database:MlflowDatabase", _is_database),
     ("mlflow-files", "MLflow file store (mlruns): metrics, parameters, status of a run", True, "formats.metrics.mlflow_files:MlflowFiles", _is_in_store),
     ("model-files", "model, adapter and tokenizer description (Hugging Face layout)", False, "formats.checkpoints.model_files:ModelFiles", _is_model_file),
@@ -203,6 +218,8 @@ _BUILTIN = (
     ("requirements", "package versions (requirements.txt, pip freeze)", False, "formats.config.requirements:Requirements", _is_pinned_list),
     ("safetensors", "checkpoint weights (safetensors)", False, "formats.checkpoints.safetensors:Safetensors", _is_safetensors),
     ("tensorboard", "TensorBoard event files (tfevents)", True, "formats.tensorboard.tensorboard:TensorBoard", _is_binary),
+    ("named-column", "one number a line in a file named for a curve (loss.txt)", True, "formats.metrics.named_column:NamedColumn", _is_column),
+    ("training-script", "script that trains (Keras, PyTorch): last layer, loss, optimizer, loop; parsed, never run", False, "formats.config.training_script:TrainingScript", _is_python),
     ("text-log", "console log (stdout, stderr) of a training run", True, "text.text_log:TextLog", _anything),
     ("trainer-state", "HF Trainer state (trainer_state.json) and results", True, "formats.metrics.trainer_state:TrainerState", _is_object),
     ("wandb", "Weights & Biases transaction log (.wandb): history, console, configuration, exit", True, "formats.wandb.wandb_log:WandbLog", _is_wandb_log),

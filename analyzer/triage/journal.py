@@ -36,7 +36,7 @@ class Journal:
         self._since_s = time.monotonic()
         self._names = [name for name in place.names("journal") if _SEGMENT.fullmatch(name)]
         self._next = 1 + max((int(name[-12:-6]) for name in self._names), default=0)
-        self._segment = lru_cache(maxsize=16)(self._load)
+        self._segment = lru_cache(maxsize=8)(self._load)
 
     @property
     def known_segments(self) -> int:

@@ -30,6 +30,20 @@ def test_a_damaged_log_gets_no_wrong_answer(tmp_path, run, way):
     assert found != "healthy" or way in CUTS, (before(run), after)
 
 
+@pytest.mark.parametrize("way", ["prefix: kubernetes", "prefix: time in brackets", "prefix: rank"])
+def test_the_report_of_a_launcher_is_read_behind_any_prefix(tmp_path, way):
+    """Its entries are indented by two spaces: without them the signal that it sent leads."""
+    run = SAMPLES / "failed" / "ddp-4-ranks-rank-stalls"
+    copy = damaged(run, way, tmp_path, random.Random(0))
+    assert cell(before(run), answer(copy)) == "same"
+
+
+def test_rows_in_the_wrong_order_are_no_restarts(tmp_path):
+    run, way = SAMPLES / "failed" / "ddp-resume-optimizer-lost", "neighbours shuffled"
+    copy = damaged(run, way, tmp_path, random.Random(f"0 {run.name} {way}"))
+    assert cell(before(run), answer(copy)) == "same"
+
+
 @pytest.mark.parametrize(
     ("was", "now", "expected"),
     [

@@ -1,11 +1,13 @@
 """The bounds hold: time per byte, memory of JSON, names, files; and what they leave is told."""
 
 import gzip
+import itertools
 import json
 import os
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,11 +32,15 @@ def reasons(run):
 def test_a_budget_that_is_spent_ends_the_reading_is_told_and_forbids_healthy(tmp_path, monkeypatch):
     (tmp_path / "train.log").write_text(ROWS * 20, encoding="utf-8")
     (tmp_path / "rank_1.log").write_text(ROWS * 30, encoding="utf-8")
-    now = iter(range(0, 100_000, 20))
-    monkeypatch.setattr(limits.time, "process_time", lambda: float(next(now)))
+    looks = itertools.count()
+
+    def process_time():  # the time of reading is spent once the first file is open
+        return time.process_time() + (43 if next(looks) > 4 else 0)
+
+    monkeypatch.setattr(limits, "time", SimpleNamespace(process_time=process_time))
     diagnosis = api.diagnose(tmp_path)
 
-    assert "s of CPU that a run of this size may take are spent" in " ".join(
+    assert "s of CPU that reading a run of this size may take are spent" in " ".join(
         gap.reason for gap in diagnosis.gaps
     )
     assert diagnosis.status != "healthy"

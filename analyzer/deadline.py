@@ -1,0 +1,111 @@
+"""A bound on CPU time that holds inside of a computation: what does not end in time is interrupted where it stands.
+
+Whoever computes asks nobody: one thread looks at the clock, and what is over is told to raise ``OutOfTime``. It is raised
+between two steps of Python, so a single call of C goes on to its end.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+POLL_S = 0.02
+"""Between two looks at the clock; each costs some 20 microseconds."""
+
+AGAIN_S = 1.0
+"""CPU seconds after which what was interrupted and still runs is interrupted again: a finaliser may have swallowed it."""
+
+
+class OutOfTime(BaseException):
+    """The time of a ``Deadline`` is over. No ``Exception``: code that goes on after any error must not go on after this."""
+
+
+class Deadline:
+    """A context that is left with ``OutOfTime`` once its time is over; contexts within it end with it.
+
+    Args:
+        until_s: The reading of ``time.process_time()`` at which it is over, asked anew at each look.
+    """
+
+    __slots__ = ("_outer", "_thread", "_thrown_s", "until_s")
+
+    def __init__(self, until_s: Callable[[], float]) -> None:
+        self.until_s = until_s
+        self._thread = threading.get_ident()
+        self._outer: Deadline | None = None
+        self._thrown_s = -AGAIN_S
+
+    def __enter__(self) -> Self:
+        self._outer = _WATCH.current.get(self._thread)
+        _WATCH.begin(self._thread, self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            _WATCH.end(self._thread, self._outer)
+        except OutOfTime:  # between the last step of the work and the end of its time
+            _WATCH.end(self._thread, self._outer)
+            raise
+
+    def is_over(self, now_s: float) -> bool:
+        """Whether its time, or that of a context around it, is over and nobody was told lately."""
+        over = now_s > self.until_s() and now_s >= self._thrown_s + AGAIN_S
+        if over:
+            self._thrown_s = now_s
+        return over or (self._outer is not None and self._outer.is_over(now_s))
+
+
+class _Watch:
+    """The innermost deadline of each thread, and the thread that looks at the clock."""
+
+    def __init__(self) -> None:
+        self.current: dict[int, Deadline] = {}
+        self._lock = threading.Lock()
+        self._busy = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, thread: int, deadline: Deadline) -> None:
+        self.current[thread] = deadline
+        if self._thread is None or not self._thread.is_alive():  # the first one, or the process was forked
+            self._thread = threading.Thread(target=self._look, name="deadlines", daemon=True)
+            self._thread.start()
+        if not self._busy.is_set():
+            self._busy.set()
+
+    def end(self, thread: int, outer: Deadline | None) -> None:
+        if outer is None:
+            self.current.pop(thread, None)
+        else:
+            self.current[thread] = outer
+        with self._lock:  # a throw under way is done by now, and no other will be at what has ended
+            pass
+        _throw(thread, None)
+
+    def _look(self) -> None:
+        while True:
+            time.sleep(POLL_S)
+            if not self.current:
+                self._busy.clear()
+                if not self.current:
+                    self._busy.wait()
+                continue
+            now_s = time.process_time()
+            for thread, deadline in list(self.current.items()):
+                with self._lock:
+                    if self.current.get(thread) is deadline and deadline.is_over(now_s):
+                        _throw(thread, OutOfTime)
+
+
+def _throw(thread: int, error: type[BaseException] | None) -> None:
+    """Let a thread raise at its next step; None takes back what it has not raised yet."""
+    raised = None if error is None else ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+
+
+_WATCH = _Watch()
