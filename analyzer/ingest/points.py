@@ -78,13 +78,15 @@ class Points:
         npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]
     ]:
         """Steps, values, lines and times; while they are in use, no further point can be added."""
-        if not self.values:
+        # a reader that was interrupted may have left its last point unfinished
+        whole = min(len(self.steps), len(self.values), len(self.lines), len(self.times_s))
+        if not whole:
             return np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0)
         return (
-            np.frombuffer(self.steps, np.int64),
-            np.frombuffer(self.values, np.float64),
-            np.frombuffer(self.lines, np.int64),
-            np.frombuffer(self.times_s, np.float64),
+            np.frombuffer(self.steps, np.int64, whole),
+            np.frombuffer(self.values, np.float64, whole),
+            np.frombuffer(self.lines, np.int64, whole),
+            np.frombuffer(self.times_s, np.float64, whole),
         )
 
     def _thin(self) -> None:
@@ -94,11 +96,14 @@ class Points:
         if int(kept.sum()) > self.limit * 3 // 4:  # every second value is NaN: a plain half tells that too
             kept = np.arange(values.size) % 2 == 0
             kept[-1] = True
+        fewer = (
+            array("q", steps[kept].tobytes()),
+            array("d", values[kept].tobytes()),
+            array("q", lines[kept].tobytes()),
+            array("d", times_s[kept].tobytes()),
+        )
         self.dropped += int(values.size - kept.sum())
-        self.steps = array("q", steps[kept].tobytes())
-        self.values = array("d", values[kept].tobytes())
-        self.lines = array("q", lines[kept].tobytes())
-        self.times_s = array("d", times_s[kept].tobytes())
+        self.steps, self.values, self.lines, self.times_s = fewer  # at once: nothing comes between
 
 
 def kept_when_halved(steps: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:

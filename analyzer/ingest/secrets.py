@@ -266,14 +266,17 @@ _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("password",),
-        r"(?P<keep>(?m:^)\s{0,8}password\s{1,4}|\bmachine\s{1,4}\S{1,200}\s{1,4}login\s{1,4}\S{1,200}\s{1,4}password\s{1,4})\S{4,}(?=\s*$)",
+        (
+            r"(?P<keep>(?:(?m:^)|(?<=[\"']))\s{0,8}password\s{1,4}|\bmachine\s{1,4}\S{1,200}\s{1,4}login\s{1,4}\S{1,200}\s{1,4}password\s{1,4})[^\s\"']{4,}(?=\s*$|[\"'])"
+            r"|(?P<keep2>(?<=[\s:|\]])password\s{1,4})(?=\S{0,80}\d)\S{8,}(?=\s*$)"
+        ),
     ),
     (("auth",), r"(?P<keep>\"auth\"\s{0,4}:\s{0,4}\")[A-Za-z0-9+/=]{12,}"),
     (("@",), r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}\b"),
 )
 
-# A line of a PEM block that stands alone: base64 of its usual width, in both cases and with digits; a hash has one case.
-_BASE64_LINE = r"(?m)^(?P<keep>\s{0,8})(?=\S{0,76}[A-Z])(?=\S{0,76}[a-z])(?=\S{0,76}\d)(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{76}|[A-Za-z0-9+/]{70})(?=\s*$)"
+# A line of a PEM block that stands alone, in quotes or behind a prefix: base64 of its usual width, in both cases and with digits; a hash has one case.
+_BASE64_LINE = r"(?m)(?:^|(?<=[\"'\s]))(?P<keep>\s{0,8})(?=\S{0,76}[A-Z])(?=\S{0,76}[a-z])(?=\S{0,76}\d)(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{76}|[A-Za-z0-9+/]{70})(?=\s*$|[\"'])"
 
 
 @lru_cache(maxsize=64)
@@ -286,8 +289,26 @@ def _mask(match: re.Match[str]) -> str:
     return f"{groups.get('keep') or groups.get('keep2') or ''}***"
 
 
+_ESCAPED_QUOTE = re.compile(r"\\{1,8}([\"'])")
+
+
 def mask(text: str) -> str:
-    """Text with three asterisks in the place of every secret; what names the secret stays."""
+    r"""Text with three asterisks in the place of every secret; what names the secret stays.
+
+    Text within text, such as a command in a JSON file, is looked at without its backslashes as well.
+
+    >>> mask(r'"run": "login(key=\"correcthorsebattery\")"')
+    '"run": "login(key="***")"'
+    """
+    text = _without_secrets(text)
+    if "\\" in text:
+        plain = _ESCAPED_QUOTE.sub(r"\1", text)
+        shown = _without_secrets(plain)
+        return text if shown == plain else shown
+    return text
+
+
+def _without_secrets(text: str) -> str:
     lower = text.lower()
     plain = text.isascii()  # a letter such as the long s is found by an expression, whatever its case
     for signs, pattern in _KINDS:

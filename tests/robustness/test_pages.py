@@ -24,7 +24,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 ELEMENTS = re.compile(
     r"html|head|meta|link|title|style|body|header|main|section|footer|div|span|p|b|i|code|pre|small|br|h[1-3]|[uod]l|li|d[td]|"
     r"details|summary|table|thead|tbody|t[rhd]|caption|a|button|input|label|select|option|noscript|script|svg|path|rect|text|"
-    r"g|line|figure|figcaption|del|ins|mark"
+    r"g|line|figure|figcaption|del|ins|mark|wbr"
 )
 
 

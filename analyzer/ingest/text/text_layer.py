@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyzer.ingest.text.torn_end import BEFORE_BYTES, without_torn_number
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -146,7 +148,7 @@ def read_blocks(chunks: Iterable[bytes], on_long_line: Callable[[int], None]) ->
     Yields:
         Blocks in file order. A record longer than ``MAX_RECORD_BYTES`` may be spread over blocks.
     """
-    carry = b""
+    carry = before = b""
     line = 1
     told = False
     for chunk in _as_utf8(chunks):
@@ -160,10 +162,11 @@ def read_blocks(chunks: Iterable[bytes], on_long_line: Callable[[int], None]) ->
         carry = data[cut:]
         if cut:
             block = Block(strip_escapes(data[:cut]), line)
+            before = block.data[-BEFORE_BYTES:]
             yield block
             line += block.newlines.size  # an escape sequence holds none
     if carry:
-        yield Block(strip_escapes(carry), line)
+        yield Block(without_torn_number(strip_escapes(carry), before), line)
 
 
 def line_blocks(lines: Iterable[tuple[int, str, float | None]]) -> Iterator[Block]:

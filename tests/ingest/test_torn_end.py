@@ -1,0 +1,50 @@
+"""A log cut anywhere gives no value that the whole log does not hold."""
+
+import pytest
+
+from analyzer.ingest.discover import load_run
+
+ROWS = {
+    "plain": lambda n: f"step {n * 10} loss {3 / (n + 1):.4f} lr {1e-4 * (20 - n):.2e}\n",
+    "repr": lambda n: f"step {n * 10} loss {3 / (n + 1)!r}\n",
+    "hf": lambda n: (
+        f"{{'loss': {3 / (n + 1):.4f}, 'grad_norm': {n / 7:.3f}, 'learning_rate': {1e-4 / (n + 1):.3e}, 'epoch': {n / 10:.2f}}}\n"
+    ),
+    "step last": lambda n: f"loss: {3 / (n + 1):.3f} acc: {n / 20:.3f} iteration: {990 + n}\n",
+    "keras": lambda n: (
+        f"Epoch {n + 1}/20\n50/50 [==============================] - 1s 20ms/step - loss: {3 / (n + 1):.4f} - accuracy: {n / 20:.4f}\n"
+    ),
+    "stamped": lambda n: (
+        f"2026-11-22 10:00:{n:02d},123 INFO train: epoch={n} step={n * 100} train_loss={3 / (n + 1):.5f}\n"
+    ),
+    "bar": lambda n: f"\r{n:3d}%|██        | {n}/20 [00:{n:02d}<00:20, 1.00it/s, loss={3 / (n + 1):.3f}]",
+}
+
+
+def points(path, form=""):
+    """Name, step and value of each point; a row that names its step last has none of its own when it is cut."""
+    table = load_run(path).run.metrics
+    return {
+        (table.names[metric], 0 if form == "step last" else int(step), float(value))
+        for metric, step, value in zip(table.metric, table.step, table.value, strict=True)
+    }
+
+
+@pytest.mark.parametrize("form", ROWS)
+def test_a_log_cut_anywhere_holds_no_value_of_its_own(tmp_path, form):
+    text = "".join(map(ROWS[form], range(20))).encode()
+    (tmp_path / "train.log").write_bytes(text + b"\n")
+    whole = points(tmp_path, form)
+    assert whole
+    for cut in range(len(text) - len(ROWS[form](19).encode()) - 2, len(text)):
+        (tmp_path / "train.log").write_bytes(text[:cut])
+        assert points(tmp_path, form) <= whole, text[:cut][-80:]
+
+
+@pytest.mark.parametrize("form", ["plain", "hf", "stamped", "keras"])
+def test_a_last_row_that_is_whole_is_read(tmp_path, form):
+    text = "".join(map(ROWS[form], range(20)))
+    (tmp_path / "train.log").write_text(text, encoding="utf-8")
+    whole = points(tmp_path)
+    (tmp_path / "train.log").write_text(text.rstrip("\n"), encoding="utf-8")
+    assert points(tmp_path) == whole
