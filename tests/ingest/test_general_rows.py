@@ -29,6 +29,18 @@ def test_a_row_of_a_home_made_loop(line, expected):
     assert {name: points(run, name) for name in expected} == expected
 
 
+def test_a_length_in_the_row_of_an_episode_is_that_of_the_episode():
+    rows = [f"Episode {n}\tLast length:  {9 + n}\tAverage length: {n + 0.5}" for n in (10, 20, 30)]
+    texts = [f"Batch {n}: average length: {n + 0.5}" for n in (10, 20, 30)]
+
+    assert points(read_text("\n".join([*rows, ""])), "episode_length_mean") == [
+        (10, 10.5),
+        (20, 20.5),
+        (30, 30.5),
+    ]
+    assert not points(read_text("\n".join(["step 1 loss: 2.0", *texts, ""])), "episode_length_mean")
+
+
 NO_ROWS = [
     "At step 500 the loss is 3 times higher than it was before the learning rate change, see the plot.",
     "Best model saved at epoch 10 with val_loss: 0.5",

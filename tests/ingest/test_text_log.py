@@ -128,6 +128,17 @@ def test_steps_that_start_again_in_each_epoch_count_on():
     assert [step for step, _ in points(read_text(text), "loss")] == [1, 2, 3, 4, 5, 6]
 
 
+def test_keras_bars_of_a_first_epoch_that_never_ended_give_their_states():
+    rows = [
+        f"{at}/469 [=>....] - ETA: 9s - loss: {2.3 - at / 100:.4f} - accuracy: 0.1" for at in (10, 20, 30)
+    ]
+    cut = read_text("\n".join(["Epoch 1/5", *rows, ""]))
+    later = read_text("\n".join([*rows, "Epoch 2/5", "1/469 [>....] - ETA: 9s - loss: 1.5000", ""]))
+
+    assert points(cut, "loss") == [(10, 2.2), (20, 2.1), (30, 2.0)]
+    assert points(later, "loss") == [(30, 2.0), (470, 1.5)]
+
+
 def test_keras_bars_give_one_point_an_epoch():
     text = (
         "Epoch 1/2\n"

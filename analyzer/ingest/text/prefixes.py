@@ -46,9 +46,9 @@ class Peeled:
 _LEVEL = r"(?P<level>DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)"
 _DATE = r"(?P<date>\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4})[ T_](?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
 _ZONE = r"(?P<zone>Z|[+-]\d\d:?\d\d)?"
-_INDENTED = r"(?=  File \"| {4,60}\S)"
-"""A frame of a traceback or its line of code, whose indentation tells what it is: it stays."""
-_MESSAGE = r"(?=\S|  File \"| {4,60}\S)"
+_INDENTED = r"(?=  File \"|  (?:time|host|rank|exitcode|error_file|traceback) {0,12}: | {4,60}\S)"
+"""A frame of a traceback, its line of code, or an entry of torchrun's report: the indentation tells what it is and stays."""
+_MESSAGE = rf"(?=\S|{_INDENTED})"
 
 # Each is tried at the position reached so far; the first characters that can begin it come first.
 _FORMS: tuple[tuple[str, str], ...] = (

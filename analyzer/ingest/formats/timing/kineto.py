@@ -47,6 +47,10 @@ class Kineto:
     def sniff(self, candidate: Candidate) -> Match:
         """A JSON object with ``traceEvents``, or a list of objects with a phase."""
         head = candidate.head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        if (
+            b"}\n{" in head
+        ):  # JSON lines, which may quote anything; between the objects of a trace stand commas
+            return Match.NO
         if head[:1] == b"{" and (
             b'"traceEvents"' in head or (b'"deviceProperties"' in head and b'"schemaVersion"' in head)
         ):

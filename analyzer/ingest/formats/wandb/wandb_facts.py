@@ -8,11 +8,12 @@ Not for reading a file: see ``wandb_files`` and ``wandb_log``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from analyzer.ingest.base import SourceWriter
+from analyzer.ingest.formats.config.command_line import command_line
 from analyzer.ingest.formats.config.structured_text import Entry
 from analyzer.ingest.scalar_text import config_scalar
 from analyzer.model.config import ConfigScalar
@@ -32,13 +33,6 @@ _GENERATION_DEFAULTS: Mapping[str, ConfigScalar] = {"max_length": 20}
 _PERSONAL = frozenset({"email", "user", "username", "user_name", "entity", "host", "hostname"})
 _ABSOLUTE_PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]")
 _ADAPTER = re.compile(r"peft_config\.[^.]+\.(?P<key>.+)")
-
-# An option, or a Hydra override: "--key", "--key=value", "-key", "key=value", "++key=value".
-_FLAG = re.compile(
-    r"--?(?P<key>[A-Za-z][\w./-]{0,99})(?:=(?P<value>.*))?"
-    r"|\+{0,2}(?P<override>[A-Za-z_][\w./-]{0,99})=(?P<override_value>.*)",
-    re.DOTALL,
-)
 
 _LABELS = {"transformers_trainer": "hf-trainer"}
 
@@ -89,29 +83,6 @@ def write_environment(found: Environment, out: SourceWriter, *, line: int | None
         value: ConfigScalar = True if text is None else config_scalar(text)
         if _is_public(key, value):
             out.config(key, value, framework="wandb", layer="cli", line=line, raw=text)
-
-
-def command_line(args: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    """Keys and values of a command line; the value is None for a flag without one.
-
-    >>> list(command_line(["--stage", "sft", "--bf16", "-lr=1e-4", "--use-flash-attn", "+optim.name=adam"]))
-    [('stage', 'sft'), ('bf16', None), ('lr', '1e-4'), ('use_flash_attn', None), ('optim.name', 'adam')]
-    """
-    key, words = "", list[str]()
-    for arg in args:
-        flag = _FLAG.fullmatch(arg)
-        if flag is None:
-            words.append(arg)
-            continue
-        if key:
-            yield key, " ".join(words) if words else None
-        key = flag["key"] or flag["override"]
-        if canonical_key("wandb", key) is None:
-            key = key.replace("-", "_")
-        value = flag["value"] if flag["key"] else flag["override_value"]
-        words = [] if value is None else [value]
-    if key:
-        yield key, " ".join(words) if words else None
 
 
 def write_config(entries: Iterable[Entry], out: SourceWriter) -> None:

@@ -58,11 +58,11 @@ class Pattern:
 def gib(text: str) -> float:
     """A size such as "200.00 MiB" in GiB.
 
-    >>> gib("200.00 MiB"), gib("4 GiB")
-    (0.1953125, 4.0)
+    >>> gib("200.00 MiB"), gib("4 GiB"), gib("0")
+    (0.1953125, 4.0, 0.0)
     """
-    number, unit = re.findall(r"([\d.]+) ?(\w+)", text)[0]
-    return float(number) * _UNIT_BYTES.get(unit, _UNIT_BYTES.get(unit[0], 1)) / 1024**3
+    number, unit = re.findall(r"([\d.]+) ?([A-Za-z]{0,20})", text)[0]
+    return float(number) * _UNIT_BYTES.get(unit, _UNIT_BYTES.get(unit[:1], 1)) / 1024**3
 
 
 def _typed(kind: str, text: str) -> Scalar | None:

@@ -105,7 +105,7 @@ _PHASES = (
     ("saving", LazyRegex(r"^(?:_?save_(?:checkpoint|model|pretrained|state_dict|16bit_model|fp16_model|state|to_checkpoint|optimizer\w{0,20}|fsdp_\w{1,20})|_save_checkpoint|dump_checkpoint|\w{0,40}save_(?:ckpt|checkpoint)\w{0,40}|_(?:(?!load)\w){0,60}state_dict_hook|async_save|_?full_state_dict\w{0,40}|_zero3_consolidated\w{0,40})$")),
     ("preprocessing", LazyRegex(r"^(?:main_process_first|preprocess_dataset\w{0,20}|_?tokeniz\w{0,30}|_map_single)$")),
     ("loading", LazyRegex(r"^(?:from_pretrained|_?load_(?:checkpoint|pretrained_model|state_dict\w{0,40}|model\w{0,20}|adapter|optimizer_and_scheduler|from_checkpoint)|restore_checkpoint|_load_from_checkpoint)$")),
-    ("setup", LazyRegex(r"^(?:init_process_group|init_distributed\w{0,20}|_new_process_group_helper|rendezvous|next_rendezvous|_create_c10d_store|initialize_model_parallel|init_device_mesh|_verify_param_shape_across_processes|_sync_module_states|_auto_wrap|_recursive_wrap|_init_param_handle\w{0,40}|_broadcast_model|setup_distributed|setup_environment)$")),
+    ("setup", LazyRegex(r"^(?:init_process_group|_new_process_group_helper|rendezvous|next_rendezvous|_create_c10d_store|initialize_model_parallel|init_device_mesh|_verify_param_shape_across_processes|_sync_module_states|_auto_wrap|_recursive_wrap|_init_param_handle\w{0,40}|_broadcast_model|setup_dist\w{0,20}|setup_environment|_?initialize_(?:megatron|distributed|dist)|finish_mpu_init|_compile_dependencies|launch_from_\w{1,20}|_?init_dist\w{0,20})$")),
 )  # fmt: skip
 # Of these the last one on the stack counts: an optimizer's closure may call the forward pass.
 _STEP_PHASES = (

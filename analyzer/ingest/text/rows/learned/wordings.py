@@ -12,7 +12,7 @@ from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
 from analyzer.ingest.text.rows.printed_numbers import parse_number
-from analyzer.model.name_words import is_score, read_name
+from analyzer.model.name_words import is_score, read_name, word_set, words_of
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine
@@ -58,6 +58,8 @@ _HOME_NAMES = {
 }
 _UNITS = {"s": ("ms", "s"), "share": ("%",), "share or percent": ("%",), "GiB": ("MiB", "GiB", "MB", "GB", "MB"),
           "tokens/s": ("K", "M", "k"), "samples/s": ("K", "k")}  # fmt: skip
+_LENGTHS, _MEANS = word_set("length len duration"), word_set("average avg mean running")
+_EPISODE = LazyRegex(r"(?i)^\W{0,20}(?:ep|episodes?|games?|trial)\b")
 _UNKNOWN = Metric("", "")
 _SPEEDS = frozenset({"s", "GiB", "tokens/s", "samples/s", "steps/s", "TFLOP/s"})
 _PLAIN = frozenset({"loss", "accuracy", "perplexity"})
@@ -177,7 +179,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     first = slot_at(text, begin)
     place = find_place(piece)
     prefix = "loss_" if _LOSSES.match(piece) else ""
-    found_all = find_fields(piece, place.used)
+    found_all = [_of_episode(found, piece) for found in find_fields(piece, place.used)]
     fields = [found._replace(name=prefix + found.name) for found in found_all if is_metric(found)]
     values = _values(fields)
     if not values:
@@ -205,6 +207,13 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     sure = any(is_sign(name) or (place and is_score(name)) for name in names)
     phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
     return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
+
+
+def _of_episode(found: Field, piece: str) -> Field:
+    """A length in the row of an episode is that of the episode: ``Episode 10  Average length: 31.3``."""
+    words = set(words_of(found.name))
+    of_it = bool(words & _LENGTHS) and words <= _LENGTHS | _MEANS and _EPISODE.search(piece) is not None
+    return found._replace(name="episode_length") if of_it and found.signed else found
 
 
 def _moved(place: Place, by: int) -> Place:

@@ -8,7 +8,7 @@
      - 5s - loss: 2.125 - val_loss: 2.0
 
 What a bar shows is a mean since the epoch began, so the last state of each epoch counts, whether or not
-the epoch was finished. Bars outside an epoch belong to an evaluation and are left out, but for those of a
+the epoch was finished; of a log that ends in its first epoch all states count. Bars outside an epoch belong to an evaluation and are left out, but for those of a
 log that begins in the middle: before the head of a later epoch, or in a bar that still has time to go.
 """
 
@@ -36,6 +36,12 @@ _STEP_TIME = LazyRegex(r"\b(\d{1,7})(us|ms|s)/step\b")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
+MAX_STATES = 400
+"""States of a first epoch that are kept; of more every second one is dropped, again and again."""
+
+_State = tuple["LogLine", dict[str, float], int | None]
+
+
 class KerasLines:
     """Reads epochs."""
 
@@ -45,7 +51,9 @@ class KerasLines:
         self._epoch: int | None = None
         self._finished_of: int | None = None
         self._ends: set[int] = set()
-        self._row: tuple[LogLine, dict[str, float], int | None] | None = None
+        self._row: _State | None = None
+        self._states: list[_State] = []
+        self._written = False
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -83,17 +91,23 @@ class KerasLines:
             and any(name.startswith("val_") for name in values)
         ):
             # The end of an epoch whose head was cut off: an evaluation has no values of its own held-out data.
-            self._row = None
+            self._row, self._written = None, True
+            self._states.clear()
             self._put(line, values, None, log)
             return True
         self._row = (line.detached(), values, step)
+        if not self._written and step is not None:
+            self._states.append(self._row)
+            if len(self._states) > MAX_STATES:
+                del self._states[1::2]
         return True
 
     def _write(self, log: LogState) -> None:
         if self._row is None:
             return
         line, values, step = self._row
-        self._row = None
+        self._row, self._written = None, True
+        self._states.clear()
         self._put(line, values, step, log)
 
     @staticmethod
@@ -113,4 +127,7 @@ class KerasLines:
             and self._row[2] in self._ends
         ):
             return
+        if not self._written and self._finished_of is None:
+            for line, values, step in self._states[:-1]:
+                self._put(line, values, step, log)
         self._write(log)
