@@ -8,6 +8,7 @@ from pathlib import Path
 
 from analyzer.casebook.record import HEALTHY, OUTSIDE, CaseRecord, parse_record, typed_facts
 from analyzer.detect import run_detectors
+from analyzer.detect.likeness.answer import EMITS
 from analyzer.errors import InputError
 from analyzer.facts.build import build_facts
 from analyzer.ingest.discover import load_run
@@ -47,7 +48,9 @@ def record_of(
         InputError: The run cannot be read, or the label is no cause.
     """
     loaded = load_run(run).run
-    facts = typed_facts(build_facts(run_detectors(loaded)).plain)
+    found = build_facts(run_detectors(loaded)).plain
+    # What other records say of this run is no fact of its own.
+    facts = typed_facts({name: value for name, value in found.items() if not name.startswith(EMITS)})
     text = repr((source, label, day, sorted(facts.items())))
     record = CaseRecord(
         id=hashlib.sha256(text.encode()).hexdigest()[:16],

@@ -1,4 +1,4 @@
-"""``analyzer classifier train|evaluate|excerpt``."""
+"""``analyzer classifier train|messages|likeness|evaluate|excerpt``."""
 
 from __future__ import annotations
 
@@ -73,6 +73,27 @@ def messages_command(
         f"trained on {figures['messages']:.0f} messages of {figures['causes']:.0f} causes; on messages held out: "
         f"the first cause right {figures['top1']:.1%}, answered {figures['answered']:.1%}, of those right "
         f"{figures['right_if_answered']:.1%}; of causes left out of training answered {figures['unknown_answered']:.1%}"
+    )
+    typer.echo(f"written to {output} ({output.stat().st_size / 1e6:.2f} MB)")
+
+
+@app.command("likeness")
+def likeness_command(
+    casebook: Annotated[Path, typer.Argument(help="Casebook: a file of records, or a folder of such files.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path(
+        "likeness.npz"
+    ),
+) -> None:
+    """Train the model of what runs with such numbers turned out to be, on labelled runs."""
+    from analyzer.casebook.record import good_records
+    from analyzer.classifier.likeness import labelled_marks, train_likeness, write_likeness
+
+    arrays, found = train_likeness(labelled_marks(good_records([casebook])))
+    write_likeness(arrays, output)
+    typer.echo(
+        f"trained on {found['runs']:.0f} runs with numbers; on groups held out, of {found['faulty']:.0f} faulty runs the first "
+        f"cause right {found['top1']:.0%}, one of three {found['top3']:.0%}; of the {found['unseen']:.0f} that no rule was "
+        f"written with {found['unseen_top1']:.0%} and {found['unseen_top3']:.0%}"
     )
     typer.echo(f"written to {output} ({output.stat().st_size / 1e6:.2f} MB)")
 

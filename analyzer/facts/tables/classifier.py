@@ -14,4 +14,14 @@ classifier.leaning | float | probability | calibrated probability of that class 
 classifier.probability | float | probability | calibrated probability of that class | {_CURVES}
 classifier.bits | float | bits | evidence for the causes of that class, at most 3 bits; 0 for healthy |
 classifier.because | str | | the features that speak for the class, in words |
+likeness.sound | float | probability | labelled runs with such numbers were sound | {_CURVES}
+likeness.first | str | | the likeliest cause of labelled public runs with such numbers | {_CURVES}
+likeness.first_probability | float | probability | its probability if the run is faulty |
+likeness.first_bits | float | bits | evidence for that cause, at most 3 bits |
+likeness.second | str | | the second |
+likeness.second_probability | float | probability | its probability if the run is faulty |
+likeness.second_bits | float | bits | evidence for that cause, at most 3 bits |
+likeness.third | str | | the third |
+likeness.third_probability | float | probability | its probability if the run is faulty |
+likeness.third_bits | float | bits | evidence for that cause, at most 3 bits |
 """

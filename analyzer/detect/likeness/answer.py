@@ -1,0 +1,62 @@
+"""The causes that labelled runs with such numbers had: three candidates, each with the bits it may add to a rule.
+
+It sees facts only, so it knows nothing that a rule could not know; what it adds is how often such runs turned out to
+be what. Its word is small: it tips a balance, and names candidates where no rule speaks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from analyzer.detect.base import FactWriter
+from analyzer.detect.likeness.marks import COURSES, marks_of
+from analyzer.detect.likeness.model import HEALTHY, OUTSIDE, LikenessModel, shipped_likeness
+from analyzer.model.signal import Signal
+
+EMITS = ("likeness.",)
+
+PLACES = ("first", "second", "third")
+
+MAX_BITS = 3.0
+"""What runs usually turn out to be can tip a balance (8:1) and never overrules what was seen in this one."""
+
+LEAST = 0.03
+"""Probability below which a label is no candidate: 1 in 33."""
+
+ENOUGH_MARKS = 12
+"""Facts without which the answer is little more than how common the causes are."""
+
+
+def likeness(signals: Sequence[Signal], model: LikenessModel | None = None) -> Signal | None:
+    """Facts ``likeness.*`` from those of all detectors; None without numbers to judge."""
+    found = {name: fact for signal in signals for name, fact in signal.facts.items()}
+    marks = marks_of({name: fact.value for name, fact in found.items()})
+    known = shipped_likeness() if model is None else model
+    if sum(mark in known.place for mark in marks) < ENOUGH_MARKS:
+        return None
+    shares = known.shares(marks)
+    refs = next((fact.refs for name, fact in found.items() if name.startswith(COURSES) and fact.refs), ())
+    out = FactWriter("likeness", "likeness.")
+    causes = [i for i, label in enumerate(known.labels) if label not in {HEALTHY, OUTSIDE}]
+    sound = known.labels.index(HEALTHY) if HEALTHY in known.labels else None
+    faulty = 1.0 - (float(shares[sound]) if sound is not None else 0.0)
+    if sound is not None:
+        out.put("sound", float(shares[sound]), refs)
+    ranked = sorted(causes, key=lambda i: -float(shares[i]))
+    for place, row in zip(PLACES, ranked, strict=False):
+        share = float(shares[row]) / max(faulty, 1e-6)
+        if share < LEAST:
+            break
+        out.put(place, known.labels[row], refs)
+        out.put(f"{place}_probability", share, refs)
+        prior = float(known.prior[row]) / max(float(known.prior[causes].sum()), 1e-6)
+        out.put(f"{place}_bits", round(min(max(_log_odds(share) - _log_odds(prior), 0.0), MAX_BITS), 1), refs)
+    return out.signal() if out.facts else None
+
+
+def _log_odds(share: float) -> float:
+    share = float(np.clip(share, 1e-3, 1 - 1e-3))
+    return math.log2(share / (1 - share))

@@ -1,0 +1,83 @@
+"""What labelled runs with such numbers turned out to be: candidates where no rule speaks, and never more than that."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import analyzer
+from analyzer.casebook.record import CaseRecord
+from analyzer.classifier.likeness import labelled_marks, train_likeness, write_likeness
+from analyzer.detect.likeness.answer import ENOUGH_MARKS, MAX_BITS, likeness
+from analyzer.detect.likeness.marks import marks_of
+from analyzer.detect.likeness.model import read_likeness, shipped_likeness
+from analyzer.errors import InputError
+from analyzer.model.signal import FactValue, Signal
+from analyzer.rules.causes import catalogue
+from analyzer.rules.likeness_only import AT_MOST
+
+
+def record(number, label, **facts):
+    known = {f"signal.loss.fact{i}": (number + i) % 7 == 0 for i in range(8)}
+    return CaseRecord(
+        id=str(number), label=label, group=str(number), facts={"signal.loss.points": 40, **known, **facts}
+    )
+
+
+def casebook():
+    """Three labels that one fact each tells apart, among facts that say nothing."""
+    labels = ("overfitting", "loss-divergence", "healthy")
+    return [
+        record(n, labels[n % 3], **{"signal.progress.kept": n % 3 == 2, "signal.progress.broke": n % 3 == 1})
+        for n in range(90)
+    ]
+
+
+def test_what_tells_labels_apart_is_learned_and_survives_the_file(tmp_path):
+    arrays, figures = train_likeness(labelled_marks(casebook()))
+    write_likeness(arrays, tmp_path / "model.npz")
+    model = read_likeness(tmp_path / "model.npz")
+
+    assert figures["top1"] > 0.95
+    marks = marks_of(record(1, "", **{"signal.progress.kept": False, "signal.progress.broke": True}).facts)
+    assert model.labels[int(model.shares(marks).argmax())] == "loss-divergence"
+    assert float(model.shares(marks).sum()) == pytest.approx(1.0)
+
+
+def test_a_crash_without_numbers_has_no_marks_and_too_few_runs_are_refused():
+    assert marks_of({"event.oom.seen": True, "run.last_step": 5}) == []
+    with pytest.raises(InputError, match="50 are needed"):
+        labelled_marks(casebook()[:20])
+
+
+def test_texts_never_become_marks():
+    facts = {"signal.loss.points": 5, "event.python_traceback.message": "secret", "config.model.name": "x"}
+    assert marks_of(facts) == ["signal.loss.points@1"]
+
+
+def test_the_shipped_model_names_causes_of_the_catalogue_and_bounds_its_word():
+    model = shipped_likeness()
+    assert set(model.labels) <= {*catalogue(), "healthy", "outside"}
+    marks = [name for name in model.place if name.endswith("=T")][:80]
+    facts = {name.removesuffix("=T"): FactValue(True, ()) for name in marks}
+    found = likeness([Signal("all", facts)])
+    assert found is not None
+    plain = {name: fact.value for name, fact in found.facts.items()}
+    assert 0 <= plain["likeness.first_bits"] <= MAX_BITS
+    assert plain["likeness.first_probability"] >= plain.get("likeness.second_probability", 0.0)
+    few = dict(list(facts.items())[: ENOUGH_MARKS - 1])
+    assert likeness([Signal("few", few)]) is None
+
+
+def test_candidates_decide_no_status_and_stay_below_one_half(tmp_path):
+    rows = (f"epoch {n + 1} loss {2.3 - 0.035 * n:.4f} val_loss {2.29 - 0.033 * n:.4f}\n" for n in range(12))
+    (tmp_path / "train.log").write_text("".join(rows), encoding="utf-8")
+    (tmp_path / "config.json").write_text('{"num_classes": 10}', encoding="utf-8")
+
+    found = analyzer.diagnose(tmp_path)
+
+    assert found.status == "insufficient"
+    by_likeness = [f for f in found.findings if any(line.id == "likeness" for line in f.evidence)]
+    assert by_likeness, "a run of which no rule speaks names candidates"
+    assert all(f.probability <= AT_MOST and math.isfinite(f.probability) for f in by_likeness)
