@@ -8,7 +8,7 @@ import numpy as np
 
 from analyzer.model.diagnosis import Diagnosis
 from analyzer.model.run import Run
-from analyzer.model.wording import percent
+from analyzer.model.wording import counted, percent
 from analyzer.render.curves import Line, Panel, panels_of
 from analyzer.render.page import Page, Style
 from analyzer.render.plot import plot_rows
@@ -21,6 +21,9 @@ NOISES = 4.0
 
 IN_A_ROW = 3
 """Points that must lie apart one after another: a spike is no parting."""
+
+IN_SHORT = 3
+"""Differences that a screen of a single run has room for."""
 
 NAMED = 12
 """Differences that are named; those beyond explain nothing."""
@@ -126,6 +129,30 @@ def _parting(good: Line, bad: Line) -> tuple[float | None, int]:
     return None, int(shared.size)
 
 
+def in_short(good: Run, bad: Run, diagnosis: Diagnosis) -> tuple[str, ...]:
+    """What ``analyzer compare`` tells of two runs, in two sentences: what differs, and where the curves part."""
+    rows = differences(good, bad, diagnosis)
+    shown = [
+        f"{row.key} {row.good or 'not stated'} there, {row.bad or 'not stated'} here"
+        for row in rows[:IN_SHORT]
+    ]
+    more = f" and {len(rows) - IN_SHORT} more" if len(rows) > IN_SHORT else ""
+    settings = (
+        f"{counted(len(rows), 'setting')} differ{'s' if len(rows) == 1 else ''}"
+        if rows
+        else "no setting differs"
+    )
+    found = partings(good, bad)
+    parted = [f"{p.panel.title.lower()} from step {p.step:.0f} on" for p in found if p.step is not None]
+    together = [p.panel.title.lower() for p in found if p.step is None]
+    curves = [f"apart: {', '.join(parted)}"] if parted else []
+    curves += [f"together: {', '.join(together)}"] if together else []
+    return (
+        f"{settings}{': ' if shown else ''}{'; '.join(shown)}{more}",
+        "; ".join(curves) or "no curve has steps in common",
+    )
+
+
 def render_comparison(good: Run, bad: Run, diagnosis: Diagnosis, style: Style, *, plots: bool = True) -> str:
     """Both runs beside each other as text; the curve of the bad run is drawn, ``o`` marks the good one."""
     page = Page(style)
@@ -134,7 +161,9 @@ def render_comparison(good: Run, bad: Run, diagnosis: Diagnosis, style: Style, *
     rows = differences(good, bad, diagnosis)
     page.add()
     page.add(
-        f"{len(rows)} settings differ" + (", those first that bear on the cause" if rows else ""), colour="1"
+        f"{counted(len(rows), 'setting')} differ{'s' if len(rows) == 1 else ''}"
+        + (", those first that bear on the cause" if rows else ""),
+        colour="1",
     )
     for row in rows[:NAMED]:
         why = f"  (bears on {row.cause}, {percent(row.weight)})" if row.weight else ""

@@ -52,6 +52,7 @@ class Panel:
         log: Whether its axis is logarithmic: positive values over more than a decade.
         by_step: Whether x is the step; else the position in the log.
         lines: Its series, the most important first.
+        axis: What x counts where it is no step: points, or seconds.
     """
 
     key: str
@@ -60,6 +61,12 @@ class Panel:
     log: bool
     by_step: bool
     lines: tuple[Line, ...]
+    axis: str = "point"
+
+    @property
+    def word(self) -> str:
+        """What x counts."""
+        return "step" if self.by_step else self.axis
 
 
 _PANELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding
 from analyzer.model.wording import percent
-from analyzer.render.page import Page, Style, cut, write_beginning, write_change
+from analyzer.render.page import Page, Style, cut, write_beginning, write_beside, write_change
 from analyzer.render.sentences import (
     arrange,
     explained,
@@ -22,7 +22,9 @@ _SETTINGS = (".yaml", ".yml", ".json", ".py")
 """A setting is quoted by its value already."""
 
 
-def render_everything(diagnosis: Diagnosis, style: Style, *, top: int = 3) -> str:
+def render_everything(
+    diagnosis: Diagnosis, style: Style, *, top: int = 3, beside: tuple[str, ...] = ()
+) -> str:
     """Every cause with its evidence in bits, every fix, rival, check and gap."""
     page = Page(style)
     write_beginning(page, diagnosis)
@@ -40,6 +42,7 @@ def render_everything(diagnosis: Diagnosis, style: Style, *, top: int = 3) -> st
         page.add(f"note: {finding.cause.title} ({finding.cause.id}, {percent(finding.probability)})", hang=6)
     _write_rivals(page, layout.rivals, something_else(diagnosis) if layout.full else "")
     _write_next_checks(page, diagnosis)
+    write_beside(page, beside)
     write_seen(page, diagnosis)
     return page.text()
 

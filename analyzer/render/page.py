@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from analyzer.render.sentences import (
     ended_words,
     first_failure_note,
     fix_note,
+    happened,
     others_notes,
     resume_note,
 )
@@ -124,8 +125,7 @@ def write_beginning(page: Page, diagnosis: Diagnosis) -> None:
     )
     for note in others_notes(diagnosis):
         page.add(note, indent=2, hang=2, colour="33")
-    happened = diagnosis.findings[0].symptom if _is_fault(diagnosis) else diagnosis.summary
-    page.add(happened[:1].upper() + happened[1:], indent=2)
+    page.add(happened(diagnosis), indent=2)
     for note in (
         ended_note(diagnosis),
         resume_note(diagnosis),
@@ -136,9 +136,12 @@ def write_beginning(page: Page, diagnosis: Diagnosis) -> None:
             page.add(note, indent=2, hang=2)
 
 
-def _is_fault(diagnosis: Diagnosis) -> bool:
-    """Whether the summary would only repeat the headline of the first finding."""
-    return bool(diagnosis.findings) and diagnosis.summary.startswith(diagnosis.findings[0].symptom)
+def write_beside(page: Page, sentences: Sequence[str]) -> None:
+    """What differs from the baseline, if one was given."""
+    for number, sentence in enumerate(sentences):
+        page.add(
+            f"beside the baseline: {sentence}" if number == 0 else sentence, indent=2 * (number > 0), hang=2
+        )
 
 
 def write_change(page: Page, heading: str, fix: Fix, most: int | None = None) -> None:

@@ -158,8 +158,7 @@ def _crosses(place: npt.NDArray[np.int64], columns: int) -> str:
 
 
 def _ruler(panel: Panel, axis: _Axis, onset: float | None) -> str:
-    word = "step" if panel.by_step else "point"
-    begin = f"{word} {axis.first:.0f}"
+    begin = f"{panel.word} {axis.first:.0f}"
     end = f"{axis.last:.0f}"
     row = list(begin.ljust(axis.columns))
     row[axis.columns - len(end) :] = end

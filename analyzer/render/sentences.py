@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,13 +18,19 @@ NAMED_FROM = 0.01
 
 def reason_against(finding: Finding) -> str:
     """Why a cause is not the answer, in one clause."""
+    seen, why = seen_against(finding)
+    return f"{seen}: {why}" if seen else why
+
+
+def seen_against(finding: Finding) -> tuple[str, str]:
+    """What was seen against a cause, empty if nothing was, and why it is not the answer."""
     against = finding.speaks_against()
     if against:
-        return f"{against[0].observed()}: {against[0].because}"
+        return against[0].observed(), against[0].because
     undecided = [line for line in finding.evidence if line.verdict is None and line.if_true > 0]
     if undecided:
-        return f"nothing shows that {max(undecided, key=lambda line: line.if_true).because}"
-    return "weaker evidence than the cause above"
+        return "", f"nothing shows that {max(undecided, key=lambda line: line.if_true).because}"
+    return "", "weaker evidence than the cause above"
 
 
 TELLING_BITS = 1.5
@@ -195,6 +202,19 @@ def others_notes(diagnosis: Diagnosis) -> list[str]:
     return notes
 
 
+_NAMED_AT_END = re.compile(r"; (?:very likely|likely|possible|unlikely): [a-z0-9-]{1,80}$")
+
+
+def happened(diagnosis: Diagnosis) -> str:
+    """What went wrong, as a sentence without its end; the cause, which a summary names behind it, stands below anyway."""
+    text = diagnosis.summary
+    if diagnosis.findings:
+        first = diagnosis.findings[0]
+        # several findings of one run are joined in its summary, and the cause of the first stands at the end
+        text = first.symptom if text.startswith(first.symptom) else _NAMED_AT_END.sub("", text)
+    return text[:1].upper() + text[1:]
+
+
 def ended_words(diagnosis: Diagnosis) -> str:
     """How the run ended, in a few words for the first line: ``interrupted at 130 of 300 steps``; empty if nothing was read."""
     ended = diagnosis.ended
@@ -263,6 +283,10 @@ def device_time_note(diagnosis: Diagnosis) -> str:
     return text
 
 
+_SAID_ABOVE = frozenset({"log-truncated"})
+"""What the first line tells beside a fault (``end unknown, 9 of 12 epochs``), with no more to say than that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """What of a diagnosis is shown how: in full, as a note of one line, as a rival with the reason against it."""
@@ -286,6 +310,8 @@ def arrange(diagnosis: Diagnosis, *, show_all: bool, top: int) -> Layout:
             full.append(finding)
         elif leads and finding.cause.kind == "benign":
             notes.append(finding)
+        elif full and finding.cause.id in _SAID_ABOVE:
+            continue
         elif leads and len(full) < top and (finding.probability >= REPORTED or not full):
             full.append(finding)
     chosen = {finding.rule_id for finding in (*full, *notes)}

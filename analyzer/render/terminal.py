@@ -10,7 +10,7 @@ from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Place
 from analyzer.model.wording import counted, percent
 from analyzer.render.curves import Panel, deciding
 from analyzer.render.full_page import render_everything
-from analyzer.render.page import Page, Style, cut, write_beginning, write_change
+from analyzer.render.page import Page, Style, cut, write_beginning, write_beside, write_change
 from analyzer.render.plot import plot_rows
 from analyzer.render.sentences import (
     arrange,
@@ -73,6 +73,7 @@ def render_terminal(
     show_all: bool = False,
     top: int = 3,
     panels: tuple[Panel, ...] = (),
+    beside: tuple[str, ...] = (),
 ) -> str:
     """The diagnosis as text for a terminal, ending with a newline.
 
@@ -82,18 +83,21 @@ def render_terminal(
         show_all: Everything, instead of one screen.
         top: Causes in full, with ``show_all``.
         panels: Curves of the run; the deciding one is drawn.
+        beside: What stands beside a baseline, in sentences; see ``beside.in_short``.
     """
     if show_all:
-        return render_everything(diagnosis, style, top=top)
+        return render_everything(diagnosis, style, top=top, beside=beside)
     text = ""
     for room in _ROOMS:
-        text = _screen(diagnosis, style, panels, room)
+        text = _screen(diagnosis, style, panels, room, beside)
         if text.count("\n") <= MOST_LINES:
             break
     return text
 
 
-def _screen(diagnosis: Diagnosis, style: Style, panels: tuple[Panel, ...], room: _Room) -> str:
+def _screen(
+    diagnosis: Diagnosis, style: Style, panels: tuple[Panel, ...], room: _Room, beside: tuple[str, ...]
+) -> str:
     page = Page(style)
     write_beginning(page, diagnosis)
     layout = arrange(diagnosis, show_all=False, top=3)
@@ -106,6 +110,7 @@ def _screen(diagnosis: Diagnosis, style: Style, panels: tuple[Panel, ...], room:
         page.add()
         page.add(f"note: {finding.cause.title} ({finding.cause.id}, {percent(finding.probability)})", hang=6)
     _write_check(page, diagnosis)
+    write_beside(page, beside)
     _write_seen(page, diagnosis, room.gaps)
     return page.text()
 

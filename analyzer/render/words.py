@@ -123,7 +123,10 @@ def _short_meaning(name: str) -> str:
 
 
 def answers_in_words(check: NextCheck) -> str:
-    """``if yes: CAUSE 98%; if no: CAUSE 2%``, with the question where the advice does not ask it."""
+    """``if yes: CAUSE 98%; if no: CAUSE 2%``, with the question; a question of many parts is left to what is seen then."""
+    if "(" in check.test or " or " in check.test:
+        most, least = sorted((check.if_true, check.if_false), reverse=True)
+        return f"that will make it {percent(most)} or {percent(least)} for {check.cause_id}"
     return (
         f"if {question_in_words(check)}: {check.cause_id} {percent(check.if_true)}; "
         f"if not: {percent(check.if_false)}"

@@ -22,7 +22,7 @@ SAMPLES = sorted(
     p for kind in ("failed", "healthy") for p in (ROOT / "samples" / kind).iterdir() if p.is_dir()
 )
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-VOID = {"meta", "link", "br", "path", "rect"}
+VOID = {"meta", "link", "br", "path", "rect", "wbr"}
 EVIL = "</script><script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\"> & \u2028"
 
 
@@ -80,12 +80,114 @@ def test_the_page_holds_what_the_issue_asks_for():
     page = page_of(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
 
     for part in (
-        "94 %", "very likely", "-padding_side: left", "+padding_side: right", 'class="copy"', "<b>Restart:</b>", 'id="chart-loss"',
+        "94%", "very likely", "-padding_side: left", "+padding_side: right", 'class="copy"', "<b>Restart:</b>", 'id="chart-loss"',
         'id="chart-grad_norm"', 'id="chart-loss_scale"', 'id="chart-learning_rate"', "onset 1", "not finite (NaN, inf)",
         "cited as evidence", 'id="ledger"', 'id="rivals"', 'id="checks"', 'id="excerpts"', 'id="read"', "gradient norm: NaN",
         "prefers-color-scheme:dark", "@media print",
     ):  # fmt: skip
         assert part in page
+
+
+def test_of_many_ranks_the_page_says_which_did_what_when():
+    page = page_of(ROOT / "samples/failed/ddp-8-ranks-bad-record")
+    lanes = re.search(
+        r'<div class="lanes".*?</div></div></section>|<div class="lanes".*?<details>', page, re.DOTALL
+    )[0]
+
+    assert lanes.count('<span class="lane">') == 8
+    assert re.search(
+        r'class=first><b[^>]*>5 first</b><span class="lane"><a class="m cause" href="#line-\d+-67"', lanes
+    )
+    assert lanes.count('class="m waited"') == 2
+    assert "a connection to a peer was lost" in page
+
+
+def test_ranks_whose_lines_have_no_clock_stand_in_the_order_of_their_log(tmp_path):
+    (tmp_path / "train.log").write_text(
+        "".join(f"step {i} loss: {3 - i / 10:.2f}\n" for i in range(1, 9))
+        + "".join(
+            f'[rank{rank}]: Traceback (most recent call last):\n[rank{rank}]:   File "/d/train.py", line 9, in step\n'
+            f"[rank{rank}]: KeyError: 'caption'\n"
+            for rank in (3, 1)
+        )
+    )
+    page = page_of(tmp_path)
+
+    assert "Ranks by order in the log" in page
+    assert page.index("<b>1</b>") < page.index(">3 first</b>")
+
+
+def test_a_baseline_is_drawn_within_the_charts_and_its_settings_stand_beside():
+    found = study(
+        ROOT / "samples/failed/qwen2-fp16-sft-loss-zero", baseline=ROOT / "samples/healthy/qwen2-bf16-sft"
+    )
+    page = render_html(found.diagnosis, found.run, found.baseline)
+
+    read(page)
+    assert "</i>baseline" in page
+    assert re.search(
+        r'id="baseline".*<code>fp16\.?<wbr>\.?enabled</code></td><td>False</td><td>True</td>', page, re.DOTALL
+    )
+    assert "apart: loss from step 2 on" in page
+
+
+def test_one_rank_alone_makes_no_picture_of_ranks():
+    assert 'id="ranks"' not in page_of(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero")
+
+
+def test_the_tensors_of_a_replay_stand_around_the_first_bad_one():
+    page = page_of(ROOT / "samples/replay/planted/norm-of-huge")
+    table = re.search(r'id="tensors".*?</section>', page, re.DOTALL)[0]
+    marked = re.sub("<[^>]+>", "", re.search(r'<tr class="hit">.*?</tr>', table)[0])
+
+    assert "aten.native_layer_norm.default" in marked
+    assert "output[0]" in marked
+    assert "48 NaN" in marked
+    assert 10 <= table.count("<tr>") <= 16
+    assert "step 6 of rank 0" in table
+
+
+def test_where_no_tensor_is_bad_those_nearest_to_their_range_are_shown():
+    found = study(ROOT / "samples/replay/planted/norm-of-huge")
+    replay = found.run.replay
+    page = render_html(found.diagnosis, replace(found.run, replay=replay.take(replay["nonfinite"] != 1)))
+
+    assert "No recorded tensor is bad" in page
+    assert page.index("2.15e+21") < page.index("7.57e+18")
+
+
+def machine(folder, *, steps):
+    (folder / "gpu.csv").write_text(
+        "timestamp, index, utilization.gpu [%], temperature.gpu\n"
+        + "".join(
+            f"2026/11/21 10:00:{i:02d}.000, {gpu}, {90 - 10 * gpu} %, {60 + gpu}\n"
+            for i in range(20)
+            for gpu in range(4)
+        )
+    )
+    if steps:
+        (folder / "train.log").write_text(
+            "".join(f"2026-11-21 10:00:{i:02d} step {10 * i} loss: {3 - i / 10:.3f}\n" for i in range(20))
+        )
+    return page_of(folder)
+
+
+def test_samples_of_the_machine_stand_at_the_steps_that_ran_then(tmp_path):
+    page = machine(tmp_path, steps=True)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+
+    assert "<h3>The machine</h3>" in page
+    assert "GPU 0, highest of 4" in page
+    assert "GPU 3, lowest" in page
+    assert [chart["word"] for chart in data] == ["step"] * 3
+    assert data[1]["lines"][0]["x"] == [10 * i for i in range(20)]
+
+
+def test_without_clocks_in_the_training_the_machine_is_drawn_over_seconds(tmp_path):
+    page = machine(tmp_path, steps=False)
+
+    assert "by seconds since the first sample" in page
+    assert 'id="chart-gpu_temperature"' in page
 
 
 def test_training_stands_beside_validation_in_one_chart(tmp_path):

@@ -106,6 +106,41 @@ def test_the_words_of_facts_and_questions():
     assert answers_in_words(check) == "if its meaning is at least 2: c 90%; if not: 10%"
 
 
+def test_a_question_of_many_parts_is_not_spelled_out():
+    check = NextCheck(
+        "signal.x.y",
+        "its meaning",
+        "",
+        "c",
+        0.2,
+        0.9,
+        test="not signal.x.z and (signal.x.y or signal.a.b >= 2)",
+    )
+
+    assert answers_in_words(check) == "that will make it 90% or 20% for c"
+
+
+def test_of_several_findings_the_screen_says_what_happened_and_not_twice_why():
+    found = study(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero").diagnosis
+    both = replace(found, summary="another trouble; and this one; very likely: bf16-pretrained-model-in-fp16")
+
+    assert "\n  Another trouble; and this one\n" in render_terminal(both, Style(colour=False))
+
+
+def test_that_a_log_breaks_off_is_said_once_beside_a_fault():
+    found = study(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero").diagnosis
+    first = found.findings[0]
+    cut = replace(
+        first,
+        symptom_kind="crash",
+        probability=0.55,
+        cause=replace(first.cause, id="log-truncated", title="Cut off"),
+    )
+
+    assert "Cut off" not in render_terminal(replace(found, findings=(first, cut)), Style(colour=False))
+    assert "Cut off" in render_terminal(replace(found, findings=(cut,)), Style(colour=False))
+
+
 def test_thinning_keeps_every_extreme_and_every_kind_of_non_finite_point():
     values = np.sin(np.arange(50_000) / 500.0)
     values[[123, 40_001]] = [99.0, -99.0]

@@ -48,15 +48,24 @@ class Marks:
     places: Mapping[str, Mapping[tuple[str, int], str]]
 
 
+MARGIN = 0.015
+"""Part of the axis left free at both ends: a dot at the first step would stand on the axis and be cut by it."""
+
+
 def shared_domain(panels: Sequence[Panel]) -> tuple[float, float] | None:
-    """First and last step of all panels that are drawn over steps."""
+    """First and last step of all panels that are drawn over steps, with a margin."""
     ends = [
         (float(line.x.min()), float(line.x.max()))
         for panel in panels
         if panel.by_step
         for line in panel.lines
     ]
-    return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
+    return _with_margin(min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
+
+
+def _with_margin(low: float, high: float) -> tuple[float, float]:
+    margin = MARGIN * (high - low) or 0.5
+    return low - margin, high + margin
 
 
 def chart(panel: Panel, marks: Marks) -> tuple[str, dict[str, Any]]:
@@ -91,9 +100,10 @@ def chart(panel: Panel, marks: Marks) -> tuple[str, dict[str, Any]]:
     if onset is not None:
         left = " left" if scale.x(onset) > 600 else ""
         labels += f'<span class="on{left}" data-x="{onset:.0f}" style="left:{scale.x(onset) / 10:.1f}%">onset {onset:.0f}</span>'
+    margin = (domain[1] - domain[0]) * MARGIN / (1 + 2 * MARGIN)
     ends = "".join(
         f'<span class="tick tx" style="left:{scale.x(value) / 10:.1f}%">{value:.0f}</span>'
-        for value in domain
+        for value in (domain[0] + margin, domain[1] - margin)
     )
     figure = (
         f'<figure id="chart-{panel.key}">{_caption(panel, has_bad=has_bad, has_evidence=bool(evidence))}'
@@ -103,8 +113,7 @@ def chart(panel: Panel, marks: Marks) -> tuple[str, dict[str, Any]]:
         f"{_table(panel, lines, places)}</figure>"
     )
     points = [_points(line) for line in lines]
-    word = "step" if panel.by_step else "point"
-    return figure, {"domain": list(domain), "shared": panel.by_step, "word": word, "lines": points}
+    return figure, {"domain": list(domain), "shared": panel.by_step, "word": panel.word, "lines": points}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +165,9 @@ def _round_step(rough: float) -> float:
 
 
 def _ends(lines: Sequence[Line]) -> tuple[float, float]:
-    return min(float(line.x.min()) for line in lines), max(float(line.x.max()) for line in lines)
+    return _with_margin(
+        min(float(line.x.min()) for line in lines), max(float(line.x.max()) for line in lines)
+    )
 
 
 def _curve(line: Line, scale: _Scale, number: int) -> str:
@@ -229,6 +240,9 @@ def _evidence(lines: Sequence[Line], scale: _Scale, places: Mapping[tuple[str, i
     return "".join(drawn)
 
 
+_AXES = {"point": "by its order in the log", "second": "by seconds since the first sample"}
+
+
 def _caption(panel: Panel, *, has_bad: bool, has_evidence: bool) -> str:
     keys = [
         f'<span class="k{i}"><i></i>{html.escape(line.label)}</span>' for i, line in enumerate(panel.lines)
@@ -239,6 +253,7 @@ def _caption(panel: Panel, *, has_bad: bool, has_evidence: bool) -> str:
         keys.append('<span class="kend"><i></i>cited as evidence</span>')
     notes = [panel.unit] if panel.unit else []
     notes += ["logarithmic"] if panel.log else []
+    notes += [] if panel.by_step else [_AXES[panel.axis]]
     logged = ", ".join(dict.fromkeys(line.logged_as for line in panel.lines))
     notes.append(f"logged as {logged}")
     return f"<figcaption>{html.escape(panel.title)}{''.join(keys)}<span>{html.escape('; '.join(notes))}</span></figcaption>"
@@ -263,7 +278,6 @@ def _spoken(panel: Panel) -> str:
 
 
 def _table(panel: Panel, lines: Sequence[Line], places: Collection[tuple[str, int]]) -> str:
-    word = "step" if panel.by_step else "point"
     body = []
     for line in lines:
         keep = (
@@ -284,7 +298,7 @@ def _table(panel: Panel, lines: Sequence[Line], places: Collection[tuple[str, in
             )
     return (
         f'<details><summary>Table: first, last, smallest, largest and non-finite points</summary><div class="scroll"><table><thead>'
-        f'<tr><th>series</th><th class="n">{word}</th><th class="n">value</th><th>place</th></tr></thead>'
+        f'<tr><th>series</th><th class="n">{panel.word}</th><th class="n">value</th><th>place</th></tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div></details>"
     )
 
@@ -293,6 +307,6 @@ def _points(line: Line) -> dict[str, Any]:
     values = [float(f"{y:.6g}") if math.isfinite(y) else _named(y) for y in line.y.tolist()]
     paths = set(line.paths)
     return {
-        "label": line.label, "x": [int(x) for x in line.x.tolist()], "y": values,
+        "label": line.label, "x": [int(x) if x == int(x) else round(x, 2) for x in line.x.tolist()], "y": values,
         "place": next(iter(paths)) if len(paths) == 1 else "", "line": line.lines.tolist(),
     }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,11 @@ MOST = 60
 
 LONGEST = 600
 """Characters of a line; logs hold whole dictionaries in one."""
+
+
+def breakable(name: str) -> str:
+    """A path or the name of a fact as HTML that a narrow column breaks between its words and never within one."""
+    return re.sub(r"(?<=[/_=])(?=\w)|(?<=\w)(?=\.\w)", "<wbr>", html.escape(name))
 
 
 @dataclass
@@ -50,7 +56,7 @@ class Anchors:
 
     def link(self, place: Place) -> str:
         """The place as HTML, a link if the page shows it."""
-        shown = f"<code>{html.escape(str(place))}</code>"
+        shown = f"<code>{breakable(str(place))}</code>"
         anchor = self.of(place)
         return f'<a href="#{anchor}">{shown}</a>' if anchor else shown
 

@@ -14,10 +14,15 @@ from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix, GapNote
 from analyzer.model.run import Run
 from analyzer.model.wording import percent, word_for
 from analyzer.render.curves import panels_of
+from analyzer.render.html.baseline import baseline_section, with_baseline
 from analyzer.render.html.charts import Marks, chart, shared_domain
-from analyzer.render.html.excerpts import Anchors
+from analyzer.render.html.excerpts import Anchors, breakable
+from analyzer.render.html.ranks import ranks_section
+from analyzer.render.html.tensors import tensors_section
 from analyzer.render.html.tested import tested
+from analyzer.render.machine_curves import machine_panels
 from analyzer.render.sentences import (
+    NAMED_FROM,
     arrange,
     device_time_note,
     ended_note,
@@ -25,11 +30,12 @@ from analyzer.render.sentences import (
     explained,
     first_failure_note,
     fix_note,
+    happened,
     odds_note,
     opening,
-    reason_against,
     restart_note,
     resume_note,
+    seen_against,
     something_else,
 )
 from analyzer.render.words import answers_in_words, seen_in_words, strongest
@@ -47,12 +53,13 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src '{script}';
 e = html.escape
 
 
-def render_html(diagnosis: Diagnosis, run: Run | None = None) -> str:
+def render_html(diagnosis: Diagnosis, run: Run | None = None, baseline: Run | None = None) -> str:
     """The whole page.
 
     Args:
         diagnosis: What to show.
         run: The run, for curves and excerpts; without it the page has none.
+        baseline: The run that worked, if one was given; its curves stand within the charts.
     """
     layout = arrange(diagnosis, show_all=False, top=FULL)
     anchors = Anchors(run)
@@ -64,7 +71,8 @@ def render_html(diagnosis: Diagnosis, run: Run | None = None) -> str:
         anchors.add([diagnosis.first_failure.place])
     if diagnosis.ended is not None:
         anchors.add(diagnosis.ended.evidence)
-    charts, points = ("", []) if run is None else _charts(diagnosis, run, anchors, layout.full)
+    charts, points = ("", []) if run is None else _charts(diagnosis, run, anchors, layout.full, baseline)
+    ranks, tensors = ("", "") if run is None else (ranks_section(run, anchors), tensors_section(run))
     body = [
         _top(diagnosis),
         *(_cause(finding, anchors, first=number == 0) for number, finding in enumerate(layout.full)),
@@ -73,6 +81,9 @@ def render_html(diagnosis: Diagnosis, run: Run | None = None) -> str:
             for f in layout.notes
         ),
         charts,
+        "" if run is None or baseline is None else baseline_section(diagnosis, run, baseline),
+        ranks,
+        tensors,
         _device_time(diagnosis),
         _ledgers(layout.full, anchors),
         _rivals(layout.rivals, something_else(diagnosis) if layout.full else ""),
@@ -80,7 +91,7 @@ def render_html(diagnosis: Diagnosis, run: Run | None = None) -> str:
         _excerpts(anchors),
         _seen(diagnosis),
         (
-            f"<footer>{e(odds_note(diagnosis))}. analyzer {e(diagnosis.tool_version)}, rules {e(diagnosis.rules_digest[:12])}. "
+            f"<footer>{e(_sentence(odds_note(diagnosis)))}analyzer {e(diagnosis.tool_version)}, rules {e(diagnosis.rules_digest[:12])}. "
             "This page is one file and asks no server for anything.</footer>"
         ),
     ]
@@ -94,6 +105,10 @@ def render_html(diagnosis: Diagnosis, run: Run | None = None) -> str:
         f"<style>{_file('style.css')}</style></head><body>\n{chr(10).join(part for part in body if part)}\n"
         f'<script type="application/json" id="data">{_json(points)}</script><script>{script}</script></body></html>\n'
     )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}. " if text else ""
 
 
 def _file(name: str) -> str:
@@ -111,10 +126,10 @@ def _top(diagnosis: Diagnosis) -> str:
     subject = f" [{e(diagnosis.subject)}]" if diagnosis.subject else ""
     rows = [
         (
-            f'<header><h1><span class="status {e(diagnosis.status)}">{e(diagnosis.status.upper())}</span><code>{e(diagnosis.root)}</code>{subject}'
+            f'<header><h1><span class="status {e(diagnosis.status)}">{e(diagnosis.status.upper())}</span><code>{breakable(diagnosis.root)}</code>{subject}'
             f"{f' <span class=soft>({e(words)})</span>' if words else ''}</h1>"
         ),
-        f'<p class="happened">{e(diagnosis.summary[:1].upper() + diagnosis.summary[1:])}</p>',
+        f'<p class="happened">{e(happened(diagnosis))}</p>',
     ]
     notes = [ended_note(diagnosis), resume_note(diagnosis), first_failure_note(diagnosis)]
     rows += [f"<p>{e(note)}</p>" for note in notes if note]
@@ -134,7 +149,7 @@ def _cause(finding: Finding, anchors: Anchors, *, first: bool) -> str:
     note = "by the shape of the curves only" if finding.shape_only else ""
     parts = [
         (
-            f'<section class="verdict" id="{"cause" if first else e(finding.cause.id)}"><div class="figure">{percent(finding.probability).replace("%", " %")}'
+            f'<section class="verdict" id="{"cause" if first else e(finding.cause.id)}"><div class="figure">{percent(finding.probability)}'
             f"<small>{word_for(finding.probability)}{'<br>' + note if note else ''}</small></div><div><h2>{e(finding.cause.title)}</h2>"
             f'<p class="soft"><code>{e(finding.cause.id)}</code></p><p>{e(finding.cause.text)}</p><ul>'
         ),
@@ -197,19 +212,21 @@ def _box(rows: str) -> str:
 
 
 def _charts(
-    diagnosis: Diagnosis, run: Run, anchors: Anchors, full: Sequence[Finding]
+    diagnosis: Diagnosis, run: Run, anchors: Anchors, full: Sequence[Finding], baseline: Run | None
 ) -> tuple[str, list[dict[str, Any]]]:
-    panels = panels_of(run)
-    if not panels:
+    panels, machine = panels_of(run), machine_panels(run)
+    if baseline is not None:
+        panels = with_baseline(panels, baseline)
+    if not (panels or machine):
         return "", []
     onset = None if diagnosis.onset is None else float(diagnosis.onset.step)
-    marks = Marks(shared_domain(panels), onset, anchors.by_panel(full))
-    drawn = [chart(panel, marks) for panel in panels]
+    marks = Marks(shared_domain([*panels, *machine]), onset, anchors.by_panel(full))
+    drawn = [chart(panel, marks) for panel in (*panels, *machine)]
     when = ""
-    if diagnosis.onset is not None:
+    if diagnosis.onset is not None and panels:
         what = f": {diagnosis.onset.what.rstrip(' ,')}" if diagnosis.onset.what else ""
-        begins = diagnosis.onset.when or f"at step {diagnosis.onset.step}"
-        when = f"<p>Trouble begins {e(begins)}{e(what)}. The dashed line marks it.</p>"
+        begins = diagnosis.onset.when or f"from step {diagnosis.onset.step} on"
+        when = f"<p>Trouble {e(begins)}{e(what)}. The dashed line marks its beginning.</p>"
     shaded = (
         "<p class=soft>Every second attempt of a restarted run is shaded.</p>"
         if any(figure.count('class="attempt"') for figure, _ in drawn)
@@ -219,7 +236,10 @@ def _charts(
         '<div class="tools"><span class="soft">Point at a curve to read it, drag to zoom all charts, double-click for the whole.</span>'
         '<button class="reset" type="button" hidden>whole run</button></div>'
     )
-    text = f'<section><h2 id="curves">Curves</h2>{when}{shaded}{tools}<div class="charts">{"".join(figure for figure, _ in drawn)}</div></section>'
+    figures = [figure for figure, _ in drawn]
+    groups = (("", figures[: len(panels)]), ("<h3>The machine</h3>", figures[len(panels) :]))
+    grids = "".join(f'{head}<div class="charts">{"".join(group)}</div>' for head, group in groups if group)
+    text = f'<section><h2 id="curves">Curves</h2>{when}{shaded}{tools}{grids}</section>'
     return text, [points for _, points in drawn]
 
 
@@ -256,7 +276,7 @@ def _ledger(finding: Finding, anchors: Anchors) -> str:
     unknown = [line for line in finding.evidence if line.verdict is None]
     rows = "".join(
         f'<tr><td class="n {"for" if line.bits > 0 else "against"}">{"for" if line.bits > 0 else "against"} {abs(line.bits):.1f}</td>'
-        f"<td>{e(line.because)}</td><td><code>{e(line.observed())}</code></td><td>{'<br>'.join(anchors.link(place) for place in line.refs)}</td></tr>"
+        f"<td>{e(line.because)}{'' if line.verdict else '<span class=soft> (not so here)</span>'}</td><td><code>{breakable(line.observed())}</code></td><td>{'<br>'.join(anchors.link(place) for place in line.refs)}</td></tr>"
         for line in decided
     )
     open_rows = "".join(f"<li>{e(line.because)} <code>{e(line.test)}</code></li>" for line in unknown)
@@ -275,19 +295,36 @@ def _ledger(finding: Finding, anchors: Anchors) -> str:
 def _rivals(rivals: Sequence[Finding], other: str) -> str:
     if not rivals and not other:
         return ""
-    rows = "".join(
-        f'<tr><td class="n">{percent(finding.probability)}</td><td>{e(finding.cause.title)}<br><code class="soft">{e(finding.cause.id)}</code></td>'
-        f"<td>{e(reason_against(finding))}</td></tr>"
-        for finding in rivals[:RIVALS]
-    )
+    likelier = [finding for finding in rivals if finding.probability >= NAMED_FROM]
     rest = (
         f'<tr><td class="n">{e(other)}</td><td>something else</td><td>what no rule here explains</td></tr>'
         if other
         else ""
     )
+    unlikely = [finding for finding in rivals if finding.probability < NAMED_FROM][:RIVALS]
+    more = (
+        f"<details><summary>Below 1% ({len(unlikely)}), each with what speaks against it</summary>"
+        f"{_rival_table(''.join(map(_rival, unlikely)))}</details>"
+        if unlikely
+        else ""
+    )
+    table = _rival_table("".join(map(_rival, likelier)) + rest) if likelier or rest else ""
+    return f'<section><h2 id="rivals">What else was considered</h2>{table}{more}</section>'
+
+
+def _rival_table(rows: str) -> str:
     return (
-        '<section><h2 id="rivals">What else was considered</h2><table class="wide"><thead><tr><th class="n">probability</th><th>cause</th>'
-        f"<th>why not</th></tr></thead><tbody>{rows}{rest}</tbody></table></section>"
+        '<table class="wide"><thead><tr><th class="n">probability</th><th>cause</th><th>why not</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
+    )
+
+
+def _rival(finding: Finding) -> str:
+    seen, why = seen_against(finding)
+    observed = f'<br><code class="soft">{breakable(seen)}</code>' if seen else ""
+    return (
+        f'<tr><td class="n">{percent(finding.probability)}</td><td>{e(finding.cause.title)}<br><code class="soft">{e(finding.cause.id)}</code></td>'
+        f"<td>{e(why)}{observed}</td></tr>"
     )
 
 
@@ -309,7 +346,7 @@ def _excerpts(anchors: Anchors) -> str:
 def _seen(diagnosis: Diagnosis) -> str:
     coverage = diagnosis.coverage
     files = "".join(
-        f"<tr><td><code>{e(note.path)}</code></td><td>{e(note.format)}</td></tr>"
+        f"<tr><td><code>{breakable(note.path)}</code></td><td>{e(note.format)}</td></tr>"
         for note in coverage.sources[:200]
     )
     gaps = "".join(f"<li>{_gap(gap)}</li>" for gap in diagnosis.gaps[:100])
@@ -330,5 +367,5 @@ def _seen(diagnosis: Diagnosis) -> str:
 
 def _gap(gap: GapNote) -> str:
     line = f":{gap.line}" if gap.line else ""
-    place = f"<code>{e(gap.path)}{line}</code>: " if gap.path else ""
+    place = f"<code>{breakable(gap.path)}{line}</code>: " if gap.path else ""
     return place + e(gap.reason)

@@ -24,7 +24,11 @@ _BY_METRIC = (
 def tested(coverage: Coverage) -> list[tuple[str, str, bool]]:
     """Rows of subject, what was looked for in it, and whether the run holds anything to look at."""
     rows = [
-        (f"{words} ({coverage.metrics.get(metric, 0)} points)", what, coverage.metrics.get(metric, 0) > 0)
+        (
+            f"{words} ({count} points)" if (count := coverage.metrics.get(metric, 0)) else words,
+            what,
+            count > 0,
+        )
         for metric, words, what in _BY_METRIC
         if coverage.metrics.get(metric, 0) or metric in {"loss", "eval_loss", "grad_norm", "learning_rate"}
     ]
