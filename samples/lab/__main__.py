@@ -11,6 +11,7 @@ from pathlib import Path
 from . import answers
 from .planning import Wanted
 from .spec import ENGINE_SHARES
+from .trainings.make import RUNS_PER_FAULT, STORED
 
 OLD_DEEPSPEED = "deepspeed==0.14.5"
 
@@ -67,6 +68,13 @@ def try_fixes(options: argparse.Namespace) -> None:
     verify_fixes(options.out, options.seed, options.repeats, only=options.only, keep=options.keep)
 
 
+def make_trainings(options: argparse.Namespace) -> None:
+    """Train the small genuine runs and store them."""
+    from .trainings.make import make
+
+    make(options.seed, options.runs_per_fault, options.jobs, options.faults, options.out)
+
+
 def _say_what(command: argparse.ArgumentParser) -> None:
     """Options that say which corpus is meant."""
     command.add_argument("--out", type=Path, required=True)
@@ -102,8 +110,16 @@ def main() -> None:
         "--keep", action="store_true", help="also write the table that rules are checked against"
     )
     fixer.set_defaults(command=try_fixes)
+    training = commands.add_parser("trainings", help="train the small genuine runs and store them")
+    training.add_argument("--seed", type=int, default=1)
+    training.add_argument("--runs-per-fault", type=int, default=RUNS_PER_FAULT)
+    training.add_argument("--jobs", type=int, default=2)
+    training.add_argument("--faults", nargs="*", default=[], help="only groups of these")
+    training.add_argument("--out", type=Path, default=STORED)
+    training.set_defaults(command=make_trainings)
     answering = commands.add_parser(
-        "answers", help="diagnose the excerpt's runs in six forms and judge the answers"
+        "answers",
+        help="diagnose the runs of the excerpt or the trainings in their forms and judge the answers",
     )
     answers.add_options(answering)
     answering.set_defaults(command=answers.run)

@@ -4,7 +4,7 @@ The curves of ``excerpt.parquet`` are written as three loggers would (CSV per st
 epoch), with and without the run's configuration beside them, and diagnosed as a user would. Labels come from outcome
 tests that never saw the fault's name. Every second fault, by its name, is held out: nobody tunes on its runs.
 
-    python -m samples.lab answers [--part held-out] [--every 3] [--confusion]
+    python -m samples.lab answers [--runs trainings] [--part held-out] [--every 3] [--confusion]
 """
 
 from __future__ import annotations
@@ -66,17 +66,18 @@ def per_epoch(curves: Curves) -> Curves:
     return found
 
 
-def write_run(place: Path, row: Mapping[str, Any], form: str, *, configured: bool) -> None:
-    """Write one run as a logger would."""
+def files_of(row: Mapping[str, Any], form: str, *, configured: bool) -> dict[str, str]:
+    """The files that a logger would leave of one run."""
     curves = curves_of(row)
     if form == "console per epoch":
         curves = per_epoch(curves)
-    lines = list(_lines(curves, form))
-    place.joinpath(
-        "train.log" if "console" in form else f"metrics.{'csv' if 'csv' in form else 'jsonl'}"
-    ).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    name = "train.log" if "console" in form else f"metrics.{'csv' if 'csv' in form else 'jsonl'}"
+    found = {name: "\n".join(_lines(curves, form)) + "\n"}
     if configured:
-        settings = {item["key"]: item["value"] for item in row["settings"] or []}
+        settings = {
+            item["key"]: int(item["value"]) if float(item["value"]).is_integer() else item["value"]
+            for item in row["settings"] or []
+        }
         settings |= {
             "optimizer": row["optimizer"],
             "lr_scheduler_type": row["schedule"],
@@ -84,7 +85,8 @@ def write_run(place: Path, row: Mapping[str, Any], form: str, *, configured: boo
             "max_steps": int(row["steps"]),
             "precision": row["precision"],
         }
-        (place / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+        found["config.json"] = json.dumps(settings)
+    return found
 
 
 def _lines(curves: Curves, form: str) -> Iterator[str]:
@@ -104,48 +106,58 @@ def _lines(curves: Curves, form: str) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What was said of one run in one form."""
+class Case:
+    """One run as a user would have it: its files, and what is true of it."""
 
     fault: str
-    label: str
+    labels: tuple[str, ...]
+    form: str
+    files: Mapping[str, str | bytes]
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was said of one run in one form; of several labels each is right, and none means that the run is sound."""
+
+    fault: str
+    labels: tuple[str, ...]
     form: str
     status: str
     causes: tuple[str, ...]
     probability: float
+    name: str = ""
 
     def right_in(self, first: int) -> bool:
-        """Whether the label, the class above it or a cause below it is among the first causes."""
+        """Whether a label, the class above it or a cause below it is among the first causes."""
         from analyzer.rules.causes import catalogue
 
         entries = catalogue()
-        label = entries.get(self.label)
+        above = {entries[label].parent for label in self.labels if label in entries}
         return any(
-            cause == self.label
-            or (label is not None and label.parent == cause)
-            or (cause in entries and entries[cause].parent == self.label)
+            cause in self.labels
+            or cause in above
+            or (cause in entries and entries[cause].parent in self.labels)
             for cause in self.causes[:first]
         )
 
 
-def answer(task: tuple[Mapping[str, Any], str, bool]) -> Answer:
+def answer(case: Case) -> Answer:
     """Diagnose one run in one form."""
     import analyzer
     from analyzer.errors import AnalyzerError
 
-    row, form, configured = task
-    said = f"{form}, configuration {'known' if configured else 'unknown'}"
     with tempfile.TemporaryDirectory() as folder:
-        write_run(Path(folder), row, form, configured=configured)
+        for name, content in case.files.items():
+            Path(folder, name).write_bytes(content if isinstance(content, bytes) else content.encode())
         try:
             found = analyzer.diagnose(Path(folder))
         except AnalyzerError:
-            return Answer(row["fault"], row["label"], said, "unreadable", (), 0.0)
+            return Answer(case.fault, case.labels, case.form, "unreadable", (), 0.0, case.name)
     findings = [finding for finding in found.findings if finding.cause.kind != "benign"]
     causes = tuple(finding.cause.id for finding in findings)
-    return Answer(
-        row["fault"], row["label"], said, found.status, causes, findings[0].probability if findings else 0.0
-    )
+    probability = findings[0].probability if findings else 0.0
+    return Answer(case.fault, case.labels, case.form, found.status, causes, probability, case.name)
 
 
 def table(answers: Sequence[Answer]) -> list[str]:
@@ -153,16 +165,8 @@ def table(answers: Sequence[Answer]) -> list[str]:
     lines = [f"{'':54} faulty  top-1  top-3  called healthy  wrong at .6 | sound  called healthy  accused"]
     for form in dict.fromkeys(item.form for item in answers):
         for half, chosen in (("open faults", False), ("held-out faults", True)):
-            bad = [
-                a
-                for a in answers
-                if a.form == form and a.label != "healthy" and held_out_fault(a.fault) == chosen
-            ]
-            good = [
-                a
-                for a in answers
-                if a.form == form and a.label == "healthy" and held_out_fault(a.fault) == chosen
-            ]
+            here = [a for a in answers if a.form == form and held_out_fault(a.fault) == chosen]
+            bad, good = [a for a in here if a.labels], [a for a in here if not a.labels]
             lines.append(f"{form + ', ' + half:54} {_faulty(bad)} | {_sound(good)}")
     return lines
 
@@ -181,30 +185,56 @@ def _sound(good: Sequence[Answer]) -> str:
     return f"{len(good):5d} {healthy / max(1, len(good)):15.0%} {accused / max(1, len(good)):8.1%}"
 
 
-def run(options: argparse.Namespace) -> None:
-    """Judge and print."""
+def excerpt_cases(part: str, every: int) -> Iterator[Case]:
+    """The runs of the excerpt in six forms."""
     import pyarrow.parquet as pq
 
     rows = pq.read_table(EXCERPT).to_pylist()
-    rows = [row for row in rows if not options.part or row["part"] == options.part][:: options.every]
+    rows = [row for row in rows if not part or row["part"] == part][::every]
     # A fault that did not bite, or of which nothing was logged, is no test of what a log can tell.
     rows = [{**row, "label": "healthy"} if row["label"] in BENIGN else row for row in rows]
     rows = [row for row in rows if row["label"] == "healthy" or (row["bit"] == row["observable"] == "true")]
-    tasks = [(row, form, configured) for form in FORMS for configured in (False, True) for row in rows]
+    for form in FORMS:
+        for configured in (False, True):
+            said = f"{form}, configuration {'known' if configured else 'unknown'}"
+            for row in rows:
+                labels = () if row["label"] == "healthy" else (row["label"],)
+                yield Case(
+                    row["fault"], labels, said, files_of(row, form, configured=configured), row["run_id"]
+                )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Judge and print."""
+    if options.runs == "trainings":
+        from .trainings.judging import cases
+
+        chosen = cases(options.every)
+    else:
+        chosen = excerpt_cases(options.part, options.every)
     with ProcessPoolExecutor(2) as pool:
-        answers = list(pool.map(answer, tasks, chunksize=16))
+        answers = list(pool.map(answer, chosen, chunksize=16))
     print("\n".join(table(answers)))
     if options.confusion:
+        # Of held-out faults nobody looks at single answers.
         missed = Counter(
-            (a.label, a.causes[0] if a.causes else a.status) for a in answers if not a.right_in(1)
+            (
+                a.fault if options.runs == "trainings" else "/".join(a.labels) or "healthy",
+                a.causes[0] if a.causes else a.status,
+            )
+            for a in answers
+            if not a.right_in(1) and not (options.runs == "trainings" and held_out_fault(a.fault))
         )
-        for (label, said), count in missed.most_common(40):
-            if label != "healthy" or said not in {"healthy", "insufficient"}:
+        for (label, said), count in missed.most_common(60):
+            if label not in {"healthy", "none"} or said not in {"healthy", "insufficient"}:
                 print(f"{count:5d}  {label} -> {said}")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Options of the command."""
+    command.add_argument(
+        "--runs", choices=("excerpt", "trainings"), default="excerpt", help="which labelled runs"
+    )
     command.add_argument("--part", default="held-out", help="part of the excerpt; empty for all of it")
     command.add_argument("--every", type=int, default=1, help="take every N-th run only")
     command.add_argument("--confusion", action="store_true", help="list what is taken for what")

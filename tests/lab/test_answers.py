@@ -2,7 +2,7 @@
 
 import json
 
-from samples.lab.answers import Answer, per_epoch, table, write_run
+from samples.lab.answers import Answer, files_of, per_epoch, table
 
 ROW = {
     "loss.step": [0, 10, 20, 30], "loss.value": [2.0, 1.0, 0.5, 0.25],
@@ -14,20 +14,18 @@ ROW = {
 }  # fmt: skip
 
 
-def test_three_loggers_write_the_same_curves(tmp_path):
-    for form in ("csv per step", "json per step", "console per epoch"):
-        (tmp_path / form).mkdir()
-        write_run(tmp_path / form, ROW, form, configured=True)
-    written = (tmp_path / "csv per step" / "metrics.csv").read_text().splitlines()
+def test_three_loggers_write_the_same_curves():
+    by_form = {
+        form: files_of(ROW, form, configured=True)
+        for form in ("csv per step", "json per step", "console per epoch")
+    }
+    written = by_form["csv per step"]["metrics.csv"].splitlines()
 
     assert written[0] == "step,loss,val_loss"
     assert written[-1] == "30,0.25,0.5"
-    assert json.loads((tmp_path / "json per step" / "metrics.jsonl").read_text().splitlines()[0]) == {
-        "step": 0,
-        "loss": 2.0,
-    }
-    assert "Epoch 8/8: loss 0.25, val_loss 0.5" in (tmp_path / "console per epoch" / "train.log").read_text()
-    assert json.loads((tmp_path / "csv per step" / "config.json").read_text())["optimizer"] == "adamw"
+    assert json.loads(by_form["json per step"]["metrics.jsonl"].splitlines()[0]) == {"step": 0, "loss": 2.0}
+    assert "Epoch 8/8: loss 0.25, val_loss 0.5" in by_form["console per epoch"]["train.log"]
+    assert json.loads(by_form["csv per step"]["config.json"])["optimizer"] == "adamw"
 
 
 def test_an_epoch_holds_the_mean_of_its_losses():
@@ -36,13 +34,20 @@ def test_an_epoch_holds_the_mean_of_its_losses():
 
 def test_the_table_counts_a_faulty_run_that_is_called_healthy():
     said = [
-        Answer("lr-too-high", "learning-rate-too-high", "csv", "healthy", (), 0.0),
-        Answer("lr-too-high", "learning-rate-too-high", "csv", "failed", ("loss-divergence",), 0.7),
-        Answer("lr-too-high", "learning-rate-too-high", "csv", "failed", ("overfitting",), 0.9),
-        Answer("none", "healthy", "csv", "degraded", ("overfitting",), 0.9),
+        Answer("lr-too-high", ("learning-rate-too-high",), "csv", "healthy", (), 0.0),
+        Answer("lr-too-high", ("learning-rate-too-high",), "csv", "failed", ("loss-divergence",), 0.7),
+        Answer("lr-too-high", ("learning-rate-too-high",), "csv", "failed", ("overfitting",), 0.9),
+        Answer("none", (), "csv", "degraded", ("overfitting",), 0.9),
     ]
     lines = " ".join(table(said)).split()
 
     assert "33%" in lines  # the class above the label counts as right
     assert "33.3%" in lines  # wrong and sure
     assert "100.0%" in lines  # accused
+
+
+def test_of_several_labels_each_is_right():
+    said = Answer("sorted", ("poor-shuffling", "overfitting"), "csv", "degraded", ("overfitting",), 0.7)
+
+    assert said.right_in(1)
+    assert not Answer("sorted", ("poor-shuffling",), "csv", "degraded", ("overfitting",), 0.7).right_in(3)
