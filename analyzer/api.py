@@ -117,10 +117,17 @@ def diagnose(
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A diagnosis and the run that it is about: what a report with curves and excerpts needs."""
+    """A diagnosis and the run that it is about: what a report with curves and excerpts needs.
+
+    Attributes:
+        diagnosis: The answer.
+        run: The run.
+        baseline: The run that worked, if one was given.
+    """
 
     diagnosis: Diagnosis
     run: Run
+    baseline: Run | None = None
 
 
 def study(
@@ -152,7 +159,7 @@ def study(
         baseline if isinstance(baseline, Run) or baseline is None else load(baseline, offline=offline)
     )
     diagnosis = diagnose_loaded(loaded, rule_set, baseline_run, Quoter(loaded.run), started_s)
-    return Study(diagnosis, loaded.run)
+    return Study(diagnosis, loaded.run, baseline_run)
 
 
 def diagnose_many(

@@ -49,7 +49,7 @@ Budget = Annotated[
     typer.Option(
         "--budget",
         min=1,
-        help="CPU seconds that reading may take, beside those that the size of the files earns.",
+        help="CPU seconds that a diagnosis may take, beside those that the size of the files earns.",
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal error.")]

@@ -80,7 +80,7 @@ def _page(study: Study, format_name: Format, output: Path | None, *, show_all: b
     if format_name is Format.html:
         from analyzer.render.html import render_html
 
-        return render_html(study.diagnosis, study.run)
+        return render_html(study.diagnosis, study.run, study.baseline)
     if format_name is Format.brief:
         from analyzer.render.brief import render_brief
 
@@ -89,7 +89,12 @@ def _page(study: Study, format_name: Format, output: Path | None, *, show_all: b
         return report(study.diagnosis, format_name.value, show_all=show_all, top=top)
     style = screen_style(study.run, to_screen=output is None)
     panels = () if show_all or study.diagnosis.status == "healthy" else panels_of(study.run)
-    return render_terminal(study.diagnosis, style, show_all=show_all, top=top, panels=panels)
+    beside: tuple[str, ...] = ()
+    if study.baseline is not None:
+        from analyzer.render.beside import in_short
+
+        beside = in_short(study.baseline, study.run, study.diagnosis)
+    return render_terminal(study.diagnosis, style, show_all=show_all, top=top, panels=panels, beside=beside)
 
 
 def screen_style(run: Run, *, to_screen: bool) -> Style:

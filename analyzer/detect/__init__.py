@@ -8,6 +8,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView
 from analyzer.detect.compare import detect_baseline
 from analyzer.detect.curves import (
     adversaries,
+    certainty,
     chance,
     collapse,
     data_order,
@@ -33,6 +34,7 @@ from analyzer.detect.curves import (
     schedule,
     scores,
     spikes,
+    stretch,
 )
 from analyzer.detect.failures import (
     events,
@@ -43,6 +45,7 @@ from analyzer.detect.failures import (
     stacks,
     unknown_message,
 )
+from analyzer.detect.likeness.answer import likeness
 from analyzer.detect.ranks import collectives, flight_facts, stragglers
 from analyzer.detect.replay import replay_counterfactual, replay_numeric
 from analyzer.detect.setup import (
@@ -50,9 +53,11 @@ from analyzer.detect.setup import (
     design,
     embedding,
     ended,
+    known_versions,
     lifecycle,
     rate_range,
     run_course,
+    script,
     settings,
     surroundings,
 )
@@ -68,6 +73,7 @@ DETECTORS: tuple[Detector, ...] = (
     configuration.DETECTOR,
     run_course.DETECTOR,
     ended.DETECTOR,
+    known_versions.DETECTOR,
     surroundings.DETECTOR,
     loss.DETECTOR,
     nonfinite.DETECTOR,
@@ -92,6 +98,7 @@ DETECTORS: tuple[Detector, ...] = (
     data_order.DETECTOR,
     data_quality.DETECTOR,
     spikes.DETECTOR,
+    stretch.DETECTOR,
     drift.DETECTOR,
     schedule.DETECTOR,
     plateau.DETECTOR,
@@ -99,6 +106,7 @@ DETECTORS: tuple[Detector, ...] = (
     metric_values.DETECTOR,
     progress.DETECTOR,
     chance.DETECTOR,
+    certainty.DETECTOR,
     gap.DETECTOR,
     exact.DETECTOR,
     scores.DETECTOR,
@@ -107,6 +115,7 @@ DETECTORS: tuple[Detector, ...] = (
     rate_range.DETECTOR,
     repeats.DETECTOR,
     design.DETECTOR,
+    script.DETECTOR,
     rl.DETECTOR,
     rl_course.DETECTOR,
     exceptions.DETECTOR,
@@ -139,4 +148,7 @@ def run_detectors(run: Run, baseline: Run | None = None, guard: Guard = STRICT) 
         if baseline is not None:
             with guard.part("comparison with the baseline"):
                 found += detect_baseline(view, RunView(baseline))
+        with guard.part("likeness to labelled runs"):
+            if (alike := likeness(found)) is not None:
+                found.append(alike)
     return tuple(found)

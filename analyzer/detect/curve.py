@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,8 +37,8 @@ _BINARY_INGESTORS = ("tensorboard", "wandb")
 """Their records have numbers but no lines that a reader could look up; text wins a tie."""
 
 
-def take(series: Series, rows: Rows | Mask) -> Series:
-    """The chosen points of a series, in the order of ``rows`` (indices or a mask, shape (n_points,))."""
+def take(series: Series, rows: Rows | Mask | slice) -> Series:
+    """The chosen points of a series, in the order of ``rows`` (indices or a mask, shape (n_points,), or a slice)."""
     return replace(
         series,
         step=series.step[rows],
@@ -231,9 +232,18 @@ def launch_of(series: Series) -> npt.NDArray[np.int64]:
         return launch
     fell = np.zeros(len(series), np.int64)
     step = _filled(series.step)
-    back = (np.diff(step) < 0) & (series.attempt[1:] == series.attempt[:-1])
+    back = (np.diff(step) < 0) & (series.attempt[1:] == series.attempt[:-1]) & ~_swapped(step)
     fell[1:] = back & (step[1:] > step.min() + 2 * distance)
     return launch + np.minimum(np.cumsum(fell), (1 << _LAUNCH_BITS) - 1)
+
+
+def _swapped(step: Rows) -> Mask:
+    """Which falls are two rows in the wrong order, as a buffer writes them: a restart logs steps again, a swap none."""
+    swapped = np.zeros(max(step.size - 1, 0), dtype=np.bool_)
+    if step.size >= 4:
+        before, first, second, after = step[:-3], step[1:-2], step[2:-1], step[3:]
+        swapped[1:-1] = (before < second) & (second < first) & (first < after)
+    return swapped
 
 
 def _filled(step: Rows) -> Rows:
@@ -256,6 +266,12 @@ def position(series: Series) -> npt.NDArray[np.int64]:
     return index
 
 
+def spans(ascending: npt.NDArray[np.int64]) -> list[slice]:
+    """Where each value of an ascending column stands; a mask for each would cost its square."""
+    cuts = np.flatnonzero(np.diff(ascending)) + 1
+    return [slice(int(a), int(b)) for a, b in pairwise([0, *cuts.tolist(), ascending.size]) if a < b]
+
+
 def lineage(series: Series) -> tuple[Mask, Mask]:
     """The curve that led to the present state, and what restarts left behind beyond it.
 
@@ -267,16 +283,15 @@ def lineage(series: Series) -> tuple[Mask, Mask]:
         Two masks of shape (n_points,): the curve, and what lies beyond.
     """
     launch = launch_of(series)
-    launches = np.unique(launch)
     current = np.ones(len(series), dtype=np.bool_)
     beyond = np.zeros(len(series), dtype=np.bool_)
-    if launches.size < 2:
+    launches = spans(launch)
+    if len(launches) < 2:
         return current, beyond
     where = position(series)
     # From the last launch backward: where the later ones begin and how far they came.
     begins, reached = np.iinfo(np.int64).max, np.iinfo(np.int64).min
-    for number in launches[::-1]:
-        own = launch == number
+    for own in reversed(launches):
         current[own] = where[own] < begins
         beyond[own] = ~current[own] & (where[own] > reached)
         begins = min(begins, int(where[own].min()))

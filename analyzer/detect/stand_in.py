@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.curve import all_series
+from analyzer.detect.curve import all_series, has_steps
 from analyzer.model.name_words import read_name
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from analyzer.model.tables import Series
 
 _ADVERSARIES = re.compile(
-    r"(?i)(?:^|[\W_])(?:d|g|dis|disc|discr|discriminator|gen|generator|adv|real|fake|critic|actor|policy|pi|pg|vf|value|q|qf\d?|td|alpha|entropy|kl|kld|fm)(?:[\W_\d]|$)"
+    r"(?i)(?:^|[\W_])(?:d|g|dis|disc|discr|discriminator|gen|generator|gan|adv|real|fake|critic|actor|policy|pi|pg|vf|value|q|qf\d?|td|alpha|entropy|kl|kld|fm)(?:[\W_\d]|$)"
 )
 """Losses of players against each other, and of reinforcement learning: none of them need fall in a sound run."""
 
@@ -30,7 +30,8 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
     """The best series that may stand for a loss, or none; its ``logged_as`` tells which it is.
 
     A name that says what is minimised (``train_mse``, ``cost``) comes before a loss of something
-    (``fold1/loss``), which counts only where no other does. Players that work against each other are left out.
+    (``fold1/loss``), which counts only where no other does; several of one row count as their sum. Players that work
+    against each other are left out.
     """
     if metric == "grad_norm":
         return _norm_of_parts(run)
@@ -43,19 +44,47 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
             continue
         if reading.quantity == "loss_like" or (reading.quantity == "loss" and not name.startswith("system.")):
             found.append((reading.order, len(name), name))
-    parts = [name for order, _, name in found if order == _PART]
-    best = [entry for entry in found if entry[0] != _PART] or (
-        [(_PART, 0, parts[0])] if len(parts) == 1 else []
-    )
-    for _, _, name in sorted(best):
+    for _, _, name in sorted(entry for entry in found if entry[0] != _PART):
         series = all_series(run, name)
         if series and len(series[0]) >= MIN_POINTS:
             return tuple(replace(one, metric=metric) for one in series)
-    return ()
+    return _sum_of_parts(run, metric, [name for order, _, name in found if order == _PART])
 
 
 _PART = 5
 """The order of a name that tells a part of a loss; see ``name_words.NameReading``."""
+
+
+def _sum_of_parts(run: Run, metric: str, names: list[str]) -> tuple[Series, ...]:
+    """The sum of the parts of a loss whose whole was not logged, where every row holds them all (``loss_x``, ``loss_t``).
+
+    Their weights are not known; what each of them does, the sum does: it stands, it falls, and it is not finite.
+    """
+    parts = [series[0] for name in names[:MAX_PARTS] if (series := all_series(run, name))]
+    parts = [part for part in parts if len(part) >= MIN_POINTS]
+    if not parts or any(not same_rows(parts[0], part) for part in parts[1:]):
+        return ()
+    if len(parts) == 1:
+        return tuple(replace(one, metric=metric) for one in all_series(run, parts[0].metric))
+    value = np.sum([part.value for part in parts], axis=0)
+    return (replace(parts[0], metric=metric, value=value, logged_as=_together(parts)),)
+
+
+def _together(parts: list[Series]) -> str:
+    named = " + ".join(part.logged_as for part in parts[:MAX_NAMED])
+    return f"{named} and {len(parts) - MAX_NAMED} more" if len(parts) > MAX_NAMED else named
+
+
+MAX_NAMED = 4
+"""Parts that are named; the rest is counted."""
+
+
+def same_rows(first: Series, second: Series) -> bool:
+    """Whether two series were logged by the same rows: the same lines, or a block of lines for each step."""
+    same = np.array_equal(first.step, second.step) and np.array_equal(first.source, second.source)
+    return (
+        len(first) == len(second) and same and (has_steps(first) or np.array_equal(first.line, second.line))
+    )
 
 
 def _norm_of_parts(run: Run) -> tuple[Series, ...]:

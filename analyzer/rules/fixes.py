@@ -15,8 +15,9 @@ from analyzer.model.run import Run
 from analyzer.model.tables import Scalar
 from analyzer.rules.edits import Edits, FileLines, plain_value, same_value
 from analyzer.rules.schema import Rule, RuleFix
+from analyzer.rules.scripts import argument_of_script, of_script
 from analyzer.rules.words import foreign, localised, only_resumes, trainers_of, uses, variables
-from analyzer.vocabulary.config import canonical_key, spelling_of
+from analyzer.vocabulary.config import canonical_key, is_common, spelling_of
 from analyzer.vocabulary.frameworks import built_on, family
 
 _UNNAMED = frozenset({"", "config"})
@@ -91,7 +92,7 @@ def _changes(fix: RuleFix, run: Run, facts: Mapping[str, Scalar], file_lines: Fi
     edits = Edits(run, file_lines)
     for framework, pairs in fix.change.items():
         if framework in family("place"):
-            elsewhere += _around(framework, pairs, facts)
+            elsewhere += _around(framework, pairs, run, facts)
             continue
         values = {key: _computed(value, facts) for key, value in pairs.items()}
         found = {key: _standing(run, framework, key) for key in values}
@@ -116,11 +117,13 @@ def _changes(fix: RuleFix, run: Run, facts: Mapping[str, Scalar], file_lines: Fi
     return _in_general(fix, run, facts)
 
 
-def _around(framework: str, pairs: Mapping[str, Any], facts: Mapping[str, Scalar]) -> list[ConfigChange]:
+def _around(
+    framework: str, pairs: Mapping[str, Any], run: Run, facts: Mapping[str, Scalar]
+) -> list[ConfigChange]:
     """Variables and options that belong to no trainer, without those that mean nothing on this platform."""
     kept = variables(pairs, facts) if framework == "env" else pairs
     return [
-        ConfigChange(framework, key, None, plain_value(_computed(value, facts)))
+        of_script(run, framework, key, plain_value(_computed(value, facts)))
         for key, value in kept.items()
         if not foreign(f"{key}={value}", facts)
     ]
@@ -153,11 +156,14 @@ def _in_general(fix: RuleFix, run: Run, facts: Mapping[str, Scalar]) -> _Chosen:
                         for key, value in spelled.items()
                     ]
                 )
+        if not all(is_common(str(key)) for key in meant):
+            break  # a feature that one trainer has: elsewhere nobody could set it, whatever it is called
         general = [
-            ConfigChange(GENERAL, _plain_name(str(key)), None, plain_value(value))
+            argument_of_script(run, str(key), plain_value(value))
+            or ConfigChange(GENERAL, _plain_name(str(key)), None, plain_value(value))
             for key, value in meant.items()
         ]
-        return _Chosen(general, scope)
+        return _Chosen(general, "" if any(change.path for change in general) else scope)
     return _Chosen([], scope)
 
 

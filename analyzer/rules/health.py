@@ -124,6 +124,27 @@ TESTS = (
         "whether a single batch can be learned by heart",
     ),
     HealthTest(
+        "well-off-chance",
+        "signal.chance.loss_over_uniform < 0.8",
+        "the loss is well below that of a guess",
+        "the loss has lost less than a fifth of what a guess among {signal.chance.classes} classes costs",
+        "more epochs, and whether a single batch can be learned by heart",
+    ),
+    HealthTest(
+        "held-out-gains",
+        "not (signal.gap.held_out_gained < 0.02 and signal.progress.fall_share < 0.3)",
+        "held-out loss got better",
+        "the training loss fell little and held-out loss not at all",
+        "a score on held-out data, and whether training and held-out labels belong to their samples",
+    ),
+    HealthTest(
+        "no-stretch",
+        "not signal.stretch.seen or signal.stretch.returned and signal.stretch.held_out_rose == False",
+        "the loss did not leave its course for a stretch",
+        "at step {signal.stretch.step} the loss left its course, to {signal.stretch.ratio} times its level",
+        "the samples of those steps, and held-out loss there",
+    ),
+    HealthTest(
         "held-out-off-chance",
         "not signal.chance.held_out",
         "answers on held-out data are better than a guess",
@@ -159,6 +180,20 @@ TESTS = (
         "the range of the inputs and of the logits, and the learning rate",
     ),
     HealthTest(
+        "not-certain-of-wrong",
+        "not signal.certain.saturated",
+        "wrong answers do not all cost the most that they can",
+        "every wrong answer costs {signal.certain.cost}, the most that the loss can: the outputs are exactly 0 or 1",
+        "the logits of a few samples, and the range of the inputs",
+    ),
+    HealthTest(
+        "out-of-raw-units",
+        "not (signal.progress.first >= 1000000 and signal.progress.fall_share < 0.7)",
+        "the loss left the size of raw units",
+        "of a first loss in the millions ({signal.progress.first}) three tenths and more are left",
+        "mean and spread of the targets, and a score that does not depend on their unit",
+    ),
+    HealthTest(
         "not-held-back",
         "not signal.gap.score_training_harder and not signal.gap.training_harder or signal.generalisation.accuracy_best >= 0.95",
         "training is not held back",
@@ -173,6 +208,20 @@ TESTS = (
         "a score on held-out data, or fewer epochs",
     ),
     HealthTest(
+        "held-out-not-turned",
+        "not signal.generalisation.parted_in_a_row",
+        "held-out loss did not turn while training loss fell",
+        "held-out loss has risen at each evaluation since its best, while training loss fell by a fifth",
+        "a score on held-out data, or the checkpoint of the best evaluation",
+    ),
+    HealthTest(
+        "no-chasm",
+        "not signal.gap.chasm",
+        "held-out loss is of the order of training loss",
+        "the last evaluation costs twenty times what training does",
+        "the evaluations before it, and whether both losses are means over the same",
+    ),
+    HealthTest(
         "steady",
         "not signal.progress.swings",
         "the loss does not swing",
@@ -181,7 +230,8 @@ TESTS = (
     ),
     HealthTest(
         "agrees",
-        "not signal.gap.from_start and not signal.gap.score_from_start and not signal.gap.never_generalised"
+        "not (signal.gap.from_start and not signal.gap.last_ratio < 1.1)"
+        " and not (signal.gap.score_from_start and not signal.gap.score_last < 0.03) and not signal.gap.never_generalised"
         " and not signal.gap.answers_other_labels",
         "training and held-out data agree",
         "training and held-out data part from the first evaluation on",
@@ -223,6 +273,13 @@ TESTS = (
         "the loss takes one course",
         "the loss stood, fell at once from one point to the next, and stood again",
         "what changed at the fall: data, rate, code, or the number of devices",
+    ),
+    HealthTest(
+        "one-beginning",
+        "not signal.progress.began_anew",
+        "training began once",
+        "the loss leapt back to its first value and fell again as at the beginning",
+        "which weights were loaded there, and whether the rows are of one run",
     ),
     HealthTest(
         "keeps-its-pace",

@@ -235,6 +235,7 @@ _COUNTED = (
     ("signal.eval.points", "loss points"),
     ("signal.rl.reward_points", "rewards"),
     ("signal.generalisation.accuracy_points", "evaluation scores"),
+    ("signal.progress.score_points", "scores"),
 )
 
 

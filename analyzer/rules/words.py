@@ -40,7 +40,8 @@ _WORDS = (
     _word(r"\bNCCL_|\ball_reduce_perf\b|\bnccl\b", "run.platform", "cuda", "rocm"),
     _word(r"\bGLOO_", "run.platform", "cuda", "rocm", "mps"),
     _word(
-        r"\b(?:TORCH|PYTORCH|TORCHDYNAMO|TORCHINDUCTOR)_?\w|\btorch(?:run)?\b|DataLoader|named_parameters|named_modules",
+        r"\b(?:TORCH|PYTORCH|TORCHDYNAMO|TORCHINDUCTOR)_?\w|\btorch(?:run)?\b|DataLoader|named_parameters|named_modules"
+        r"|\.parameters\(\)|\.state_dict\(\)|requires_grad",
         "run.library",
         "torch",
     ),

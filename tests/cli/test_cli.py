@@ -293,6 +293,16 @@ def test_compare_names_what_differs_and_where_the_curves_part():
     assert "o good run" in shown
 
 
+def test_a_baseline_is_compared_in_two_sentences():
+    shown = run(
+        "diagnose", "samples/failed/qwen2-fp16-sft-loss-zero", "--baseline", "samples/healthy/qwen2-bf16-sft"
+    ).stdout.decode()
+
+    assert shown.count("\n") <= 40
+    assert "beside the baseline: 4 settings differ: bf16.enabled True there, False here" in shown
+    assert "apart: loss from step 2 on" in shown
+
+
 def test_compare_finds_no_parting_between_a_run_and_itself():
     shown = run("compare", "samples/healthy/qwen2-bf16-sft", "samples/healthy/qwen2-bf16-sft").stdout.decode()
 

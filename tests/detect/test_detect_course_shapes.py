@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from make_run import NAN, RunMaker, falling, norms
@@ -123,6 +125,25 @@ def test_checkpoint_folders_of_the_run_count_as_saved():
 )
 def test_divergence_is_seen_in_few_points_too(loss, expected):
     assert RunMaker().log({"loss": loss}).plain().get("signal.loss.diverged") is expected
+
+
+@pytest.mark.parametrize(
+    ("rates", "planned", "scheduler", "spent"),
+    [
+        ([1.0 - n / 9 for n in range(10)], 100, None, True),
+        ([4e-5, 3e-5, 3e-5, 2e-5, 1e-5, 0.0], 60, None, True),  # of one digit
+        ([0.5 * (1 + math.cos(math.pi * n / 9)) for n in range(10)], 100, "cosine", True),
+        ([1.0 - n / 9 for n in range(10)], 12, None, False),  # it ends with the run
+        ([1.0 - n / 12 for n in range(10)], 100, None, False),  # it is still above nothing
+        ([0.1**n for n in range(10)], 100, None, False),  # by decades, as a plateau asks for
+        ([0.5 * (1 + math.cos(math.pi * n / 9)) for n in range(10)], 100, "cosine_with_restarts", False),
+    ],
+)
+def test_a_schedule_that_is_spent_before_half_of_the_plan(rates, planned, scheduler, spent):
+    asked = {"lr_scheduler_type": scheduler} if scheduler else {}
+    maker = RunMaker("hf-trainer").log({"learning_rate": rates, "loss": falling(len(rates))})
+
+    assert ("signal.schedule.spent_at" in maker.config(max_steps=planned, **asked).plain()) is spent
 
 
 def test_a_schedule_that_ended_early_and_one_that_never_decayed():

@@ -101,3 +101,28 @@ def test_norms_that_stay_bad_are_told_before_one_bad_loss():
 
     assert once["signal.onset.what"] == "the gradient norm is not finite"
     assert lasting["signal.onset.what"] == "the loss is not finite"
+
+
+def parted(held_out, train, **scores):
+    columns = {"loss": train, "eval_loss": held_out, **scores}
+    return RunMaker().log(columns).plain().get("signal.generalisation.parted_in_a_row")
+
+
+def test_held_out_loss_that_rises_in_a_row_while_training_falls():
+    train = [0.95, 0.8, 0.68, 0.55, 0.42]
+
+    assert parted([0.91, 0.85, 0.84, 0.86, 0.9], train) is True
+    assert parted([0.91, 0.85, 0.84, 0.92, 0.85], train) is False
+    assert parted([0.91, 0.85, 0.84, 0.845, 0.85], train) is False
+    assert parted([0.91, 0.85, 0.84, 0.86, 0.9], [0.95, 0.8, 0.68, 0.67, 0.66]) is False
+    better = [0.5, 0.6, 0.65, 0.68, 0.7]
+    assert parted([0.91, 0.85, 0.84, 0.86, 0.9], train, eval_accuracy=better) is False
+
+
+def test_one_evaluation_that_costs_twenty_times_what_training_does():
+    def chasm(held_out):
+        run = RunMaker().log({"loss": [0.05, 0.04, 0.045, 0.04]}).log({"eval_loss": [held_out]}, first=4)
+        return run.plain()["signal.gap.chasm"]
+
+    assert chasm(4.7) is True
+    assert chasm(0.3) is False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from make_run import RunMaker, falling
+from make_run import NAN, RunMaker, falling
 
 from analyzer.model.tables import NULL_INT
 
@@ -34,6 +34,26 @@ class TestParts:
     )
     def test_other_parts_make_no_sum(self, rows):
         assert "signal.loss.last" not in RunMaker().log(rows, steps=None).plain()
+
+    def test_parts_of_any_name_are_summed_where_every_row_holds_them_all(self):
+        rows = {"loss_x": [1.5, 1.0, 0.5], "loss_t": [2.0, 1.0, 0.5]}
+        known = RunMaker().log(rows).plain()
+        apart = RunMaker().log({"loss_x": rows["loss_x"]}).log({"loss_t": rows["loss_t"]}, every=7).plain()
+
+        assert known["signal.loss.last"] == 1.0
+        assert "signal.loss.last" not in apart
+
+    def test_parts_in_a_block_of_lines_are_those_of_one_step(self):
+        rows = {"heat_loss": [1.2, 1.9, 2.6], "vector_loss": [3.0, 4.5, 6.9]}
+        maker = RunMaker().log({"heat_loss": rows["heat_loss"]}, lines=[2, 6, 10])
+        known = maker.log({"vector_loss": rows["vector_loss"]}, lines=[3, 7, 11]).plain()
+
+        assert known["signal.loss.last"] == pytest.approx(9.5)
+
+    def test_a_part_that_is_not_a_number_makes_the_sum_none(self):
+        rows = {"heatmap_loss": [1.5, 1.0, NAN, NAN], "offset_loss": [2.0, 1.0, 0.5, 0.5]}
+
+        assert RunMaker().log(rows).plain()["signal.nonfinite_loss.persists"] is True
 
     def test_a_total_that_was_logged_is_the_loss(self):
         rows = {"box_loss": [1.5, 1.0], "cls_loss": [2.0, 1.0], "loss": [9.0, 8.0]}

@@ -117,6 +117,20 @@ def test_a_gap_that_stands_at_the_first_evaluation_is_told_from_one_that_opens()
     assert later["signal.gap.never_generalised"] is False
 
 
+def test_in_the_middle_of_a_training_a_gap_says_nothing_of_its_start():
+    rising, flat = [2.19 + 0.01 * n for n in range(8)], [0.8, 0.77, 0.81, 0.79, 0.8, 0.76, 0.8, 0.78]
+    worse = [0.8 + 0.02 * n for n in range(8)]
+
+    def middle(train, held_out):
+        return RunMaker("keras").log({"loss": train, "eval_loss": held_out}, first=1590, every=10).plain()
+
+    known = middle(flat, rising)
+    assert known["signal.gap.stands_open"] is True
+    assert "signal.gap.from_start" not in known
+    assert middle(flat, rising[::-1])["signal.gap.stands_open"] is False
+    assert middle(worse, rising)["signal.gap.stands_open"] is False  # training is lost as well
+
+
 def test_answers_to_other_labels_are_worse_than_a_guess():
     found = by_epoch(
         [2.3, 0.9, 0.4, 0.2],
@@ -140,6 +154,21 @@ def test_a_value_that_is_not_finite_is_told_of_any_series(columns, name):
 
     assert found["signal.exact.all_finite"] is False
     assert found["signal.exact.nonfinite_name"] == name
+
+
+@pytest.mark.parametrize(
+    ("columns", "lost"),
+    [
+        ({"cls": [17.0, NAN, NAN, NAN], "box": [3.9, NAN, NAN, NAN]}, True),
+        ({"cls": [17.0, NAN, NAN, NAN], "box": [3.9, 3.8, 3.7, 3.6]}, False),  # one term may be undefined
+        ({"cls": [NAN] * 4, "box": [NAN] * 4}, False),  # never a number: what it is nobody knows
+        ({"reward_mean": [3.2, NAN, NAN, NAN]}, True),
+        ({"reward_mean": [NAN, NAN, 3.2, 3.3]}, False),  # before the first episode ends
+        ({"reward_mean": [3.2, NAN, NAN, NAN], "loss": [0.1, 0.2, 0.1, 0.2]}, False),
+    ],
+)
+def test_rows_of_which_nothing_stays_a_number_broke_whatever_their_names(columns, lost):
+    assert facts(columns).get("signal.exact.nonfinite_training", False) is lost
 
 
 def test_losses_of_zero_and_layers_without_gradient_are_told():
@@ -178,3 +207,100 @@ def test_a_warm_up_that_still_rises_shows_no_peak():
 
 def test_a_rate_that_means_something_else_is_not_judged():
     assert "config.rate.over_usual" not in facts({"loss": [1.0, 0.9]}, learning_rate=1.0, optimizer="prodigy")
+
+
+def test_a_loss_of_three_classes_that_has_only_begun_to_fall_was_softmaxed_once():
+    right = [0.32 + 0.03 * n for n in range(11)]
+    slow = [1.54 - share for share in right]
+
+    assert by_epoch(slow, accuracy=right)["signal.chance.second_softmax"] is False
+
+
+def test_an_explosion_of_held_out_data_counts_and_a_loss_that_is_learned_does_not():
+    flat = [2.6, 2.5, 2.4, 2.33, 2.31, 2.3, 2.3, 2.3]
+    few = [0.1, 0.08, 0.13, 0.08, 0.09, 0.08, 0.08, 0.08]
+    exploded = by_epoch(flat, eval_loss=[88.0, *flat[1:]], eval_accuracy=few)
+    learned = by_epoch(
+        [1.4, 0.1, 0.05, 0.03], eval_loss=[6.2, 8.0, 9.5, 10.4], eval_accuracy=[0.01, 0.0, 0.0, 0.0]
+    )
+
+    assert exploded["signal.chance.exploded_at_once"] is True
+    assert learned["signal.chance.exploded_at_once"] is False
+
+
+def test_not_one_answer_right_while_training_is_learned_early_are_answers_to_other_labels():
+    none = {"eval_accuracy": [0.011, 0.011, 0.0, 0.0, 0.0, 0.0]}
+    early = by_epoch(
+        [0.48, 0.03, 0.02, 0.015, 0.013, 0.012], accuracy=[0.81, 0.99, 0.99, 0.995, 0.995, 0.995], **none
+    )
+    by_heart = by_epoch(
+        [4.6, 4.4, 3.5, 2.0, 0.8, 0.2], accuracy=[0.01, 0.03, 0.2, 0.5, 0.8, 0.97], eval_accuracy=[0.011] * 6
+    )
+
+    assert early["signal.gap.answers_other_labels"] is True
+    assert not by_heart.get("signal.gap.answers_other_labels")
+
+
+def test_a_score_whose_rise_was_seen_is_not_perfect_at_once():
+    learned = RunMaker().log({"loss": [1.4, 0.5, *[0.02] * 8], "accuracy": [0.2, 0.8, *[1.0] * 8]}).plain()
+    at_once = RunMaker().log({"loss": [1.4, 0.5, *[0.02] * 8], "accuracy": [1.0] * 10}).plain()
+
+    assert learned["signal.score.perfect_at_once"] is False
+    assert at_once["signal.score.perfect_at_once"] is True
+
+
+def test_the_rise_of_a_held_out_loss_of_which_little_is_left_is_no_overfitting():
+    solved = by_epoch([0.45, 0.03, 0.02, 0.015, 0.013], eval_loss=[0.06, 0.034, 0.035, 0.038, 0.041])
+    parted = by_epoch([0.45, 0.3, 0.2, 0.15, 0.1], eval_loss=[0.46, 0.34, 0.35, 0.38, 0.42])
+
+    assert solved["signal.eval.rises_while_train_falls"] is False
+    assert parted["signal.eval.rises_while_train_falls"] is True
+
+
+def test_a_held_out_accuracy_that_fits_neither_shares_nor_percent_is_impossible():
+    shares = [0.25, 0.6, 0.75, 0.85, 0.87]
+    summed = by_epoch([2.0, 1.0, 0.6, 0.5, 0.5], accuracy=shares, eval_accuracy=[2.4, 3.4, 3.8, 4.2, 4.2])
+    percent = by_epoch(
+        [2.0, 1.0, 0.6, 0.5, 0.5], accuracy=shares, eval_accuracy=[24.0, 59.0, 74.0, 84.0, 85.0]
+    )
+
+    assert summed["signal.metric.impossible"] is True
+    assert percent["signal.metric.impossible"] is False
+
+
+@pytest.mark.parametrize(("momentum", "over"), [(0.0, 0.4), (0.9, 0.8), (0.999, 80.0)])
+def test_momentum_makes_a_rate_of_plain_descent_larger(momentum, over):
+    found = facts({"loss": [2.3, 2.0, 1.5]}, lr=0.4, optimizer="sgd", momentum=momentum)
+
+    assert found["config.rate.over_usual"] == pytest.approx(over)
+
+
+def test_a_course_that_begins_anew_is_told_from_a_spike():
+    course = [2.3, 1.6, 1.1, 0.8, 0.6, 0.5]
+    anew = by_epoch([*course, *course, 0.45])
+    spike = by_epoch([*course, 2.3, 0.5, 0.45, 0.4, 0.38, 0.36, 0.35])
+
+    assert anew["signal.progress.began_anew"] is True
+    assert spike["signal.progress.began_anew"] is False
+
+
+def test_few_samples_that_outweigh_all_others_are_told_from_a_sum_and_from_dropout():
+    held_out = [0.80, 0.57, 0.39, 0.37, 0.42]
+    heavy = by_epoch([278.7, 278.1, 277.5, 276.7, 276.0], eval_loss=held_out)
+    summed = by_epoch([30 * loss for loss in held_out], eval_loss=held_out)
+    dropout = by_epoch([1.5 * loss for loss in held_out], eval_loss=held_out)
+
+    assert heavy["signal.gap.outweighed"] is True
+    assert summed["signal.gap.outweighed"] is False
+    assert dropout["signal.gap.outweighed"] is False
+
+
+def test_margins_of_preferences_are_no_rewards_of_a_policy():
+    undecided = {
+        "rewards/margins": [0.005, -0.001, 0.0, 0.0, 0.005],
+        "rewards/accuracies": [0.54, 0.5, 0.48, 0.48, 0.56],
+    }
+    found = facts({"loss": [0.691, 0.694, 0.694, 0.694, 0.691], **undecided})
+
+    assert found["run.rl"] is False
+    assert found["signal.collapse.preference_undecided"] is True

@@ -154,3 +154,11 @@ def test_a_clock_that_counts_from_the_beginning_is_no_step_that_gets_slower():
     )
 
     assert "signal.pace.slower" not in run.facts()
+
+
+def test_the_jitter_of_steps_of_milliseconds_is_no_fault():
+    times = [t * 0.003 for t in slowed(steady(), 7)]  # 30 ms now and then: the time slices of a busy host
+
+    assert plain_of(RunMaker().log({"step_time_s": times}))["signal.step_time.outliers"] == 0
+    rising = np.linspace(0.002, 0.005, 200).tolist()
+    assert plain_of(RunMaker().log({"step_time_s": rising}))["signal.throughput.dropped"] is False

@@ -103,4 +103,28 @@ def one_answer() -> RunMaker:
     return RunMaker().log(columns)
 
 
-RUNS = (frozen, one_answer, spiked, drifted, relaunched, stalled, constant_rate, evaluated, evaluated_often)
+def in_the_middle() -> RunMaker:
+    """Rows of late epochs only: held-out loss far above that of training, and rising."""
+    columns = {"loss": [0.8, 0.77, 0.81, 0.79], "eval_loss": [2.1, 2.2, 2.3, 2.4]}
+    return RunMaker("keras").log(columns, every=10, first=1590)
+
+
+def spent() -> RunMaker:
+    """A learning rate that has come down to nothing at a tenth of the plan."""
+    maker = RunMaker().log({"loss": falling(10), "learning_rate": [1e-3 * (1 - n / 9) for n in range(10)]})
+    return maker.config(max_steps=100)
+
+
+RUNS = (
+    spent,
+    frozen,
+    one_answer,
+    in_the_middle,
+    spiked,
+    drifted,
+    relaunched,
+    stalled,
+    constant_rate,
+    evaluated,
+    evaluated_often,
+)

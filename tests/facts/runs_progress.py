@@ -28,4 +28,25 @@ def gradient_lost() -> RunMaker:
     return RunMaker().log(columns)
 
 
-RUNS = (layers_without_gradient, gradient_lost)
+def two_epochs_of_garbage() -> RunMaker:
+    """Two of eight epochs far above the course; the held-out loss does not notice."""
+    columns = {
+        "loss": [2.3, 1.2, 0.8, 0.7, 2.4, 2.2, 0.65, 0.6],
+        "eval_loss": [2.2, 1.1, 0.8, 0.72, 0.74, 0.75, 0.68, 0.65],
+        "grad_norm": [1.0, 0.9, 0.8, 0.8, 3.0, 2.8, 0.8, 0.7],
+    }
+    return RunMaker().log(columns)
+
+
+def saturated() -> RunMaker:
+    """Every wrong answer costs what Keras clips a probability to."""
+    return RunMaker().log({"loss": [14.5063] * 4, "accuracy": [0.1] * 4})
+
+
+def parted() -> RunMaker:
+    """Held-out loss that rises from its third evaluation on."""
+    columns = {"loss": [0.95, 0.8, 0.68, 0.55, 0.42], "eval_loss": [0.91, 0.85, 0.84, 0.86, 0.9]}
+    return RunMaker().log(columns)
+
+
+RUNS = (layers_without_gradient, gradient_lost, two_epochs_of_garbage, saturated, parted)

@@ -14,6 +14,7 @@ from make_run import INF, NAN, RunMaker, falling, norms
 
 from analyzer.detect import DETECTORS, run_detectors
 from analyzer.detect.compare import EMITS
+from analyzer.detect.likeness.answer import EMITS as LIKENESS
 from analyzer.facts.build import FactDeclarationError, build_facts
 from analyzer.facts.catalog import catalog, spec_of, suggest
 from analyzer.model.signal import FactValue, Signal
@@ -126,6 +127,12 @@ def everything() -> dict[str, FactValue]:
     found |= build_facts(
         run_detectors(parted.run(), RunMaker().log({"loss": falling(20)}).config(packing=True).run())
     )
+    script = {
+        "script.last_units": 10, "script.last_activation": "linear", "script.loss": "categorical_crossentropy", "script.classes": 100,
+        "script.scales_inputs": False, "script.shuffles_training": False, "script.clears_gradients": False,
+        "script.keeps_graph": True, "script.validation_split": 0.2,
+    }  # fmt: skip
+    found |= build_facts(run_detectors(RunMaker().config("config", path="train.py", **script).run()))
     ours, theirs = (
         RunMaker().config(dataset_name=name).config("versions", path="requirements.txt", torch="2.4.0")
         for name in "ab"
@@ -147,7 +154,7 @@ def test_every_declared_fact_is_emitted():
 
 
 def test_every_emitted_fact_is_promised_by_its_detector():
-    prefixes = tuple(prefix for detector in DETECTORS for prefix in detector.emits) + EMITS
+    prefixes = tuple(prefix for detector in DETECTORS for prefix in detector.emits) + EMITS + LIKENESS
     strangers = [name for name in everything() if not name.startswith(prefixes)]
 
     assert not strangers

@@ -132,6 +132,21 @@ def test_what_has_no_spelling_is_said_in_general_words(bare):
     ]
 
 
+def test_a_feature_of_one_trainer_is_never_named_in_general_words(bare):
+    fix = fixes_of("nonfinite-forward", bare, {}, {"keras"})["native-check"]
+
+    assert fix.changes == ()
+    assert fix.scope == "the name of this setting in keras is not known"
+
+
+def test_code_of_another_library_is_left_out(bare):
+    keras = fixes_of("nonfinite-forward", bare, {"run.library": "tensorflow"}, {"keras"})
+
+    assert "check-inputs" not in keras
+    assert keras["native-check-tensorflow"].code.startswith("tf.debugging")
+    assert "native-check-tensorflow" not in fixes_of("nonfinite-forward", bare, {"run.library": "torch"})
+
+
 def test_a_table_may_know_the_trainers_own_spelling(bare):
     facts = {"config.train.learning_rate": 0.03}
     fix = fixes_of("learning-rate-too-high", bare, facts, {"detectron2"})["lower-lr"]

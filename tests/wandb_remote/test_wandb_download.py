@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analyzer.ingest.discover import load_run
@@ -84,6 +84,7 @@ def test_a_cut_at_any_byte_keeps_the_rows_before_it(tmp_path):
 
 
 @given(st.binary(max_size=300))
+@example(b'"traceEvents"')  # the word of a timing trace makes none of it
 def test_damage_never_raises(tmp_path_factory, junk):
     run = read(tmp_path_factory.mktemp("junk"), DATA[:400] + junk + DATA[400:])
     assert run.sources[0].ingestor == "wandb-download"

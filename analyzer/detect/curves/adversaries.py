@@ -21,7 +21,7 @@ _JUDGE = word_set("d dis disc discr discriminator netd")
 _MAKER = word_set("g gen generator netg")
 _JUDGE_LOSS = word_set("dloss lossd errd dcost discloss")
 _MAKER_LOSS = word_set("gloss lossg errg gcost genloss")
-_LOSS = word_set("loss losses cost err error")
+_LOSS = word_set("loss losses cost err error adv adversarial")
 _NO_PART = word_set(
     "l1 l2 rec recon mel feat feature fm vgg perceptual percep cycle idt identity gp penalty r1 weight lr norm grad real fake"
 )
@@ -43,6 +43,9 @@ SQUARED = (0.8, 1.25)
 
 SQUARED_WON = 0.02
 
+WON_IN_BOTH = 1e-3
+"""Both the part for real and the part for made samples at a thousandth: right at 99.9 %, whatever the weights of the maker."""
+
 
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.gan.*``."""
@@ -50,10 +53,16 @@ def detect(view: RunView) -> Iterator[Signal]:
         return
     out = FactWriter("adversaries", "signal.gan.")
     judge, maker = _player(view, _JUDGE, _JUDGE_LOSS), _player(view, _MAKER, _MAKER_LOSS)
-    belief = _belief(view)
-    if judge is None and belief is None:
+    belief, halves = _belief(view), _halves(view)
+    if judge is None and belief is None and not halves:
         return
     verdicts: list[bool] = []
+    if judge is None and halves:
+        crushed = all(float(half.value.min()) >= 0 and _level(half) <= WON_IN_BOTH for half in halves)
+        refs = [ref for half in halves for ref in refs_at(half, [len(half) - 1])]
+        out.put("judge_loss", sum(_level(half) for half in halves), refs)
+        out.put("won_by_loss", crushed, refs)
+        verdicts.append(crushed)
     if judge is not None and maker is not None:
         cost, answer = _level(judge), _level(maker)
         refs = [*refs_at(judge, [len(judge) - 1]), *refs_at(maker, [len(maker) - 1])]
@@ -90,6 +99,21 @@ def _player(view: RunView, roles: frozenset[str], fused: frozenset[str]) -> Seri
         if (series := finite_points(view.curve(name), ROWS)) is not None:
             return series
     return None
+
+
+def _halves(view: RunView) -> tuple[Series, ...]:
+    """The judge's loss on real and on made samples, where its sum is not logged."""
+    found: dict[str, Series] = {}
+    for name in sorted(view.run.metrics.names):
+        words = frozenset(words_of(name))
+        kind = next(iter(words & {"real", "fake"}), "")
+        # ``d_real`` may be a logit, which has both signs, or a belief; beliefs lie apart while a judge wins, and both near 0 only where it is lost.
+        costs = words & (_LOSS | {"l"}) or len(words) == 2
+        if kind and words & _JUDGE and costs and not words & (_NO_PART - {"real", "fake"}):
+            series = finite_points(view.curve(name), ROWS)
+            if series is not None and (len(words) > 2 or float(series.value.min()) >= 0):
+                found.setdefault(kind, series)
+    return tuple(found.values()) if len(found) > 1 else ()
 
 
 def _belief(view: RunView) -> tuple[bool, list[SourceRef]] | None:

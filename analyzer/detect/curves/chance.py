@@ -14,6 +14,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, take
+from analyzer.detect.curves.certainty import clipped_cost
 from analyzer.detect.curves.plateau import classes
 from analyzer.detect.curves.progress import held_out_trend, long_enough, loss_trend
 from analyzer.detect.setup.run_course import reward_metrics
@@ -63,8 +64,14 @@ FEW_RIGHT = 0.2
 LITTLE, KEPT = 0.1, 0.3
 """Less than a tenth gained, or three tenths of the gain lost again."""
 
+SURE = 0.75
+"""Three answers of four are right: of few classes, a loss that was softmaxed once is half of what two softmaxes leave."""
+
 FAR_START = 20.0
 """First over last: what a first epoch that exploded, or inputs out of scale, leave behind in a classifier."""
+
+NOT_GUESSED = 0.35
+"""Half of ln 2: no guess costs that little, whatever else is wrong."""
 
 AT_IT = 0.975
 """Two and a half percent below ln(C) or less is the level of a guess, however it came about."""
@@ -175,13 +182,20 @@ def _poor(out: FactWriter, view: RunView) -> None:
         if f"signal.chance.{name}" in out.facts
     )
     if numbers.last > 0:
-        far = float(numbers.values[:2].max()) >= FAR_START * numbers.last
+        held_out = view.once(held_out_trend)
+        early = [numbers.values[:2], *([] if held_out is None else [held_out[1].values[:1]])]
+        far = float(np.concatenate(early).max()) >= FAR_START * numbers.last
         untaught = out.facts.get("signal.chance.training")
         at_guess = bool(few) and few[0] if few else untaught is not None and untaught.value is True
+        at_guess = at_guess and numbers.last >= NOT_GUESSED
         out.put("exploded_at_once", far and at_guess, refs)
     if few:
         # what has lost half of its start and falls has only begun (CTC starts with the length of a line)
         beyond = numbers.last >= BEYOND and not (numbers.falls() and numbers.last <= numbers.values[0] / 2)
+        clipped = view.once(
+            clipped_cost
+        )  # saturated outputs cost that much from the first row on; nothing ran away
+        beyond = beyond and (clipped is None or clipped[0] is None)
         out.put("far_beyond", beyond and all(few) and not _of_sequences(view), refs)
         out.put("out_of_scale", (beyond or float(numbers.values[0]) >= 2 * BEYOND) and not all(few), refs)
     worse = (
@@ -275,7 +289,10 @@ def _second_softmax(out: FactWriter, view: RunView) -> None:
         fits = np.abs(losses + right - math.log(math.e + max(count, 2) - 1))
         learned = right >= max(LIKE_A_GUESS / max(count, 2), 0.25)
         range_ = float(np.ptp(right[learned])) if learned.any() else 0.0
-        told = stated is not None or (count >= 2.8 and range_ >= (WIDE if count < FEW_CLASSES else WIDE / 2))
+        # Of few classes a loss that has only begun to fall fits as well: what decides is an accuracy that a second softmax
+        # alone puts beside so high a loss.
+        wide = range_ >= WIDE and float(right[-1]) >= SURE if count < FEW_CLASSES else range_ >= WIDE / 2
+        told = stated is not None or (count >= 2.8 and wide)
         fitting = learned.sum() >= ENOUGH and float(fits[learned].max()) <= TWICE and bool(learned[-1])
         fitting = fitting and float(np.median(fits[-max(rows.size // 2, 2) :])) <= TWICE / 3
         out.put("second_softmax", bool(told and fitting), refs_at(loss, [int(rows[-1])]))

@@ -30,6 +30,10 @@ RARE_DIGITS = 5
 """Digits from which two equal losses are one evaluation made twice; of fewer digits they may be an accident."""
 
 
+LITTLE_LEFT = 0.1
+"""A held-out loss of a tenth of the first training loss: the task is solved, and a twentieth more or less is scatter."""
+
+
 def evaluations(view: RunView) -> Series | None:
     """Evaluation losses in the order of training, without a last one that was made of the best checkpoint again.
 
@@ -81,6 +85,12 @@ def _ends_worse(values: npt.NDArray[np.float64]) -> bool:
     return bool(np.median(after[-5:]) >= WORSE * values[0])  # of five, two outliers do not move it
 
 
+def _solved(good: Series, first: float) -> bool:
+    """Whether little is left of the first loss and the rise is less still: a matter of few samples, not of the model."""
+    best, after = float(good.value.min()), good.value[int(good.value.argmin()) :]
+    return 0 <= best <= LITTLE_LEFT * first and float(np.median(after[-5:])) - best <= LITTLE_LEFT / 2 * first
+
+
 def _parts(view: RunView, good: Series, best: int) -> bool | None:
     """Whether evaluation worsens while training improves; None without three evaluations or comparable steps."""
     points = view.once(loss_points)
@@ -90,6 +100,8 @@ def _parts(view: RunView, good: Series, best: int) -> bool | None:
     if stepped and (good.value[best] <= 0 or not _ends_worse(good.value[best:])):
         return False
     train = points.good()
+    if _solved(good, float(train.value[0]) if len(train) else 0.0):
+        return False
     if not stepped:  # a line of each epoch holds both
         match = align(good, train)
         if (match < 0).any() or good.value[best] <= 0 or (train.value[1:] > AGAIN * train.value[:-1]).any():

@@ -23,6 +23,9 @@ FROZEN_ROWS, FROZEN_DIGITS = 3, 4
 NAMELESS_ROWS = 5
 """A series that is NaN in all of five rows and more, in a log without a loss: what a loop prints is its loss."""
 
+LOST_ROWS = 3
+"""Three rows to the end in which nothing is a number, after one in which all was: no score is undefined that long."""
+
 PARTS_AT_ONCE = 3
 """Three parts of the loss that are NaN in one row: no cut of a line makes them so."""
 
@@ -41,6 +44,9 @@ _UNDEFINED = re.compile(
     r"^system[./]|ratio_to|explained_var|z_?score|per_?class|class_?\d|category|(?:^|[/_.])(?:time|eta|speed|tps|ema|lr)"
     r"|(?:ap|ar|ap50|ap75|aps|apm|apl|auc|f1|recall|precision|iou|dice)(?:$|[/_.@\d-])|success|ep_(?:rew|len)|reward|return|std$|length"
 )
+_GIVEN = re.compile(r"^(?:learning_rate|epoch|step_time_s|\w+_per_second)$|mem(?:ory)?(?:_|$)")
+"""Columns that no forward pass computes."""
+
 _HELD_OUT = re.compile(r"(?:^|[/_.])(?:eval|val|valid|validation|test|dev)(?:$|[/_.])")
 
 
@@ -61,8 +67,8 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
     """The series with most points that are not finite; scores that are undefined by design do not count."""
     worst: tuple[int, str, Series] | None = None
     for name in sorted(view.run.metrics.names):
-        series = None if _UNDEFINED.search(name) else view.curve(name)
-        if series is None:
+        series = view.curve(name)
+        if series is None or (_UNDEFINED.search(name) and not _reward_is_lost(view, name, series)):
             continue
         bad = ~np.isfinite(series.value)
         if not bad.any() or (bad[0] and not bad[int(np.argmin(bad)) :].any() and not bad.all()):
@@ -71,6 +77,7 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
             worst = int(bad.sum()), name, series
     if worst is None:
         out.put("all_finite", value=bool(view.run.metrics.names) or None)
+        out.put("nonfinite_beside_loss", value=False if view.run.metrics.names else None)
         return
     count, name, series = worst
     bad = ~np.isfinite(series.value)
@@ -82,7 +89,37 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
     told = bool((_LOSS.search(name) or _NORM.search(name)) and not _HELD_OUT.search(name))
     lasting = bool(bad[-min(ROWS, len(bad)) :].all()) and bool(bad.mean() >= 0.5 or bad[-3:].all())
     nameless = len(bad) >= NAMELESS_ROWS and bool(bad.all()) and view.curve("loss") is None
-    out.put("nonfinite_training", (told and (lasting or _ends_at_once(view))) or nameless, refs)
+    all_lost = view.curve("loss") is None and lasting and _nothing_is_finite(view)
+    of_training = (told and (lasting or _ends_at_once(view))) or nameless or all_lost
+    out.put("nonfinite_training", of_training, refs)
+    out.put("nonfinite_beside_loss", bool(of_training and lasting and not _NORM.search(name)), refs)
+
+
+def _reward_is_lost(view: RunView, name: str, series: Series) -> bool:
+    """Whether a reward was a number once and none in the rows to the end, in a log without a loss that would tell more.
+
+    Before the first episode ends its mean is undefined, and between episodes single rows are.
+    """
+    good = np.isfinite(series.value)
+    return (
+        name == "reward_mean"
+        and len(good) > LOST_ROWS
+        and bool(good[0])
+        and not good[-LOST_ROWS:].any()
+        and view.curve("loss") is None
+    )
+
+
+def _nothing_is_finite(view: RunView) -> bool:
+    """Whether every quantity of the rows that a step changes was finite once and ends in three rows of NaN."""
+    ends = [
+        np.isfinite(series.value)
+        for name in view.run.metrics.names
+        if not _GIVEN.search(name)
+        and (series := view.curve(name)) is not None
+        and (not _UNDEFINED.search(name) or _reward_is_lost(view, name, series))
+    ]
+    return bool(ends) and all(len(end) > LOST_ROWS and end[0] and not end[-LOST_ROWS:].any() for end in ends)
 
 
 def _ends_at_once(view: RunView) -> bool:

@@ -39,8 +39,18 @@ LEARNED = 0.2
 ANSWERS_OTHERS = 0.5
 """Half of what a guess gets right, while training is learned: the answers are those to other labels."""
 
+NONE_RIGHT, EARLY_RIGHT = 0.05, 0.8
+"""Not one held-out answer in twenty, at any evaluation, while four of five training answers are right early."""
+
 OPENED = 3.0
 """Held-out over training loss at the end of a run that began with both alike."""
+
+CHASM = 20.0
+"""Held-out over training loss of which one evaluation is enough: no scatter of a few batches makes that."""
+
+OUTWEIGHS = 5.0
+"""Training over held-out loss, at every evaluation, which no dropout and no augmentation makes. A sum that is printed beside a
+mean is as large, but falls as the mean does."""
 
 EASIER, EASIER_SCORE, EASIER_ROWS = 1.3, 0.12, 3
 """Training loss over held-out loss, or accuracy below it, to the end: training is made harder than it need be."""
@@ -64,10 +74,13 @@ def detect(view: RunView) -> Iterator[Signal]:
         return
     out = FactWriter("gap", "signal.gap.")
     train, held_out = view.once(loss_trend), view.once(held_out_trend)
+    middle = train is not None and begins_in_the_middle(view, train[0])
     if train is not None and held_out is not None:
-        early = _first_epoch(view, held_out[0]) is not False and not begins_in_the_middle(view, train[0])
-        _losses(out, train, held_out, early=early)
-    _scores(out, view, train)
+        _losses(out, train, held_out, early=_first_epoch(view, held_out[0]) is not False and not middle)
+        if middle:
+            _in_the_middle(out, train, held_out)
+    _chasm(out, view)
+    _scores(out, view, train, early=not middle)
     if out.facts:
         yield out.signal()
 
@@ -122,12 +135,38 @@ def _losses(
     if early:
         out.put("from_start", first >= APART and pairs[1][0] / pairs[1][1] >= APART, refs)
     tail = pairs[-EASIER_ROWS:]
+    heavy = (
+        all(value >= OUTWEIGHS * loss for loss, value in pairs)
+        and held_out[1].gain >= LEARNED * held_out[1].first
+    )
+    out.put("outweighed", heavy and train[1].fall < NEVER * 2 * train[1].first, refs)
     out.put("opened", first < APART and last >= OPENED, refs)
     if len(pairs) >= EASIER_ROWS:
         out.put("training_harder", all(loss >= EASIER * value for value, loss in tail), refs)
 
 
-def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None) -> None:
+def _chasm(out: FactWriter, view: RunView) -> None:
+    """Whether the last evaluation costs many times what training does, even if it is the only one."""
+    train, held_out = finite_points(view.curve("loss"), EASIER_ROWS), finite_points(view.curve("eval_loss"))
+    if train is None or held_out is None or not len(held_out):
+        return
+    level, last = float(np.median(train.value[-EASIER_ROWS:])), float(held_out.value[-1])
+    if level > 0 and last > 0:
+        refs = [*refs_at(held_out, [len(held_out) - 1]), *refs_at(train, [len(train) - 1])]
+        out.put("chasm", last >= CHASM * level and last >= 1.0, refs)
+
+
+def _in_the_middle(out: FactWriter, train: tuple[Series, Trend], held_out: tuple[Series, Trend]) -> None:
+    """Of a log that lacks its beginning: whether the losses are far apart, and the held-out one rises all the same."""
+    pairs = beside(held_out[0], train[0])
+    if len(pairs) < EASIER_ROWS or min(min(pair) for pair in pairs) <= 0:
+        return
+    apart = min(held / loss for held, loss in pairs) >= APART
+    refs = [*refs_at(held_out[0], [len(held_out[0]) - 1, 0]), *refs_at(train[0], [len(train[0]) - 1])]
+    out.put("stands_open", apart and held_out[1].rises() and not train[1].rises(), refs)
+
+
+def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, *, early: bool) -> None:
     known = {name: finite_points(view.curve(name)) for name in ("accuracy", "eval_accuracy")}
     right, held_out = known["accuracy"], known["eval_accuracy"]
     if held_out is None or len(held_out) < ROWS:
@@ -139,9 +178,16 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None) 
     learned = right is not None and float(np.median(right.value[-2:])) / unit >= 0.5
     if train is not None and right is None:
         learned = train[1].first > 0 and train[1].fall >= 0.5 * train[1].first
-    if count is not None:
-        low = float(np.max(held_out.value[-3:])) / unit <= ANSWERS_OTHERS / count[0]
-        out.put("answers_other_labels", bool(low and learned), refs)
+    # That the loss halved says little of answers: a tagger or detector gives none at all for long.
+    none = (
+        right is not None
+        and learned
+        and float(np.max(held_out.value)) / unit <= NONE_RIGHT
+        and _learned_early(right, unit)
+    )
+    if count is not None or none:
+        low = count is not None and float(np.max(held_out.value[-3:])) / unit <= ANSWERS_OTHERS / count[0]
+        out.put("answers_other_labels", bool(none or (low and learned)), refs)
     if right is None:
         return
     first = float(right.value[0] - held_out.value[0]) / unit
@@ -149,9 +195,15 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None) 
     refs = [*refs, *refs_at(right, [len(right) - 1])]
     out.put("score_first", first, refs)
     out.put("score_last", last, refs)
-    out.put("score_from_start", first >= SCORES_APART, refs)
+    if early:
+        out.put("score_from_start", first >= SCORES_APART, refs)
     if min(len(right), len(held_out)) >= EASIER_ROWS:
         out.put("score_training_harder", last <= -EASIER_SCORE, refs)
+
+
+def _learned_early(right: Series, unit: float) -> bool:
+    """Whether training data were answered within the first half of the rows: what is learned by heart takes longer."""
+    return float(np.median(right.value[: len(right) // 2 + 1])) / unit >= EARLY_RIGHT
 
 
 DETECTOR = Detector("gap", ("signal.gap.",), detect)

@@ -12,6 +12,8 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at, truth
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.bad_points import loss_points, values_beside
 from analyzer.detect.curves.evaluation import evaluations
+from analyzer.detect.curves.gap import beside
+from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.robust import PARTS, noise
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -57,6 +59,9 @@ TURNED = 0.2
 DROP_SHARE = 0.7
 """Share of the epoch starts that must show the fall."""
 
+ROWS_SINCE_BEST, ROSE, FELL_ON = 2, 1.05, 0.8
+"""Evaluations that each were worse than the one before, in all by a twentieth, while training lost a fifth."""
+
 
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.generalisation.*`` and ``signal.epochs.*``."""
@@ -73,6 +78,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     _accuracies(out, view)
     _scores(out, view)
     _keeps_best(out, view)
+    _parts_in_a_row(out, view)
     if out.facts:
         yield out.signal()
     yield from _epochs(view)
@@ -171,6 +177,26 @@ def _accuracies(out: FactWriter, view: RunView) -> None:
         gap = level - float(held_out.value[last]) / scale
         out.put("accuracy_gap", gap, [*refs, *refs_at(train, [len(train) - 1])])
     _error_of_accuracy(out, view, held_out, scale)
+
+
+def _parts_in_a_row(out: FactWriter, view: RunView) -> None:
+    """Whether held-out loss has risen from its best on, evaluation by evaluation, while training loss fell on.
+
+    Not where a score is at its best at the end: then the loss is not what the model is chosen by.
+    """
+    train, held_out = view.once(loss_trend), view.once(held_out_trend)
+    pairs = [] if train is None or held_out is None else beside(held_out[0], train[0])
+    if held_out is None or len(pairs) < ROWS_SINCE_BEST + 2 or min(min(pair) for pair in pairs) <= 0:
+        return
+    losses, trained = (np.array(column) for column in zip(*pairs, strict=True))
+    best = int(losses.argmin())
+    since = losses.size - 1 - best
+    rises = since >= max(ROWS_SINCE_BEST, TURNED * losses.size) and bool((np.diff(losses[best:]) > 0).all())
+    falls = bool((np.diff(trained[best:]) < 0).all()) and trained[-1] <= FELL_ON * trained[best]
+    told = {name: fact.value for name, fact in out.facts.items()}
+    excused = any(told.get(f"signal.generalisation.{name}") for name in ("score_kept", "within_noise"))
+    verdict = rises and bool(falls) and bool(losses[-1] >= ROSE * losses[best]) and not excused
+    out.put("parted_in_a_row", verdict, refs_at(held_out[0], [len(held_out[0]) - 1, best]))
 
 
 def _scores(out: FactWriter, view: RunView) -> None:

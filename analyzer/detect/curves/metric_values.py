@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.bad_points import grad_points, loss_points
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.signal import Signal
@@ -34,6 +35,9 @@ BY_DESIGN = -2.0
 
 SURE_PERPLEXITY, NONE_RIGHT = 5.0, 5
 """Whoever gives the right token a fifth on average is right at times: five accuracies of zero contradict that."""
+
+KNOWN, FAR_BELOW = 0.3, 0.3
+"""A training accuracy that has risen, and a third of it: held-out data that were never learned are rarely that bad."""
 
 SHARE_POINTS = 10
 """Points from which a column can be told to hold shares and not the first tenths of a percent."""
@@ -65,6 +69,7 @@ def detect(view: RunView) -> Iterator[Signal]:
             continue
         seen = True
         row = _impossible(name, series)
+        row = _in_neither_unit(view, name, series) if row is None else row
         if row is not None and "impossible" not in out.facts:
             refs = refs_at(series, [row])
             out.put("impossible", value=True, refs=refs)
@@ -111,6 +116,17 @@ def _impossible(name: str, series: Series) -> int | None:
         return high
     shares = good.sum() >= SHARE_POINTS and known[high] <= 1.5 and float(np.median(values[good])) >= 0.5
     return high if shares and known[high] > 1.0 + ROUNDING else None
+
+
+def _in_neither_unit(view: RunView, name: str, series: Series) -> int | None:
+    """Row of a held-out accuracy that is above 1 and yet, as a percentage, far below the training accuracy in shares."""
+    train = finite_points(view.curve("accuracy"))
+    held_out = finite_points(series) if name == "eval_accuracy" else None
+    if train is None or held_out is None or min(len(train), len(held_out)) < NEGATIVE_ROWS:
+        return None
+    share, level = float(np.median(train.value[-3:])), float(np.median(held_out.value))
+    shares = float(train.value.max()) <= 1.0 and share >= KNOWN
+    return int(series.value.argmax()) if shares and 1.0 < level < 100 * FAR_BELOW * share else None
 
 
 def _none_right(out: FactWriter, view: RunView) -> None:

@@ -63,6 +63,10 @@ ROSE_OF_GAIN = 0.1
 JUMP, JUMP_FLOOR = 10.0, 0.1
 """A last value of ten times the level is no batch of hard samples; below a tenth a loss is near zero anyway."""
 
+ANEW_ROWS, ANEW_GAINED, ANEW_LEVEL, ANEW_WAY = 3, 0.2, (0.7, 1.6), 0.1
+"""Three rows before and after; a fifth of the first loss had been gained, the leap ends near the first loss, no other rise is
+half as high, and the row that follows has still a tenth of the leap to go: a spike is made good at once."""
+
 SWING, SWING_POINTS, SWING_LEVEL = 0.5, 8, 0.2
 """Neighbours that differ by half of the level again and again, while a fifth of the first loss is left or more."""
 
@@ -126,6 +130,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         _course(out, *loss)
         _breaks(out, *loss)
         _level_change(out, *loss)
+        _began_anew(out, *loss)
     gained = [
         series
         for series, numbers in scored
@@ -210,6 +215,27 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
             swing >= SWING and turns >= 0.5 and float(np.median(half)) >= SWING_LEVEL * numbers.first,
             refs,
         )
+
+
+def _began_anew(out: FactWriter, series: Series, numbers: Trend) -> None:
+    """Whether the loss leapt back to its first level once and fell again: other weights, not another step."""
+    values = numbers.values
+    first = float(values[0])
+    if values.size < 2 * ANEW_ROWS or first <= 0 or float(values.min()) < 0:
+        return
+    rises = np.diff(values)
+    row = int(rises.argmax()) + 1
+    leap, low = float(rises[row - 1]), float(np.median(values[max(row - ANEW_ROWS, 0) : row]))
+    after = values[row : row + ANEW_ROWS]
+    anew = (
+        ANEW_ROWS <= row <= values.size - ANEW_ROWS
+        and first - low >= ANEW_GAINED * first
+        and ANEW_LEVEL[0] * first <= values[row] <= ANEW_LEVEL[1] * first
+        and leap >= 2 * float(np.partition(rises, -2)[-2])
+        and bool((np.diff(after) < 0).all())
+        and float(after[1]) - low >= ANEW_WAY * leap
+    )
+    out.put("began_anew", anew, refs_at(series, [row - 1, row]) if anew else _ends(series))
 
 
 def _level_change(out: FactWriter, series: Series, numbers: Trend) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView
-from analyzer.detect.curve import has_steps, launch_of, spacing, take
+from analyzer.detect.curve import has_steps, launch_of, spacing, spans, take
 from analyzer.detect.curves.spikes import walk
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
@@ -23,11 +23,9 @@ def detect(view: RunView) -> Iterator[Signal]:
     if not found or not has_steps(found[0]):
         return
     series = found[0]
-    launch = launch_of(series)
-    numbers = np.unique(launch)
-    if numbers.size < 2:
+    parts = [take(series, part) for part in spans(launch_of(series))]
+    if len(parts) < 2:
         return
-    parts = [take(series, launch == number) for number in numbers]
     troubles = [(part, _trouble(part)) for part in parts if len(part) >= MIN_POINTS]
     if not any(trouble is not None for _, trouble in troubles):
         return

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import has_steps, launch_of, take
+from analyzer.detect.curve import has_steps, launch_of, spans, take
 from analyzer.detect.robust import SIGMAS, noise
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -121,12 +121,9 @@ def _boundaries(series: Series, view: RunView) -> Iterator[_Boundary]:
     good = take(series, np.isfinite(series.value))
     if not len(good):
         return
-    launches = _launches(good, view)
-    numbers = np.unique(launches)
-    for old, new in pairwise(numbers):
-        before, after = take(good, launches == old), take(good, launches == new)
-        if len(before) and len(after):
-            yield _Boundary(before, after, take(good, launches == numbers[0]))
+    launches = [take(good, part) for part in spans(_launches(good, view))]
+    for before, after in pairwise(launches):
+        yield _Boundary(before, after, launches[0])
 
 
 def _level(values: npt.NDArray[np.float64]) -> float:

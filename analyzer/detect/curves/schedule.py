@@ -13,6 +13,7 @@ from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.bad_points import loss_points, schedule_moves
 from analyzer.detect.curves.learning_rate import AT_PEAK
 from analyzer.detect.robust import noise
+from analyzer.detect.setup.ended import progress_of
 from analyzer.model.name_words import read_name, words_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
@@ -53,6 +54,15 @@ STANDS = 0.02
 MAX_CHANGES = 50
 """A run with more planned changes than that changes all the time."""
 
+SPENT, SPENT_ROWS, HALF_WAY = 0.005, 5, 0.5
+"""Half a percent of the peak is the end of a schedule, five rows show its shape, and half of the plan is still to come."""
+
+OFF_SHAPE = 0.1
+"""A straight or a cosine descent leaves its shape by no more than the digits that were printed, and a tenth."""
+
+_CYCLES = re.compile(r"(?i)restart|cycl|cosine_with_hard|sgdr|plateau")
+"""Schedules that come back by themselves, or go by the loss."""
+
 _BATCH = re.compile(
     r"^(?:global[ _-]?)?batch[ _-]?size$|^(?:cur(?:rent)?_?)?seq(?:uence)?_?len(?:gth)?$|^curriculum_seqlen$|^seqlen$"
 )
@@ -68,6 +78,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     if rates is not None and len(rates) >= 2 and float(rates.value.max()) > 0:
         _course(out, view, rates)
     _vanished(out, view)
+    _spent(out, view, rates)
     _against_config(out, view, rates)
     _changes(out, view, rates)
     if out.facts:
@@ -106,6 +117,36 @@ def _vanished(out: FactWriter, view: RunView) -> None:
             out.put("vanished", value=True, refs=refs_at(series, [len(series) - 1]))
             out.put("vanished_rate", float(series.value[-1]), refs_at(series, [len(series) - 1]))
             return
+
+
+def _spent(out: FactWriter, view: RunView, rates: Series | None) -> None:
+    """The share of the plan at which a straight or cosine descent reached its end; only of a log that ends there."""
+    course = str(view.config_value("train.scheduler") or "")
+    if rates is None or len(rates) < SPENT_ROWS or _CYCLES.search(course):
+        return
+    top = len(rates) - 1 - int(rates.value[::-1].argmax())
+    values, steps = rates.value[top:], rates.step[top:]
+    if (
+        values.size < SPENT_ROWS
+        or values[0] <= 0
+        or values[-1] > SPENT * values[0]
+        or (np.diff(values) > 0).any()
+    ):
+        return
+    at = (
+        (steps - steps[0]).astype(np.float64)
+        if has_steps(rates)
+        else np.arange(values.size, dtype=np.float64)
+    )
+    progress = progress_of(view)
+    if at[-1] <= 0 or progress is None or progress.planned <= 0:
+        return
+    shape, way = values / values[0], at / at[-1]
+    off = min(float(np.abs(shape - ideal).max()) for ideal in (1.0 - way, 0.5 * (1.0 + np.cos(np.pi * way))))
+    digits = float(shape[shape > 0].min()) / 2.0  # a rate that prints as 0 may be half of the last digit
+    share = progress.reached / progress.planned
+    if off <= OFF_SHAPE + min(digits, OFF_SHAPE) and share <= HALF_WAY:
+        out.put("spent_at", share, refs_at(rates, [len(rates) - 1, top]))
 
 
 def _rounded(values: Values) -> bool:

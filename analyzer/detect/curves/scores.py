@@ -310,7 +310,13 @@ def _perfect(out: FactWriter, found: tuple[Score, ...]) -> None:
         and has_steps(score.series)
         and (score.series.step_at(0) or 0) <= AT_ONCE
     ]
-    full = [score for score in early if float((score.series.value == _bound(score)).mean()) >= NEARLY_ALL]
+    full = [
+        score
+        for score in early
+        if float((score.series.value == _bound(score)).mean()) >= NEARLY_ALL
+        # where the first rows show how it rose, it was learned
+        and float(np.median(score.series.value[:FROZEN_ROWS])) == _bound(score)
+    ]
     if early:
         shown = (full or early)[0].series
         out.put("perfect_at_once", bool(full), refs_at(shown, [0, len(shown) - 1]))

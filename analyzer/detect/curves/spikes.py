@@ -128,6 +128,7 @@ def walk(values: Values) -> Iterator[Spike]:
     sigma = 1.4826 * float(np.median(np.abs(relative - np.median(relative))))
     limit = max(SIGMAS * sigma, RATIO - 1.0)
     high = np.flatnonzero(relative > limit)
+    ahead = np.median(np.lib.stride_tricks.sliding_window_view(values, RETURN_POINTS), axis=1)
     end = -1
     for index in high:
         row = int(index) + WINDOW
@@ -135,20 +136,29 @@ def walk(values: Values) -> Iterator[Spike]:
             continue
         level = float(base[index])
         band = level * (1.0 + max(RETURN_SIGMAS * sigma, 0.05))
-        back = _return(values, row, band)
+        back = _return(ahead, row, band)
         end = values.size if back is None else back
         peak = row + int(values[row:end].argmax())
         yield Spike(row, peak, level, back, (float(values[peak]) / level - 1.0) / max(sigma, 1e-3))
 
 
-def _return(values: Values, row: int, band: float) -> int | None:
-    """First index after ``row`` from which the median of the next points is inside the band."""
-    after = values[row + 1 :]
-    if after.size < RETURN_POINTS:
-        return None
-    medians = np.median(np.lib.stride_tricks.sliding_window_view(after, RETURN_POINTS), axis=1)
-    inside = np.flatnonzero(medians <= band)
-    return row + 1 + int(inside[0]) if inside.size else None
+def _return(ahead: Values, row: int, band: float) -> int | None:
+    """First index after ``row`` from which the median of the next points is inside the band.
+
+    Args:
+        ahead: float64, shape (n_points - RETURN_POINTS + 1,): the median of each point and those behind it.
+        row: The first high point.
+        band: The highest level that is inside.
+    """
+    begin, span = row + 1, 64
+    while (
+        begin < ahead.size
+    ):  # in parts that grow: a curve of many spikes is walked once, not once for each of them
+        inside = np.flatnonzero(ahead[begin : begin + span] <= band)
+        if inside.size:
+            return begin + int(inside[0])
+        begin, span = begin + span, 2 * span
+    return None
 
 
 def detect(view: RunView) -> Iterator[Signal]:

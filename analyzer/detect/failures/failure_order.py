@@ -8,6 +8,7 @@ launcher cleans up. A collective timeout counts from the moment at which the wai
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,6 +50,9 @@ _BY_XID = dict.fromkeys((43, 45), "cleanup") | dict.fromkeys((13, 31, 32, 69, 80
 SKIP_LINES = 6
 """Lines from a failed allocation to the word that its batch is left out: the allocator's own message and its table."""
 
+LINES_IN_VAIN = 12
+"""Lines from a failed allocation to an exception that it led to: the allocator's message, the word that the batch is left out."""
+
 VAIN_CALLS = 3
 """Calls of a store in vain; ranks that start before the first one print one or two."""
 
@@ -74,7 +78,7 @@ class Failure:
     family: str
     time_s: float | None
 
-    @property
+    @cached_property
     def kinds(self) -> frozenset[str]:
         """Kinds of its events."""
         return frozenset(event.kind for event in self.events)
@@ -95,7 +99,7 @@ class Failure:
         hosts = (event.fields.get("host") for event in self.events)
         return next((host for host in hosts if isinstance(host, str) and host and host not in NO_NAMES), None)
 
-    @property
+    @cached_property
     def place(self) -> tuple[int, int, int]:
         """Attempt, source and line."""
         event = self.events[0]
@@ -178,12 +182,16 @@ class FailureOrder:
 
     def __init__(self, view: RunView) -> None:
         found = _failures(view)
-        rows = view.once(RowsOfLogs)
+        rows, following = view.once(RowsOfLogs), _Following(found)
         skips = _places(view, "batch_skipped_for_memory")
         self.failures = [
             failure
             for failure in found
-            if not (_skipped(failure, skips) or _survived(failure, found, rows) or _answered(view, failure))
+            if not (
+                _skipped(failure, skips, following, rows)
+                or _survived(failure, following, rows)
+                or _answered(view, failure)
+            )
         ]
         self.survived = sum(failure.family in CAUSES for failure in found) - len(self.roots)
         self.survived_kinds = _kinds(found) - _kinds(self.failures)
@@ -210,7 +218,15 @@ class FailureOrder:
 
     def of(self, kind: str) -> list[Failure]:
         """Failures of which one event is of a kind."""
-        return [failure for failure in self.failures if kind in failure.kinds]
+        return self._by_kind.get(kind, [])
+
+    @cached_property
+    def _by_kind(self) -> dict[str, list[Failure]]:
+        found: dict[str, list[Failure]] = {}
+        for failure in self.failures:
+            for kind in failure.kinds:
+                found.setdefault(kind, []).append(failure)
+        return found
 
     def follows(self, failure: Failure) -> bool | None:
         """Whether a failure is a consequence of the first one; None if nothing tells."""
@@ -278,7 +294,47 @@ def _join_messages(by_line: dict[tuple[int, int | None], list[Event]]) -> None:
                 events.extend(by_line.pop((source, below)))
 
 
-def _survived(failure: Failure, others: Sequence[Failure], rows: RowsOfLogs) -> bool:
+class _Following:
+    """What fails below a line of a file, for any line: a log may hold errors in thousands.
+
+    Args:
+        failures: Failures in the order of their places.
+    """
+
+    def __init__(self, failures: Iterable[Failure]) -> None:
+        self._lines: dict[tuple[int, int], list[int]] = {}
+        self._exceptions: dict[tuple[int, int], list[int]] = {}
+        self._last_parsed: dict[tuple[int, int], int] = {}
+        for failure in failures:
+            file, line = failure.place[:2], failure.place[2]
+            if failure.family not in CAUSES:
+                continue
+            self._lines.setdefault(file, []).append(line)
+            if failure.family == "exception":
+                self._exceptions.setdefault(file, []).append(line)
+            if failure.family != "host" and not _is_unparsed(failure):  # a host that ends the job starts none
+                self._last_parsed[file] = line
+
+    def next_line(self, failure: Failure) -> int | None:
+        """Line of the next failure of the file that can be a cause."""
+        return _after(self._lines.get(failure.place[:2], []), failure.place[2])
+
+    def next_exception(self, failure: Failure) -> int | None:
+        """Line of the next exception of the file."""
+        return _after(self._exceptions.get(failure.place[:2], []), failure.place[2])
+
+    def a_program_ran(self, failure: Failure) -> bool:
+        """Whether something fails below that the interpreter could read."""
+        return self._last_parsed.get(failure.place[:2], -1) > failure.place[2]
+
+
+def _after(lines: Sequence[int], line: int) -> int | None:
+    """The first of some lines in order that stands below another; None if none does."""
+    at = bisect_right(lines, line)
+    return lines[at] if at < len(lines) else None
+
+
+def _survived(failure: Failure, following: _Following, rows: RowsOfLogs) -> bool:
     """Whether the program went on after an error: it printed metrics, or much else before its next error."""
     _, source, line = failure.place
     if not line or failure.is_late_writer or failure.family == "host":
@@ -287,17 +343,10 @@ def _survived(failure: Failure, others: Sequence[Failure], rows: RowsOfLogs) -> 
         return True
     if failure.family not in {"exception", "memory"}:
         return False
-    following = [
-        other
-        for other in others
-        if other.place[:2] == failure.place[:2] and other.place[2] > line and other.family in CAUSES
-    ]
-    launches = [
-        other for other in following if other.family != "host"
-    ]  # a host that ends the job starts none
-    if _is_unparsed(failure) and not all(_is_unparsed(other) for other in launches):
+    if _is_unparsed(failure) and following.a_program_ran(failure):
         return True  # no line of the program ran: what failed below is a later launch
-    return bool(following) and min(other.place[2] for other in following) - line > BURST_LINES
+    below = following.next_line(failure)
+    return below is not None and below - line > BURST_LINES
 
 
 def _answered(view: RunView, failure: Failure) -> bool:
@@ -315,10 +364,18 @@ def _places(view: RunView, kind: str) -> frozenset[tuple[int, int]]:
     return frozenset((event.ref.source, event.ref.line or 0) for event in view.events(kind))
 
 
-def _skipped(failure: Failure, skips: frozenset[tuple[int, int]]) -> bool:
-    """Whether the trainer says, on the line of a failed allocation or just below it, that it leaves the batch out."""
+def _skipped(
+    failure: Failure, skips: frozenset[tuple[int, int]], following: _Following, rows: RowsOfLogs
+) -> bool:
+    """Whether the trainer says, on the line of a failed allocation or just below it, that it leaves the batch out.
+
+    It was left out in vain where the next thing that the program did was to raise an exception.
+    """
     _, source, line = failure.place
-    return failure.family == "memory" and any((source, line + below) in skips for below in range(SKIP_LINES))
+    if failure.family != "memory" or not any((source, line + below) in skips for below in range(SKIP_LINES)):
+        return False
+    raised = following.next_exception(failure)
+    return raised is None or raised - line > LINES_IN_VAIN or rows.went_on(source, line)
 
 
 def _is_unparsed(failure: Failure) -> bool:

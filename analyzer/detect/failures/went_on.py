@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 
 from analyzer.detect.base import RunView
 from analyzer.model.tables import NULL_INT
@@ -12,33 +15,85 @@ SURVIVED_ROWS = 3
 writer prints when an exception takes it down (detectron2)."""
 
 
+WINDOW = SURVIVED_ROWS * 200
+"""Metrics after an error among which those rows are looked for; a row holds a hundred at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of one log in order of lines, and what follows each of them: a log may hold as many errors as rows.
+
+    Attributes:
+        lines: int64, shape (n_rows,): their lines.
+        steps: int64, shape (n_rows,): their steps.
+        known: int64, shape (n_known,): the steps that are known, in the same order.
+        known_before: int64, shape (n_rows + 1,): how many known steps stand before a row.
+        least: int64, shape (n_known,): the least of a known step and all behind it.
+        kinds: int64, shape (n_known,): how many different steps it and all behind it are.
+    """
+
+    lines: npt.NDArray[np.int64]
+    steps: npt.NDArray[np.int64]
+    known: npt.NDArray[np.int64]
+    known_before: npt.NDArray[np.int64]
+    least: npt.NDArray[np.int64]
+    kinds: npt.NDArray[np.int64]
+
+
+def _rows(lines: npt.NDArray[np.int64], steps: npt.NDArray[np.int64]) -> _Rows:
+    is_known = steps != NULL_INT
+    known = steps[is_known]
+    is_last = np.zeros(known.size, dtype=np.int64)
+    is_last[known.size - 1 - np.unique(known[::-1], return_index=True)[1]] = 1
+    return _Rows(
+        lines=lines,
+        steps=steps,
+        known=known,
+        known_before=np.concatenate(([0], np.cumsum(is_known))),
+        least=np.minimum.accumulate(known[::-1])[::-1],
+        kinds=np.cumsum(is_last[::-1])[::-1],
+    )
+
+
+def _are_several(rows: _Rows, at: int) -> bool:
+    """Whether enough different rows stand from a place on."""
+    end = at
+    for _ in range(SURVIVED_ROWS - 1):
+        if end < rows.lines.size:
+            end = int(np.searchsorted(rows.lines, rows.lines[end], side="right"))
+    if end < min(rows.lines.size, at + WINDOW):
+        return True
+    # a bar redraws itself within one line of the file: its steps tell the rows apart
+    return np.unique(rows.steps[at : at + WINDOW]).size >= SURVIVED_ROWS
+
+
 class RowsOfLogs:
     """Lines with metrics and their steps, by source, in order of lines."""
 
     def __init__(self, view: RunView) -> None:
         table = view.run.metrics
-        self._rows: dict[
-            int, tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.int64]]]
-        ] = {}
+        self._rows: dict[int, _Rows] = {}
         if not len(table):
             return
         order = np.lexsort((table.line, table.source))
         sources, starts = np.unique(table.source[order], return_index=True)
         lines, steps = np.split(table.line[order], starts[1:]), np.split(table.step[order], starts[1:])
         for source, line, step in zip(sources.tolist(), lines, steps, strict=True):
-            self._rows[int(source)] = (line, step)
+            self._rows[int(source)] = _rows(line, step)
 
     def went_on(self, source: int, line: int) -> bool:
         """Whether enough rows follow a line of a file, at later steps or in a launch that began again."""
         if source not in self._rows:
             return False
-        lines, steps = self._rows[source]
-        at = int(np.searchsorted(lines, line, side="right"))
-        window = slice(at, at + SURVIVED_ROWS * 200)
-        # a bar redraws itself within one line of the file: its steps tell the rows apart
-        if max(np.unique(lines[window]).size, np.unique(steps[window]).size) < SURVIVED_ROWS:
+        rows = self._rows[source]
+        at = int(np.searchsorted(rows.lines, line, side="right"))
+        if not _are_several(rows, at):
             return False
-        before, after = steps[:at][steps[:at] != NULL_INT], steps[at:][steps[at:] != NULL_INT]
-        if not before.size or not after.size or int(after.min()) < int(before[-1]):
+        after = int(rows.known_before[at])
+        if after in {0, rows.known.size}:
             return True
-        return int(np.unique(after[after > before[-1]]).size) >= SURVIVED_ROWS
+        before = int(rows.known[after - 1])
+        if int(rows.least[after]) < before:
+            return True
+        # nothing behind is less, so all of it is beyond but the step itself
+        return int(rows.kinds[after]) - (int(rows.least[after]) == before) >= SURVIVED_ROWS

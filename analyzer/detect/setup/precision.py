@@ -23,7 +23,14 @@ _MIXED = {
     "no": "fp32", "none": "fp32", "32": "fp32", "32-true": "fp32", "fp32": "fp32", "float32": "fp32",
 }  # fmt: skip
 _FP8_FORMATS = frozenset({"hybrid", "e4m3", "true", "delayed", "tensorwise", "mxfp8", "blockwise"})
-_PURE = {"16-true": "fp16", "bf16-true": "bf16", "pure_bf16": "bf16", "pure_fp16": "fp16"}
+_PURE = {
+    "16-true": "fp16",
+    "bf16-true": "bf16",
+    "pure_bf16": "bf16",
+    "pure_fp16": "fp16",
+    "pure-bf16": "bf16",
+    "pure-fp16": "fp16",
+}
 
 NATIVE_DTYPE_DEFAULT_FROM = 5
 """Since transformers 5 a model is loaded in the dtype of its checkpoint unless told otherwise; before, in fp32."""

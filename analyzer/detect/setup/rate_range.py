@@ -43,6 +43,9 @@ RANGES: dict[tuple[str, str], tuple[float, float]] = {
     ("unknown", "adapter"): (5e-6, 1.0),
 }
 
+MOMENTUM_ROOM = 5.0
+"""Momentum multiplies a step by 1/(1 - m): 0.1 at 0.9 is usual, 0.5 is not; without momentum the bound stays."""
+
 EARLY, EARLY_EPOCH = 100, 0.2
 """A log whose first rate is that late may show the tail of a decay only."""
 
@@ -61,6 +64,8 @@ def detect(view: RunView) -> Iterator[Signal]:
     if rate <= 0 or family is None:
         return
     low, high = RANGES[(family, start_of(view))]
+    if family == "plain":
+        high *= min(1.0, MOMENTUM_ROOM * (1.0 - momentum(view)))
     out = FactWriter("rate_range", "config.rate.")
     out.put("value", rate, refs)
     out.put("over_usual", rate / high, refs)
@@ -112,6 +117,16 @@ def optimizer_family(view: RunView) -> str | None:
         return "plain"
     # HF Trainer takes AdamW unless told otherwise.
     return "adaptive" if view.uses_hf_trainer and not name else "unknown"
+
+
+def momentum(view: RunView) -> float:
+    """The momentum of SGD as configured, 0 where nothing says it."""
+    for entry in view.run.config.entries:
+        if re.split(r"[./_-]", str(entry.key_in_source).lower())[-1] == "momentum":
+            value = number(entry.value)
+            if value is not None and 0 <= value < 1:
+                return value
+    return 0.0
 
 
 def start_of(view: RunView) -> str:

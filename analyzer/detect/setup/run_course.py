@@ -88,10 +88,13 @@ def _frameworks(view: RunView, out: FactWriter) -> None:
         out.put("rl", bool(rewarded), _first_points(view, rewarded[:2]))
 
 
+_PREFERENCES = ("rewards/chosen", "rewards/margin", "rewards/accurac")
+
+
 def reward_metrics(view: RunView) -> list[str]:
     """Metrics that only policy training logs, sorted; its losses rise and fall with the rewards, not with success."""
     names = view.run.metrics.names
-    if any(name.startswith("rewards/chosen") for name in names):  # DPO and its kin: no rollouts
+    if any(name.startswith(_PREFERENCES) for name in names):  # DPO and its kin: no rollouts
         return []
     found = sorted(name for name in names if name in _REWARD_NAMES or name.startswith(_REWARD_PREFIXES))
     # the divergence of a code from its prior, which is reconstructed from: an autoencoder

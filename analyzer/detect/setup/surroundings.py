@@ -31,7 +31,12 @@ _LIBRARIES = (
 
 _PLATFORMS = (
     # What is commonest stands last: programs on the others print "cuda" too.
-    ("rocm", re.compile(r"\bROCm\b|\bHIP\b|\bhip[A-Z]\w{2,30}|\bgfx\d{3}|amdgpu|\bRCCL\b|\bMI\d{3}[AX]?\b")),
+    (
+        "rocm",
+        re.compile(
+            r"\bROCm\b|\bHIP\b|\bhip[A-Z]\w{2,30}|\bgfx\d{3}|amdgpu|Memory access fault by GPU node-|\bRCCL\b|\bMI\d{3}[AX]?\b"
+        ),
+    ),
     ("ascend", re.compile(r"\bnpu\b|Ascend|\bHCCL\b|\bCANN\b|\btorch_npu\b|\baclrt\w{2,30}", re.IGNORECASE)),
     ("tpu", re.compile(r"\blibtpu\b|\bTPU\b|torch_xla")),
     ("gaudi", re.compile(r"\bHPU\b|\bhabana|Synapse")),

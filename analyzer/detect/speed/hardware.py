@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -17,6 +18,9 @@ SLOW_CLOCK = 0.9
 
 GROWN = 1.3
 """Host memory of the end against that of the start: caches fill early, a leak goes on."""
+
+NEARLY_FULL = 90.0
+"""Percent of the host's memory from which a single print tells of a shortage; below it the next second may differ."""
 
 ENOUGH_POINTS = 20
 MIN_GPUS = 3
@@ -108,8 +112,11 @@ def _host_memory(view: RunView, out: FactWriter) -> None:
     """Whether host memory rises from fifth to fifth; the first fifth loads data and is left out."""
     names = view.run.metrics.names
     percent = [s for n in names if _PERCENT.fullmatch(n) and (s := view.run.metrics.series(n)) is not None]
-    if percent:
-        out.put("host_memory_peak_percent", max(float(np.nanmax(s.value)) for s in percent))
+    printed = _printed_shares(view)
+    peaks = [(float(np.nanmax(s.value)), None) for s in percent] + printed
+    if peaks:
+        peak, ref = max(peaks, key=lambda found: found[0])
+        out.put("host_memory_peak_percent", peak, [ref] if ref else ())
     amounts = [s for n in names if _AMOUNT.fullmatch(n) and (s := view.run.metrics.series(n)) is not None]
     for series in [*amounts, *percent]:
         good = np.flatnonzero(np.isfinite(series.value))
@@ -123,6 +130,22 @@ def _host_memory(view: RunView, out: FactWriter) -> None:
         out.put("host_memory_ratio", ratio, refs_at(series, [0, int(good[-1])]))
         out.put("host_memory_grows", rises and ratio >= GROWN, refs_at(series, [0, int(good[-1])]))
         return
+
+
+def _printed_shares(view: RunView) -> list[tuple[float, SourceRef | None]]:
+    """Percent of the host's memory in use wherever something printed it, with its place.
+
+    Only what is nearly full counts: a table of a quiet moment says nothing of the peak.
+    """
+    found: list[tuple[float, SourceRef | None]] = []
+    for event in view.events("host_memory_use"):
+        total, available = event.fields.get("total_gib"), event.fields.get("available_gib")
+        share = event.fields.get("percent")
+        if isinstance(total, float) and isinstance(available, float) and total > 0 and available <= total:
+            share = 100 * (1 - available / total)
+        if isinstance(share, float) and NEARLY_FULL <= share <= 100:
+            found.append((share, event.ref))
+    return found
 
 
 DETECTOR = Detector("hardware", ("hardware.",), detect)

@@ -20,6 +20,9 @@ ROWS = 6
 SLOWER = 1.2
 """A fifth more time for the same work; neighbouring rows of a steady run differ by a twentieth."""
 
+LEAST_S = 0.01
+"""Seconds a row by which a printed time must grow; below, the load of the host decides."""
+
 SORTED = 2.0
 """Deviations by which the order of all pairs must tell a rise: one chance in forty, beside the difference of the ends."""
 
@@ -76,7 +79,8 @@ def _slower(out: FactWriter, view: RunView) -> None:
             numbers.order >= SORTED or values[-third:].min() > values[:third].max()
         )
         out.put("change", late / early, refs_at(series, [len(series) - 1, 1]))
-        out.put("slower", late >= SLOWER * early and ordered, refs_at(series, [len(series) - 1, 1]))
+        grows = late >= SLOWER * early and (inverse or late - early >= LEAST_S)
+        out.put("slower", grows and ordered, refs_at(series, [len(series) - 1, 1]))
         return
 
 

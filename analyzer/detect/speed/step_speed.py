@@ -33,6 +33,13 @@ MIN_POINTS = 20
 SLOW_STEP = 3.0
 """An outlier takes three times the median: evaluation or saving costs more, jitter of one step less."""
 
+JITTER_S = 0.05
+"""Seconds that the time slices of a busy host and a collection of garbage take now and then: a step that is slow by
+less is no fault of the run."""
+
+LASTING_S = 0.01
+"""Seconds a step by which a run must get slower; below, the load of the host decides."""
+
 MIN_OUTLIERS = 4
 """Fewer slow steps make no grid: any three points lie on some line."""
 
@@ -68,7 +75,8 @@ def detect(view: RunView) -> Iterator[Signal]:
         _step_times(view, printed, out)
     pace = printed if printed is not None and len(printed) >= MIN_POINTS else _pace(view)
     if pace is not None:
-        _throughput(pace, out)
+        # The time of a token or sample is small by itself; that of a step is not.
+        _throughput(pace, out, LASTING_S if pace is printed or pace.metric == "loss" else 0.0)
     _data_wait(view, printed, out)
     _communication(view, printed, out)
     _eval_share(view, out)
@@ -105,7 +113,7 @@ def _step_times(view: RunView, series: Series, out: FactWriter) -> None:
     out.put("step_time.first_ratio", float(series.value[0]) / median, refs_at(series, [0]))
     if len(series) < MIN_POINTS:
         return
-    slow = series.value > SLOW_STEP * median
+    slow = series.value > max(SLOW_STEP * median, median + JITTER_S)
     slow[:WARM_UP_POINTS] = False
     rows = np.flatnonzero(slow)
     out.put("step_time.outliers", int(rows.size), refs_at(series, rows))
@@ -154,7 +162,8 @@ def _coincidences(view: RunView, series: Series, rows: npt.NDArray[np.int64], ou
             out.put(f"step_time.outliers_at_{name}", share >= ON_GRID, refs_at(series, rows))
 
 
-def _throughput(series: Series, out: FactWriter) -> None:
+def _throughput(series: Series, out: FactWriter, least: float) -> None:
+    """Whether the time of a unit of work grew, by ``least`` or more."""
     series = take(series, np.arange(len(series)) >= WARM_UP_POINTS)
     if len(series) < MIN_POINTS:
         return
@@ -163,7 +172,7 @@ def _throughput(series: Series, out: FactWriter) -> None:
     ratio = float(parts[0] / parts[-1])
     out.put("throughput.change_ratio", ratio, refs_at(series, [0, len(series) - 1]))
     stays = bool(min(parts[-1], parts[-2]) > max(parts[0], parts[1]))
-    dropped = ratio < DROPPED and stays and parts[-1] - parts[0] > uncertainty(series.value)
+    dropped = ratio < DROPPED and stays and parts[-1] - parts[0] > max(uncertainty(series.value), least)
     out.put("throughput.dropped", bool(dropped), refs_at(series, [0, len(series) - 1]))
     if dropped:
         _where(series, float(parts[-1] / parts[0]), out)

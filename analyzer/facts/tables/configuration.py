@@ -74,5 +74,8 @@ config.versions.deepspeed | float | | DeepSpeed version as major * 1000 + minor 
 config.versions.transformers | float | | transformers version as major * 1000 + minor + patch / 1000 | record pip freeze beside the logs
 config.versions.torch | float | | torch version as major * 1000 + minor + patch / 1000 | record pip freeze beside the logs
 config.versions.transformer_engine | float | | Transformer Engine version as major * 1000 + minor + patch / 1000 | record pip freeze beside the logs
+config.known_bad.accumulation | str | | a defect of gradient accumulation that this version of the trainer is known for, with its source; empty if none is | record pip freeze beside the logs
+config.known_bad.attention | str | | a defect of attention that this version of torch is known for, with its source; empty if none is | record pip freeze beside the logs
+config.known_bad.zero | str | | a defect of ZeRO that this version of DeepSpeed is known for, with its source; empty if none is | record pip freeze beside the logs
 config.versions.trl | float | | TRL version as major * 1000 + minor + patch / 1000 | record pip freeze beside the logs
 """

@@ -24,6 +24,7 @@ signal.generalisation.accuracy_last | float | | last accuracy on held-out data, 
 signal.generalisation.accuracy_lost | float | | best minus last accuracy on held-out data |
 signal.generalisation.accuracy_gained | float | | accuracy on held-out data at the end minus that of the first evaluations, of ten and more |
 signal.generalisation.accuracy_gap | float | | accuracy on training data minus that on held-out data, at the end |
+signal.generalisation.parted_in_a_row | bool | | held-out loss rises from its best on at each evaluation, beyond its scatter and by 5 %, while training loss falls by a fifth and no score is at its best | evaluate more often
 signal.generalisation.turned | bool | | more than a fifth of the evaluations came after the best one, and the last is worse by more than a hundredth | evaluate more often
 signal.generalisation.score_kept | bool | | a score on held-out data (accuracy, mAP, F1, WER and the like) rose and is at its best, within a hundredth, in the last evaluations |
 signal.generalisation.keeps_best | bool | | the run is configured to keep or to load the best checkpoint | {USER_CONFIG}

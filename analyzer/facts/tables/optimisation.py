@@ -28,6 +28,7 @@ signal.drift.last_good_checkpoint_step | int | step | step of the last checkpoin
 signal.drift.last_good_checkpoint | str | | that checkpoint, as the run names it | keep the lines that report saved checkpoints
 signal.schedule.end_share | float | | last logged learning rate divided by its peak |
 signal.schedule.ended_early | bool | | the learning rate is at zero over the last fifth of the log or more, after a positive course |
+signal.schedule.spent_at | float | share | a straight or cosine descent of the learning rate reached its end at this share of the plan, half or less |
 signal.schedule.ended_step | int | step | step from which it is at zero |
 signal.schedule.rising_to_end | bool | | the learning rate still rises at the end of the log: the warm-up never ended |
 signal.schedule.never_decayed | bool | | a schedule that decays is configured, but the last rate is the peak | {USER_CONFIG}

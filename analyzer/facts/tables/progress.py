@@ -30,7 +30,19 @@ signal.progress.every_point_better | bool | | from four points on: every trainin
 signal.progress.score_points | int | | points of a score that rose by fifteen points or more |
 signal.progress.crosses_zero | bool | | the loss began above zero and ends below |
 signal.progress.sudden_step | bool | | the loss stands, falls at once from one point to the next, and stands again |
+signal.progress.began_anew | bool | | the loss leapt back to its first level, once, and fell again row by row |
 signal.progress.swings | bool | | the loss of the second half changes by half of its level from one point to the next |
+signal.stretch.seen | bool | | the loss left its course upwards for a stretch of rows | {_LOSS}
+signal.stretch.count | int | | such stretches |
+signal.stretch.step | int | steps | step of the first row of the first |
+signal.stretch.ratio | float | | highest level within a stretch over the best level before it |
+signal.stretch.rows | int | | rows, or fortieths of the run, of the first stretch |
+signal.stretch.returned | bool | | the loss came back from every stretch | {_LOSS}
+signal.stretch.recovering | bool | | the loss has not come back from the last stretch, but falls and has lost three tenths of the rise | {_LOSS}
+signal.stretch.above_first | float | | highest level of the first stretch over the first loss |
+signal.stretch.to_a_guess | bool | | the loss leapt to ln(C) and has stood there since | {_LOSS}
+signal.stretch.held_out_rose | bool | | held-out loss rose by a quarter within the stretch | {_BOTH}
+signal.stretch.gradient_rose | bool | | the gradient norm tripled within the stretch | {LOG_NORM}
 signal.chance.classes | int | | classes to choose from, as configured or as the first loss and accuracy tell | {MODEL_CONFIG}
 signal.chance.loss_over_uniform | float | | last level of the training loss over ln(C) | {MODEL_CONFIG}
 signal.chance.first_over_uniform | float | | first training loss over ln(C) | {MODEL_CONFIG}
@@ -41,18 +53,21 @@ signal.chance.held_out | bool | | answers on held-out data are no better than a 
 signal.chance.held_out_over_uniform | float | | last held-out loss over ln(C) | {_BOTH}
 signal.chance.held_out_never_better | bool | | no evaluation was better than a guess | {_BOTH}
 signal.chance.second_softmax | bool | | loss and accuracy of each row are those of a softmax taken twice | {_BOTH}
-signal.chance.exploded_at_once | bool | | the first losses are twenty times the last, and the answers at the end hardly better than a guess |
+signal.chance.exploded_at_once | bool | | the first losses, of training or held-out data, are twenty times the last, and the answers at the end hardly better than a guess |
 signal.chance.far_beyond | bool | | hardly an answer is right and the loss ends above 14, what a guess among a million classes costs |
 signal.chance.out_of_scale | bool | | answers are right, yet the loss begins above 28 or ends above 14: logits are out of scale |
 signal.chance.poor | bool | | the run ends at a guess, with next to nothing gained, or with much of it lost |
+signal.gap.chasm | bool | | the last evaluation costs twenty times what training does |
 signal.gap.opened | bool | | held-out and training loss began alike and end three times apart | {_BOTH}
+signal.gap.stands_open | bool | | in a log that begins in the middle, held-out loss is half again the training loss in every row, and rises | {_BOTH}
 signal.gap.held_out_gained | float | | share of its first value that the held-out loss lost at best | {_BOTH}
 signal.gap.never_generalised | bool | | the training loss fell by three tenths or more and the held-out loss not at all | {_BOTH}
 signal.gap.first_ratio | float | | held-out over training loss at the first evaluation | {_BOTH}
 signal.gap.last_ratio | float | | held-out over training loss at the last evaluation | {_BOTH}
 signal.gap.from_start | bool | | held-out loss is half again the training loss at the first two evaluations already | {_BOTH}
 signal.gap.training_harder | bool | | the training loss stays three tenths above the held-out loss to the end | {_BOTH}
-signal.gap.answers_other_labels | bool | | held-out answers are right half as often as a guess, while training is learned | {_BOTH}
+signal.gap.outweighed | bool | | training losses five times the held-out ones throughout hardly fall, while held-out data gain a fifth | {_BOTH}
+signal.gap.answers_other_labels | bool | | held-out answers are right half as often as a guess, or never, while training is learned | {_BOTH}
 signal.gap.score_first | float | | training accuracy minus held-out accuracy at the first evaluation | {_BOTH}
 signal.gap.score_last | float | | training accuracy minus held-out accuracy at the last evaluations | {_BOTH}
 signal.gap.score_from_start | bool | | a quarter of all answers lies between training and held-out accuracy at the first evaluation | {_BOTH}
@@ -62,6 +77,7 @@ signal.exact.nonfinite_name | str | | the series with most points that are not f
 signal.exact.nonfinite_count | int | | its points that are not finite |
 signal.exact.nonfinite_points | int | | its points |
 signal.exact.nonfinite_training | bool | | it is a loss or norm of training, and not finite to the end |
+signal.exact.nonfinite_beside_loss | bool | | it is no norm, so that the forward pass gave it, whatever the loss prints |
 signal.exact.loss_zero | bool | | nine of ten training losses are exactly 0 |
 signal.exact.gradient_zero | bool | | nine of ten gradient norms are exactly 0 | {LOG_NORM}
 signal.exact.accuracy_zero | bool | | every training accuracy is exactly 0 |
@@ -100,7 +116,7 @@ signal.score.forgotten | bool | | one score loses four tenths of its best for go
 signal.score.forgotten_name | str | | the score that is lost |
 signal.score.lost | bool | | a score of the whole task ends below its start and three tenths below its best | {_BOTH}
 signal.score.lost_name | str | | that score |
-signal.score.perfect_at_once | bool | | a log that begins with the training holds a score that is perfect in nearly all rows | {_BOTH}
+signal.score.perfect_at_once | bool | | a log that begins with the training holds a score that is perfect in nearly all rows and was so in the first | {_BOTH}
 signal.score.perfect_held_out | bool | | such a score is one on held-out data |
 signal.score.perfect_name | str | | that score |
 signal.score.ranks_like_a_guess | bool | | an area under the ROC curve stays within 0.05 of one half while the loss falls | {_BOTH}
@@ -109,6 +125,8 @@ signal.gan.maker_loss | float | | level of the generator's loss at the end |
 signal.gan.won_by_loss | bool | | the discriminator's loss ends near 0 while the generator's stays high |
 signal.gan.never_fooled | bool | | the discriminator tells real from made samples nearly always | log D(x) and D(G(z)), or the accuracy of the discriminator
 signal.gan.discriminator_won | bool | | either of the two | log the losses of both players, D(x) and D(G(z))
+signal.certain.saturated | bool | | every wrong answer costs as much as the loss can, so the outputs are exactly 0 or 1 | log loss and accuracy of the same rows
+signal.certain.cost | float | | what a wrong answer costs there |
 signal.collapse.latent_unused | bool | | the divergence of a latent code from its prior ends near 0 | log reconstruction and divergence apart
 signal.collapse.latent_nats | float | nats | that divergence at the end |
 signal.collapse.embeddings_agree | bool | | the spread of embeddings over a batch ends near 0 | log the standard deviation of the embeddings over the batch

@@ -6,6 +6,7 @@ from analyzer.facts.tables.hows import USER_CONFIG
 
 _SAVED = "keep the lines that report saved checkpoints"
 _ECHO = "keep the program's own print of its arguments beside the configuration file"
+_SCRIPT = "put the training script beside the log"
 
 TABLE = f"""
 exception.own | bool | | some exception is more than a report of lost peers or of another process that failed |
@@ -27,6 +28,13 @@ config.learning_rate_exceeded | bool | | the logged learning rate rises above th
 config.train.rate_over_schedule | float | | learning rate for one image, over that of the framework's own schedules | {USER_CONFIG}
 config.lora.alpha_over_rank | float | | scale of the adapter: lora_alpha divided by its rank | {USER_CONFIG}
 config.model.ties_embeddings | bool | | input and output embeddings share their weights | {USER_CONFIG}
+config.script.mismatch | str | | loss and last layer that fit no data together, in words; empty if they fit | {_SCRIPT}
+config.script.too_few_outputs | bool | | the last layer has fewer outputs than the data set has classes | {_SCRIPT}
+config.script.unscaled_inputs | bool | | the script reads images or a table and scales nothing | {_SCRIPT}
+config.script.keeps_order | bool | | the loader of the training data, or fit, keeps the order of the data | {_SCRIPT}
+config.script.keeps_gradients | bool | | nothing clears the gradients between two steps | {_SCRIPT}
+config.script.keeps_graph | bool | | the loop holds each loss with its graph, not its number | {_SCRIPT}
+config.script.validation_is_the_end | bool | | validation_split takes the last samples, and nothing shuffles them before | {_SCRIPT}
 config.tf32 | bool | | tf32 was asked for, or switched off, by name | {USER_CONFIG}
 config.versions_differ | bool | | lists of packages of several nodes or ranks disagree | put pip freeze of every node beside the logs
 config.versions_differ_in | str | | a package that differs, with its versions | put pip freeze of every node beside the logs

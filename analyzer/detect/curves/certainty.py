@@ -1,0 +1,71 @@
+"""Whether every wrong answer costs as much as the loss can cost: the outputs are exactly 0 and 1, and no gradient is left.
+
+Libraries clip a probability before its logarithm. Where each wrong answer costs just that limit and each right one
+nothing, the mean loss of a row is the limit times the share of wrong answers, whatever the task.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import align, finite_points
+from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.refs import SourceRef
+from analyzer.model.signal import Signal
+
+LIMITS = (
+    -math.log(1e-7),  # Keras
+    -math.log(np.finfo(np.float32).eps),  # Keras on Theano, and loops that add the epsilon of float32
+    -math.log(1e-8),
+    -math.log(1e-10),
+    -math.log(1e-12),
+    -math.log(1e-15),  # scikit-learn
+    -math.log(np.finfo(np.float32).tiny),  # Caffe
+    100.0,  # PyTorch's binary cross-entropy
+)
+
+ROWS = 3
+"""Rows that must all fit: one may do so by accident."""
+
+FITS = 0.005
+"""Relative distance: four digits of an accuracy leave less."""
+
+COSTS = 1.0
+"""Below that most answers are right, and a few saturated ones are no fault."""
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.certain.*``."""
+    found = None if reward_metrics(view) else view.once(clipped_cost)
+    if found is None:
+        return
+    limit, refs = found
+    out = FactWriter("certainty", "signal.certain.")
+    out.put("saturated", limit is not None, refs)
+    out.put("cost", limit, refs)
+    yield out.signal()
+
+
+def clipped_cost(view: RunView) -> tuple[float | None, list[SourceRef]] | None:
+    """What every wrong answer costs, if that is a known limit; None if loss and accuracy are not logged together."""
+    loss, shares = finite_points(view.curve("loss"), ROWS), finite_points(view.curve("accuracy"), ROWS)
+    if loss is None or shares is None:
+        return None
+    match = align(loss, shares)
+    rows = np.flatnonzero(match >= 0)
+    if rows.size < ROWS:
+        return None
+    tail = rows[-max(rows.size // 2, ROWS) :]
+    right = shares.value[match[tail]] / (100.0 if float(shares.value.max()) > 1.0 else 1.0)
+    costs = loss.value[tail] / np.maximum(1.0 - right, 1e-9)
+    limit = next((limit for limit in LIMITS if float(np.abs(costs / limit - 1).max()) <= FITS), None)
+    if float(np.median(loss.value[tail])) < COSTS:
+        limit = None
+    return limit, refs_at(loss, [int(tail[-1]), int(tail[0])])
+
+
+DETECTOR = Detector("certainty", ("signal.certain.",), detect)

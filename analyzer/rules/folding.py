@@ -1,0 +1,57 @@
+"""Which symptoms only follow from another: the leading cause of one kind accounts for a later kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from analyzer.model.tables import Scalar
+from analyzer.model.wording import REPORTED
+from analyzer.rules.score import Ranking, Scored
+
+FOLDED_FROM = 0.5
+"""A kind of symptom must be more likely explained than not before it may account for a later one."""
+
+Folding = Mapping[str, Mapping[str, str]]
+"""Kind -> {kind that it explains -> title of its top cause}; under "*" every kind that was folded."""
+
+
+def fold(ranking: Ranking, facts: Mapping[str, Scalar]) -> Folding:
+    """Which symptom kinds are consequences of another kind's leading cause.
+
+    A kind accounts for another if causes that list it (by kind or by the cause's id) hold more than half of the
+    first kind together, or if its leading cause rests on the failure that came first and that of the other
+    kind only on lines that follow from it.
+    """
+    folded: dict[str, dict[str, str]] = {"*": {}}
+    for kind, items in ranking.kinds.items():
+        for other, others in ranking.kinds.items():
+            if other == kind or not others or other in folded["*"] or kind in folded["*"]:
+                continue
+            names = {other, others[0].rule.entry.id}
+            together = sum(item.probability for item in items if names & set(item.rule.explains_also))
+            follows = came_first(items[0], facts) and _only_follows(others[0], facts)
+            if together > FOLDED_FROM or follows:
+                folded.setdefault(kind, {})[other] = others[0].rule.entry.id
+                folded["*"][other] = kind
+    return folded
+
+
+def _lines_seen(item: Scored) -> list[str]:
+    """Prefixes ``event.<kind>`` of the log lines that a rule's gate looks at."""
+    return [
+        name.removesuffix(".seen")
+        for name in item.rule.when.names
+        if name.startswith("event.") and name.endswith(".seen")
+    ]
+
+
+def came_first(item: Scored, facts: Mapping[str, Scalar]) -> bool:
+    """Whether a likely cause rests on the failure that came first."""
+    return item.probability >= REPORTED and any(
+        facts.get(f"{line}.is_first_failure") is True for line in _lines_seen(item)
+    )
+
+
+def _only_follows(item: Scored, facts: Mapping[str, Scalar]) -> bool:
+    seen = [line for line in _lines_seen(item) if facts.get(f"{line}.seen") is True]
+    return bool(seen) and all(facts.get(f"{line}.is_consequence") is True for line in seen)
