@@ -8,6 +8,7 @@ import pytest
 
 import analyzer
 from analyzer.render.sentences import first_failure_note
+from analyzer.rules.health import health
 from analyzer.rules.status import judge, outcome
 
 
@@ -166,3 +167,33 @@ def test_a_trace_alone_does_not_make_a_run_healthy(facts, words):
 
     assert found == "insufficient"
     assert words in text
+
+
+@pytest.mark.parametrize(("bad_every", "status"), [(3, "insufficient"), (0, "healthy")])
+def test_a_part_of_the_loss_that_is_not_finite_forbids_healthy_where_no_norm_is_logged(
+    tmp_path, bad_every, status
+):
+    rows = (
+        f"step {step} loss {0.3 + 2.3 * 0.975**step:.4f}"
+        f" aux_loss {'nan' if bad_every and step % bad_every == 0 else f'0.{600 - step}'} lr 0.001\n"
+        for step in range(100)
+    )
+    found = diagnose(tmp_path, "".join(rows) + "training finished\n")
+
+    assert found.status == status
+    assert ("aux_loss is not finite at 34 of 100 points" in found.summary) is (status == "insufficient")
+
+
+@pytest.mark.parametrize(
+    ("worse", "within_noise", "doubted"), [(1.4, False, True), (1.02, False, False), (1.4, True, False)]
+)
+def test_a_held_out_loss_that_only_rises_is_doubted(worse, within_noise, doubted):
+    found = health(
+        {
+            "signal.generalisation.turned": True,
+            "signal.generalisation.never_fell": True,
+            "signal.generalisation.worse_than_best": worse,
+            "signal.generalisation.within_noise": within_noise,
+        }
+    )
+    assert ("held-out-fell" in found.ids) is doubted

@@ -76,6 +76,7 @@ signal.exact.all_finite | bool | | no series holds NaN or Inf, but for scores th
 signal.exact.nonfinite_name | str | | the series with most points that are not finite |
 signal.exact.nonfinite_count | int | | its points that are not finite |
 signal.exact.nonfinite_points | int | | its points |
+signal.exact.nonfinite_norm_only | bool | | only norms of gradients are not finite, which a loss scaler may have made good |
 signal.exact.nonfinite_training | bool | | it is a loss or norm of training, and not finite to the end |
 signal.exact.nonfinite_beside_loss | bool | | it is no norm, so that the forward pass gave it, whatever the loss prints |
 signal.exact.loss_zero | bool | | nine of ten training losses are exactly 0 |
