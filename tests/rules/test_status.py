@@ -197,3 +197,29 @@ def test_a_held_out_loss_that_only_rises_is_doubted(worse, within_noise, doubted
         }
     )
     assert ("held-out-fell" in found.ids) is doubted
+
+
+@pytest.mark.parametrize(
+    ("facts", "doubt"),
+    [
+        ({"signal.stall.constant_end": True, "signal.stall.equal_points_at_end": 50}, "the last 50 losses"),
+        ({"signal.stall.constant_end": False}, None),
+        ({"signal.loss_scale.first": 65536.0, "signal.loss_scale.last": 1.0}, "fell from 65536 to 1"),
+        ({"signal.loss_scale.first": 1.0, "signal.loss_scale.last": 1.0}, None),
+        ({"signal.stall.error_rate_stuck": True}, "stays near 100 %"),
+    ],
+)
+def test_what_ends_where_no_sound_run_does_is_doubted(facts, doubt):
+    words = [said for said, _ in health(facts).doubts]
+
+    assert bool(words) is (doubt is not None)
+    assert doubt is None or doubt in words[0]
+
+
+@pytest.mark.parametrize(("last", "doubted"), [(-25000.0, True), (-0.8, False)])
+def test_a_loss_without_a_bottom_is_doubted_although_its_first_point_alone_is_above_zero(
+    tmp_path, last, doubted
+):
+    falls = [0.7, *(last * (0.01 + 0.99 * epoch / 29) for epoch in range(1, 30))]
+
+    assert ("fell through it" in diagnose(tmp_path, short_run(falls)).summary) is doubted

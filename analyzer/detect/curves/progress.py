@@ -85,6 +85,9 @@ STEP_SIDE, STEP_SHARE, STEP_LEVEL = 4, 0.8, 0.15
 LATE_START = 1000
 """A log whose first point is that late shows no beginning."""
 
+FLED = 100.0
+"""Times its first value that a loss lies below zero which has no bottom; a mean likelihood ends some units below."""
+
 
 def loss_trend(view: RunView) -> tuple[Series, Trend] | None:
     """The finite training losses and their numbers; None below two points."""
@@ -241,7 +244,9 @@ def _began_anew(out: FactWriter, series: Series, numbers: Trend) -> None:
 def _level_change(out: FactWriter, series: Series, numbers: Trend) -> None:
     """Whether the loss fell through zero, and whether it fell from one level to another from one point to the next."""
     values = numbers.values
-    above = float(np.median(values[: max(values.size // 5, 1)])) > 0
+    first = float(series.value[0])
+    fled = first > 0 and numbers.last <= -FLED * max(first, 1.0)
+    above = fled or float(np.median(values[: max(values.size // 5, 1)])) > 0
     below = numbers.last < -1e-9 and numbers.last <= -numbers.margin / 2
     out.put("crosses_zero", above and below, _ends(series))
     if values.size < 2 * STEP_SIDE:
