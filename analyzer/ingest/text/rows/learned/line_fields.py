@@ -32,6 +32,11 @@ _AT_STEP = LazyRegex(
     rf"(?i)(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?) (?:at|after|for|in) (?:the )?(?:(?:global|train|training)[ _])?(?:steps?|iter(?:ation)?s?|epochs?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?"
     rf"(?:\s{{0,3}}[:=]\s{{0,3}}| is | )(?P<value>{_NUMBER})"
 )
+_PAIRS = LazyRegex(
+    rf"^ {{0,8}}(?:[A-Za-z][\w./@-]{{0,40}} {{1,3}}[{INT}{FLOAT}](?:/{INT})?[,;|]? {{0,3}}){{3,64}}$"
+)
+"""A line of nothing but names and numbers in turn: each name is that of the number behind it."""
+
 _AFTER = LazyRegex(rf"(?P<value>{_NUMBER}) (?P<name>{_NAME})(?=[,;|)\]\t]|  | - |$)")
 _RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
 _BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
@@ -154,6 +159,7 @@ def _rated(text: str) -> Iterator[Field]:
 
 
 def _beside(text: str) -> Iterator[Field]:
+    pairs = _PAIRS.match(text) is not None
     for match in _BESIDE.finditer(text):
         unit = _unit(text, match.end("value"))
         name, wide = known_tail(match["name"]), False
@@ -163,7 +169,11 @@ def _beside(text: str) -> Iterator[Field]:
             wide = match.start() - len(before) > 1 and (
                 not after or text.startswith(("  ", "\t"), match.end())
             )
-            alone = wide or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
+            alone = (
+                pairs
+                or wide
+                or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
+            )
             name = trimmed(match["name"], most=2) if alone and text[match.end() - 1] == FLOAT else ""
         if name and unit is not None:
             yield Field(slot_at(text, match.start("value")), name, unit, signed=bool(wide), over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" "))  # fmt: skip
