@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -223,3 +224,16 @@ def test_a_loss_without_a_bottom_is_doubted_although_its_first_point_alone_is_ab
     falls = [0.7, *(last * (0.01 + 0.99 * epoch / 29) for epoch in range(1, 30))]
 
     assert ("fell through it" in diagnose(tmp_path, short_run(falls)).summary) is doubted
+
+
+def test_a_fault_that_is_possible_forbids_healthy_although_the_reward_rises(tmp_path):
+    rows = "".join(
+        f"step {step}: rlhf_reward={2 + 0.3 * step:.2f} kl={1 + 2.2 * step:.2f} entropy={50 - 0.45 * step:.2f}\n"
+        for step in range(100)
+    )
+    found = diagnose(tmp_path, rows + "training finished\n")
+    mild = diagnose(tmp_path, "".join(re.sub(r"kl=\S+", "kl=2.5", row) for row in rows.splitlines(True)))
+
+    assert found.status != "healthy"
+    assert {finding.cause.id for finding in found.findings} & {"rl-kl-explosion", "rl-reward-hacking"}
+    assert not [finding for finding in mild.findings if finding.cause.id == "rl-kl-explosion"]
