@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
+from analyzer.detect.likeness.answer import PLACES
 from analyzer.expr import compile_condition
 from analyzer.model.tables import Scalar
 from analyzer.rules.load import RuleSet
 from analyzer.rules.schema import EvidenceLine
 from analyzer.rules.score import LedgerLine, Scored
 
-PLACES = ("first", "second", "third")
-
 AT_MOST = 0.45
 """What other runs turned out to be never makes a cause likelier than not: it is a candidate."""
-
-LEAST = 0.1
-"""A candidate of less than one in ten is no help to anybody."""
 
 BREAKDOWN = "numerical_breakdown"
 """Causes of this kind need a value that is not finite; where every value is, they are none."""
@@ -48,7 +44,7 @@ def likeness_only(
         if not isinstance(cause, str) or not isinstance(share, float) or not isinstance(bits, float):
             return
         rule = rules.by_id(cause)
-        if rule is None or cause in considered or share < LEAST:
+        if rule is None or cause in considered:
             continue
         if rule.entry.symptom_kind == BREAKDOWN and facts.get("signal.exact.all_finite") is True:
             continue

@@ -23,8 +23,8 @@ PLACES = ("first", "second", "third")
 MAX_BITS = 3.0
 """What runs usually turn out to be can tip a balance (8:1) and never overrules what was seen in this one."""
 
-LEAST = 0.03
-"""Probability below which a label is no candidate: 1 in 33."""
+LEAST = 0.1
+"""Probability below which a label is no candidate: less than one in ten is no help to anybody."""
 
 ENOUGH_MARKS = 12
 """Facts without which the answer is little more than how common the causes are."""
