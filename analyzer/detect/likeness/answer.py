@@ -13,7 +13,8 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter
 from analyzer.detect.likeness.marks import COURSES, marks_of
-from analyzer.detect.likeness.model import HEALTHY, OUTSIDE, LikenessModel, shipped_likeness
+from analyzer.detect.likeness.model import LikenessModel, shipped_likeness
+from analyzer.model.labels import HEALTHY, OUTSIDE
 from analyzer.model.signal import Signal
 
 EMITS = ("likeness.",)
