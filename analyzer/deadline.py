@@ -66,6 +66,7 @@ class _Watch:
 
     def __init__(self) -> None:
         self.current: dict[int, Deadline] = {}
+        self._thrown: set[int] = set()
         self._lock = threading.Lock()
         self._busy = threading.Event()
         self._thread: threading.Thread | None = None
@@ -84,8 +85,10 @@ class _Watch:
         else:
             self.current[thread] = outer
         with self._lock:  # a throw under way is done by now, and no other will be at what has ended
-            pass
-        _throw(thread, None)
+            thrown = thread in self._thrown
+        if thrown:
+            _catch(thread)
+            self._thrown.discard(thread)
 
     def _look(self) -> None:
         while True:
@@ -99,13 +102,27 @@ class _Watch:
             for thread, deadline in list(self.current.items()):
                 with self._lock:
                     if self.current.get(thread) is deadline and deadline.is_over(now_s):
-                        _throw(thread, OutOfTime)
+                        self._thrown.add(thread)
+                        _throw(thread)
 
 
-def _throw(thread: int, error: type[BaseException] | None) -> None:
-    """Let a thread raise at its next step; None takes back what it has not raised yet."""
-    raised = None if error is None else ctypes.py_object(error)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+def _throw(thread: int) -> None:
+    """Let a thread raise ``OutOfTime`` at its next step."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(OutOfTime))
+
+
+def _catch(thread: int) -> None:
+    """Raise here, in the thread itself, what it was told to raise and perhaps has not raised yet.
+
+    Taking it back (with NULL) would leave CPython's note that there is something to raise: every later step of Python
+    would look for it in vain, and a profiler or debugger would never get past it.
+    """
+    try:
+        _throw(thread)  # takes the place of one that waits
+        while True:
+            pass
+    except OutOfTime:
+        return
 
 
 _WATCH = _Watch()

@@ -1,6 +1,8 @@
 """Time holds inside of a computation: a detector, rule, reader or part of the answer without end costs itself, and is told."""
 
 import contextlib
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -182,3 +184,21 @@ def test_what_comes_before_the_readers_ends_as_well(monkeypatch):
         UnreadableFileError, match="s of CPU that reading a run of this size may take are spent"
     ):
         analyzer.diagnose(FAILED)
+
+
+LOOKED_AT = """
+import sys
+from analyzer.deadline import Deadline
+sys.settrace(lambda *_: None)
+with Deadline(lambda: float("inf")):
+    pass
+print(sum(range(3)))
+"""
+
+
+def test_a_program_that_is_profiled_or_debugged_goes_on_after_a_deadline():
+    result = subprocess.run(
+        [sys.executable, "-c", LOOKED_AT], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert result.stdout == "3\n"

@@ -23,7 +23,7 @@ from analyzer.ingest.text.log_line import (
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.bulk.bulk_lines import BulkPlan, BulkReader, Rows, make_plan
 from analyzer.ingest.text.rows.learned.learned_blocks import LearnedBlocks, Rest
-from analyzer.ingest.text.scan import LiteralScanner
+from analyzer.ingest.text.scan import PatientScanner
 from analyzer.ingest.text.setup.log_end import EndKeeper
 from analyzer.ingest.text.text_layer import Block, record_end, record_start
 from analyzer.vocabulary.packs import remembered
@@ -88,7 +88,7 @@ class _Table:
             for literal in literals:
                 wanted.setdefault(literal.encode(), ([], []))[1].append(index)
         self.literals = tuple(wanted)
-        self.scanner = LiteralScanner(self.literals)
+        self.scanner = PatientScanner(self.literals)
         self.pattern_indices = [tuple(who[0]) for who in wanted.values()]
         self.grammar_indices = [tuple(who[1]) for who in wanted.values()]
         # One index more, for a line that holds no literal but reads like a row.
