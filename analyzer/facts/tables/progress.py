@@ -17,7 +17,7 @@ signal.progress.kept | bool | | the run ends near its best | {_BOTH}
 signal.progress.hardly | bool | | a model that began at random lost less than a tenth of its loss, and no score rose clearly | {_LOSS}
 signal.progress.little_yet | bool | | less than a tenth of the loss was lost, in a log that spans too little training to blame the run for it | {_LOSS}
 signal.progress.still | bool | | the loss stays within 2 % of its first level: from four points on | {_LOSS}
-signal.progress.begins_late | bool | | the log begins after step 1000, so it shows no beginning |
+signal.progress.begins_late | bool | | the log begins after step 1000, or with room for 50 rows before its first one, so it shows no beginning |
 signal.progress.above_start | bool | | the loss ends above its first level, beyond its scatter |
 signal.progress.peak_over_first | float | | highest level of the loss over its first points |
 signal.progress.exploded | bool | | the loss rose to three times its start or more and never came well below it again |
