@@ -244,3 +244,14 @@ def test_a_bar_whose_title_was_cut_off_is_no_training():
             f"start\n{title}100%|{'#' * 10}| 512/512 [00:00<00:00, 2951.6 examples/s]\n{padding}{unstepped()}"
         )
         assert points(run, "loss")[0] == (2, 2.95)
+
+
+def test_rows_whose_step_nothing_tells_keep_their_epoch():
+    rows = "".join(
+        f"{{'loss': {2 - epoch / 4}, 'learning_rate': 1e-05, 'epoch': {epoch}}}\n"
+        for epoch in (1.0, 2.0, 3.0)
+    )
+    told, stepped = read_text(rows), read_text(console([(10, rows.splitlines()[0])]))
+
+    assert [value for _, value in points(told, "epoch")] == [1.0, 2.0, 3.0]
+    assert points(stepped, "epoch") == []
