@@ -194,3 +194,14 @@ def test_sentences_of_trainers(kind, fields, line):
 )
 def test_a_sentence_that_is_only_quoted_is_no_event(kind, line):
     assert not read_text(line + "\n").events.of(kind)
+
+
+def test_memory_in_a_row_is_kept_whatever_its_unit():
+    rows = "".join(
+        f"step: {n}, loss: {3 - n / 9:.2f}, mem: {5000 + n}, cuda_max_memory_gb: {6 + n}\n" for n in (1, 2, 3)
+    )
+    run = read_text(rows)
+
+    assert points(run, "mem") == [(1, 5001), (2, 5002), (3, 5003)]
+    assert points(run, "gpu_memory_peak_gib") == [(1, 7), (2, 8), (3, 9)]
+    assert points(read_text("step 1 loss 0.5, best max loss: 0.25\n"), "max_loss") == []

@@ -8,6 +8,7 @@ from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
+from analyzer.model.memory_names import names_memory
 from analyzer.model.name_words import NameReading, is_score, read_name, says_no_quantity, words_of
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def trimmed(name: str, most: int) -> str:
     words = name.replace(". ", " ").replace(".-", "-").replace(" / ", "/").removesuffix(" so far").split(" ")
     while words and words[0].lower().strip(".") in _FILLERS:
         words = words[1:]
-    if any(part in _PAST for word in words for part in words_of(word)):
+    if any(part in _PAST for word in words for part in words_of(word)) and not names_memory(name):
         return ""
     if len(words) > most:
         return known_tail(" ".join(words))
@@ -266,6 +267,8 @@ def is_metric(field: Field) -> bool:
     canonical = canonical_metric(field.name)
     if canonical in METRICS:
         return canonical != "epoch"
+    if field.signed and names_memory(field.name):
+        return True
     if reading.setting or field.name.endswith(_FILES):
         return False
     if reading.quantity or is_score(field.name):
