@@ -352,3 +352,14 @@ def test_what_ranks_carry_is_read_although_they_write_into_one_another():
     told = only(read_text(text), "python_traceback")
     assert (told["message"], told["function"]) == ("'int' object is not callable", "read")
     assert told["phase"] == "data_loading"
+
+
+def test_below_an_excerpt_whose_first_line_lost_its_indentation_lines_are_read():
+    text = (
+        'File "/home/user/towers/losses.py", line 22, in __call__\n'
+        "      return loss(labels=labels, logits=logits)\n"
+        "Node: 'Xent/Xent'\n"
+        "Received a label value of 812 which is outside the valid range of [0, 812).\n"
+    )
+
+    assert only(read_text(text), "label_out_of_range")["label"] == 812

@@ -110,6 +110,8 @@ class TracebackCapture:
         syntax_only: Only a syntax error is believed: the header is missing.
         report_rank: The rank of which a launcher's report prints the traceback once more; what the rank
             itself has printed is not told again.
+        flattened: No line was indented so far: a collector, or whoever copied it, took the indentation away.
+        code_due: The line of code of the last frame has not come yet.
         ignored: Python announced that it prints the exception and goes on: a finaliser raised it, an exit
             handler, or a thread of a library.
     """
@@ -123,6 +125,7 @@ class TracebackCapture:
     ignored: bool = False
     stack: Stack = field(default_factory=Stack)
     flattened: bool = False
+    code_due: bool = False
     margin: int = 0
     foreign: int = 0
     expected: int = 1
@@ -143,6 +146,7 @@ class TracebackCapture:
         frame = self._frame(text, boxed=boxed)
         if frame is not None:
             self._add(frame)
+            self.code_due = True
         if frame is not None or boxed:
             return Fed.OWNED
         return self._after_frames(line, text, log)
@@ -171,12 +175,14 @@ class TracebackCapture:
 
     def _after_frames(self, line: LogLine, text: str, log: LogState) -> Fed:
         text = text[self.margin :]
-        if not self.flattened and (not text or text[0] in " \t|"):
+        if not text or text[0] in " \t|":
+            self.flattened = False  # only the first line of what was copied has lost its indentation
             return Fed.OWNED
         match = _EXCEPTION.match(text)
         if match and self._is_exception(match["exception"]):
             return self._raised(line, match["exception"], match["message"] or "", log)
-        if self.flattened:  # a line of code that lost its indentation
+        if self.flattened and self.code_due:  # a line of code that lost its indentation
+            self.code_due = False
             return Fed.OWNED
         self.foreign += 1
         if self.foreign > MAX_FOREIGN_LINES:
