@@ -81,6 +81,8 @@ _LOST_ENDS = frozenset(
     }
 )
 """What a thread or a child says of its own process or parent that is ending."""
+_LOST_END = LazyRegex(r"^\[Errno (?:32|104|111)\] ")
+"""The same by number, as ``socket.error`` and ``OSError`` carry it."""
 _STARTING = LazyRegex(r"[/\\]multiprocessing[/\\]spawn\.py$")
 _LOCAL_PIPE = LazyRegex(r"[/\\]multiprocessing[/\\]connection\.py$")
 """Pipes and local sockets between a process and its own children: no rank is at the other end."""
@@ -217,6 +219,8 @@ class TracebackCapture:
         if last == "UnfilteredStackTrace":  # JAX: the exception itself is the message
             exception, _, message = message.partition(": ")
         echoes = self._echoes(last, message)
+        if echoes and self.stack.awaiting and not self.ignored:
+            log.event("dataloader_worker_killed", "root_candidate", line, {})
         role = "cascade" if echoes else role_of(exception, message)
         is_over = self._emit(line, Raised(exception, message.strip(), role), log)
         self.emitted += 1
@@ -237,7 +241,8 @@ class TracebackCapture:
         starting = last is not None and _STARTING.search(last.file) is not None
         if starting and exception in {"UnpicklingError", "EOFError"}:
             return True
-        if exception in _LOST_ENDS and last is not None and _LOCAL_PIPE.search(last.file):
+        is_lost = exception in _LOST_ENDS or _LOST_END.search(message) is not None
+        if is_lost and last is not None and _LOCAL_PIPE.search(last.file):
             return True
         return self.ignored and (exception in _LOST_ENDS or message.startswith("DataLoader worker (pid"))
 
@@ -287,6 +292,8 @@ class TracebackCapture:
             carrier, self.carrier = self.carrier, None
             self._emit(self.started, carrier, log, is_last=True)
             return
+        if self.ignored and self.emitted:
+            return  # several finalisers write into one another, and each says the same
         if self.stack.frames and self.emitted < self.expected and not self.syntax_only:
             reason = "a traceback without an exception line: cut off or interleaved"
             log.out.gap(reason, line=self.started.number)
