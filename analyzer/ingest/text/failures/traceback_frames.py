@@ -120,6 +120,7 @@ _PHASE_FILES = (
     ("data_loading", LazyRegex(r"[/\\]torch[/\\]utils[/\\]data[/\\]"), LazyRegex(r".")),
     ("saving", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}saver)\.py$"), LazyRegex(r"^_?(?:legacy_)?save")),
     ("loading", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}loader)\.py$"), LazyRegex(r"^_?(?:legacy_)?load")),
+    ("logging", LazyRegex(r"[/\\](?:tensorboard|tensorboardX|summary)[/\\](?:\w{1,20}[/\\]){0,3}\w{0,20}(?:writer|record_writer|gfile)\.py$"), LazyRegex(r".")),
     ("compile", LazyRegex(r"[/\\]torch[/\\]_inductor[/\\]|[/\\]triton[/\\]compiler[/\\]"), LazyRegex(r"^(?!_?call$|run$|__call__$)")),
     ("compile", LazyRegex(r"[/\\]torch[/\\]_dynamo[/\\](?:convert_frame|symbolic_convert|output_graph)\.py$"), LazyRegex(r".")),
 )  # fmt: skip
