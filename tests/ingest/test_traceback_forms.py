@@ -383,7 +383,10 @@ PIPE_BROKEN = """Traceback (most recent call last):
 
 @pytest.mark.parametrize(
     "exception",
-    ["ConnectionResetError: [Errno 104] Connection reset by peer", "socket.error: [Errno 111] Connection refused"],
+    [
+        "ConnectionResetError: [Errno 104] Connection reset by peer",
+        "socket.error: [Errno 111] Connection refused",
+    ],
 )
 def test_a_batch_that_cannot_be_taken_over_is_a_lost_worker_and_no_lost_rank(exception):
     source = read_text(PIPE_BROKEN + exception + "\n")

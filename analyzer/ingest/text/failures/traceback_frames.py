@@ -150,7 +150,14 @@ _FINALIZERS = frozenset({"_run_finalizers", "_remove_temp_dir", "_cleanup_socket
 
 
 _AWAITING = frozenset(
-    {"_try_get_data", "_get_data", "rebuild_storage_fd", "rebuild_storage_filename", "rebuild_handle", "rebuild_ndarray"}
+    {
+        "_try_get_data",
+        "_get_data",
+        "rebuild_storage_fd",
+        "rebuild_storage_filename",
+        "rebuild_handle",
+        "rebuild_ndarray",
+    }
 )
 """Functions in which a loader takes over what its workers have made."""
 
