@@ -139,6 +139,10 @@ def _holds_objects(candidate: Candidate) -> bool:
     return b"\n{" in candidate.head or candidate.head[:1] == b"{"
 
 
+def _is_notebook(candidate: Candidate) -> bool:
+    return candidate.name.lower().removesuffix(".gz").endswith(".ipynb")
+
+
 def _is_argument_file(candidate: Candidate) -> bool:
     return b"=" in candidate.head or b":" in candidate.head
 
@@ -213,6 +217,7 @@ _BUILTIN = (
     ("mlflow-files", "MLflow file store (mlruns): metrics, parameters, status of a run", True, "formats.metrics.mlflow_files:MlflowFiles", _is_in_store),
     ("model-files", "model, adapter and tokenizer description (Hugging Face layout)", False, "formats.checkpoints.model_files:ModelFiles", _is_model_file),
     ("msprobe", "tensor statistics of Ascend msprobe (dump.json)", False, "formats.dumps.msprobe:Msprobe", _is_msprobe),
+    ("notebook", "Jupyter notebook: what its last training printed", True, "formats.metrics.notebook:Notebook", _is_notebook),
     ("nvdlfw-inspect", "tensor statistics of TransformerEngine (nvdlfw_inspect_statistics_logs)", False, "formats.dumps.inspect_log:InspectLog", _is_inspect_log),
     ("replay", "replay trace in the open format analyzer-replay/1 (Parquet or JSON lines)", False, "formats.dumps.replay_file:ReplayFile", _is_replay_file),
     ("requirements", "package versions (requirements.txt, pip freeze)", False, "formats.config.requirements:Requirements", _is_pinned_list),
