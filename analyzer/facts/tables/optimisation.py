@@ -60,7 +60,7 @@ signal.stall.eval_constant | bool | | at least five evaluation losses are equal 
 signal.stall.no_progress | bool | | at least eight evaluation losses stay within 1 % and the training loss does not fall | evaluate more often
 signal.stall.eval_at_chance | bool | | evaluation and training loss both stay at ln(C) of a usual number of classes |
 signal.stall.frozen | bool | | most epochs end in the same loss and the same accuracy, to all digits | log loss and accuracy of every epoch
-signal.stall.one_answer | bool | | training and held-out accuracy are one number each while the loss moves | log both accuracies of every epoch
+signal.stall.one_answer | bool | | training and held-out accuracy are one number each while the loss moves, or the second is that of a guess and the first stays beside it | log both accuracies of every epoch
 signal.stall.accuracy_constant | bool | | the accuracy is the same number at every evaluation | log the accuracy beside the loss
 signal.stall.accuracy_stuck | bool | | the last third of the accuracies, four or more, is one number | log the accuracy beside the loss
 signal.stall.ctc | bool | | the loss is a CTC loss, by its name or the configuration |
