@@ -190,3 +190,27 @@ def test_sentences_of_trainers(kind, fields, line):
 )
 def test_a_sentence_that_is_only_quoted_is_no_event(kind, line):
     assert not read_text(line + "\n").events.of(kind)
+
+
+@pytest.mark.parametrize(
+    "listed",
+    ["[0.5, 0.25]", "[0.5 0.25]", "[np.float32(0.5), np.float32(0.25)]"],
+    ids=["list", "array", "numpy2"],
+)
+def test_each_score_of_a_list_is_that_of_a_class(listed):
+    run = read_text(
+        "".join(f"Epoch {n}\ntrain_loss -0.5\nPseudo dice {listed}\nEpoch time: 12.1 s\n" for n in range(3))
+    )
+    assert [[value for _, value in points(run, f"dice_{place}")] for place in (0, 1)] == [
+        [0.5] * 3,
+        [0.25] * 3,
+    ]
+
+
+def test_a_dash_before_a_name_is_none_of_its_letters():
+    run = read_text(
+        "".join(
+            f"  Epoch {n} \u2014 mean Dice: {dice}  |  HD95: 0.5 mm\n" for n, dice in ((20, 0.5), (40, 0.75))
+        )
+    )
+    assert [value for _, value in points(run, "mean_dice")] == [0.5, 0.75]

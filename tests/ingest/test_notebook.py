@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from log_reading import points
 
 from analyzer.errors import InputError
 from analyzer.ingest.discover import load_run
 from analyzer.ingest.walk import discover
-from tests.ingest.log_reading import points
 
 
 def cell(*outputs):

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NUMBER = f"[{INT}{FLOAT}]"
-_WORD = r"[A-Za-z\u00c0-\uffdc_][\w]{0,60}(?:(?:[/@.-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|\.\d{1,3}_\w{1,30}){0,8}"
+_LETTER = r"A-Za-z\u00c0-\u1fff\u2c00-\u2dff\u3040-\uffdc_"  # no dash, arrow, bullet, box or full stop of any script
+_WORD = (
+    f"[{_LETTER}]"
+    r"[\w]{0,60}(?:(?:[/@.-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|\.\d{1,3}_\w{1,30}){0,8}"
+)
 # a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?=[\u00c0-\uffdc])){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|array\()?[\[(\"'{<]{0,2}"
@@ -84,6 +88,8 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
     Args:
         text: Masked text in English.
         used: Numbers that say where the row stands.
+
+    Of a list the first value counts, if it is a rate or an accuracy (of top 1, top 5), and all of a score of classes.
     """
     taken = set(used)
     quotients: dict[int, int] = {}
@@ -94,12 +100,12 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
         first = slot_at(text, match.start("first"))
         quotients[first] = first + 2
         taken |= {first + 1}
-    firsts: dict[int, str] = {}
+    firsts: dict[int, int] = {}
     for match in _LIST.finditer(text):
         first = slot_at(text, match.start("first"))
         count = slot_at(match["rest"], len(match["rest"]))
         taken |= set(range(first + 1, first + 1 + count))
-        firsts[first] = "list"
+        firsts[first] = count
     found: dict[int, Field] = {}
     for finder, signed in (
         (_at_step, True),
@@ -113,12 +119,26 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
             if field.slot in taken or (field.slot in found and not generic):
                 continue
             if field.slot in firsts and read_name(field.name).quantity not in {"learning_rate", "accuracy"}:
+                if is_score(field.name):
+                    found |= _of_classes(field, firsts[field.slot])
                 continue
             found[field.slot] = field._replace(signed=field.signed or signed or generic)
     for first, result in quotients.items():
         if first in found:
             found[result] = found.pop(first)._replace(slot=result, over=-1)
     return [found[slot] for slot in sorted(found)]
+
+
+MAX_CLASSES = 40
+"""Numbers of a list of scores that are kept, each as the score of a class; data sets with more print means."""
+
+
+def _of_classes(first: Field, more: int) -> dict[int, Field]:
+    """The scores of classes that are printed as a list: ``Pseudo dice [0.5, 0.25]``."""
+    return {
+        first.slot + place: first._replace(slot=first.slot + place, name=f"{first.name}_{place}", over=-1)
+        for place in range(min(more + 1, MAX_CLASSES))
+    }
 
 
 def _signed(text: str) -> Iterator[Field]:
