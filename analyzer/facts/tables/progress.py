@@ -101,6 +101,7 @@ signal.score.zero_rows | int | | its rows |
 signal.score.all_zero | bool | | every score that was logged is exactly 0 in every row | {_BOTH}
 signal.score.rare_never_found | bool | | F1, overlap, precision or recall stay near 0 while most answers are right or the loss falls | log precision and recall of every class
 signal.score.rare_name | str | | such a score |
+signal.score.hardly_found | bool | | every Dice or IoU ends below 0.15 and was never above 0.25 | log the overlap of every class
 signal.score.frozen | bool | | a score is the same number in all digits in every row, and not a high one | {_BOTH}
 signal.score.frozen_name | str | | that score |
 signal.score.frozen_value | float | | its one value |
