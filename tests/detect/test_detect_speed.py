@@ -162,3 +162,16 @@ def test_the_jitter_of_steps_of_milliseconds_is_no_fault():
     assert plain_of(RunMaker().log({"step_time_s": times}))["signal.step_time.outliers"] == 0
     rising = np.linspace(0.002, 0.005, 200).tolist()
     assert plain_of(RunMaker().log({"step_time_s": rising}))["signal.throughput.dropped"] is False
+
+
+@pytest.mark.parametrize(
+    ("times", "slower"),
+    [
+        ([10.0 * n for n in range(1, 120)], None),  # a clock: of a hundred rows each adds one percent
+        ([10.0 + 0.2 * n for n in range(119)], True),
+    ],
+)
+def test_a_clock_that_counts_from_the_beginning_is_no_epoch_that_gets_slower(times, slower):
+    maker = RunMaker().log({"loss": [2.0 * 0.98**n for n in range(119)], "time": times})
+
+    assert maker.plain().get("signal.pace.slower") is slower

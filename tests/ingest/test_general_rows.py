@@ -214,3 +214,10 @@ def test_a_dash_before_a_name_is_none_of_its_letters():
         )
     )
     assert [value for _, value in points(run, "mean_dice")] == [0.5, 0.75]
+
+
+def test_time_and_memory_beside_a_loss_are_read_and_make_no_row_alone():
+    rows = "".join(f"Epoch {n}/9 - loss: 0.5 - time: {60 + n}s - gpu_mem: {1024 * n}MB\n" for n in (1, 2, 3))
+    run = read_text(rows + "time: 12s - gpu_mem: 512MB\n")
+    assert [value for _, value in points(run, "time")] == [61.0, 62.0, 63.0]
+    assert [value for _, value in points(run, "gpu_mem")] == [1.0, 2.0, 3.0]

@@ -167,7 +167,8 @@ def _part_without_value(view: RunView, out: FactWriter) -> None:
 
 def _zero_part(view: RunView, out: FactWriter) -> None:
     total = view.once(loss_points)
-    parts = [name for name in sorted(view.run.metrics.names) if name.endswith("loss") and name != "loss"]
+    names = sorted(view.run.metrics.names)
+    parts = [name for name in names if name != "loss" and (name.endswith("loss") or name.startswith("loss_"))]
     if (
         total is None
     ):  # detectors print parts without a sum; losses of an adversary or of another model are no parts

@@ -8,7 +8,7 @@ from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
-from analyzer.model.name_words import NameReading, is_score, read_name, says_no_quantity, words_of
+from analyzer.model.name_words import NameReading, is_score, read_name, says_no_quantity, word_set, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -263,6 +263,19 @@ def _is_vocabulary(name: str) -> bool:
 _FILES = (".py", ".cc", ".cpp", ".cu", ".c", ".h", ".go", ".rs")
 MAX_UNKNOWN_WORDS = 5
 """Words of a name that the vocabulary does not hold; longer ones are sentences."""
+
+
+_TIMES, _OF_TIME = word_set("time took elapsed"), word_set("time took taken elapsed epoch s sec secs seconds")
+_MEMORIES = word_set("mem memory ram rss vram")
+_OF_MEMORY = word_set(
+    "mem memory ram rss vram gpu cuda cpu host peak max allocated reserved used usage mb gb mib gib"
+)
+
+
+def is_cost(field: Field) -> bool:
+    """Whether a field tells what a row took: its time or the memory in use. Such a number makes no line a row."""
+    words = set(words_of(field.name))
+    return bool((words & _TIMES and words <= _OF_TIME) or (words & _MEMORIES and words <= _OF_MEMORY))
 
 
 def is_metric(field: Field) -> bool:
