@@ -42,6 +42,10 @@ exceeded: the Dice loss, which is often called by the same name, begins near one
 
 OUTLINE = word_set("dice dsc dc iou miou jaccard js")
 
+SINGLE_OF, PRINTED = range(2, 9), 1e-4
+"""Numbers of classes for which a mean overlap can be told to be that of one class, and half the last printed digit: with more
+classes some number fits by chance."""
+
 NOTHING = 0.01
 """One in a hundred: what a class that is hardly ever found scores."""
 
@@ -159,7 +163,10 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
     never = [score for score in overlap if float(np.median(_tail(score.values))) <= NOTHING]
     right = [score for score in rising if score.reading.kind & SHARE_OF_ALL]
     high = [score for score in right if float(np.median(_tail(score.values))) >= MOSTLY]
-    if overlap:
+    if (single := _one_class_of_all(rising)) is not None:
+        out.put("rare_never_found", value=True, refs=refs_at(single, [len(single) - 1, 0]))
+        out.put("rare_name", single.logged_as, refs_at(single, [len(single) - 1]))
+    elif overlap:
         shown = (never or overlap)[0].series
         alone = len(never) == len(overlap)
         out.put(
@@ -168,6 +175,29 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
             refs_at(shown, [len(shown) - 1, 0]),
         )
         out.put("rare_name", shown.logged_as, refs_at(shown, [len(shown) - 1]))
+
+
+def _one_class_of_all(rising: list[Score]) -> Series | None:
+    """A mean overlap that is the share of right pixels over the number of classes: one class is named everywhere.
+
+    Its overlap is then the share of right pixels, and that of each other class is 0.
+    """
+    means = [
+        s for s in rising if s.reading.kind & OUTLINE and s.reading.whole and len(s.series) >= FROZEN_ROWS
+    ]
+    shares = [s for s in rising if s.reading.kind & SHARE_OF_ALL]
+    for mean in means:
+        for share in shares:
+            if len(share.series) != len(mean.series) or share.reading.phase != mean.reading.phase:
+                continue
+            overlap, right = _tail(mean.values), _tail(share.values)
+            for count in SINGLE_OF:
+                if (
+                    bool((np.abs(overlap * count - right) <= PRINTED * count).all())
+                    and float(right.min()) > 0
+                ):
+                    return mean.series
+    return None
 
 
 def _hardly_found(out: FactWriter, rising: list[Score]) -> None:

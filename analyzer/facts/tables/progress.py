@@ -99,7 +99,7 @@ signal.score.zero | bool | | a score is exactly 0 in every row | {_BOTH}
 signal.score.zero_name | str | | one such score |
 signal.score.zero_rows | int | | its rows |
 signal.score.all_zero | bool | | every score that was logged is exactly 0 in every row | {_BOTH}
-signal.score.rare_never_found | bool | | F1, overlap, precision or recall stay near 0 while most answers are right or the loss falls | log precision and recall of every class
+signal.score.rare_never_found | bool | | F1, overlap, precision or recall stay near 0 while most answers are right or the loss falls, or the mean overlap is that of one class named everywhere | log precision and recall of every class
 signal.score.rare_name | str | | such a score |
 signal.score.hardly_found | bool | | every Dice or IoU ends below 0.15 and was never above 0.25 | log the overlap of every class
 signal.score.frozen | bool | | a score is the same number in all digits in every row, and not a high one | {_BOTH}
