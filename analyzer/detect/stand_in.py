@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.curve import all_series, has_steps
-from analyzer.model.name_words import read_name
+from analyzer.model.name_words import read_name, word_set, words_of
 
 if TYPE_CHECKING:
     from analyzer.model.run import Run
@@ -31,12 +31,14 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
 
     A name that says what is minimised (``train_mse``, ``cost``) comes before a loss of something
     (``fold1/loss``), which counts only where no other does; several of one row count as their sum. Players that work
-    against each other are left out.
+    against each other are left out: of an adversarial training what the generator is to make again stands for the loss.
     """
     if metric == "grad_norm":
         return _norm_of_parts(run)
-    if metric not in _PHASES or any(_ADVERSARIES.search(n) and "loss" in n for n in run.metrics.names):
+    if metric not in _PHASES:
         return ()
+    if any(_ADVERSARIES.search(n) and "loss" in n for n in run.metrics.names):
+        return _sum_of_parts(run, metric, _remade(run)) if metric == "loss" else ()
     found: list[tuple[int, int, str]] = []
     for name in run.metrics.names:
         reading = read_name(name)
@@ -49,6 +51,24 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
         if series and len(series[0]) >= MIN_POINTS:
             return tuple(replace(one, metric=metric) for one in series)
     return _sum_of_parts(run, metric, [name for order, _, name in found if order == _PART])
+
+
+_REMADE = word_set(
+    "l1 l2 rec recon reconstruction cycle cyc cycles idt identity pixel vgg percep perceptual mel content"
+)
+_NOT_REMADE = word_set(
+    "real fake gp penalty weight lambda val valid validation test eval kl lr norm time aux"
+)
+
+
+def _remade(run: Run) -> list[str]:
+    """Losses of a generator against a target of its own: other than those of the players they fall while it learns."""
+    words = {name: frozenset(words_of(name)) for name in run.metrics.names}
+    return [
+        name
+        for name, parts in words.items()
+        if "loss" in parts and parts & _REMADE and not parts & _NOT_REMADE
+    ]
 
 
 _PART = 5

@@ -317,3 +317,17 @@ def test_margins_of_preferences_are_no_rewards_of_a_policy():
 
     assert found["run.rl"] is False
     assert found["signal.collapse.preference_undecided"] is True
+
+
+@pytest.mark.parametrize(
+    ("held_out", "harder"),
+    [([0.5, 0.6, 0.7, 0.8, 0.85], False), ([0.55, 0.66, 0.77, 0.87, 0.91], True), (None, True)],
+    ids=["answers-agree", "answers-part", "no-answers"],
+)
+def test_losses_that_part_while_answers_agree_are_not_summed_alike(held_out, harder):
+    train, rows = [2.3, 1.8, 1.4, 1.2, 1.0], {} if held_out is None else {"eval_accuracy": held_out}
+    found = by_epoch(
+        train, eval_loss=[0.6 * loss for loss in train], accuracy=[0.5, 0.61, 0.7, 0.8, 0.85], **rows
+    )
+
+    assert found["signal.gap.training_harder"] is harder

@@ -18,6 +18,12 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
     [
         ({"loss": FALLING, "val_acc": RISING, "val_dice": [0.0] * 8}, "signal.score.rare_never_found", True),
         ({"loss": FALLING, "val_acc": RISING, "val_dice": RISING}, "signal.score.rare_never_found", False),
+        ({"loss": FALLING, "mIoU": [0.4876] * 8, "pixAcc": [0.9752] * 8}, "signal.score.rare_never_found", True),
+        ({"loss": FALLING, "mIoU": RISING, "pixAcc": [0.9752] * 8}, "signal.score.rare_never_found", False),
+        ({"loss": FALLING, "val_dice": [0.0, 0.02, 0.1, 0.11, 0.1]}, "signal.score.hardly_found", True),
+        ({"loss": FALLING, "val_dice": [0.0, 0.02, 0.1, 0.3, 0.4]}, "signal.score.hardly_found", False),
+        ({"loss": FALLING, "dice": [0.9, 0.4, 0.2, 0.1, 0.1]}, "signal.score.hardly_found", False),  # a Dice loss
+        ({"loss": FALLING, "val_acc": [0.51] * 8, "recall": [0.0] * 8}, "signal.score.rare_never_found", False),
         ({"loss": FALLING, "val_acc": [0.57318] * 8}, "signal.score.frozen_while_loss_falls", True),
         ({"loss": FALLING, "val_acc": [0.9733] * 8}, "signal.score.frozen", False),
         ({"loss": FALLING, "val_wer": [39.0, 80.0, 154.0]}, "signal.score.error_beyond_all", True),
@@ -44,6 +50,11 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"l_d_real": [2e-5] * 5, "l_d_fake": [1e-5] * 5, "l_g_pix": [0.03] * 5}, "signal.gan.discriminator_won", True),
         ({"l_d_real": [0.02] * 5, "l_d_fake": [0.03] * 5, "l_g_pix": [0.03] * 5}, "signal.gan.discriminator_won", False),
         ({"d_real": [-3.0] * 5, "d_fake": [2.0] * 5, "l_g_pix": [0.03] * 5}, "signal.gan.discriminator_won", None),
+        (
+            {"loss_d_a": [0.2] * 8, "loss_g_a": [0.4] * 8, "loss_d_b": [0.002] * 8, "loss_g_b": [0.99] * 8},
+            "signal.gan.discriminator_won",
+            True,
+        ),
         ({"disc_acc": [0.99] * 6, "gen_loss": [5.0] * 6}, "signal.gan.discriminator_won", True),
         ({"kl_loss": [9.0, 1.0, *[1e-4] * 6], "recon_loss": FALLING}, "signal.collapse.latent_unused", True),
         ({"kl_loss": [0.0, 0.5, *[8.0] * 6], "recon_loss": FALLING}, "signal.collapse.latent_unused", False),
@@ -92,3 +103,20 @@ def test_a_code_that_is_reconstructed_from_makes_no_policy():
 )
 def test_the_course_of_the_loss(loss, name, value):
     assert facts(loss=loss)[f"signal.progress.{name}"] is value
+
+
+@pytest.mark.parametrize(
+    ("names", "learned"),
+    [
+        (("loss_g_l1",), True),
+        (("loss_cycle_a", "loss_idt_a"), True),
+        (("loss_d_fake",), None),  # a player's loss need not fall, and tells nothing if it does
+        (("loss_gp",), None),
+    ],
+)
+def test_of_players_what_the_generator_makes_again_stands_for_the_loss(names, learned):
+    rows = {"loss_g_gan": [0.7, 0.9, 0.6, 0.8] * 5, "loss_d_real": [0.6, 0.7, 0.5, 0.6] * 5}
+    rows |= {name: [10.0 * 0.9**i for i in range(20)] for name in names}
+    facts = RunMaker().log(rows).plain()
+
+    assert facts.get("signal.progress.learned") is learned

@@ -205,3 +205,34 @@ def test_memory_in_a_row_is_kept_whatever_its_unit():
     assert points(run, "mem") == [(1, 5001), (2, 5002), (3, 5003)]
     assert points(run, "gpu_memory_peak_gib") == [(1, 7), (2, 8), (3, 9)]
     assert points(read_text("step 1 loss 0.5, best max loss: 0.25\n"), "max_loss") == []
+
+
+@pytest.mark.parametrize(
+    "listed",
+    ["[0.5, 0.25]", "[0.5 0.25]", "[np.float32(0.5), np.float32(0.25)]"],
+    ids=["list", "array", "numpy2"],
+)
+def test_each_score_of_a_list_is_that_of_a_class(listed):
+    run = read_text(
+        "".join(f"Epoch {n}\ntrain_loss -0.5\nPseudo dice {listed}\nEpoch time: 12.1 s\n" for n in range(3))
+    )
+    assert [[value for _, value in points(run, f"dice_{place}")] for place in (0, 1)] == [
+        [0.5] * 3,
+        [0.25] * 3,
+    ]
+
+
+def test_a_dash_before_a_name_is_none_of_its_letters():
+    run = read_text(
+        "".join(
+            f"  Epoch {n} \u2014 mean Dice: {dice}  |  HD95: 0.5 mm\n" for n, dice in ((20, 0.5), (40, 0.75))
+        )
+    )
+    assert [value for _, value in points(run, "mean_dice")] == [0.5, 0.75]
+
+
+def test_time_and_memory_beside_a_loss_are_read_and_make_no_row_alone():
+    rows = "".join(f"Epoch {n}/9 - loss: 0.5 - time: {60 + n}s - gpu_mem: {1024 * n}MB\n" for n in (1, 2, 3))
+    run = read_text(rows + "time: 12s - gpu_mem: 512MB\n")
+    assert [value for _, value in points(run, "time")] == [61.0, 62.0, 63.0]
+    assert [value for _, value in points(run, "gpu_mem")] == [1.0, 2.0, 3.0]

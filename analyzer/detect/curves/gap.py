@@ -52,6 +52,9 @@ OUTWEIGHS = 5.0
 """Training over held-out loss, at every evaluation, which no dropout and no augmentation makes. A sum that is printed beside a
 mean is as large, but falls as the mean does."""
 
+SAME_SCORE = 0.01
+"""Held-out answers that are right a point more often than those of training: as often, within their scatter."""
+
 EASIER, EASIER_SCORE, EASIER_ROWS = 1.3, 0.12, 3
 """Training loss over held-out loss, or accuracy below it, to the end: training is made harder than it need be."""
 
@@ -199,6 +202,10 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
         out.put("score_from_start", first >= SCORES_APART, refs)
     if min(len(right), len(held_out)) >= EASIER_ROWS:
         out.put("score_training_harder", last <= -EASIER_SCORE, refs)
+        if (
+            last >= -SAME_SCORE
+        ):  # samples that are harder are right less often: else the two losses are not summed alike
+            out.put("training_harder", value=False, refs=refs)
 
 
 def _learned_early(right: Series, unit: float) -> bool:

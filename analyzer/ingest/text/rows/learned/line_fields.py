@@ -9,14 +9,16 @@ from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
 from analyzer.model.memory_names import names_memory
-from analyzer.model.name_words import NameReading, is_score, read_name, says_no_quantity, words_of
+from analyzer.model.name_words import NameReading, is_score, read_name, says_no_quantity, word_set, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NUMBER = f"[{INT}{FLOAT}]"
-# [A-Za-z\u00c0-\uffdc_] and [\u00c0-\uffdc] by what they leave out: a class of 65,000 letters is compiled letter by letter
-_LETTER, _NOT_LATIN = r"[^\x00-@\[-^`{-\xbf\uffdd-\U0010ffff]", r"[^\x00-\xbf\uffdd-\U0010ffff]"
+# [A-Za-z\u00c0-\u1fff\u2c00-\u2dff\u3040-\uffdc_] (no dash, arrow, bullet, box or full stop of any script) and
+# [\u00c0-\uffdc], by what they leave out: a class of 65,000 letters is compiled letter by letter
+_LETTER = r"[^\x00-@\[-^`{-\xbf\u2000-\u2bff\u2e00-\u303f\uffdd-\U0010ffff]"
+_NOT_LATIN = r"[^\x00-\xbf\uffdd-\U0010ffff]"
 _WORD = (
     _LETTER
     + r"[\w]{0,60}(?:(?:[/@.-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|\.\d{1,3}_\w{1,30}){0,8}"
@@ -95,6 +97,8 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
     Args:
         text: Masked text in English.
         used: Numbers that say where the row stands.
+
+    Of a list the first value counts, if it is a rate or an accuracy (of top 1, top 5), and all of a score of classes.
     """
     taken = set(used)
     quotients: dict[int, int] = {}
@@ -105,12 +109,12 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
         first = slot_at(text, match.start("first"))
         quotients[first] = first + 2
         taken |= {first + 1}
-    firsts: dict[int, str] = {}
+    firsts: dict[int, int] = {}
     for match in _LIST.finditer(text):
         first = slot_at(text, match.start("first"))
         count = slot_at(match["rest"], len(match["rest"]))
         taken |= set(range(first + 1, first + 1 + count))
-        firsts[first] = "list"
+        firsts[first] = count
     found: dict[int, Field] = {}
     for finder, signed in (
         (_at_step, True),
@@ -124,12 +128,26 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
             if field.slot in taken or (field.slot in found and not generic):
                 continue
             if field.slot in firsts and read_name(field.name).quantity not in {"learning_rate", "accuracy"}:
+                if is_score(field.name):
+                    found |= _of_classes(field, firsts[field.slot])
                 continue
             found[field.slot] = field._replace(signed=field.signed or signed or generic)
     for first, result in quotients.items():
         if first in found:
             found[result] = found.pop(first)._replace(slot=result, over=-1)
     return [found[slot] for slot in sorted(found)]
+
+
+MAX_CLASSES = 40
+"""Numbers of a list of scores that are kept, each as the score of a class; data sets with more print means."""
+
+
+def _of_classes(first: Field, more: int) -> dict[int, Field]:
+    """The scores of classes that are printed as a list: ``Pseudo dice [0.5, 0.25]``."""
+    return {
+        first.slot + place: first._replace(slot=first.slot + place, name=f"{first.name}_{place}", over=-1)
+        for place in range(min(more + 1, MAX_CLASSES))
+    }
 
 
 def _signed(text: str) -> Iterator[Field]:
@@ -259,6 +277,15 @@ def _is_vocabulary(name: str) -> bool:
 _FILES = (".py", ".cc", ".cpp", ".cu", ".c", ".h", ".go", ".rs")
 MAX_UNKNOWN_WORDS = 5
 """Words of a name that the vocabulary does not hold; longer ones are sentences."""
+
+
+_TIMES, _OF_TIME = word_set("time took elapsed"), word_set("time took taken elapsed epoch s sec secs seconds")
+
+
+def is_time(field: Field) -> bool:
+    """Whether a field tells the time that a row took. Such a number makes no line a row."""
+    words = set(words_of(field.name))
+    return bool(words & _TIMES and words <= _OF_TIME)
 
 
 def is_metric(field: Field) -> bool:
