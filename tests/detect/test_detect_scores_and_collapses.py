@@ -59,6 +59,24 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"reward_mean": [10.0, 60.0, 90.0, 95.0, 92.0, 96.0, 91.0]}, "signal.policy.reward_lost", False),
         ({"reward_mean": [13.0, 7.0, 6.5, 6.6]}, "signal.policy.reward_lost", False),
         ({"reward_mean": [-257.0, -261.0, -267.0, -282.0]}, "signal.policy.reward_lost", True),
+        ({"reward_mean": [10 * v for v in (*range(20), *([19] * 20), *([4] * 5), *([18] * 5), *([5] * 10))]}, "signal.policy.reward_slumps", True),
+        ({"reward_mean": [*range(60), *[55 + i % 5 for i in range(60)]]}, "signal.policy.reward_slumps", False),
+        ({"reward_mean": [*range(20), *([3] * 20), *range(3, 60), *([59] * 60)]}, "signal.policy.reward_slumps", False),
+        ({"reward_mean": [22 + i % 3 for i in range(120)]}, "signal.policy.reward_stands", True),
+        ({"reward_mean": [5, 9, 12, 14, 18, *[22 + i % 3 for i in range(120)]]}, "signal.policy.reward_stands", False),
+        ({"reward_mean": [0.95] * 60 + [0.96] * 60}, "signal.policy.reward_stands", False),
+        ({"reward_mean": [1.0, 2.0, 3.0, 8.0, 9.0, 9.0, 9.0, 9.0]}, "signal.policy.reward_gained", True),
+        ({"reward_mean": [9.0, 9.0, 9.0, 9.0, 9.1, 9.0, 9.0, 9.0]}, "signal.policy.reward_gained", False),
+        ({"reward_1": RISING, "reward_2": RISING}, "signal.policy.reward_end", pytest.approx(0.825)),
+        ({"reward_1": RISING}, "run.rl", True),
+        ({"loss": [4 * 0.8**i for i in range(12)], "val_bleu": [1, 3, 5, 7, 8, 9, 8, 7, 8, 7, 8, 7]}, "signal.score.turned", True),
+        ({"loss": [4 * 0.8**i for i in range(12)], "val_bleu": [1, 3, 5, 7, 8, 9, 8, 9, 8.9, 8.8, 9, 8.9]}, "signal.score.turned", False),
+        ({"loss": [2.0] * 12, "val_bleu": [1, 3, 5, 7, 8, 9, 8, 7, 8, 7, 8, 7]}, "signal.score.turned", False),
+        ({"loss": [4 * 0.8**i for i in range(12)], "val_wer": [9, 7, 5, 4, 3, 3.3, 3.9, 4, 4.2, 4, 4.1, 4.4]}, "signal.score.turned", True),
+        ({"loss": [9.0, 8.5, 8.0, 7.0], "bleu": [0.0] * 4}, "signal.score.zero", None),
+        ({"loss": [3.0, 2.5, 2.0, 1.9], "bleu": [0.0] * 4}, "signal.score.zero", True),
+        ({"loss": FALLING, "eval_loss": [1.9] * 8, "val_wer": [9.0, 8.0, 8.0, 8.0, 7.0, 7.0, 6.0, 6.0]}, "signal.gap.score_gained", True),
+        ({"loss": FALLING, "eval_loss": [1.9] * 8, "val_wer": [9.0, 8.0, 7.0, 6.0, 6.0, 7.0, 7.0, 9.0]}, "signal.gap.score_gained", False),
         ({"reward_mean": RISING, "entropy": [1.4, 0.5, *[0.001] * 6]}, "signal.policy.entropy_gone", True),
         ({"reward_mean": RISING, "entropy": [1e-5, *[0.0] * 7]}, "signal.policy.entropy_gone", True),
         ({"reward_mean": RISING, "value_loss": [1.0, 1.0, 2.0, 9.0, 80.0, 200.0]}, "signal.policy.value_runs_away", True),
@@ -92,3 +110,11 @@ def test_a_code_that_is_reconstructed_from_makes_no_policy():
 )
 def test_the_course_of_the_loss(loss, name, value):
     assert facts(loss=loss)[f"signal.progress.{name}"] is value
+
+
+def test_a_held_out_loss_that_its_perplexity_contradicts_is_a_sum():
+    summed = facts(loss=FALLING, eval_loss=[9000.0, 8000.0, 7000.0], eval_perplexity=[9.0, 7.0, 5.0])
+    meant = facts(loss=FALLING, eval_loss=[2.2, 1.9, 1.6], eval_perplexity=[9.0, 7.0, 5.0])
+
+    assert summed["signal.eval.loss_last"] == pytest.approx(1.609, abs=0.001)
+    assert meant["signal.eval.loss_last"] == pytest.approx(1.6)

@@ -57,6 +57,7 @@ signal.chance.exploded_at_once | bool | | the first losses, of training or held-
 signal.chance.far_beyond | bool | | hardly an answer is right and the loss ends above 14, what a guess among a million classes costs |
 signal.chance.out_of_scale | bool | | answers are right, yet the loss begins above 28 or ends above 14: logits are out of scale |
 signal.chance.poor | bool | | the run ends at a guess, with next to nothing gained, or with much of it lost |
+signal.gap.score_gained | bool | | a held-out score ends at its best, a twentieth and more better than at the first evaluation | evaluate a score more than once
 signal.gap.chasm | bool | | the last evaluation costs twenty times what training does |
 signal.gap.opened | bool | | held-out and training loss began alike and end three times apart | {_BOTH}
 signal.gap.stands_open | bool | | in a log that begins in the middle, held-out loss is half again the training loss in every row, and rises | {_BOTH}
@@ -115,6 +116,8 @@ signal.score.held_out_stands | bool | | the training score gains 15 points and t
 signal.score.forgotten | bool | | one score loses four tenths of its best for good while another gains fifteen points | log the score of every task or part
 signal.score.forgotten_name | str | | the score that is lost |
 signal.score.lost | bool | | a score of the whole task ends below its start and three tenths below its best | {_BOTH}
+signal.score.turned | bool | | of ten evaluations and more a quarter since the best, all below 95 % of it, while training loss lost a fifth | evaluate more often
+signal.score.turned_name | str | | that score |
 signal.score.lost_name | str | | that score |
 signal.score.perfect_at_once | bool | | a log that begins with the training holds a score that is perfect in nearly all rows and was so in the first | {_BOTH}
 signal.score.perfect_held_out | bool | | such a score is one on held-out data |
