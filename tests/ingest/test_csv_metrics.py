@@ -198,3 +198,11 @@ def test_real_tables_agree_with_pandas_reading_text_cells():
             assert loss.step.tolist() == wanted.tolist()
 
     assert len(paths) >= 10
+
+
+def test_steps_beside_episodes_are_the_length_of_each_and_those_beside_epochs_count():
+    episodes = read_files({"log.csv": "Episode,TotalReward,Steps\n1,-46,63\n2,-60,71\n3,8,9\n"})
+    epochs = read_files({"log.csv": "epoch,loss,steps\n1,0.5,10\n2,0.4,20\n"})
+
+    assert [step for step, _, _ in points(episodes, "reward_mean")] == [1, 2, 3]
+    assert [step for step, _, _ in points(epochs, "loss")] == [10, 20]
