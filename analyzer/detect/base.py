@@ -59,6 +59,11 @@ def _same_rows(first: Series, second: Series) -> bool:
     return len(first) == len(second) and same
 
 
+def _is_a_factor(series: Series) -> bool:
+    """Whether what is only called ``scale`` never is 2 or more: the factor of a schedule, not that of a loss in fp16."""
+    return series.logged_as.lower() == "scale" and not float(series.value.max()) >= 2.0
+
+
 SUM_OVER_MEAN = 20.0
 """A loss twenty times the logarithm of the perplexity of its own row is a sum, not to be set beside means."""
 
@@ -130,6 +135,8 @@ class RunView:
                 found = found or _summed(self.run, metric)
             elif metric in _EXPONENTIAL:
                 found = _mean_of_sum(self.run, metric, found)
+            if metric == "loss_scale":
+                found = tuple(series for series in found if not _is_a_factor(series))
             found = found or stand_in(self.run, metric)
             found = tuple(_last_training(self.run, series) for series in found)
             self._series[metric] = found

@@ -118,3 +118,8 @@ def test_a_held_out_loss_that_its_perplexity_contradicts_is_a_sum():
 
     assert summed["signal.eval.loss_last"] == pytest.approx(1.609, abs=0.001)
     assert meant["signal.eval.loss_last"] == pytest.approx(1.6)
+
+
+def test_a_scale_below_two_is_the_factor_of_a_schedule():
+    assert facts(loss=FALLING, scale=[1.0, 0.5, 0.15]).get("signal.loss_scale.seen") is not True
+    assert facts(loss=FALLING, scale=[65536.0, 32768.0, 32768.0])["signal.loss_scale.seen"] is True

@@ -164,7 +164,7 @@ def _score_gained(out: FactWriter, view: RunView) -> None:
 
 def _ends_at_best(values: npt.NDArray[np.float64]) -> bool:
     least = SCORE_GAINED * abs(float(values[0]))
-    return float(values[-1] - values[0]) >= least and float(values.max() - values[-1]) <= least / 2
+    return float(values[-1] - values[0]) >= least and float(values.max() - values[-1]) <= least
 
 
 def _chasm(out: FactWriter, view: RunView) -> None:
