@@ -141,7 +141,7 @@ TESTS = (
         "no-stretch",
         "not signal.stretch.seen or signal.stretch.returned and signal.stretch.held_out_rose == False",
         "the loss did not leave its course for a stretch",
-        "at step {signal.stretch.step} the loss left its course, to {signal.stretch.ratio} times its level",
+        "[at step {signal.stretch.step} ]the loss left its course, to {signal.stretch.ratio} times its level",
         "the samples of those steps, and held-out loss there",
     ),
     HealthTest(

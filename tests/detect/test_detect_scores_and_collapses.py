@@ -60,6 +60,7 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"reward_mean": [13.0, 7.0, 6.5, 6.6]}, "signal.policy.reward_lost", False),
         ({"reward_mean": [-257.0, -261.0, -267.0, -282.0]}, "signal.policy.reward_lost", True),
         ({"reward_mean": [10 * v for v in (*range(20), *([19] * 20), *([4] * 5), *([18] * 5), *([5] * 10))]}, "signal.policy.reward_slumps", True),
+        ({"reward_mean": [*range(60), *([20] * 20), *([58] * 20)]}, "signal.policy.reward_slumps", False),
         ({"reward_mean": [*range(60), *[55 + i % 5 for i in range(60)]]}, "signal.policy.reward_slumps", False),
         ({"reward_mean": [*range(20), *([3] * 20), *range(3, 60), *([59] * 60)]}, "signal.policy.reward_slumps", False),
         ({"reward_mean": [22 + i % 3 for i in range(120)]}, "signal.policy.reward_stands", True),
@@ -88,6 +89,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"load": [0.5] * 3, "train": [0.1] * 3}, "signal.pace.wait_share", pytest.approx(0.833, abs=0.01)),
         ({"gpu_mem": [1.0, *[1.5 + 0.2 * i for i in range(8)]]}, "signal.pace.memory_grows", True),
         ({"gpu_mem": [1.0, *[9.5] * 8]}, "signal.pace.memory_grows", False),
+        ({"memory_size": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", None),
+        ({"memory_size_mb": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", True),
     ],
 )  # fmt: skip
 def test_a_plain_course_and_its_look_alike(columns, name, value):

@@ -108,7 +108,9 @@ def _levels(out: FactWriter, values: Values, refs: list[SourceRef]) -> None:
     won = float(levels[best] - levels[0])
     low = float(levels[max(best, LEVELS - END_LEVELS) :].min())
     moved = float(np.ptp(levels)) >= OF_LEVEL * float(np.abs(levels).max())
-    out.put("reward_slumps", moved and won > 0 and levels[best] - low >= LOST * won, refs)
+    ended = float(np.median(values[-3:]))
+    fell = levels[best] - low >= LOST * won and levels[best] - ended >= LOST / 2 * won
+    out.put("reward_slumps", bool(moved and won > 0 and fell), refs)
     if values.size >= STANDS_ROWS:
         level = float(np.median(levels))
         away = np.abs(np.append(levels, np.median(values[:5])) - level)

@@ -40,7 +40,7 @@ signal.policy.reward_end | float | | level of the last rewards | log the mean re
 signal.policy.reward_same | bool | | from four rows on: the mean reward is the same number in every row | log the mean reward
 signal.policy.reward_lost | bool | | the reward ends below its start, and half of its range below its best | log the mean reward
 signal.policy.reward_gained | bool | | the reward ends near its best, half of its range and more above its first rows | log the mean reward
-signal.policy.reward_slumps | bool | | of a long log: within the last third the level of the reward loses half and more of what had been gained | log the mean reward
+signal.policy.reward_slumps | bool | | of a long log: within the last third the level of the reward loses half and more of what had been gained, and a quarter is missing at the end | log the mean reward
 signal.policy.reward_stands | bool | | a hundred rows and more within fifteen percent of one level, the first ones among them | log the mean reward
 signal.policy.reward_climbs | bool | | the reward ends near its best and above its start | log the mean reward
 signal.policy.beyond_trust | bool | | the divergence of one update is five times the usual target, with three of ten samples clipped | log approx_kl and the clip fraction
