@@ -57,6 +57,7 @@ _QUOTIENT = LazyRegex(rf"(?P<first>{_NUMBER}) ?/ ?{_NUMBER} ?= ?{_NUMBER}")
 _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
 
 _SENTENCE = LazyRegex(r"(?<=[a-z]{4})\. ")
+_LEVELS = LazyRegex(r"\b(?:INFO|DEBUG) ")
 _GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
 _FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none"})  # fmt: skip
 _PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
@@ -231,8 +232,10 @@ def trimmed(name: str, most: int) -> str:
 
     >>> trimmed("Gen Loss Total", 4), trimmed("with the average loss", 4), trimmed("best val loss", 4)
     ('Gen_Loss_Total', 'average_loss', '')
+    >>> trimmed("actor INFO mean return", 4)
+    'mean_return'
     """
-    name = _SENTENCE.split(name)[-1]
+    name = _LEVELS.split(_SENTENCE.split(name)[-1])[-1]
     words = name.replace(". ", " ").replace(".-", "-").replace(" / ", "/").removesuffix(" so far").split(" ")
     while words and words[0].lower().strip(".") in _FILLERS:
         words = words[1:]

@@ -307,7 +307,7 @@ def as_held_out(name: str) -> str:
 
 def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> int:
     """Words of a line that belong to no pair of name and number."""
-    text = _PATHS.sub("", text)
+    text = _OF_PRINTING.sub("", _PATHS.sub("", text))
     position, count = 0, 0
     for match in _OTHER_PAIR.finditer(text):
         count += len(_WORD.findall(text[position : match.start()]))
@@ -318,6 +318,10 @@ def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> 
 
 
 _PATHS = LazyRegex(r"(?<!\w)(?:/[\w.@+-]{1,80}){2,20}/?")
+_OF_PRINTING = LazyRegex(
+    r"\btensor\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{1,60}|\b(?:INFO|DEBUG)\b"
+)
+"""What a logger and the text of a tensor put around words and numbers."""
 _OTHER_PAIR = LazyRegex(
     rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?\s{{0,3}}[:=]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}][\w%/]{{0,12}}(?: [A-Za-z]{{1,9}}/\w{{1,9}})?"
 )
