@@ -198,3 +198,8 @@ def test_real_tables_agree_with_pandas_reading_text_cells():
             assert loss.step.tolist() == wanted.tolist()
 
     assert len(paths) >= 10
+
+
+def test_a_score_beside_a_step_is_a_course_and_a_table_of_results_is_none():
+    assert claimed_by("eval.csv", "epoch,mIoU\n1,0.2\n2,0.3\n") == "csv-metrics"
+    assert claimed_by("report.csv", "class,precision,recall,support\n0,0.9,0.8,12\n1,0.7,0.9,40\n") is None

@@ -190,3 +190,55 @@ def test_sentences_of_trainers(kind, fields, line):
 )
 def test_a_sentence_that_is_only_quoted_is_no_event(kind, line):
     assert not read_text(line + "\n").events.of(kind)
+
+
+@pytest.mark.parametrize("name", ["CrossEntropyLossWithLogSoftmax", "WeightedCategoryCrossEntropy"])
+def test_rows_that_begin_with_train_and_with_eval_are_two_curves_whatever_the_loss_is_called(name):
+    rows = "".join(
+        f"\nStep {n:6}: train {name} | {9 - n / 100:11.8f}\nStep {n:6}: eval  {name} | {9.5 - n / 100:11.8f}\n"
+        f"Step {n:6}: eval        WeightedCategoryAccuracy | {n / 1000:11.8f}\n"
+        for n in range(100, 600, 100)
+    )
+    run = read_text(rows)
+
+    assert set(run.metrics.names) == {"loss", "eval_loss", "eval_accuracy"}
+    assert points(run, "loss")[0][:2] == (100, 8.0)
+    assert points(run, "eval_loss")[-1][:2] == (500, 4.5)
+
+
+def test_a_loss_of_an_unknown_kind_in_a_row_of_evaluation_is_held_out():
+    rows = "".join(
+        f"Step {n}: train OddLossTerm | {9 - n}.5\nStep {n}: eval OddLossTerm | {9 - n}.75\n"
+        for n in range(1, 7)
+    )
+
+    assert set(read_text(rows).metrics.names) == {"train_oddlossterm", "eval_oddlossterm"}
+
+
+def test_a_box_that_counts_epochs_and_holds_a_rate_of_success_is_a_row():
+    rows = "".join(
+        f"{'-' * 32}\n| epoch              | {n}       |\n| test/mean_Q        | -{n}.5    |\n"
+        f"| test/success_rate  | 0.{n}     |\n| train/success_rate | 0.{n}5    |\n{'-' * 32}\n"
+        for n in range(1, 4)
+    )
+    series = read_text(rows).metrics.series("test/success_rate")
+
+    assert series.value.tolist() == [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "| epoch  | 3  |\n| seed   | 7  |\n",  # settings
+        "| epoch  | loss |\n|--------|------|\n",  # a heading
+        "| success_rate | 0.5 |\n",  # a result, alone
+    ],
+)
+def test_other_boxes_are_no_rows(rows):
+    assert not read_text(rows).metrics.names
+
+
+def test_a_level_behind_the_number_of_the_process_is_no_part_of_a_name():
+    rows = "".join(f"2026-01-0{n} 10:00:00,001 P4711 INFO Train loss: 0.{9 - n}\n" for n in range(1, 7))
+
+    assert set(read_text(rows).metrics.names) == {"loss"}

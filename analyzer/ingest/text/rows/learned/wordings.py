@@ -290,18 +290,20 @@ def is_sign(name: str) -> bool:
 def as_held_out(name: str) -> str:
     """The same quantity on held-out data; what is called by the word stays what it is.
 
-    >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr")
-    ('val_loss', 'train_loss', 'lr')
+    >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr"), as_held_out("CategoryAccuracy")
+    ('val_loss', 'train_loss', 'lr', 'val_category_accuracy')
     """
     reading = read_name(name)
     measured = (
         canonical_metric(name) in _PLAIN | {"reward_mean"}
-        or reading.quantity == "loss_like"
+        or (reading.quantity in {"loss", "loss_like"} and not reading.setting)
         or is_score(name)
     )
-    return (
-        f"val_{name.lower()}" if measured and reading.phase != "eval" and not _TRAINING.match(name) else name
-    )
+    if not measured or reading.phase == "eval" or _TRAINING.match(name):
+        return name
+    # Written together (``CrossEntropyLoss``), its capitals are what parts the words.
+    parted = name.isalnum() and reading.quantity in {"loss", "accuracy", "perplexity"}
+    return f"val_{'_'.join(words_of(name)) if parted else name.lower()}"
 
 
 def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> int:
