@@ -242,3 +242,20 @@ def test_a_level_behind_the_number_of_the_process_is_no_part_of_a_name():
     rows = "".join(f"2026-01-0{n} 10:00:00,001 P4711 INFO Train loss: 0.{9 - n}\n" for n in range(1, 7))
 
     assert set(read_text(rows).metrics.names) == {"loss"}
+
+
+def test_the_average_loss_of_one_player_is_not_that_of_the_run():
+    rows = "".join(
+        f"At global_step {n}99: generator average loss 0.{5 + n}, discriminator average loss -0.0{n}\n"
+        for n in range(1, 5)
+    )
+
+    assert set(read_text(rows).metrics.names) == {"generator_average_loss", "discriminator_average_loss"}
+
+
+def test_scores_of_held_out_data_are_rows_though_no_loss_is_printed():
+    rows = "".join(f"Epoch {n} out of 6\nDev: UAS 8{n}.25% LAS 7{n}.5% 300 sents/s\n" for n in range(1, 7))
+    run = read_text(rows)
+
+    assert run.metrics.series("val_uas").value.tolist() == [81.25, 82.25, 83.25, 84.25, 85.25, 86.25]
+    assert not read_text("The model has UAS 95.5 in the paper.\nOurs has LAS 94.1.\n").metrics.names

@@ -47,6 +47,8 @@ _SENTENCE = LazyRegex(r"(?<=[a-z]{4})\. ")
 _GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
 _FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none"})  # fmt: skip
 _PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
+_PLAYERS = frozenset({"generator", "discriminator", "critic", "actor", "gen", "disc", "netg", "netd"})
+"""Whose loss it is: ``generator average loss`` is not the loss of the run."""
 _NOT_METRICS = frozenset(
     {"eta", "time", "elapsed", "date", "version", "seed", "rank", "gpu", "gpus", "pid", "port", "device", "node", "host", "size", "shape", "dim", "total", "max", "len", "length",
      "index", "idx", "id", "line", "count", "num", "number", "bs", "epoch", "epochs", "step", "steps", "iter", "iters", "iteration", "iterations", "batch", "batches", "episode", "lr_mult",
@@ -212,8 +214,8 @@ def trimmed(name: str, most: int) -> str:
 def known_tail(name: str) -> str:
     """The last words of some text that together name a quantity, as one word; empty if they name none.
 
-    >>> known_tail("at this point train loss"), known_tail("eval OddLossTerm"), known_tail("some words")
-    ('train_loss', 'eval_OddLossTerm', '')
+    >>> known_tail("at this point train loss"), known_tail("eval OddLossTerm"), known_tail("generator average loss")
+    ('train_loss', 'eval_OddLossTerm', 'generator_average_loss')
     """
     words = name.replace(". ", " ").split(" ")
     if any(part in _PAST for word in words[-4:] for part in words_of(word)):
@@ -230,7 +232,8 @@ def known_tail(name: str) -> str:
         ):
             best, taken = candidate, count
     ahead = words[-taken - 1] if 0 < taken < len(words) else ""
-    if ahead.isalpha() and read_name(ahead).phase in {"train", "eval"} and not read_name(best).phase:
+    is_phase = read_name(ahead).phase in {"train", "eval"} and not read_name(best).phase
+    if ahead.isalpha() and (is_phase or ahead.lower() in _PLAYERS):
         return f"{ahead}_{best}".strip("._-")
     first = words[-len(best.split("_")) - 1 : -len(best.split("_"))] if best else []
     # "Semantic loss 0.5" is a part of the loss; only words that say nothing more may be left out.

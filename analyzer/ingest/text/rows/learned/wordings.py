@@ -132,7 +132,7 @@ NOTHING = Template()
 
 
 _ANY_WORD = LazyRegex(
-    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|\bmae\b|nll|psnr|ssim|dice|precision|recall|\bf1|auc|iou|bleu|rouge|\bwer|\bcer|mrr|ndcg|\bhit|\bkl|"
+    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|\bmae\b|nll|psnr|ssim|dice|precision|recall|\bf1|auc|iou|bleu|rouge|\bwer|\bcer|mrr|ndcg|\bhit|\bkl|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|\bmcc\b|\bmap\b|\bfid\b|"
     r"objective|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,12}$|^\W{0,3}[\x01][:/]"
 )
 
@@ -204,7 +204,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
         for found in fields
     )
     values = [value._replace(slot=value.slot + first, over=value.over + first if value.over >= 0 else -1) for value in values]  # fmt: skip
-    sure = any(is_sign(name) or (place and is_score(name)) for name in names)
+    sure = any(is_sign(name) or ((place or held_out) and is_score(name)) for name in names)
     phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
     return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
 
