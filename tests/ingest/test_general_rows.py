@@ -257,5 +257,5 @@ def test_scores_of_held_out_data_are_rows_though_no_loss_is_printed():
     rows = "".join(f"Epoch {n} out of 6\nDev: UAS 8{n}.25% LAS 7{n}.5% 300 sents/s\n" for n in range(1, 7))
     run = read_text(rows)
 
-    assert run.metrics.series("val_uas").value.tolist() == [81.25, 82.25, 83.25, 84.25, 85.25, 86.25]
+    assert run.metrics.series("val_uas").value.tolist() == [0.8125, 0.8225, 0.8325, 0.8425, 0.8525, 0.8625]
     assert not read_text("The model has UAS 95.5 in the paper.\nOurs has LAS 94.1.\n").metrics.names

@@ -197,23 +197,3 @@ def test_a_held_out_loss_that_only_rises_is_doubted(worse, within_noise, doubted
         }
     )
     assert ("held-out-fell" in found.ids) is doubted
-
-
-@pytest.mark.parametrize(
-    ("best", "kept", "last", "doubted"),
-    [(0.97, True, 0.21, False), (0.74, True, 0.21, True), (0.97, False, 0.21, True), (0.97, True, 0.3, True)],
-)
-def test_a_held_out_loss_far_above_that_of_training_is_no_doubt_where_nearly_all_answers_stay_right(
-    best, kept, last, doubted
-):
-    found = health(
-        {
-            "signal.gap.opened": True,
-            "signal.gap.last_ratio": 700.0,
-            "signal.generalisation.score_kept": kept,
-            "signal.generalisation.accuracy_best": best,
-            "signal.eval.loss_last": last,
-            "signal.eval.loss_best": 0.16,
-        }
-    )
-    assert ("gap-closed" in found.ids) is doubted
