@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
@@ -177,6 +178,23 @@ class Detector:
     name: str
     emits: tuple[str, ...]
     detect: Callable[[RunView], Iterable[Signal]]
+
+
+def late(module: str, wanted: Callable[[Run], object]) -> Callable[[RunView], Iterable[Signal]]:
+    """The function ``detect`` of a module that is imported only for runs that hold what it measures.
+
+    Args:
+        module: Its name behind ``analyzer.detect``.
+        wanted: Tells whether a run does.
+    """
+
+    def detect(view: RunView) -> Iterable[Signal]:
+        if not wanted(view.run):
+            return ()
+        found: Iterable[Signal] = import_module(f"analyzer.detect.{module}").detect(view)
+        return found
+
+    return detect
 
 
 class FactWriter:

@@ -82,6 +82,28 @@ TESTS = (
         "whether the weights change from step to step",
     ),
     HealthTest(
+        "goes-on",
+        "not signal.stall.constant_end",
+        "no loss ends in one repeated number",
+        "the last {signal.stall.equal_points_at_end} losses are one number in all digits",
+        "whether the weights still change there, and the learning rate",
+    ),
+    HealthTest(
+        "scale-holds",
+        # 2**8: no scaler starts so low, and a static scale of 1 is none that fell.
+        "not signal.loss_scale.first >= 256 or signal.loss_scale.last > 1",
+        "the loss scale holds",
+        "the loss scale fell from {signal.loss_scale.first} to {signal.loss_scale.last}",
+        "the gradient norm of the steps that overflowed, and a run in bf16",
+    ),
+    HealthTest(
+        "errors-fall",
+        "not signal.stall.error_rate_stuck",
+        "the error rate is below all",
+        "the error rate stays near 100 %: hardly anything that is put out is right",
+        "a few outputs beside their references",
+    ),
+    HealthTest(
         "answers",
         "not signal.exact.eval_accuracy_zero or signal.progress.learned == False",
         "some answers are right",

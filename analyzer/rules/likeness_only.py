@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
+from analyzer.detect.likeness.answer import PLACES
 from analyzer.expr import compile_condition
 from analyzer.model.diagnosis import LIKENESS
 from analyzer.model.tables import Scalar
@@ -16,13 +17,8 @@ from analyzer.rules.load import RuleSet
 from analyzer.rules.schema import EvidenceLine, Rule
 from analyzer.rules.score import LedgerLine, Scored
 
-PLACES = ("first", "second", "third")
-
 AT_MOST = 0.45
 """What other runs turned out to be never makes a cause likelier than not: it is a candidate."""
-
-LEAST = 0.1
-"""A candidate of less than one in ten is no help to anybody."""
 
 BREAKDOWN = "numerical_breakdown"
 """Causes of this kind need a value that is not finite; where every value is, they are none."""
@@ -52,7 +48,7 @@ def likeness_only(
         if not isinstance(cause, str) or not isinstance(share, float) or not isinstance(bits, float):
             return
         rule = rules.by_id(cause)
-        if rule is None or cause in considered or share < LEAST:
+        if rule is None or cause in considered:
             continue
         if _refuted(rule, facts):
             continue

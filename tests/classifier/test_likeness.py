@@ -8,10 +8,11 @@ import pytest
 
 import analyzer
 from analyzer.casebook.record import CaseRecord
-from analyzer.classifier.likeness import labelled_marks, train_likeness, write_likeness
+from analyzer.classifier.likeness import labelled_marks, train_likeness
 from analyzer.detect.likeness.answer import ENOUGH_MARKS, MAX_BITS, likeness
 from analyzer.detect.likeness.marks import marks_of
 from analyzer.detect.likeness.model import read_likeness, shipped_likeness
+from analyzer.detect.linear import write_linear
 from analyzer.errors import InputError
 from analyzer.model.signal import FactValue, Signal
 from analyzer.render.sentences import opening
@@ -38,7 +39,7 @@ def casebook():
 
 def test_what_tells_labels_apart_is_learned_and_survives_the_file(tmp_path):
     arrays, figures = train_likeness(labelled_marks(casebook()))
-    write_likeness(arrays, tmp_path / "model.npz")
+    write_linear(arrays, tmp_path / "model.npz")
     model = read_likeness(tmp_path / "model.npz")
 
     assert figures["top1"] > 0.95

@@ -18,6 +18,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.chance import class_count
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
+from analyzer.detect.curves.trend import scatter
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -50,9 +51,6 @@ USUAL_RISES, OF_THE_STRETCH = 3.0, 2
 
 BLOCK_SIGMAS = 6.0
 """Deviations of the median of a block above the lowest of forty, which itself lies two below the course."""
-
-MANY_SIGMAS = 0.6745
-"""Median of the size of normal noise, in deviations."""
 
 OF_MEDIAN = 1.25
 """Standard error of a median over that of a mean."""
@@ -128,7 +126,7 @@ def _usual_rise(values: Values) -> float:
 
 def _scatter_of_blocks(values: Values) -> float:
     """Standard deviation of the logarithm of the median of a block around a smooth course, from single rows."""
-    row = float(np.median(np.abs(np.diff(np.log(values), 2)))) / MANY_SIGMAS / math.sqrt(6.0)
+    row = scatter(np.log(values))
     rows = len(values) / BLOCKS
     return row * OF_MEDIAN / math.sqrt(rows) if rows > 2 else row
 
