@@ -15,8 +15,8 @@ from analyzer.detect.likeness.model import read_likeness, shipped_likeness
 from analyzer.detect.linear import write_linear
 from analyzer.errors import InputError
 from analyzer.model.signal import FactValue, Signal
+from analyzer.rules.candidates.likeness_only import AT_MOST
 from analyzer.rules.causes import catalogue
-from analyzer.rules.likeness_only import AT_MOST
 
 
 def record(number, label, **facts):

@@ -1,6 +1,6 @@
 """What a run runs on and with: library, accelerator, communication, kind of data, and whether it ever saved.
 
-Advice is given in these words (``rules/words.py``): a variable of NCCL helps nobody on gloo. Each fact is put only where
+Advice is given in these words (``rules/fixing/words.py``): a variable of NCCL helps nobody on gloo. Each fact is put only where
 something names it; two signs that contradict each other leave it unknown.
 """
 

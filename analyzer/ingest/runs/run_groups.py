@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from analyzer.ingest import run_shapes as shapes
-from analyzer.ingest.boundaries import Folder, Skipped, visit
 from analyzer.ingest.rank_names import place_of
+from analyzer.ingest.runs import run_shapes as shapes
+from analyzer.ingest.runs.boundaries import Folder, Skipped, visit
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.walk import Discovery, Found
 
