@@ -144,7 +144,7 @@ def _saving(view: RunView, out: FactWriter) -> None:
         return
     end = view.span[1] if view.span is not None else None
     for entry in view.run.config.entries:
-        word = entry.key_in_source.rpartition(".")[2].replace("-", "_").lstrip("_")
+        word = entry.word
         steps = number(entry.value)
         off = word in _SAVE_SWITCHES and str(entry.value).lower() in {"no", "false", "none"}
         # a share of the run below one is HF Trainer's other spelling of the interval
