@@ -39,7 +39,8 @@ class HealthTest:
 TESTS = (
     HealthTest(
         "finite",
-        "signal.exact.all_finite or signal.nonfinite_grad.harmful == False and signal.nonfinite_loss.seen == False",
+        "signal.exact.all_finite or signal.exact.nonfinite_norm_only and signal.nonfinite_grad.harmful == False"
+        " and signal.nonfinite_loss.seen == False",
         "every value is finite, or was made good",
         "{signal.exact.nonfinite_name} is not finite at {signal.exact.nonfinite_count} of"
         " {signal.exact.nonfinite_points} points",
@@ -79,6 +80,28 @@ TESTS = (
         "no loss repeats one number",
         "a loss repeats one number in all its digits",
         "whether the weights change from step to step",
+    ),
+    HealthTest(
+        "goes-on",
+        "not signal.stall.constant_end",
+        "no loss ends in one repeated number",
+        "the last {signal.stall.equal_points_at_end} losses are one number in all digits",
+        "whether the weights still change there, and the learning rate",
+    ),
+    HealthTest(
+        "scale-holds",
+        # 2**8: no scaler starts so low, and a static scale of 1 is none that fell.
+        "not signal.loss_scale.first >= 256 or signal.loss_scale.last > 1",
+        "the loss scale holds",
+        "the loss scale fell from {signal.loss_scale.first} to {signal.loss_scale.last}",
+        "the gradient norm of the steps that overflowed, and a run in bf16",
+    ),
+    HealthTest(
+        "errors-fall",
+        "not signal.stall.error_rate_stuck",
+        "the error rate is below all",
+        "the error rate stays near 100 %: hardly anything that is put out is right",
+        "a few outputs beside their references",
     ),
     HealthTest(
         "answers",
@@ -132,8 +155,8 @@ TESTS = (
     ),
     HealthTest(
         "held-out-gains",
-        "not (signal.gap.held_out_gained < 0.02 and signal.progress.fall_share < 0.3)",
-        "held-out loss got better",
+        "signal.gap.held_out_gained >= 0.02 or signal.gap.held_out_gained < 0.02 and signal.progress.fall_share >= 0.3",
+        "training and held-out loss do not stand still together",
         "the training loss fell little and held-out loss not at all",
         "a score on held-out data, and whether training and held-out labels belong to their samples",
     ),
@@ -189,7 +212,7 @@ TESTS = (
     HealthTest(
         "out-of-raw-units",
         "not (signal.progress.first >= 1000000 and signal.progress.fall_share < 0.7)",
-        "the loss left the size of raw units",
+        "the loss does not stay in the millions",
         "of a first loss in the millions ({signal.progress.first}) three tenths and more are left",
         "mean and spread of the targets, and a score that does not depend on their unit",
     ),
@@ -213,6 +236,15 @@ TESTS = (
         "held-out loss did not turn while training loss fell",
         "held-out loss has risen at each evaluation since its best, while training loss fell by a fifth",
         "a score on held-out data, or the checkpoint of the best evaluation",
+    ),
+    HealthTest(
+        "held-out-fell",
+        # One part in twenty: of the labelled sound runs whose held-out loss never fell none ends further from its best.
+        "not (signal.generalisation.turned and signal.generalisation.never_fell"
+        " and signal.generalisation.worse_than_best >= 1.05 and not signal.generalisation.within_noise)",
+        "held-out loss does not only rise",
+        "held-out loss never fell beyond its scatter and ends {signal.generalisation.worse_than_best} times as high as its best",
+        "a score on held-out data, and predictions on a few training and a few held-out samples",
     ),
     HealthTest(
         "no-chasm",

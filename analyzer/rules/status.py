@@ -197,7 +197,7 @@ def judge(
     text = f"no fault found in {_counted(facts)}"
     if (unread := facts.get("run.evidence_unread")) is not None:
         return "insufficient", f"{text}, but not everything could be read: {unread}", (*seen.missing, *blind)
-    if (doubt := _doubt(facts)) is not None:
+    if (doubt := _doubt(facts) or _suspicion(findings)) is not None:
         return "insufficient", f"{text}, yet {doubt}", (*seen.missing, *blind)
     if ended:
         text = f"{ended[0].cause.title}; {text}"
@@ -258,6 +258,15 @@ def _doubt(facts: Mapping[str, Scalar]) -> str | None:
         return f"nothing tells whether {found.unknown[0]}"
     if found.unknown and facts.get("signal.rl.reward_rises") is not True:
         return "nothing shows that the reward rises"  # the loss of a policy tells nothing of its quality
+    return None
+
+
+def _suspicion(findings: Sequence[Finding]) -> str | None:
+    """A fault that is no more than possible: too little to accuse a run of it, too much to call the run healthy."""
+    for finding in findings:
+        ordinary = finding.cause.kind in {"benign", "lifecycle"}
+        if finding.probability >= REPORTED and finding.severity in {"fatal", "degrading"} and not ordinary:
+            return f"{finding.symptom} ({word_for(finding.probability)}: {finding.cause.id})"
     return None
 
 

@@ -198,3 +198,21 @@ def test_real_tables_agree_with_pandas_reading_text_cells():
             assert loss.step.tolist() == wanted.tolist()
 
     assert len(paths) >= 10
+
+
+def test_dvclive_keeps_a_metric_in_a_file_whose_folder_is_part_of_its_name():
+    folder = "dvclive/plots/metrics"
+    run = read_files(
+        {
+            f"{folder}/train/loss.tsv": "timestamp\tstep\tloss\n1795000000000\t0\t2.5\n1795000001000\t1\t2.25\n",
+            f"{folder}/val/loss.tsv": "step\tloss\n0\t3.0\n1\tnan\n",
+            f"{folder}/accuracy.tsv": "step\taccuracy\n0\t0.5\n1\t0.75\n",
+            "other/train/loss.tsv": "step\tloss\n7\t1.5\n",
+        }
+    )
+
+    assert points(run, "loss")[:2] == [(0, 2.5, 2), (1, 2.25, 3)]
+    assert [step for step, _, _ in points(run, "loss")] == [0, 1, 7]
+    assert run.metrics.series("loss").time_s[0] == 1_795_000_000
+    assert [step for step, _, _ in points(run, "eval_loss")] == [0, 1]
+    assert [value for _, value, _ in points(run, "accuracy")] == [0.5, 0.75]

@@ -16,6 +16,7 @@ from analyzer.deadline import Deadline, OutOfTime
 from analyzer.errors import UnreadableFileError
 from analyzer.guard import Guard
 from analyzer.ingest import discover, limits
+from analyzer.ingest.formats.config import training_script
 from analyzer.ingest.text import text_log
 
 FAILED = Path(__file__).parents[2] / "samples" / "failed" / "qwen2-fp16-sft-loss-zero"
@@ -91,6 +92,15 @@ def test_what_ends_in_time_is_let_alone_even_at_the_last_moment():
     for _ in range(200_000):
         pass
     assert late > 0
+
+
+def test_a_context_whose_end_was_skipped_interrupts_nobody_later():
+    """What is raised where a context is left may skip its end; nobody holds it then."""
+    until(0.01).__enter__()
+    with until(60):
+        end_s = time.process_time() + 0.1
+        while time.process_time() < end_s:
+            pass
 
 
 def test_a_context_within_ends_with_the_one_around_it():
@@ -175,6 +185,16 @@ def test_a_reader_that_reaches_no_next_block_is_interrupted_and_keeps_what_it_ha
     assert any("the rest of the file was not read" in gap.reason for gap in diagnosis.gaps)
     assert diagnosis.status != "healthy"
     assert CAUSE in {finding.cause.id for finding in (*diagnosis.findings, *diagnosis.ruled_out)}
+
+
+@pytest.mark.usefixtures("budget")
+def test_one_file_without_end_leaves_time_for_the_others(tmp_path, monkeypatch):
+    (tmp_path / "a.py").write_text("import torch\noptimizer.step(loss.backward())\n", encoding="utf-8")
+    (tmp_path / "train.log").write_text("step 1 loss 3.0\nstep 2 loss 2.9\n" * 5, encoding="utf-8")
+    monkeypatch.setattr(training_script.TrainingScript, "read", forever)
+    run = discover.load_run(tmp_path).run
+    assert run.metrics.value.size
+    assert any("more than its part" in gap.reason and gap.evidence for gap in run.gaps)
 
 
 @pytest.mark.usefixtures("budget")

@@ -119,6 +119,14 @@ def literal_hits(data: bytes) -> int:
     return len({index for _, index in _table().scanner.find(data)})
 
 
+def _is_listed_source(line: LogLine) -> bool:
+    """Whether a line is a ``raise`` within a program that was printed as a whole, not one on which a frame stopped."""
+    text = line.text
+    if not text[:1].isspace() or not text.lstrip().startswith("raise "):
+        return False  # at the left edge it is what somebody asks about
+    return 'File "' not in line.before().rstrip().rpartition("\n")[2]
+
+
 def _near_literal(pattern: Pattern, text: str) -> str:
     """The part of a very long line around what was found: bounds the work of any expression."""
     if len(text) <= MAX_MATCHED_CHARACTERS:
@@ -325,7 +333,10 @@ class LogReader:
                 break
         written, state.written = state.written, None
         told: dict[str, tuple[Pattern, dict[str, Scalar]]] = {}
-        for index in sorted({i for literal in found for i in table.pattern_indices[literal]}):
+        asked = {i for literal in found for i in table.pattern_indices[literal]}
+        if asked and _is_listed_source(line):
+            asked.clear()
+        for index in sorted(asked):
             if index in self._muted or (fields := _fields_of(self._patterns[index], line)) is None:
                 continue
             pattern = self._patterns[index]

@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from analyzer.detect.likeness.answer import PLACES
 from analyzer.expr import compile_condition
+from analyzer.model.diagnosis import LIKENESS
 from analyzer.model.tables import Scalar
 from analyzer.rules.load import RuleSet
-from analyzer.rules.schema import EvidenceLine
+from analyzer.rules.schema import EvidenceLine, Rule
 from analyzer.rules.score import LedgerLine, Scored
 
 AT_MOST = 0.45
@@ -22,7 +23,10 @@ AT_MOST = 0.45
 BREAKDOWN = "numerical_breakdown"
 """Causes of this kind need a value that is not finite; where every value is, they are none."""
 
-LINE_ID = "likeness"
+STANDS = "loss-plateau"
+FALLEN = 0.3
+"""Share of its first value that a loss has lost of which nobody would say that it does not move."""
+
 SAYS = "its numbers are like those of runs that failed for known reasons"
 BECAUSE = "labelled public runs with such numbers had this cause; no rule bears it out here"
 
@@ -46,10 +50,21 @@ def likeness_only(
         rule = rules.by_id(cause)
         if rule is None or cause in considered:
             continue
-        if rule.entry.symptom_kind == BREAKDOWN and facts.get("signal.exact.all_finite") is True:
+        if _refuted(rule, facts):
             continue
         line = EvidenceLine(
-            LINE_ID, compile_condition(f'likeness.{place} == "{cause}"', LINE_ID), BECAUSE, bits, 0.0
+            LIKENESS, compile_condition(f'likeness.{place} == "{cause}"', LIKENESS), BECAUSE, bits, 0.0
         )
         ledger = (LedgerLine(line, verdict=True, bits=bits, counted=True),)
         yield Scored(replace(rule, says=SAYS), ledger, bits, min(share, AT_MOST))
+
+
+def _refuted(rule: Rule, facts: Mapping[str, Scalar]) -> bool:
+    """Whether the curves say the opposite of what the cause says of them."""
+    fallen = facts.get("signal.progress.fall_share")
+    return (rule.entry.symptom_kind == BREAKDOWN and facts.get("signal.exact.all_finite") is True) or (
+        rule.entry.id == STANDS
+        and facts.get("signal.progress.learned") is True
+        and isinstance(fallen, float)
+        and fallen >= FALLEN
+    )

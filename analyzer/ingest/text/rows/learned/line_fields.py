@@ -8,6 +8,7 @@ from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
+from analyzer.model.memory_names import names_memory
 from analyzer.model.name_words import NameReading, is_score, read_name, says_no_quantity, words_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ _AT_STEP = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?) (?i:at|after|for|in) (?i:the )?(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?"
     rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is) | )(?P<value>{_NUMBER})"
 )
+_PAIRS = LazyRegex(
+    rf"^ {{0,8}}(?:[A-Za-z][\w./@-]{{0,40}} {{1,3}}[{INT}{FLOAT}](?:/{INT})?[,;|]? {{0,3}}){{3,64}}$"
+)
+"""A line of nothing but names and numbers in turn: each name is that of the number behind it."""
+
 _AFTER = LazyRegex(rf"(?P<value>{_NUMBER}) (?P<name>{_NAME})(?=[,;|)\]\t]|  | - |$)")
 _RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
 _BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
@@ -159,6 +165,7 @@ def _rated(text: str) -> Iterator[Field]:
 
 
 def _beside(text: str) -> Iterator[Field]:
+    pairs = _PAIRS.match(text) is not None
     for match in _BESIDE.finditer(text):
         unit = _unit(text, match.end("value"))
         name, wide = known_tail(match["name"]), False
@@ -168,7 +175,11 @@ def _beside(text: str) -> Iterator[Field]:
             wide = match.start() - len(before) > 1 and (
                 not after or text.startswith(("  ", "\t"), match.end())
             )
-            alone = wide or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
+            alone = (
+                pairs
+                or wide
+                or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
+            )
             name = trimmed(match["name"], most=2) if alone and text[match.end() - 1] == FLOAT else ""
         if name and unit is not None:
             yield Field(slot_at(text, match.start("value")), name, unit, signed=bool(wide), over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" "))  # fmt: skip
@@ -207,7 +218,7 @@ def trimmed(name: str, most: int) -> str:
     words = name.replace(". ", " ").replace(".-", "-").replace(" / ", "/").removesuffix(" so far").split(" ")
     while words and words[0].lower().strip(".") in _FILLERS:
         words = words[1:]
-    if any(part in _PAST for word in words for part in words_of(word)):
+    if any(part in _PAST for word in words for part in words_of(word)) and not names_memory(name):
         return ""
     if len(words) > most:
         return known_tail(" ".join(words))
@@ -256,6 +267,8 @@ def is_metric(field: Field) -> bool:
     canonical = canonical_metric(field.name)
     if canonical in METRICS:
         return canonical != "epoch"
+    if field.signed and names_memory(field.name):
+        return True
     if reading.setting or field.name.endswith(_FILES):
         return False
     if reading.quantity or is_score(field.name):
