@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 
 import pytest
@@ -237,3 +238,10 @@ def test_a_fault_that_is_possible_forbids_healthy_although_the_reward_rises(tmp_
     assert found.status != "healthy"
     assert {finding.cause.id for finding in found.findings} & {"rl-kl-explosion", "rl-reward-hacking"}
     assert not [finding for finding in mild.findings if finding.cause.id == "rl-kl-explosion"]
+
+
+def test_a_training_that_got_nowhere_in_many_rows_is_not_called_healthy_because_it_ended(tmp_path):
+    noise = random.Random(3)
+    losses = "".join(f"step {step} loss {2.3 + abs(noise.gauss(0, 0.9)):.3f}\n" for step in range(60))
+
+    assert diagnose(tmp_path, losses + "Training finished.\n").status == "insufficient"
