@@ -7,8 +7,8 @@ from analyzer.detect.failures.message_features import masked, pieces
 from analyzer.detect.failures.message_model import shipped_messages
 from analyzer.errors import InputError
 from analyzer.ingest.text.failures.error_lines import error_lines, is_plain_error
+from analyzer.rules.candidates.message_only import AT_MOST, message_only
 from analyzer.rules.load import load_rules
-from analyzer.rules.message_only import AT_MOST, message_only
 
 
 def diagnosed(folder, text):
