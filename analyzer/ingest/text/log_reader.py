@@ -160,6 +160,8 @@ class LogReader:
         self.rows_in_bulk = 0
         self._muted: set[int] = set()
         self._deaf: set[int] = set()
+        # asked once: looking at a protocol costs as much as reading a row
+        self._learnable = [one if isinstance(one, Learnable) else None for one in self._grammars]
         self._curious = tuple(
             self._grammars[index] for index in self._table.grammar_indices[self._table.curious]
         )
@@ -327,11 +329,11 @@ class LogReader:
         state = self.state
         before = len(captures), state.total_steps
         state.written = []
-        reader: LineGrammar | None = None
+        reader: Learnable | None = None
         for index in sorted({i for literal in found for i in table.grammar_indices[literal]}):
             if self._grammars[index].feed(line, state):
                 self._fruitful = self._fruitful or found == [table.curious]
-                reader = self._grammars[index]
+                reader = self._learnable[index]
                 break
         written, state.written = state.written, None
         told: dict[str, tuple[Pattern, dict[str, Scalar]]] = {}
@@ -348,7 +350,7 @@ class LogReader:
         for pattern, fields in told.values():
             self._tell(pattern, fields, line)
         quiet = state.told_line != line.number and before == (len(captures), state.total_steps)
-        if written and quiet and isinstance(reader, Learnable):
+        if written and quiet and reader is not None:
             self._learned.watch(line, reader, tuple(written), state.step)
         self._bound_captures()
 
