@@ -18,6 +18,8 @@ exception.at | str | | whose code raised it: own code, installed package, standa
 exception.environment | bool | | class or message names what a program stands on: memory, a host, a disk, a device, a runtime, a peer |
 exception.missing_in | str | | where an import misses a name: own code, or installed package |
 exception.api_clash | bool | | one installed package calls another with arguments or names that it does not have |
+exception.handshake | bool | | a child process was lost, or its parent, while it was being started |
+exception.name_gone | bool | | a library of wide use lacks a name that the program asks it for |
 exception.place | str | | file, line and function of the last frame in the run's own code | keep the whole traceback
 exception.phase | str | | what the program was doing, by the functions on the stack | keep the whole traceback
 exception.plain | bool | | it came first, and nothing more specific is known of its message |
