@@ -85,3 +85,12 @@ def test_a_counter_of_epochs_is_no_lack_of_anything():
 def test_prose_is_still_no_log(tmp_path):
     with pytest.raises(InputError):
         diagnosed(tmp_path, "It was a bright cold day in April.\n")
+
+
+def test_what_a_launcher_reports_is_not_asked(tmp_path):
+    diagnosis = diagnosed(
+        tmp_path,
+        "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 0 (pid: 7)\n",
+    )
+
+    assert not diagnosis.findings
