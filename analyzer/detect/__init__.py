@@ -8,6 +8,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView
 from analyzer.detect.compare import detect_baseline
 from analyzer.detect.curves import (
     adversaries,
+    answers,
     certainty,
     chance,
     collapse,
@@ -107,6 +108,7 @@ DETECTORS: tuple[Detector, ...] = (
     progress.DETECTOR,
     chance.DETECTOR,
     certainty.DETECTOR,
+    answers.DETECTOR,
     gap.DETECTOR,
     exact.DETECTOR,
     scores.DETECTOR,

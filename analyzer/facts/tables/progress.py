@@ -21,11 +21,16 @@ signal.progress.begins_late | bool | | the log begins after step 1000, so it sho
 signal.progress.above_start | bool | | the loss ends above its first level, beyond its scatter |
 signal.progress.peak_over_first | float | | highest level of the loss over its first points |
 signal.progress.exploded | bool | | the loss rose to three times its start or more and never came well below it again |
+signal.progress.wild_rows | int | | training losses of ten times the level of the first ones and more |
+signal.progress.wild_value | float | | the highest of them |
 signal.progress.first_over_last | float | | first loss over the last level |
 signal.progress.rose_and_stays | bool | | the loss ends at half again of its best level or more, beyond its scatter |
 signal.progress.last_over_best | float | | last level over the best one |
 signal.progress.jump_at_end | bool | | the last loss is ten times the level of all before it |
 signal.progress.broke | bool | | it ended above its start, exploded, rose and stays, or jumped at the end |
+signal.progress.third_over_first | float | | level of the loss after a third of the log over its first level |
+signal.progress.unfinished | bool | | the loss lost a quarter and more of its whole fall in the last third of the log |
+signal.progress.accelerates | bool | | the loss fell more in the last third of the log than in the first |
 signal.progress.every_point_better | bool | | from four points on: every training loss is below the one before |
 signal.progress.score_points | int | | points of a score that rose by fifteen points or more |
 signal.progress.crosses_zero | bool | | the loss began above zero and ends below |
@@ -53,6 +58,12 @@ signal.chance.held_out | bool | | answers on held-out data are no better than a 
 signal.chance.held_out_over_uniform | float | | last held-out loss over ln(C) | {_BOTH}
 signal.chance.held_out_never_better | bool | | no evaluation was better than a guess | {_BOTH}
 signal.chance.second_softmax | bool | | loss and accuracy of each row are those of a softmax taken twice | {_BOTH}
+signal.answers.loss_over_sure | float | | last loss over the most that a model can lose which is as often right as it believes | {_BOTH}
+signal.answers.over_bounded_floor | float | | last training loss over the floor that outputs between 0 and 1 leave, ln(1 + (C - 1) / e), of two classes where their number is not known | {MODEL_CONFIG}
+signal.answers.at_bounded_floor | bool | | the loss stands just above that floor and never fell below it | {MODEL_CONFIG}
+signal.answers.exactly_bounded_floor | bool | | training and held-out loss stand exactly at that floor for some number of classes up to ten |
+signal.answers.first_over_answers | float | | first training loss over what a guess costs that is right as often as the first answers are | {_BOTH}
+signal.answers.training_below_guess | bool | | training answers of an epoch are far worse than a guess while held-out ones are not | {_BOTH}
 signal.chance.exploded_at_once | bool | | the first losses, of training or held-out data, are twenty times the last, and the answers at the end hardly better than a guess |
 signal.chance.far_beyond | bool | | hardly an answer is right and the loss ends above 14, what a guess among a million classes costs |
 signal.chance.out_of_scale | bool | | answers are right, yet the loss begins above 28 or ends above 14: logits are out of scale |
@@ -62,6 +73,9 @@ signal.gap.opened | bool | | held-out and training loss began alike and end thre
 signal.gap.stands_open | bool | | in a log that begins in the middle, held-out loss is half again the training loss in every row, and rises | {_BOTH}
 signal.gap.held_out_gained | float | | share of its first value that the held-out loss lost at best | {_BOTH}
 signal.gap.never_generalised | bool | | the training loss fell by three tenths or more and the held-out loss not at all | {_BOTH}
+signal.gap.never_below_start | bool | | no evaluation was clearly below the first training loss, while training fell below every evaluation | {_BOTH}
+signal.gap.above_epoch_mean | bool | | the first held-out loss lies above the training mean of the whole first epoch, which training left behind | {_BOTH}
+signal.gap.score_fell_back | bool | | held-out accuracy was best in the first evaluations and lost fifteen points since, while training kept its own | {_BOTH}
 signal.gap.first_ratio | float | | held-out over training loss at the first evaluation | {_BOTH}
 signal.gap.last_ratio | float | | held-out over training loss at the last evaluation | {_BOTH}
 signal.gap.from_start | bool | | held-out loss is half again the training loss at the first two evaluations already | {_BOTH}
