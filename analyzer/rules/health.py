@@ -266,6 +266,14 @@ TESTS = (
         "a score on held-out data, or the checkpoint of the best evaluation",
     ),
     HealthTest(
+        "not-known-before",
+        # Half of all answers: within its first epoch no training gains as much on what it was not shown.
+        "not signal.gap.score_first <= -0.5",
+        "held-out data are not known before they are learned",
+        "at the first evaluation held-out answers are better than those of training by {signal.gap.score_first} of all",
+        "whether held-out samples, or copies of them, stand in the training data",
+    ),
+    HealthTest(
         "held-out-fell",
         # One part in twenty: of the labelled sound runs whose held-out loss never fell none ends further from its best.
         "not (signal.generalisation.turned and signal.generalisation.never_fell"
