@@ -62,9 +62,16 @@ TESTS = (
     ),
     HealthTest(
         "no-giant-spike",
-        "signal.loss.max <= 1000000 * abs(signal.loss.last)",
+        "signal.loss.max <= 1000000 * abs(signal.loss.last) or signal.loss.max < 1",
         "no loss is a million times as high as the last",
         "single losses are as high as {signal.loss.max}, a million times the last and more",
+        "the batches of those steps, and the gradient norm there",
+    ),
+    HealthTest(
+        "no-wild-loss",
+        "signal.progress.wild_rows == 0",
+        "no loss is far beyond that of an untrained model",
+        "losses are as high as {signal.progress.wild_value}, ten times the first ones and more",
         "the batches of those steps, and the gradient norm there",
     ),
     HealthTest(
@@ -154,6 +161,20 @@ TESTS = (
         "more epochs, and whether a single batch can be learned by heart",
     ),
     HealthTest(
+        "as-low-as-its-answers",
+        "not signal.answers.loss_over_sure >= 1.5 and not signal.answers.exactly_bounded_floor",
+        "the loss is as low as the answers allow",
+        "the loss is {signal.answers.loss_over_sure|some} times that of a model which is as often right and knows it",
+        "more epochs, and whether a sigmoid or softmax stands before the loss",
+    ),
+    HealthTest(
+        "held-out-below-start",
+        "not signal.gap.never_below_start and not signal.gap.score_fell_back",
+        "held-out data gained something",
+        "no evaluation is clearly better than the untrained model was",
+        "predictions on a few training and a few held-out samples, prepared by the same code",
+    ),
+    HealthTest(
         "held-out-gains",
         "signal.gap.held_out_gained >= 0.02 or signal.gap.held_out_gained < 0.02 and signal.progress.fall_share >= 0.3",
         "training and held-out loss do not stand still together",
@@ -164,7 +185,7 @@ TESTS = (
         "no-stretch",
         "not signal.stretch.seen or signal.stretch.returned and signal.stretch.held_out_rose == False",
         "the loss did not leave its course for a stretch",
-        "at step {signal.stretch.step} the loss left its course, to {signal.stretch.ratio} times its level",
+        "[at step {signal.stretch.step} ]the loss left its course, to {signal.stretch.ratio} times its level",
         "the samples of those steps, and held-out loss there",
     ),
     HealthTest(
@@ -201,6 +222,13 @@ TESTS = (
         "the loss is in proportion to the accuracy",
         "the loss ({signal.progress.last}) is far above that of a guess among any number of classes",
         "the range of the inputs and of the logits, and the learning rate",
+    ),
+    HealthTest(
+        "begins-in-proportion",
+        "not (signal.progress.first >= 14 and signal.answers.first_over_answers >= 3.5)",
+        "the first loss is no higher than a guess among any number of classes",
+        "the first loss ({signal.progress.first}) is beyond what a guess among any number of classes costs",
+        "the loss of the very first batch: before any update it tells the weights and inputs from the rate",
     ),
     HealthTest(
         "not-certain-of-wrong",
@@ -262,9 +290,9 @@ TESTS = (
     ),
     HealthTest(
         "agrees",
-        "not (signal.gap.from_start and not signal.gap.last_ratio < 1.1)"
-        " and not (signal.gap.score_from_start and not signal.gap.score_last < 0.03) and not signal.gap.never_generalised"
-        " and not signal.gap.answers_other_labels",
+        "not (signal.gap.from_start and not signal.gap.last_ratio < 1.1 and not signal.gap.score_gained)"
+        " and not (signal.gap.score_from_start and not signal.gap.score_last < 0.03)"
+        " and not (signal.gap.never_generalised and signal.gap.last_ratio >= 1.3) and not signal.gap.answers_other_labels",
         "training and held-out data agree",
         "training and held-out data part from the first evaluation on",
         "an evaluation of the training samples by the code that evaluates the held-out ones",
@@ -272,16 +300,17 @@ TESTS = (
     HealthTest(
         "scores-move",
         "not signal.score.frozen and not signal.score.zero and not signal.score.rare_never_found"
-        " and not signal.score.error_beyond_all and not signal.score.ranks_like_a_guess and not signal.score.perfect_at_once",
+        " and not signal.score.hardly_found and not signal.score.error_beyond_all and not signal.score.ranks_like_a_guess and not signal.score.perfect_at_once",
         "the scores move within their range",
         "a score does not move from its first value, or lies where no sound run has it",
         "the predictions of a few samples beside their labels, and the code of the score",
     ),
     HealthTest(
         "held-out-score-follows",
-        "not signal.score.parted and not signal.score.held_out_stands and not signal.score.lost and not signal.score.forgotten",
+        "not signal.score.parted and not signal.score.held_out_stands and not signal.score.lost and not signal.score.forgotten"
+        " and not signal.score.turned",
         "held-out scores follow the training",
-        "what is gained on training data does not show in the held-out score",
+        "what is gained on training data does not show in the held-out score[ ({signal.score.turned_name})]",
         "more held-out samples, and the same score on training samples by the same code",
     ),
     HealthTest(
@@ -291,6 +320,21 @@ TESTS = (
         "no player, code or embedding collapsed",
         "a part of the model does without what it should learn",
         "outputs of a few samples",
+    ),
+    HealthTest(
+        "reward-kept",
+        "not signal.policy.reward_lost and not signal.policy.reward_slumps and not signal.policy.reward_stands",
+        "the reward was gained and kept",
+        "the reward does not keep what it gained, or never leaves its first level (it ends at"
+        " {signal.policy.reward_end}, its best is {signal.policy.reward_best})",
+        "the checkpoint of the best reward, and whether tasks became harder on the way",
+    ),
+    HealthTest(
+        "within-trust",
+        "not signal.policy.beyond_trust",
+        "updates stay where they are valid",
+        "each update leaves the region in which it is valid: three of ten samples are clipped",
+        "the same run at a third of the learning rate, or with fewer passes over one batch",
     ),
     HealthTest(
         "keeps-its-sign",

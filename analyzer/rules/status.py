@@ -262,7 +262,8 @@ def _doubt(facts: Mapping[str, Scalar]) -> str | None:
         return odd
     if found.unknown and facts.get("run.rl") is not True:
         return f"nothing tells whether {found.unknown[0]}"
-    if found.unknown and facts.get("signal.rl.reward_rises") is not True:
+    gained = (facts.get(f"signal.{name}") for name in ("rl.reward_rises", "policy.reward_gained"))
+    if found.unknown and True not in gained:
         return "nothing shows that the reward rises"  # the loss of a policy tells nothing of its quality
     return None
 

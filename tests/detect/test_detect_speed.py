@@ -186,3 +186,16 @@ def test_the_steps_of_the_first_row_are_no_wait(tmp_path, every):
     facts = build_facts(run_detectors(load_run(tmp_path).run)).plain
 
     assert facts["signal.startup.wait_s"] == pytest.approx(600, abs=6)
+
+
+@pytest.mark.parametrize(
+    ("times", "slower"),
+    [
+        ([10.0 * n for n in range(1, 120)], None),  # a clock: of a hundred rows each adds one percent
+        ([10.0 + 0.2 * n for n in range(119)], True),
+    ],
+)
+def test_a_clock_that_counts_from_the_beginning_is_no_epoch_that_gets_slower(times, slower):
+    maker = RunMaker().log({"loss": [2.0 * 0.98**n for n in range(119)], "time": times})
+
+    assert maker.plain().get("signal.pace.slower") is slower

@@ -15,7 +15,13 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, finite_points, has_steps
 from analyzer.detect.curves.bad_points import values_beside
 from analyzer.detect.curves.chance import class_count
-from analyzer.detect.curves.progress import begins_in_the_middle, held_out_trend, loss_trend
+from analyzer.detect.curves.progress import (
+    begins_in_the_middle,
+    continues_a_model,
+    held_out_trend,
+    loss_trend,
+)
+from analyzer.detect.curves.scores import scores_of
 from analyzer.detect.curves.trend import Trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.signal import Signal
@@ -42,8 +48,20 @@ ANSWERS_OTHERS = 0.5
 NONE_RIGHT, EARLY_RIGHT = 0.05, 0.8
 """Not one held-out answer in twenty, at any evaluation, while four of five training answers are right early."""
 
+BELOW_START = 0.93
+"""Held-out loss at its best over the first training loss: what was not gained even against an untrained model."""
+
+FELL_BACK, BEST_EARLY = 0.15, 3
+"""Fifteen points of held-out accuracy lost against one of the first three evaluations: too many passes seldom cost a third of that."""
+
+OF_THE_EPOCH = 1.15
+"""Held-out loss over the training mean of the first epoch, which holds its beginning and is higher than its end."""
+
 OPENED = 3.0
 """Held-out over training loss at the end of a run that began with both alike."""
+
+SCORE_GAINED = 0.05
+"""A twentieth of the first score: more than evaluations of one model differ by."""
 
 CHASM = 20.0
 """Held-out over training loss of which one evaluation is enough: no scatter of a few batches makes that."""
@@ -51,6 +69,9 @@ CHASM = 20.0
 OUTWEIGHS = 5.0
 """Training over held-out loss, at every evaluation, which no dropout and no augmentation makes. A sum that is printed beside a
 mean is as large, but falls as the mean does."""
+
+SAME_SCORE = 0.01
+"""Held-out answers that are right a point more often than those of training: as often, within their scatter."""
 
 EASIER, EASIER_SCORE, EASIER_ROWS = 1.3, 0.12, 3
 """Training loss over held-out loss, or accuracy below it, to the end: training is made harder than it need be."""
@@ -76,10 +97,14 @@ def detect(view: RunView) -> Iterator[Signal]:
     train, held_out = view.once(loss_trend), view.once(held_out_trend)
     middle = train is not None and begins_in_the_middle(view, train[0])
     if train is not None and held_out is not None:
-        _losses(out, train, held_out, early=_first_epoch(view, held_out[0]) is not False and not middle)
+        early = _first_epoch(view, held_out[0]) is not False and not middle
+        _losses(out, train, held_out, early=early)
         if middle:
             _in_the_middle(out, train, held_out)
+        elif early and not continues_a_model(view):
+            _against_the_start(out, train, held_out)
     _chasm(out, view)
+    _score_gained(out, view)
     _scores(out, view, train, early=not middle)
     if out.facts:
         yield out.signal()
@@ -145,6 +170,41 @@ def _losses(
         out.put("training_harder", all(loss >= EASIER * value for value, loss in tail), refs)
 
 
+def _score_gained(out: FactWriter, view: RunView) -> None:
+    """Whether a score on held-out data ends at its best, a twentieth and more better than at the first evaluation."""
+    held = [score for score in view.once(scores_of) if score.reading.phase == "eval" and score.reading.whole]
+    long = [score for score in held if len(score.series) >= ROWS]
+    better = [score for score in long if _ends_at_best(score.reading.better * score.values)]
+    found = [score.series for score in better or long] + [
+        s for s in [view.curve("eval_loss")] if s is not None
+    ]
+    if found:
+        out.put("score_gained", bool(better), refs_at(found[0], [len(found[0]) - 1, 0]))
+
+
+def _ends_at_best(values: npt.NDArray[np.float64]) -> bool:
+    least = SCORE_GAINED * abs(float(values[0]))
+    return float(values[-1] - values[0]) >= least and float(values.max() - values[-1]) <= least
+
+
+def _against_the_start(out: FactWriter, train: tuple[Series, Trend], held_out: tuple[Series, Trend]) -> None:
+    """Whether held-out data gained anything against the first training loss, that of a model that knew nothing yet.
+
+    In the first pass every training sample is as new as a held-out one, so both cost the same if they are measured alike.
+    """
+    if len(held_out[0]) < ROWS:
+        return
+    refs = [*refs_at(held_out[0], [len(held_out[0]) - 1, 0]), *refs_at(train[0], [len(train[0]) - 1, 0])]
+    start, low = float(train[0].value[0]), held_out[1].best
+    if start <= 0 or low <= 0:
+        return
+    parted = train[1].falls() and train[1].last <= BELOW_START * low
+    out.put("never_below_start", low >= BELOW_START * start and parted, refs)
+    first = float(held_out[0].value[0])
+    if len(train[0]) == len(held_out[0]):  # rows of epochs
+        out.put("above_epoch_mean", first >= OF_THE_EPOCH * start and parted, refs)
+
+
 def _chasm(out: FactWriter, view: RunView) -> None:
     """Whether the last evaluation costs many times what training does, even if it is the only one."""
     train, held_out = finite_points(view.curve("loss"), EASIER_ROWS), finite_points(view.curve("eval_loss"))
@@ -190,6 +250,14 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
         out.put("answers_other_labels", bool(none or (low and learned)), refs)
     if right is None:
         return
+    best = int(held_out.value.argmax())
+    lost = float(held_out.value[best] - np.median(held_out.value[-2:])) / unit
+    knows = float(np.median(right.value[-2:])) >= float(right.value.max()) - SCORES_APART / 5 * unit
+    out.put(
+        "score_fell_back",
+        best < BEST_EARLY and lost >= FELL_BACK and knows,
+        [*refs, *refs_at(held_out, [best])],
+    )
     first = float(right.value[0] - held_out.value[0]) / unit
     last = float(np.median(right.value[-2:]) - np.median(held_out.value[-2:])) / unit
     refs = [*refs, *refs_at(right, [len(right) - 1])]
@@ -199,6 +267,10 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
         out.put("score_from_start", first >= SCORES_APART, refs)
     if min(len(right), len(held_out)) >= EASIER_ROWS:
         out.put("score_training_harder", last <= -EASIER_SCORE, refs)
+        if (
+            last >= -SAME_SCORE
+        ):  # samples that are harder are right less often: else the two losses are not summed alike
+            out.put("training_harder", value=False, refs=refs)
 
 
 def _learned_early(right: Series, unit: float) -> bool:

@@ -49,6 +49,9 @@ LEARNED = 0.9
 USUAL_RISES, OF_THE_STRETCH = 3.0, 2
 """Of few rows: three times the largest rise that is usual, where two rises may belong to the stretch itself."""
 
+LUCKY_ROWS = 10
+"""The lowest of ten rows and more is a lucky one; the second lowest is a level that the loss had reached."""
+
 BLOCK_SIGMAS = 6.0
 """Deviations of the median of a block above the lowest of forty, which itself lies two below the course."""
 
@@ -140,12 +143,13 @@ def _stretches(values: Values, up: float, noise: float) -> Iterator[Stretch]:
         noise: Standard deviation of the logarithm of a level.
     """
     least = OF_GAIN * float(values[0] - values.min())
-    lowest, row = float(values[0]), 1
+    lowest, row, seen = float(values[0]), 1, [float(values[0])]
     while row < values.size:
         if lowest > LEARNED * values[0] or values[row] <= max(
             lowest * math.exp(min(up, 300.0)), lowest + least
         ):
-            lowest = min(lowest, float(values[row]))
+            seen = sorted((*seen, float(values[row])))[:2]
+            lowest = seen[1] if row >= LUCKY_ROWS else seen[0]
             row += 1
             continue
         way = np.maximum.accumulate(values[row:]) - lowest

@@ -28,6 +28,7 @@ from analyzer.ingest.metric_columns import (
     counter_column,
     first_named,
     is_known_metric,
+    is_known_score,
     unix_seconds,
 )
 from analyzer.ingest.scalar_text import metric_number, whole_step
@@ -67,6 +68,8 @@ class CsvMetrics:
         is_csv = _SUFFIX.search(candidate.name.lower()) is not None
         if has_step and known:
             return Match.LIKELY
+        if has_step and any(is_known_score(_bare(name)) for name in header):
+            return Match.LIKELY
         if is_csv and (has_step or len(known) > 1):
             return Match.MAYBE
         # Nothing is known by its name: only a file that is named for it, with a column that counts, is taken.
@@ -81,11 +84,9 @@ class CsvMetrics:
             out.gap("the first line is not a header", line=1)
             return
         monitor = _MONITOR.search(source.name)
-        counter = (
-            None
-            if first_named(header, (*STEP_NAMES, "epoch"))
-            else _counter(decode(source.candidate.head), header)
-        )
+        counter = None
+        if header[0].lower() in _EPISODES or not first_named(header, (*STEP_NAMES, "epoch")):
+            counter = _counter(decode(source.candidate.head), header)
         live = _DVCLIVE.search(source.name)
         before = "Train/Samples/" if monitor else live["folder"] if live else ""
         table = _Table(out, header, source.path.name, counter, before=before)
@@ -149,6 +150,10 @@ def _bare(name: str) -> str:
     return name.rpartition(" - ")[2]
 
 
+_EPISODES = frozenset({"episode", "episodes", "ep", "game", "games", "trial"})
+"""A table whose rows are episodes: a column of steps tells how long each one was."""
+
+
 class _Feed:
     """Lines for the CSV reader; remembers where the record that it is reading began."""
 
@@ -208,7 +213,10 @@ class _Table:
 
     def _use_header(self, header: Sequence[str]) -> None:
         self._header = list(header)
-        step = first_named(header, STEP_NAMES) or (self._counter if self._counter in header else None)
+        counter = self._counter if self._counter in header else None
+        step = first_named(header, STEP_NAMES) or counter
+        if counter == header[0] and counter.lower() in _EPISODES:
+            step = counter
         time = first_named(header, TIME_NAMES)
         self._step_at = header.index(step) if step else None
         self._time_at = header.index(time) if time else None

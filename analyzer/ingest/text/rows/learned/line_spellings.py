@@ -16,11 +16,11 @@ _NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|nan|inf)"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 
 _ODD = LazyRegex(
-    r"tensor\(|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
+    r"tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
-_TENSOR = LazyRegex(rf"\btensor\( ?\[?({_NUMBER})\]?(?:,[^()\r\n]{{0,80}})?\)")
+_TENSOR = LazyRegex(rf"\b(?:tensor|np\.float\d\d)\( ?\[?({_NUMBER})\]?(?:,[^()\r\n]{{0,80}})?\)")
 _LISTED = LazyRegex(rf"['\"]([A-Za-z][\w /-]{{0,40}})['\"], ?(?={_NUMBER})")
 _INDEXED = LazyRegex(
     rf"(?<![\w.])(\w{{0,30}}(?:loss|acc|cost|err|score|reward|ppl)\w{{0,20}})\[ {{0,3}}(\d{{1,12}}) {{0,3}}\] {{0,2}}[:=]\s{{0,4}}(?={_NUMBER})"
@@ -47,6 +47,8 @@ def plain_spelling(text: str) -> str:
 
     >>> plain_spelling("epoch 3 loss tensor(0.5, device='cuda:0', grad_fn=<NllLossBackward0>)")
     'epoch 3 loss 0.5'
+    >>> plain_spelling("Pseudo dice [np.float32(0.5), np.float32(nan)]")
+    'Pseudo dice [0.5, nan]'
     >>> plain_spelling("['epoch', 3, 'loss', 0.5]"), plain_spelling("train_loss[ 40 ]: 0.5")
     ('[epoch: 3, loss: 0.5]', 'step 40, train_loss: 0.5')
     >>> plain_spelling("Epoch 1: loss = 0,5; acc = 12,5"), plain_spelling("samples: 12,800 loss: 0.5")
