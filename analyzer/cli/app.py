@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -40,21 +41,26 @@ class _Commands(Mapping[str, Any]):
     """The commands by name, each imported when it is asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        module, _, function = COMMANDS[name].partition(":")
-        found = getattr(import_module(f"analyzer.cli.{module}"), function)
-        holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-        holder.callback()(lambda: None)  # makes it a group also if it has one command
-        if isinstance(found, typer.Typer):
-            holder.add_typer(found, name=name)
-        else:
-            holder.command(name, epilog=_EXAMPLES if name == "diagnose" else None)(found)
-        return typer.main.get_group(holder).commands[name]
+        return _command(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
 
     def __len__(self) -> int:
         return len(COMMANDS)
+
+
+@cache  # the help asks for each several times
+def _command(name: str) -> Any:
+    module, _, function = COMMANDS[name].partition(":")
+    found = getattr(import_module(f"analyzer.cli.{module}"), function)
+    holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    holder.callback()(lambda: None)  # makes it a group also if it has one command
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name)
+    else:
+        holder.command(name, epilog=_EXAMPLES if name == "diagnose" else None)(found)
+    return typer.main.get_group(holder).commands[name]
 
 
 class _Interruptible(TyperGroup):
