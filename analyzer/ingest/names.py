@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from analyzer.ingest.metric_names import TABLE
-from analyzer.model.memory_names import read_memory
-from analyzer.model.name_words import read_name, words_of
+from analyzer.model.name_words import read_memory, read_name, words_of
 
 
 class Metric(NamedTuple):

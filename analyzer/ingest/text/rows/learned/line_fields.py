@@ -8,8 +8,15 @@ from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
-from analyzer.model.memory_names import names_memory
-from analyzer.model.name_words import NameReading, is_score, read_name, says_no_quantity, word_set, words_of
+from analyzer.model.name_words import (
+    NameReading,
+    is_score,
+    names_memory,
+    read_name,
+    says_no_quantity,
+    word_set,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
