@@ -55,6 +55,9 @@ _NOT_METRICS = frozenset(
      "completed", "instance", "progress", "eta_seconds", "data", "net", "required", "hour", "h", "m", "min", "sec", "no", "exit", "code", "allocated", "reserved", "cached", "py", "error_code", "status", "level", "rev", "user", "sys"}
 )  # fmt: skip
 
+_STORAGE = frozenset({"mem", "memory", "ram", "rss", "vram", "cpumem", "gpumem"})
+_BYTES = frozenset({"mb", "gb", "mib", "gib"})
+
 
 class Field(NamedTuple):
     """A number of a row and what it is.
@@ -251,11 +254,13 @@ def is_metric(field: Field) -> bool:
     canonical = canonical_metric(field.name)
     if canonical in METRICS:
         return canonical != "epoch"
+    words = words_of(field.name)
+    if field.signed and not _STORAGE.isdisjoint(words) and words[-1] in _BYTES:
+        return True  # with its unit in its name memory is a quantity: "memory_mb=475"
     if reading.setting or field.name.endswith(_FILES):
         return False
     if reading.quantity or is_score(field.name):
         return True
-    words = words_of(field.name)
     if field.signed and field.name.lower() in {"total", "sum"}:
         return True  # of losses, if they stand beside it
     if all(says_no_quantity(word) for word in words):
