@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.curve import all_series, has_steps
-from analyzer.model.name_words import read_name
+from analyzer.model.name_words import read_name, word_set, words_of
 
 if TYPE_CHECKING:
     from analyzer.model.run import Run
@@ -22,6 +22,11 @@ _ADVERSARIES = re.compile(
 
 _PHASES = {"loss": ("", "train"), "eval_loss": ("eval",)}
 
+REWARD_OF_AGENT = re.compile(
+    r"(?i)(?:agent[ _/]?\d{1,2}[ _/])?(?:episode[ _])?(?:reward|return)s?[ _/]?\d{1,2}|agent[ _/]?\d{1,2}[ _/](?:reward|return)s?"
+)
+"""What one of several agents earned: ``reward_1``, ``agent0/reward``."""
+
 MIN_POINTS = 3
 """Points of a stand-in; two numbers of an unknown name say nothing of a course."""
 
@@ -31,12 +36,16 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
 
     A name that says what is minimised (``train_mse``, ``cost``) comes before a loss of something
     (``fold1/loss``), which counts only where no other does; several of one row count as their sum. Players that work
-    against each other are left out.
+    against each other are left out: of an adversarial training what the generator is to make again stands for the loss.
     """
     if metric == "grad_norm":
         return _norm_of_parts(run)
-    if metric not in _PHASES or any(_ADVERSARIES.search(n) and "loss" in n for n in run.metrics.names):
+    if metric == "reward_mean":
+        return _mean_of_agents(run)
+    if metric not in _PHASES:
         return ()
+    if any(_ADVERSARIES.search(n) and "loss" in n for n in run.metrics.names):
+        return _sum_of_parts(run, metric, _remade(run)) if metric == "loss" else ()
     found: list[tuple[int, int, str]] = []
     for name in run.metrics.names:
         reading = read_name(name)
@@ -49,6 +58,24 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
         if series and len(series[0]) >= MIN_POINTS:
             return tuple(replace(one, metric=metric) for one in series)
     return _sum_of_parts(run, metric, [name for order, _, name in found if order == _PART])
+
+
+_REMADE = word_set(
+    "l1 l2 rec recon reconstruction cycle cyc cycles idt identity pixel vgg percep perceptual mel content"
+)
+_NOT_REMADE = word_set(
+    "real fake gp penalty weight lambda val valid validation test eval kl lr norm time aux"
+)
+
+
+def _remade(run: Run) -> list[str]:
+    """Losses of a generator against a target of its own: other than those of the players they fall while it learns."""
+    words = {name: frozenset(words_of(name)) for name in run.metrics.names}
+    return [
+        name
+        for name, parts in words.items()
+        if "loss" in parts and parts & _REMADE and not parts & _NOT_REMADE
+    ]
 
 
 _PART = 5
@@ -85,6 +112,16 @@ def same_rows(first: Series, second: Series) -> bool:
     return (
         len(first) == len(second) and same and (has_steps(first) or np.array_equal(first.line, second.line))
     )
+
+
+def _mean_of_agents(run: Run) -> tuple[Series, ...]:
+    """What several agents earned on average, where each one's reward was logged by the same rows."""
+    names = sorted(name for name in run.metrics.names if REWARD_OF_AGENT.fullmatch(name))
+    parts = [series[0] for name in names[:MAX_PARTS] if (series := all_series(run, name))]
+    if not parts or any(not same_rows(parts[0], part) for part in parts[1:]):
+        return ()
+    value = np.mean([part.value for part in parts], axis=0)
+    return (replace(parts[0], metric="reward_mean", value=value, logged_as=_together(parts)),)
 
 
 def _norm_of_parts(run: Run) -> tuple[Series, ...]:

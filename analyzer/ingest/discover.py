@@ -16,13 +16,13 @@ from analyzer.deadline import Deadline, OutOfTime
 from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, UnreadableFileError
 from analyzer.guard import fault
 from analyzer.ingest import limits, progress
-from analyzer.ingest.archives import Unpacked, is_archive
 from analyzer.ingest.base import Candidate, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.launches import last_launch
 from analyzer.ingest.masking import safe_name
 from analyzer.ingest.registry import foreign_readers
-from analyzer.ingest.run_groups import (
+from analyzer.ingest.runs.archives import Unpacked, is_archive
+from analyzer.ingest.runs.launches import last_launch
+from analyzer.ingest.runs.run_groups import (
     CHECKPOINT,
     MAX_CHECKPOINTS,
     RunGroup,
@@ -31,7 +31,7 @@ from analyzer.ingest.run_groups import (
     without_copies,
     without_notes,
 )
-from analyzer.ingest.unread import WANTED, last_errors
+from analyzer.ingest.runs.unread import WANTED, last_errors
 from analyzer.ingest.walk import LIKELY_OURS, MAX_FILES, Discovery, Found, discover
 from analyzer.model.refs import Gap
 from analyzer.model.run import Run
@@ -183,11 +183,11 @@ def _read_file(item: Found, source: OpenSource, out: SourceWriter, builder: RunB
         out.gap(f"not read: {reason}", evidence=is_log)
         return
     try:
-        with Deadline(lambda: budget.until_s(limits.INTERRUPTED_SHARE)):
+        with Deadline(budget.file_until_s()):
             item.ingestor.read(source, out)
     except OutOfTime:
         builder.interrupted()
-        out.gap(f"the rest of the file was not read: {budget.reason}", evidence=True)
+        out.gap(f"the rest of the file was not read: {budget.of_a_file}", evidence=True)
     except (TruncatedSourceError, UnreadableFileError) as error:
         out.gap(f"the rest of the file cannot be read: {error}", evidence=is_log)
     except OSError as error:  # it went while it was read, or the disk failed

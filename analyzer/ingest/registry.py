@@ -22,13 +22,18 @@ def _is_object(candidate: Candidate) -> bool:
     return start.startswith(b"{") and not start.startswith(b"{'")
 
 
+def _is_history(candidate: Candidate) -> bool:
+    return _is_object(candidate) or candidate.head.lstrip()[:1] == b"["
+
+
 def _is_config(candidate: Candidate) -> bool:
     name = candidate.name.lower().removesuffix(".gz").removesuffix(".zst")
     return _is_object(candidate) or name.endswith((".yaml", ".yml", ".py"))
 
 
 def _is_column(candidate: Candidate) -> bool:
-    return candidate.head.lstrip()[:1] in b"+-.0123456789nNiIt"
+    first, _, rest = candidate.head[:4096].lstrip().partition(b"\n")
+    return first[:1] in b"+-.0123456789nNiIt" or rest.lstrip()[:1] in b"+-.0123456789"
 
 
 def _is_python(candidate: Candidate) -> bool:
@@ -37,6 +42,10 @@ def _is_python(candidate: Candidate) -> bool:
 
 def _is_model_file(candidate: Candidate) -> bool:
     return _is_object(candidate) or candidate.name.endswith(".jinja")
+
+
+def _is_monitor(candidate: Candidate) -> bool:
+    return b'"t_start"' in candidate.head[:4096]
 
 
 def _is_table(candidate: Candidate) -> bool:
@@ -139,6 +148,10 @@ def _holds_objects(candidate: Candidate) -> bool:
     return b"\n{" in candidate.head or candidate.head[:1] == b"{"
 
 
+def _is_notebook(candidate: Candidate) -> bool:
+    return candidate.name.lower().removesuffix(".gz").endswith(".ipynb")
+
+
 def _is_argument_file(candidate: Candidate) -> bool:
     return b"=" in candidate.head or b":" in candidate.head
 
@@ -197,10 +210,11 @@ _BUILTIN = (
     ("capsule", "a step saved for replay (analyzer replay run reads it)", False, "formats.dumps.capsule:CapsuleFiles", _is_of_capsule),
     ("argument-file", "arguments of a run as a text file (key=value, key: value, Namespace(…))", False, "formats.config.argument_file:ArgumentFile", _is_argument_file),
     ("gpu-samples", "samples of GPUs (nvidia-smi --format=csv, DCGM exporter)", False, "formats.jobs.gpu_samples:GpuSamples", _is_gpu_table),
-    ("history-json", "history of Keras' fit as JSON (a list of values for each metric)", True, "formats.metrics.history_json:HistoryJson", _is_object),
+    ("history-json", "history of Keras' fit as JSON (a list of values for each metric)", True, "formats.metrics.history_json:HistoryJson", _is_history),
     ("structured-log", "log of JSON objects with a message each (structured loggers, journalctl -o json)", True, "formats.jobs.structured_log:StructuredLog", _holds_objects),
     ("trackio", "Trackio database (PROJECT.db): metrics, settings and system metrics of its last run", True, "formats.metrics.trackio:Trackio", _is_database),
     ("config", "training configuration (JSON, YAML, mmengine Python)", False, "formats.config.config_file:ConfigFile", _is_config),
+    ("episode-monitor", "episodes of reinforcement learning (monitor.csv of Gym and Stable-Baselines)", True, "formats.metrics.episode_monitor:EpisodeMonitor", _is_monitor),
     ("csv-metrics", "metrics as CSV (DeepSpeed monitor, Lightning, Keras, exports)", True, "formats.metrics.csv_metrics:CsvMetrics", _is_table),
     ("elastic-error", "error file of a torchrun worker (error.json)", True, "formats.jobs.elastic_error:ElasticError", _is_worker_error),
     ("job-status", "status of a container (Kubernetes pod as YAML or JSON, docker inspect)", True, "formats.jobs.job_status:JobStatus", _is_container),
@@ -213,12 +227,13 @@ _BUILTIN = (
     ("mlflow-files", "MLflow file store (mlruns): metrics, parameters, status of a run", True, "formats.metrics.mlflow_files:MlflowFiles", _is_in_store),
     ("model-files", "model, adapter and tokenizer description (Hugging Face layout)", False, "formats.checkpoints.model_files:ModelFiles", _is_model_file),
     ("msprobe", "tensor statistics of Ascend msprobe (dump.json)", False, "formats.dumps.msprobe:Msprobe", _is_msprobe),
+    ("notebook", "Jupyter notebook: what its last training printed", True, "formats.metrics.notebook:Notebook", _is_notebook),
     ("nvdlfw-inspect", "tensor statistics of TransformerEngine (nvdlfw_inspect_statistics_logs)", False, "formats.dumps.inspect_log:InspectLog", _is_inspect_log),
     ("replay", "replay trace in the open format analyzer-replay/1 (Parquet or JSON lines)", False, "formats.dumps.replay_file:ReplayFile", _is_replay_file),
     ("requirements", "package versions (requirements.txt, pip freeze)", False, "formats.config.requirements:Requirements", _is_pinned_list),
     ("safetensors", "checkpoint weights (safetensors)", False, "formats.checkpoints.safetensors:Safetensors", _is_safetensors),
     ("tensorboard", "TensorBoard event files (tfevents)", True, "formats.tensorboard.tensorboard:TensorBoard", _is_binary),
-    ("named-column", "one number a line in a file named for a curve (loss.txt)", True, "formats.metrics.named_column:NamedColumn", _is_column),
+    ("named-column", "one number a line, in a file or below a head that names a curve (loss.txt)", True, "formats.metrics.named_column:NamedColumn", _is_column),
     ("training-script", "script that trains (Keras, PyTorch): last layer, loss, optimizer, loop; parsed, never run", False, "formats.config.training_script:TrainingScript", _is_python),
     ("text-log", "console log (stdout, stderr) of a training run", True, "text.text_log:TextLog", _anything),
     ("trainer-state", "HF Trainer state (trainer_state.json) and results", True, "formats.metrics.trainer_state:TrainerState", _is_object),

@@ -39,7 +39,7 @@ _SKIPPED_DIRECTORIES = frozenset(
 # Files that no ingestor could use and that would only cost a read: code, pictures, weights in pickles.
 _SKIPPED_SUFFIXES = frozenset(
     {".py~", ".pyc", ".so", ".png", ".jpg", ".jpeg", ".gif", ".mp4", ".pdf", ".pt", ".pth", ".pkl", ".bin", ".npy", ".npz",
-     ".onnx", ".zip", ".tar", ".whl", ".arrow", ".h5", ".lock", ".md", ".html", ".css", ".js", ".ipynb", ".cu", ".cpp"}
+     ".onnx", ".zip", ".tar", ".whl", ".arrow", ".h5", ".lock", ".md", ".html", ".css", ".js", ".cu", ".cpp"}
 )  # fmt: skip
 _TAR_MARK_AT = 257
 """Where a tar archive says ``ustar``."""
@@ -279,4 +279,21 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
             discovery.unknown.append(name)
         else:
             discovery.found.append(Found(candidate, ingestor, digest))
+    _set_notebooks_aside(discovery)
     return discovery
+
+
+def _set_notebooks_aside(discovery: Discovery) -> None:
+    """Leave out notebooks beside a log: most look at runs. Of notebooks alone the one written last is the run."""
+    notebooks = [found for found in discovery.found if found.ingestor.name == "notebook"]
+    if not notebooks:
+        return
+    last = max(notebooks, key=lambda found: found.candidate.path.stat().st_mtime_ns)
+    alone = not any(found.ingestor.is_log for found in discovery.found if found not in notebooks)
+    aside = [found for found in notebooks if not alone or found is not last]
+    discovery.found[:] = [found for found in discovery.found if found not in aside]
+    if alone and aside:
+        names = ", ".join(found.candidate.name for found in aside[:3])
+        discovery.unreadable.append(
+            (names, f"other notebooks beside {last.candidate.name}; give one by itself")
+        )

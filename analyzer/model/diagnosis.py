@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from analyzer.model.card import Card
 from analyzer.model.happened import DeviceTime, Onset
+from analyzer.model.plain_data import plain_data
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import format_scalar, percent, word_for
 
@@ -37,6 +37,10 @@ class Place:
 
     def __str__(self) -> str:
         return self.path if self.line is None else f"{self.path}:{self.line}"
+
+
+LIKENESS = "likeness"
+"""Id of the line of evidence that says what labelled runs with such numbers turned out to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +196,11 @@ class Finding:
     shape_only: bool = False
     seen_before: str = ""
     casebook_bits: float = 0.0
+
+    @property
+    def likeness_only(self) -> bool:
+        """Whether no rule speaks: labelled runs with such numbers had this cause, and that is all."""
+        return [line.id for line in self.evidence] == [LIKENESS]
 
     def speaks_for(self) -> list[Evidence]:
         """Counted lines that raise the cause, strongest first."""
@@ -456,9 +465,7 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the order of the JSON contract; NaN and infinities become strings."""
-        plain = _plain(self)
-        assert isinstance(plain, dict)
-        return {"schema": SCHEMA_ID, **plain}
+        return {"schema": SCHEMA_ID, **plain_data(self)}
 
     def finding(self, word: str = "") -> Finding | None:
         """A considered cause by rule id or cause id, also one that was ruled out; the leading one if none is named."""
@@ -480,17 +487,3 @@ class Diagnosis:
         if found is None:
             raise KeyError(word or "no cause was considered")
         return found.ledger()
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return float(f"{value:.6g}")  # six digits: more would only show the noise of the platform
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    return value

@@ -67,6 +67,8 @@ class Opening:
 def opening(diagnosis: Diagnosis) -> Opening | None:
     """The opening; None where one cause is more probable than not."""
     found = diagnosis.headline
+    if diagnosis.findings and diagnosis.findings[0].likeness_only:
+        return _by_likeness(diagnosis.findings)
     if found is None or found.level == "cause":
         return None
     rows = [
@@ -86,6 +88,13 @@ def opening(diagnosis: Diagnosis) -> Opening | None:
     head = f"{percent(found.probability)} {word_for(found.probability)}: {found.title}  [{found.id}]"
     leads = bool(diagnosis.findings) and diagnosis.findings[0].cause.id == found.id
     return Opening(head, tuple(rows), leads)
+
+
+def _by_likeness(findings: Sequence[Finding]) -> Opening:
+    """What labelled runs with such numbers turned out to be: candidates, of which no evidence of this run speaks."""
+    alike = [finding for finding in findings if finding.likeness_only][:CANDIDATES_NAMED]
+    rows = [f"{percent(item.probability)} {item.cause.title}  [{item.cause.id}]" for item in alike]
+    return Opening("no rule explains it; labelled runs with such numbers turned out to be", tuple(rows))
 
 
 def odds_note(diagnosis: Diagnosis) -> str:
@@ -300,15 +309,16 @@ def arrange(diagnosis: Diagnosis, *, show_all: bool, top: int) -> Layout:
     """Choose what to show.
 
     In full: of each kind of symptom the leading cause if it is at least "possible", and the first cause in any
-    case. Notes: harmless explanations. Rivals: the rest, those that deserve the doubt first.
+    case. Notes: harmless explanations, and of a run of which too little is known how its log ends. Rivals: the rest, those that deserve the doubt first.
     """
     full: list[Finding] = []
     notes: list[Finding] = []
+    missing = diagnosis.status == "insufficient"  # what is missing leads, not how the log ends
     for finding in diagnosis.findings:
         leads = all(finding.symptom_kind != other.symptom_kind for other in (*full, *notes))
         if show_all and len(full) < top:
             full.append(finding)
-        elif leads and finding.cause.kind == "benign":
+        elif leads and (finding.cause.kind == "benign" or (finding.cause.id in _SAID_ABOVE and missing)):
             notes.append(finding)
         elif full and finding.cause.id in _SAID_ABOVE:
             continue

@@ -15,11 +15,11 @@ from analyzer.errors import RuleError, RuleSyntaxError
 from analyzer.expr import Condition, compile_condition
 from analyzer.facts.catalog import catalog
 from analyzer.rules.causes import PACK_FILE, rules_root
+from analyzer.rules.fixing.shared_fixes import FILE_NAME as FIXES
+from analyzer.rules.fixing.shared_fixes import SharedFixes, bundled_fixes, fixes_for, with_shared
 from analyzer.rules.gates import FILE_NAME as GATES
 from analyzer.rules.gates import Gates, bundled_gates, gates_for, naming, refuse_unknown_facts
 from analyzer.rules.schema import FIELDS, MakeCondition, Rule, read_rule
-from analyzer.rules.shared_fixes import FILE_NAME as FIXES
-from analyzer.rules.shared_fixes import SharedFixes, bundled_fixes, fixes_for, with_shared
 from analyzer.vocabulary import cache, packs
 from analyzer.vocabulary.config import is_setting, nearest_setting
 from analyzer.vocabulary.events import events_key
@@ -65,11 +65,9 @@ class RuleSet:
         )
 
     def by_id(self, word: str) -> Rule | None:
-        """A rule by id, slug or cause id."""
-        for rule in self.rules:
-            if word in {rule.id, rule.slug, rule.entry.id}:
-                return rule
-        return None
+        """A rule by id, slug or cause id; of several faces of a cause the one that is called like it."""
+        named = next((rule for rule in self.rules if word in {rule.id, rule.slug}), None)
+        return named or next((rule for rule in self.rules if word == rule.entry.id), None)
 
 
 @dataclass(frozen=True)

@@ -65,10 +65,11 @@ def test_an_accuracy_that_never_moves():
     assert maker.plain()["signal.data.majority_only"] is True
 
 
-def test_perfect_accuracy_is_no_majority():
+@pytest.mark.parametrize("accuracy", [1.0, 0.1, 10.0, 0.333, 0.505])
+def test_what_all_right_or_a_guess_among_equal_classes_reaches_is_no_majority(accuracy):
     maker = RunMaker().log({"loss": falling(40)})
     maker.log(
-        {"eval_loss": [1.0, 0.9, 0.9], "eval_accuracy": [1.0] * 3},
+        {"eval_loss": [1.0, 0.9, 0.9], "eval_accuracy": [accuracy] * 3},
         steps=[10, 20, 40],
         lines=[1001, 1002, 1003],
     )

@@ -35,6 +35,20 @@ def test_one_answer_needs_rows_that_differ():
     assert "signal.stall.one_answer" not in copies
 
 
+@pytest.mark.parametrize(
+    ("held_out", "train", "told"),
+    [
+        (0.1, [0.097, 0.1, 0.101, 0.099, 0.1], True),
+        (0.1, [0.12, 0.2, 0.3, 0.4, 0.4], False),  # training is learned
+        (0.83, [0.825, 0.83, 0.831, 0.83, 0.83], False),  # the largest class, not a guess
+    ],
+)
+def test_training_accuracy_scatters_about_a_guess_among_equal_classes(held_out, train, told):
+    facts = epochs(RunMaker(), loss=[60.0, 5.0, 3.8, 3.9, 3.7], accuracy=train, eval_accuracy=[held_out] * 5)
+
+    assert bool(facts.get("signal.stall.one_answer")) is told
+
+
 @pytest.mark.parametrize("name", ["loss", "perplexity"])
 def test_a_size_that_nothing_sound_reaches_is_a_divergence_from_the_first_row_on(name):
     huge = RunMaker().log({name: [2e31, 1e31]}).plain()

@@ -72,6 +72,18 @@ def test_a_loss_that_hardly_falls_over_many_epochs_is_told_and_the_first_steps_a
     assert facts({"loss": [2.3 * 0.9**i for i in range(30)]})["signal.progress.little_yet"] is False
 
 
+def test_a_log_without_its_beginning_does_not_tell_what_was_learned():
+    level = [0.25 + 0.05 * math.sin(7 * n) for n in range(60)]
+    late, early = (RunMaker("text").log({"loss": level}, first=first).plain() for first in (303, 1))
+
+    assert late["signal.progress.begins_late"] is True
+    assert "signal.progress.learned" not in late
+    assert late["signal.chance.poor"] is False
+    assert (early["signal.progress.learned"], early["signal.chance.poor"]) == (False, True)
+    every_ten = RunMaker("text").log({"loss": level}, first=310, every=10).plain()
+    assert every_ten["signal.progress.begins_late"] is False  # a warm-up without rows, perhaps
+
+
 def test_the_level_of_a_guess_is_told_by_loss_and_accuracy_together():
     found = by_epoch(
         [2.31, 2.30, 2.30, 2.30],
@@ -282,6 +294,7 @@ def test_a_course_that_begins_anew_is_told_from_a_spike():
 
     assert anew["signal.progress.began_anew"] is True
     assert spike["signal.progress.began_anew"] is False
+    assert "signal.progress.began_anew" not in by_epoch([*course, *course])  # one log, twice
 
 
 def test_few_samples_that_outweigh_all_others_are_told_from_a_sum_and_from_dropout():
@@ -304,6 +317,20 @@ def test_margins_of_preferences_are_no_rewards_of_a_policy():
 
     assert found["run.rl"] is False
     assert found["signal.collapse.preference_undecided"] is True
+
+
+@pytest.mark.parametrize(
+    ("held_out", "harder"),
+    [([0.5, 0.6, 0.7, 0.8, 0.85], False), ([0.55, 0.66, 0.77, 0.87, 0.91], True), (None, True)],
+    ids=["answers-agree", "answers-part", "no-answers"],
+)
+def test_losses_that_part_while_answers_agree_are_not_summed_alike(held_out, harder):
+    train, rows = [2.3, 1.8, 1.4, 1.2, 1.0], {} if held_out is None else {"eval_accuracy": held_out}
+    found = by_epoch(
+        train, eval_loss=[0.6 * loss for loss in train], accuracy=[0.5, 0.61, 0.7, 0.8, 0.85], **rows
+    )
+
+    assert found["signal.gap.training_harder"] is harder
 
 
 MEMORISED = [2.08, 2.06, 2.04, 2.01, 1.98, 1.92, 1.86, 1.77, 1.7, 1.58, 1.47, 1.36]

@@ -8,7 +8,12 @@ LINE = [3.0 - 0.2 * i for i in range(10)]
 def scores():
     maker = RunMaker().log({"train_loss": LINE, "accuracy": [0.5 + 0.04 * i for i in range(10)]})
     maker.log(
-        {"val_f1": [0.0] * 10, "train_f1": [0.5 + 0.04 * i for i in range(10)], "val_auc": [0.5718] * 10}
+        {
+            "val_f1": [0.0] * 10,
+            "train_f1": [0.5 + 0.04 * i for i in range(10)],
+            "val_auc": [0.5718] * 10,
+            "val_dice": [0.1] * 10,
+        }
     )
     return maker.log({"val_wer": [40.0 + 12 * i for i in range(10)], "val_map": [0.6, 0.5, *[0.1] * 8]})
 
@@ -48,6 +53,10 @@ def policy():
     )
 
 
+def still_policy():
+    return RunMaker().log({"reward_mean": [22.0 + i % 3 for i in range(120)]})
+
+
 def pace():
     maker = RunMaker().log(
         {"batch_time": [1.0 + 0.1 * i for i in range(12)], "tokens_per_second": [300.0] * 12}
@@ -81,4 +90,4 @@ def forgetting():
     )
 
 
-RUNS = (forgetting, contradictions, oddities, scores, players, embeddings, policy, pace)
+RUNS = (forgetting, contradictions, oddities, scores, players, embeddings, policy, still_policy, pace)

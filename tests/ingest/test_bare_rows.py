@@ -102,3 +102,15 @@ def test_a_bare_row_below_a_heading_of_an_evaluation_is_no_training_loss(heading
 
     assert max(value for _, value in points(run, "loss")) <= 3.0
     assert [value for _, value in points(run, "eval_loss")] == [9.0, 9.1, 9.2, 9.3]
+
+
+def test_what_a_logger_and_a_tensor_print_around_numbers_are_no_words_of_a_row():
+    rows = "".join(
+        f"2024-01-01 00:00:0{i},000 - train - INFO - rl_loss: {value}, reward: {i}.5, extra: {{'clamped': tensor(0.25, device='cuda:0')}}\n"
+        for i, value in enumerate((0.5, 0.25, 0.125))
+    )
+
+    assert [value for _, value in points(read_text(rows), "reward_mean")] == [0.5, 1.5, 2.5]
+    assert points(read_text("12:00 Actor INFO episodic returns: 26.0, episode: 4\n"), "reward_mean") == [
+        (4, 26.0)
+    ]

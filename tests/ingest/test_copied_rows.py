@@ -15,6 +15,16 @@ class TestBars:
         assert points(run, "loss") == [(10, 1.25)]
         assert points(run, "value_loss") == [(10, 2.5)]
 
+    def test_bars_of_epochs_that_stand_behind_the_counter_are_one_after_the_other(self):
+        run = read_text(
+            "".join(
+                f"100%{BAR} 8/8 [00:10<00:00,  1.0it/s, epoch={n}, loss: ={loss}, shape: =torch.Size([80, 3])]\n"
+                for n, loss in ((0, 1.5), (1, 1.25))
+            )
+        )
+
+        assert points(run, "loss") == [(8, 1.5), (16, 1.25)]
+
     def test_every_bar_of_a_line_without_returns_is_read(self):
         run = read_text(
             f"[rollout 8 / 8]: 100%{BAR} 8/8 [00:10<00:00,  1.0it/s][losses/total_loss: 1.5]:  11%{BAR} 11/100 [00:10<01:30,  1.0it/s]"

@@ -18,6 +18,10 @@ ROWS = [
     ("epoch: 1, batch_id: 500, ACC:0.5, loss:0.25, avg_reader_cost: 0.125 sec, avg_batch_cost: 0.5 sec, ips: 1024.5 ins/s",
      {"loss": [(500, 0.25)], "step_time_s": [(500, 0.5)], "data_time_s": [(500, 0.125)], "samples_per_second": [(500, 1024.5)]}),
     ("Episode 10/100, reward: 21.5, loss: 0.5", {"reward_mean": [(10, 21.5)], "loss": [(10, 0.5)]}),
+    ("step 20 loss 0.5 l2_reg nan lr 0.25", {"loss": [(20, 0.5)], "l2_reg": [(20, "nan")], "learning_rate": [(20, 0.25)]}),
+    ("step 20 loss 0.5 and penalty 0.25 of all", {"loss": [(20, 0.5)], "penalty": []}),
+    ("Epoch 2/50 box_loss 0.5 obj_loss 0.25 mAP@.5 0.125 mAP@.5:.95 0.0",
+     {"box_loss": [(None, 0.5)], "map50": [(None, 0.125)], "map50_95": [(None, 0.0)]}),
     ("Epoch 9: train loss 0.25, best loss 0.125", {"loss": [(None, 0.25)]}),
 ]  # fmt: skip
 
@@ -190,3 +194,114 @@ def test_sentences_of_trainers(kind, fields, line):
 )
 def test_a_sentence_that_is_only_quoted_is_no_event(kind, line):
     assert not read_text(line + "\n").events.of(kind)
+
+
+@pytest.mark.parametrize("name", ["CrossEntropyLossWithLogSoftmax", "WeightedCategoryCrossEntropy"])
+def test_rows_that_begin_with_train_and_with_eval_are_two_curves_whatever_the_loss_is_called(name):
+    rows = "".join(
+        f"\nStep {n:6}: train {name} | {9 - n / 100:11.8f}\nStep {n:6}: eval  {name} | {9.5 - n / 100:11.8f}\n"
+        f"Step {n:6}: eval        WeightedCategoryAccuracy | {n / 1000:11.8f}\n"
+        for n in range(100, 600, 100)
+    )
+    run = read_text(rows)
+
+    assert set(run.metrics.names) == {"loss", "eval_loss", "eval_accuracy"}
+    assert points(run, "loss")[0][:2] == (100, 8.0)
+    assert points(run, "eval_loss")[-1][:2] == (500, 4.5)
+
+
+def test_a_loss_of_an_unknown_kind_in_a_row_of_evaluation_is_held_out():
+    rows = "".join(
+        f"Step {n}: train OddLossTerm | {9 - n}.5\nStep {n}: eval OddLossTerm | {9 - n}.75\n"
+        for n in range(1, 7)
+    )
+
+    assert set(read_text(rows).metrics.names) == {"train_oddlossterm", "eval_oddlossterm"}
+
+
+def test_a_box_that_counts_epochs_and_holds_a_rate_of_success_is_a_row():
+    rows = "".join(
+        f"{'-' * 32}\n| epoch              | {n}       |\n| test/mean_Q        | -{n}.5    |\n"
+        f"| test/success_rate  | 0.{n}     |\n| train/success_rate | 0.{n}5    |\n{'-' * 32}\n"
+        for n in range(1, 4)
+    )
+    series = read_text(rows).metrics.series("test/success_rate")
+
+    assert series.value.tolist() == [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "| epoch  | 3  |\n| seed   | 7  |\n",  # settings
+        "| epoch  | loss |\n|--------|------|\n",  # a heading
+        "| success_rate | 0.5 |\n",  # a result, alone
+    ],
+)
+def test_other_boxes_are_no_rows(rows):
+    assert not read_text(rows).metrics.names
+
+
+def test_a_level_behind_the_number_of_the_process_is_no_part_of_a_name():
+    rows = "".join(f"2026-01-0{n} 10:00:00,001 P4711 INFO Train loss: 0.{9 - n}\n" for n in range(1, 7))
+
+    assert set(read_text(rows).metrics.names) == {"loss"}
+
+
+def test_the_average_loss_of_one_player_is_not_that_of_the_run():
+    rows = "".join(
+        f"At global_step {n}99: generator average loss 0.{5 + n}, discriminator average loss -0.0{n}\n"
+        for n in range(1, 5)
+    )
+
+    assert set(read_text(rows).metrics.names) == {"generator_average_loss", "discriminator_average_loss"}
+
+
+def test_scores_of_held_out_data_are_rows_though_no_loss_is_printed():
+    rows = "".join(f"Epoch {n} out of 6\nDev: UAS 8{n}.25% LAS 7{n}.5% 300 sents/s\n" for n in range(1, 7))
+    run = read_text(rows)
+
+    assert run.metrics.series("val_uas").value.tolist() == [0.8125, 0.8225, 0.8325, 0.8425, 0.8525, 0.8625]
+    assert not read_text("The model has UAS 95.5 in the paper.\nOurs has LAS 94.1.\n").metrics.names
+
+
+def test_memory_in_a_row_is_kept_whatever_its_unit():
+    rows = "".join(
+        f"step: {n}, loss: {3 - n / 9:.2f}, mem: {5000 + n}, cuda_max_memory_gb: {6 + n}\n" for n in (1, 2, 3)
+    )
+    run = read_text(rows)
+
+    assert points(run, "mem") == [(1, 5001), (2, 5002), (3, 5003)]
+    assert points(run, "gpu_memory_peak_gib") == [(1, 7), (2, 8), (3, 9)]
+    assert points(read_text("step 1 loss 0.5, best max loss: 0.25\n"), "max_loss") == []
+
+
+@pytest.mark.parametrize(
+    "listed",
+    ["[0.5, 0.25]", "[0.5 0.25]", "[np.float32(0.5), np.float32(0.25)]"],
+    ids=["list", "array", "numpy2"],
+)
+def test_each_score_of_a_list_is_that_of_a_class(listed):
+    run = read_text(
+        "".join(f"Epoch {n}\ntrain_loss -0.5\nPseudo dice {listed}\nEpoch time: 12.1 s\n" for n in range(3))
+    )
+    assert [[value for _, value in points(run, f"dice_{place}")] for place in (0, 1)] == [
+        [0.5] * 3,
+        [0.25] * 3,
+    ]
+
+
+def test_a_dash_before_a_name_is_none_of_its_letters():
+    run = read_text(
+        "".join(
+            f"  Epoch {n} \u2014 mean Dice: {dice}  |  HD95: 0.5 mm\n" for n, dice in ((20, 0.5), (40, 0.75))
+        )
+    )
+    assert [value for _, value in points(run, "mean_dice")] == [0.5, 0.75]
+
+
+def test_time_and_memory_beside_a_loss_are_read_and_make_no_row_alone():
+    rows = "".join(f"Epoch {n}/9 - loss: 0.5 - time: {60 + n}s - gpu_mem: {1024 * n}MB\n" for n in (1, 2, 3))
+    run = read_text(rows + "time: 12s - gpu_mem: 512MB\n")
+    assert [value for _, value in points(run, "time")] == [61.0, 62.0, 63.0]
+    assert [value for _, value in points(run, "gpu_mem")] == [1.0, 2.0, 3.0]

@@ -25,6 +25,17 @@ def test_a_column_in_a_file_named_for_a_curve_is_that_curve(tmp_path, name, metr
     assert set(series.names) == {metric}
 
 
+@pytest.mark.parametrize(
+    ("head", "metric"),
+    [("loss", "loss"), ("# val_loss", "eval_loss"), ('"train_loss"', "loss"), ("% mean class accuracy (train set)\t", "accuracy")],
+)  # fmt: skip
+def test_a_column_below_a_head_is_what_the_head_names(tmp_path, head, metric):
+    text = f"{head}\n{NUMBERS}"
+    assert sniffed(tmp_path, "curve.txt", text) is Match.LIKELY
+    table = read_files({"curve.txt": text}, COLUMN).metrics
+    assert (set(table.names), table.line[0]) == ({metric}, 2)
+
+
 def test_values_lines_and_what_is_no_number():
     run = read_files({"loss.txt": NUMBERS + "done\n0.03\n"}, COLUMN)
     table = run.metrics
@@ -38,6 +49,8 @@ def test_values_lines_and_what_is_no_number():
     ("name", "text"),
     [
         ("vocab.txt", NUMBERS),
+        ("curve.txt", f"loss_weight\n{NUMBERS}"),
+        ("curve.txt", f"The loss of my net:\n{NUMBERS}"),
         ("labels.txt", "0\n1\n" * 10),
         ("loss.txt", "epoch 1 loss 0.5\n" * 6),
         ("loss.txt", "0 1.5\n1 1.25\n" * 5),

@@ -44,14 +44,6 @@ def test_names_that_are_only_well_formed_count_from_the_second_row_on():
     assert points(read_text(row.format(at=1) + row.format(at=2)), "chamfer") == [(1, 1.5), (2, 2.5)]
 
 
-def test_memory_is_read_where_its_name_holds_a_unit():
-    row = "epoch {at}: loss=0.{at} memory_mb={at}00 memory=12 mem_every_mb_n=3\n"
-    run = read_text("".join(row.format(at=at) for at in range(1, 6)))
-
-    assert [value for _, value in points(run, "memory_mb")] == [100, 200, 300, 400, 500]
-    assert not {"memory", "mem_every_mb_n"} & set(run.metrics.names)
-
-
 def test_rows_far_below_the_beginning_are_found_without_a_known_word():
     noise = "".join(f"worker {at % 7} handled part-{at:05d} in {at % 13} ms\n" for at in range(4_000))
 

@@ -23,76 +23,13 @@ import warnings
 from functools import lru_cache
 from pathlib import Path
 
+from mutations import mutated, random_operations
+
 ROOT = Path(__file__).parents[2]
 PUBLIC = ROOT.parent / "shared" / "data" / "public"
 LARGEST = 40_000
 SLOW_S = 20.0
 MEMORY_BYTES = 1_500_000_000
-TOKENS = (
-    b"\x00", b"\xff\xfe", b"9" * 400, b"-1e999", b"NaN", b"[" * 200, b'{"a":' * 60, b"\x1b]52;c;aGk=\x07", b"\r", b"\n\n",
-    b"\xe2\x80\xae", b"loss: nan", b"Traceback (most recent call last):\n", b"&a *a", b'"', b"'", b"}", b"\\u0000", b"|",
-    b" " * 300, b"1" * 5000, b"step", b"0/0", b"%|", b"\x80\x04", b"1e", b"tensor(", b"[rank99999999]: ", b"2026-99-99T99:99:99",
-    b"{}", b"[]", b"null", b"true", b"-", b"1.5.5", b"\xed\xa0\x80", b"\\ud800", b"\xd9\xa3", b"0x", b"1_0", b"inf", b": ", b"%", b"{0}",
-    b"0000-00-00 00:00:00", b"-0", b"1e-400", b"epoch", b"<<: *a\n", b"!!python/object:os.system\n", b"\n  - ", b"=", b"@",
-)  # fmt: skip
-KINDS = ("bit", "cut", "drop", "double", "token", "token", "swap", "number", "line")
-
-
-def mutated(data, operations):
-    """Data after some changes, each at a place between 0 and 1."""
-    changed = bytearray(data)
-    for kind, where, size, token in operations:
-        at = int(where * len(changed)) if changed else 0
-        if kind == "bit" and changed:
-            changed[min(at, len(changed) - 1)] ^= 1 << size % 8
-        elif kind == "cut":
-            del changed[at:]
-        elif kind == "drop":
-            del changed[at : at + size]
-        elif kind == "double":
-            changed[at:at] = changed[at : at + size]
-        elif kind == "token":
-            changed[at:at] = TOKENS[token % len(TOKENS)]
-        elif kind == "swap" and changed:
-            _swap(changed, at, (at * 7919 + size) % len(changed))
-        elif kind == "number":
-            _renumber(changed, at, TOKENS[token % len(TOKENS)])
-        elif kind == "line":
-            _move_line(changed, at, size)
-    return bytes(changed)
-
-
-def _swap(changed, at, other):
-    one, two = changed[at : at + 16], changed[other : other + 16]
-    changed[at : at + 16], changed[other : other + 16] = two, one
-
-
-def _renumber(changed, at, token):
-    """The next number or word in quotes becomes something else: what a parser of a known key meets."""
-    digits = b"0123456789"
-    while at < len(changed) and changed[at] not in digits:
-        at += 1
-    end = at
-    while end < len(changed) and changed[end] in b"0123456789.e-":
-        end += 1
-    changed[at:end] = token
-
-
-def _move_line(changed, at, size):
-    start, end = changed.rfind(b"\n", 0, at) + 1, changed.find(b"\n", at) + 1
-    if end > start:
-        line = bytes(changed[start:end])
-        del changed[start:end]
-        other = changed.find(b"\n", (at * 31 + size) % (len(changed) + 1)) + 1
-        changed[other:other] = line
-
-
-def random_operations(dice):
-    """A few changes."""
-    return [
-        (dice.choice(KINDS), dice.random(), dice.randint(1, 4096), dice.randrange(len(TOKENS)))
-        for _ in range(dice.randint(1, 6))
-    ]
 
 
 @lru_cache(maxsize=1)
@@ -202,6 +139,95 @@ GATES = b"""gates:
     when: gate.broke and not gate.broke or event.cuda_oom.count >= 2
     cases: []
 """
+
+
+SCRIPTS = (
+    ("train.py", b"""import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        self.fc = nn.Sequential(nn.Linear(20, 4), nn.Softmax(dim=1))
+    def forward(self, x):
+        x = self.fc(x)
+        return x
+model = Net()
+rate = 0.3
+optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=-0.9)
+train_loader = DataLoader(data, batch_size=16)
+for epoch in range(10):
+    for x, y in train_loader:
+        loss = nn.functional.cross_entropy(model(x / 255), y)
+        total += loss
+        losses.append(loss)
+        loss.backward()
+        optimizer.step()
+"""),
+    ("keras.py", b"""from keras.layers import Dense
+model.add(Dense(units=10, activation='softmax'))
+model.compile(loss=BinaryCrossentropy(from_logits=True), optimizer=Adam(lr=0.003))
+model.fit(x, x, epochs=3, validation_split=0.2, shuffle=False)
+flow = ImageDataGenerator(rescale=1./255).flow_from_directory('a', f'{b!r:>{c}}')
+"""),
+    ("run.sbatch", b"""#!/bin/bash
+#SBATCH --mem=64G -N 2 --time 01:00:00
+export NCCL_SOCKET_IFNAME=eth0 A=$B B=${A:-x}${C}
+BATCH=16; LR="3e-4$BATCH"
+docker run --shm-size=1g image srun torchrun --nproc-per-node 8 \\
+    train.py --batch-size $BATCH --warmup-steps ${W-3} +optim.name=adam "--a 'b" \\
+    --lr $LR --bf16 2>&1 | tee log.txt
+python -m torch.distributed.run --nproc $(nproc) `pwd`/t.py --x=1 > o.log
+"""),
+    ("val_loss_1.txt", b"".join(b"%.4f\n" % (3 / (n + 1)) for n in range(60))),
+    ("loss.csv", b"".join(b"tensor(%.4e),\n" % (3 / (n + 1)) for n in range(20)) + b"nan\n-inf\n2.5"),
+)  # fmt: skip
+
+
+class Script(Target):
+    """A script or a bare column beside a log."""
+
+    def seed(self, dice):
+        return dice.choice(SCRIPTS)
+
+    def attempt(self, name, data):
+        (self.folder / "train.log").write_bytes(b"step 1 loss 3.0\nstep 2 loss 2.5\n" * 9)
+        super().attempt(name, data)
+
+
+SECRET = b"hf_" + b"aB3" * 12
+TEXTS = (
+    b"wandb login --relogin "
+    + b"0f" * 20
+    + b"\nexport MY_TOKEN='"
+    + SECRET
+    + b"'\nmachine a login b password c4c4c4c4\n",
+    b'{"api_key": "'
+    + b"k1" * 14
+    + b'", "run": "login(key=\\"'
+    + b"q9" * 9
+    + b'\\")"}\nhttps://u:pw12345678@h/x?sig=abc123def456\n',
+    b"-----BEGIN RSA PRIVATE KEY-----\n"
+    + b"aA1/" * 16
+    + b"\n-----END RSA PRIVATE KEY-----\nstep 30 loss 2.4",
+    b"step 10 loss 3.1417 lr 1e-4\nstep 20 loss 2.7182 lr 1e-5\nstep # # 2\n# # #\nstep 30 loss 2.4 lr 1e-",
+)
+
+
+class Words(Target):
+    """Text that is masked, and text whose last number may be torn."""
+
+    def seed(self, dice):
+        return "text", dice.choice(TEXTS)
+
+    def attempt(self, name, data):
+        del name
+        from analyzer.ingest.secrets import mask
+        from analyzer.ingest.text.torn_end import without_torn_number
+
+        before, _, last = data.rpartition(b"\n")
+        kept = without_torn_number(last, before + b"\n")
+        assert last.startswith(kept)
+        text = data.decode("utf-8", "replace")
+        assert "cD4" not in mask(f"{text}\n\nHUB_TOKEN=hf_{'cD4' * 12}\n"), "shown"
 
 
 class RulePack(Target):
@@ -337,6 +363,8 @@ class Command(Target):
 TARGETS = {
     "file": (OneFile, 10),
     "run": (OneRun, 10),
+    "script": (Script, 4),
+    "words": (Words, 2),
     "pack": (RulePack, 4),
     "address": (Address, 1),
     "record": (Record, 1),

@@ -6,9 +6,10 @@ import random
 
 import pytest
 import typer
-from fuzz import KINDS, TARGETS, TOKENS, attempt, mutated, random_operations, rule_texts, seeds
+from fuzz import TARGETS, attempt, rule_texts, seeds
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mutations import KINDS, TOKENS, mutated, random_operations
 
 from analyzer.cli.verify import verify_command
 from analyzer.errors import InputError
@@ -52,7 +53,8 @@ def test_an_address_is_read_or_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("target", "count"), [("run", 12), ("record", 80), ("casebook", 80), ("command", 12)]
+    ("target", "count"),
+    [("run", 12), ("script", 40), ("words", 200), ("record", 80), ("casebook", 80), ("command", 12)],
 )
 def test_other_mutated_inputs_end_well(target, count):
     dice = random.Random(target)

@@ -135,9 +135,10 @@ def test_a_server_that_neither_answers_nor_refuses_is_left(backend, environment,
         )
 
 
-def test_an_answer_that_never_ends_does_not_fill_the_memory(backend, environment, server):
+def test_an_answer_that_never_ends_does_not_fill_the_memory(backend, environment, server, monkeypatch):
     url = backend.add(StoredRun("endless", history=ROWS))
-    # A busy machine takes its time to send that much: silence is not what is tried here.
+    # A busy machine takes its time to send that much: neither silence nor the client's patience is tried here.
+    monkeypatch.setenv("WANDB_HTTP_TIMEOUT", "120")
     with Session(default_server(), Limits(memory_bytes=400 << 20, stall_s=300)) as flooded:
         backend.faults["Run"] = Fault(endless=True)
         kind, said = failing(url, flooded)

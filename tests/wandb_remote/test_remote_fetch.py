@@ -361,6 +361,9 @@ def test_many_runs_come_over_one_connection_and_one_failure_costs_itself(backend
 def test_nothing_is_sent_but_the_questions_about_the_run(backend, session):
     fetched(backend.add(StoredRun("quiet", history=rows(2))), session)
     allowed = {
+        # Asked once when a session begins: whose key it is.
+        "Viewer",
+        "GetDefaultEntity",
         "Run",
         "RunHistoryKeys",
         "RunParquetHistory",

@@ -52,7 +52,8 @@ def detect(view: RunView) -> Iterator[Signal]:
     if reward_metrics(view):
         return
     out = FactWriter("adversaries", "signal.gan.")
-    judge, maker = _player(view, _JUDGE, _JUDGE_LOSS), _player(view, _MAKER, _MAKER_LOSS)
+    judges, makers = _players(view, _JUDGE, _JUDGE_LOSS), _players(view, _MAKER, _MAKER_LOSS)
+    judge, maker = _first(judges), _first(makers)
     belief, halves = _belief(view), _halves(view)
     if judge is None and belief is None and not halves:
         return
@@ -63,16 +64,12 @@ def detect(view: RunView) -> Iterator[Signal]:
         out.put("judge_loss", sum(_level(half) for half in halves), refs)
         out.put("won_by_loss", crushed, refs)
         verdicts.append(crushed)
-    if judge is not None and maker is not None:
-        cost, answer = _level(judge), _level(maker)
-        refs = [*refs_at(judge, [len(judge) - 1]), *refs_at(maker, [len(maker) - 1])]
-        out.put("judge_loss", cost, refs)
-        out.put("maker_loss", answer, refs)
-        if float(judge.value.min()) >= 0:  # critics of Wasserstein losses have no such bound
-            crushed = cost <= WON and BEATEN <= answer <= MOST
-            squared = cost <= SQUARED_WON and SQUARED[0] <= answer <= SQUARED[1]
-            verdicts.append(crushed or squared)
-            out.put("won_by_loss", crushed or squared, refs)
+    games = [
+        (judges[of], makers[of]) for of in judges if of in makers
+    ]  # CycleGAN plays two: D_A, G_A and D_B, G_B
+    if not games and judge is not None and maker is not None:
+        games = [(judge, maker)]
+    verdicts += _by_losses(games, out)
     if belief is not None:
         sure, refs = belief
         out.put("never_fooled", sure, refs)
@@ -87,18 +84,43 @@ def _level(series: Series) -> float:
     return float(np.median(series.value[-max(len(series) // 2, ROWS) :]))
 
 
-def _player(view: RunView, roles: frozenset[str], fused: frozenset[str]) -> Series | None:
-    """The loss of one player, the one with the fewest further words."""
-    found: list[tuple[int, str]] = []
+def _by_losses(games: list[tuple[Series, Series]], out: FactWriter) -> list[bool]:
+    """Of each game whether its judge has won by the losses of both; the facts tell of a won one, else of the first."""
+    verdicts: list[bool] = []
+    for judge, maker in games:
+        cost, answer = _level(judge), _level(maker)
+        bounded = float(judge.value.min()) >= 0  # critics of Wasserstein losses have no such bound
+        crushed = cost <= WON and BEATEN <= answer <= MOST
+        squared = cost <= SQUARED_WON and SQUARED[0] <= answer <= SQUARED[1]
+        won = bounded and (crushed or squared)
+        if not verdicts or (won and not any(verdicts)):
+            refs = [*refs_at(judge, [len(judge) - 1]), *refs_at(maker, [len(maker) - 1])]
+            out.put("judge_loss", cost, refs)
+            out.put("maker_loss", answer, refs)
+            if bounded:
+                out.put("won_by_loss", won, refs)
+        if bounded:
+            verdicts.append(won)
+    return verdicts
+
+
+def _players(view: RunView, roles: frozenset[str], fused: frozenset[str]) -> dict[frozenset[str], Series]:
+    """The losses of the players of one side by what else their names say, those with the fewest further words first."""
+    found: list[tuple[int, str, frozenset[str]]] = []
     for name in view.run.metrics.names:
         words = frozenset(words_of(name))
         lost = words & fused or (words & roles and words & _LOSS)
         if lost and not words & _NO_PART:
-            found.append((len(words), name))
-    for _, name in sorted(found):
-        if (series := finite_points(view.curve(name), ROWS)) is not None:
-            return series
-    return None
+            found.append((len(words), name, words - fused - roles - _LOSS))
+    players: dict[frozenset[str], Series] = {}
+    for _, name, of in sorted(found, key=lambda player: player[:2]):
+        if of not in players and (series := finite_points(view.curve(name), ROWS)) is not None:
+            players[of] = series
+    return players
+
+
+def _first(players: dict[frozenset[str], Series]) -> Series | None:
+    return next(iter(players.values()), None)
 
 
 def _halves(view: RunView) -> tuple[Series, ...]:

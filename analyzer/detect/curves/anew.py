@@ -60,6 +60,9 @@ def began_anew(series: Series, numbers: Trend) -> tuple[bool | None, list[Source
     low = float(np.median(values[row - ROWS : row]))
     gained = first - low >= GAINED * first and values[row] >= LOST * low
     anew = bool(gained) and (_falls_again(values, row, low, rises) or _as_at_first(values, row, low, rises))
+    again, times_s = values[row:], series.time_s
+    if anew and np.array_equal(again, values[: again.size]) and not times_s[0] < times_s[row]:
+        return None, []  # to the last digit as at first: the same log twice, for all that is known
     return anew, refs_at(series, [row - 1, row] if anew else [len(series) - 1, 0])
 
 

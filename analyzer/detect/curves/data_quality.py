@@ -11,6 +11,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.bad_points import loss_points
+from analyzer.detect.curves.even_guess import is_even_guess
 from analyzer.detect.curves.gap import since_the_last
 from analyzer.model.name_words import words_of
 from analyzer.model.signal import Signal
@@ -113,8 +114,9 @@ def _classes(view: RunView, out: FactWriter) -> None:
     if last + 1 >= SAME_ACCURACY and loss is not None and len(loss.series) >= SAME_ACCURACY:
         same = bool(np.all(accuracy.value == accuracy.value[0]))
         moves = bool(np.ptp(loss.good().value) > 0) if len(loss.good()) else False
-        inside = 0.0 < float(accuracy.value[0]) < (1.0 if accuracy.value[0] <= 1.0 else 100.0)
-        out.put("majority_only", same and moves and inside, refs_at(accuracy, [last, 0]))
+        share = float(accuracy.value[0]) / (1.0 if accuracy.value[0] <= 1.0 else 100.0)
+        majority = 0.0 < share < 1.0 and not is_even_guess(share)
+        out.put("majority_only", same and moves and majority, refs_at(accuracy, [last, 0]))
     for name in (
         "eval_f1",
         "eval_f1_macro",
@@ -165,7 +167,8 @@ def _part_without_value(view: RunView, out: FactWriter) -> None:
 
 def _zero_part(view: RunView, out: FactWriter) -> None:
     total = view.once(loss_points)
-    parts = [name for name in sorted(view.run.metrics.names) if name.endswith("loss") and name != "loss"]
+    names = sorted(view.run.metrics.names)
+    parts = [name for name in names if name != "loss" and (name.endswith("loss") or name.startswith("loss_"))]
     if (
         total is None
     ):  # detectors print parts without a sum; losses of an adversary or of another model are no parts

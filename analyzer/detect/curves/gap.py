@@ -21,6 +21,7 @@ from analyzer.detect.curves.progress import (
     held_out_trend,
     loss_trend,
 )
+from analyzer.detect.curves.scores import scores_of
 from analyzer.detect.curves.trend import Trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.signal import Signal
@@ -59,12 +60,18 @@ OF_THE_EPOCH = 1.15
 OPENED = 3.0
 """Held-out over training loss at the end of a run that began with both alike."""
 
+SCORE_GAINED = 0.05
+"""A twentieth of the first score: more than evaluations of one model differ by."""
+
 CHASM = 20.0
 """Held-out over training loss of which one evaluation is enough: no scatter of a few batches makes that."""
 
 OUTWEIGHS = 5.0
 """Training over held-out loss, at every evaluation, which no dropout and no augmentation makes. A sum that is printed beside a
 mean is as large, but falls as the mean does."""
+
+SAME_SCORE = 0.01
+"""Held-out answers that are right a point more often than those of training: as often, within their scatter."""
 
 EASIER, EASIER_SCORE, EASIER_ROWS = 1.3, 0.12, 3
 """Training loss over held-out loss, or accuracy below it, to the end: training is made harder than it need be."""
@@ -97,6 +104,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         elif early and not continues_a_model(view):
             _against_the_start(out, train, held_out)
     _chasm(out, view)
+    _score_gained(out, view)
     _scores(out, view, train, early=not middle)
     if out.facts:
         yield out.signal()
@@ -160,6 +168,23 @@ def _losses(
     out.put("opened", first < APART and last >= OPENED, refs)
     if len(pairs) >= EASIER_ROWS:
         out.put("training_harder", all(loss >= EASIER * value for value, loss in tail), refs)
+
+
+def _score_gained(out: FactWriter, view: RunView) -> None:
+    """Whether a score on held-out data ends at its best, a twentieth and more better than at the first evaluation."""
+    held = [score for score in view.once(scores_of) if score.reading.phase == "eval" and score.reading.whole]
+    long = [score for score in held if len(score.series) >= ROWS]
+    better = [score for score in long if _ends_at_best(score.reading.better * score.values)]
+    found = [score.series for score in better or long] + [
+        s for s in [view.curve("eval_loss")] if s is not None
+    ]
+    if found:
+        out.put("score_gained", bool(better), refs_at(found[0], [len(found[0]) - 1, 0]))
+
+
+def _ends_at_best(values: npt.NDArray[np.float64]) -> bool:
+    least = SCORE_GAINED * abs(float(values[0]))
+    return float(values[-1] - values[0]) >= least and float(values.max() - values[-1]) <= least
 
 
 def _against_the_start(out: FactWriter, train: tuple[Series, Trend], held_out: tuple[Series, Trend]) -> None:
@@ -242,6 +267,10 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
         out.put("score_from_start", first >= SCORES_APART, refs)
     if min(len(right), len(held_out)) >= EASIER_ROWS:
         out.put("score_training_harder", last <= -EASIER_SCORE, refs)
+        if (
+            last >= -SAME_SCORE
+        ):  # samples that are harder are right less often: else the two losses are not summed alike
+            out.put("training_harder", value=False, refs=refs)
 
 
 def _learned_early(right: Series, unit: float) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at
 from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.bad_points import loss_points
+from analyzer.detect.curves.even_guess import is_even_guess
 from analyzer.detect.curves.spikes import find_spikes
 from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
 from analyzer.model.refs import SourceRef
@@ -28,6 +29,9 @@ STILL = 1e-6
 
 STILL_POINTS = 5
 """Five equal weight norms: not two rows of one print."""
+
+GUESS_SCATTER = 0.02
+"""Distance of a training accuracy from that of a guess: a thousand samples and more scatter by a percent."""
 
 STUCK_POINTS = 4
 """Four equal accuracies in a row: a model that still changes gets at least one sample more or less right."""
@@ -266,7 +270,8 @@ def _accuracy(out: FactWriter, view: RunView) -> None:
 def _one_answer(out: FactWriter, view: RunView) -> None:
     """Whether training and held-out accuracy are one number each, through rows whose loss moves.
 
-    Without a loss that moves the rows could be one epoch that several ranks print.
+    Where that number is a guess among equal classes, the training accuracy, which is taken while the answer changes, may
+    scatter about it. Without a loss that moves the rows could be one epoch that several ranks print.
     """
     train, held_out = finite_points(view.curve("accuracy")), finite_points(view.curve("eval_accuracy"))
     points = view.once(loss_points)
@@ -274,8 +279,10 @@ def _one_answer(out: FactWriter, view: RunView) -> None:
         return
     if min(len(train), len(held_out)) < STILL_POINTS or np.unique(points.good().value).size < STILL_POINTS:
         return
-    level = float(train.value[-1]) / (100.0 if float(train.value[-1]) > 1.0 else 1.0)
-    still = bool(np.all(train.value == train.value[0]) and np.all(held_out.value == held_out.value[0]))
+    scale = 100.0 if float(train.value[-1]) > 1.0 else 1.0
+    level, share = float(train.value[-1]) / scale, float(held_out.value[0]) / scale
+    guess = is_even_guess(share) and bool(np.all(abs(train.value / scale - share) <= GUESS_SCATTER))
+    still = bool(_all_equal(held_out)) and (guess or bool(_all_equal(train)))
     refs = [*refs_at(train, [0, len(train) - 1]), *refs_at(held_out, [len(held_out) - 1])]
     out.put("one_answer", still and level < FROZEN_ACCURACY, refs)
 

@@ -17,6 +17,7 @@ from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import trend
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.name_words import word_set
 from analyzer.model.score_words import OVERLAP, SHARE_OF_ALL, ScoreReading, read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     Values = npt.NDArray[np.float64]
 
 ROWS, FROZEN_ROWS = 2, 3
-"""Two rows tell a score of exactly 0, three that it never moves."""
+"""Two rows tell a score of exactly 0, three that it never moves or that a rare class is never found."""
 
 DIGITS = 3
 """Equal scores of fewer digits may be an accident of a small held-out set."""
@@ -35,11 +36,21 @@ DIGITS = 3
 HIGH = 0.9
 """A score that stands this high may stand because all is learned."""
 
+HARDLY, HARDLY_ROWS, HARDLY_EVER = 0.15, 4, 0.25
+"""Overlap of an outline at the end of four evaluations or more that says that next to nothing is found, and what it never
+exceeded: the Dice loss, which is often called by the same name, begins near one."""
+
+OUTLINE = word_set("dice dsc dc iou miou jaccard js")
+
+SINGLE_OF, PRINTED = range(2, 9), 1e-4
+"""Numbers of classes for which a mean overlap can be told to be that of one class, and half the last printed digit: with more
+classes some number fits by chance."""
+
 NOTHING = 0.01
 """One in a hundred: what a class that is hardly ever found scores."""
 
-MOSTLY = 0.5
-"""Half of all answers right: what naming the largest class alone may reach."""
+MOSTLY = 0.6
+"""Six answers of ten right: naming one of two classes of equal size reaches a half and its scatter, a majority more."""
 
 FALLS = 0.1
 """A tenth of the first loss gone: something is being learned."""
@@ -60,6 +71,16 @@ PERCENT = 1.5
 """Shares end at 1; scores above are in percent."""
 
 MOST_PERCENT = 100.0
+
+TURN_ROWS, SINCE_BEST, BELOW_BEST, LOSS_LEFT = 10, 0.25, 0.95, 0.8
+"""Ten evaluations; a quarter of them since the best, four and more, all below 95 % of it while training loss lost a fifth."""
+
+NO_WORDS_YET = 4.0
+"""Nats a token, a guess among fifty: whole phrases, which BLEU and its kin count, come right later."""
+
+_OF_PHRASES = frozenset(
+    {"bleu", "bleu4", "sacrebleu", "chrf", "rouge", "rouge1", "rouge2", "rougel", "meteor", "cider", "spice"}
+)
 
 AT_ONCE, NEARLY_ALL = 1500, 0.7
 """Steps within which a log begins early: a score that is perfect there in seven rows of ten was not learned."""
@@ -114,12 +135,14 @@ def detect(view: RunView) -> Iterator[Signal]:
     _forgotten(out, [score for score in every if score.reading.better > 0])
     rising = [score for score in found if score.reading.better > 0]
     learns = _learns(view)
-    _zero(out, rising, learns=learns)
+    _zero(out, _that_count(view, rising), learns=learns)
+    _hardly_found(out, rising)
     _frozen(out, rising, learns=learns)
     _all_right(out, rising)
     _beyond_all(out, found)
     _parted(out, [score for score in every if score.reading.better > 0 and score.reading.phase != "other"])
     _lost(out, found)
+    _turned(out, view, [score for score in found if score.reading.phase == "eval" and score.reading.whole])
     _perfect(out, found)
     _guessed(out, rising, learns=learns)
     if out.facts:
@@ -132,6 +155,14 @@ def _learns(view: RunView) -> bool:
     return any(numbers.falls() and numbers.fall >= FALLS * numbers.size for numbers in known)
 
 
+def _that_count(view: RunView, rising: list[Score]) -> list[Score]:
+    """Scores without those of whole phrases as long as single words are not known."""
+    known = view.once(loss_trend)
+    if known is None or known[1].last < NO_WORDS_YET:
+        return rising
+    return [score for score in rising if score.reading.kind.isdisjoint(_OF_PHRASES)]
+
+
 def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
     """Scores of 0 from the first to the last row, and those of the rare class beside answers that are mostly right."""
     none = [score for score in rising if not score.series.value.any()]
@@ -142,12 +173,19 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
         out.put("zero", bool(none), refs_at((none or rising)[0].series, [0]))
         out.put("all_zero", len(none) == len(rising), refs_at((none or rising)[0].series, [0]))
     overlap = [
-        score for score in rising if score.reading.kind & OVERLAP and not score.reading.kind & SHARE_OF_ALL
+        score
+        for score in rising
+        if score.reading.kind & OVERLAP
+        and not score.reading.kind & SHARE_OF_ALL
+        and len(score.series) >= FROZEN_ROWS
     ]
     never = [score for score in overlap if float(np.median(_tail(score.values))) <= NOTHING]
     right = [score for score in rising if score.reading.kind & SHARE_OF_ALL]
     high = [score for score in right if float(np.median(_tail(score.values))) >= MOSTLY]
-    if overlap:
+    if (single := _one_class_of_all(rising)) is not None:
+        out.put("rare_never_found", value=True, refs=refs_at(single, [len(single) - 1, 0]))
+        out.put("rare_name", single.logged_as, refs_at(single, [len(single) - 1]))
+    elif overlap:
         shown = (never or overlap)[0].series
         alone = len(never) == len(overlap)
         out.put(
@@ -156,6 +194,40 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
             refs_at(shown, [len(shown) - 1, 0]),
         )
         out.put("rare_name", shown.logged_as, refs_at(shown, [len(shown) - 1]))
+
+
+def _one_class_of_all(rising: list[Score]) -> Series | None:
+    """A mean overlap that is the share of right pixels over the number of classes: one class is named everywhere.
+
+    Its overlap is then the share of right pixels, and that of each other class is 0.
+    """
+    means = [
+        s for s in rising if s.reading.kind & OUTLINE and s.reading.whole and len(s.series) >= FROZEN_ROWS
+    ]
+    shares = [s for s in rising if s.reading.kind & SHARE_OF_ALL]
+    for mean in means:
+        for share in shares:
+            if len(share.series) != len(mean.series) or share.reading.phase != mean.reading.phase:
+                continue
+            overlap, right = _tail(mean.values), _tail(share.values)
+            for count in SINGLE_OF:
+                if (
+                    bool((np.abs(overlap * count - right) <= PRINTED * count).all())
+                    and float(right.min()) > 0
+                ):
+                    return mean.series
+    return None
+
+
+def _hardly_found(out: FactWriter, rising: list[Score]) -> None:
+    """Whether every overlap of outlines stays next to nothing to the end, without having been higher."""
+    long = [score for score in rising if score.reading.kind & OUTLINE and len(score.series) >= HARDLY_ROWS]
+    if long:
+        low = [
+            float(np.median(_tail(s.values))) <= HARDLY and float(s.values.max()) <= HARDLY_EVER for s in long
+        ]
+        shown = long[0].series
+        out.put("hardly_found", all(low), refs_at(shown, [len(shown) - 1, 0]))
 
 
 def _all_right(out: FactWriter, rising: list[Score]) -> None:
@@ -289,6 +361,28 @@ def _lost(out: FactWriter, found: tuple[Score, ...]) -> None:
         if lost:
             out.put("lost_name", score.series.logged_as, refs)
             return
+
+
+def _turned(out: FactWriter, view: RunView, held: list[Score]) -> None:
+    """Whether a held-out score stays below its best for a quarter of the run and more, while training loss falls on."""
+    known = view.once(loss_trend)
+    for score in held:
+        size, best = len(score.series), int((score.reading.better * score.values).argmax())
+        since = size - 1 - best
+        if known is None or size < TURN_ROWS:
+            continue
+        top = float(score.values[best])
+        worse = score.values[best + 1 :] * score.reading.better <= (
+            top * BELOW_BEST if score.reading.better > 0 else -top / BELOW_BEST
+        )
+        losses = known[0].value
+        then = float(losses[min((best + 1) * losses.size // size, losses.size) - 1])
+        fell = bool(0 < float(np.median(losses[-2:])) <= LOSS_LEFT * then)
+        long = since >= max(SINCE_BEST * size, 4)
+        refs = refs_at(score.series, [best, size - 1])
+        out.put("turned", bool(top > 0 and long and worse.all() and fell), refs)
+        out.put("turned_name", score.series.logged_as, refs)
+        return
 
 
 def _halved(out: FactWriter, score: Score) -> None:

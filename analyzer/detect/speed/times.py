@@ -10,6 +10,9 @@ from analyzer.model.tables import Series
 TOTAL_POINTS, TOTAL_STEP, TOTAL_SCATTER = 5, 0.03, 0.6
 """Five rows that each add three percent and more of their value, and much the same each time: no step gets slower so evenly."""
 
+FROM_NOUGHT = 3.0
+"""First value over the mean addition up to which a sum began with the log: of hundreds of rows each adds less than a percent."""
+
 
 _CLOCKS = frozenset({"time", "time_s", "seconds", "secs", "Time", "elapsed", "step_time_s"})
 """Names that may mean the time since the beginning ("time" is kept as the step time by some rows); "epoch_time" does not."""
@@ -32,4 +35,7 @@ def _is_running_total(series: Series) -> bool:
         return False
     added = np.diff(values)
     even = float(added.std()) <= TOTAL_SCATTER * float(added.mean())
-    return bool((added > 0).all()) and even and float(np.median(added / values[1:])) >= TOTAL_STEP
+    grows = float(np.median(added / values[1:])) >= TOTAL_STEP or float(values[0]) <= FROM_NOUGHT * float(
+        added.mean()
+    )
+    return bool((added > 0).all()) and even and grows

@@ -1,7 +1,10 @@
-r"""One number a line in a file that is named for what they are: ``loss.txt``, ``val_loss_1.log``, ``train_acc.dat``.
+r"""One number a line, in a file that is named for what they are (``loss.txt``, ``val_loss_1.log``) or below a head.
 
-Loops write such files by ``f.write(f"{loss.item()}\n")`` and ``numpy.savetxt``. The name alone tells the quantity, so
-only curves of training are taken, and only where every line of the beginning is a number.
+    # train_loss                  loss                  % mean class accuracy (train set)
+    2.3026e+00                    2.3026                 4.3513e+01
+
+Loops write such files by ``f.write(f"{loss.item()}\n")``, ``numpy.savetxt``, pandas and Torch's logger. The name or the
+head tells the quantity, so only curves of training are taken, and only where every line of the beginning is a number.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import is_known_metric
 from analyzer.ingest.scalar_text import metric_number
 from analyzer.ingest.source_text import bounded_lines, decode
+from analyzer.model.name_words import read_name
 
 _NAMED = re.compile(
     r"(?:^|/)(?P<stem>[A-Za-z][A-Za-z_ -]{2,60}?)[_ -]{0,2}\d{0,8}\.(?:txt|log|dat|csv|out)(?:\.gz|\.zst)?$"
@@ -19,6 +23,9 @@ _NAMED = re.compile(
 _NUMBER = re.compile(
     r"\s{0,40}(?:tensor\()?(?:[-+]?(?:\d{1,40}\.?\d{0,40}|\.\d{1,40})(?:[eE][-+]?\d{1,4})?|[-+]?(?i:nan|inf(?:inity)?))\)?[,;]?\s{0,40}"
 )
+
+_HEAD = re.compile(r"[#%]?\s{0,8}\"?(?P<name>[A-Za-z][\w ()/.-]{1,60})\"?")
+_NO_LETTER = re.compile(r"[^A-Za-z0-9/]+")
 
 ENOUGH = 5
 """Lines from which a file of such a name holds a curve."""
@@ -31,18 +38,20 @@ class NamedColumn:
     """Reads a bare column of numbers."""
 
     name = "named-column"
-    summary = "one number a line in a file named for a curve (loss.txt)"
+    summary = "one number a line, in a file or below a head that names a curve (loss.txt)"
     is_log = True
 
     def sniff(self, candidate: Candidate) -> Match:
-        """The name is that of a curve, and each line of the head is one number."""
-        if _quantity(candidate.name) is None:
-            return Match.NO
+        """The name or the first line is that of a curve, and each further line of the head is one number."""
         lines = [line for line in decode(candidate.head[:16_384]).splitlines() if line.strip()]
         if len(candidate.head) > 16_384 or candidate.size_bytes > len(candidate.head):
             lines = lines[:-1]  # the last one may be cut
-        numbers = all(len(line) <= LONGEST and _NUMBER.fullmatch(line) for line in lines)
-        return Match.LIKELY if len(lines) >= ENOUGH and numbers else Match.NO
+        headed = bool(lines) and _of_head(lines[0]) is not None
+        if not headed and _quantity(candidate.name) is None:
+            return Match.NO
+        values = lines[headed:]
+        numbers = all(len(line) <= LONGEST and _NUMBER.fullmatch(line) for line in values)
+        return Match.LIKELY if len(values) >= ENOUGH and numbers else Match.NO
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """Each line becomes a point without a step."""
@@ -51,12 +60,33 @@ class NamedColumn:
         for number, raw in bounded_lines(source, out):
             text = decode(raw[:LONGEST]).strip().rstrip(",;")
             value = metric_number(text) if text else None
+            if number == 1 and value is None and (named := _of_head(text)) is not None:
+                name = named
+                continue
             if value is not None:
                 out.metric(name, value, line=number)
             elif text:
                 odd += 1
         if odd:
             out.gap(f"{odd} lines hold no number", rows_lost=odd)
+
+
+def _of_head(line: str) -> str | None:
+    """The metric that a first line names.
+
+    >>> _of_head("# train_loss"), _of_head("% mean class accuracy (train set)"), _of_head("0.5"), _of_head("Loss of my net:")
+    ('train_loss', 'mean_accuracy_train', None, None)
+    """
+    match = _HEAD.fullmatch(line.strip())
+    if match is None:
+        return None
+    words = _NO_LETTER.sub(" ", match["name"]).split()
+    name = "_".join(
+        word for word in words if word not in {"class", "set"}
+    )  # "mean class accuracy" is one over all classes
+    reading = read_name(name)
+    told = is_known_metric(name) or (reading.quantity in {"loss", "accuracy"} and not reading.setting)
+    return name if told else None
 
 
 def _quantity(name: str) -> str | None:

@@ -149,7 +149,8 @@ FLASHY_EVALUATION = RowForm(
 )
 
 # CycleGAN and pix2pix: "(epoch: 1, iters: 100, time: 0.25, data: 0.5) G_GAN: 1.5 D_real: 0.5"; its losses are
-# called loss_<name> in its code.
+# called loss_<name> in its code. Its time is that of the one iteration that prints, often the one that draws samples
+# too: no mean of the rows between, so it tells nothing about the others.
 _GAN_LOSSES = (
     "G_GAN",
     "G_L1",
@@ -169,7 +170,7 @@ CYCLE_GAN = RowForm(
     (", iters: ",),
     LazyRegex(rf"\(epoch: {_EPOCH}, iters: (?P<step>\d{{1,12}}), (?=time: )"),
     LazyRegex(rf"(?:^|(?<=[\s,]))(?P<key>[A-Za-z]\w{{0,40}}): {VALUE}(?=[\s,)]|$)"),
-    {**_TIMES, **{name: f"loss_{name}" for name in _GAN_LOSSES}},
+    {**_TIMES, "time": "printing_step_time_s", **{name: f"loss_{name}" for name in _GAN_LOSSES}},
     restarts=True,
 )
 

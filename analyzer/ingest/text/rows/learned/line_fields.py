@@ -8,15 +8,23 @@ from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
-from analyzer.model.name_words import NameReading, is_score, read_name, says_no_quantity, words_of
+from analyzer.model.memory_names import names_memory
+from analyzer.model.name_words import NameReading, is_score, read_name, says_no_quantity, word_set, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NUMBER = f"[{INT}{FLOAT}]"
-_WORD = r"[A-Za-z\u00c0-\uffdc_][\w]{0,60}(?:(?:[/@.-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|\.\d{1,3}_\w{1,30}){0,8}"
+# [A-Za-z\u00c0-\u1fff\u2c00-\u2dff\u3040-\uffdc_] (no dash, arrow, bullet, box or full stop of any script) and
+# [\u00c0-\uffdc], by what they leave out: a class of 65,000 letters is compiled letter by letter
+_LETTER = r"[^\x00-@\[-^`{-\xbf\u2000-\u2bff\u2e00-\u303f\uffdd-\U0010ffff]"
+_NOT_LATIN = r"[^\x00-\xbf\uffdd-\U0010ffff]"
+_WORD = (
+    _LETTER
+    + r"[\w]{0,60}(?:(?:[/@.-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|\.\d{1,3}_\w{1,30}){0,8}"
+)
 # a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
-_NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?=[\u00c0-\uffdc])){_WORD}){{0,5}}"
+_NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|array\()?[\[(\"'{<]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
 _UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMBT])(?![\w/%]))?(?! ?[%#]|\.\d|[A-Za-z_])"
@@ -29,9 +37,14 @@ _BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?:\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
 )
 _AT_STEP = LazyRegex(
-    rf"(?i)(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?) (?:at|after|for|in) (?:the )?(?:(?:global|train|training)[ _])?(?:steps?|iter(?:ation)?s?|epochs?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?"
-    rf"(?:\s{{0,3}}[:=]\s{{0,3}}| is | )(?P<value>{_NUMBER})"
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?) (?i:at|after|for|in) (?i:the )?(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?"
+    rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is) | )(?P<value>{_NUMBER})"
 )
+_PAIRS = LazyRegex(
+    rf"^ {{0,8}}(?:[A-Za-z][\w./@-]{{0,40}} {{1,3}}[{INT}{FLOAT}](?:/{INT})?[,;|]? {{0,3}}){{3,64}}$"
+)
+"""A line of nothing but names and numbers in turn: each name is that of the number behind it."""
+
 _AFTER = LazyRegex(rf"(?P<value>{_NUMBER}) (?P<name>{_NAME})(?=[,;|)\]\t]|  | - |$)")
 _RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
 _BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
@@ -44,9 +57,12 @@ _QUOTIENT = LazyRegex(rf"(?P<first>{_NUMBER}) ?/ ?{_NUMBER} ?= ?{_NUMBER}")
 _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
 
 _SENTENCE = LazyRegex(r"(?<=[a-z]{4})\. ")
+_LEVELS = LazyRegex(r"\b(?:INFO|DEBUG) ")
 _GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
 _FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none"})  # fmt: skip
 _PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
+_PLAYERS = frozenset({"generator", "discriminator", "critic", "actor", "gen", "disc", "netg", "netd"})
+"""Whose loss it is: ``generator average loss`` is not the loss of the run."""
 _NOT_METRICS = frozenset(
     {"eta", "time", "elapsed", "date", "version", "seed", "rank", "gpu", "gpus", "pid", "port", "device", "node", "host", "size", "shape", "dim", "total", "max", "len", "length",
      "index", "idx", "id", "line", "count", "num", "number", "bs", "epoch", "epochs", "step", "steps", "iter", "iters", "iteration", "iterations", "batch", "batches", "episode", "lr_mult",
@@ -54,9 +70,6 @@ _NOT_METRICS = frozenset(
      "remaining", "left", "file", "path", "v_num", "momentum", "weight_decay", "wd", "beta", "alpha", "it", "n", "k", "x", "y", "args", "update", "updates", "ms", "s", "timer", "best", "cuda", "timestamp", "ts", "ep", "patience",
      "completed", "instance", "progress", "eta_seconds", "data", "net", "required", "hour", "h", "m", "min", "sec", "no", "exit", "code", "allocated", "reserved", "cached", "py", "error_code", "status", "level", "rev", "user", "sys"}
 )  # fmt: skip
-
-_STORAGE = frozenset({"mem", "memory", "ram", "rss", "vram", "cpumem", "gpumem"})
-_BYTES = frozenset({"mb", "gb", "mib", "gib"})
 
 
 class Field(NamedTuple):
@@ -87,6 +100,8 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
     Args:
         text: Masked text in English.
         used: Numbers that say where the row stands.
+
+    Of a list the first value counts, if it is a rate or an accuracy (of top 1, top 5), and all of a score of classes.
     """
     taken = set(used)
     quotients: dict[int, int] = {}
@@ -97,12 +112,12 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
         first = slot_at(text, match.start("first"))
         quotients[first] = first + 2
         taken |= {first + 1}
-    firsts: dict[int, str] = {}
+    firsts: dict[int, int] = {}
     for match in _LIST.finditer(text):
         first = slot_at(text, match.start("first"))
         count = slot_at(match["rest"], len(match["rest"]))
         taken |= set(range(first + 1, first + 1 + count))
-        firsts[first] = "list"
+        firsts[first] = count
     found: dict[int, Field] = {}
     for finder, signed in (
         (_at_step, True),
@@ -116,12 +131,26 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
             if field.slot in taken or (field.slot in found and not generic):
                 continue
             if field.slot in firsts and read_name(field.name).quantity not in {"learning_rate", "accuracy"}:
+                if is_score(field.name):
+                    found |= _of_classes(field, firsts[field.slot])
                 continue
             found[field.slot] = field._replace(signed=field.signed or signed or generic)
     for first, result in quotients.items():
         if first in found:
             found[result] = found.pop(first)._replace(slot=result, over=-1)
     return [found[slot] for slot in sorted(found)]
+
+
+MAX_CLASSES = 40
+"""Numbers of a list of scores that are kept, each as the score of a class; data sets with more print means."""
+
+
+def _of_classes(first: Field, more: int) -> dict[int, Field]:
+    """The scores of classes that are printed as a list: ``Pseudo dice [0.5, 0.25]``."""
+    return {
+        first.slot + place: first._replace(slot=first.slot + place, name=f"{first.name}_{place}", over=-1)
+        for place in range(min(more + 1, MAX_CLASSES))
+    }
 
 
 def _signed(text: str) -> Iterator[Field]:
@@ -157,6 +186,7 @@ def _rated(text: str) -> Iterator[Field]:
 
 
 def _beside(text: str) -> Iterator[Field]:
+    pairs = _PAIRS.match(text) is not None
     for match in _BESIDE.finditer(text):
         unit = _unit(text, match.end("value"))
         name, wide = known_tail(match["name"]), False
@@ -166,7 +196,11 @@ def _beside(text: str) -> Iterator[Field]:
             wide = match.start() - len(before) > 1 and (
                 not after or text.startswith(("  ", "\t"), match.end())
             )
-            alone = wide or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
+            alone = (
+                pairs
+                or wide
+                or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
+            )
             name = trimmed(match["name"], most=2) if alone and text[match.end() - 1] == FLOAT else ""
         if name and unit is not None:
             yield Field(slot_at(text, match.start("value")), name, unit, signed=bool(wide), over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" "))  # fmt: skip
@@ -200,12 +234,14 @@ def trimmed(name: str, most: int) -> str:
 
     >>> trimmed("Gen Loss Total", 4), trimmed("with the average loss", 4), trimmed("best val loss", 4)
     ('Gen_Loss_Total', 'average_loss', '')
+    >>> trimmed("actor INFO mean return", 4)
+    'mean_return'
     """
-    name = _SENTENCE.split(name)[-1]
+    name = _LEVELS.split(_SENTENCE.split(name)[-1])[-1]
     words = name.replace(". ", " ").replace(".-", "-").replace(" / ", "/").removesuffix(" so far").split(" ")
     while words and words[0].lower().strip(".") in _FILLERS:
         words = words[1:]
-    if any(part in _PAST for word in words for part in words_of(word)):
+    if any(part in _PAST for word in words for part in words_of(word)) and not names_memory(name):
         return ""
     if len(words) > most:
         return known_tail(" ".join(words))
@@ -215,13 +251,13 @@ def trimmed(name: str, most: int) -> str:
 def known_tail(name: str) -> str:
     """The last words of some text that together name a quantity, as one word; empty if they name none.
 
-    >>> known_tail("at this point train loss"), known_tail("some words")
-    ('train_loss', '')
+    >>> known_tail("at this point train loss"), known_tail("eval OddLossTerm"), known_tail("generator average loss")
+    ('train_loss', 'eval_OddLossTerm', 'generator_average_loss')
     """
     words = name.replace(". ", " ").split(" ")
     if any(part in _PAST for word in words[-4:] for part in words_of(word)):
         return ""
-    best = ""
+    best, taken = "", 0
     for count in range(1, min(len(words), 4) + 1):
         candidate = "_".join(words[-count:])
         reading = read_name(candidate)
@@ -231,7 +267,11 @@ def known_tail(name: str) -> str:
             or (not best and count == 1 and reading.quantity in {"loss", "accuracy"} and not reading.setting)
             or ((count == 1 or (count == 2 and reading.phase)) and is_score(words[-1]))
         ):
-            best = candidate
+            best, taken = candidate, count
+    ahead = words[-taken - 1] if 0 < taken < len(words) else ""
+    is_phase = read_name(ahead).phase in {"train", "eval"} and not read_name(best).phase
+    if ahead.isalpha() and (is_phase or ahead.lower() in _PLAYERS):
+        return f"{ahead}_{best}".strip("._-")
     first = words[-len(best.split("_")) - 1 : -len(best.split("_"))] if best else []
     # "Semantic loss 0.5" is a part of the loss; only words that say nothing more may be left out.
     if best.lower() in {"loss", "acc", "accuracy"} and first and first[0].lower() not in _FILLERS and first[0].isalpha() and len(words) == 2:  # fmt: skip
@@ -248,19 +288,28 @@ MAX_UNKNOWN_WORDS = 5
 """Words of a name that the vocabulary does not hold; longer ones are sentences."""
 
 
+_TIMES, _OF_TIME = word_set("time took elapsed"), word_set("time took taken elapsed epoch s sec secs seconds")
+
+
+def is_time(field: Field) -> bool:
+    """Whether a field tells the time that a row took. Such a number makes no line a row."""
+    words = set(words_of(field.name))
+    return bool(words & _TIMES and words <= _OF_TIME)
+
+
 def is_metric(field: Field) -> bool:
     """Whether a field may be kept at all: a quantity of the vocabulary, or a well-formed name with a sign."""
     reading: NameReading = read_name(field.name)
     canonical = canonical_metric(field.name)
     if canonical in METRICS:
         return canonical != "epoch"
-    words = words_of(field.name)
-    if field.signed and not _STORAGE.isdisjoint(words) and words[-1] in _BYTES:
-        return True  # with its unit in its name memory is a quantity: "memory_mb=475"
+    if field.signed and names_memory(field.name):
+        return True
     if reading.setting or field.name.endswith(_FILES):
         return False
     if reading.quantity or is_score(field.name):
         return True
+    words = words_of(field.name)
     if field.signed and field.name.lower() in {"total", "sum"}:
         return True  # of losses, if they stand beside it
     if all(says_no_quantity(word) for word in words):

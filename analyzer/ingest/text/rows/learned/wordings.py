@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
 from analyzer.ingest.text.rows.forms.row_forms import with_unit
-from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is_metric
+from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is_metric, is_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
 from analyzer.ingest.text.rows.printed_numbers import parse_number
@@ -132,7 +132,7 @@ NOTHING = Template()
 
 
 _ANY_WORD = LazyRegex(
-    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|\bmae\b|nll|psnr|ssim|dice|precision|recall|\bf1|auc|iou|bleu|rouge|\bwer|\bcer|mrr|ndcg|\bhit|\bkl|"
+    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|\bmae\b|nll|psnr|ssim|dice|precision|recall|\bf1|auc|iou|bleu|rouge|\bwer|\bcer|mrr|ndcg|\bhit|\bkl|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|\bmcc\b|\bmap\b|\bfid\b|"
     r"objective|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,12}$|^\W{0,3}[\x01][:/]"
 )
 
@@ -184,6 +184,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     values = _values(fields)
     if not values:
         return None
+    values = _values([*fields, *(found for found in found_all if found not in fields and is_time(found))])
     names = [value.name for value in values]
     ahead = piece[: min((found.start for found in fields), default=0)]
     eval_named = any(canonical_metric(name) == "eval_loss" for name in names)
@@ -204,7 +205,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
         for found in fields
     )
     values = [value._replace(slot=value.slot + first, over=value.over + first if value.over >= 0 else -1) for value in values]  # fmt: skip
-    sure = any(is_sign(name) or (place and is_score(name)) for name in names)
+    sure = any(is_sign(name) or ((place or held_out) and is_score(name)) for name in names)
     phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
     return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
 
@@ -273,7 +274,7 @@ def _plainer(name: str, old: str) -> bool:
 def _fits(canonical: str, unit: str) -> bool:
     if canonical in METRICS:
         return unit in _UNITS.get(METRICS[canonical].unit, ())
-    return unit in {"%", "s", "ms"}
+    return unit in {"%", "s", "ms", "MB", "GB", "MiB", "GiB"}
 
 
 def is_sign(name: str) -> bool:
@@ -290,23 +291,25 @@ def is_sign(name: str) -> bool:
 def as_held_out(name: str) -> str:
     """The same quantity on held-out data; what is called by the word stays what it is.
 
-    >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr")
-    ('val_loss', 'train_loss', 'lr')
+    >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr"), as_held_out("CategoryAccuracy")
+    ('val_loss', 'train_loss', 'lr', 'val_category_accuracy')
     """
     reading = read_name(name)
     measured = (
         canonical_metric(name) in _PLAIN | {"reward_mean"}
-        or reading.quantity == "loss_like"
+        or (reading.quantity in {"loss", "loss_like"} and not reading.setting)
         or is_score(name)
     )
-    return (
-        f"val_{name.lower()}" if measured and reading.phase != "eval" and not _TRAINING.match(name) else name
-    )
+    if not measured or reading.phase == "eval" or _TRAINING.match(name):
+        return name
+    # Written together (``CrossEntropyLoss``), its capitals are what parts the words.
+    parted = name.isalnum() and reading.quantity in {"loss", "accuracy", "perplexity"}
+    return f"val_{'_'.join(words_of(name)) if parted else name.lower()}"
 
 
 def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> int:
     """Words of a line that belong to no pair of name and number."""
-    text = _PATHS.sub("", text)
+    text = _OF_PRINTING.sub("", _PATHS.sub("", text))
     position, count = 0, 0
     for match in _OTHER_PAIR.finditer(text):
         count += len(_WORD.findall(text[position : match.start()]))
@@ -317,6 +320,10 @@ def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> 
 
 
 _PATHS = LazyRegex(r"(?<!\w)(?:/[\w.@+-]{1,80}){2,20}/?")
+_OF_PRINTING = LazyRegex(
+    r"\btensor\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{1,60}|\b(?:INFO|DEBUG)\b"
+)
+"""What a logger and the text of a tensor put around words and numbers."""
 _OTHER_PAIR = LazyRegex(
     rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?\s{{0,3}}[:=]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}][\w%/]{{0,12}}(?: [A-Za-z]{{1,9}}/\w{{1,9}})?"
 )

@@ -41,9 +41,6 @@ MAX_HEAD_CHARACTERS = 400
 MAX_OTHER_LINES = 20
 """Lines between two rows: bars and warnings; a table that is that long silent is over."""
 
-MAX_NAME_CHARACTERS = 40
-"""Characters of the name of a column; longer cells are sentences."""
-
 ROWS_OF_DOUBTFUL = 3
 """Rows that a table without a counter needs: fewer are the results of some models."""
 
@@ -136,8 +133,8 @@ def find_head(text: str) -> Head | None:
     >>> find_head("the train_loss and the valid_loss of step 3") is None
     True
     """
-    if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS:
-        return None
+    if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS or "%|" in text:
+        return None  # a progress bar, of which there are ten thousands, has strokes as well
     text = _HASH.sub(" ", text.translate(_STROKES))
     spaced = "|" in text or "\t" in text or "  " in text.strip() or "," in text
     return _head(list(_CELLS.finditer(text)), text, sure=spaced) or (

@@ -3,6 +3,7 @@
     Training:   1%|          | 28/5000 [00:22<54:11,  1.53it/s, loss=10.8620, lr=5.79e-05, step=29]
     Epoch 0:  10%|█         | 10/100 [00:01<00:09,  9.02it/s, v_num=0, train_loss_step=nan]
     loss: 2.3456:  10%|█         | 10/100 [00:01<00:09,  9.02it/s]
+    100%|██████████| 625/625 [03:20<00:00,  3.12it/s, epoch=4, loss: =6.75, LR=0.00012]
     [losses/total_loss: 1.25 | losses/value_loss: 2.5]:  10%|█         | 10/100 [00:01<00:09,  9.02it/s]
 
 A bar is redrawn many times for one step. Of the redraws with one counter the last one counts, because
@@ -35,10 +36,11 @@ _BAR = LazyRegex(
 _TITLE_PAIR = LazyRegex(
     rf"(?<![\w/.])(?P<key>(?:[A-Za-z]\w{{0,20}}/)?(?:[A-Za-z]\w{{0,20}}[_/ ])?[Ll]oss|lr|grad_norm)\s{{0,2}}[:=]?\s{{0,8}}(?P<value>{NUMBER})(?=[\s,;:|)\]]|$)"
 )
-_PAIR = LazyRegex(rf"(?:^|, )(?P<key>[A-Za-z][\w/. -]{{0,60}}?)=(?P<value>{NUMBER})(?=,|$|\]| \()")
+_PAIR = LazyRegex(rf"(?:^|, )(?P<key>[A-Za-z][\w/. -]{{0,60}}?)(?:: ?)?=(?P<value>{NUMBER})(?=,|$|\]| \()")
 # torchtune puts epoch and step before the title: "1|10|Loss: 1.25:  10%|..."
 _TORCHTUNE = LazyRegex(r"(?:^|\s)\d{1,6}\|(\d{1,12})\|$")
 _EPOCH = LazyRegex(r"\b[Ee]poch\W{0,3}(\d{1,9})")
+_EPOCH_BEHIND = LazyRegex(r", [Ee]poch(?:: ?)?=(\d{1,9})(?=,|$)")
 _EVALUATION = LazyRegex(r"(?i)\b(?:val(?!ue)|eval|test|predict|sanity|infer)")
 _KNOWN = frozenset(METRICS) - {"epoch"}
 
@@ -68,9 +70,9 @@ class ProgressBars:
         return understood
 
     def _read(self, bar: re.Match[str], line: LogLine, log: LogState) -> bool:
-        if self._base is None and (epoch := _EPOCH.search(bar["title"])):
+        if self._base is None and (epoch := _epoch(bar)) is not None:
             # Programs count epochs from 0 or from 1; Lightning, which shows its version, from 0.
-            self._base = 0 if "v_num=" in bar["rest"] else min(int(epoch[1]), 1)
+            self._base = 0 if "v_num=" in bar["rest"] else min(epoch, 1)
         if _EVALUATION.search(bar["title"]):
             return "loss" not in line.raw[bar.end() :]
         pairs = {
@@ -93,13 +95,13 @@ class ProgressBars:
         log: LogState,
     ) -> None:
         at, of = int(bar["at"]), int(bar["of"])
-        epoch = _EPOCH.search(bar["title"])
+        epoch = _epoch(bar)
         stated = values.get("step", values.get("global_step", -1.0))
         step = int(stated) if 0 <= stated < 1e15 else at
         if before := _TORCHTUNE.search(line.raw, max(0, bar.start() - 24), bar.start()):
             step = int(before[1])
-        elif epoch and stated < 0:
-            step += max(int(epoch[1]) - (self._base or 0), 0) * of
+        elif epoch is not None and stated < 0:
+            step += max(epoch - (self._base or 0), 0) * of
         place = (step, of)
         if self._place is not None and place != self._place:
             self._write(log)
@@ -115,6 +117,12 @@ class ProgressBars:
     def finish(self, log: LogState) -> None:
         """Write the last state of the last bar."""
         self._write(log)
+
+
+def _epoch(bar: re.Match[str]) -> int | None:
+    """The epoch that a bar is of, in its title or behind its counter."""
+    found = _EPOCH.search(bar["title"]) or _EPOCH_BEHIND.search(bar["rest"])
+    return None if found is None else int(found[1])
 
 
 def _is_known(name: str) -> bool:

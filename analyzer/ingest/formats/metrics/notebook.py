@@ -1,0 +1,112 @@
+r"""Jupyter notebooks: what the cell that trained printed, read as a console; tables that it drew, row by row.
+
+    {"cells": [{"cell_type": "code", "outputs": [{"name": "stdout", "text": ["Epoch 1/9 loss: 2.3\n", ...]}], ...}], ...}
+    <th>epoch</th><th>train_loss</th> … <td>0</td><td>1.93</td>                 fastai and Hugging Face draw HTML
+
+A notebook often trains several models, one to a cell. Two runs are never one series: the last cell that trained is the
+run, the others are named. Where logs lie beside it, a notebook is not read (``walk.discover``): most look at runs.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
+from analyzer.ingest.source_text import read_text
+from analyzer.ingest.text.text_log import read_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_BYTES = 64 << 20
+"""A notebook holds its pictures; with a hundred of them it has some twenty megabytes."""
+
+COUNTED_LINES = 2
+"""Lines with a counter that make a cell's output a training: an evaluation prints its losses without one."""
+
+_COUNTED = re.compile(
+    r"(?i)\b(?:epochs?|steps?|iter(?:ation)?s?)\b\W{0,6}\d|^\W{0,4}\d+ ?/ ?\d+\]|^\d+\t[\d.]"
+)
+_ROW = re.compile(r"(?i)</tr\s*>")
+_CELL = re.compile(r"(?is)<t[hd]\b[^>]{0,200}>(.{0,200}?)</t[hd]\s*>")
+_TAG = re.compile(r"<[^<>]{0,200}>")
+
+
+class Notebook:
+    """Reads the outputs of a notebook."""
+
+    name = "notebook"
+    summary = "Jupyter notebook: what its last training printed"
+    is_log = True
+
+    def sniff(self, candidate: Candidate) -> Match:
+        """By its name and the fields that each notebook begins with."""
+        head = candidate.head
+        if not candidate.name.lower().removesuffix(".gz").endswith(".ipynb"):
+            return Match.NO
+        known = head.lstrip().startswith(b"{") and (b'"cells"' in head or b'"nbformat"' in head)
+        return Match.SURE if known and candidate.size_bytes <= MAX_BYTES else Match.NO
+
+    def read(self, source: OpenSource, out: SourceWriter) -> None:
+        """Read what the last training printed; a line's number is its place among all lines that were printed."""
+        try:
+            book = json.loads(read_text(source, out, MAX_BYTES))
+        except (ValueError, RecursionError) as error:
+            out.gap(f"not a whole notebook: {error}", evidence=True)
+            return
+        first = 1
+        trainings: list[tuple[int, int, list[str]]] = []
+        for place, lines in enumerate(_printed(book)):
+            if sum(_COUNTED.search(line) is not None for line in lines) >= COUNTED_LINES:
+                trainings.append((place, first, lines))
+            first += len(lines)
+        if not trainings:
+            return
+        if len(trainings) > 1:
+            others = ", ".join(str(place + 1) for place, _, _ in trainings[-6:-1])
+            out.gap(f"the last of {len(trainings)} trainings was read; cells {others} print others")
+        _, first, lines = trainings[-1]
+        read_lines(((first + place, line, None) for place, line in enumerate(lines)), out)
+
+
+def _printed(book: Any) -> Iterator[list[str]]:
+    """The lines that each cell printed or drew."""
+    cells = book.get("cells") if isinstance(book, dict) else None
+    for cell in cells if isinstance(cells, list) else ():
+        outputs = cell.get("outputs") if isinstance(cell, dict) else None
+        yield "".join(
+            _text(output)
+            for output in (outputs if isinstance(outputs, list) else ())
+            if isinstance(output, dict)
+        ).split("\n")
+
+
+def _text(output: dict[str, Any]) -> str:
+    """One output as text that ends with its line: streams as they are, tables of HTML, results, tracebacks."""
+    if isinstance(trace := output.get("traceback"), list):
+        return "\n".join(line for line in trace if isinstance(line, str)) + "\n"
+    data = output.get("data")
+    if not isinstance(data, dict):
+        return _joined(output.get("text"))
+    drawn = _joined(data.get("text/html"))
+    text = _table(drawn) if drawn else _joined(data.get("text/plain"))
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _joined(text: Any) -> str:
+    """A text, which a notebook may keep as a list of lines."""
+    if isinstance(text, list):
+        return "".join(line for line in text if isinstance(line, str))
+    return text if isinstance(text, str) else ""
+
+
+def _table(drawn: str) -> str:
+    """The rows of tables of HTML, their cells apart by tabs; what else was drawn says nothing of a course."""
+    rows = (
+        [html.unescape(_TAG.sub("", cell)).strip() for cell in _CELL.findall(row)]
+        for row in _ROW.split(drawn)
+    )
+    return "\n".join("\t".join(row) for row in rows if row) + "\n"

@@ -1,0 +1,207 @@
+"""Several launches in one log: a console that every start of a program goes on with.
+
+Steps that begin again are a new launch only if something else says so: the earlier one ended (in words or in an error),
+the first line of the log comes again, or the learning rate begins again. Else they may be those of the next epoch. Rows that
+come a second time to the last digit and second are the same log once more, whatever else they look like. The
+last launch is the run; of the earlier ones a line each is kept. One that goes on from a checkpoint belongs to the run,
+and so does one that a launcher restarts, or that should have gone on from a checkpoint that its predecessor saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from analyzer.model.run import Run
+from analyzer.model.tables import NULL_INT, Event, EventTable
+
+MAX_LAUNCHES = 200
+"""More beginnings than that are those of epochs whatever else they look like."""
+
+COPIED = 5
+"""Rows that agree in all digits by no accident."""
+
+_ENDS = frozenset({"root_candidate", "cascade", "teardown"})
+_SAME_JOB = frozenset({"elastic_restart", "resume_from_checkpoint"})
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Line, step, value and time of the rows of one log, and their learning rate where it is known."""
+
+    line: Ints
+    step: Ints
+    value: npt.NDArray[np.float64]
+    time_s: npt.NDArray[np.float64]
+    rate: npt.NDArray[np.float64]
+    epoch: npt.NDArray[np.float64]
+
+
+def last_launch(run: Run) -> tuple[Run, tuple[str, ...]]:
+    """The run without what earlier launches wrote into its logs, and a sentence for each of those."""
+    keep_from: dict[int, int] = {}
+    told: list[str] = []
+    for end in run.log_ends:
+        events = [event for event in run.events if event.ref.source == end.source and event.ref.line]
+        rows = _rows_of(run, end.source)
+        cuts = _cuts(rows, events, end.begins)
+        if cuts:
+            keep_from[end.source] = cuts[-1]
+            told += _sentences(run.sources[end.source].path, rows, events, cuts)
+    return (_without(run, keep_from), tuple(told)) if keep_from else (run, ())
+
+
+def _rows_of(run: Run, source: int) -> _Rows:
+    """The rows of the metric that a log prints most often with a step."""
+    table = run.metrics
+    own = np.flatnonzero((table.source == source) & (table.step != NULL_INT))
+    none = np.zeros(0, np.int64)
+    if not own.size:
+        return _Rows(none, none, *[np.zeros(0)] * 4)
+    counts = np.bincount(table.metric[own], minlength=len(table.names))
+    main = own[table.metric[own] == int(counts.argmax())]
+    main = main[np.argsort(table.line[main], kind="stable")]
+    line = table.line[main]
+    return _Rows(
+        line,
+        table.step[main],
+        table.value[main],
+        table.time_s[main],
+        _beside(run, source, "learning_rate", line),
+        _beside(run, source, "epoch", line),
+    )
+
+
+def _beside(run: Run, source: int, metric: str, line: Ints) -> npt.NDArray[np.float64]:
+    """Values of another metric on some lines; NaN where there is none."""
+    found = run.metrics.series(metric, {source})
+    values = np.full(line.size, np.nan)
+    if found is not None:
+        at = {int(number): float(value) for number, value in zip(found.line, found.value, strict=True)}
+        values = np.array([at.get(int(number), np.nan) for number in line])
+    return values
+
+
+def _cuts(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[int]:
+    """Lines at which a launch begins that starts from scratch, ascending."""
+    cuts: list[int] = []
+    step = rows.step
+    resets = (np.flatnonzero((np.diff(step) < 0) & (step[1:] <= step[:1])) + 1).tolist()
+    if not rows.line.size or len(resets) > MAX_LAUNCHES:
+        return []
+    bounds = [0, *resets, step.size]
+    spoken = {event.ref.line for event in events}
+    begins = [line for line in begins if line not in spoken]  # what reports something is no banner
+    if _equally_long(step, resets):
+        begins = []
+    for number, at in enumerate(resets):
+        low, high = int(rows.line[at - 1]), int(rows.line[at])
+        between = [event for event in events if low < (event.ref.line or 0) <= high]
+        if rows.epoch[at] > rows.epoch[at - 1] or any(event.kind in _SAME_JOB for event in between):
+            continue
+        ended = _ended(between)
+        banners = [line for line in begins if max(low, ended) < line < high]
+        again = _comes_again(rows, bounds[number], at, bounds[number + 2])
+        if not (ended or banners or again or _rate_begins_again(rows, at)):
+            continue
+        begin = banners[0] if banners else max(low, ended) + 1
+        if again or not _should_resume(events, cuts[-1] if cuts else 0, begin):
+            cuts.append(begin)
+    return [*cuts, *_without_rows(int(rows.line[-1]), events, begins)]
+
+
+def _equally_long(step: Ints, resets: Sequence[int]) -> bool:
+    """Whether all but the last part reach the same step, as epochs do that begin with a heading."""
+    reached = {int(step[at - 1]) for at in resets}
+    return len(reached) == 1 and int(step[-1]) <= max(reached)
+
+
+def _without_rows(last: int, events: Sequence[Event], begins: Sequence[int]) -> list[int]:
+    """Where a launch begins that failed before its first row, behind one that trained and completed."""
+    for line in begins:
+        behind = [event for event in events if (event.ref.line or 0) > last]
+        done = any(event.kind == "training_completed" and (event.ref.line or 0) < line for event in behind)
+        failed = any(event.role in _ENDS and (event.ref.line or 0) > line for event in behind)
+        if line > last and done and failed:
+            return [line]
+    return []
+
+
+def _comes_again(rows: _Rows, before: int, at: int, end: int) -> bool:
+    """Whether the rows of a part are those of the part before it to the last digit and second.
+
+    Without time stamps nobody can tell: weights that never change give the same losses in every epoch.
+    """
+    count = end - at
+    if not COPIED <= count <= at - before or np.isnan(rows.time_s[at:end]).any():
+        return False
+    return all(
+        np.array_equal(column[before : before + count], column[at:end], equal_nan=True)
+        for column in (rows.time_s, rows.step, rows.value)
+    )
+
+
+def _ended(events: Iterable[Event]) -> int:
+    """Line of the last word of a launch; 0 if there is none."""
+    ends = [
+        event.ref.line or 0
+        for event in events
+        if event.role in _ENDS or event.kind in {"training_completed", "python_traceback"}
+    ]
+    return max(ends, default=0)
+
+
+def _rate_begins_again(rows: _Rows, at: int) -> bool:
+    """Whether the learning rate jumps back to the one of the first row."""
+    first, before, now = rows.rate[0], rows.rate[at - 1], rows.rate[at]
+    return bool(np.isclose(now, first, rtol=0.01) and not np.isclose(before, first, rtol=0.05))
+
+
+def _should_resume(events: Sequence[Event], begin: int, end: int) -> bool:
+    """Whether a launch saved a checkpoint and did not complete: the next one should have gone on from there."""
+    own = [event for event in events if begin <= (event.ref.line or 0) < end]
+    saved = any(event.kind == "checkpoint_saved" for event in own)
+    return saved and not any(event.kind == "training_completed" for event in own)
+
+
+def _sentences(path: str, rows: _Rows, events: Sequence[Event], cuts: Sequence[int]) -> list[str]:
+    """What became of each earlier launch."""
+    told = []
+    for number, (begin, end) in enumerate(zip([1, *cuts[:-1]], cuts, strict=True), start=1):
+        steps = rows.step[(rows.line >= begin) & (rows.line < end)]
+        reached = f"reached step {int(steps.max())}" if steps.size else "logged no step"
+        own = [event for event in events if begin <= (event.ref.line or 0) < end]
+        failure = next((event for event in own if event.role in _ENDS), None)
+        if any(event.kind == "training_completed" for event in own):
+            how = "completed"
+        elif failure is not None:
+            raised = failure.fields.get("exception")
+            how = f"failed ({str(raised).rpartition('.')[2] if raised else failure.kind.replace('_', ' ')})"
+        else:
+            how = "no word about its end"
+        told.append(f"launch {number} ({path}, lines {begin} to {end - 1}): {reached}, {how}")
+    return told
+
+
+def _without(run: Run, keep_from: dict[int, int]) -> Run:
+    """The run without what stands above a line of some sources."""
+    table = run.metrics
+    limit = np.zeros(len(run.sources), np.int64)
+    for source, line in keep_from.items():
+        limit[source] = line
+    kept = (table.line == 0) | (table.line >= limit[table.source])
+    columns = {
+        name: getattr(table, name)[kept]
+        for name in ("metric", "raw", "step", "time_s", "value", "rank", "attempt", "source", "line")
+    }
+    events = tuple(
+        event
+        for event in run.events
+        if event.ref.line is None or event.ref.line >= keep_from.get(event.ref.source, 0)
+    )
+    return replace(run, metrics=replace(table, **columns), events=EventTable(events))

@@ -1,0 +1,73 @@
+"""What a Jupyter notebook printed is read as a console, and two trainings in it never become one series."""
+
+import json
+
+import pytest
+from log_reading import points
+
+from analyzer.errors import InputError
+from analyzer.ingest.discover import load_run
+from analyzer.ingest.walk import discover
+
+
+def cell(*outputs):
+    return {"cell_type": "code", "source": ["fit()"], "outputs": list(outputs)}
+
+
+def stream(text):
+    return {"output_type": "stream", "name": "stdout", "text": text.splitlines(keepends=True)}
+
+
+def notebook(path, *cells):
+    path.write_text(json.dumps({"nbformat": 4, "metadata": {}, "cells": [{"cell_type": "markdown"}, *cells]}))
+    return path
+
+
+def epochs(*losses):
+    return stream("".join(f"Epoch {n}/{len(losses)} loss: {loss}\n" for n, loss in enumerate(losses, 1)))
+
+
+def test_printed_rows_of_a_training_are_read(tmp_path):
+    path = notebook(tmp_path / "fit.ipynb", cell(stream("Test loss: 0.61\n")), cell(epochs(2.5, 1.5, 1.25)))
+    assert [value for _, value in points(load_run(path).run, "loss")] == [2.5, 1.5, 1.25]
+
+
+def test_of_two_trainings_the_last_is_the_run_and_the_other_is_named(tmp_path):
+    path = notebook(
+        tmp_path / "fit.ipynb", cell(epochs(2.5, 1.5)), cell(epochs(9.0, 8.0, 7.0)), cell(stream("done\n"))
+    )
+    run = load_run(path).run
+    assert [value for _, value in points(run, "loss")] == [9.0, 8.0, 7.0]
+    assert any("the last of 2 trainings" in gap.reason for gap in run.gaps)
+
+
+def test_a_table_that_a_trainer_draws_is_read(tmp_path):
+    head = "".join(f"<th>{name}</th>" for name in ("epoch", "train_loss", "valid_loss", "accuracy", "time"))
+    rows = ((0, 1.5, 1.25, 0.5), (1, 1.0, 0.75, 0.75), (2, 0.5, 0.5, 0.875))
+    body = "".join("<tr>" + "".join(f"<td>{v}</td>" for v in row) + "<td>00:12</td></tr>\n" for row in rows)
+    drawn = {
+        "output_type": "display_data",
+        "data": {"text/html": [f"<table><tr>{head}</tr>\n", body, "</table>"]},
+    }
+    run = load_run(notebook(tmp_path / "fit.ipynb", cell(drawn))).run
+    assert [value for _, value in points(run, "loss")] == [1.5, 1.0, 0.5]
+    assert [value for _, value in points(run, "eval_loss")] == [1.25, 0.75, 0.5]
+
+
+def test_a_notebook_beside_a_log_is_no_part_of_the_run(tmp_path):
+    notebook(tmp_path / "look.ipynb", cell(epochs(2.5, 1.5)))
+    (tmp_path / "train.log").write_text("Epoch 1/2 loss: 3.5\nEpoch 2/2 loss: 3.25\n")
+    assert [found.candidate.name for found in discover(tmp_path).found] == ["train.log"]
+
+
+def test_a_notebook_that_trained_nothing_is_no_run(tmp_path):
+    path = notebook(tmp_path / "look.ipynb", cell(stream("accuracy 0.91 loss 0.3\naccuracy 0.90 loss 0.4\n")))
+    with pytest.raises(InputError, match="nothing could be parsed"):
+        load_run(path)
+
+
+def test_a_damaged_notebook_is_told(tmp_path):
+    path = tmp_path / "fit.ipynb"
+    path.write_text('{"nbformat": 4, "cells": [{"outputs": [')
+    with pytest.raises(InputError, match="not a whole notebook"):
+        load_run(path)
