@@ -59,6 +59,12 @@ def test_training_answers_below_a_guess_beside_held_out_ones_above_it_tell_of_so
     )
     hard = by_epoch(losses, config={"num_classes": 4}, accuracy=[0.2, 0.22, 0.2, 0.21], eval_accuracy=held)
 
+    batches = (
+        RunMaker("lightning").config(num_classes=4).log({"loss": losses * 4, "accuracy": [0.25, 0.0] * 8})
+    )
+    batches.log({"eval_accuracy": held}, first=4, every=4)
+
+    assert "signal.answers.training_below_guess" not in batches.plain()  # one batch of few samples
     assert sorted_["signal.answers.training_below_guess"] is True
     assert hard["signal.answers.training_below_guess"] is False
 

@@ -399,3 +399,21 @@ def test_training_that_begins_anew_repeats_its_first_rows():
     assert lost["signal.progress.began_anew"] is True
     assert spike["signal.progress.began_anew"] is False
     assert swings["signal.progress.began_anew"] is False
+
+
+def test_a_fall_within_the_first_rows_of_a_long_log_is_progress():
+    noise = [0.05 * math.sin(37.0 * n) for n in range(3000)]
+    fell = facts({"loss": [0.5 + 1.8 * math.exp(-n / 5) + noise[n] for n in range(3000)]})
+    stands = facts({"loss": [0.5 + noise[n] for n in range(3000)]})
+
+    assert fell["signal.progress.learned"] is True
+    assert fell["signal.progress.fall_share"] > 0.5
+    assert stands["signal.progress.learned"] is False
+
+
+def test_a_loss_that_falls_to_the_end_at_one_pace_is_not_called_finished():
+    going_on = by_epoch([2.3 - 0.03 * n for n in range(12)])
+    slowing = by_epoch([0.4 + 1.9 * 0.6**n for n in range(12)])
+
+    assert going_on["signal.progress.unfinished"] is True
+    assert slowing["signal.progress.unfinished"] is False

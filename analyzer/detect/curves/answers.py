@@ -168,8 +168,8 @@ def _order(out: FactWriter, view: RunView, count: int) -> None:
     Samples that come class by class get the answers of the class before.
     """
     train, held_out = shares_of(view, "accuracy"), shares_of(view, "eval_accuracy")
-    if train is None or held_out is None:
-        return
+    if train is None or held_out is None or len(train) != len(held_out):
+        return  # rows of single batches: none right of sixteen is no accident of an epoch, but one of a batch
     pairs = [
         (float(train.value[at]), float(held_out.value[row]), row)
         for row, at in enumerate(align(held_out, train))

@@ -31,7 +31,7 @@ NO_CODE_ONCE = 1e-5
 FELL = 20.0
 """The divergence ends at a twentieth of its highest level: it was given up, not built up."""
 
-NO_SPREAD, SPREAD_LEFT = 0.01, 0.05
+NO_SPREAD, SPREAD_LEFT = 0.015, 0.05
 """Standard deviation of embeddings that all agree; normalised ones of d dimensions scatter by 1/sqrt(d), at least 0.02."""
 
 UNDECIDED = 0.012

@@ -33,6 +33,9 @@ MOST_PAIRS = 300
 STEADY_POINTS = 5
 """Five points of which each is below the one before: one order of 120."""
 
+LONG, FIRST_ROWS, STAND_OUT = 500, 3, 6.0
+"""Of a long log the whole fall may lie within its first rows: they are the start if they stand out by six standard errors."""
+
 LARGEST = 1e150
 """Beyond, squares overflow: such values are huge, whatever else they are."""
 
@@ -146,7 +149,7 @@ def trend(values: Values) -> Trend | None:
     return Trend(
         values=values,
         smooth=smooth,
-        first=float(np.median(values[:starts])),
+        first=_first(values, starts, spread),
         last=level,
         best=min(float(smooth.min()), level),
         best_row=int(smooth.argmin()),
@@ -155,6 +158,19 @@ def trend(values: Values) -> Trend | None:
         margin=margin,
         order=_order(values),
     )
+
+
+def _first(values: Values, starts: int, spread: float) -> float:
+    """Level of the first points; of a long curve that of the first three where all that fell fell right after them."""
+    level = float(np.median(values[:starts]))
+    if values.size < LONG:
+        return level
+    early = values[:FIRST_ROWS]
+    falls = bool((np.diff(early) <= 0).all())
+    stands_out = float(early.min()) - level > STAND_OUT * spread * float(
+        np.sqrt(1.0 / FIRST_ROWS + 1.0 / starts)
+    )
+    return float(np.median(early)) if falls and stands_out else level
 
 
 def _width(points: int) -> int:
