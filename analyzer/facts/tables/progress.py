@@ -130,7 +130,7 @@ signal.certain.saturated | bool | | every wrong answer costs as much as the loss
 signal.certain.cost | float | | what a wrong answer costs there |
 signal.collapse.latent_unused | bool | | the divergence of a latent code from its prior ends near 0 | log reconstruction and divergence apart
 signal.collapse.latent_nats | float | nats | that divergence at the end |
-signal.collapse.embeddings_agree | bool | | the spread of embeddings over a batch ends near 0 | log the standard deviation of the embeddings over the batch
+signal.collapse.embeddings_agree | bool | | the spread of embeddings over a batch ends near 0, or a negative cosine stands at -1 | log the standard deviation of the embeddings over the batch
 signal.collapse.preference_undecided | bool | | a preference loss ends at ln 2, with an accuracy of one half or no margin | log the accuracy and the margin of the rewards
 signal.collapse.perplexity_one | bool | | the perplexity ends near 1 | log the perplexity on held-out text
 signal.collapse.perplexity_last | float | | that perplexity |
