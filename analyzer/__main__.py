@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+
+GC_THRESHOLD = 50_000
+"""New objects between two searches for circles. At the usual 700 a start looks hundreds of times at modules that stay."""
+
 
 def main() -> None:
     """Run the command line."""
+    gc.set_threshold(GC_THRESHOLD)
     try:
         from analyzer.cli.app import main as run  # noqa: PLC0415  (loading takes most of a short run's time)
     except KeyboardInterrupt:

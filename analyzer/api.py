@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -198,6 +197,8 @@ def diagnose_many(
 
     options = Options(tuple(str(place) for place in rules), offline=offline)
     plan = make_plan([str(source) for source in sources], offline=offline)
+    import tempfile  # noqa: PLC0415
+
     with tempfile.TemporaryDirectory(prefix="analyzer-") as directory:
         place = open_place(str(out or directory))
         run_campaign(Campaign(place, options, engine, worker_count(workers), resume), plan, lambda *_: None)
@@ -219,6 +220,8 @@ def study_stdin(
     Raises:
         InputError: Standard input was empty or nothing in it is known.
     """
+    import tempfile  # noqa: PLC0415
+
     with tempfile.TemporaryDirectory(prefix="analyzer-") as directory:
         path = Path(directory) / "stdin.log"
         size = 0

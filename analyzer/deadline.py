@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -31,16 +32,14 @@ class Deadline:
         until_s: The reading of ``time.process_time()`` at which it is over, asked anew at each look.
     """
 
-    __slots__ = ("_outer", "_thread", "_thrown_s", "until_s")
+    __slots__ = ("__weakref__", "_thread", "_thrown_s", "until_s")
 
     def __init__(self, until_s: Callable[[], float]) -> None:
         self.until_s = until_s
         self._thread = threading.get_ident()
-        self._outer: Deadline | None = None
         self._thrown_s = -AGAIN_S
 
     def __enter__(self) -> Self:
-        self._outer = _WATCH.current.get(self._thread)
         _WATCH.begin(self._thread, self)
         return self
 
@@ -48,44 +47,57 @@ class Deadline:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            _WATCH.end(self._thread, self._outer)
+            _WATCH.end(self._thread, self)
         except OutOfTime:  # between the last step of the work and the end of its time
-            _WATCH.end(self._thread, self._outer)
+            _WATCH.end(self._thread, self)
             raise
 
     def is_over(self, now_s: float) -> bool:
-        """Whether its time, or that of a context around it, is over and nobody was told lately."""
+        """Whether its time is over and nobody was told lately."""
         over = now_s > self.until_s() and now_s >= self._thrown_s + AGAIN_S
         if over:
             self._thrown_s = now_s
-        return over or (self._outer is not None and self._outer.is_over(now_s))
+        return over
 
 
 class _Watch:
-    """The innermost deadline of each thread, and the thread that looks at the clock."""
+    """The deadlines of each thread, the innermost last, and the thread that looks at the clock.
+
+    They are held weakly: what is raised where a context is entered or left may skip its end, and a deadline that nobody
+    holds any more must not interrupt what comes after it.
+    """
 
     def __init__(self) -> None:
-        self.current: dict[int, Deadline] = {}
+        self.current: dict[int, list[weakref.ref[Deadline]]] = {}
+        self._thrown: set[int] = set()
         self._lock = threading.Lock()
         self._busy = threading.Event()
         self._thread: threading.Thread | None = None
 
     def begin(self, thread: int, deadline: Deadline) -> None:
-        self.current[thread] = deadline
+        self.current.setdefault(thread, []).append(weakref.ref(deadline))
         if self._thread is None or not self._thread.is_alive():  # the first one, or the process was forked
             self._thread = threading.Thread(target=self._look, name="deadlines", daemon=True)
             self._thread.start()
         if not self._busy.is_set():
             self._busy.set()
 
-    def end(self, thread: int, outer: Deadline | None) -> None:
-        if outer is None:
-            self.current.pop(thread, None)
+    def end(self, thread: int, deadline: Deadline) -> None:
+        around: list[weakref.ref[Deadline]] = []
+        for held in self.current.get(thread, ()):
+            if held() is deadline:
+                break
+            if held() is not None:
+                around.append(held)
+        if around:
+            self.current[thread] = around
         else:
-            self.current[thread] = outer
+            self.current.pop(thread, None)
         with self._lock:  # a throw under way is done by now, and no other will be at what has ended
-            pass
-        _throw(thread, None)
+            thrown = thread in self._thrown
+        if thrown:
+            _catch(thread)
+            self._thrown.discard(thread)
 
     def _look(self) -> None:
         while True:
@@ -96,16 +108,32 @@ class _Watch:
                     self._busy.wait()
                 continue
             now_s = time.process_time()
-            for thread, deadline in list(self.current.items()):
+            for thread in list(self.current):
                 with self._lock:
-                    if self.current.get(thread) is deadline and deadline.is_over(now_s):
-                        _throw(thread, OutOfTime)
+                    held = [deadline() for deadline in self.current.get(thread, ())]
+                    if [one for one in held if one is not None and one.is_over(now_s)]:
+                        self._thrown.add(thread)
+                        _throw(thread)
+                    del held
 
 
-def _throw(thread: int, error: type[BaseException] | None) -> None:
-    """Let a thread raise at its next step; None takes back what it has not raised yet."""
-    raised = None if error is None else ctypes.py_object(error)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+def _throw(thread: int) -> None:
+    """Let a thread raise ``OutOfTime`` at its next step."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(OutOfTime))
+
+
+def _catch(thread: int) -> None:
+    """Raise here, in the thread itself, what it was told to raise and perhaps has not raised yet.
+
+    Taking it back (with NULL) would leave CPython's note that there is something to raise: every later step of Python
+    would look for it in vain, and a profiler or debugger would never get past it.
+    """
+    try:
+        _throw(thread)  # takes the place of one that waits
+        while True:
+            pass
+    except OutOfTime:
+        return
 
 
 _WATCH = _Watch()

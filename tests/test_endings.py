@@ -204,3 +204,11 @@ def test_training_that_goes_on_within_one_redrawn_line_survived_what_came_before
 
     assert found.status != "failed"
     assert found.coverage.last_step == 39
+
+
+def test_a_bar_that_stands_still_while_rows_go_on_plans_nothing(tmp_path):
+    bar = "\r 10%|#         | 1/10 [00:01<00:09,  1.00s/it]\r"
+    text = "".join(f"{bar}step {step} loss {falling(step):.4f}\n" for step in range(1, 200))
+    (tmp_path / "train.log").write_text(text, encoding="utf-8")
+
+    assert "1 of 10" not in analyzer.diagnose(tmp_path).ended.because

@@ -6,12 +6,13 @@ import csv
 import hashlib
 from pathlib import Path
 
-from analyzer.casebook.record import HEALTHY, OUTSIDE, CaseRecord, parse_record, typed_facts
+from analyzer.casebook.record import CaseRecord, parse_record, typed_facts
 from analyzer.detect import run_detectors
 from analyzer.detect.likeness.answer import EMITS
 from analyzer.errors import InputError
 from analyzer.facts.build import build_facts
 from analyzer.ingest.discover import load_run
+from analyzer.model.labels import HEALTHY, OUTSIDE
 from analyzer.rules.causes import catalogue
 
 

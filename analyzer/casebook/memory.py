@@ -15,8 +15,9 @@ from datetime import date
 from functools import lru_cache
 from pathlib import Path
 
-from analyzer.casebook.record import HEALTHY, OUTSIDE, CaseRecord, good_records
+from analyzer.casebook.record import CaseRecord, good_records
 from analyzer.errors import InputError
+from analyzer.model.labels import HEALTHY, OUTSIDE
 from analyzer.model.tables import Scalar
 
 VARIABLE = "ANALYZER_CASEBOOK"

@@ -16,16 +16,11 @@ from typing import Any
 
 from analyzer.errors import InputError
 from analyzer.facts.catalog import spec_of
+from analyzer.model.labels import HEALTHY, OUTSIDE
 from analyzer.model.tables import Scalar
 from analyzer.rules.causes import catalogue
 
 SCHEMA_ID = "analyzer.case/1"
-
-HEALTHY = "healthy"
-"""Label of a run in which nothing is wrong."""
-
-OUTSIDE = "outside"
-"""Label of a run whose cause is known and not in the catalogue."""
 
 MAX_LINE_BYTES = 256 * 1024
 """A record has at most a few hundred facts of a few dozen bytes; what is longer is none."""

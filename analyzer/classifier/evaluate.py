@@ -21,7 +21,7 @@ from analyzer.classifier.learning import (
     sets_of,
     shares,
 )
-from analyzer.detect.shapes.classes import HEALTHY
+from analyzer.model.labels import HEALTHY
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -20,8 +20,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from analyzer.classifier.labelled import Labelled
-from analyzer.detect.shapes.classes import HEALTHY
 from analyzer.detect.shapes.forest import FLOOR, calibrate
+from analyzer.model.labels import HEALTHY
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +18,9 @@ from sklearn.model_selection import GroupKFold
 
 from analyzer.casebook.record import CaseRecord
 from analyzer.detect.likeness.marks import marks_of
-from analyzer.detect.likeness.model import HEALTHY, OUTSIDE
+from analyzer.detect.linear import pack_linear
 from analyzer.errors import InputError
+from analyzer.model.labels import HEALTHY, OUTSIDE
 from analyzer.rules.causes import catalogue
 
 if TYPE_CHECKING:
@@ -35,9 +35,6 @@ STRENGTH = 0.1
 """Inverse regularisation: as good as 1 for the first answer, and better for its probability, on groups held out."""
 
 FOLDS = 10
-
-LARGEST = 127
-"""Of a weight in one byte with a sign."""
 
 LEAST_RUNS = 50
 """Fewer labelled runs say how common causes are, and hardly what they look like."""
@@ -88,23 +85,14 @@ def train_likeness(runs: LabelledMarks) -> tuple[dict[str, Any], dict[str, float
     target = np.array(runs.labels)
     figures = _cross_validated(rows, target, runs)
     model = _fitted(rows, target)
-    scale = np.maximum(np.abs(model.coef_).max(axis=1), 1e-9) / LARGEST
     share = Counter(runs.labels)
     arrays = {
         "labels": model.classes_.astype(np.str_),
         "prior": np.array([share[label] / len(target) for label in model.classes_], np.float32),
         "marks": np.array(known, np.str_),
-        "weights": np.round(model.coef_ / scale[:, None]).astype(np.int8),
-        "scale": scale.astype(np.float32),
-        "bias": model.intercept_.astype(np.float32),
+        **pack_linear(model.coef_, model.intercept_),
     }
     return arrays, figures
-
-
-def write_likeness(arrays: dict[str, Any], path: Path) -> None:
-    """Write a model file."""
-    with path.open("wb") as stream:
-        np.savez_compressed(stream, **arrays)
 
 
 def _matrix(marks: Sequence[Sequence[str]], known: Sequence[str]) -> Any:

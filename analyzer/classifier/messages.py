@@ -21,6 +21,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from analyzer.detect import run_detectors
 from analyzer.detect.failures.message_features import BUCKETS, pieces
+from analyzer.detect.linear import pack_linear, probabilities
 from analyzer.errors import InputError
 from analyzer.facts.build import build_facts
 from analyzer.ingest.discover import load_run
@@ -49,9 +50,6 @@ RIGHT_AT_LEAST = 0.85
 
 An answer is a candidate below one half, so a wrong one costs a look; none at all leaves the user with the bare line.
 """
-
-LARGEST = 127
-"""Of a weight in one byte with a sign."""
 
 OTHERWISE = "user-code-exception"
 """Whatever no other cause explains; its messages are of any kind, so nothing is learned from an example of it."""
@@ -146,12 +144,9 @@ def train_messages(corpus: Corpus) -> tuple[dict[str, Any], dict[str, float]]:
     )
     rarity = _rarity(places)
     model = _fitted(_matrix(places, rarity), target)
-    scale = np.abs(model.coef_).max(axis=1) / LARGEST
     arrays = {
         "causes": model.classes_.astype(np.str_),
-        "weights": np.round(model.coef_ / scale[:, None]).astype(np.int8),
-        "scale": scale.astype(np.float32),
-        "bias": model.intercept_.astype(np.float32),
+        **pack_linear(model.coef_, model.intercept_),
         "rarity": rarity.astype(np.float16),
         "temperature": np.float64(temperature),
         "least": np.float64(least),
@@ -205,19 +200,13 @@ def _cross_validated(
     temperature = min(
         np.arange(0.3, 2.0, 0.05),
         key=lambda value: (
-            -float(np.log(_shares(scores, value)[np.arange(len(target)), column].clip(1e-9)).mean())
+            -float(np.log(probabilities(scores / value)[np.arange(len(target)), column].clip(1e-9)).mean())
         ),
     )
-    shares = _shares(scores, temperature)
+    shares = probabilities(scores / temperature)
     chosen = classes[shares.argmax(axis=1)]
     hit = np.array([cause in causes for cause, causes in zip(chosen, right, strict=True)])
     return float(temperature), Judged(shares.max(axis=1), hit)
-
-
-def _shares(scores: Values, temperature: float) -> Values:
-    odds: Values = np.exp((scores - scores.max(axis=1, keepdims=True)) / temperature)
-    shares: Values = odds / odds.sum(axis=1, keepdims=True)
-    return shares
 
 
 def _strange(places: Sequence[Sequence[int]], target: npt.NDArray[np.str_], temperature: float) -> Values:
@@ -230,10 +219,5 @@ def _strange(places: Sequence[Sequence[int]], target: npt.NDArray[np.str_], temp
         asked = [row for row, out in zip(places, held, strict=True) if out]
         rarity = _rarity(taught)
         scores = _fitted(_matrix(taught, rarity), target[~held]).decision_function(_matrix(asked, rarity))
-        found[held] = _shares(scores, temperature).max(axis=1)
+        found[held] = probabilities(scores / temperature).max(axis=1)
     return found
-
-
-def write_messages(arrays: Mapping[str, Any], path: Path) -> None:
-    """Write a model file."""
-    np.savez_compressed(path, **arrays)

@@ -11,8 +11,8 @@ import numpy as np
 
 from analyzer.classifier.evaluate import BINS, Figures, Judged, figures, macro_f1
 from analyzer.classifier.labelled import Labelled
-from analyzer.detect.shapes.classes import HEALTHY
 from analyzer.errors import InputError
+from analyzer.model.labels import HEALTHY
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -1,37 +1,67 @@
-"""The ``analyzer`` command: commands are registered here, one file each; errors become one line each."""
+"""The ``analyzer`` command: commands are named here and imported when called, one file each; errors become one line each."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from analyzer.cli import (
-    casebook,
-    classifier,
-    compare,
-    confirm,
-    diagnose,
-    explain,
-    mcp,
-    replay,
-    rules,
-    schema,
-    serve,
-    triage,
-    verify,
-    watch,
-)
 from analyzer.cli.exit_codes import INTERRUPTED, OUR_BUG, USAGE
 from analyzer.errors import AnalyzerError
 from analyzer.version import __version__
 
+COMMANDS = {
+    "diagnose": "diagnose:diagnose_command",
+    "explain": "explain:explain_command",
+    "confirm": "confirm:confirm_command",
+    "benchmark": "casebook:benchmark_command",
+    "verify": "verify:verify_command",
+    "compare": "compare:compare_command",
+    "watch": "watch:watch_command",
+    "mcp": "mcp:mcp_command",
+    "serve": "serve:serve_command",
+    "version": "app:version_command",
+    "rules": "rules:app",
+    "classifier": "classifier:app",
+    "casebook": "casebook:app",
+    "triage": "triage:app",
+    "replay": "replay:app",
+    "schema": "schema:app",
+}
+"""In the order of the help: the module of ``analyzer.cli`` and the function or the group in it."""
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        module, _, function = COMMANDS[name].partition(":")
+        found = getattr(import_module(f"analyzer.cli.{module}"), function)
+        holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+        holder.callback()(lambda: None)  # makes it a group also if it has one command
+        if isinstance(found, typer.Typer):
+            holder.add_typer(found, name=name)
+        else:
+            holder.command(name, epilog=_EXAMPLES if name == "diagnose" else None)(found)
+        return typer.main.get_group(holder).commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
 
 class _Interruptible(TyperGroup):
     """Says that it was interrupted; Typer itself ends without a word."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes | {"commands": _Commands()})
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -59,23 +89,6 @@ Examples:
   analyzer diagnose runs/7b -f brief                2,000 tokens for a chat or an agent
   analyzer diagnose runs/7b --fail-on likely        exit code 1 for a script
 """
-app.command("diagnose", epilog=_EXAMPLES)(diagnose.diagnose_command)
-app.command("explain")(explain.explain_command)
-app.add_typer(rules.app, name="rules")
-app.add_typer(classifier.app, name="classifier")
-app.command("confirm")(confirm.confirm_command)
-app.add_typer(casebook.app, name="casebook")
-app.command("benchmark")(casebook.benchmark_command)
-app.add_typer(triage.app, name="triage")
-app.add_typer(replay.app, name="replay")
-app.add_typer(schema.app, name="schema")
-
-
-app.command("verify")(verify.verify_command)
-app.command("compare")(compare.compare_command)
-app.command("watch")(watch.watch_command)
-app.command("mcp")(mcp.mcp_command)
-app.command("serve")(serve.serve_command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -136,7 +149,6 @@ def _options(
         raise typer.Exit(USAGE)
 
 
-@app.command("version")
 def version_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print name and version as JSON.")] = False,
 ) -> None:

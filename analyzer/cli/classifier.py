@@ -34,7 +34,7 @@ def train_command(
     from analyzer.classifier.labelled import load_labelled
     from analyzer.classifier.learning import ENOUGH_HEALTHY
     from analyzer.classifier.training import train
-    from analyzer.detect.shapes.classes import HEALTHY
+    from analyzer.model.labels import HEALTHY
 
     labelled = load_labelled(corpus)
     _, _, data = train(labelled)
@@ -64,11 +64,12 @@ def messages_command(
     ),
 ) -> None:
     """Train the reader of unknown messages on labelled messages and the examples of all patterns."""
-    from analyzer.classifier.messages import load_corpus, train_messages, write_messages
+    from analyzer.classifier.messages import load_corpus, train_messages
+    from analyzer.detect.linear import write_linear
     from analyzer.rules.load import load_rules
 
     arrays, figures = train_messages(load_corpus(corpus, load_rules()))
-    write_messages(arrays, output)
+    write_linear(arrays, output)
     typer.echo(
         f"trained on {figures['messages']:.0f} messages of {figures['causes']:.0f} causes; on messages held out: "
         f"the first cause right {figures['top1']:.1%}, answered {figures['answered']:.1%}, of those right "
@@ -86,10 +87,11 @@ def likeness_command(
 ) -> None:
     """Train the model of what runs with such numbers turned out to be, on labelled runs."""
     from analyzer.casebook.record import good_records
-    from analyzer.classifier.likeness import labelled_marks, train_likeness, write_likeness
+    from analyzer.classifier.likeness import labelled_marks, train_likeness
+    from analyzer.detect.linear import write_linear
 
     arrays, found = train_likeness(labelled_marks(good_records([casebook])))
-    write_likeness(arrays, output)
+    write_linear(arrays, output)
     typer.echo(
         f"trained on {found['runs']:.0f} runs with numbers; on groups held out, of {found['faulty']:.0f} faulty runs the first "
         f"cause right {found['top1']:.0%}, one of three {found['top3']:.0%}; of the {found['unseen']:.0f} that no rule was "

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView
-from analyzer.detect.compare import detect_baseline
+from analyzer.detect.base import Detector, FactWriter, RunView, late
 from analyzer.detect.curves import (
     adversaries,
     certainty,
@@ -43,11 +42,9 @@ from analyzer.detect.failures import (
     modules,
     saved_work,
     stacks,
-    unknown_message,
 )
 from analyzer.detect.likeness.answer import likeness
-from analyzer.detect.ranks import collectives, flight_facts, stragglers
-from analyzer.detect.replay import replay_counterfactual, replay_numeric
+from analyzer.detect.ranks import collectives, stragglers
 from analyzer.detect.setup import (
     configuration,
     design,
@@ -62,7 +59,7 @@ from analyzer.detect.setup import (
     surroundings,
 )
 from analyzer.detect.shapes import answer
-from analyzer.detect.speed import hardware, pace, step_speed, trace_time, utilisation
+from analyzer.detect.speed import hardware, pace, step_speed, utilisation
 from analyzer.guard import STRICT, Guard
 from analyzer.model.run import Run
 from analyzer.model.signal import Signal
@@ -86,7 +83,11 @@ DETECTORS: tuple[Detector, ...] = (
     modules.DETECTOR,
     events.DETECTOR,
     first_failure.DETECTOR,
-    unknown_message.DETECTOR,
+    Detector(
+        "unknown_message",
+        ("message.",),
+        late("failures.unknown_message", lambda run: any(end.errors for end in run.log_ends)),
+    ),
     collectives.DETECTOR,
     stragglers.DETECTOR,
     lifecycle.DETECTOR,
@@ -122,10 +123,14 @@ DETECTORS: tuple[Detector, ...] = (
     settings.DETECTOR,
     saved_work.DETECTOR,
     stacks.DETECTOR,
-    flight_facts.DETECTOR,
-    trace_time.DETECTOR,
-    replay_numeric.DETECTOR,
-    replay_counterfactual.DETECTOR,
+    Detector(
+        "flight",
+        ("signal.flight.",),
+        late("ranks.flight_facts", lambda run: run.flight or len(run.collectives_trace)),
+    ),
+    Detector("trace", ("signal.trace.",), late("speed.trace_time", lambda run: run.timings)),
+    Detector("replay", ("signal.replay.",), late("replay.replay_numeric", lambda run: len(run.replay))),
+    Detector("rerun", ("signal.rerun.",), late("replay.replay_counterfactual", lambda run: len(run.replay))),
     answer.DETECTOR,
 )
 
@@ -146,6 +151,8 @@ def run_detectors(run: Run, baseline: Run | None = None, guard: Guard = STRICT) 
             with guard.part(f"detector {detector.name}"):
                 found += list(detector.detect(view))
         if baseline is not None:
+            from analyzer.detect.compare import detect_baseline  # noqa: PLC0415  (few runs have one)
+
             with guard.part("comparison with the baseline"):
                 found += detect_baseline(view, RunView(baseline))
         with guard.part("likeness to labelled runs"):

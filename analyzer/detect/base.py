@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
 
 from analyzer.detect.curve import all_series, has_steps, lineage, take
-from analyzer.detect.stand_in import stand_in
+from analyzer.detect.stand_in import same_rows, stand_in
 from analyzer.model.config import ConfigScalar, ConfigValue
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
@@ -57,6 +58,26 @@ def _summed(run: Run, metric: str) -> tuple[Series, ...]:
 def _same_rows(first: Series, second: Series) -> bool:
     same = np.array_equal(first.step, second.step) and np.array_equal(first.source, second.source)
     return len(first) == len(second) and same
+
+
+def _is_a_factor(series: Series) -> bool:
+    """Whether what is only called ``scale`` never is 2 or more: the factor of a schedule, not that of a loss in fp16."""
+    return series.logged_as.lower() == "scale" and not float(series.value.max()) >= 2.0
+
+
+SUM_OVER_MEAN = 20.0
+"""A loss twenty times the logarithm of the perplexity of its own row is a sum, not to be set beside means."""
+
+
+def _mean_of_sum(run: Run, metric: str, found: tuple[Series, ...]) -> tuple[Series, ...]:
+    """The logarithms of the perplexities beside a loss, if they say that it is a sum over samples or tokens; else the loss."""
+    beside = all_series(run, _EXPONENTIAL[metric])
+    if not beside or not same_rows(found[0], beside[0]):
+        return found
+    means = tuple(_logarithm(series) for series in beside)
+    if float(np.median(found[0].value)) < SUM_OVER_MEAN * max(float(np.median(means[0].value)), 1e-3):
+        return found
+    return means
 
 
 def _logarithm(series: Series) -> Series:
@@ -103,7 +124,8 @@ class RunView:
     def all_series(self, metric: str) -> tuple[Series, ...]:
         """Every separate series of a metric, the primary one first; see ``curve.all_series``.
 
-        A loss that was logged as perplexities only is their logarithm: a perplexity is exp of the mean loss. One of
+        A loss that was logged as perplexities only is their logarithm: a perplexity is exp of the mean loss. So is one
+        that is a sum over samples or tokens, by the perplexity of its own row. One of
         which only the parts were logged is their sum. Where nothing is called a loss, what is minimised by its name
         stands for it (``stand_in``).
         """
@@ -112,6 +134,10 @@ class RunView:
             if not found and metric in _EXPONENTIAL:
                 found = tuple(_logarithm(series) for series in all_series(self.run, _EXPONENTIAL[metric]))
                 found = found or _summed(self.run, metric)
+            elif metric in _EXPONENTIAL:
+                found = _mean_of_sum(self.run, metric, found)
+            if metric == "loss_scale":
+                found = tuple(series for series in found if not _is_a_factor(series))
             found = found or stand_in(self.run, metric)
             found = tuple(_last_training(self.run, series) for series in found)
             self._series[metric] = found
@@ -177,6 +203,23 @@ class Detector:
     name: str
     emits: tuple[str, ...]
     detect: Callable[[RunView], Iterable[Signal]]
+
+
+def late(module: str, wanted: Callable[[Run], object]) -> Callable[[RunView], Iterable[Signal]]:
+    """The function ``detect`` of a module that is imported only for runs that hold what it measures.
+
+    Args:
+        module: Its name behind ``analyzer.detect``.
+        wanted: Tells whether a run does.
+    """
+
+    def detect(view: RunView) -> Iterable[Signal]:
+        if not wanted(view.run):
+            return ()
+        found: Iterable[Signal] = import_module(f"analyzer.detect.{module}").detect(view)
+        return found
+
+    return detect
 
 
 class FactWriter:

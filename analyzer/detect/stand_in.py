@@ -22,6 +22,11 @@ _ADVERSARIES = re.compile(
 
 _PHASES = {"loss": ("", "train"), "eval_loss": ("eval",)}
 
+REWARD_OF_AGENT = re.compile(
+    r"(?i)(?:agent[ _/]?\d{1,2}[ _/])?(?:episode[ _])?(?:reward|return)s?[ _/]?\d{1,2}|agent[ _/]?\d{1,2}[ _/](?:reward|return)s?"
+)
+"""What one of several agents earned: ``reward_1``, ``agent0/reward``."""
+
 MIN_POINTS = 3
 """Points of a stand-in; two numbers of an unknown name say nothing of a course."""
 
@@ -35,6 +40,8 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
     """
     if metric == "grad_norm":
         return _norm_of_parts(run)
+    if metric == "reward_mean":
+        return _mean_of_agents(run)
     if metric not in _PHASES:
         return ()
     if any(_ADVERSARIES.search(n) and "loss" in n for n in run.metrics.names):
@@ -105,6 +112,16 @@ def same_rows(first: Series, second: Series) -> bool:
     return (
         len(first) == len(second) and same and (has_steps(first) or np.array_equal(first.line, second.line))
     )
+
+
+def _mean_of_agents(run: Run) -> tuple[Series, ...]:
+    """What several agents earned on average, where each one's reward was logged by the same rows."""
+    names = sorted(name for name in run.metrics.names if REWARD_OF_AGENT.fullmatch(name))
+    parts = [series[0] for name in names[:MAX_PARTS] if (series := all_series(run, name))]
+    if not parts or any(not same_rows(parts[0], part) for part in parts[1:]):
+        return ()
+    value = np.mean([part.value for part in parts], axis=0)
+    return (replace(parts[0], metric="reward_mean", value=value, logged_as=_together(parts)),)
 
 
 def _norm_of_parts(run: Run) -> tuple[Series, ...]:

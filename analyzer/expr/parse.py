@@ -47,8 +47,10 @@ class Condition:
     @cached_property
     def tree(self) -> ast.expr:
         """The checked syntax tree, a fact as one name; raises ``RuleSyntaxError`` if the text is not in the language."""
-        tree: ast.expr = _Spelled(self.named, self.where).visit(_parse(self.text, self.where))
-        _refuse_large(tree, self.text, self.where)
+        spelled = _Spelled(self.named, self.where)
+        tree: ast.expr = spelled.visit(_parse(self.text, self.where))
+        if spelled.found or not _is_small(self.text):
+            _refuse_large(tree, self.text, self.where)
         _check(tree, self.text, self.where, {})
         return tree
 
@@ -102,9 +104,15 @@ def _parse(text: str, where: str) -> ast.expr:
         tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise RuleSyntaxError(f"cannot parse condition {text!r}: {error}", where) from error
-    if sum(1 for _ in ast.walk(tree)) > MAX_NODES * 2:  # a name of n parts is n nodes, hence the factor
+    # a name of n parts is n nodes, hence the factor
+    if not _is_small(text) and sum(1 for _ in ast.walk(tree)) > MAX_NODES * 2:
         raise RuleSyntaxError(f"condition {text!r} is too complex; move it into a detector", where)
     return tree
+
+
+def _is_small(text: str) -> bool:
+    """Whether a text is so short that it cannot have too many parts: each character makes at most two nodes."""
+    return len(text) <= MAX_NODES
 
 
 def _refuse_large(tree: ast.expr, text: str, where: str) -> None:
@@ -119,17 +127,25 @@ def _refuse_large(tree: ast.expr, text: str, where: str) -> None:
 
 
 class _Spelled(ast.NodeTransformer):
-    """Puts in the place of each named part what it stands for, and one name in that of a dotted one."""
+    """Puts in the place of each named part what it stands for, and one name in that of a dotted one.
+
+    Attributes:
+        found: Whether anything named was there.
+    """
 
     def __init__(self, named: Named | None, where: str) -> None:
         self._named, self._where = named, where
+        self.found = False
 
     def visit(self, node: ast.AST) -> Any:
         if not isinstance(node, ast.expr):
             return node
         found = self._named(node, self._where) if self._named is not None else None
         if found is not None:
+            self.found = True
             return found
+        if isinstance(node, ast.Constant | ast.Name):
+            return node
         if isinstance(node, ast.Attribute):
             name = dotted_name(node)
             return node if name is None else ast.copy_location(ast.Name(name), node)

@@ -1,6 +1,7 @@
 """Every fact that a rule may use: name, type, meaning, and how to get it when it is unknown.
 
-The rows stand in ``tables/``, one file a family, as ``name | type | unit | meaning | how to get it``.
+The rows stand in ``tables/``, one file a family, as ``name | type | unit | meaning | how to get it``. How to get a fact may
+be a name in braces that a line ``NAME = text`` of the same file, or of ``hows.txt``, explains.
 ``event.<kind>.*`` facts exist for every declared event (see ``spec_of``). A detector may emit only names that
 stand there; a rule may mention only names that stand there.
 """
@@ -8,26 +9,46 @@ stand there; a rule may mention only names that stand there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from pathlib import Path
 
-from analyzer.facts.tables import TABLES
 from analyzer.model.signal import FactSpec
 from analyzer.vocabulary.events import EVENT_FACTS, event_specs, nearest_event
 
+FOLDER = Path(__file__).with_name("tables")
+TABLES = (
+    "configuration", "course", "loss", "gradients", "scale", "evidence", "failures", "collectives", "lifecycle", "hardware",
+    "performance", "resume", "data", "rl", "generalisation", "optimisation", "progress", "settings", "classifier", "trace",
+    "replay", "baseline",
+)  # fmt: skip
+"""The files, in the order in which their facts are listed."""
+
+_NAMED = re.compile(r"([A-Z_]+) = (.*)")
+_MENTION = re.compile(r"\{[A-Z_]+\}")
 _EVENT = re.compile(r"event\.([a-z0-9_]+)\.([a-z0-9_]+)")
-
-
-def _parse(line: str) -> FactSpec:
-    name, dtype, unit, meaning, how = (part.strip() for part in line.split("|"))
-    return FactSpec(name, dtype, meaning, unit, how)
 
 
 @lru_cache(maxsize=1)
 def catalog() -> dict[str, FactSpec]:
     """All facts that are listed by name."""
-    specs = (_parse(line) for table in TABLES for line in table.strip().splitlines())
-    return {spec.name: spec for spec in specs}
+    specs: dict[str, FactSpec] = {}
+    shared = _read("hows", {}, specs)
+    for table in TABLES:
+        _read(table, shared, specs)
+    return specs
+
+
+def _read(table: str, hows: Mapping[str, str], specs: dict[str, FactSpec]) -> dict[str, str]:
+    """Add the rows of a table, and return what its names in capitals stand for, with those of ``hows``."""
+    named = dict(hows)
+    for line in (FOLDER / f"{table}.txt").read_text(encoding="utf-8").splitlines():
+        if (found := _NAMED.fullmatch(line)) is not None:
+            named[f"{{{found[1]}}}"] = found[2]
+        elif not line.startswith("#"):
+            name, dtype, unit, meaning, how = (part.strip() for part in line.split("|"))
+            specs[name] = FactSpec(name, dtype, meaning, unit, _MENTION.sub(lambda it: named[it[0]], how))
+    return named
 
 
 def spec_of(name: str) -> FactSpec | None:

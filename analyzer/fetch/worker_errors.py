@@ -27,10 +27,6 @@ _MISSING = ("could not find", "not found", "does not exist")
 _LOGIN = ("not logged in", "invalid credentials", "relogin", "unauthorized", "api key")
 
 
-class MissingError(Exception):
-    """The server says that there is no such run or project; perhaps it only hides it."""
-
-
 def status_of(error: BaseException) -> int:
     """HTTP status behind an error, 0 if unknown."""
     seen = 0

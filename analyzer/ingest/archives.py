@@ -6,9 +6,6 @@ is left out and told.
 
 from __future__ import annotations
 
-import tarfile
-import tempfile
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -36,14 +33,24 @@ def is_archive(path: Path) -> bool:
     try:
         with path.open("rb") as stream:
             head = stream.read(512)
+    except (OSError, ValueError):
+        return False
+    if head.startswith((_ZIP, _GZIP)):
+        return _is_packed(path, head)
+    return head[_MARK_AT : _MARK_AT + 5] == b"ustar"
+
+
+def _is_packed(path: Path, head: bytes) -> bool:
+    import tarfile  # noqa: PLC0415  (most runs are no archives)
+    import zipfile  # noqa: PLC0415
+
+    try:
         if head.startswith(_ZIP):
             return zipfile.is_zipfile(path)
-        if head.startswith(_GZIP):
-            with tarfile.open(path, "r:gz") as archive:
-                return archive.next() is not None
+        with tarfile.open(path, "r:gz") as archive:
+            return archive.next() is not None
     except (OSError, EOFError, tarfile.TarError, ValueError):
         return False
-    return head[_MARK_AT : _MARK_AT + 5] == b"ustar"
 
 
 class Unpacked:
@@ -55,6 +62,10 @@ class Unpacked:
     """
 
     def __init__(self, archive: Path) -> None:
+        import tarfile  # noqa: PLC0415
+        import tempfile  # noqa: PLC0415
+        import zipfile  # noqa: PLC0415
+
         self._place = tempfile.TemporaryDirectory(prefix="analyzer-")
         self.path = Path(self._place.name)
         self.left_out: list[str] = []
@@ -110,6 +121,9 @@ class Unpacked:
 
 def _members(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
     """Name and content of each entry that is no directory; None in place of the content of what is no file."""
+    import tarfile  # noqa: PLC0415
+    import zipfile  # noqa: PLC0415
+
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as opened:
             for info in opened.infolist():

@@ -183,11 +183,11 @@ def _read_file(item: Found, source: OpenSource, out: SourceWriter, builder: RunB
         out.gap(f"not read: {reason}", evidence=is_log)
         return
     try:
-        with Deadline(lambda: budget.until_s(limits.INTERRUPTED_SHARE)):
+        with Deadline(budget.file_until_s()):
             item.ingestor.read(source, out)
     except OutOfTime:
         builder.interrupted()
-        out.gap(f"the rest of the file was not read: {budget.reason}", evidence=True)
+        out.gap(f"the rest of the file was not read: {budget.of_a_file}", evidence=True)
     except (TruncatedSourceError, UnreadableFileError) as error:
         out.gap(f"the rest of the file cannot be read: {error}", evidence=is_log)
     except OSError as error:  # it went while it was read, or the disk failed

@@ -1,7 +1,8 @@
 """Several launches in one log: a console that every start of a program goes on with.
 
 Steps that begin again are a new launch only if something else says so: the earlier one ended (in words or in an error),
-the first line of the log comes again, or the learning rate begins again. Else they may be those of the next epoch. The
+the first line of the log comes again, or the learning rate begins again. Else they may be those of the next epoch. Rows that
+come a second time to the last digit and second are the same log once more, whatever else they look like. The
 last launch is the run; of the earlier ones a line each is kept. One that goes on from a checkpoint belongs to the run,
 and so does one that a launcher restarts, or that should have gone on from a checkpoint that its predecessor saved.
 """
@@ -20,6 +21,9 @@ from analyzer.model.tables import NULL_INT, Event, EventTable
 MAX_LAUNCHES = 200
 """More beginnings than that are those of epochs whatever else they look like."""
 
+COPIED = 5
+"""Rows that agree in all digits by no accident."""
+
 _ENDS = frozenset({"root_candidate", "cascade", "teardown"})
 _SAME_JOB = frozenset({"elastic_restart", "resume_from_checkpoint"})
 
@@ -28,10 +32,12 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _Rows:
-    """Line and step of the rows of one log, and their learning rate where it is known."""
+    """Line, step, value and time of the rows of one log, and their learning rate where it is known."""
 
     line: Ints
     step: Ints
+    value: npt.NDArray[np.float64]
+    time_s: npt.NDArray[np.float64]
     rate: npt.NDArray[np.float64]
     epoch: npt.NDArray[np.float64]
 
@@ -56,7 +62,7 @@ def _rows_of(run: Run, source: int) -> _Rows:
     own = np.flatnonzero((table.source == source) & (table.step != NULL_INT))
     none = np.zeros(0, np.int64)
     if not own.size:
-        return _Rows(none, none, np.zeros(0), np.zeros(0))
+        return _Rows(none, none, *[np.zeros(0)] * 4)
     counts = np.bincount(table.metric[own], minlength=len(table.names))
     main = own[table.metric[own] == int(counts.argmax())]
     main = main[np.argsort(table.line[main], kind="stable")]
@@ -64,6 +70,8 @@ def _rows_of(run: Run, source: int) -> _Rows:
     return _Rows(
         line,
         table.step[main],
+        table.value[main],
+        table.time_s[main],
         _beside(run, source, "learning_rate", line),
         _beside(run, source, "epoch", line),
     )
@@ -86,21 +94,23 @@ def _cuts(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[i
     resets = (np.flatnonzero((np.diff(step) < 0) & (step[1:] <= step[:1])) + 1).tolist()
     if not rows.line.size or len(resets) > MAX_LAUNCHES:
         return []
+    bounds = [0, *resets, step.size]
     spoken = {event.ref.line for event in events}
     begins = [line for line in begins if line not in spoken]  # what reports something is no banner
     if _equally_long(step, resets):
         begins = []
-    for at in resets:
+    for number, at in enumerate(resets):
         low, high = int(rows.line[at - 1]), int(rows.line[at])
         between = [event for event in events if low < (event.ref.line or 0) <= high]
         if rows.epoch[at] > rows.epoch[at - 1] or any(event.kind in _SAME_JOB for event in between):
             continue
         ended = _ended(between)
         banners = [line for line in begins if max(low, ended) < line < high]
-        if not (ended or banners or _rate_begins_again(rows, at)):
+        again = _comes_again(rows, bounds[number], at, bounds[number + 2])
+        if not (ended or banners or again or _rate_begins_again(rows, at)):
             continue
         begin = banners[0] if banners else max(low, ended) + 1
-        if not _should_resume(events, cuts[-1] if cuts else 0, begin):
+        if again or not _should_resume(events, cuts[-1] if cuts else 0, begin):
             cuts.append(begin)
     return [*cuts, *_without_rows(int(rows.line[-1]), events, begins)]
 
@@ -120,6 +130,20 @@ def _without_rows(last: int, events: Sequence[Event], begins: Sequence[int]) -> 
         if line > last and done and failed:
             return [line]
     return []
+
+
+def _comes_again(rows: _Rows, before: int, at: int, end: int) -> bool:
+    """Whether the rows of a part are those of the part before it to the last digit and second.
+
+    Without time stamps nobody can tell: weights that never change give the same losses in every epoch.
+    """
+    count = end - at
+    if not COPIED <= count <= at - before or np.isnan(rows.time_s[at:end]).any():
+        return False
+    return all(
+        np.array_equal(column[before : before + count], column[at:end], equal_nan=True)
+        for column in (rows.time_s, rows.step, rows.value)
+    )
 
 
 def _ended(events: Iterable[Event]) -> int:

@@ -7,6 +7,7 @@ Bounds of a single format stand with its reader; those here hold for all.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 BASE_CPU_S = 60.0
@@ -26,6 +27,10 @@ READING_SHARE = 0.7
 INTERRUPTED_SHARE = 0.75
 """Where a reader that does not come to its next block is interrupted. The rest, a quarter, is there for judging: detectors,
 facts, rules and the parts of the answer. The largest honest logs take a twentieth of their reading time for that."""
+
+FILE_SHARE = 0.25
+"""Of what is left when a file is opened, what it may take beyond what its own size earns: one slow file, whoever made it,
+leaves time for those after it."""
 
 MAX_WALKED = 300_000
 """Names that a walk collects before it chooses; listing them takes a second or two."""
@@ -69,9 +74,23 @@ class Budget:
         """The reading of ``time.process_time()`` at which a share of the time is over."""
         return self._began_s + share * self.total_s
 
+    def file_until_s(self) -> Callable[[], float]:
+        """Until when the file that is opened next may be read, asked anew at each look: its size earns time."""
+        now_s, before = time.process_time(), self.size_bytes
+        share_s = FILE_SHARE * max(self.until_s(INTERRUPTED_SHARE) - now_s, 0.0)
+        return lambda: now_s + share_s + INTERRUPTED_SHARE * (self.size_bytes - before) / BYTES_PER_CPU_S
+
     def spent(self) -> str:
         """Why nothing more is to be read; empty as long as there is time left."""
         return "" if time.process_time() <= self.until_s(READING_SHARE) else self.reason
+
+    @property
+    def of_a_file(self) -> str:
+        """Why a file was interrupted."""
+        return (
+            f"it took more than its part of the {READING_SHARE * self.total_s:.0f} s of CPU that reading a run of this size"
+            " may take (--budget gives more)"
+        )
 
     @property
     def reason(self) -> str:

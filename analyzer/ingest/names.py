@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from analyzer.ingest.metric_names import TABLE
+from analyzer.model.memory_names import read_memory
 from analyzer.model.name_words import read_name, words_of
 
 
@@ -77,6 +78,8 @@ def _guessed(name: str) -> str:
     """Canonical name by the words of a name, empty if they do not tell it."""
     if name.startswith("epoch/"):  # how readers here keep means of epochs apart from the points of steps
         return ""
+    if memory := read_memory(name):
+        return memory[0]
     canonical = read_name(name.strip()).canonical
     return "" if "%" in name and canonical.endswith("_time_s") else canonical
 
@@ -100,6 +103,8 @@ def unit_factor(name: str) -> float:
     known = _known(name.strip().lower())
     if known is not None:
         return _FACTORS.get(known[1], 1.0)
+    if memory := read_memory(name):
+        return memory[1]
     canonical = _guessed(name)
     return 1e-3 if canonical.endswith("_time_s") and "ms" in words_of(name) else 1.0
 

@@ -22,6 +22,10 @@ def _is_object(candidate: Candidate) -> bool:
     return start.startswith(b"{") and not start.startswith(b"{'")
 
 
+def _is_history(candidate: Candidate) -> bool:
+    return _is_object(candidate) or candidate.head.lstrip()[:1] == b"["
+
+
 def _is_config(candidate: Candidate) -> bool:
     name = candidate.name.lower().removesuffix(".gz").removesuffix(".zst")
     return _is_object(candidate) or name.endswith((".yaml", ".yml", ".py"))
@@ -202,7 +206,7 @@ _BUILTIN = (
     ("capsule", "a step saved for replay (analyzer replay run reads it)", False, "formats.dumps.capsule:CapsuleFiles", _is_of_capsule),
     ("argument-file", "arguments of a run as a text file (key=value, key: value, Namespace(…))", False, "formats.config.argument_file:ArgumentFile", _is_argument_file),
     ("gpu-samples", "samples of GPUs (nvidia-smi --format=csv, DCGM exporter)", False, "formats.jobs.gpu_samples:GpuSamples", _is_gpu_table),
-    ("history-json", "history of Keras' fit as JSON (a list of values for each metric)", True, "formats.metrics.history_json:HistoryJson", _is_object),
+    ("history-json", "history of Keras' fit as JSON (a list of values for each metric)", True, "formats.metrics.history_json:HistoryJson", _is_history),
     ("structured-log", "log of JSON objects with a message each (structured loggers, journalctl -o json)", True, "formats.jobs.structured_log:StructuredLog", _holds_objects),
     ("trackio", "Trackio database (PROJECT.db): metrics, settings and system metrics of its last run", True, "formats.metrics.trackio:Trackio", _is_database),
     ("config", "training configuration (JSON, YAML, mmengine Python)", False, "formats.config.config_file:ConfigFile", _is_config),

@@ -1,6 +1,7 @@
 r"""What the name of a file or directory says about where a run begins and ends. Nothing is opened here.
 
 slurm-123.out, train-123_7.err, job.o4711      output of one job each
+job96.o beside job96.e                         the two streams of one job
 train.log beside nccl.log                      parts of one run
 baseline.log beside lr3e-4.log                 two runs
 rank_3/, node-a/, attempt_0/, checkpoint-500/  parts of the run above them
@@ -15,7 +16,9 @@ from collections.abc import Iterable
 from analyzer.ingest.rank_names import place_of
 
 _ARCHIVE = re.compile(r"\.(?:gz|zst)$")
-_LOG = re.compile(r"(?i)\.(?:log|out|err|stdout|stderr|[oe]\d{3,12}(?:[.-]\d{1,6})?)(?:\.\d{1,3})?$")
+_LOG = re.compile(
+    r"(?i)\.(?:log|out|err|stdout|stderr|[oe]\d{3,12}(?:[.-]\d{1,6})?)(?:\.\d{1,3})?$|\d\.[oe]$"
+)
 _LOG_NAME = re.compile(r"(?i)^(?:stdout|stderr|log\.rank\d+|nohup\.out|output)$")
 _MARKER = re.compile(
     r"^(?:events\.out\.tfevents\..*|.*\.tfevents|.*\.wandb|trainer_state\.json|trainer_log\.jsonl|metrics\.csv|hparams\.yaml"
@@ -93,11 +96,13 @@ def job_of(name: str) -> str:
 def stem_of(name: str) -> str:
     """Name without archive and log suffix, the same for the two streams of one job.
 
-    >>> stem_of("train-17.out"), stem_of("train-17.err.gz"), stem_of("job.e4711"), stem_of("a.console.txt")
-    ('train-17', 'train-17', 'job.4711', 'a')
+    >>> stem_of("train-17.out"), stem_of("train-17.err.gz"), stem_of("job.e4711"), stem_of("a.console.txt"), stem_of("job96.e")
+    ('train-17', 'train-17', 'job.4711', 'a', 'job96')
     """
     bare = _ARCHIVE.sub("", name)
-    bare = re.sub(r"(?i)\.[oe](\d{3,12})", r".\1", bare)
+    bare = re.sub(
+        r"(?i)\.[oe](\d{3,12})|(?<=\d)\.[oe]$", lambda found: f".{found[1]}" if found[1] else "", bare
+    )
     bare = re.sub(r"(?i)\.(?:log|out|err|txt|jsonl?|csv)(?:\.\d{1,3})?$", "", bare)
     head, _, last = bare.rpartition(".")
     while head and last and not last.isdigit() and all(_ROLE.match(word) for word in re.split(r"[-_]", last)):

@@ -19,7 +19,6 @@ from functools import lru_cache
 # What no secret is: absent, a truth value, a placeholder, a reference to a variable, already masked. Also a plain
 # number, where the name alone does not prove it.
 _NOTHING = r"(?!(?:none|null|true|false|yes|no|auto|\*{3}|xxx+|\.\.\.)(?![\w])|[<$\[{(]|os\.environ)"
-_VALUE = _NOTHING + r"[^\s\"',;}&]{4,}"
 _DIGITS_IN_IT = r"(?=[^\s\"',;}]{0,200}\d)(?=[^\s\"',;}]{0,200}[A-Za-z])[\w\-.~+=]{20,}"
 
 _SURE_NAME = (

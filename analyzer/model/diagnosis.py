@@ -39,6 +39,10 @@ class Place:
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
 
+LIKENESS = "likeness"
+"""Id of the line of evidence that says what labelled runs with such numbers turned out to be."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One line of the ledger.
@@ -192,6 +196,11 @@ class Finding:
     shape_only: bool = False
     seen_before: str = ""
     casebook_bits: float = 0.0
+
+    @property
+    def likeness_only(self) -> bool:
+        """Whether no rule speaks: labelled runs with such numbers had this cause, and that is all."""
+        return [line.id for line in self.evidence] == [LIKENESS]
 
     def speaks_for(self) -> list[Evidence]:
         """Counted lines that raise the cause, strongest first."""

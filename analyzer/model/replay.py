@@ -42,7 +42,6 @@ FORMAT_NAME = "analyzer-replay"
 SCHEMA_VERSION = "1.0"
 """Readers take every minor version of major version 1; unknown columns are kept out with a gap."""
 
-Sizes = tuple[int, ...]
 RowValue = str | int | float | bool | Sequence[int] | Sequence[Sequence[int]] | None
 Row = Mapping[str, RowValue]
 """One row by column name; a column that is absent or None is unknown."""

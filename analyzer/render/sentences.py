@@ -67,6 +67,8 @@ class Opening:
 def opening(diagnosis: Diagnosis) -> Opening | None:
     """The opening; None where one cause is more probable than not."""
     found = diagnosis.headline
+    if diagnosis.findings and diagnosis.findings[0].likeness_only:
+        return _by_likeness(diagnosis.findings)
     if found is None or found.level == "cause":
         return None
     rows = [
@@ -86,6 +88,13 @@ def opening(diagnosis: Diagnosis) -> Opening | None:
     head = f"{percent(found.probability)} {word_for(found.probability)}: {found.title}  [{found.id}]"
     leads = bool(diagnosis.findings) and diagnosis.findings[0].cause.id == found.id
     return Opening(head, tuple(rows), leads)
+
+
+def _by_likeness(findings: Sequence[Finding]) -> Opening:
+    """What labelled runs with such numbers turned out to be: candidates, of which no evidence of this run speaks."""
+    alike = [finding for finding in findings if finding.likeness_only][:CANDIDATES_NAMED]
+    rows = [f"{percent(item.probability)} {item.cause.title}  [{item.cause.id}]" for item in alike]
+    return Opening("no rule explains it; labelled runs with such numbers turned out to be", tuple(rows))
 
 
 def odds_note(diagnosis: Diagnosis) -> str:

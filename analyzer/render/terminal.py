@@ -122,6 +122,8 @@ def _write_cause(page: Page, diagnosis: Diagnosis, finding: Finding, room: _Room
         page.add(above.head, hang=2, colour="1")
         for row in above.rows:
             page.add(row, indent=2, hang=4)
+        if finding.likeness_only:
+            return  # of this run nothing speaks for any of them
         if not above.leads:
             page.add(f"what speaks for {finding.cause.id}:", hang=2)
     else:

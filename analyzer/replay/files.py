@@ -33,11 +33,6 @@ MAX_CLEANED = 100_000
 _LARGEST = {"int32": 2**31 - 1, "int64": 2**63 - 1}
 
 
-def columns_of(table: str) -> tuple[Column, ...]:
-    """Columns of a table, ``replay`` or ``comm``."""
-    return TABLES[table]
-
-
 def arrow_schema(table: str = "replay", header: Mapping[str, str] | None = None) -> pa.Schema:
     """The Arrow schema of a table, with the header as metadata.
 

@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
+from analyzer.detect.likeness.answer import PLACES
 from analyzer.expr import compile_condition
+from analyzer.model.diagnosis import LIKENESS
 from analyzer.model.tables import Scalar
 from analyzer.rules.load import RuleSet
-from analyzer.rules.schema import EvidenceLine
+from analyzer.rules.schema import EvidenceLine, Rule
 from analyzer.rules.score import LedgerLine, Scored
-
-PLACES = ("first", "second", "third")
 
 AT_MOST = 0.45
 """What other runs turned out to be never makes a cause likelier than not: it is a candidate."""
 
-LEAST = 0.1
-"""A candidate of less than one in ten is no help to anybody."""
-
 BREAKDOWN = "numerical_breakdown"
 """Causes of this kind need a value that is not finite; where every value is, they are none."""
 
-LINE_ID = "likeness"
+STANDS = "loss-plateau"
+FALLEN = 0.3
+"""Share of its first value that a loss has lost of which nobody would say that it does not move."""
+
 SAYS = "its numbers are like those of runs that failed for known reasons"
 BECAUSE = "labelled public runs with such numbers had this cause; no rule bears it out here"
 
@@ -48,12 +48,23 @@ def likeness_only(
         if not isinstance(cause, str) or not isinstance(share, float) or not isinstance(bits, float):
             return
         rule = rules.by_id(cause)
-        if rule is None or cause in considered or share < LEAST:
+        if rule is None or cause in considered:
             continue
-        if rule.entry.symptom_kind == BREAKDOWN and facts.get("signal.exact.all_finite") is True:
+        if _refuted(rule, facts):
             continue
         line = EvidenceLine(
-            LINE_ID, compile_condition(f'likeness.{place} == "{cause}"', LINE_ID), BECAUSE, bits, 0.0
+            LIKENESS, compile_condition(f'likeness.{place} == "{cause}"', LIKENESS), BECAUSE, bits, 0.0
         )
         ledger = (LedgerLine(line, verdict=True, bits=bits, counted=True),)
         yield Scored(replace(rule, says=SAYS), ledger, bits, min(share, AT_MOST))
+
+
+def _refuted(rule: Rule, facts: Mapping[str, Scalar]) -> bool:
+    """Whether the curves say the opposite of what the cause says of them."""
+    fallen = facts.get("signal.progress.fall_share")
+    return (rule.entry.symptom_kind == BREAKDOWN and facts.get("signal.exact.all_finite") is True) or (
+        rule.entry.id == STANDS
+        and facts.get("signal.progress.learned") is True
+        and isinstance(fallen, float)
+        and fallen >= FALLEN
+    )

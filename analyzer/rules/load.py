@@ -65,11 +65,9 @@ class RuleSet:
         )
 
     def by_id(self, word: str) -> Rule | None:
-        """A rule by id, slug or cause id."""
-        for rule in self.rules:
-            if word in {rule.id, rule.slug, rule.entry.id}:
-                return rule
-        return None
+        """A rule by id, slug or cause id; of several faces of a cause the one that is called like it."""
+        named = next((rule for rule in self.rules if word in {rule.id, rule.slug}), None)
+        return named or next((rule for rule in self.rules if word == rule.entry.id), None)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from analyzer.detect.shapes.classes import HEALTHY, UNDECIDABLE, Shape, shape_named, shapes_with
+from analyzer.detect.shapes.classes import UNDECIDABLE, Shape, shape_named, shapes_with
 from analyzer.expr import Condition, compile_condition
+from analyzer.model.labels import HEALTHY
 from analyzer.model.tables import Scalar
 from analyzer.rules.schema import EvidenceLine, Rule
 

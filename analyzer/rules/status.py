@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analyzer.detect.shapes.classes import HEALTHY
 from analyzer.model.diagnosis import Finding
+from analyzer.model.labels import HEALTHY
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, word_for
 from analyzer.rules.ending import crash_sign, troubled_end
@@ -28,6 +28,9 @@ ENOUGH_POINTS_STEADY = 4
 
 ENOUGH_POINTS_VAST, VAST_FALL = 2, 0.5
 """Two points between which half of the loss went and a score rose by fifteen points: no scatter is as large."""
+
+ENOUGH_TO_LEARN = 10
+"""Points of a loss from which a training that got nowhere shows it, also if it ended as planned."""
 
 MESSAGE_CHARACTERS = 160
 """Of the message of an exception that no rule explains: what names it stands in the first words."""
@@ -197,7 +200,7 @@ def judge(
     text = f"no fault found in {_counted(facts)}"
     if (unread := facts.get("run.evidence_unread")) is not None:
         return "insufficient", f"{text}, but not everything could be read: {unread}", (*seen.missing, *blind)
-    if (doubt := _doubt(facts)) is not None:
+    if (doubt := _doubt(facts) or _suspicion(findings)) is not None:
         return "insufficient", f"{text}, yet {doubt}", (*seen.missing, *blind)
     if ended:
         text = f"{ended[0].cause.title}; {text}"
@@ -247,8 +250,11 @@ def _counted(facts: Mapping[str, Scalar]) -> str:
 def _doubt(facts: Mapping[str, Scalar]) -> str | None:
     """What keeps a run without a finding from being called healthy, and what would decide it."""
     found = health(facts)
-    if facts.get("run.completed") is True:  # who ended as planned may have had little left to learn
-        found = found.without("learned")
+    points = facts.get("signal.progress.points", 0)
+    if facts.get("run.completed") is True and isinstance(points, int) and points < ENOUGH_TO_LEARN:
+        found = found.without(
+            "learned"
+        )  # who ended as planned after a few rows may have had little left to learn
     if found.doubts:
         words, decides = found.doubts[0]
         return f"{words}; what would decide: {decides}"
@@ -256,8 +262,18 @@ def _doubt(facts: Mapping[str, Scalar]) -> str | None:
         return odd
     if found.unknown and facts.get("run.rl") is not True:
         return f"nothing tells whether {found.unknown[0]}"
-    if found.unknown and facts.get("signal.rl.reward_rises") is not True:
+    gained = (facts.get(f"signal.{name}") for name in ("rl.reward_rises", "policy.reward_gained"))
+    if found.unknown and True not in gained:
         return "nothing shows that the reward rises"  # the loss of a policy tells nothing of its quality
+    return None
+
+
+def _suspicion(findings: Sequence[Finding]) -> str | None:
+    """A fault that is no more than possible: too little to accuse a run of it, too much to call the run healthy."""
+    for finding in findings:
+        ordinary = finding.cause.kind in {"benign", "lifecycle"}
+        if finding.probability >= REPORTED and finding.severity in {"fatal", "degrading"} and not ordinary:
+            return f"{finding.symptom} ({word_for(finding.probability)}: {finding.cause.id})"
     return None
 
 

@@ -8,14 +8,17 @@ import pytest
 
 import analyzer
 from analyzer.casebook.record import CaseRecord
-from analyzer.classifier.likeness import labelled_marks, train_likeness, write_likeness
+from analyzer.classifier.likeness import labelled_marks, train_likeness
 from analyzer.detect.likeness.answer import ENOUGH_MARKS, MAX_BITS, likeness
 from analyzer.detect.likeness.marks import marks_of
 from analyzer.detect.likeness.model import read_likeness, shipped_likeness
+from analyzer.detect.linear import write_linear
 from analyzer.errors import InputError
 from analyzer.model.signal import FactValue, Signal
+from analyzer.render.sentences import opening
 from analyzer.rules.causes import catalogue
-from analyzer.rules.likeness_only import AT_MOST
+from analyzer.rules.likeness_only import AT_MOST, likeness_only
+from analyzer.rules.load import load_rules
 
 
 def record(number, label, **facts):
@@ -36,7 +39,7 @@ def casebook():
 
 def test_what_tells_labels_apart_is_learned_and_survives_the_file(tmp_path):
     arrays, figures = train_likeness(labelled_marks(casebook()))
-    write_likeness(arrays, tmp_path / "model.npz")
+    write_linear(arrays, tmp_path / "model.npz")
     model = read_likeness(tmp_path / "model.npz")
 
     assert figures["top1"] > 0.95
@@ -81,3 +84,37 @@ def test_candidates_decide_no_status_and_stay_below_one_half(tmp_path):
     by_likeness = [f for f in found.findings if any(line.id == "likeness" for line in f.evidence)]
     assert by_likeness, "a run of which no rule speaks names candidates"
     assert all(f.probability <= AT_MOST and math.isfinite(f.probability) for f in by_likeness)
+
+
+def test_a_candidate_lends_the_text_of_the_rule_that_bears_its_name_and_is_not_told_as_an_answer(tmp_path):
+    rows = (f"epoch {n + 1} loss {2.3 - 0.035 * n:.4f} val_loss {2.29 - 0.033 * n:.4f}\n" for n in range(12))
+    (tmp_path / "train.log").write_text("".join(rows), encoding="utf-8")
+    (tmp_path / "config.json").write_text('{"num_classes": 10}', encoding="utf-8")
+
+    found = analyzer.diagnose(tmp_path)
+
+    assert found.findings[0].likeness_only
+    above = opening(found)
+    assert above is not None
+    assert above.head.startswith("no rule explains it")
+    assert len(above.rows) == sum(finding.likeness_only for finding in found.findings)
+    plateau = load_rules(()).by_id("loss-plateau")
+    assert plateau is not None
+    assert plateau.slug == "loss-plateau"
+
+
+def test_a_loss_that_fell_is_not_like_one_that_does_not_move():
+    facts = {
+        "likeness.first": "loss-plateau",
+        "likeness.first_probability": 0.3,
+        "likeness.first_bits": 1.0,
+        "signal.progress.learned": True,
+    }
+    named = [
+        [
+            item.rule.entry.id
+            for item in likeness_only({**facts, "signal.progress.fall_share": share}, load_rules(()), ())
+        ]
+        for share in (0.05, 0.8)
+    ]
+    assert named == [["loss-plateau"], []]

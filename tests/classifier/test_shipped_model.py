@@ -9,8 +9,9 @@ import pytest
 from analyzer.classifier.evaluate import figures
 from analyzer.classifier.labelled import load_labelled
 from analyzer.classifier.training import held_out_part, judge, train
-from analyzer.detect.shapes.classes import HEALTHY, SHAPES, UNDECIDABLE, shape_named
+from analyzer.detect.shapes.classes import SHAPES, UNDECIDABLE, shape_named
 from analyzer.detect.shapes.forest import MAX_BYTES, SHIPPED, read_model
+from analyzer.model.labels import HEALTHY
 from analyzer.rules.causes import catalogue
 from analyzer.rules.load import load_rules
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from make_run import RunMaker, falling
 
 from analyzer.facts.build import Facts
+from analyzer.model.run import LogEnd
 
 
 def traceback(maker: RunMaker, exception: str, **kwargs) -> RunMaker:
@@ -89,6 +90,16 @@ def test_caught_error_is_no_failure():
 
     assert "failure.seen" not in plain
     assert plain["failure.survived"] == 1
+
+
+@pytest.mark.parametrize(("below", "seen"), [(40, False), (3, True)])
+def test_a_warning_of_every_checkpoint_is_no_failure_where_it_stands_last(below, seen):
+    maker = RunMaker().log({"loss": falling(60)})
+    for line in (105, 205, 305, 601):
+        maker.event("missing_path", line=line, role="root_candidate")
+    maker.file().log_end(LogEnd(0, 601 + below, "test accuracy: 0.9", torn=False))
+
+    assert ("failure.seen" in facts_of(maker).plain) is seen
 
 
 def test_warning_long_before_the_real_error_is_not_the_first_failure():

@@ -72,6 +72,18 @@ def test_a_loss_that_hardly_falls_over_many_epochs_is_told_and_the_first_steps_a
     assert facts({"loss": [2.3 * 0.9**i for i in range(30)]})["signal.progress.little_yet"] is False
 
 
+def test_a_log_without_its_beginning_does_not_tell_what_was_learned():
+    level = [0.25 + 0.05 * math.sin(7 * n) for n in range(60)]
+    late, early = (RunMaker("text").log({"loss": level}, first=first).plain() for first in (303, 1))
+
+    assert late["signal.progress.begins_late"] is True
+    assert "signal.progress.learned" not in late
+    assert late["signal.chance.poor"] is False
+    assert (early["signal.progress.learned"], early["signal.chance.poor"]) == (False, True)
+    every_ten = RunMaker("text").log({"loss": level}, first=310, every=10).plain()
+    assert every_ten["signal.progress.begins_late"] is False  # a warm-up without rows, perhaps
+
+
 def test_the_level_of_a_guess_is_told_by_loss_and_accuracy_together():
     found = by_epoch(
         [2.31, 2.30, 2.30, 2.30],
@@ -282,6 +294,7 @@ def test_a_course_that_begins_anew_is_told_from_a_spike():
 
     assert anew["signal.progress.began_anew"] is True
     assert spike["signal.progress.began_anew"] is False
+    assert "signal.progress.began_anew" not in by_epoch([*course, *course])  # one log, twice
 
 
 def test_few_samples_that_outweigh_all_others_are_told_from_a_sum_and_from_dropout():

@@ -73,6 +73,25 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"reward_mean": [10.0, 60.0, 90.0, 95.0, 92.0, 96.0, 91.0]}, "signal.policy.reward_lost", False),
         ({"reward_mean": [13.0, 7.0, 6.5, 6.6]}, "signal.policy.reward_lost", False),
         ({"reward_mean": [-257.0, -261.0, -267.0, -282.0]}, "signal.policy.reward_lost", True),
+        ({"reward_mean": [10 * v for v in (*range(20), *([19] * 20), *([4] * 5), *([18] * 5), *([5] * 10))]}, "signal.policy.reward_slumps", True),
+        ({"reward_mean": [*range(60), *([20] * 20), *([58] * 20)]}, "signal.policy.reward_slumps", False),
+        ({"reward_mean": [*range(60), *[55 + i % 5 for i in range(60)]]}, "signal.policy.reward_slumps", False),
+        ({"reward_mean": [*range(20), *([3] * 20), *range(3, 60), *([59] * 60)]}, "signal.policy.reward_slumps", False),
+        ({"reward_mean": [22 + i % 3 for i in range(120)]}, "signal.policy.reward_stands", True),
+        ({"reward_mean": [5, 9, 12, 14, 18, *[22 + i % 3 for i in range(120)]]}, "signal.policy.reward_stands", False),
+        ({"reward_mean": [0.95] * 60 + [0.96] * 60}, "signal.policy.reward_stands", False),
+        ({"reward_mean": [1.0, 2.0, 3.0, 8.0, 9.0, 9.0, 9.0, 9.0]}, "signal.policy.reward_gained", True),
+        ({"reward_mean": [9.0, 9.0, 9.0, 9.0, 9.1, 9.0, 9.0, 9.0]}, "signal.policy.reward_gained", False),
+        ({"reward_1": RISING, "reward_2": RISING}, "signal.policy.reward_end", pytest.approx(0.825)),
+        ({"reward_1": RISING}, "run.rl", True),
+        ({"loss": [4 * 0.8**i for i in range(12)], "val_bleu": [1, 3, 5, 7, 8, 9, 8, 7, 8, 7, 8, 7]}, "signal.score.turned", True),
+        ({"loss": [4 * 0.8**i for i in range(12)], "val_bleu": [1, 3, 5, 7, 8, 9, 8, 9, 8.9, 8.8, 9, 8.9]}, "signal.score.turned", False),
+        ({"loss": [2.0] * 12, "val_bleu": [1, 3, 5, 7, 8, 9, 8, 7, 8, 7, 8, 7]}, "signal.score.turned", False),
+        ({"loss": [4 * 0.8**i for i in range(12)], "val_wer": [9, 7, 5, 4, 3, 3.3, 3.9, 4, 4.2, 4, 4.1, 4.4]}, "signal.score.turned", True),
+        ({"loss": [9.0, 8.5, 8.0, 7.0], "bleu": [0.0] * 4}, "signal.score.zero", None),
+        ({"loss": [3.0, 2.5, 2.0, 1.9], "bleu": [0.0] * 4}, "signal.score.zero", True),
+        ({"loss": FALLING, "eval_loss": [1.9] * 8, "val_wer": [9.0, 8.0, 8.0, 8.0, 7.0, 7.0, 6.0, 6.0]}, "signal.gap.score_gained", True),
+        ({"loss": FALLING, "eval_loss": [1.9] * 8, "val_wer": [9.0, 8.0, 7.0, 6.0, 6.0, 7.0, 7.0, 9.0]}, "signal.gap.score_gained", False),
         ({"reward_mean": RISING, "entropy": [1.4, 0.5, *[0.001] * 6]}, "signal.policy.entropy_gone", True),
         ({"reward_mean": RISING, "entropy": [1e-5, *[0.0] * 7]}, "signal.policy.entropy_gone", True),
         ({"reward_mean": RISING, "value_loss": [1.0, 1.0, 2.0, 9.0, 80.0, 200.0]}, "signal.policy.value_runs_away", True),
@@ -84,6 +103,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"load": [0.5] * 3, "train": [0.1] * 3}, "signal.pace.wait_share", pytest.approx(0.833, abs=0.01)),
         ({"gpu_mem": [1.0, *[1.5 + 0.2 * i for i in range(8)]]}, "signal.pace.memory_grows", True),
         ({"gpu_mem": [1.0, *[9.5] * 8]}, "signal.pace.memory_grows", False),
+        ({"memory_size": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", None),
+        ({"memory_size_mb": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", True),
     ],
 )  # fmt: skip
 def test_a_plain_course_and_its_look_alike(columns, name, value):
@@ -123,3 +144,16 @@ def test_of_players_what_the_generator_makes_again_stands_for_the_loss(names, le
     facts = RunMaker().log(rows).plain()
 
     assert facts.get("signal.progress.learned") is learned
+
+
+def test_a_held_out_loss_that_its_perplexity_contradicts_is_a_sum():
+    summed = facts(loss=FALLING, eval_loss=[9000.0, 8000.0, 7000.0], eval_perplexity=[9.0, 7.0, 5.0])
+    meant = facts(loss=FALLING, eval_loss=[2.2, 1.9, 1.6], eval_perplexity=[9.0, 7.0, 5.0])
+
+    assert summed["signal.eval.loss_last"] == pytest.approx(1.609, abs=0.001)
+    assert meant["signal.eval.loss_last"] == pytest.approx(1.6)
+
+
+def test_a_scale_below_two_is_the_factor_of_a_schedule():
+    assert facts(loss=FALLING, scale=[1.0, 0.5, 0.15]).get("signal.loss_scale.seen") is not True
+    assert facts(loss=FALLING, scale=[65536.0, 32768.0, 32768.0])["signal.loss_scale.seen"] is True

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from make_run import RunMaker, falling
+
+from analyzer.detect import run_detectors
+from analyzer.facts.build import build_facts
+from analyzer.ingest.discover import load_run
 
 
 def steady(count=200, *, noise=0.05, seed=0):
@@ -162,6 +168,24 @@ def test_the_jitter_of_steps_of_milliseconds_is_no_fault():
     assert plain_of(RunMaker().log({"step_time_s": times}))["signal.step_time.outliers"] == 0
     rising = np.linspace(0.002, 0.005, 200).tolist()
     assert plain_of(RunMaker().log({"step_time_s": rising}))["signal.throughput.dropped"] is False
+
+
+@pytest.mark.parametrize("every", [1, 10, 250])
+def test_the_steps_of_the_first_row_are_no_wait(tmp_path, every):
+    """Five seconds a step, and the first of them begins ten minutes after the first line, however rarely rows are printed."""
+    first = datetime(2026, 11, 22, tzinfo=UTC)
+    rows = [
+        (600 + 5 * step, f"step {step} loss {3 - step / 9999:.4f}") for step in range(every, 9 * every, every)
+    ]
+    lines = [(0, "loading checkpoint shards failed once, retrying: CUDA out of memory"), *rows]
+    text = "".join(
+        f"{(first + timedelta(seconds=at)).isoformat(sep=' ')[:19]} INFO {said}\n" for at, said in lines
+    )
+    (tmp_path / "train.log").write_text(text, encoding="utf-8")
+
+    facts = build_facts(run_detectors(load_run(tmp_path).run)).plain
+
+    assert facts["signal.startup.wait_s"] == pytest.approx(600, abs=6)
 
 
 @pytest.mark.parametrize(

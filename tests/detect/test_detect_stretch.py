@@ -69,3 +69,27 @@ def test_the_scatter_of_small_batches_is_no_stretch_and_garbage_is(seed):
 def test_a_loss_at_or_below_zero_has_no_ratio():
     assert "signal.stretch.seen" not in facts([1.0, 0.5, -0.2, 3.0, -0.4, -0.5])
     assert math.isfinite(facts([1e140, 1e139, 5e141, 1e138, 1e137, 1e136])["signal.stretch.ratio"])
+
+
+def test_one_lucky_row_among_many_is_no_course_that_was_left():
+    scattered = [
+        0.62,
+        0.54,
+        0.52,
+        0.54,
+        0.53,
+        0.52,
+        0.45,
+        0.53,
+        0.55,
+        0.48,
+        0.40,
+        0.41,
+        0.33,
+        0.46,
+        0.54,
+        0.47,
+    ]
+
+    assert facts(scattered)["signal.stretch.seen"] is False
+    assert facts([*scattered[:12], 2.4, 2.2, 0.41, 0.40])["signal.stretch.seen"] is True

@@ -53,6 +53,10 @@ def policy():
     )
 
 
+def still_policy():
+    return RunMaker().log({"reward_mean": [22.0 + i % 3 for i in range(120)]})
+
+
 def pace():
     maker = RunMaker().log(
         {"batch_time": [1.0 + 0.1 * i for i in range(12)], "tokens_per_second": [300.0] * 12}
@@ -86,4 +90,4 @@ def forgetting():
     )
 
 
-RUNS = (forgetting, contradictions, oddities, scores, players, embeddings, policy, pace)
+RUNS = (forgetting, contradictions, oddities, scores, players, embeddings, policy, still_policy, pace)

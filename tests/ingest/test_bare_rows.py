@@ -115,3 +115,15 @@ def test_a_counter_and_a_number_that_does_not_rise_are_a_curve(row):
     assert not len(
         read_text("".join(row.format(n=n + 1, loss=0.5 + n / 8) + "\n" for n in range(12))).metrics
     )
+
+
+def test_what_a_logger_and_a_tensor_print_around_numbers_are_no_words_of_a_row():
+    rows = "".join(
+        f"2024-01-01 00:00:0{i},000 - train - INFO - rl_loss: {value}, reward: {i}.5, extra: {{'clamped': tensor(0.25, device='cuda:0')}}\n"
+        for i, value in enumerate((0.5, 0.25, 0.125))
+    )
+
+    assert [value for _, value in points(read_text(rows), "reward_mean")] == [0.5, 1.5, 2.5]
+    assert points(read_text("12:00 Actor INFO episodic returns: 26.0, episode: 4\n"), "reward_mean") == [
+        (4, 26.0)
+    ]

@@ -198,3 +198,29 @@ def test_real_tables_agree_with_pandas_reading_text_cells():
             assert loss.step.tolist() == wanted.tolist()
 
     assert len(paths) >= 10
+
+
+def test_steps_beside_episodes_are_the_length_of_each_and_those_beside_epochs_count():
+    episodes = read_files({"log.csv": "Episode,TotalReward,Steps\n1,-46,63\n2,-60,71\n3,8,9\n"})
+    epochs = read_files({"log.csv": "epoch,loss,steps\n1,0.5,10\n2,0.4,20\n"})
+
+    assert [step for step, _, _ in points(episodes, "reward_mean")] == [1, 2, 3]
+    assert [step for step, _, _ in points(epochs, "loss")] == [10, 20]
+
+
+def test_dvclive_keeps_a_metric_in_a_file_whose_folder_is_part_of_its_name():
+    folder = "dvclive/plots/metrics"
+    run = read_files(
+        {
+            f"{folder}/train/loss.tsv": "timestamp\tstep\tloss\n1795000000000\t0\t2.5\n1795000001000\t1\t2.25\n",
+            f"{folder}/val/loss.tsv": "step\tloss\n0\t3.0\n1\tnan\n",
+            f"{folder}/accuracy.tsv": "step\taccuracy\n0\t0.5\n1\t0.75\n",
+            "other/train/loss.tsv": "step\tloss\n7\t1.5\n",
+        }
+    )
+
+    assert points(run, "loss")[:2] == [(0, 2.5, 2), (1, 2.25, 3)]
+    assert [step for step, _, _ in points(run, "loss")] == [0, 1, 7]
+    assert run.metrics.series("loss").time_s[0] == 1_795_000_000
+    assert [step for step, _, _ in points(run, "eval_loss")] == [0, 1]
+    assert [value for _, value, _ in points(run, "accuracy")] == [0.5, 0.75]

@@ -18,6 +18,10 @@ ROWS = [
     ("epoch: 1, batch_id: 500, ACC:0.5, loss:0.25, avg_reader_cost: 0.125 sec, avg_batch_cost: 0.5 sec, ips: 1024.5 ins/s",
      {"loss": [(500, 0.25)], "step_time_s": [(500, 0.5)], "data_time_s": [(500, 0.125)], "samples_per_second": [(500, 1024.5)]}),
     ("Episode 10/100, reward: 21.5, loss: 0.5", {"reward_mean": [(10, 21.5)], "loss": [(10, 0.5)]}),
+    ("step 20 loss 0.5 l2_reg nan lr 0.25", {"loss": [(20, 0.5)], "l2_reg": [(20, "nan")], "learning_rate": [(20, 0.25)]}),
+    ("step 20 loss 0.5 and penalty 0.25 of all", {"loss": [(20, 0.5)], "penalty": []}),
+    ("Epoch 2/50 box_loss 0.5 obj_loss 0.25 mAP@.5 0.125 mAP@.5:.95 0.0",
+     {"box_loss": [(None, 0.5)], "map50": [(None, 0.125)], "map50_95": [(None, 0.0)]}),
     ("Epoch 9: train loss 0.25, best loss 0.125", {"loss": [(None, 0.25)]}),
 ]  # fmt: skip
 
@@ -190,6 +194,17 @@ def test_sentences_of_trainers(kind, fields, line):
 )
 def test_a_sentence_that_is_only_quoted_is_no_event(kind, line):
     assert not read_text(line + "\n").events.of(kind)
+
+
+def test_memory_in_a_row_is_kept_whatever_its_unit():
+    rows = "".join(
+        f"step: {n}, loss: {3 - n / 9:.2f}, mem: {5000 + n}, cuda_max_memory_gb: {6 + n}\n" for n in (1, 2, 3)
+    )
+    run = read_text(rows)
+
+    assert points(run, "mem") == [(1, 5001), (2, 5002), (3, 5003)]
+    assert points(run, "gpu_memory_peak_gib") == [(1, 7), (2, 8), (3, 9)]
+    assert points(read_text("step 1 loss 0.5, best max loss: 0.25\n"), "max_loss") == []
 
 
 @pytest.mark.parametrize(

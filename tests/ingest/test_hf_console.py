@@ -217,3 +217,41 @@ def test_a_row_of_a_policy_without_a_loss_is_read():
 
     assert metrics.series("kl").value.tolist() == [10.5]
     assert metrics.series("reward_mean").value.tolist() == [1.25]
+
+
+def unstepped(count=12):
+    """A training without bars: only its speed tells the steps, two between rows."""
+    rows = [
+        f"{{'loss': {3 - i / 20:.3f}, 'learning_rate': 1e-05, 'epoch': {i / 50:.4f}}}"
+        for i in range(1, count + 1)
+    ]
+    last = f"{{'train_runtime': 2.0, 'train_steps_per_second': {count:.1f}, 'train_loss': 2.5, 'epoch': {count / 50:.4f}}}"
+    return "\n".join([*rows, last]) + "\n"
+
+
+def test_the_steps_of_a_second_training_in_one_log_begin_anew():
+    steps = [step for step, _ in points(read_text(unstepped() + unstepped()), "loss")]
+
+    assert steps == [*range(2, 25, 2)] * 2
+
+
+def test_a_bar_whose_title_was_cut_off_is_no_training():
+    """What stands above a row is looked at for a kilobyte; it may begin in the middle of a bar."""
+    title = "Map: "
+    for more in range(40):
+        padding = f"{'x' * (900 + more)}\n"
+        run = read_text(
+            f"start\n{title}100%|{'#' * 10}| 512/512 [00:00<00:00, 2951.6 examples/s]\n{padding}{unstepped()}"
+        )
+        assert points(run, "loss")[0] == (2, 2.95)
+
+
+def test_rows_whose_step_nothing_tells_keep_their_epoch():
+    rows = "".join(
+        f"{{'loss': {2 - epoch / 4}, 'learning_rate': 1e-05, 'epoch': {epoch}}}\n"
+        for epoch in (1.0, 2.0, 3.0)
+    )
+    told, stepped = read_text(rows), read_text(console([(10, rows.splitlines()[0])]))
+
+    assert [value for _, value in points(told, "epoch")] == [1.0, 2.0, 3.0]
+    assert points(stepped, "epoch") == []

@@ -101,3 +101,23 @@ def test_the_scheduler_s_option_is_shown_where_it_stands(tmp_path):
 
     change = next(c for fix in fixes for c in fix.changes if c.key == "--mem")
     assert (change.old, change.path, change.line) == ("64G", "run.sbatch", 2)
+
+
+def test_variables_that_hold_each_other_fill_no_memory(tmp_path):
+    lines = [f"{chr(66 + i)}={f'${chr(65 + i)}' * 190}" for i in range(6)]
+    text = "\n".join(["#!/bin/bash", "A=xxxxxxxx", *lines, "python train.py --lr 0.1 --name $G"])
+    found = _entries(_read(tmp_path, text + "\n"))
+
+    assert found["config", "lr"][0] == 0.1
+    assert ("config", "name") not in found
+
+
+def test_a_command_of_thousands_of_options_is_read(tmp_path):
+    text = "#!/bin/bash\npython train.py \\\n" + "".join(f"--o{i} {i} \\\n" for i in range(4000))
+    found = _entries(_read(tmp_path, text + "\n"))
+
+    assert found["config", "o3999"] == (
+        3999,
+        2,
+    )  # beyond the lines that are looked at: the line of the command
+    assert found["config", "o100"] == (100, 103)

@@ -77,3 +77,35 @@ def test_what_goes_on_is_one_run(tmp_path, text):
     loaded = load_run(tmp_path)
 
     assert loaded.earlier == ()
+
+
+def stamped(steps, minute, checkpoint="Saving model checkpoint to out/checkpoint-20\n"):
+    lines = [
+        f"2026-11-22 10:{minute}:{step:02d} INFO step {step} loss {3 / (step + 1):.4f}\n" for step in steps
+    ]
+    return "".join([*lines[:20], checkpoint, *lines[20:]])
+
+
+def test_a_log_that_was_appended_to_itself_holds_one_launch_twice(tmp_path):
+    """A checkpoint was saved, so rows that begin again would be a restart that found none."""
+    once = stamped(range(1, 50), 10)
+    dx = diagnosed(tmp_path, once + once)
+
+    assert len(dx.earlier) == 1
+    assert dx.coverage.metrics["loss"] == 49
+    assert not [found for found in dx.findings if found.cause.id == "resume-not-configured"]
+
+
+def test_the_same_rows_at_another_time_are_another_launch(tmp_path):
+    dx = diagnosed(tmp_path, stamped(range(1, 50), 10) + stamped(range(1, 50), 20))
+
+    assert dx.earlier == ()  # it should have gone on from its checkpoint
+    assert "resume-not-configured" in {found.cause.id for found in dx.findings}
+
+
+def test_epochs_of_weights_that_never_change_are_no_copies(tmp_path):
+    epochs = "".join(f"step {step} loss {2 + step / 7 % 1:.4f}\n" for step in range(30)) * 3
+    dx = diagnosed(tmp_path, epochs)
+
+    assert dx.earlier == ()
+    assert dx.coverage.metrics["loss"] == 90

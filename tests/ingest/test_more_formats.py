@@ -152,6 +152,24 @@ def test_history_of_keras(tmp_path, index):
     assert steps_and_values(run, "eval_loss") == ([1, 2, 3], [2.1, 1.7, 1.4])
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "points"),
+    [
+        ("loss_history.json", {"train": [2.0, 1.5, 1.1], "val": [2.1, 1.7, 1.4]}, [2.0, 1.5, 1.1]),
+        ("losses.json", [2.0, 1.5, 1.1], [2.0, 1.5, 1.1]),
+        ("sizes.json", [2.0, 1.5, 1.1], None),  # named for nothing that is minimised
+        ("splits.json", {"train": [2.0, 1.5, 1.1], "val": [2.1, 1.7, 1.4]}, None),
+    ],
+)
+def test_lists_of_a_file_that_is_named_for_the_loss(tmp_path, name, data, points):
+    (tmp_path / name).write_text(json.dumps(data))
+    (tmp_path / "train.log").write_text("step 1 grad_norm: 0.5\nstep 2 grad_norm: 0.5\n")
+    run = load_run(tmp_path).run
+
+    assert ("loss" in run.metrics.names) is (points is not None)
+    assert points is None or steps_and_values(run) == ([1, 2, 3], points)
+
+
 def test_samples_of_nvidia_smi(tmp_path):
     rows = [
         "timestamp, name, pci.bus_id, temperature.gpu, utilization.gpu [%], memory.used [MiB], power.draw [W]"

@@ -91,3 +91,20 @@ class TestChoice:
     def test_what_is_no_choice(self, text):
         with pytest.raises(InputError, match="--metric"):
             parse_choices([text])
+
+
+@pytest.mark.parametrize(
+    ("name", "canonical", "factor"),
+    [
+        ("gpu_mem_mb", "gpu_memory_allocated_gib", 1 / 1024),
+        ("train/gpu_mem_gb", "gpu_memory_allocated_gib", 1.0),
+        ("cuda_max_memory_gb", "gpu_memory_peak_gib", 1.0),
+        ("rss_mb", "host_memory_gib", 1 / 1024),
+        ("memory_mb", "memory_mb", 1.0),  # whose?
+        ("gpu_mem", "gpu_mem", 1.0),  # in what?
+        ("gpu_mem_percent", "gpu_mem_percent", 1.0),
+        ("gpu_mem_loss_mb", "gpu_mem_loss_mb", 1.0),
+    ],
+)
+def test_memory_is_known_where_the_name_says_whose_it_is_and_in_what_unit(name, canonical, factor):
+    assert (canonical_metric(name), unit_factor(name)) == (canonical, pytest.approx(factor))

@@ -82,3 +82,11 @@ def test_lines_that_only_resemble_them_are_left_alone(line):
     kinds = {event.kind for event in read_text(line + "\n").events}
 
     assert not kinds & {kind for kind, _, _ in LINES}
+
+
+def test_a_program_that_prints_its_own_source_raises_nothing():
+    line = "    raise FileNotFoundError(f'nothing matches {pattern}')\n"
+    listing = f"import glob\n\ndef find(pattern):\n{line}    return glob.glob(pattern)\nstep 1 loss 2.5\n"
+
+    assert "missing_path" not in {event.kind for event in read_text(listing).events}
+    assert "missing_path" in {event.kind for event in read_text(f"starting\n{line.strip()}\n").events}

@@ -150,6 +150,29 @@ def test_keras_bars_give_one_point_an_epoch():
     assert points(read_text(text), "loss") == [(100, 2.3), (200, "nan")]
 
 
+@pytest.mark.parametrize(
+    "first", ["", "Epoch 1/3\n100/100 [==============================] - 1s 2ms/step - loss: 2.5\n"]
+)
+def test_keras_bars_tell_the_step_at_which_a_loss_stops_to_be_finite(first):
+    bars = [
+        f"{at:3d}/100 [=====>........] - ETA: 1s - loss: {loss}"
+        for at, loss in ((20, 2.4), (37, 2.3), (38, "nan"), (70, "nan"))
+    ]
+    heading, base = ("Epoch 2/3\n", 100) if first else ("Epoch 1/3\n", 0)
+    text = (
+        first
+        + heading
+        + "\r".join(bars)
+        + "\r100/100 [==============] - 1s 2ms/step - loss: nan\nEpoch 3/3\n"
+    )
+
+    assert points(read_text(text), "loss")[bool(first) :] == [
+        (base + 37, 2.3),
+        (base + 38, "nan"),
+        (base + 100, "nan"),
+    ]
+
+
 def test_values_behind_a_progress_bar_count_once_a_step():
     text = (
         "\rTraining:   1%|1    | 28/5000 [00:22<54:11,  1.53it/s, loss=10.8620, lr=5.79e-05, step=29]"

@@ -3,6 +3,7 @@
 import pytest
 
 from analyzer.ingest.discover import load_run
+from analyzer.ingest.text.torn_end import without_torn_number
 
 ROWS = {
     "plain": lambda n: f"step {n * 10} loss {3 / (n + 1):.4f} lr {1e-4 * (20 - n):.2e}\n",
@@ -48,3 +49,8 @@ def test_a_last_row_that_is_whole_is_read(tmp_path, form):
     whole = points(tmp_path)
     (tmp_path / "train.log").write_text(text.rstrip("\n"), encoding="utf-8")
     assert points(tmp_path) == whole
+
+
+def test_a_record_that_holds_the_sign_of_a_number_is_none_of_the_same_wording():
+    assert without_torn_number(b"1 # 5", b"2 # 5\n# # #\n") == b"1 # 5"
+    assert without_torn_number(b"1 # 5", b"2 # 51\n# # #\n") == b"1 # "

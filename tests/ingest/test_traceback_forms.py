@@ -8,6 +8,10 @@ from log_reading import only, read_text
 from analyzer.ingest.text.failures.traceback_frames import phase_of
 
 
+def kinds(source, kind):
+    return [event.kind for event in source.events.of(kind)]
+
+
 def raised(text):
     return [(e.role, e.fields["exception"]) for e in read_text(text).events.of("python_traceback")]
 
@@ -352,3 +356,59 @@ def test_what_ranks_carry_is_read_although_they_write_into_one_another():
     told = only(read_text(text), "python_traceback")
     assert (told["message"], told["function"]) == ("'int' object is not callable", "read")
     assert told["phase"] == "data_loading"
+
+
+def test_below_an_excerpt_whose_first_line_lost_its_indentation_lines_are_read():
+    text = (
+        'File "/home/user/towers/losses.py", line 22, in __call__\n'
+        "      return loss(labels=labels, logits=logits)\n"
+        "Node: 'Xent/Xent'\n"
+        "Received a label value of 812 which is outside the valid range of [0, 812).\n"
+    )
+
+    assert only(read_text(text), "label_out_of_range")["label"] == 812
+
+
+PIPE_BROKEN = """Traceback (most recent call last):
+  File "/home/user/train.py", line 201, in <module>
+    main()
+  File "/opt/venv/lib/python3.8/site-packages/torch/utils/data/dataloader.py", line 1132, in _try_get_data
+    data = self._data_queue.get(timeout=timeout)
+  File "/opt/venv/lib/python3.8/site-packages/torch/multiprocessing/reductions.py", line 305, in rebuild_storage_fd
+    fd = df.detach()
+  File "/usr/lib/python3.8/multiprocessing/connection.py", line 379, in _recv
+    chunk = read(handle, remaining)
+"""
+
+
+@pytest.mark.parametrize(
+    "exception",
+    [
+        "ConnectionResetError: [Errno 104] Connection reset by peer",
+        "socket.error: [Errno 111] Connection refused",
+    ],
+)
+def test_a_batch_that_cannot_be_taken_over_is_a_lost_worker_and_no_lost_rank(exception):
+    source = read_text(PIPE_BROKEN + exception + "\n")
+
+    assert only(source, "dataloader_worker_killed") == {}
+    assert kinds(source, "connection_lost") == []
+
+
+def test_a_thread_that_takes_over_batches_while_the_program_ends_reports_no_lost_worker():
+    header = "Exception in thread Thread-3 (_pin_memory_loop):\n"
+    source = read_text(header + PIPE_BROKEN + "ConnectionResetError: [Errno 104] Connection reset by peer\n")
+
+    assert kinds(source, "dataloader_worker_killed") == []
+
+
+def test_finalisers_that_write_into_one_another_leave_no_open_traceback():
+    frames = (
+        '  File "/opt/venv/lib/python3.8/site-packages/torch/utils/data/dataloader.py", line 1324, in __del__\n'
+        "    self._shutdown_workers()\n"
+    )
+    header = "Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f>\n"
+    trace_header = "Traceback (most recent call last):\n"
+    text = (header + trace_header) * 2 + frames * 2 + "AssertionError: can only test a child process\n"
+
+    assert kinds(read_text(text), "traceback_cut") == []

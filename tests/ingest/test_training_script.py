@@ -1,3 +1,5 @@
+from time import process_time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -195,3 +197,27 @@ def test_every_prefix_of_a_script_is_read():
 def test_deep_and_long_texts_are_bounded():
     for text in ("(" * 5000, "x = " + "+".join("1" for _ in range(20_000)), "if a:\n" * 3, "a\n" * 50_000):
         list(statements(text))
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["9" * 400, "-" + "9" * 400, "0x" + "f" * 5000, "1e999", "-1e999", "1j", "-" * 900 + "1", "-True"],
+)
+def test_a_number_that_nobody_set_is_no_setting(number):
+    found = said(
+        f"{KERAS.format(units=number, activation='', loss=repr('mse'), optimizer=f'SGD(lr={number})')}"
+    )
+    assert "learning_rate" not in found
+    assert "script.last_units" not in found
+
+
+def test_many_loops_and_models_cost_no_more_than_their_number():
+    loops = "for a in b:\n    loss.backward()\n    o.step()\n" * 3000
+    models = (
+        "class M:\n    def forward(s, x):\n        return a(x)\n"
+        + "    y = 1\n" * 5000
+        + "model = M()\n" * 5000
+    )
+    began_s = process_time()
+    assert said(f"import torch\n{loops}{models}")["script.clears_gradients"] is False
+    assert process_time() - began_s < 8  # each against all would be minutes

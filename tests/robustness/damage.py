@@ -80,8 +80,9 @@ WAYS = {
     "10 % of lines lost": _lost(0.10),
     "neighbours shuffled": _shuffled,
     "ranks interleaved": _interleaved,
-    "prefix: time": _each(lambda n: f"2026-05-19T13:{n // 60 % 60:02d}:{n % 60:02d}.000Z "),
-    "prefix: time in brackets": _each(lambda n: f"[2026-05-19 13:{n // 60 % 60:02d}:{n % 60:02d}] "),
+    # ten lines a second: a clock that is slower would invent waits
+    "prefix: time": _each(lambda n: f"2026-05-19T13:{n // 600 % 60:02d}:{n // 10 % 60:02d}.{n % 10}00Z "),
+    "prefix: time in brackets": _each(lambda n: f"[2026-05-19 13:{n // 600 % 60:02d}:{n // 10 % 60:02d}] "),
     "prefix: rank": _each(lambda _: "[rank0]: "),
     "prefix: docker compose": _each(lambda _: "trainer-1  | "),
     "prefix: kubernetes": _each(lambda _: "worker-3: "),

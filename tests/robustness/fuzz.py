@@ -204,6 +204,95 @@ GATES = b"""gates:
 """
 
 
+SCRIPTS = (
+    ("train.py", b"""import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        self.fc = nn.Sequential(nn.Linear(20, 4), nn.Softmax(dim=1))
+    def forward(self, x):
+        x = self.fc(x)
+        return x
+model = Net()
+rate = 0.3
+optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=-0.9)
+train_loader = DataLoader(data, batch_size=16)
+for epoch in range(10):
+    for x, y in train_loader:
+        loss = nn.functional.cross_entropy(model(x / 255), y)
+        total += loss
+        losses.append(loss)
+        loss.backward()
+        optimizer.step()
+"""),
+    ("keras.py", b"""from keras.layers import Dense
+model.add(Dense(units=10, activation='softmax'))
+model.compile(loss=BinaryCrossentropy(from_logits=True), optimizer=Adam(lr=0.003))
+model.fit(x, x, epochs=3, validation_split=0.2, shuffle=False)
+flow = ImageDataGenerator(rescale=1./255).flow_from_directory('a', f'{b!r:>{c}}')
+"""),
+    ("run.sbatch", b"""#!/bin/bash
+#SBATCH --mem=64G -N 2 --time 01:00:00
+export NCCL_SOCKET_IFNAME=eth0 A=$B B=${A:-x}${C}
+BATCH=16; LR="3e-4$BATCH"
+docker run --shm-size=1g image srun torchrun --nproc-per-node 8 \\
+    train.py --batch-size $BATCH --warmup-steps ${W-3} +optim.name=adam "--a 'b" \\
+    --lr $LR --bf16 2>&1 | tee log.txt
+python -m torch.distributed.run --nproc $(nproc) `pwd`/t.py --x=1 > o.log
+"""),
+    ("val_loss_1.txt", b"".join(b"%.4f\n" % (3 / (n + 1)) for n in range(60))),
+    ("loss.csv", b"".join(b"tensor(%.4e),\n" % (3 / (n + 1)) for n in range(20)) + b"nan\n-inf\n2.5"),
+)  # fmt: skip
+
+
+class Script(Target):
+    """A script or a bare column beside a log."""
+
+    def seed(self, dice):
+        return dice.choice(SCRIPTS)
+
+    def attempt(self, name, data):
+        (self.folder / "train.log").write_bytes(b"step 1 loss 3.0\nstep 2 loss 2.5\n" * 9)
+        super().attempt(name, data)
+
+
+SECRET = b"hf_" + b"aB3" * 12
+TEXTS = (
+    b"wandb login --relogin "
+    + b"0f" * 20
+    + b"\nexport MY_TOKEN='"
+    + SECRET
+    + b"'\nmachine a login b password c4c4c4c4\n",
+    b'{"api_key": "'
+    + b"k1" * 14
+    + b'", "run": "login(key=\\"'
+    + b"q9" * 9
+    + b'\\")"}\nhttps://u:pw12345678@h/x?sig=abc123def456\n',
+    b"-----BEGIN RSA PRIVATE KEY-----\n"
+    + b"aA1/" * 16
+    + b"\n-----END RSA PRIVATE KEY-----\nstep 30 loss 2.4",
+    b"step 10 loss 3.1417 lr 1e-4\nstep 20 loss 2.7182 lr 1e-5\nstep # # 2\n# # #\nstep 30 loss 2.4 lr 1e-",
+)
+
+
+class Words(Target):
+    """Text that is masked, and text whose last number may be torn."""
+
+    def seed(self, dice):
+        return "text", dice.choice(TEXTS)
+
+    def attempt(self, name, data):
+        del name
+        from analyzer.ingest.secrets import mask
+        from analyzer.ingest.text.torn_end import without_torn_number
+
+        before, _, last = data.rpartition(b"\n")
+        kept = without_torn_number(last, before + b"\n")
+        assert last.startswith(kept)
+        text = data.decode("utf-8", "replace")
+        assert "cD4" not in mask(f"{text}\n\nHUB_TOKEN=hf_{'cD4' * 12}\n"), "shown"
+
+
 class RulePack(Target):
     """A rule of a pack or its named conditions: read, or refused, or used on a run."""
 
@@ -337,6 +426,8 @@ class Command(Target):
 TARGETS = {
     "file": (OneFile, 10),
     "run": (OneRun, 10),
+    "script": (Script, 4),
+    "words": (Words, 2),
     "pack": (RulePack, 4),
     "address": (Address, 1),
     "record": (Record, 1),

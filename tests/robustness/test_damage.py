@@ -30,7 +30,9 @@ def test_a_damaged_log_gets_no_wrong_answer(tmp_path, run, way):
     assert found != "healthy" or way in CUTS, (before(run), after)
 
 
-@pytest.mark.parametrize("way", ["prefix: kubernetes", "prefix: time in brackets", "prefix: rank"])
+@pytest.mark.parametrize(
+    "way", ["prefix: kubernetes", "prefix: time in brackets", "prefix: rank", "ranks interleaved"]
+)
 def test_the_report_of_a_launcher_is_read_behind_any_prefix(tmp_path, way):
     """Its entries are indented by two spaces: without them the signal that it sent leads."""
     run = SAMPLES / "failed" / "ddp-4-ranks-rank-stalls"

@@ -1,6 +1,8 @@
 """Time holds inside of a computation: a detector, rule, reader or part of the answer without end costs itself, and is told."""
 
 import contextlib
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -14,6 +16,7 @@ from analyzer.deadline import Deadline, OutOfTime
 from analyzer.errors import UnreadableFileError
 from analyzer.guard import Guard
 from analyzer.ingest import discover, limits
+from analyzer.ingest.formats.config import training_script
 from analyzer.ingest.text import text_log
 
 FAILED = Path(__file__).parents[2] / "samples" / "failed" / "qwen2-fp16-sft-loss-zero"
@@ -89,6 +92,15 @@ def test_what_ends_in_time_is_let_alone_even_at_the_last_moment():
     for _ in range(200_000):
         pass
     assert late > 0
+
+
+def test_a_context_whose_end_was_skipped_interrupts_nobody_later():
+    """What is raised where a context is left may skip its end; nobody holds it then."""
+    until(0.01).__enter__()
+    with until(60):
+        end_s = time.process_time() + 0.1
+        while time.process_time() < end_s:
+            pass
 
 
 def test_a_context_within_ends_with_the_one_around_it():
@@ -176,9 +188,37 @@ def test_a_reader_that_reaches_no_next_block_is_interrupted_and_keeps_what_it_ha
 
 
 @pytest.mark.usefixtures("budget")
+def test_one_file_without_end_leaves_time_for_the_others(tmp_path, monkeypatch):
+    (tmp_path / "a.py").write_text("import torch\noptimizer.step(loss.backward())\n", encoding="utf-8")
+    (tmp_path / "train.log").write_text("step 1 loss 3.0\nstep 2 loss 2.9\n" * 5, encoding="utf-8")
+    monkeypatch.setattr(training_script.TrainingScript, "read", forever)
+    run = discover.load_run(tmp_path).run
+    assert run.metrics.value.size
+    assert any("more than its part" in gap.reason and gap.evidence for gap in run.gaps)
+
+
+@pytest.mark.usefixtures("budget")
 def test_what_comes_before_the_readers_ends_as_well(monkeypatch):
     monkeypatch.setattr(discover, "group_runs", forever)
     with pytest.raises(
         UnreadableFileError, match="s of CPU that reading a run of this size may take are spent"
     ):
         analyzer.diagnose(FAILED)
+
+
+LOOKED_AT = """
+import sys
+from analyzer.deadline import Deadline
+sys.settrace(lambda *_: None)
+with Deadline(lambda: float("inf")):
+    pass
+print(sum(range(3)))
+"""
+
+
+def test_a_program_that_is_profiled_or_debugged_goes_on_after_a_deadline():
+    result = subprocess.run(
+        [sys.executable, "-c", LOOKED_AT], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert result.stdout == "3\n"

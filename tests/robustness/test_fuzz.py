@@ -52,7 +52,8 @@ def test_an_address_is_read_or_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("target", "count"), [("run", 12), ("record", 80), ("casebook", 80), ("command", 12)]
+    ("target", "count"),
+    [("run", 12), ("script", 40), ("words", 200), ("record", 80), ("casebook", 80), ("command", 12)],
 )
 def test_other_mutated_inputs_end_well(target, count):
     dice = random.Random(target)

@@ -35,7 +35,7 @@ def test_a_budget_that_is_spent_ends_the_reading_is_told_and_forbids_healthy(tmp
     looks = itertools.count()
 
     def process_time():  # the time of reading is spent once the first file is open
-        return time.process_time() + (43 if next(looks) > 4 else 0)
+        return time.process_time() + (43 if next(looks) > 5 else 0)
 
     monkeypatch.setattr(limits, "time", SimpleNamespace(process_time=process_time))
     diagnosis = api.diagnose(tmp_path)

@@ -43,3 +43,11 @@ def test_prose_is_read_as_nothing():
 
 def test_words_are_found_whatever_their_case():
     assert [rule.entry.id for rule in with_words("SPECIAL TOKEN", RULES)]
+
+
+def test_a_cause_is_found_by_the_rule_that_bears_its_name_not_by_a_second_face():
+    rules = load_rules(())
+    own = {rule.slug for rule in rules.rules} & {rule.entry.id for rule in rules.rules}
+
+    assert "loss-plateau" in own
+    assert [cause for cause in own if rules.by_id(cause).slug != cause] == []

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 
 import pytest
 
 import analyzer
 from analyzer.render.sentences import first_failure_note
+from analyzer.rules.health import health
 from analyzer.rules.status import judge, outcome
 
 
@@ -166,3 +169,79 @@ def test_a_trace_alone_does_not_make_a_run_healthy(facts, words):
 
     assert found == "insufficient"
     assert words in text
+
+
+@pytest.mark.parametrize(("bad_every", "status"), [(3, "insufficient"), (0, "healthy")])
+def test_a_part_of_the_loss_that_is_not_finite_forbids_healthy_where_no_norm_is_logged(
+    tmp_path, bad_every, status
+):
+    rows = (
+        f"step {step} loss {0.3 + 2.3 * 0.975**step:.4f}"
+        f" aux_loss {'nan' if bad_every and step % bad_every == 0 else f'0.{600 - step}'} lr 0.001\n"
+        for step in range(100)
+    )
+    found = diagnose(tmp_path, "".join(rows) + "training finished\n")
+
+    assert found.status == status
+    assert ("aux_loss is not finite at 34 of 100 points" in found.summary) is (status == "insufficient")
+
+
+@pytest.mark.parametrize(
+    ("worse", "within_noise", "doubted"), [(1.4, False, True), (1.02, False, False), (1.4, True, False)]
+)
+def test_a_held_out_loss_that_only_rises_is_doubted(worse, within_noise, doubted):
+    found = health(
+        {
+            "signal.generalisation.turned": True,
+            "signal.generalisation.never_fell": True,
+            "signal.generalisation.worse_than_best": worse,
+            "signal.generalisation.within_noise": within_noise,
+        }
+    )
+    assert ("held-out-fell" in found.ids) is doubted
+
+
+@pytest.mark.parametrize(
+    ("facts", "doubt"),
+    [
+        ({"signal.stall.constant_end": True, "signal.stall.equal_points_at_end": 50}, "the last 50 losses"),
+        ({"signal.stall.constant_end": False}, None),
+        ({"signal.loss_scale.first": 65536.0, "signal.loss_scale.last": 1.0}, "fell from 65536 to 1"),
+        ({"signal.loss_scale.first": 1.0, "signal.loss_scale.last": 1.0}, None),
+        ({"signal.stall.error_rate_stuck": True}, "stays near 100 %"),
+    ],
+)
+def test_what_ends_where_no_sound_run_does_is_doubted(facts, doubt):
+    words = [said for said, _ in health(facts).doubts]
+
+    assert bool(words) is (doubt is not None)
+    assert doubt is None or doubt in words[0]
+
+
+@pytest.mark.parametrize(("last", "doubted"), [(-25000.0, True), (-0.8, False)])
+def test_a_loss_without_a_bottom_is_doubted_although_its_first_point_alone_is_above_zero(
+    tmp_path, last, doubted
+):
+    falls = [0.7, *(last * (0.01 + 0.99 * epoch / 29) for epoch in range(1, 30))]
+
+    assert ("fell through it" in diagnose(tmp_path, short_run(falls)).summary) is doubted
+
+
+def test_a_fault_that_is_possible_forbids_healthy_although_the_reward_rises(tmp_path):
+    rows = "".join(
+        f"step {step}: rlhf_reward={2 + 0.3 * step:.2f} kl={1 + 2.2 * step:.2f} entropy={50 - 0.45 * step:.2f}\n"
+        for step in range(100)
+    )
+    found = diagnose(tmp_path, rows + "training finished\n")
+    mild = diagnose(tmp_path, "".join(re.sub(r"kl=\S+", "kl=2.5", row) for row in rows.splitlines(True)))
+
+    assert found.status != "healthy"
+    assert {finding.cause.id for finding in found.findings} & {"rl-kl-explosion", "rl-reward-hacking"}
+    assert not [finding for finding in mild.findings if finding.cause.id == "rl-kl-explosion"]
+
+
+def test_a_training_that_got_nowhere_in_many_rows_is_not_called_healthy_because_it_ended(tmp_path):
+    noise = random.Random(3)
+    losses = "".join(f"step {step} loss {2.3 + abs(noise.gauss(0, 0.9)):.3f}\n" for step in range(60))
+
+    assert diagnose(tmp_path, losses + "Training finished.\n").status == "insufficient"

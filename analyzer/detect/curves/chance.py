@@ -16,7 +16,12 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, take
 from analyzer.detect.curves.certainty import clipped_cost
 from analyzer.detect.curves.plateau import classes
-from analyzer.detect.curves.progress import held_out_trend, long_enough, loss_trend
+from analyzer.detect.curves.progress import (
+    begins_in_the_middle,
+    held_out_trend,
+    long_enough,
+    loss_trend,
+)
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.refs import SourceRef
@@ -198,7 +203,7 @@ def _poor(out: FactWriter, view: RunView) -> None:
         beyond = beyond and (clipped is None or clipped[0] is None)
         out.put("far_beyond", beyond and all(few) and not _of_sequences(view), refs)
         out.put("out_of_scale", (beyond or float(numbers.values[0]) >= 2 * BEYOND) and not all(few), refs)
-    worse = (
+    worse = not begins_in_the_middle(view, loss[0]) and (
         not numbers.falls()
         or numbers.fall < LITTLE * numbers.size
         or numbers.last - numbers.best > KEPT * numbers.gain

@@ -64,8 +64,12 @@ def detect(view: RunView) -> Iterator[Signal]:
 
 
 def _nonfinite(out: FactWriter, view: RunView) -> None:
-    """The series with most points that are not finite; scores that are undefined by design do not count."""
-    worst: tuple[int, str, Series] | None = None
+    """The series with most points that are not finite; scores that are undefined by design do not count.
+
+    A norm of gradients comes after every other series: a loss scaler makes a norm infinite now and then and skips
+    that step, and nothing makes any other value good.
+    """
+    worst: tuple[bool, int, str, Series] | None = None
     for name in sorted(view.run.metrics.names):
         series = view.curve(name)
         if series is None or (_UNDEFINED.search(name) and not _reward_is_lost(view, name, series)):
@@ -73,26 +77,28 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
         bad = ~np.isfinite(series.value)
         if not bad.any() or (bad[0] and not bad[int(np.argmin(bad)) :].any() and not bad.all()):
             continue  # not a number until there is something to count
-        if worst is None or int(bad.sum()) > worst[0]:
-            worst = int(bad.sum()), name, series
+        rank = not _NORM.search(name), int(bad.sum())
+        if worst is None or rank > worst[:2]:
+            worst = *rank, name, series
     if worst is None:
         out.put("all_finite", value=bool(view.run.metrics.names) or None)
         out.put("nonfinite_beside_loss", value=False if view.run.metrics.names else None)
         return
-    count, name, series = worst
+    beside_norms, count, name, series = worst
     bad = ~np.isfinite(series.value)
     refs = refs_at(series, np.flatnonzero(bad))
     out.put("all_finite", value=False, refs=refs)
     out.put("nonfinite_name", series.logged_as, refs)
     out.put("nonfinite_count", count, refs)
     out.put("nonfinite_points", len(series), refs)
+    out.put("nonfinite_norm_only", not beside_norms, refs)
     told = bool((_LOSS.search(name) or _NORM.search(name)) and not _HELD_OUT.search(name))
     lasting = bool(bad[-min(ROWS, len(bad)) :].all()) and bool(bad.mean() >= 0.5 or bad[-3:].all())
     nameless = len(bad) >= NAMELESS_ROWS and bool(bad.all()) and view.curve("loss") is None
     all_lost = view.curve("loss") is None and lasting and _nothing_is_finite(view)
     of_training = (told and (lasting or _ends_at_once(view))) or nameless or all_lost
     out.put("nonfinite_training", of_training, refs)
-    out.put("nonfinite_beside_loss", bool(of_training and lasting and not _NORM.search(name)), refs)
+    out.put("nonfinite_beside_loss", bool(of_training and lasting and beside_norms), refs)
 
 
 def _reward_is_lost(view: RunView, name: str, series: Series) -> bool:

@@ -16,6 +16,7 @@ from analyzer.detect.curve import align, finite_points, has_steps
 from analyzer.detect.curves.bad_points import values_beside
 from analyzer.detect.curves.chance import class_count
 from analyzer.detect.curves.progress import begins_in_the_middle, held_out_trend, loss_trend
+from analyzer.detect.curves.scores import scores_of
 from analyzer.detect.curves.trend import Trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.signal import Signal
@@ -44,6 +45,9 @@ NONE_RIGHT, EARLY_RIGHT = 0.05, 0.8
 
 OPENED = 3.0
 """Held-out over training loss at the end of a run that began with both alike."""
+
+SCORE_GAINED = 0.05
+"""A twentieth of the first score: more than evaluations of one model differ by."""
 
 CHASM = 20.0
 """Held-out over training loss of which one evaluation is enough: no scatter of a few batches makes that."""
@@ -83,6 +87,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         if middle:
             _in_the_middle(out, train, held_out)
     _chasm(out, view)
+    _score_gained(out, view)
     _scores(out, view, train, early=not middle)
     if out.facts:
         yield out.signal()
@@ -146,6 +151,23 @@ def _losses(
     out.put("opened", first < APART and last >= OPENED, refs)
     if len(pairs) >= EASIER_ROWS:
         out.put("training_harder", all(loss >= EASIER * value for value, loss in tail), refs)
+
+
+def _score_gained(out: FactWriter, view: RunView) -> None:
+    """Whether a score on held-out data ends at its best, a twentieth and more better than at the first evaluation."""
+    held = [score for score in view.once(scores_of) if score.reading.phase == "eval" and score.reading.whole]
+    long = [score for score in held if len(score.series) >= ROWS]
+    better = [score for score in long if _ends_at_best(score.reading.better * score.values)]
+    found = [score.series for score in better or long] + [
+        s for s in [view.curve("eval_loss")] if s is not None
+    ]
+    if found:
+        out.put("score_gained", bool(better), refs_at(found[0], [len(found[0]) - 1, 0]))
+
+
+def _ends_at_best(values: npt.NDArray[np.float64]) -> bool:
+    least = SCORE_GAINED * abs(float(values[0]))
+    return float(values[-1] - values[0]) >= least and float(values.max() - values[-1]) <= least
 
 
 def _chasm(out: FactWriter, view: RunView) -> None:

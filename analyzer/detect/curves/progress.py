@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at, truth
-from analyzer.detect.curve import has_steps, take
+from analyzer.detect.curve import has_steps, spacing, take
 from analyzer.detect.curves.bad_points import loss_points
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.trend import Trend, trend
@@ -82,8 +82,11 @@ EPOCHS, STEPS = 2.0, 300
 STEP_SIDE, STEP_SHARE, STEP_LEVEL = 4, 0.8, 0.15
 """Four points on each side; four fifths of all that was gained at once, and a sixth of that on either side."""
 
-LATE_START = 1000
-"""A log whose first point is that late shows no beginning."""
+LATE_START, LATE_ROWS = 1000, 50
+"""A log whose first point is that late, or has room for so many rows before it, shows no beginning."""
+
+FLED = 100.0
+"""Times its first value that a loss lies below zero which has no bottom; a mean likelihood ends some units below."""
 
 
 def loss_trend(view: RunView) -> tuple[Series, Trend] | None:
@@ -139,6 +142,8 @@ def detect(view: RunView) -> Iterator[Signal]:
     if gained:
         out.put("score_points", max(len(series) for series in gained), _ends(gained[0]))
     learned, refs = _learned(loss, held_out, scored)
+    if learned is False and loss is not None and begins_in_the_middle(view, loss[0]):
+        learned = None  # what it learned, it learned before the first row
     out.put("learned", learned, refs)
     _hardly(out, view, loss, scored)
     kept, refs = _kept(loss, held_out, scored)
@@ -170,7 +175,7 @@ def _course(out: FactWriter, series: Series, numbers: Trend) -> None:
         )
         out.put("still", bool(still) if quiet else None, refs)
     begins = series.step_at(0)
-    out.put("begins_late", None if begins is None else begins >= LATE_START, refs_at(series, [0]))
+    out.put("begins_late", None if begins is None else _is_late(series), refs_at(series, [0]))
 
 
 def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
@@ -235,13 +240,18 @@ def _began_anew(out: FactWriter, series: Series, numbers: Trend) -> None:
         and bool((np.diff(after) < 0).all())
         and float(after[1]) - low >= ANEW_WAY * leap
     )
+    again, times_s = values[row:], series.time_s
+    if anew and np.array_equal(again, values[: again.size]) and not times_s[0] < times_s[row]:
+        return  # to the last digit as at first: the same log twice, for all that is known
     out.put("began_anew", anew, refs_at(series, [row - 1, row]) if anew else _ends(series))
 
 
 def _level_change(out: FactWriter, series: Series, numbers: Trend) -> None:
     """Whether the loss fell through zero, and whether it fell from one level to another from one point to the next."""
     values = numbers.values
-    above = float(np.median(values[: max(values.size // 5, 1)])) > 0
+    first = float(series.value[0])
+    fled = first > 0 and numbers.last <= -FLED * max(first, 1.0)
+    above = fled or float(np.median(values[: max(values.size // 5, 1)])) > 0
     below = numbers.last < -1e-9 and numbers.last <= -numbers.margin / 2
     out.put("crosses_zero", above and below, _ends(series))
     if values.size < 2 * STEP_SIDE:
@@ -295,7 +305,7 @@ def _hardly(
         return
     series, numbers = loss
     refs = _ends(series)
-    if (series.step_at(0) or 0) >= LATE_START or continues_a_model(view):
+    if _is_late(series) or continues_a_model(view):
         out.put("hardly", value=False, refs=refs)
         return
     little = numbers.fall < HARDLY * numbers.first and numbers.gain < 2 * HARDLY * numbers.first
@@ -329,7 +339,13 @@ LATE_EPOCH = 3
 def begins_in_the_middle(view: RunView, series: Series) -> bool:
     """Whether the log lacks the beginning of the training, so that its first points are no first points."""
     epochs = [end.first_epoch for end in view.run.log_ends if end.first_epoch is not None]
-    return (series.step_at(0) or 0) >= LATE_START or min(epochs, default=0) >= LATE_EPOCH
+    return _is_late(series) or min(epochs, default=0) >= LATE_EPOCH
+
+
+def _is_late(series: Series) -> bool:
+    """Whether the steps of a curve show that rows stood before its first one."""
+    first, usual = series.step_at(0) or 0, spacing(series)
+    return first >= LATE_START or (usual is not None and first >= LATE_ROWS * usual)
 
 
 def _unit(numbers: Trend) -> float:

@@ -14,6 +14,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
+from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 
 if TYPE_CHECKING:
@@ -26,6 +27,18 @@ SAME_ROWS, ROWS = 4, 3
 
 LOST = 0.5
 """Half of the range between the worst and the best reward lost again, which no two evaluations of one policy differ by."""
+
+LEVELS, LEVELS_OF = 20, 40
+"""Rewards of a long log are judged by the medians of twentieths, two rows and more each."""
+
+END_LEVELS = 7
+"""The last third of them: what was lost and regained before is over."""
+
+OF_LEVEL = 0.2
+"""A fifth of the highest level: rewards that never moved that far have neither been gained nor lost."""
+
+STANDS, STANDS_ROWS = 0.15, 100
+"""A hundred rows within fifteen percent of one level, the first five among them: nothing was gained."""
 
 GROWN = 10.0
 """A value loss ten times its early level follows targets that run away; rewards that grow raise it by their square."""
@@ -79,6 +92,30 @@ def _reward(out: FactWriter, view: RunView) -> None:
     out.put("reward_climbs", last > early and best - last <= LOST / 3 * span, refs)
     lost = best - last >= LOST * span and last < early and best - last > 3 * _scatter(values)
     out.put("reward_lost", bool(span > 0 and lost), [*refs, *refs_at(series, [int(values.argmax())])])
+    first = float(np.median(values[:ROWS]))
+    gained = (
+        last - first >= LOST * span and best - last <= LOST / 3 * span and last - first > 3 * _scatter(values)
+    )
+    out.put("reward_gained", bool(values.size >= 2 * ROWS and gained), refs)
+    if values.size >= LEVELS_OF:
+        _levels(out, values, refs)
+
+
+def _levels(out: FactWriter, values: Values, refs: list[SourceRef]) -> None:
+    """Whether the level of a long log falls from its best again, or never leaves its first."""
+    levels = np.array([float(np.median(part)) for part in np.array_split(values, LEVELS)])
+    best = int(levels.argmax())
+    won = float(levels[best] - levels[0])
+    low = float(levels[max(best, LEVELS - END_LEVELS) :].min())
+    moved = float(np.ptp(levels)) >= OF_LEVEL * float(np.abs(levels).max())
+    ended = float(np.median(values[-3:]))
+    fell = levels[best] - low >= LOST * won and levels[best] - ended >= LOST / 2 * won
+    out.put("reward_slumps", bool(moved and won > 0 and fell), refs)
+    if values.size >= STANDS_ROWS:
+        level = float(np.median(levels))
+        away = np.abs(np.append(levels, np.median(values[:5])) - level)
+        solved = SOLVED <= level <= 1.0
+        out.put("reward_stands", bool(level != 0 and not solved and away.max() <= STANDS * abs(level)), refs)
 
 
 def _best(values: Values) -> float:

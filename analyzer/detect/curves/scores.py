@@ -72,6 +72,16 @@ PERCENT = 1.5
 
 MOST_PERCENT = 100.0
 
+TURN_ROWS, SINCE_BEST, BELOW_BEST, LOSS_LEFT = 10, 0.25, 0.95, 0.8
+"""Ten evaluations; a quarter of them since the best, four and more, all below 95 % of it while training loss lost a fifth."""
+
+NO_WORDS_YET = 4.0
+"""Nats a token, a guess among fifty: whole phrases, which BLEU and its kin count, come right later."""
+
+_OF_PHRASES = frozenset(
+    {"bleu", "bleu4", "sacrebleu", "chrf", "rouge", "rouge1", "rouge2", "rougel", "meteor", "cider", "spice"}
+)
+
 AT_ONCE, NEARLY_ALL = 1500, 0.7
 """Steps within which a log begins early: a score that is perfect there in seven rows of ten was not learned."""
 
@@ -125,13 +135,14 @@ def detect(view: RunView) -> Iterator[Signal]:
     _forgotten(out, [score for score in every if score.reading.better > 0])
     rising = [score for score in found if score.reading.better > 0]
     learns = _learns(view)
-    _zero(out, rising, learns=learns)
+    _zero(out, _that_count(view, rising), learns=learns)
     _hardly_found(out, rising)
     _frozen(out, rising, learns=learns)
     _all_right(out, rising)
     _beyond_all(out, found)
     _parted(out, [score for score in every if score.reading.better > 0 and score.reading.phase != "other"])
     _lost(out, found)
+    _turned(out, view, [score for score in found if score.reading.phase == "eval" and score.reading.whole])
     _perfect(out, found)
     _guessed(out, rising, learns=learns)
     if out.facts:
@@ -142,6 +153,14 @@ def _learns(view: RunView) -> bool:
     """Whether a loss falls by a tenth; one that is negative by design by a tenth of its range."""
     known = [found[1] for found in (view.once(loss_trend), view.once(held_out_trend)) if found is not None]
     return any(numbers.falls() and numbers.fall >= FALLS * numbers.size for numbers in known)
+
+
+def _that_count(view: RunView, rising: list[Score]) -> list[Score]:
+    """Scores without those of whole phrases as long as single words are not known."""
+    known = view.once(loss_trend)
+    if known is None or known[1].last < NO_WORDS_YET:
+        return rising
+    return [score for score in rising if score.reading.kind.isdisjoint(_OF_PHRASES)]
 
 
 def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
@@ -342,6 +361,28 @@ def _lost(out: FactWriter, found: tuple[Score, ...]) -> None:
         if lost:
             out.put("lost_name", score.series.logged_as, refs)
             return
+
+
+def _turned(out: FactWriter, view: RunView, held: list[Score]) -> None:
+    """Whether a held-out score stays below its best for a quarter of the run and more, while training loss falls on."""
+    known = view.once(loss_trend)
+    for score in held:
+        size, best = len(score.series), int((score.reading.better * score.values).argmax())
+        since = size - 1 - best
+        if known is None or size < TURN_ROWS:
+            continue
+        top = float(score.values[best])
+        worse = score.values[best + 1 :] * score.reading.better <= (
+            top * BELOW_BEST if score.reading.better > 0 else -top / BELOW_BEST
+        )
+        losses = known[0].value
+        then = float(losses[min((best + 1) * losses.size // size, losses.size) - 1])
+        fell = bool(0 < float(np.median(losses[-2:])) <= LOSS_LEFT * then)
+        long = since >= max(SINCE_BEST * size, 4)
+        refs = refs_at(score.series, [best, size - 1])
+        out.put("turned", bool(top > 0 and long and worse.all() and fell), refs)
+        out.put("turned_name", score.series.logged_as, refs)
+        return
 
 
 def _halved(out: FactWriter, score: Score) -> None:

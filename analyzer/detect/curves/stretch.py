@@ -18,6 +18,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.chance import class_count
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
+from analyzer.detect.curves.trend import scatter
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -48,11 +49,11 @@ LEARNED = 0.9
 USUAL_RISES, OF_THE_STRETCH = 3.0, 2
 """Of few rows: three times the largest rise that is usual, where two rises may belong to the stretch itself."""
 
+LUCKY_ROWS = 10
+"""The lowest of ten rows and more is a lucky one; the second lowest is a level that the loss had reached."""
+
 BLOCK_SIGMAS = 6.0
 """Deviations of the median of a block above the lowest of forty, which itself lies two below the course."""
-
-MANY_SIGMAS = 0.6745
-"""Median of the size of normal noise, in deviations."""
 
 OF_MEDIAN = 1.25
 """Standard error of a median over that of a mean."""
@@ -128,7 +129,7 @@ def _usual_rise(values: Values) -> float:
 
 def _scatter_of_blocks(values: Values) -> float:
     """Standard deviation of the logarithm of the median of a block around a smooth course, from single rows."""
-    row = float(np.median(np.abs(np.diff(np.log(values), 2)))) / MANY_SIGMAS / math.sqrt(6.0)
+    row = scatter(np.log(values))
     rows = len(values) / BLOCKS
     return row * OF_MEDIAN / math.sqrt(rows) if rows > 2 else row
 
@@ -142,12 +143,13 @@ def _stretches(values: Values, up: float, noise: float) -> Iterator[Stretch]:
         noise: Standard deviation of the logarithm of a level.
     """
     least = OF_GAIN * float(values[0] - values.min())
-    lowest, row = float(values[0]), 1
+    lowest, row, seen = float(values[0]), 1, [float(values[0])]
     while row < values.size:
         if lowest > LEARNED * values[0] or values[row] <= max(
             lowest * math.exp(min(up, 300.0)), lowest + least
         ):
-            lowest = min(lowest, float(values[row]))
+            seen = sorted((*seen, float(values[row])))[:2]
+            lowest = seen[1] if row >= LUCKY_ROWS else seen[0]
             row += 1
             continue
         way = np.maximum.accumulate(values[row:]) - lowest

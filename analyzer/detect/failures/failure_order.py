@@ -9,7 +9,8 @@ launcher cleans up. A collective timeout counts from the moment at which the wai
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,6 +53,9 @@ SKIP_LINES = 6
 
 LINES_IN_VAIN = 12
 """Lines from a failed allocation to an exception that it led to: the allocator's message, the word that the batch is left out."""
+
+OFTEN_SURVIVED = 3
+"""A kind of line after which training went on three times did not end it the next time: a warning of each checkpoint."""
 
 VAIN_CALLS = 3
 """Calls of a store in vain; ranks that start before the first one print one or two."""
@@ -184,7 +188,7 @@ class FailureOrder:
         found = _failures(view)
         rows, following = view.once(RowsOfLogs), _Following(found)
         skips = _places(view, "batch_skipped_for_memory")
-        self.failures = [
+        left = [
             failure
             for failure in found
             if not (
@@ -192,6 +196,13 @@ class FailureOrder:
                 or _survived(failure, following, rows)
                 or _answered(view, failure)
             )
+        ]
+        ends = {end.source: end.line for end in view.run.log_ends}
+        survived = _often_survived(found, left)
+        self.failures = [
+            failure
+            for failure in left
+            if not (failure.kinds <= survived and _went_by(failure, following, ends))
         ]
         self.survived = sum(failure.family in CAUSES for failure in found) - len(self.roots)
         self.survived_kinds = _kinds(found) - _kinds(self.failures)
@@ -347,6 +358,23 @@ def _survived(failure: Failure, following: _Following, rows: RowsOfLogs) -> bool
         return True  # no line of the program ran: what failed below is a later launch
     below = following.next_line(failure)
     return below is not None and below - line > BURST_LINES
+
+
+def _often_survived(found: Sequence[Failure], left: Sequence[Failure]) -> set[str]:
+    """Kinds of lines, no tracebacks, that training survived again and again."""
+    ended = {id(failure) for failure in left}
+    counts = Counter(
+        next(iter(failure.kinds))
+        for failure in found
+        if id(failure) not in ended and failure.family == "exception" and len(failure.kinds) == 1
+    )
+    return {kind for kind, times in counts.items() if times >= OFTEN_SURVIVED} - {"python_traceback"}
+
+
+def _went_by(failure: Failure, following: _Following, ends: Mapping[int, int]) -> bool:
+    """Whether more was printed below a line than an exception that it led to would leave, and nothing failed there."""
+    _, source, line = failure.place
+    return ends.get(source, 0) - line > LINES_IN_VAIN and following.next_line(failure) is None
 
 
 def _answered(view: RunView, failure: Failure) -> bool:

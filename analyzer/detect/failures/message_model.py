@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.failures.message_features import BUCKETS, pieces
+from analyzer.detect.linear import probabilities, read_linear
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,9 +48,7 @@ class MessageModel:
         vector[places] = self.rarity[places]
         length = float(np.linalg.norm(vector)) or 1.0
         scores = (self.weights @ vector / length + self.bias) / self.temperature
-        odds = np.exp(scores - scores.max())
-        shares: Values = (odds / odds.sum()).astype(np.float32)
-        return shares
+        return probabilities(scores)
 
 
 @lru_cache(maxsize=1)
@@ -60,13 +59,12 @@ def shipped_messages() -> MessageModel:
 
 def read_messages(path: Path) -> MessageModel:
     """A model from its file: numbers and names only, nothing that is executed."""
-    with np.load(path, allow_pickle=False) as stored:
-        scale = stored["scale"].astype(np.float32)
-        return MessageModel(
-            causes=tuple(str(name) for name in stored["causes"]),
-            weights=stored["weights"].astype(np.float32) * scale[:, None],
-            bias=stored["bias"].astype(np.float32),
-            rarity=stored["rarity"].astype(np.float32),
-            temperature=float(stored["temperature"]),
-            least=float(stored["least"]),
-        )
+    stored = read_linear(path)
+    return MessageModel(
+        causes=tuple(stored["causes"].tolist()),
+        weights=stored["weights"],
+        bias=stored["bias"],
+        rarity=stored["rarity"].astype(np.float32),
+        temperature=float(stored["temperature"]),
+        least=float(stored["least"]),
+    )

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.curves.bad_points import ANOMALIES, anomaly_overcome, loss_points, went_on_well
 from analyzer.detect.curves.onset import find_onset
-from analyzer.detect.replay.replay_numeric import first_course, harmful, measured
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 
@@ -68,6 +67,10 @@ def _hooks(view: RunView) -> Iterator[Signal]:
 
 def _trace(view: RunView) -> Iterator[Signal]:
     """Without a printed report, what a replay trace says of the forward pass."""
+    if not len(view.run.replay):
+        return
+    from analyzer.detect.replay.replay_numeric import first_course, harmful, measured  # noqa: PLC0415  (few runs have one)
+
     course, did_harm = view.once(first_course), view.once(harmful)
     if course is None or course.origin is None or did_harm is None or course.direction == "bwd":
         return

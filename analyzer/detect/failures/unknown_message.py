@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.failures.message_model import MessageModel, shipped_messages
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
@@ -48,6 +48,3 @@ def answer_of(lines: list[str], model: MessageModel) -> tuple[str, float, float]
     if probability < model.least:
         return None
     return model.causes[best], probability, 1 / len(model.causes)
-
-
-DETECTOR = Detector("unknown_message", ("message.",), detect)

@@ -13,7 +13,8 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter
 from analyzer.detect.likeness.marks import COURSES, marks_of
-from analyzer.detect.likeness.model import HEALTHY, OUTSIDE, LikenessModel, shipped_likeness
+from analyzer.detect.likeness.model import LikenessModel, shipped_likeness
+from analyzer.model.labels import HEALTHY, OUTSIDE
 from analyzer.model.signal import Signal
 
 EMITS = ("likeness.",)
@@ -23,8 +24,8 @@ PLACES = ("first", "second", "third")
 MAX_BITS = 3.0
 """What runs usually turn out to be can tip a balance (8:1) and never overrules what was seen in this one."""
 
-LEAST = 0.03
-"""Probability below which a label is no candidate: 1 in 33."""
+LEAST = 0.1
+"""Probability below which a label is no candidate: less than one in ten is no help to anybody."""
 
 ENOUGH_MARKS = 12
 """Facts without which the answer is little more than how common the causes are."""

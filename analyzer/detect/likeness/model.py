@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyzer.detect.linear import probabilities, read_linear
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Values = npt.NDArray[np.float32]
 
 SHIPPED = Path(__file__).with_name("likeness.npz")
-
-HEALTHY, OUTSIDE = "healthy", "outside"
-"""Labels that are no causes: sound runs, and runs whose cause the catalogue does not hold."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,7 @@ class LikenessModel:
         """Probability of each label for a run with these marks; marks that it was not taught are passed over."""
         known = [self.place[mark] for mark in marks if mark in self.place]
         scores = self.weights[:, known].sum(axis=1) + self.bias
-        odds = np.exp(scores - scores.max())
-        shares: Values = (odds / odds.sum()).astype(np.float32)
-        return shares
+        return probabilities(scores)
 
 
 @lru_cache(maxsize=1)
@@ -56,12 +53,11 @@ def shipped_likeness() -> LikenessModel:
 
 def read_likeness(path: Path) -> LikenessModel:
     """A model from its file: numbers and names only, nothing that is executed."""
-    with np.load(path, allow_pickle=False) as stored:
-        scale = stored["scale"].astype(np.float32)
-        return LikenessModel(
-            labels=tuple(str(name) for name in stored["labels"]),
-            prior=stored["prior"].astype(np.float32),
-            place={str(mark): column for column, mark in enumerate(stored["marks"])},
-            weights=stored["weights"].astype(np.float32) * scale[:, None],
-            bias=stored["bias"].astype(np.float32),
-        )
+    stored = read_linear(path)
+    return LikenessModel(
+        labels=tuple(stored["labels"].tolist()),
+        prior=stored["prior"],
+        place={mark: column for column, mark in enumerate(stored["marks"].tolist())},
+        weights=stored["weights"],
+        bias=stored["bias"],
+    )

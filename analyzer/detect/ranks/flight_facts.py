@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.ranks.flight_calls import Mismatch, mismatches
 from analyzer.detect.ranks.flight_waits import Group, Waits, waits_of
 from analyzer.model.refs import SourceRef
@@ -135,6 +135,3 @@ def _mismatch(found: Sequence[Mismatch], out: FactWriter, *, compared: bool) -> 
         out.put("mismatch", f"{first.odd} beside {first.usual}", first.refs)
         out.put("mismatch_op", first.usual.partition(" of ")[0], first.refs)
         out.put("mismatch_ranks", _listed(first.odd_ranks) or None, first.refs)
-
-
-DETECTOR = Detector("flight", ("signal.flight.",), detect)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.base import FactWriter, RunView
 from analyzer.model.refs import SourceRef
 from analyzer.model.replay import ReplayTable
 from analyzer.model.signal import Signal
@@ -122,6 +122,3 @@ def _extra(table: ReplayTable, row: int) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-DETECTOR = Detector("rerun", ("signal.rerun.",), detect)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.replay.replay_origin import Course, Origin, origins
 from analyzer.model.float_formats import LARGEST
 from analyzer.model.refs import SourceRef
@@ -447,6 +447,3 @@ def _special_rows(out: FactWriter, table: ReplayTable) -> None:
     refs = [table.ref(row)]
     out.put("special_row_gradient_share", min(ratio * ratio, 1.0), refs)
     out.put("special_row", table.text("tensor_name", row) or table.text("tensor_role", row), refs)
-
-
-DETECTOR = Detector("replay", ("signal.replay.",), detect)

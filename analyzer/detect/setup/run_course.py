@@ -9,6 +9,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs, number
 from analyzer.detect.failures.went_on import RowsOfLogs
 from analyzer.detect.setup.gpus import compute_capability, supports_bf16
+from analyzer.detect.stand_in import REWARD_OF_AGENT
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Attempt
@@ -96,7 +97,11 @@ def reward_metrics(view: RunView) -> list[str]:
     names = view.run.metrics.names
     if any(name.startswith(_PREFERENCES) for name in names):  # DPO and its kin: no rollouts
         return []
-    found = sorted(name for name in names if name in _REWARD_NAMES or name.startswith(_REWARD_PREFIXES))
+    found = sorted(
+        name
+        for name in names
+        if name in _REWARD_NAMES or name.startswith(_REWARD_PREFIXES) or REWARD_OF_AGENT.fullmatch(name)
+    )
     # the divergence of a code from its prior, which is reconstructed from: an autoencoder
     return [] if set(found) <= {"kl"} and reconstructs(names) else found
 

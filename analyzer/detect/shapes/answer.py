@@ -14,9 +14,10 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView
 from analyzer.detect.setup.run_course import reward_metrics
-from analyzer.detect.shapes.classes import HEALTHY, shape_named
+from analyzer.detect.shapes.classes import shape_named
 from analyzer.detect.shapes.features import FEATURES, features, refs_of
 from analyzer.detect.shapes.forest import Model, model_in_use
+from analyzer.model.labels import HEALTHY
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-HEALTHY = "healthy"
+from analyzer.model.labels import HEALTHY
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analyzer.detect.linear import probabilities
 from analyzer.detect.shapes.feature_list import FEATURE_VERSION, FEATURES
 from analyzer.errors import InputError
 
@@ -157,8 +158,7 @@ class Model:
 def calibrate(raw: Values, temperature: float, bias: Values) -> Values:
     """Probabilities from raw shares; both of shape (n_runs, n_classes)."""
     logits = np.log(np.maximum(raw, FLOOR)) / temperature + bias
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+    return probabilities(logits)
 
 
 @lru_cache(maxsize=1)

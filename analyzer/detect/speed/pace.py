@@ -43,6 +43,11 @@ _WORK = word_set("train training batch iter iteration step compute forward fwd m
 _TIME = word_set("time cost secs sec seconds s t took elapsed duration latency")
 _MEMORY = re.compile(r"(?i)(?:^|[\W_])(?:mem|memory|ram|rss|vram|maxrss)(?:[\W_\d]|$)|memory")
 _FREE = word_set("free available avail left")
+_REMEMBERED, _BYTES = (
+    word_set("size len length count buffer replay entries items"),
+    word_set("mb gb mib gib bytes b"),
+)
+"""The memory of an agent is counted in what it remembers: ``memory_size``, ``replay_memory``."""
 _LIMIT = word_set("total limit capacity max peak")
 
 
@@ -136,6 +141,7 @@ def _memory(out: FactWriter, view: RunView) -> None:
             name.startswith("system")
             or not _MEMORY.search(name)
             or words & {"reserved", "fragmentation", "percent"}
+            or (words & _REMEMBERED and not words & _BYTES)
         ):
             continue
         series = unit_times(view.curve(name), GROWS_ROWS)

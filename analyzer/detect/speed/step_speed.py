@@ -243,7 +243,10 @@ def _eval_share(view: RunView, out: FactWriter) -> None:
 
 
 def _startup(view: RunView, out: FactWriter) -> None:
-    """From the first stamped line of the log to the first stamped training row of the first attempt."""
+    """From the first stamped line of the log to where the steps of its first stamped training row begin.
+
+    A row is printed after the steps that it stands for: what they take is no wait.
+    """
     loss = view.curve("loss")
     if loss is None or not np.isfinite(loss.time_s).any() or view.events("training_begins_again"):
         return  # of several trainings in one log only the last is looked at, and its start is not the log's
@@ -252,9 +255,23 @@ def _startup(view: RunView, out: FactWriter) -> None:
     stamps = [event for event in view.run.events if event.ref.source == source and event.time_s is not None]
     if stamps:
         first = min(stamps, key=lambda event: event.time_s or 0.0)
-        wait_s = float(loss.time_s[row]) - (first.time_s or 0.0)
+        steps_s = _time_of_a_row(loss, row)
+        wait_s = -1.0 if steps_s is None else float(loss.time_s[row]) - steps_s - (first.time_s or 0.0)
         if wait_s >= 0:
             out.put("startup.wait_s", wait_s, [first.ref, *refs_at(loss, [row])])
+
+
+def _time_of_a_row(loss: Series, row: int) -> float | None:
+    """Seconds that the steps of the first row take, by the rows after it; None where nothing tells."""
+    if not has_steps(loss) or loss.step[row] <= 1:
+        return 0.0
+    stamped = np.isfinite(loss.time_s) & (loss.step != NULL_INT)
+    steps, took_s = np.diff(loss.step[stamped]), np.diff(loss.time_s[stamped])
+    forward = (steps > 0) & (took_s >= 0)
+    if not forward.any():
+        return None
+    usual = float(np.median(steps[forward]))
+    return float(np.median(took_s[forward] / steps[forward])) * min(float(loss.step[row]), usual)
 
 
 DETECTOR = Detector(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.base import FactWriter, RunView
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.traces import TimeTrace
@@ -157,6 +157,3 @@ def _data(traces: Sequence[TimeTrace], out: FactWriter) -> None:
     ]
     share = _ratio(_sum(asked, lambda trace: trace.data_s), _sum(asked, lambda trace: trace.span_s))
     out.put("data_share", share, [SourceRef(trace.source) for trace in asked])
-
-
-DETECTOR = Detector("trace", ("signal.trace.",), detect)

@@ -7,6 +7,7 @@ begins a ``Capture``, which is then offered *every* line until it ends. Neither 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from enum import IntFlag
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 # datasets and model loading have a title ("Map: 10%|...") and count something else.
 BAR = LazyRegex(r"(?:^|[\r\n])[^\S\r\n]{0,300}\d{1,3}%\|[^|\r\n]{0,400}\| {1,3}(\d{1,12})/(\d{1,12}) \[")
 
+_BREAK = re.compile(rb"[\r\n]")
 _NAN = float("nan")
 
 _VAGUE = frozenset({"traceback_cut", "weights_only_refused"})
@@ -113,8 +115,15 @@ class LogLine:
         return Origin(self.number, self.peeled.rank, self.time_s)
 
     def before(self) -> str:
-        """Text that stands before the record: at most about a kilobyte."""
-        return self.block[max(0, self.start - CONTEXT_BYTES) : self.start].decode("utf-8", "replace")
+        """Text that stands before the record, at most about a kilobyte, from the beginning of a record on.
+
+        A record cut at its beginning is another one: "Map: 100%|...| 512/512 [" without its title is the bar of a training.
+        """
+        low = max(0, self.start - CONTEXT_BYTES)
+        if low:
+            whole = _BREAK.search(self.block, low, self.start)
+            low = whole.end() if whole else self.start
+        return self.block[low : self.start].decode("utf-8", "replace")
 
     def after(self) -> str:
         """Text that follows the record: at most about a kilobyte."""

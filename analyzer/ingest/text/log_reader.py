@@ -23,7 +23,7 @@ from analyzer.ingest.text.log_line import (
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.bulk.bulk_lines import BulkPlan, BulkReader, Rows, make_plan
 from analyzer.ingest.text.rows.learned.learned_blocks import LearnedBlocks, Rest
-from analyzer.ingest.text.scan import LiteralScanner
+from analyzer.ingest.text.scan import PatientScanner
 from analyzer.ingest.text.setup.log_end import EndKeeper
 from analyzer.ingest.text.text_layer import Block, record_end, record_start
 from analyzer.vocabulary.packs import remembered
@@ -88,7 +88,7 @@ class _Table:
             for literal in literals:
                 wanted.setdefault(literal.encode(), ([], []))[1].append(index)
         self.literals = tuple(wanted)
-        self.scanner = LiteralScanner(self.literals)
+        self.scanner = PatientScanner(self.literals)
         self.pattern_indices = [tuple(who[0]) for who in wanted.values()]
         self.grammar_indices = [tuple(who[1]) for who in wanted.values()]
         # One index more, for a line that holds no literal but reads like a row.
@@ -117,6 +117,14 @@ def _plan() -> BulkPlan:
 def literal_hits(data: bytes) -> int:
     """Number of known literals that occur in some bytes: how much they look like a log."""
     return len({index for _, index in _table().scanner.find(data)})
+
+
+def _is_listed_source(line: LogLine) -> bool:
+    """Whether a line is a ``raise`` within a program that was printed as a whole, not one on which a frame stopped."""
+    text = line.text
+    if not text[:1].isspace() or not text.lstrip().startswith("raise "):
+        return False  # at the left edge it is what somebody asks about
+    return 'File "' not in line.before().rstrip().rpartition("\n")[2]
 
 
 def _near_literal(pattern: Pattern, text: str) -> str:
@@ -325,7 +333,10 @@ class LogReader:
                 break
         written, state.written = state.written, None
         told: dict[str, tuple[Pattern, dict[str, Scalar]]] = {}
-        for index in sorted({i for literal in found for i in table.pattern_indices[literal]}):
+        asked = {i for literal in found for i in table.pattern_indices[literal]}
+        if asked and _is_listed_source(line):
+            asked.clear()
+        for index in sorted(asked):
             if index in self._muted or (fields := _fields_of(self._patterns[index], line)) is None:
                 continue
             pattern = self._patterns[index]

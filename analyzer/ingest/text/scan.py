@@ -11,6 +11,7 @@ for it is installed: hyperscan (``scan_hyperscan``), else google-re2 (``scan_re2
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 WORD_BYTES = 4
 MIN_HASHED_BYTES = 2 * WORD_BYTES - 1
@@ -26,6 +27,11 @@ MIN_HASHED_BYTES = 2 * WORD_BYTES - 1
 _HASH_BITS = 16  # a table of 64 KiB stays in the first-level cache; 2 % of random words pass it
 _MULTIPLIER = np.uint32(0x9E3779B1)  # Knuth's multiplicative hash: 2**32 over the golden ratio
 _SHIFT = np.uint32(32 - _HASH_BITS)
+
+ONE_BY_ONE_BYTES = 1 << 14
+"""Bytes that 2,500 literals are searched in one by one in the time that it takes to fill the table."""
+
+_RUN = re.compile(rb"(.)\1{3}", re.DOTALL)
 
 SAMPLE_BYTES = 1 << 18
 """Bytes of a log that show which words are frequent in it."""
@@ -99,14 +105,7 @@ class LiteralScanner:
 
     def find(self, data: bytes) -> list[tuple[int, int]]:
         """See ``Prefilter.find``."""
-        found = self._find_hashed(data)
-        for index, literal in self._short:
-            position = data.find(literal)
-            while position >= 0:
-                found.append((position, index))
-                position = data.find(literal, position + 1)
-        found.sort()
-        return found
+        return sorted([*self._find_hashed(data), *_find_each(data, self._short)])
 
     def _find_hashed(self, data: bytes) -> list[tuple[int, int]]:
         count = len(data) // WORD_BYTES
@@ -128,6 +127,35 @@ class LiteralScanner:
         return found
 
 
+class PatientScanner:
+    """A ``LiteralScanner`` that is made when it is worth its time: what is small is searched for one literal after another.
+
+    Args:
+        literals: As of ``LiteralScanner``.
+    """
+
+    def __init__(self, literals: Sequence[bytes]) -> None:
+        self.literals = tuple(literals)
+        self._bytes_left = ONE_BY_ONE_BYTES
+        self._scanner: LiteralScanner | None = None
+
+    def find(self, data: bytes) -> list[tuple[int, int]]:
+        """See ``Prefilter.find``."""
+        self._bytes_left -= len(data)
+        if self._scanner is None and self._bytes_left >= 0:
+            return sorted(_find_each(data, enumerate(self.literals)))
+        self._scanner = self._scanner or LiteralScanner(self.literals)
+        return self._scanner.find(data)
+
+
+def _find_each(data: bytes, literals: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, int]]:
+    for index, literal in literals:
+        position = data.find(literal)
+        while position >= 0:
+            yield position, index
+            position = data.find(literal, position + 1)
+
+
 def _offsets(literal: bytes, residue: int) -> range:
     """Where the aligned words of a literal begin if it stands at some alignment."""
     return range(residue, len(literal) - WORD_BYTES + 1, WORD_BYTES)
@@ -140,7 +168,9 @@ def _is_one_byte(word: int) -> bool:
 
 def _can_be_hashed(literal: bytes) -> bool:
     """Whether a literal holds, however it is aligned, a word that is more than one byte four times."""
-    return len(literal) >= MIN_HASHED_BYTES and all(
+    if len(literal) < MIN_HASHED_BYTES or not _RUN.search(literal):
+        return len(literal) >= MIN_HASHED_BYTES
+    return all(
         any(len(set(literal[o : o + WORD_BYTES])) > 1 for o in _offsets(literal, residue))
         for residue in range(WORD_BYTES)
     )

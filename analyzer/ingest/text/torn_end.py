@@ -39,9 +39,10 @@ def without_torn_number(last: bytes, before: bytes) -> bytes:
     wording = _NUMBER.sub(b"#", last[: torn.start()]) + b"#"
     place = len(_NUMBER.findall(last[: torn.start()]))
     for record in reversed(_BREAKS.split(before[-BEFORE_BYTES:])):
-        if not _NUMBER.sub(b"#", record[:LONGEST]).startswith(wording):
-            continue
-        whole = list(_NUMBER.finditer(record[:LONGEST]))[place]
+        numbers = list(_NUMBER.finditer(record[:LONGEST]))
+        if len(numbers) <= place or not _NUMBER.sub(b"#", record[:LONGEST]).startswith(wording):
+            continue  # of another wording; also one that holds the sign of a number itself
+        whole = numbers[place]
         is_whole = whole.end() == len(record) and _is_as_long(torn.group(), whole.group())
         return last if is_whole else last[: torn.start()]
     return last

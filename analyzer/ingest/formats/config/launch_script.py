@@ -17,6 +17,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import PurePosixPath
 
@@ -30,6 +31,12 @@ MAX_BYTES = 256 << 10
 
 MAX_NEIGHBOURS = 2_000
 """Files of the folder that are looked at for a second script."""
+
+MAX_WORD = 4_096
+"""Characters of a word with its variables filled in. Variables that hold each other several times double with each line."""
+
+MAX_LINES = 300
+"""Lines of one command in which the place of a setting is looked for; beyond them its first line is named."""
 
 SUFFIXES = frozenset({".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".pbs", ".lsf", ".job"})
 
@@ -98,7 +105,7 @@ def _others_beside(source: OpenSource) -> bool:
     return len(scripts) > 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Command:
     """One command of a script.
 
@@ -115,10 +122,14 @@ class _Command:
     def line_of(self, key: str) -> int:
         """The line in which an option or variable stands; the first where none holds it."""
         wanted = _plain(key)
-        for number, line in enumerate(self.lines, start=self.first):
-            if wanted in _plain(line):
+        for number, line in enumerate(self._plain_lines, start=self.first):
+            if wanted in line:
                 return number
         return self.first
+
+    @cached_property
+    def _plain_lines(self) -> list[str]:
+        return [_plain(line) for line in self.lines[:MAX_LINES]]
 
 
 def _plain(text: str) -> str:
@@ -187,8 +198,8 @@ def _command(command: _Command, known: dict[str, str], out: SourceWriter) -> Non
 
 
 def _resolved(word: str, known: Mapping[str, str]) -> str | None:
-    """A word with its variables filled in; None if one of them is not known, or a command would have to be run."""
-    if "$(" in word or "`" in word:
+    """A word with its variables filled in; None if one of them is not known, it is too long, or a command would have to be run."""
+    if "$(" in word or "`" in word or len(word) > MAX_WORD:
         return None
     missing = False
 
@@ -200,7 +211,7 @@ def _resolved(word: str, known: Mapping[str, str]) -> str | None:
         return value or ""
 
     filled = _VARIABLE.sub(fill, word)
-    return None if missing else filled
+    return None if missing or len(filled) > MAX_WORD else filled
 
 
 def _started(words: Sequence[str], command: _Command, out: SourceWriter) -> None:

@@ -26,6 +26,7 @@ def read_loop(order: list[ast.AST], parts: ScriptParts) -> None:
     """Note loss, end and loop of a script that uses PyTorch; of any other nothing."""
     if not any(_names_torch(node) for node in order):
         return
+    clears = any(called(node) in _CLEARS or _names_gradient(node) for node in order)
     for node in order:
         kind = LOSSES.get(called(node))
         if kind is not None:
@@ -33,7 +34,7 @@ def read_loop(order: list[ast.AST], parts: ScriptParts) -> None:
         if isinstance(node, ast.Assign) and called(node.value) == "DataLoader":
             _loader(node, parts)
         if isinstance(node, ast.For):
-            _loop(node, order, parts)
+            _loop(node, clears, parts)
     _end(order, parts)
 
 
@@ -66,7 +67,7 @@ def _end(order: list[ast.AST], parts: ScriptParts) -> None:
         and last_name(node.targets[0]).lower() in _MODELS
         and called(node.value) in classes
     ]
-    for model in chosen or (list(classes.values()) if len(classes) == 1 else []):
+    for model in dict.fromkeys(chosen) or (list(classes.values()) if len(classes) == 1 else []):
         end = _end_of_class(model)
         if end is not None:
             parts.add("last_activation", end[0], end[1])
@@ -110,22 +111,23 @@ def _end_of(value: ast.expr, held: dict[str, ast.expr]) -> tuple[str, ast.AST] |
     return (_ENDS[kind], made) if kind in _ENDS else ("linear", made) if kind == "Linear" else None
 
 
-def _loop(loop: ast.For, order: list[ast.AST], parts: ScriptParts) -> None:
+def _loop(loop: ast.For, clears: bool, parts: ScriptParts) -> None:
     """A loop in which the backward pass and the step of the optimizer both stand."""
     inside = list(in_order(list(loop.body)))
     if any(isinstance(node, ast.For) and _calls(node, "backward") for node in inside):
         return  # the loop within it is the one over batches
     if not _calls(loop, "backward") or not _calls(loop, "step"):
         return
-    cleared = any(called(node) in _CLEARS for node in order) or any(
-        isinstance(node, ast.Attribute) and node.attr == "grad" for node in order
-    )
-    parts.add("clears_gradients", cleared, loop)
+    parts.add("clears_gradients", clears, loop)
     stepped = {name for name, _ in _receivers(inside, "backward")}
     for node in inside:
         kept = _kept(node)
         if kept is not None and kept[1] in stepped and kept[0] not in stepped:
             parts.add("keeps_graph", True, node)
+
+
+def _names_gradient(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "grad"
 
 
 def _calls(node: ast.For, name: str) -> bool:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from analyzer.model.config import ConfigScalar
+
+LARGEST_INTEGER = 1 << 64
+"""A literal beyond 64 bits is no setting: it would be refused or overflow wherever it is compared."""
 
 
 @dataclass
@@ -57,9 +61,13 @@ def keyword(call: ast.Call, *names: str) -> ast.expr | None:
 
 
 def literal(node: ast.AST | None) -> ConfigScalar:
-    """A number, a word or a truth value; None for anything else."""
+    """A finite number, a word or a truth value; None for anything else."""
+    sign = 1
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = literal(node.operand)
-        return -inner if isinstance(inner, (int, float)) and not isinstance(inner, bool) else None
+        sign, node = -1, node.operand
     value = node.value if isinstance(node, ast.Constant) else None
-    return value if isinstance(value, (bool, int, float, str)) else None
+    if isinstance(value, (bool, str)):
+        return value if sign > 0 else None
+    if isinstance(value, int):
+        return sign * value if value <= LARGEST_INTEGER else None
+    return sign * value if isinstance(value, float) and math.isfinite(value) else None

@@ -15,7 +15,6 @@ NONFINITE_WORDS = {
 }  # fmt: skip
 STATISTICS = tuple(column.name for column in REPLAY_COLUMNS if column.kind == "float")
 _COUNTS = ("nan_count", "inf_count")
-_SIGNS = {True: "positive", False: "negative"}
 
 
 def number_of(value: object) -> float | None:

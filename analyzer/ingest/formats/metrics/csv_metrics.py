@@ -7,6 +7,7 @@
     epoch,loss,val_loss                 Keras CSVLogger: NA was not logged
     time/total_timesteps,train/loss     Stable-Baselines3 progress.csv: steps of the environment
           epoch,  train/box_loss        YOLO results.csv: names and numbers padded with spaces
+    timestamp step loss                 DVCLive plots/metrics/train/loss.tsv: a file for each metric, its folder is part of the name
 
 Cells are read as text, because a reader that guesses types takes "not logged" and ``nan`` for the same.
 """
@@ -34,6 +35,7 @@ from analyzer.ingest.source_text import bounded_lines, decode
 
 _LIGHTNING = re.compile(r"/version_\d{1,6}/metrics\.csv$")
 _MONITOR = re.compile(r"(?:^|/)(?P<stem>Train_Samples_(?P<tag>[^/]+))\.csv(?:\.gz|\.zst)?$")
+_DVCLIVE = re.compile(r"(?:^|/)plots/metrics/(?P<folder>[^.]{1,200}/)[^/]+\.tsv(?:\.gz|\.zst)?$")
 _SUFFIX = re.compile(r"\.(?:csv|tsv)(?:\.gz|\.zst)?$")
 _DELIMITERS = (",", "\t", ";")
 _NAME = re.compile(r"[^\d\W][^\"\r\n]{0,199}|_[^\"\r\n]{0,199}")
@@ -79,12 +81,12 @@ class CsvMetrics:
             out.gap("the first line is not a header", line=1)
             return
         monitor = _MONITOR.search(source.name)
-        counter = (
-            None
-            if first_named(header, (*STEP_NAMES, "epoch"))
-            else _counter(decode(source.candidate.head), header)
-        )
-        table = _Table(out, header, monitor["tag"] if monitor else None, source.path.name, counter)
+        counter = None
+        if header[0].lower() in _EPISODES or not first_named(header, (*STEP_NAMES, "epoch")):
+            counter = _counter(decode(source.candidate.head), header)
+        live = _DVCLIVE.search(source.name)
+        before = "Train/Samples/" if monitor else live["folder"] if live else ""
+        table = _Table(out, header, source.path.name, counter, before=before)
         if _LIGHTNING.search(source.path.as_posix()):
             out.framework("pytorch-lightning")
         for line, cells in _records(feed, _delimiter(source.candidate.head), out):
@@ -145,6 +147,10 @@ def _bare(name: str) -> str:
     return name.rpartition(" - ")[2]
 
 
+_EPISODES = frozenset({"episode", "episodes", "ep", "game", "games", "trial"})
+"""A table whose rows are episodes: a column of steps tells how long each one was."""
+
+
 class _Feed:
     """Lines for the CSV reader; remembers where the record that it is reading began."""
 
@@ -187,12 +193,13 @@ class _Table:
         self,
         out: SourceWriter,
         header: Sequence[str],
-        monitor_tag: str | None,
         file_name: str,
-        counter: str | None = None,
+        counter: str | None,
+        *,
+        before: str,
     ) -> None:
         self._out = out
-        self._monitor_tag = monitor_tag
+        self._before = before
         self._file_name = file_name
         self._counter = counter
         self._columns = MetricColumns(out)
@@ -203,7 +210,10 @@ class _Table:
 
     def _use_header(self, header: Sequence[str]) -> None:
         self._header = list(header)
-        step = first_named(header, STEP_NAMES) or (self._counter if self._counter in header else None)
+        counter = self._counter if self._counter in header else None
+        step = first_named(header, STEP_NAMES) or counter
+        if counter == header[0] and counter.lower() in _EPISODES:
+            step = counter
         time = first_named(header, TIME_NAMES)
         self._step_at = header.index(step) if step else None
         self._time_at = header.index(time) if time else None
@@ -212,8 +222,8 @@ class _Table:
             self._names[self._step_at] = None
 
     def _metric_name(self, column: str) -> str | None:
-        if self._monitor_tag is not None:
-            return f"Train/Samples/{column}"
+        if self._before and column not in TIME_NAMES:
+            return f"{self._before}{column}"
         if not column or _WANDB_RANGE.search(column):
             return None
         if (
@@ -280,6 +290,7 @@ class _Table:
         if self._surplus:
             reason = "rows with more cells than the header; the surplus cells have no name"
             self._out.gap(reason, line=self._surplus[0], rows_lost=len(self._surplus))
-        if self._monitor_tag is not None and self._columns:
+        monitored = self._before == "Train/Samples/"
+        if monitored and self._columns:
             self._out.framework("deepspeed")
-        self._columns.flush(step_unit="samples" if self._monitor_tag is not None else "step")
+        self._columns.flush(step_unit="samples" if monitored else "step")

@@ -2,12 +2,14 @@
 
 {"loss": [2.1, 1.4], "accuracy": [0.31, 0.52], "val_loss": [2.0, 1.6]}
 {"loss": {"0": 2.1, "1": 1.4}}                                              pandas.DataFrame(history).to_json()
+{"train": [2.1, 1.4], "val": [2.0, 1.6]} or [2.1, 1.4, 1.2]                 in a file that is named for the loss
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
@@ -23,6 +25,10 @@ MAX_BYTES = 32 << 20
 
 _START = 4096
 
+_OF_LOSSES = re.compile(r"(?i)(?:^|[/_.-])loss(?:es)?(?:[_-]?(?:history|log|curves?|values?))?\.json$")
+_PHASES = frozenset({"train", "training", "val", "valid", "validation", "test", "eval", "dev"})
+_FIRST_NUMBERS = re.compile(r"\[\s{0,20}-?\d[\d.eE+-]{0,30}\s{0,20},\s{0,20}-?\d")
+
 
 class HistoryJson:
     """Reads a history of epochs."""
@@ -34,12 +40,18 @@ class HistoryJson:
     def sniff(self, candidate: Candidate) -> Match:
         """An object whose first key is a metric and begins a list or an index of numbers."""
         text = candidate.head[:_START].decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
-        if candidate.size_bytes > MAX_BYTES or not text.startswith("{"):
+        if candidate.size_bytes > MAX_BYTES:
+            return Match.NO
+        of_losses = _OF_LOSSES.search(candidate.name) is not None
+        if of_losses and _FIRST_NUMBERS.match(text):
+            return Match.LIKELY
+        if not text.startswith("{"):
             return Match.NO
         key, _, rest = text[1:].partition(":")
         start = "".join(rest[:40].split())
         name = key.strip().strip("\"'")
-        if not is_known_metric(name) or not start.startswith(("[", '{"0":')):
+        known = is_known_metric(name) or (of_losses and name.lower() in _PHASES)
+        if not known or not start.startswith(("[", '{"0":')):
             return Match.NO
         return Match.LIKELY if start[1:2] not in {"{", "[", '"'} or start.startswith('{"0":') else Match.NO
 
@@ -51,11 +63,14 @@ class HistoryJson:
         except (ValueError, RecursionError) as error:
             out.gap(f"not a whole JSON object: {error}", evidence=True)
             return
-        for name, column in data.items() if isinstance(data, dict) else ():
+        of_losses = _OF_LOSSES.search(source.name) is not None
+        columns = data if isinstance(data, dict) else {"loss": data}
+        for name, column in columns.items():
             values = _values(column)
             if values:
                 steps = list(range(1, len(values) + 1))
-                out.metrics(str(name)[:250], steps=steps, values=values, lines=[1] * len(values))
+                named = f"{name}_loss" if of_losses and str(name).lower() in _PHASES else str(name)
+                out.metrics(named[:250], steps=steps, values=values, lines=[1] * len(values))
         if isinstance(data, dict) and any(str(name).startswith("val_") for name in data):
             out.framework("keras")
 

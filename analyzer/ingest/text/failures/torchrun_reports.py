@@ -58,9 +58,10 @@ MAX_LINES = 400
 
 
 class _FailureCapture:
-    """Collects the entries of the failures below one heading."""
+    """Collects the entries of the failures below one heading, and leaves the lines that other ranks print in between."""
 
-    def __init__(self, kind: str, role: str) -> None:
+    def __init__(self, heading: LogLine, kind: str, role: str) -> None:
+        self.rank = heading.rank
         self.kind = kind
         self.role = role
         self.fields: dict[str, Scalar] = {}
@@ -71,6 +72,8 @@ class _FailureCapture:
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
         text = line.text
+        if line.rank != self.rank:
+            return Fed.PASSED
         self.lines += 1
         if _RULE.match(text) or ROOT_CAUSE in text or text.strip() == OTHERS or self.lines > MAX_LINES:
             self.finish(log)
@@ -128,10 +131,10 @@ class TorchrunReports:
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         if ROOT_CAUSE in line.text:
-            log.captures.append(_FailureCapture("torchrun_failure", "symptom"))
+            log.captures.append(_FailureCapture(line, "torchrun_failure", "symptom"))
             return True
         if line.text.strip() == OTHERS:
-            log.captures.append(_FailureCapture("torchrun_peer_failure", "cascade"))
+            log.captures.append(_FailureCapture(line, "torchrun_peer_failure", "cascade"))
             return True
         return False
 

@@ -120,6 +120,7 @@ _PHASE_FILES = (
     ("data_loading", LazyRegex(r"[/\\]torch[/\\]utils[/\\]data[/\\]"), LazyRegex(r".")),
     ("saving", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}saver)\.py$"), LazyRegex(r"^_?(?:legacy_)?save")),
     ("loading", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}loader)\.py$"), LazyRegex(r"^_?(?:legacy_)?load")),
+    ("logging", LazyRegex(r"[/\\](?:tensorboard|tensorboardX|summary)[/\\](?:\w{1,20}[/\\]){0,3}\w{0,20}(?:writer|record_writer|gfile)\.py$"), LazyRegex(r".")),
     ("compile", LazyRegex(r"[/\\]torch[/\\]_inductor[/\\]|[/\\]triton[/\\]compiler[/\\]"), LazyRegex(r"^(?!_?call$|run$|__call__$)")),
     ("compile", LazyRegex(r"[/\\]torch[/\\]_dynamo[/\\](?:convert_frame|symbolic_convert|output_graph)\.py$"), LazyRegex(r".")),
 )  # fmt: skip
@@ -148,10 +149,24 @@ _FINALIZERS = frozenset({"_run_finalizers", "_remove_temp_dir", "_cleanup_socket
 """Functions by which Python's multiprocessing cleans up when a process ends."""
 
 
+_AWAITING = frozenset(
+    {
+        "_try_get_data",
+        "_get_data",
+        "rebuild_storage_fd",
+        "rebuild_storage_filename",
+        "rebuild_handle",
+        "rebuild_ndarray",
+    }
+)
+"""Functions in which a loader takes over what its workers have made."""
+
+
 class Stack:
     """What is kept of the frames of one traceback: the last one, the last of the user, and the phase.
 
-    ``finalizing`` tells that the process was cleaning up behind itself.
+    ``finalizing`` tells that the process was cleaning up behind itself, ``awaiting`` that it took over a batch of a
+    worker of its loader.
     """
 
     def __init__(self) -> None:
@@ -160,12 +175,14 @@ class Stack:
         self.last_user: Frame | None = None
         self.phase = ""
         self.finalizing = False
+        self.awaiting = False
 
     def add(self, frame: Frame) -> None:
         """Take the next frame, outermost first."""
         self.frames += 1
         self.last = frame
         self.finalizing |= frame.function in _FINALIZERS
+        self.awaiting |= frame.function in _AWAITING
         phase = phase_of(frame.file, frame.function)
         if phase and _RANK_OF_PHASE.get(phase, _STEP_RANK) <= _RANK_OF_PHASE.get(self.phase, _STEP_RANK):
             self.phase = phase

@@ -81,6 +81,8 @@ _LOST_ENDS = frozenset(
     }
 )
 """What a thread or a child says of its own process or parent that is ending."""
+_LOST_END = LazyRegex(r"^\[Errno (?:32|104|111)\] ")
+"""The same by number, as ``socket.error`` and ``OSError`` carry it."""
 _STARTING = LazyRegex(r"[/\\]multiprocessing[/\\]spawn\.py$")
 _LOCAL_PIPE = LazyRegex(r"[/\\]multiprocessing[/\\]connection\.py$")
 """Pipes and local sockets between a process and its own children: no rank is at the other end."""
@@ -110,6 +112,8 @@ class TracebackCapture:
         syntax_only: Only a syntax error is believed: the header is missing.
         report_rank: The rank of which a launcher's report prints the traceback once more; what the rank
             itself has printed is not told again.
+        flattened: No line was indented so far: a collector, or whoever copied it, took the indentation away.
+        code_due: The line of code of the last frame has not come yet.
         ignored: Python announced that it prints the exception and goes on: a finaliser raised it, an exit
             handler, or a thread of a library.
     """
@@ -123,6 +127,7 @@ class TracebackCapture:
     ignored: bool = False
     stack: Stack = field(default_factory=Stack)
     flattened: bool = False
+    code_due: bool = False
     margin: int = 0
     foreign: int = 0
     expected: int = 1
@@ -143,6 +148,7 @@ class TracebackCapture:
         frame = self._frame(text, boxed=boxed)
         if frame is not None:
             self._add(frame)
+            self.code_due = True
         if frame is not None or boxed:
             return Fed.OWNED
         return self._after_frames(line, text, log)
@@ -171,12 +177,14 @@ class TracebackCapture:
 
     def _after_frames(self, line: LogLine, text: str, log: LogState) -> Fed:
         text = text[self.margin :]
-        if not self.flattened and (not text or text[0] in " \t|"):
+        if not text or text[0] in " \t|":
+            self.flattened = False  # only the first line of what was copied has lost its indentation
             return Fed.OWNED
         match = _EXCEPTION.match(text)
         if match and self._is_exception(match["exception"]):
             return self._raised(line, match["exception"], match["message"] or "", log)
-        if self.flattened:  # a line of code that lost its indentation
+        if self.flattened and self.code_due:  # a line of code that lost its indentation
+            self.code_due = False
             return Fed.OWNED
         self.foreign += 1
         if self.foreign > MAX_FOREIGN_LINES:
@@ -211,6 +219,8 @@ class TracebackCapture:
         if last == "UnfilteredStackTrace":  # JAX: the exception itself is the message
             exception, _, message = message.partition(": ")
         echoes = self._echoes(last, message)
+        if echoes and self.stack.awaiting and not self.ignored:
+            log.event("dataloader_worker_killed", "root_candidate", line, {})
         role = "cascade" if echoes else role_of(exception, message)
         is_over = self._emit(line, Raised(exception, message.strip(), role), log)
         self.emitted += 1
@@ -231,7 +241,8 @@ class TracebackCapture:
         starting = last is not None and _STARTING.search(last.file) is not None
         if starting and exception in {"UnpicklingError", "EOFError"}:
             return True
-        if exception in _LOST_ENDS and last is not None and _LOCAL_PIPE.search(last.file):
+        is_lost = exception in _LOST_ENDS or _LOST_END.search(message) is not None
+        if is_lost and last is not None and _LOCAL_PIPE.search(last.file):
             return True
         return self.ignored and (exception in _LOST_ENDS or message.startswith("DataLoader worker (pid"))
 
@@ -281,6 +292,8 @@ class TracebackCapture:
             carrier, self.carrier = self.carrier, None
             self._emit(self.started, carrier, log, is_last=True)
             return
+        if self.ignored and self.emitted:
+            return  # several finalisers write into one another, and each says the same
         if self.stack.frames and self.emitted < self.expected and not self.syntax_only:
             reason = "a traceback without an exception line: cut off or interleaved"
             log.out.gap(reason, line=self.started.number)

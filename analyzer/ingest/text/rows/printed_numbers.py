@@ -6,10 +6,8 @@ NUMBER = (
     r"[-+]?(?:(?:\d[\d_]{0,319}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?"
     r"|(?:[nN][aA][nN]|[iI]nfinity|INFINITY|[iI][nN][fF])(?:\(ind\))?|1\.#(?:IND|QNAN|INF))"
 )
-"""A number inside a regex, without thousands separators; follow it with ``END``."""
+"""A number inside a regex, without thousands separators."""
 
-END = r"(?![\w.%#])"
-"""What may not follow a number: "1.5ms", "nanz" and "50%" are no plain numbers."""
 
 _WORDS = {"nan": "nan", "inf": "inf", "infinity": "inf", "1.#ind": "nan", "1.#qnan": "nan", "1.#inf": "inf"}
 

@@ -202,6 +202,10 @@ def _last_words(texts: Sequence[str]) -> str:
     return next((text.strip() for text in reversed(texts) if _DONE.search(text)), "")
 
 
+STANDS_STILL = 20
+"""Prints of one and the same counter; a bar that hangs is drawn once."""
+
+
 class _Progress:
     """The counters at both ends of a log."""
 
@@ -274,6 +278,8 @@ class _Progress:
             return
         largest = max(total for _, total in self._counts)
         counts = [done for done, total in self._counts if total == largest]
+        if len(counts) >= STANDS_STILL and len(set(counts)) == 1 and counts[0] < FULL * largest:
+            return  # the log went on and it did not: the bar of something else
         again = any(second < first and first > FULL * largest for first, second in pairwise(counts))
         if self._of_epoch or again:
             self.within = counts[-1] / largest

@@ -8,19 +8,23 @@ from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
+from analyzer.model.memory_names import names_memory
 from analyzer.model.name_words import NameReading, is_score, read_name, says_no_quantity, word_set, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NUMBER = f"[{INT}{FLOAT}]"
-_LETTER = r"A-Za-z\u00c0-\u1fff\u2c00-\u2dff\u3040-\uffdc_"  # no dash, arrow, bullet, box or full stop of any script
+# [A-Za-z\u00c0-\u1fff\u2c00-\u2dff\u3040-\uffdc_] (no dash, arrow, bullet, box or full stop of any script) and
+# [\u00c0-\uffdc], by what they leave out: a class of 65,000 letters is compiled letter by letter
+_LETTER = r"[^\x00-@\[-^`{-\xbf\u2000-\u2bff\u2e00-\u303f\uffdd-\U0010ffff]"
+_NOT_LATIN = r"[^\x00-\xbf\uffdd-\U0010ffff]"
 _WORD = (
-    f"[{_LETTER}]"
-    r"[\w]{0,60}(?:(?:[/@.-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|\.\d{1,3}_\w{1,30}){0,8}"
+    _LETTER
+    + r"[\w]{0,60}(?:(?:[/@.-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|\.\d{1,3}_\w{1,30}){0,8}"
 )
 # a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
-_NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?=[\u00c0-\uffdc])){_WORD}){{0,5}}"
+_NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|array\()?[\[(\"'{<]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
 _UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMBT])(?![\w/%]))?(?! ?[%#]|\.\d|[A-Za-z_])"
@@ -33,9 +37,14 @@ _BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?:\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
 )
 _AT_STEP = LazyRegex(
-    rf"(?i)(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?) (?:at|after|for|in) (?:the )?(?:(?:global|train|training)[ _])?(?:steps?|iter(?:ation)?s?|epochs?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?"
-    rf"(?:\s{{0,3}}[:=]\s{{0,3}}| is | )(?P<value>{_NUMBER})"
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?) (?i:at|after|for|in) (?i:the )?(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?"
+    rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is) | )(?P<value>{_NUMBER})"
 )
+_PAIRS = LazyRegex(
+    rf"^ {{0,8}}(?:[A-Za-z][\w./@-]{{0,40}} {{1,3}}[{INT}{FLOAT}](?:/{INT})?[,;|]? {{0,3}}){{3,64}}$"
+)
+"""A line of nothing but names and numbers in turn: each name is that of the number behind it."""
+
 _AFTER = LazyRegex(rf"(?P<value>{_NUMBER}) (?P<name>{_NAME})(?=[,;|)\]\t]|  | - |$)")
 _RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
 _BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
@@ -48,6 +57,7 @@ _QUOTIENT = LazyRegex(rf"(?P<first>{_NUMBER}) ?/ ?{_NUMBER} ?= ?{_NUMBER}")
 _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
 
 _SENTENCE = LazyRegex(r"(?<=[a-z]{4})\. ")
+_LEVELS = LazyRegex(r"\b(?:INFO|DEBUG) ")
 _GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
 _FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none"})  # fmt: skip
 _PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
@@ -174,6 +184,7 @@ def _rated(text: str) -> Iterator[Field]:
 
 
 def _beside(text: str) -> Iterator[Field]:
+    pairs = _PAIRS.match(text) is not None
     for match in _BESIDE.finditer(text):
         unit = _unit(text, match.end("value"))
         name, wide = known_tail(match["name"]), False
@@ -183,7 +194,11 @@ def _beside(text: str) -> Iterator[Field]:
             wide = match.start() - len(before) > 1 and (
                 not after or text.startswith(("  ", "\t"), match.end())
             )
-            alone = wide or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
+            alone = (
+                pairs
+                or wide
+                or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
+            )
             name = trimmed(match["name"], most=2) if alone and text[match.end() - 1] == FLOAT else ""
         if name and unit is not None:
             yield Field(slot_at(text, match.start("value")), name, unit, signed=bool(wide), over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" "))  # fmt: skip
@@ -217,12 +232,14 @@ def trimmed(name: str, most: int) -> str:
 
     >>> trimmed("Gen Loss Total", 4), trimmed("with the average loss", 4), trimmed("best val loss", 4)
     ('Gen_Loss_Total', 'average_loss', '')
+    >>> trimmed("actor INFO mean return", 4)
+    'mean_return'
     """
-    name = _SENTENCE.split(name)[-1]
+    name = _LEVELS.split(_SENTENCE.split(name)[-1])[-1]
     words = name.replace(". ", " ").replace(".-", "-").replace(" / ", "/").removesuffix(" so far").split(" ")
     while words and words[0].lower().strip(".") in _FILLERS:
         words = words[1:]
-    if any(part in _PAST for word in words for part in words_of(word)):
+    if any(part in _PAST for word in words for part in words_of(word)) and not names_memory(name):
         return ""
     if len(words) > most:
         return known_tail(" ".join(words))
@@ -266,16 +283,12 @@ MAX_UNKNOWN_WORDS = 5
 
 
 _TIMES, _OF_TIME = word_set("time took elapsed"), word_set("time took taken elapsed epoch s sec secs seconds")
-_MEMORIES = word_set("mem memory ram rss vram")
-_OF_MEMORY = word_set(
-    "mem memory ram rss vram gpu cuda cpu host peak max allocated reserved used usage mb gb mib gib"
-)
 
 
-def is_cost(field: Field) -> bool:
-    """Whether a field tells what a row took: its time or the memory in use. Such a number makes no line a row."""
+def is_time(field: Field) -> bool:
+    """Whether a field tells the time that a row took. Such a number makes no line a row."""
     words = set(words_of(field.name))
-    return bool((words & _TIMES and words <= _OF_TIME) or (words & _MEMORIES and words <= _OF_MEMORY))
+    return bool(words & _TIMES and words <= _OF_TIME)
 
 
 def is_metric(field: Field) -> bool:
@@ -284,6 +297,8 @@ def is_metric(field: Field) -> bool:
     canonical = canonical_metric(field.name)
     if canonical in METRICS:
         return canonical != "epoch"
+    if field.signed and names_memory(field.name):
+        return True
     if reading.setting or field.name.endswith(_FILES):
         return False
     if reading.quantity or is_score(field.name):

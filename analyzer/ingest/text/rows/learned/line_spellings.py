@@ -16,7 +16,7 @@ _NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|nan|inf)"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 
 _ODD = LazyRegex(
-    r"tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train"
+    r"tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -33,6 +33,7 @@ _SURE_COMMA = LazyRegex(
     r"[=:] {0,4}-?(?:0,\d{1,12}|\d{1,4},(?:\d{1,2}|\d{4,12}))(?![\d,])"
 )  # three digits may be thousands
 _POINT = LazyRegex(r"\d\.\d")
+_THRESHOLD = LazyRegex(r"(?<=[A-Za-z])@0?\.(\d{1,2})(?:[:-]0?\.(\d{1,2}))?(?![\d.])")
 _QUOTIENT = LazyRegex(
     rf"([A-Za-z][\w-]{{0,30}}) ?\(train/({_HELD_OUT})\) ?[:=]? {{0,3}}({_NUMBER}) ?/ ?({_NUMBER})"
 )
@@ -54,11 +55,14 @@ def plain_spelling(text: str) -> str:
     ('Epoch 1: loss = 0.5; acc = 12.5', 'samples: 12,800 loss: 0.5')
     >>> plain_spelling("loss (train/val) 0.5/0.6"), plain_spelling("Loss = 0.5 (train), 0.6 (val)")
     ('train loss: 0.5, val loss: 0.6', 'train Loss: 0.5, val Loss: 0.6')
+    >>> plain_spelling("mAP@.5: 0.31 mAP@0.5:0.95 0.2"), plain_spelling("hit@5: 0.4")
+    ('mAP50: 0.31 mAP50_95 0.2', 'hit@5: 0.4')
     >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("step_20: loss_nan"), plain_spelling("wrote epoch_3")
     ('step 20: loss -4.5', 'step 20: loss nan', 'wrote epoch_3')
     """
     if _ODD.search(text) is None:
         return text
+    text = _THRESHOLD.sub(_in_percent, text)
     text = _TENSOR.sub(r"\1", text)
     if text.lstrip()[:1] in "([":
         text = _LISTED.sub(r"\1: ", text)
@@ -73,3 +77,8 @@ def plain_spelling(text: str) -> str:
 
 def _with_point(match: re.Match[str]) -> str:
     return f"{match[1]}.{match[2]}"
+
+
+def _in_percent(match: re.Match[str]) -> str:
+    """A threshold of overlap in hundredths, as later detectors name it."""
+    return "_".join(digits.ljust(2, "0") for digits in match.groups() if digits)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
 from analyzer.ingest.text.rows.forms.row_forms import with_unit
-from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is_cost, is_metric
+from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is_metric, is_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
 from analyzer.ingest.text.rows.printed_numbers import parse_number
@@ -187,7 +187,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     values = _values(fields)
     if not values:
         return None
-    values = _values([*fields, *(found for found in found_all if found not in fields and is_cost(found))])
+    values = _values([*fields, *(found for found in found_all if found not in fields and is_time(found))])
     names = [value.name for value in values]
     ahead = piece[: min((found.start for found in fields), default=0)]
     eval_named = any(canonical_metric(name) == "eval_loss" for name in names)
@@ -310,7 +310,7 @@ def as_held_out(name: str) -> str:
 
 def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> int:
     """Words of a line that belong to no pair of name and number."""
-    text = _PATHS.sub("", text)
+    text = _OF_PRINTING.sub("", _PATHS.sub("", text))
     position, count = 0, 0
     for match in _OTHER_PAIR.finditer(text):
         count += len(_WORD.findall(text[position : match.start()]))
@@ -321,6 +321,10 @@ def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> 
 
 
 _PATHS = LazyRegex(r"(?<!\w)(?:/[\w.@+-]{1,80}){2,20}/?")
+_OF_PRINTING = LazyRegex(
+    r"\btensor\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{1,60}|\b(?:INFO|DEBUG)\b"
+)
+"""What a logger and the text of a tensor put around words and numbers."""
 _OTHER_PAIR = LazyRegex(
     rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?\s{{0,3}}[:=]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}][\w%/]{{0,12}}(?: [A-Za-z]{{1,9}}/\w{{1,9}})?"
 )

@@ -41,9 +41,6 @@ MAX_HEAD_CHARACTERS = 400
 MAX_OTHER_LINES = 20
 """Lines between two rows: bars and warnings; a table that is that long silent is over."""
 
-MAX_NAME_CHARACTERS = 40
-"""Characters of the name of a column; longer cells are sentences."""
-
 ROWS_OF_DOUBTFUL = 3
 """Rows that a table without a counter needs: fewer are the results of some models."""
 

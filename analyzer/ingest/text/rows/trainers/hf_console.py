@@ -104,7 +104,9 @@ class HfConsole:
     def may_add_all(self, first: Row, count: int) -> bool:
         """Whether rows are no second print of the row before, and do not fill the columns."""
         previous = self._previous
-        return previous is not None and not previous.same_print(first) and len(self.rows) + count < MAX_ROWS
+        if previous is None or _ended(previous):
+            return False
+        return not previous.same_print(first) and len(self.rows) + count < MAX_ROWS
 
     def add_all(self, rows: RowBatch, last: Row, log: LogState) -> None:
         """Do what ``add`` does with each row, but for the step of the log."""
@@ -117,6 +119,9 @@ class HfConsole:
                 log.total_steps = int(bars[0, 1] if bars[0, 2] == NULL_INT else bars[0, 3])
 
     def _keep(self, row: Row, log: LogState) -> None:
+        if self._previous is not None and _ended(self._previous) and "loss" in row.names:
+            self._write(log)  # another training in the same log: its steps begin anew
+            self._model, self._last_step = None, NULL_INT
         self._previous = row
         self.rows.append(row)
         if len(self.rows) >= MAX_ROWS:
@@ -160,6 +165,11 @@ class HfConsole:
         if first and window is not None and window > 1:
             log.out.loss_window(window)
         rows.write(steps, log)
+
+
+def _ended(row: Row) -> bool:
+    """Whether a row is the last one of a training."""
+    return "train_runtime" in row.names
 
 
 def _summary_fields(values: dict[str, float]) -> dict[str, float]:

@@ -20,7 +20,7 @@ Bar = tuple[int, int]
 
 NO_BAR: Bar = (NULL_INT, NULL_INT)
 
-_NOT_METRICS = frozenset({"epoch", "step", "global_step", "total_flos", "max_steps"})
+_NOT_METRICS = frozenset({"step", "global_step", "total_flos", "max_steps"})
 
 
 class Row(NamedTuple):
@@ -169,7 +169,7 @@ class RowColumns:
         return column
 
     def write(self, steps: npt.NDArray[np.int64], log: LogState) -> None:
-        """Write every metric of every row.
+        """Write every metric of every row, and the epoch where nothing else says how far it is.
 
         Args:
             steps: int64, shape (n_rows,): ``NULL_INT`` where unknown.
@@ -177,11 +177,14 @@ class RowColumns:
         """
         steps = np.where((steps < 0) | (steps > MAX_STEP), NULL_INT, steps)
         number, time_s = np.array(self._number, np.int64), np.array(self._time_s)
-        for name, rank, rows, values in self._curves():
+        left_out = _NOT_METRICS | {"epoch"} if bool((steps != NULL_INT).any()) else _NOT_METRICS
+        for name, rank, rows, values in self._curves(left_out):
             points = log.points(name, None if rank == NULL_INT else rank)
             points.extend(steps[rows], values, number[rows], time_s[rows])
 
-    def _curves(self) -> list[tuple[str, int, npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
+    def _curves(
+        self, left_out: frozenset[str]
+    ) -> list[tuple[str, int, npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
         """Name, rank, rows and values of each curve, in the order in which the log begins them."""
         parts: dict[str, list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int]]] = {}
         for shape in self._shapes.values():
@@ -189,7 +192,7 @@ class RowColumns:
                 continue
             rows, matrix = np.array(shape.rows, np.int64), _matrix(shape)
             for place, name in enumerate(shape.names):
-                if name not in _NOT_METRICS and (not shape.is_final or name == "train_loss"):
+                if name not in left_out and (not shape.is_final or name == "train_loss"):
                     known_as = "train_loss_mean" if shape.is_final else name
                     parts.setdefault(known_as, []).append((rows, matrix[:, place], place))
         ranks = np.array(self._rank, np.int64)

@@ -8,12 +8,14 @@
      - 5s - loss: 2.125 - val_loss: 2.0
 
 What a bar shows is a mean since the epoch began, so the last state of each epoch counts, whether or not
-the epoch was finished; of a log that ends in its first epoch all states count. Bars outside an epoch belong to an evaluation and are left out, but for those of a
+the epoch was finished; of a log that ends in its first epoch all states count. Where a value stops to be finite within an
+epoch, the states on both sides count too: they tell the step. Bars outside an epoch belong to an evaluation and are left out, but for those of a
 log that begins in the middle: before the head of a later epoch, or in a bar that still has time to go.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.lazy_regex import LazyRegex
@@ -53,6 +55,7 @@ class KerasLines:
         self._ends: set[int] = set()
         self._row: _State | None = None
         self._states: list[_State] = []
+        self._onset: list[_State] = []
         self._written = False
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -95,7 +98,10 @@ class KerasLines:
             self._states.clear()
             self._put(line, values, None, log)
             return True
-        self._row = (line.detached(), values, step)
+        state = (line.detached(), values, step)
+        if self._row is not None and not self._onset and _breaks(self._row[1], values):
+            self._onset = [self._row, state]
+        self._row = state
         if not self._written and step is not None:
             self._states.append(self._row)
             if len(self._states) > MAX_STATES:
@@ -105,10 +111,12 @@ class KerasLines:
     def _write(self, log: LogState) -> None:
         if self._row is None:
             return
-        line, values, step = self._row
+        counted = [*(state for state in self._onset if state is not self._row), self._row]
         self._row, self._written = None, True
         self._states.clear()
-        self._put(line, values, step, log)
+        self._onset = []
+        for line, values, step in counted:
+            self._put(line, values, step, log)
 
     @staticmethod
     def _put(line: LogLine, values: dict[str, float], step: int | None, log: LogState) -> None:
@@ -128,6 +136,12 @@ class KerasLines:
         ):
             return
         if not self._written and self._finished_of is None:
+            self._onset = []  # they are among the states
             for line, values, step in self._states[:-1]:
                 self._put(line, values, step, log)
         self._write(log)
+
+
+def _breaks(before: dict[str, float], now: dict[str, float]) -> bool:
+    """Whether a value that was finite is so no more."""
+    return any(math.isfinite(before.get(name, math.nan)) and not math.isfinite(now[name]) for name in now)

@@ -1,0 +1,7 @@
+"""Labels of runs beside the ids of causes, and the name of the course that a sound curve takes."""
+
+HEALTHY = "healthy"
+"""Nothing is wrong."""
+
+OUTSIDE = "outside"
+"""The cause is known and not in the catalogue."""
