@@ -39,21 +39,21 @@ from analyzer.model.run import Run
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import REPORTED
 from analyzer.rules.calibration import HAND_SET, shipped_calibration
+from analyzer.rules.candidates.likeness_only import likeness_only
+from analyzer.rules.candidates.message_only import message_only
+from analyzer.rules.candidates.shape_only import shape_only
 from analyzer.rules.cases import Case, check_case, run_facts_case
-from analyzer.rules.fixes import resolve_fixes
+from analyzer.rules.fixing.fixes import resolve_fixes
+from analyzer.rules.fixing.words import localised
 from analyzer.rules.folding import Folding, came_first, fold
 from analyzer.rules.health import health
-from analyzer.rules.likeness_only import likeness_only
 from analyzer.rules.load import RuleSet
-from analyzer.rules.message_only import message_only
 from analyzer.rules.restart import restart_of
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import LedgerLine, Ranking, Scored, questions, rank
-from analyzer.rules.shape_only import shape_only
 from analyzer.rules.status import judge, outcome
 from analyzer.rules.template import fill
 from analyzer.rules.tree import headline_of
-from analyzer.rules.words import localised
 from analyzer.version import __version__
 
 LISTED_FROM = 0.02

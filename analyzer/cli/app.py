@@ -91,6 +91,13 @@ Examples:
 """
 
 
+def _rules_digest() -> str:
+    """What the bundled rules and those of installed packs are: two installations with one digest judge alike."""
+    from analyzer.rules.load import load_rules
+
+    return load_rules([]).digest
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"analyzer {__version__}")
@@ -138,7 +145,13 @@ def _options(
         typer.Option("--show-config", help="Print the options that analyzer.toml or [tool.analyzer] sets."),
     ] = False,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version.",
+            callback=_print_version,
+            is_eager=True,
+        ),
     ] = False,
 ) -> None:
     """Tell why a deep-learning training run failed, how we know, and what to change."""
@@ -150,11 +163,15 @@ def _options(
 
 
 def version_command(
-    as_json: Annotated[bool, typer.Option("--json", help="Print name and version as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print name, version and digest of the rules as JSON.")
+    ] = False,
 ) -> None:
     """Print the version."""
     typer.echo(
-        f'{{"name": "analyzer", "version": "{__version__}"}}' if as_json else f"analyzer {__version__}"
+        f'{{"name": "analyzer", "version": "{__version__}", "rules_digest": "{_rules_digest()}"}}'
+        if as_json
+        else f"analyzer {__version__}"
     )
 
 

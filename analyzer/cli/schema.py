@@ -44,7 +44,7 @@ def fixes_command() -> None:
     """JSON Schema of a file of fixes that rules share."""
     import json
 
-    from analyzer.rules.shared_fixes import fix_schema
+    from analyzer.rules.fixing.shared_fixes import fix_schema
 
     typer.echo(json.dumps(fix_schema(), indent=2))
 

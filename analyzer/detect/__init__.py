@@ -7,6 +7,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, late
 from analyzer.detect.curves import (
     adversaries,
+    answers,
     certainty,
     chance,
     collapse,
@@ -108,6 +109,7 @@ DETECTORS: tuple[Detector, ...] = (
     progress.DETECTOR,
     chance.DETECTOR,
     certainty.DETECTOR,
+    answers.DETECTOR,
     gap.DETECTOR,
     exact.DETECTOR,
     scores.DETECTOR,

@@ -163,6 +163,10 @@ class RunView:
         """The plain value of a canonical key, None if unknown or null."""
         return self.run.config.value(key)
 
+    def setting(self, *words: str) -> ConfigValue | None:
+        """The first setting that is called by one of some words, whatever it belongs to; None if there is none."""
+        return next((entry for entry in self.run.config.entries if entry.word in words), None)
+
     def uses(self, *frameworks: str) -> bool:
         """Whether the run shows signs of one of the frameworks."""
         return not self.run.frameworks.isdisjoint(frameworks)

@@ -113,7 +113,7 @@ def left_out(run: Run, metric: str) -> tuple[Series, ...]:
             continue
         used = np.unique(_joined(run, metric, rows).source)
         found += [
-            _series(run, metric, _by_line(table.line, last[table.source[last] == source]))
+            table.series_of(metric, _by_line(table.line, last[table.source[last] == source]))
             for source in sources[~np.isin(sources, used)]
         ]
     paths = [source.path for source in run.sources]
@@ -183,21 +183,7 @@ def _joined(run: Run, metric: str, rows: Rows) -> Series:
         files = [_by_line(table.line, of_attempt[table.source[of_attempt] == source]) for source in sources]
         files.sort(key=lambda part: (-part.size, run.sources[int(table.source[part[0]])].path))
         parts.extend(_without_repeats(table.step, files))
-    return _series(run, metric, np.concatenate(parts))
-
-
-def _series(run: Run, metric: str, chosen: Rows) -> Series:
-    table = run.metrics
-    return Series(
-        metric=metric,
-        logged_as=table.raw_names[int(table.raw[chosen[0]])],
-        step=table.step[chosen],
-        value=table.value[chosen],
-        time_s=table.time_s[chosen],
-        attempt=table.attempt[chosen].astype(np.int64),
-        source=table.source[chosen].astype(np.int64),
-        line=table.line[chosen],
-    )
+    return table.series_of(metric, np.concatenate(parts))
 
 
 def _by_line(line: npt.NDArray[np.int64], rows: Rows) -> Rows:

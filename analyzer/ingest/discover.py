@@ -16,13 +16,13 @@ from analyzer.deadline import Deadline, OutOfTime
 from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, UnreadableFileError
 from analyzer.guard import fault
 from analyzer.ingest import limits, progress
-from analyzer.ingest.archives import Unpacked, is_archive
 from analyzer.ingest.base import Candidate, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.launches import last_launch
 from analyzer.ingest.masking import safe_name
 from analyzer.ingest.registry import foreign_readers
-from analyzer.ingest.run_groups import (
+from analyzer.ingest.runs.archives import Unpacked, is_archive
+from analyzer.ingest.runs.launches import last_launch
+from analyzer.ingest.runs.run_groups import (
     CHECKPOINT,
     MAX_CHECKPOINTS,
     RunGroup,
@@ -31,7 +31,7 @@ from analyzer.ingest.run_groups import (
     without_copies,
     without_notes,
 )
-from analyzer.ingest.unread import WANTED, last_errors
+from analyzer.ingest.runs.unread import WANTED, last_errors
 from analyzer.ingest.walk import LIKELY_OURS, MAX_FILES, Discovery, Found, discover
 from analyzer.model.refs import Gap
 from analyzer.model.run import Run

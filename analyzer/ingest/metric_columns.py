@@ -13,6 +13,7 @@ import numpy as np
 from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.names import canonical_metric
 from analyzer.model.name_words import read_name
+from analyzer.model.score_words import read_score
 from analyzer.model.tables import NULL_INT
 
 MAX_METRICS = 5_000
@@ -21,7 +22,7 @@ MAX_METRICS = 5_000
 STEP_NAMES = (
     "train/global_step", "trainer/global_step", "global_step", "step", "iteration", "iter", "num_updates",
     "current_steps", "train_step", "train/step", "iter_num", "global step", "steps", "training_iteration",
-    "time/total_timesteps", "total_timesteps", "timesteps_total", "totalenvinteracts", "_step",
+    "itr", "time/total_timesteps", "total_timesteps", "timesteps_total", "totalenvinteracts", "_step",
 )  # fmt: skip
 """Columns that count optimizer steps, best first; loops of reinforcement learning count iterations or steps of the
 environment, and W&B's ``_step`` counts calls of its log function."""
@@ -153,6 +154,11 @@ def is_known_metric(name: str) -> bool:
         reading.quantity in _TELLING
         or (reading.quantity == "loss_like" and reading.phase in {"train", "eval"})
     )
+
+
+def is_known_score(name: str) -> bool:
+    """Whether a column is a score by its words; beside a counter of steps it is the course of a run, else a result."""
+    return read_score(name).better != 0
 
 
 def unix_seconds(value: float | None) -> float:

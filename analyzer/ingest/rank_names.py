@@ -71,6 +71,12 @@ class FilePlace:
     host: str = ""
 
 
+def names_part(directory: str) -> bool:
+    """Whether a directory is named after a rank, a task or a node, and so holds a part of a run."""
+    place = place_of(f"{directory}/log")
+    return place != FilePlace(attempt=place.attempt)
+
+
 def place_of(path: str) -> FilePlace:
     """What one path says.
 

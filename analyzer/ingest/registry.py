@@ -44,6 +44,10 @@ def _is_model_file(candidate: Candidate) -> bool:
     return _is_object(candidate) or candidate.name.endswith(".jinja")
 
 
+def _is_monitor(candidate: Candidate) -> bool:
+    return b'"t_start"' in candidate.head[:4096]
+
+
 def _is_table(candidate: Candidate) -> bool:
     first = candidate.head[:65_536].lstrip().partition(b"\n")[0]
     return any(mark in first for mark in (b",", b"\t", b";"))
@@ -210,6 +214,7 @@ _BUILTIN = (
     ("structured-log", "log of JSON objects with a message each (structured loggers, journalctl -o json)", True, "formats.jobs.structured_log:StructuredLog", _holds_objects),
     ("trackio", "Trackio database (PROJECT.db): metrics, settings and system metrics of its last run", True, "formats.metrics.trackio:Trackio", _is_database),
     ("config", "training configuration (JSON, YAML, mmengine Python)", False, "formats.config.config_file:ConfigFile", _is_config),
+    ("episode-monitor", "episodes of reinforcement learning (monitor.csv of Gym and Stable-Baselines)", True, "formats.metrics.episode_monitor:EpisodeMonitor", _is_monitor),
     ("csv-metrics", "metrics as CSV (DeepSpeed monitor, Lightning, Keras, exports)", True, "formats.metrics.csv_metrics:CsvMetrics", _is_table),
     ("elastic-error", "error file of a torchrun worker (error.json)", True, "formats.jobs.elastic_error:ElasticError", _is_worker_error),
     ("job-status", "status of a container (Kubernetes pod as YAML or JSON, docker inspect)", True, "formats.jobs.job_status:JobStatus", _is_container),

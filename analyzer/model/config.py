@@ -35,6 +35,11 @@ class ConfigValue:
     framework: str = ""
     conflicts: tuple[ConfigValue, ...] = ()
 
+    @property
+    def word(self) -> str:
+        """The last word of the key, with underscores: ``trainer.--pre-norm`` is called ``pre_norm``."""
+        return self.key_in_source.rpartition(".")[2].replace("-", "_").lstrip("_")
+
 
 @dataclass(frozen=True)
 class ConfigFacts(Mapping[str, ConfigValue]):

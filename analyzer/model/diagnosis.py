@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from analyzer.model.card import Card
 from analyzer.model.happened import DeviceTime, Onset
+from analyzer.model.plain_data import plain_data
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import format_scalar, percent, word_for
 
@@ -465,9 +465,7 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the order of the JSON contract; NaN and infinities become strings."""
-        plain = _plain(self)
-        assert isinstance(plain, dict)
-        return {"schema": SCHEMA_ID, **plain}
+        return {"schema": SCHEMA_ID, **plain_data(self)}
 
     def finding(self, word: str = "") -> Finding | None:
         """A considered cause by rule id or cause id, also one that was ruled out; the leading one if none is named."""
@@ -489,17 +487,3 @@ class Diagnosis:
         if found is None:
             raise KeyError(word or "no cause was considered")
         return found.ledger()
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return float(f"{value:.6g}")  # six digits: more would only show the noise of the platform
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    return value

@@ -10,7 +10,7 @@ from analyzer.model.name_words import read_name, says_no_quantity, word_set, wor
 _RISES = word_set("""acc accuracy accu acc1 accuracy1 top1 top5 pixacc pixelacc aacc macc top prec1 prec5 map map50 map75 map5095 ap ap50 ap75 ar mar f1 fscore f2 fmeasure fbeta dice dsc dc
     iou miou giou jaccard js auc auroc auprc roc prc rocauc aucpr bleu bleu4 sacrebleu chrf rouge rouge1 rouge2 rougel rougelsum meteor cider spice
     spearman spearmanr spearmans pearson pearsonr pcc corr correlation kendall r2 mrr ndcg recall precision sensitivity specificity tpr psnr ssim
-    em exact hit hits uas las kappa qwk mcc matthews gmean score fitness pck oks mota idf1""")
+    em exact hit hits uas las kappa qwk mcc matthews gmean score fitness pck oks mota idf1 success""")
 _FALLS = word_set(
     "wer cer ter der eer error err errors mae rmse mse mape fid kid lpips ppl perplexity epe rpe ate mpjpe pampjpe bpc bpd bpb fpr"
 )

@@ -115,6 +115,10 @@ class MetricTable:
             rows = rows[np.isin(self.source[rows], list(sources))]
             if not rows.size:
                 return None
+        return self.series_of(metric, rows)
+
+    def series_of(self, metric: str, rows: npt.NDArray[np.int64]) -> Series:
+        """The points of some rows, at least one, in the order of the rows."""
         return Series(
             metric=metric,
             logged_as=self.raw_names[int(self.raw[rows[0]])],

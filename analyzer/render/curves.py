@@ -140,16 +140,16 @@ def _line(run: Run, label: str, series: Series) -> Line:
     by_step = has_steps(series)
     position = np.arange(1, len(series) + 1, dtype=np.float64)
     x = np.where(series.step == NULL_INT, np.nan, series.step.astype(np.float64)) if by_step else position
-    known = np.isfinite(x)
-    paths = tuple(run.sources[int(source)].path for source in series.source[known])
+    return line_of(run, label, series, x, np.flatnonzero(np.isfinite(x)))
+
+
+def line_of(
+    run: Run, label: str, series: Series, x: npt.NDArray[np.float64], rows: npt.NDArray[np.int64]
+) -> Line:
+    """Some points of a series at given places."""
+    paths = tuple(run.sources[int(source)].path for source in series.source[rows])
     return Line(
-        label,
-        series.logged_as,
-        x[known],
-        series.value[known],
-        paths,
-        series.line[known],
-        series.attempt[known],
+        label, series.logged_as, x[rows], series.value[rows], paths, series.line[rows], series.attempt[rows]
     )
 
 

@@ -15,7 +15,7 @@ from analyzer.detect.base import RunView
 from analyzer.detect.curve import has_steps
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Series
-from analyzer.render.curves import FEW, Line, Panel
+from analyzer.render.curves import FEW, Line, Panel, line_of
 
 _QUANTITIES: tuple[tuple[str, str, str, str], ...] = (
     ("gpu_use", "GPU use", "percent", r"system\.gpu\.(\d{1,4})\.gpu"),
@@ -107,14 +107,4 @@ def _placed(
 
 def _line(run: Run, label: str, series: Series, x: npt.NDArray[np.float64]) -> Line:
     known = np.flatnonzero(np.isfinite(x))
-    order = known[np.argsort(x[known], kind="stable")]
-    paths = tuple(run.sources[int(source)].path for source in series.source[order])
-    return Line(
-        label,
-        series.logged_as,
-        x[order],
-        series.value[order],
-        paths,
-        series.line[order],
-        series.attempt[order],
-    )
+    return line_of(run, label, series, x, known[np.argsort(x[known], kind="stable")])

@@ -309,15 +309,16 @@ def arrange(diagnosis: Diagnosis, *, show_all: bool, top: int) -> Layout:
     """Choose what to show.
 
     In full: of each kind of symptom the leading cause if it is at least "possible", and the first cause in any
-    case. Notes: harmless explanations. Rivals: the rest, those that deserve the doubt first.
+    case. Notes: harmless explanations, and of a run of which too little is known how its log ends. Rivals: the rest, those that deserve the doubt first.
     """
     full: list[Finding] = []
     notes: list[Finding] = []
+    missing = diagnosis.status == "insufficient"  # what is missing leads, not how the log ends
     for finding in diagnosis.findings:
         leads = all(finding.symptom_kind != other.symptom_kind for other in (*full, *notes))
         if show_all and len(full) < top:
             full.append(finding)
-        elif leads and finding.cause.kind == "benign":
+        elif leads and (finding.cause.kind == "benign" or (finding.cause.id in _SAID_ABOVE and missing)):
             notes.append(finding)
         elif full and finding.cause.id in _SAID_ABOVE:
             continue

@@ -11,7 +11,7 @@ from analyzer.errors import InputError
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.discover import read_all
 from analyzer.ingest.formats.dumps.trace_rows import TraceRows
-from analyzer.ingest.run_groups import without_copies
+from analyzer.ingest.runs.run_groups import without_copies
 from analyzer.ingest.walk import Discovery, discover
 from analyzer.model.refs import Gap
 from analyzer.model.replay import CommTable, ReplayTable, Row, TraceTable

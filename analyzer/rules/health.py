@@ -68,6 +68,13 @@ TESTS = (
         "the batches of those steps, and the gradient norm there",
     ),
     HealthTest(
+        "no-wild-loss",
+        "signal.progress.wild_rows == 0",
+        "no loss is far beyond that of an untrained model",
+        "losses are as high as {signal.progress.wild_value}, ten times the first ones and more",
+        "the batches of those steps, and the gradient norm there",
+    ),
+    HealthTest(
         "layers-alive",
         "signal.exact.layers_zero_share < 0.3",
         "the layers get gradients",
@@ -154,6 +161,20 @@ TESTS = (
         "more epochs, and whether a single batch can be learned by heart",
     ),
     HealthTest(
+        "as-low-as-its-answers",
+        "not signal.answers.loss_over_sure >= 1.5 and not signal.answers.exactly_bounded_floor",
+        "the loss is as low as the answers allow",
+        "the loss is {signal.answers.loss_over_sure|some} times that of a model which is as often right and knows it",
+        "more epochs, and whether a sigmoid or softmax stands before the loss",
+    ),
+    HealthTest(
+        "held-out-below-start",
+        "not signal.gap.never_below_start and not signal.gap.score_fell_back",
+        "held-out data gained something",
+        "no evaluation is clearly better than the untrained model was",
+        "predictions on a few training and a few held-out samples, prepared by the same code",
+    ),
+    HealthTest(
         "held-out-gains",
         "signal.gap.held_out_gained >= 0.02 or signal.gap.held_out_gained < 0.02 and signal.progress.fall_share >= 0.3",
         "training and held-out loss do not stand still together",
@@ -201,6 +222,13 @@ TESTS = (
         "the loss is in proportion to the accuracy",
         "the loss ({signal.progress.last}) is far above that of a guess among any number of classes",
         "the range of the inputs and of the logits, and the learning rate",
+    ),
+    HealthTest(
+        "begins-in-proportion",
+        "not (signal.progress.first >= 14 and signal.answers.first_over_answers >= 3.5)",
+        "the first loss is no higher than a guess among any number of classes",
+        "the first loss ({signal.progress.first}) is beyond what a guess among any number of classes costs",
+        "the loss of the very first batch: before any update it tells the weights and inputs from the rate",
     ),
     HealthTest(
         "not-certain-of-wrong",

@@ -15,11 +15,11 @@ from analyzer.errors import RuleError, RuleSyntaxError
 from analyzer.expr import Condition, compile_condition
 from analyzer.facts.catalog import catalog
 from analyzer.rules.causes import PACK_FILE, rules_root
+from analyzer.rules.fixing.shared_fixes import FILE_NAME as FIXES
+from analyzer.rules.fixing.shared_fixes import SharedFixes, bundled_fixes, fixes_for, with_shared
 from analyzer.rules.gates import FILE_NAME as GATES
 from analyzer.rules.gates import Gates, bundled_gates, gates_for, naming, refuse_unknown_facts
 from analyzer.rules.schema import FIELDS, MakeCondition, Rule, read_rule
-from analyzer.rules.shared_fixes import FILE_NAME as FIXES
-from analyzer.rules.shared_fixes import SharedFixes, bundled_fixes, fixes_for, with_shared
 from analyzer.vocabulary import cache, packs
 from analyzer.vocabulary.config import is_setting, nearest_setting
 from analyzer.vocabulary.events import events_key

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from analyzer.errors import InputError
-from analyzer.ingest.boundaries import Skipped
+from analyzer.ingest.runs.boundaries import Skipped
 from analyzer.rules.load import load_rules
 from analyzer.triage.baselines import choose_baselines
 from analyzer.triage.executors import make_executor_engine

@@ -19,9 +19,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from analyzer.errors import InputError, UnreadableFileError
-from analyzer.ingest import run_shapes as shapes
-from analyzer.ingest.boundaries import Folder, Skipped, visit
 from analyzer.ingest.registry import ingestors as all_ingestors
+from analyzer.ingest.runs import run_shapes as shapes
+from analyzer.ingest.runs.boundaries import Folder, Skipped, visit
 from analyzer.ingest.walk import choose_ingestor, make_candidate
 from analyzer.triage.sources import kind_of_url, list_remote
 from analyzer.triage.specs import Plan, RunSpec, Selection, key_of

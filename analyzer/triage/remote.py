@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.errors import FetchError, InputError
-from analyzer.ingest import run_shapes as shapes
-from analyzer.ingest.boundaries import Folder, Skipped, visit
 from analyzer.ingest.masking import clean_text
+from analyzer.ingest.runs import run_shapes as shapes
+from analyzer.ingest.runs.boundaries import Folder, Skipped, visit
 from analyzer.triage.specs import Options, Plan, RunSpec, Selection, key_of
 
 MAX_FETCHED_BYTES = 8 * 1024**3

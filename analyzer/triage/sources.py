@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.errors import InputError
-from analyzer.ingest.boundaries import Skipped
+from analyzer.ingest.runs.boundaries import Skipped
 from analyzer.triage.specs import Options, RunSpec, Selection
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from analyzer.ingest.boundaries import Skipped
+from analyzer.ingest.runs.boundaries import Skipped
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from analyzer.fetch.address import RunAddress, RunSetAddress, Server, parse_addr
 from analyzer.fetch.limits import Limits
 from analyzer.fetch.runs import fetch_run, list_runs
 from analyzer.fetch.session import Session
-from analyzer.ingest import run_shapes as shapes
-from analyzer.ingest.boundaries import Skipped
+from analyzer.ingest.runs import run_shapes as shapes
+from analyzer.ingest.runs.boundaries import Skipped
 from analyzer.triage.specs import Options, RunSpec, Selection, key_of
 
 _sessions: dict[Server, Session] = {}

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/bench_rows.py --rows 40000
 
-Logs of four kinds are made here. Both readings run in turn on the same bytes, in CPU time, so that their ratio holds on a
+Logs of some kinds are made here. Both readings run in turn on the same bytes, in CPU time, so that their ratio holds on a
 busy machine too; ``floats`` is the cost of turning the row's numbers into floats alone, which nothing can undercut.
 """
 
@@ -25,6 +25,10 @@ FORMS = {
     "torchtitan": "[rank0]:[titan] 2026-01-01 {clock},125 - root - INFO - step: {at:6d}  loss: {a:8.4f}  grad_norm: {b:7.4f}  memory: 40.50GiB(50.00%)  tps: {big:,}  tflops: 12.50  mfu: 4.00%",
     "mmengine": "2026/01/01 {clock} - mmengine - INFO - Epoch(train)  [{epoch}][{batch:4d}/1000]  lr: {c:.3e}  time: {b:.4f}  data_time: 0.0100  memory: 7973  loss: {a:.4f}",
     "home-made": "iter {at} | loss {a:.4f} | gnorm {b:.3f} | lr {c:.2e} | {big} tok/s",
+    "HF 4": "{{'loss': {a:.4f}, 'grad_norm': {b:.6f}, 'learning_rate': {c:.6e}, 'epoch': {part:.2f}}}",
+    "HF 5": "{{'loss': '{a:.4g}', 'grad_norm': '{b:.4g}', 'learning_rate': '{c:.4g}', 'epoch': '{part:.4g}'}}",
+    "HF with bar": " {percent}%|#         | {at}/40000 [{clock}<{clock},  1.05it/s]\r{{'loss': {a:.4f}, 'grad_norm': {b:.6f}, 'learning_rate': {c:.6e}, 'epoch': {part:.2f}}}",
+    "Megatron": " [2026-01-01 {clock}] iteration {at:8d}/   40000 | consumed samples: {samples:12d} | elapsed time per iteration (ms): {ms:.1f} | throughput per GPU (TFLOP/s/GPU): 412.5 | learning rate: {c:.6E} | global batch size:   256 | lm loss: {a:.6E} | loss scale: 1.0 | grad norm: {b:.3f} | number of skipped iterations:   0 | number of nan iterations:   0 |",
     "JSON": '{{"step": {at}, "loss": {a:.6f}, "lr": {c:.2e}, "grad_norm": {b:.4f}}}',
 }  # fmt: skip
 
@@ -41,6 +45,10 @@ def log_of(form, rows):
             b=chance.random() + 0.1,
             c=1e-3 * (1 - at / (rows + 1)),
             big=chance.randrange(10_000, 20_000),
+            part=3 * at / rows,
+            percent=100 * at // rows,
+            samples=256 * at,
+            ms=1000 + 100 * chance.random(),
         )
         + "\n"
         for at in range(1, rows)

@@ -16,8 +16,8 @@ from analyzer.detect.linear import write_linear
 from analyzer.errors import InputError
 from analyzer.model.signal import FactValue, Signal
 from analyzer.render.sentences import opening
+from analyzer.rules.candidates.likeness_only import AT_MOST, likeness_only
 from analyzer.rules.causes import catalogue
-from analyzer.rules.likeness_only import AT_MOST, likeness_only
 from analyzer.rules.load import load_rules
 
 

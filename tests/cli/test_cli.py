@@ -11,6 +11,8 @@ import jsonschema
 import pytest
 from command_line import call
 
+from analyzer.rules.load import load_rules
+
 ROOT = Path(__file__).parent.parent.parent
 QWEN = "samples/failed/qwen2-fp16-sft-loss-zero"
 HEALTHY = "samples/healthy/qwen2-bf16-sft"
@@ -372,7 +374,9 @@ def test_an_option_under_its_old_name_is_taken_with_one_line_of_notice():
 
 def test_version():
     assert run("version").stdout.decode().startswith("analyzer ")
-    assert json.loads(run("version", "--json").stdout)["name"] == "analyzer"
+    told = json.loads(run("version", "--json").stdout)
+    assert told["name"] == "analyzer"
+    assert told["rules_digest"] == load_rules([]).digest
 
 
 def test_an_interrupt_is_one_line(monkeypatch):

@@ -46,6 +46,22 @@ def test_accuracy_that_held_out_data_gained():
 
 
 @pytest.mark.parametrize(
+    ("scores", "kept"),
+    [
+        ([0.963, 0.966, 0.965, 0.969, 0.971, 0.972], True),  # a quarter of the errors is gone
+        ([0.963, 0.972, 0.966, 0.958, 0.950, 0.949], None),  # nothing was gained
+        (
+            [0.50, 0.502, 0.499, 0.503, 0.501, 0.502],
+            None,
+        ),  # neither a hundredth of the score nor a tenth of the errors
+        ([0.60, 0.75, 0.81, 0.80, 0.74, 0.70], False),
+    ],
+)
+def test_a_score_that_was_high_at_once_is_kept_if_a_tenth_of_its_errors_is_gone(scores, kept):
+    assert RunMaker().log({"eval_f1": scores}).plain().get("signal.generalisation.score_kept") is kept
+
+
+@pytest.mark.parametrize(
     ("accuracies", "more", "collapsed"),
     [
         ([0.62, 0.64, 1e-10], {}, True),

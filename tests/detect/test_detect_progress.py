@@ -331,3 +331,71 @@ def test_losses_that_part_while_answers_agree_are_not_summed_alike(held_out, har
     )
 
     assert found["signal.gap.training_harder"] is harder
+
+
+MEMORISED = [2.08, 2.06, 2.04, 2.01, 1.98, 1.92, 1.86, 1.77, 1.7, 1.58, 1.47, 1.36]
+LEARNED_FAST = [2.08, 0.9, 0.4, 0.25, 0.2, 0.17, 0.15, 0.14, 0.13, 0.12, 0.12, 0.11]
+
+
+def test_what_was_never_gained_on_held_out_data_is_told_from_what_was_gained_and_lost():
+    never = by_epoch(MEMORISED, eval_loss=[2.05, 2.06, 2.09, 2.1, 2.15, 2.2, 2.3, 2.4, 2.5, 2.7, 2.9, 3.0])
+    lost = by_epoch(MEMORISED, eval_loss=[2.05, 1.9, 1.8, 1.75, 1.7, 1.75, 1.8, 1.9, 2.0, 2.2, 2.4, 2.6])
+    slow = by_epoch([2.3 - 0.01 * n for n in range(12)], eval_loss=[2.3 - 0.01 * n for n in range(12)])
+
+    assert never["signal.gap.never_below_start"] is True
+    assert lost["signal.gap.never_below_start"] is False
+    assert slow["signal.gap.never_below_start"] is False  # training gained no more
+
+
+def test_a_first_evaluation_after_several_passes_says_nothing_of_the_start():
+    steps = list(range(10, 130, 10))
+    maker = RunMaker("lightning").log(
+        {"loss": LEARNED_FAST, "epoch": [0.5 * (n + 1) for n in range(12)]}, steps=steps
+    )
+    late = maker.log({"eval_loss": [2.5, 2.9, 3.1]}, steps=[80, 100, 120]).plain()
+
+    assert "signal.gap.never_below_start" not in late
+
+
+def test_samples_learned_by_heart_fall_last_and_what_holds_for_all_falls_first():
+    by_heart, fast = by_epoch(MEMORISED), by_epoch(LEARNED_FAST)
+
+    assert by_heart["signal.progress.accelerates"] is True
+    assert by_heart["signal.progress.third_over_first"] > 0.9
+    assert fast["signal.progress.accelerates"] is False
+    assert fast["signal.progress.third_over_first"] < 0.2
+
+
+def test_held_out_answers_that_fall_back_are_told_from_a_score_that_only_stands():
+    right = [0.6, 0.99, 1.0, 1.0, 1.0, 1.0]
+    losses = LEARNED_FAST[:6]
+    fell = by_epoch(losses, accuracy=right, eval_accuracy=[0.7, 0.58, 0.35, 0.38, 0.36, 0.37])
+    stands = by_epoch(losses, accuracy=right, eval_accuracy=[0.6, 0.66, 0.67, 0.66, 0.65, 0.65])
+
+    assert fell["signal.gap.score_fell_back"] is True
+    assert stands["signal.gap.score_fell_back"] is False
+
+
+def test_a_loss_far_beyond_the_first_ones_is_wild_wherever_the_log_begins():
+    swings = by_epoch([955.0, 3.0, 2.2, 6.9, 2.2, 2.2, 204.0, 2.19, 2.2, 2.18, 15.1, 4.4])
+    spike = by_epoch([2.3, 1.1, 0.7, 4.0, 0.6, 0.5, 0.45])
+
+    assert swings["signal.progress.wild_rows"] >= 1
+    assert spike["signal.progress.wild_rows"] == 0
+
+
+def test_an_explosion_in_the_first_epoch_does_not_hide_what_is_lost_later():
+    lost = by_epoch([955.0, 3.02, 2.2, 2.2, 2.2, 2.19, 2.2, 2.18, 4.3, 4.4, 4.4, 4.5])
+
+    assert lost["signal.progress.kept"] is False
+
+
+def test_training_that_begins_anew_repeats_its_first_rows():
+    start = [1.68, 0.58, 0.21, 0.25, 0.12, 0.15, 0.09, 0.12]
+    lost = facts({"loss": [*start, 0.05, 0.1, 0.06, *start, 0.07, 0.05]})
+    spike = facts({"loss": [*start, 0.05, 0.1, 0.06, 1.6, 0.1, 0.08, 0.07, 0.09, 0.05, 0.06, 0.05, 0.06]})
+    swings = facts({"loss": [237.0, 196.0, 136.0, 152.0, 191.0, 172.0, 114.0, 80.0, 62.0, 39.0]})
+
+    assert lost["signal.progress.began_anew"] is True
+    assert spike["signal.progress.began_anew"] is False
+    assert swings["signal.progress.began_anew"] is False

@@ -7,8 +7,8 @@ from analyzer.detect.failures.message_features import masked, pieces
 from analyzer.detect.failures.message_model import shipped_messages
 from analyzer.errors import InputError
 from analyzer.ingest.text.failures.error_lines import error_lines, is_plain_error
+from analyzer.rules.candidates.message_only import AT_MOST, message_only
 from analyzer.rules.load import load_rules
-from analyzer.rules.message_only import AT_MOST, message_only
 
 
 def diagnosed(folder, text):
@@ -77,6 +77,20 @@ def test_warnings_measured_errors_and_bars_are_no_errors():
     assert not any(is_plain_error(line) for line in lines)
 
 
+def test_a_counter_of_epochs_is_no_lack_of_anything():
+    assert error_lines(["Epoch 499 out of 500", "12 out of 80 files read"]) == ()
+    assert error_lines(["worker ran out of shared memory", "CUDA out of memory"]) == (0, 1)
+
+
 def test_prose_is_still_no_log(tmp_path):
     with pytest.raises(InputError):
         diagnosed(tmp_path, "It was a bright cold day in April.\n")
+
+
+def test_what_a_launcher_reports_is_not_asked(tmp_path):
+    diagnosis = diagnosed(
+        tmp_path,
+        "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 0 (pid: 7)\n",
+    )
+
+    assert not diagnosis.findings

@@ -49,4 +49,9 @@ def parted() -> RunMaker:
     return RunMaker().log(columns)
 
 
-RUNS = (layers_without_gradient, gradient_lost, two_epochs_of_garbage, saturated, parted)
+def beyond_untrained() -> RunMaker:
+    """One loss far beyond that of an untrained model."""
+    return RunMaker().log({"loss": [*falling(20), 400.0, *falling(20)[-5:]]})
+
+
+RUNS = (layers_without_gradient, gradient_lost, two_epochs_of_garbage, saturated, parted, beyond_untrained)

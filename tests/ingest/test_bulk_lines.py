@@ -22,7 +22,7 @@ def _own_cache(tmp_path_factory, monkeypatch):
 def read(data, *, bulk, size=1 << 20, records=False):
     builder = RunBuilder("run")
     builder.add_source("train.log", format_name="text-log", ingestor="text-log", size_bytes=0, sha256_head="")
-    reader = LogReader(SourceWriter(builder, 0), bulk_after_blocks=0 if bulk else NEVER)
+    reader = LogReader(SourceWriter(builder, 0), bulk_from_bytes=0 if bulk else NEVER)
     if records:
         lines = data.decode("utf-8", "replace").split("\n")
         reader.read(line_blocks((2 * i, line, 1.5e9 + i) for i, line in enumerate(lines)))

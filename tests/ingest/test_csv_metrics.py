@@ -208,6 +208,11 @@ def test_steps_beside_episodes_are_the_length_of_each_and_those_beside_epochs_co
     assert [step for step, _, _ in points(epochs, "loss")] == [10, 20]
 
 
+def test_a_score_beside_a_step_is_a_course_and_a_table_of_results_is_none():
+    assert claimed_by("eval.csv", "epoch,mIoU\n1,0.2\n2,0.3\n") == "csv-metrics"
+    assert claimed_by("report.csv", "class,precision,recall,support\n0,0.9,0.8,12\n1,0.7,0.9,40\n") is None
+
+
 def test_dvclive_keeps_a_metric_in_a_file_whose_folder_is_part_of_its_name():
     folder = "dvclive/plots/metrics"
     run = read_files(

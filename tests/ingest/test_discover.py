@@ -11,7 +11,7 @@ import pytest
 import analyzer
 from analyzer.errors import InputError, UnknownFormatError
 from analyzer.ingest.discover import load_run
-from analyzer.ingest.run_groups import split_runs, without_copies, without_superseded
+from analyzer.ingest.runs.run_groups import split_runs, without_copies, without_superseded
 from analyzer.ingest.walk import discover
 from analyzer.triage.plan import make_plan
 

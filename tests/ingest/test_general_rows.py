@@ -196,6 +196,75 @@ def test_a_sentence_that_is_only_quoted_is_no_event(kind, line):
     assert not read_text(line + "\n").events.of(kind)
 
 
+@pytest.mark.parametrize("name", ["CrossEntropyLossWithLogSoftmax", "WeightedCategoryCrossEntropy"])
+def test_rows_that_begin_with_train_and_with_eval_are_two_curves_whatever_the_loss_is_called(name):
+    rows = "".join(
+        f"\nStep {n:6}: train {name} | {9 - n / 100:11.8f}\nStep {n:6}: eval  {name} | {9.5 - n / 100:11.8f}\n"
+        f"Step {n:6}: eval        WeightedCategoryAccuracy | {n / 1000:11.8f}\n"
+        for n in range(100, 600, 100)
+    )
+    run = read_text(rows)
+
+    assert set(run.metrics.names) == {"loss", "eval_loss", "eval_accuracy"}
+    assert points(run, "loss")[0][:2] == (100, 8.0)
+    assert points(run, "eval_loss")[-1][:2] == (500, 4.5)
+
+
+def test_a_loss_of_an_unknown_kind_in_a_row_of_evaluation_is_held_out():
+    rows = "".join(
+        f"Step {n}: train OddLossTerm | {9 - n}.5\nStep {n}: eval OddLossTerm | {9 - n}.75\n"
+        for n in range(1, 7)
+    )
+
+    assert set(read_text(rows).metrics.names) == {"train_oddlossterm", "eval_oddlossterm"}
+
+
+def test_a_box_that_counts_epochs_and_holds_a_rate_of_success_is_a_row():
+    rows = "".join(
+        f"{'-' * 32}\n| epoch              | {n}       |\n| test/mean_Q        | -{n}.5    |\n"
+        f"| test/success_rate  | 0.{n}     |\n| train/success_rate | 0.{n}5    |\n{'-' * 32}\n"
+        for n in range(1, 4)
+    )
+    series = read_text(rows).metrics.series("test/success_rate")
+
+    assert series.value.tolist() == [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "| epoch  | 3  |\n| seed   | 7  |\n",  # settings
+        "| epoch  | loss |\n|--------|------|\n",  # a heading
+        "| success_rate | 0.5 |\n",  # a result, alone
+    ],
+)
+def test_other_boxes_are_no_rows(rows):
+    assert not read_text(rows).metrics.names
+
+
+def test_a_level_behind_the_number_of_the_process_is_no_part_of_a_name():
+    rows = "".join(f"2026-01-0{n} 10:00:00,001 P4711 INFO Train loss: 0.{9 - n}\n" for n in range(1, 7))
+
+    assert set(read_text(rows).metrics.names) == {"loss"}
+
+
+def test_the_average_loss_of_one_player_is_not_that_of_the_run():
+    rows = "".join(
+        f"At global_step {n}99: generator average loss 0.{5 + n}, discriminator average loss -0.0{n}\n"
+        for n in range(1, 5)
+    )
+
+    assert set(read_text(rows).metrics.names) == {"generator_average_loss", "discriminator_average_loss"}
+
+
+def test_scores_of_held_out_data_are_rows_though_no_loss_is_printed():
+    rows = "".join(f"Epoch {n} out of 6\nDev: UAS 8{n}.25% LAS 7{n}.5% 300 sents/s\n" for n in range(1, 7))
+    run = read_text(rows)
+
+    assert run.metrics.series("val_uas").value.tolist() == [0.8125, 0.8225, 0.8325, 0.8425, 0.8525, 0.8625]
+    assert not read_text("The model has UAS 95.5 in the paper.\nOurs has LAS 94.1.\n").metrics.names
+
+
 def test_memory_in_a_row_is_kept_whatever_its_unit():
     rows = "".join(
         f"step: {n}, loss: {3 - n / 9:.2f}, mem: {5000 + n}, cuda_max_memory_gb: {6 + n}\n" for n in (1, 2, 3)

@@ -223,3 +223,16 @@ def test_unknown_rows_are_read_by_the_column_that_counts_if_the_name_of_the_file
 
     assert read_files({"metrics.jsonl": text}).metrics.series("objective").step.tolist() == [1, 2, 3]
     assert claimed_by("rows.jsonl", text) is None
+
+
+@pytest.mark.parametrize("key", ["FID", "val_mIoU", "success_rate"])
+def test_rows_of_a_score_and_a_step_are_a_course_though_no_loss_is_logged(key):
+    run = read_files({"eval.jsonl": "".join(f'{{"itr": {n}00, "{key}": 0.{n}}}\n' for n in range(1, 5))})
+
+    (name,) = run.metrics.names
+    assert points(run, name) == [(100, 0.1), (200, 0.2), (300, 0.3), (400, 0.4)]
+
+
+@pytest.mark.parametrize("row", ['{"FID": 9.5, "model": "a"}', '{"itr": 100, "prompt": 3}'])
+def test_a_score_without_a_step_and_a_step_without_a_quantity_are_no_course(row):
+    assert claimed_by("eval.jsonl", f"{row}\n" * 4) is None

@@ -105,3 +105,23 @@ def test_ranks_are_kept_apart(one_by_one):
     text = "\n".join(lines) + "\n"
 
     assert read(text)[:2] == one_by_one(text)[:2]
+
+
+@pytest.mark.parametrize("restart", [
+    "==== attempt {number} on host-{number} ====\nloading checkpoint step_{at} ...",
+    "Epoch {number}",
+    "",
+])  # fmt: skip
+def test_launches_in_every_block_do_not_keep_rows_from_being_read_in_blocks(restart, one_by_one):
+    lines, at = [], 0
+    for number in range(4 * ROWS):
+        if number % 97 == 96:
+            lines += [restart.format(number=number, at=at)] * bool(restart)
+            at = 1 if number % 2 else max(at - 40, 1)
+        at += 1
+        lines.append(f"iter {at} | loss {8 - number / 900:.4f} | gnorm {1 + number % 7 / 8:.3f}")
+    text = "\n".join(lines) + "\n"
+    points_of, events, in_blocks = read(text)
+
+    assert (points_of, events) == one_by_one(text)[:2]
+    assert in_blocks > 2 * ROWS or "Epoch" in restart

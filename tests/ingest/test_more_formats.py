@@ -275,7 +275,7 @@ def test_an_archive_writes_nothing_outside_and_follows_no_link(tmp_path):
 
 
 def test_a_bomb_is_unpacked_within_bounds(tmp_path, monkeypatch):
-    monkeypatch.setattr("analyzer.ingest.archives.SMALL_BYTES", 1 << 16)
+    monkeypatch.setattr("analyzer.ingest.runs.archives.SMALL_BYTES", 1 << 16)
     as_zip(tmp_path / "run.zip", {"train.log": LOG, "zeros.log": "0" * (1 << 24)})
     run = load_run(tmp_path / "run.zip").run
 

@@ -37,7 +37,7 @@ def _stored():
 
 
 @pytest.mark.parametrize(
-    "form", [form for kind in forms.KINDS.values() for form in kind], ids=lambda f: f.__name__
+    "form", [form for kind in forms.KINDS.values() for form in kind], ids=lambda f: f.name
 )
 def test_a_form_prints_the_curves_that_it_is_said_to_print(form, tmp_path):
     seen = []
@@ -56,7 +56,7 @@ def test_a_form_prints_the_curves_that_it_is_said_to_print(form, tmp_path):
     names = {read.get(name, name) for name in seen[0]}
 
     for name in ("loss", "val_loss", "grad_norm"):
-        assert forms.prints(form, name) == (name in names), name
+        assert form.prints(name) == (name in names), name
 
 
 @pytest.mark.parametrize("configuration", sorted(set(forms.CONFIGURATIONS)))

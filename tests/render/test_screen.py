@@ -215,3 +215,13 @@ def test_progress_is_drawn_while_a_large_log_is_read_and_is_gone_afterwards(tmp_
 
     assert re.search(r"reading: \d+ of \d+ MB, file 1 of 1, \d+ MB/s.*train\.log", shown.getvalue())
     assert shown.getvalue().endswith("\r\x1b[K")
+
+
+def test_where_too_little_is_known_what_is_missing_leads_and_not_how_the_log_ends(tmp_path):
+    (tmp_path / "train.log").write_text("step 1/300 loss 2.75\nstep 2/300 loss 2.45\n", encoding="utf-8")
+    dx = analyzer.diagnose(tmp_path)
+    shown = analyzer.report(dx, "terminal")
+
+    assert [finding.cause.id for finding in dx.findings] == ["log-truncated"]
+    assert shown.index("too little to call it healthy") < shown.index("note: The program was stopped")
+    assert "[log-truncated]" not in shown

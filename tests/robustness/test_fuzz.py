@@ -6,9 +6,10 @@ import random
 
 import pytest
 import typer
-from fuzz import KINDS, TARGETS, TOKENS, attempt, mutated, random_operations, rule_texts, seeds
+from fuzz import TARGETS, attempt, rule_texts, seeds
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mutations import KINDS, TOKENS, mutated, random_operations
 
 from analyzer.cli.verify import verify_command
 from analyzer.errors import InputError

@@ -9,12 +9,12 @@ import pytest
 from analyzer.api import load
 from analyzer.facts.catalog import spec_of
 from analyzer.ingest.quote import Quoter
-from analyzer.rules.fixes import GENERAL, resolve_fixes
+from analyzer.rules.fixing.fixes import GENERAL, resolve_fixes
+from analyzer.rules.fixing.words import localised, uses
 from analyzer.rules.load import load_rules
 from analyzer.rules.restart import restart_of
 from analyzer.rules.schema import RuleFix
 from analyzer.rules.template import fill, holes
-from analyzer.rules.words import localised, uses
 from analyzer.vocabulary.frameworks import family
 
 RULES = {rule.slug: rule for rule in load_rules().rules}

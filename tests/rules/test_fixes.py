@@ -9,7 +9,7 @@ import pytest
 
 from analyzer.api import load
 from analyzer.ingest.quote import Quoter
-from analyzer.rules.fixes import resolve_fixes
+from analyzer.rules.fixing.fixes import resolve_fixes
 from analyzer.rules.schema import RuleFix
 
 BF16 = {

@@ -3,10 +3,10 @@
 import pytest
 
 from analyzer.detect.shapes.answer import MAX_BITS, support_bits
+from analyzer.rules.candidates.shape_only import SURE, shape_only
 from analyzer.rules.load import load_rules
 from analyzer.rules.score import ledger
 from analyzer.rules.shape_line import LINE_ID, MAX_DOUBT_BITS
-from analyzer.rules.shape_only import SURE, shape_only
 
 RULES = load_rules()
 PLATEAU = RULES.by_id("loss-plateau")

@@ -7,8 +7,14 @@ import pytest
 
 from analyzer.errors import RuleError
 from analyzer.rules.causes import rules_root
+from analyzer.rules.fixing.shared_fixes import (
+    FILE_NAME,
+    bundled_fixes,
+    fix_schema,
+    read_shared_fixes,
+    with_shared,
+)
 from analyzer.rules.load import load_rules, rule_files
-from analyzer.rules.shared_fixes import FILE_NAME, bundled_fixes, fix_schema, read_shared_fixes, with_shared
 from analyzer.vocabulary.marked import load_marked
 
 SHARED = {

@@ -105,7 +105,7 @@ def class_count(view: RunView) -> tuple[int, list[SourceRef]] | None:
         return None
     series, numbers = loss
     for name in ("accuracy", "eval_accuracy"):
-        shares = _shares(view, name)
+        shares = shares_of(view, name)
         if shares is not None:
             return _by_accuracy(view, series, shares)
     refs = refs_at(series, [0])
@@ -144,7 +144,7 @@ def _by_accuracy(view: RunView, series: Series, shares: Series) -> tuple[int, li
     return None
 
 
-def _shares(view: RunView, name: str) -> Series | None:
+def shares_of(view: RunView, name: str) -> Series | None:
     """An accuracy as shares of one, its finite points only."""
     series = view.curve(name)
     if series is None:
@@ -221,7 +221,7 @@ def _of_sequences(view: RunView) -> bool:
 
 def accuracy_at_end(view: RunView, name: str) -> tuple[float, list[SourceRef]] | None:
     """Level of an accuracy at the end, as a share of one, with its place."""
-    shares = _shares(view, name)
+    shares = shares_of(view, name)
     if shares is None:
         return None
     tail = shares.value[-max(len(shares) // 10, 1) :]
@@ -278,7 +278,7 @@ def _second_softmax(out: FactWriter, view: RunView) -> None:
     if points is None:
         return
     for loss, name in ((points[0], "accuracy"), (_eval(view), "eval_accuracy")):
-        shares = _shares(view, name)
+        shares = shares_of(view, name)
         if loss is None or shares is None:
             continue
         match = align(loss, shares)

@@ -15,7 +15,12 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, finite_points, has_steps
 from analyzer.detect.curves.bad_points import values_beside
 from analyzer.detect.curves.chance import class_count
-from analyzer.detect.curves.progress import begins_in_the_middle, held_out_trend, loss_trend
+from analyzer.detect.curves.progress import (
+    begins_in_the_middle,
+    continues_a_model,
+    held_out_trend,
+    loss_trend,
+)
 from analyzer.detect.curves.scores import scores_of
 from analyzer.detect.curves.trend import Trend
 from analyzer.detect.setup.run_course import reward_metrics
@@ -42,6 +47,15 @@ ANSWERS_OTHERS = 0.5
 
 NONE_RIGHT, EARLY_RIGHT = 0.05, 0.8
 """Not one held-out answer in twenty, at any evaluation, while four of five training answers are right early."""
+
+BELOW_START = 0.93
+"""Held-out loss at its best over the first training loss: what was not gained even against an untrained model."""
+
+FELL_BACK, BEST_EARLY = 0.15, 3
+"""Fifteen points of held-out accuracy lost against one of the first three evaluations: too many passes seldom cost a third of that."""
+
+OF_THE_EPOCH = 1.15
+"""Held-out loss over the training mean of the first epoch, which holds its beginning and is higher than its end."""
 
 OPENED = 3.0
 """Held-out over training loss at the end of a run that began with both alike."""
@@ -83,9 +97,12 @@ def detect(view: RunView) -> Iterator[Signal]:
     train, held_out = view.once(loss_trend), view.once(held_out_trend)
     middle = train is not None and begins_in_the_middle(view, train[0])
     if train is not None and held_out is not None:
-        _losses(out, train, held_out, early=_first_epoch(view, held_out[0]) is not False and not middle)
+        early = _first_epoch(view, held_out[0]) is not False and not middle
+        _losses(out, train, held_out, early=early)
         if middle:
             _in_the_middle(out, train, held_out)
+        elif early and not continues_a_model(view):
+            _against_the_start(out, train, held_out)
     _chasm(out, view)
     _score_gained(out, view)
     _scores(out, view, train, early=not middle)
@@ -170,6 +187,24 @@ def _ends_at_best(values: npt.NDArray[np.float64]) -> bool:
     return float(values[-1] - values[0]) >= least and float(values.max() - values[-1]) <= least
 
 
+def _against_the_start(out: FactWriter, train: tuple[Series, Trend], held_out: tuple[Series, Trend]) -> None:
+    """Whether held-out data gained anything against the first training loss, that of a model that knew nothing yet.
+
+    In the first pass every training sample is as new as a held-out one, so both cost the same if they are measured alike.
+    """
+    if len(held_out[0]) < ROWS:
+        return
+    refs = [*refs_at(held_out[0], [len(held_out[0]) - 1, 0]), *refs_at(train[0], [len(train[0]) - 1, 0])]
+    start, low = float(train[0].value[0]), held_out[1].best
+    if start <= 0 or low <= 0:
+        return
+    parted = train[1].falls() and train[1].last <= BELOW_START * low
+    out.put("never_below_start", low >= BELOW_START * start and parted, refs)
+    first = float(held_out[0].value[0])
+    if len(train[0]) == len(held_out[0]):  # rows of epochs
+        out.put("above_epoch_mean", first >= OF_THE_EPOCH * start and parted, refs)
+
+
 def _chasm(out: FactWriter, view: RunView) -> None:
     """Whether the last evaluation costs many times what training does, even if it is the only one."""
     train, held_out = finite_points(view.curve("loss"), EASIER_ROWS), finite_points(view.curve("eval_loss"))
@@ -215,6 +250,14 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
         out.put("answers_other_labels", bool(none or (low and learned)), refs)
     if right is None:
         return
+    best = int(held_out.value.argmax())
+    lost = float(held_out.value[best] - np.median(held_out.value[-2:])) / unit
+    knows = float(np.median(right.value[-2:])) >= float(right.value.max()) - SCORES_APART / 5 * unit
+    out.put(
+        "score_fell_back",
+        best < BEST_EARLY and lost >= FELL_BACK and knows,
+        [*refs, *refs_at(held_out, [best])],
+    )
     first = float(right.value[0] - held_out.value[0]) / unit
     last = float(np.median(right.value[-2:]) - np.median(held_out.value[-2:])) / unit
     refs = [*refs, *refs_at(right, [len(right) - 1])]

@@ -13,6 +13,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at, truth
 from analyzer.detect.curve import has_steps, spacing, take
+from analyzer.detect.curves.anew import began_anew
 from analyzer.detect.curves.bad_points import loss_points
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.trend import Trend, trend
@@ -63,12 +64,17 @@ ROSE_OF_GAIN = 0.1
 JUMP, JUMP_FLOOR = 10.0, 0.1
 """A last value of ten times the level is no batch of hard samples; below a tenth a loss is near zero anyway."""
 
-ANEW_ROWS, ANEW_GAINED, ANEW_LEVEL, ANEW_WAY = 3, 0.2, (0.7, 1.6), 0.1
-"""Three rows before and after; a fifth of the first loss had been gained, the leap ends near the first loss, no other rise is
-half as high, and the row that follows has still a tenth of the leap to go: a spike is made good at once."""
-
 SWING, SWING_POINTS, SWING_LEVEL = 0.5, 8, 0.2
 """Neighbours that differ by half of the level again and again, while a fifth of the first loss is left or more."""
+
+SETTLED = 5
+"""The median of the first fifth: what was gained from there on no explosion of the first rows can enlarge."""
+
+UNFINISHED, UNFINISHED_POINTS = 0.25, 6
+"""A curve that nears its end has lost less than a quarter of its whole fall in its last third; thirds of two points."""
+
+WILD = 10.0
+"""Ten times what an untrained model loses: no batch of good samples costs that once the run has begun."""
 
 GAINED_SHARE = 0.03
 """Three points of accuracy are more than two evaluations of one model differ by."""
@@ -133,7 +139,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         _course(out, *loss)
         _breaks(out, *loss)
         _level_change(out, *loss)
-        _began_anew(out, *loss)
+        out.put("began_anew", *began_anew(*loss))
     gained = [
         series
         for series, numbers in scored
@@ -175,7 +181,38 @@ def _course(out: FactWriter, series: Series, numbers: Trend) -> None:
         )
         out.put("still", bool(still) if quiet else None, refs)
     begins = series.step_at(0)
+    if len(series) >= STILL_POINTS and numbers.first > 0:
+        _pace(out, numbers, refs)
     out.put("begins_late", None if begins is None else _is_late(series), refs_at(series, [0]))
+
+
+def _pace(out: FactWriter, numbers: Trend, refs: list[SourceRef]) -> None:
+    """Whether the loss falls at the end as it fell before, and whether it fell more in its last third than in its first.
+
+    What is learned falls fast first; samples that are learned by heart one by one, and rates that are far too small, do not.
+    """
+    start, a, b, end = (float(np.median(part)) for part in _quarters(numbers.values))
+    whole = start - end
+    out.put("third_over_first", a / start, refs)
+    if numbers.values.size < UNFINISHED_POINTS:
+        return
+    if not numbers.falls() or whole <= max(numbers.margin, 0.0):
+        out.put("unfinished", value=False, refs=refs)
+        return
+    out.put("unfinished", b - end >= UNFINISHED * whole and b - end > numbers.margin / 2, refs)
+    out.put("accelerates", b - end > start - a and b - end > numbers.margin / 2, refs)
+
+
+def _quarters(values: Values) -> tuple[Values, Values, Values, Values]:
+    """The points around the start, one third, two thirds, and the end."""
+    side = max(values.size // 12, 1)
+    third, two = round((values.size - 1) / 3), round(2 * (values.size - 1) / 3)
+    return (
+        values[:side],
+        values[max(third - side // 2, 0) : third + side // 2 + 1],
+        values[two - side // 2 : two + side // 2 + 1],
+        values[-side:],
+    )
 
 
 def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
@@ -196,6 +233,11 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
         risen = min(numbers.peak, float(values[1:].max()))
         lost = risen >= EXPLODED * base and numbers.last >= BACK * base
         out.put("exploded", lost, [*refs_at(series, [peak]), *refs])
+        # The first rows may be an explosion themselves, so their median is the level of an untrained model.
+        wild = np.flatnonzero(values[1:] >= WILD * max(float(np.median(values[:3])), 0.0)) + 1
+        out.put("wild_rows", int(wild.size), refs_at(series, [int(row) for row in wild]) or refs)
+        if wild.size:
+            out.put("wild_value", float(values[wild].max()), refs_at(series, [int(row) for row in wild]))
     if numbers.last > 0:
         out.put("first_over_last", float(values[:2].max()) / numbers.last, refs)
     best = [*refs, *refs_at(series, [numbers.best_row])]
@@ -220,30 +262,6 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
             swing >= SWING and turns >= 0.5 and float(np.median(half)) >= SWING_LEVEL * numbers.first,
             refs,
         )
-
-
-def _began_anew(out: FactWriter, series: Series, numbers: Trend) -> None:
-    """Whether the loss leapt back to its first level once and fell again: other weights, not another step."""
-    values = numbers.values
-    first = float(values[0])
-    if values.size < 2 * ANEW_ROWS or first <= 0 or float(values.min()) < 0:
-        return
-    rises = np.diff(values)
-    row = int(rises.argmax()) + 1
-    leap, low = float(rises[row - 1]), float(np.median(values[max(row - ANEW_ROWS, 0) : row]))
-    after = values[row : row + ANEW_ROWS]
-    anew = (
-        ANEW_ROWS <= row <= values.size - ANEW_ROWS
-        and first - low >= ANEW_GAINED * first
-        and ANEW_LEVEL[0] * first <= values[row] <= ANEW_LEVEL[1] * first
-        and leap >= 2 * float(np.partition(rises, -2)[-2])
-        and bool((np.diff(after) < 0).all())
-        and float(after[1]) - low >= ANEW_WAY * leap
-    )
-    again, times_s = values[row:], series.time_s
-    if anew and np.array_equal(again, values[: again.size]) and not times_s[0] < times_s[row]:
-        return  # to the last digit as at first: the same log twice, for all that is known
-    out.put("began_anew", anew, refs_at(series, [row - 1, row]) if anew else _ends(series))
 
 
 def _level_change(out: FactWriter, series: Series, numbers: Trend) -> None:
@@ -381,7 +399,9 @@ def _kept(
 
 def _near_best(numbers: Trend) -> bool:
     away = numbers.last - numbers.best
-    return away <= max(numbers.margin, KEPT * numbers.gain, 0.05 * abs(numbers.best))
+    settled = float(np.median(numbers.values[: max(numbers.values.size // SETTLED, 3)])) - numbers.best
+    gain = min(numbers.gain, max(settled, 0.0))
+    return away <= max(numbers.margin, KEPT * gain, 0.05 * abs(numbers.best))
 
 
 DETECTOR = Detector("progress", ("signal.progress.",), detect)

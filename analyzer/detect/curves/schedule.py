@@ -174,7 +174,7 @@ def _against_config(out: FactWriter, view: RunView, rates: Series | None) -> Non
         out.put("peak_over_asked", float(rates.value[top]) / value, [*refs_at(rates, [top]), asked.ref])
     wanted = number(view.config_value("train.max_steps"))
     for entry in view.run.config.entries:
-        tail = entry.key_in_source.rpartition(".")[2].replace("-", "_").lstrip("_")
+        tail = entry.word
         if tail in {"total_num_steps", "lr_decay_iters", "total_num_update", "decay_steps", "lr_decay_steps"}:
             horizon = number(entry.value)
             if horizon is not None and horizon > 0 and wanted is not None and wanted > 0:

@@ -47,7 +47,20 @@ API_CLASH = re.compile(
 )
 """A call or a name that the called part does not have: between two installed packages their versions do not fit."""
 
+NAME_GONE = re.compile(
+    r"module '(?:numpy|scipy|pandas|sklearn|PIL|cv2|torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|paddle|mxnet|mindspore|transformers"
+    r"|datasets|gym|gymnasium|collections|inspect|fractions|asyncio|distutils)(?:\.[\w.]{1,100})?' has no attribute '(?!__)"
+    r"|'(?:DataFrame|Series)' object has no attribute '(?:append|ix|iteritems)'"
+)
+"""A name that a library of wide use does not have: whoever asks for it was written for another version, the run's own
+code too. Programs seldom invent such names."""
+
 OWN, PACKAGE = "own code", "installed package"
+
+_LOST_IN_HANDSHAKE = frozenset(
+    {"BrokenPipeError", "EOFError", "_pickle.UnpicklingError", "pickle.UnpicklingError", "UnpicklingError"}
+)
+_HANDSHAKE = re.compile(r"[/\\]multiprocessing[/\\](?:reduction|spawn|forkserver|popen_\w{1,20})\.py$")
 
 _PACKAGES = re.compile(
     r"site-packages|dist-packages|[/\\](?:torch|deepspeed|transformers)[/\\]|torchinductor_"
@@ -74,7 +87,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     seen = view.events("python_traceback")
     if not seen:
         return
-    tracebacks = [event for event in seen if event.role == "root_candidate"]
+    tracebacks = [event for event in seen if event.role == "root_candidate" or handshake(event)]
     out = FactWriter("exceptions", "exception.")
     out.put("own", bool(tracebacks), event_refs(tracebacks or seen[:1]))
     if tracebacks:
@@ -86,8 +99,9 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
     """Facts about the exception that ended the run, or the last one if training survived all."""
     order = order_of(view)
     fatal = _of(order.first) or next((event for failure in order.roots if (event := _of(failure))), None)
-    out.put("ended_run", fatal is not None, [(fatal or tracebacks[-1]).ref])
     speaker = fatal or tracebacks[-1]
+    if fatal is not None or not handshake(speaker):
+        out.put("ended_run", fatal is not None, [speaker.ref])
     for name in ("exception", "phase"):
         out.put({"exception": "type"}.get(name, name), speaker.fields.get(name), [speaker.ref])
     message, kind = speaker.fields.get("message", ""), speaker.fields.get("exception", "")
@@ -95,15 +109,30 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
         out.put("message", " ".join(message.split())[:MESSAGE], [speaker.ref])
         out.put("misuse", MISUSE.search(message) is not None, [speaker.ref])
         out.put("environment", ENVIRONMENT.search(f"{kind} {message}") is not None, [speaker.ref])
+    out.put("handshake", handshake(speaker), [speaker.ref])
     out.put("place", _place(speaker), [speaker.ref])
     out.put("missing_in", missing_in(speaker), [speaker.ref])
     at = raised_at(speaker)
     out.put("at", at, [speaker.ref])
     if isinstance(message, str) and at is not None:
         out.put("api_clash", at == PACKAGE and API_CLASH.search(message) is not None, [speaker.ref])
+    if isinstance(message, str):
+        out.put("name_gone", NAME_GONE.search(message) is not None, [speaker.ref])
     first = order.first
     if first is not None and fatal is not None:
         out.put("plain", first.family == "exception" and _is_plain(first), [first.speaker.ref])
+
+
+def handshake(event: Event) -> bool:
+    """Whether parent and child of ``multiprocessing`` lost one another while the child was handed its arguments.
+
+    The parent then finds its pipe broken, the child finds it empty or cut short; neither is a peer or a checkpoint.
+    """
+    lost = event.fields.get("exception") in _LOST_IN_HANDSHAKE
+    return (
+        lost
+        and _HANDSHAKE.search(str(event.fields.get("raised_in", event.fields.get("file", "")))) is not None
+    )
 
 
 def raised_at(event: Event) -> str | None:

@@ -1,7 +1,8 @@
 """What the error lines of a log are like, by their words alone: a hint for messages that no pattern knows.
 
 A linear model (``message_model.py``) compares them with messages whose causes are known. It answers only where
-it is sure enough, by messages held out and by those of causes that it was not taught.
+it is sure enough, by messages held out and by those of causes that it was not taught. What a launcher reports of
+a process that ended says nothing of why, and is not asked.
 """
 
 from __future__ import annotations
@@ -21,10 +22,23 @@ MAX_BITS = 3.0
 
 LINES_SHOWN = 2
 
+_REPORTS = frozenset({"torchrun_worker_failed"})
+"""Reports of launchers that are no consequence of something in the log, but the first that is known."""
+
 
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``message.*``."""
-    found = [(end.source, number, text) for end in view.run.log_ends for number, text in end.errors]
+    reports = {
+        (event.ref.source, event.ref.line)
+        for event in view.run.events.rows
+        if event.role == "cascade" or event.kind in _REPORTS
+    }
+    found = [
+        (end.source, number, text)
+        for end in view.run.log_ends
+        for number, text in end.errors
+        if (end.source, number) not in reports
+    ]
     if not found:
         return
     answer = answer_of([text for *_, text in found], shipped_messages())

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number, truth
-from analyzer.model.config import ConfigValue
 from analyzer.model.signal import Signal
 
 _INIT = ("init_method_std", "initializer_range", "init_std")
@@ -19,24 +18,16 @@ _PRE_NORM = (
 _POST_NORM = ("apply_residual_connection_post_layernorm", "post_norm", "post_layer_norm")
 
 
-def _first(view: RunView, names: tuple[str, ...]) -> ConfigValue | None:
-    """The first setting whose last word is one of the names."""
-    for entry in view.run.config.entries:
-        if entry.key_in_source.rpartition(".")[2].replace("-", "_").lstrip("_") in names:
-            return entry
-    return None
-
-
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``config.design.*``."""
     out = FactWriter("design", "config.design.")
-    std, hidden = _first(view, _INIT), _first(view, _HIDDEN)
+    std, hidden = view.setting(*_INIT), view.setting(*_HIDDEN)
     spread = None if std is None else number(std.value)
     size = None if hidden is None else number(hidden.value)
     if std is not None and hidden is not None and spread and size and size > 0:
         # Large pre-trainings diverge above sqrt(2 / (5 * hidden)).
         out.put("init_std_over_limit", spread / math.sqrt(2.0 / (5.0 * size)), [std.ref, hidden.ref])
-    layers = _first(view, _LAYERS)
+    layers = view.setting(*_LAYERS)
     depth = None if layers is None else number(layers.value)
     if layers is not None and depth is not None and depth.is_integer():
         out.put("layers", int(depth), [layers.ref])
@@ -46,7 +37,7 @@ def detect(view: RunView) -> Iterator[Signal]:
 
 
 def _norms(out: FactWriter, view: RunView) -> None:
-    before, after = _first(view, _PRE_NORM), _first(view, _POST_NORM)
+    before, after = view.setting(*_PRE_NORM), view.setting(*_POST_NORM)
     if before is not None and (is_before := truth(before.value)) is not None:
         out.put("post_norm", not is_before, [before.ref])
     elif after is not None and (is_after := truth(after.value)) is not None:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number, truth
-from analyzer.model.config import ConfigValue
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 
@@ -42,14 +41,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     _adapter(view, out)
     _packages(view, out)
     yield out.signal()
-
-
-def _said(view: RunView, *names: str) -> ConfigValue | None:
-    """The first setting whose last word is one of the names."""
-    for entry in view.run.config.entries:
-        if entry.key_in_source.rpartition(".")[2].replace("-", "_").lstrip("_") in names:
-            return entry
-    return None
 
 
 def _conflict(view: RunView, out: FactWriter) -> None:
@@ -111,10 +102,10 @@ def _adapter(view: RunView, out: FactWriter) -> None:
     scale = number(alpha.value) if alpha is not None else None
     if rank is not None and alpha is not None and size and scale is not None and size > 0:
         out.put("lora.alpha_over_rank", scale / size, [rank.ref, alpha.ref])
-    tied = _said(view, "tie_word_embeddings", "share_decoder_input_output_embed")
+    tied = view.setting("tie_word_embeddings", "share_decoder_input_output_embed")
     if tied is not None:
         out.put("model.ties_embeddings", truth(tied.value), [tied.ref])
-    tf32 = _said(view, "tf32", "allow_tf32")
+    tf32 = view.setting("tf32", "allow_tf32")
     if tf32 is not None:
         out.put("tf32", truth(tf32.value), [tf32.ref])
 

@@ -1,6 +1,6 @@
 """What a run runs on and with: library, accelerator, communication, kind of data, and whether it ever saved.
 
-Advice is given in these words (``rules/words.py``): a variable of NCCL helps nobody on gloo. Each fact is put only where
+Advice is given in these words (``rules/fixing/words.py``): a variable of NCCL helps nobody on gloo. Each fact is put only where
 something names it; two signs that contradict each other leave it unknown.
 """
 
@@ -144,7 +144,7 @@ def _saving(view: RunView, out: FactWriter) -> None:
         return
     end = view.span[1] if view.span is not None else None
     for entry in view.run.config.entries:
-        word = entry.key_in_source.rpartition(".")[2].replace("-", "_").lstrip("_")
+        word = entry.word
         steps = number(entry.value)
         off = word in _SAVE_SWITCHES and str(entry.value).lower() in {"no", "false", "none"}
         # a share of the run below one is HF Trainer's other spelling of the interval

@@ -107,6 +107,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
         r"\((?:raylet|autoscaler|head|worker\d{1,4})(?:, rank=\d{1,6})?(?:, pid=\d{1,9})?(?:, ip=(?P<host>[\d.]{7,15}))?\) ",
     ),
     ("DEINWCF", rf"{_LEVEL}:(?P<logger>[\w.]{{1,80}}):"),  # logging.basicConfig
+    ("P", rf"P\d{{1,9}} {_LEVEL} (?=\S)"),  # logging with P%(process)d
     ("DEINWCF", rf"{_LEVEL}[ :]\s{{0,8}}(?=\S)"),
     # docker compose: service, number, bar
     (

@@ -30,6 +30,10 @@ class Run:
         """Values of a row that a task has of its own."""
         return {name: row[name] for name in PARTS if name in row}
 
+    def own_words(self, row: Row) -> dict[str, str]:
+        """The parts of a task are called as they are."""
+        return {name: name for name in self.parts(row)}
+
     def epoch_of(self, step: int) -> float:
         """Passes over the data after a step."""
         return round((step + 1) / self.per_epoch, 2)
@@ -48,15 +52,39 @@ def _said(row: Row, words: Mapping[str, str], form: str, between: str) -> str:
     return between.join(form.format(words[name], row[name]) for name in words if name in row)
 
 
-def bars(run: Run) -> Iterator[str]:
+class Form:
+    """A form: how it writes a run, what it calls its curves, and whether it prints the parts of a task as well."""
+
+    def __init__(
+        self, write: Callable[..., Any], words: Mapping[str, str], more: tuple[str, ...], parts: bool
+    ) -> None:
+        self.name, self.parts, self._write, self._words = write.__name__, parts, write, words
+        self._shown = {*words, *more, *(PARTS if parts else ())}
+
+    def __call__(self, run: Run) -> Iterator[str] | bytes:
+        """The text of the run's file, line by line, or its bytes."""
+        return self._write(run, self._words)
+
+    def prints(self, name: str) -> bool:
+        """Whether it prints a curve."""
+        return name in self._shown
+
+
+def form(*more: str, parts: bool = False, **words: str) -> Callable[[Callable[..., Any]], Form]:
+    """Makes a form of a function of a run and of what the form calls its curves; ``more`` are curves without a word."""
+    return lambda write: Form(write, words, more, parts)
+
+
+@form(parts=True, loss="train loss", accuracy="train acc", val_loss="val loss", val_accuracy="val acc")
+def bars(run: Run, words: Mapping[str, str]) -> Iterator[str]:
     """``Epoch 3/10 | train loss: 0.1 | val loss: 0.2 | val acc: 0.9``."""
-    words = {"loss": "train loss", "accuracy": "train acc", "val_loss": "val loss", "val_accuracy": "val acc"}
     for at, row in run.epochs.items():
-        names = {**words, **{name: name for name in run.parts(row)}}
+        names = {**words, **run.own_words(row)}
         yield f"Epoch {at}/{run.last} | " + _said(row, names, "{}: {:.4f}", " | ")
 
 
-def tabs(run: Run) -> Iterator[str]:
+@form("loss", "val_loss")
+def tabs(run: Run, _: Mapping[str, str]) -> Iterator[str]:
     """Losses only, parted by tabs."""
     for at, row in run.epochs.items():
         yield f"Epoch: {at} \t" + _said(
@@ -64,30 +92,26 @@ def tabs(run: Run) -> Iterator[str]:
         )
 
 
-def commas(run: Run) -> Iterator[str]:
+@form(parts=True, loss="loss", accuracy="train acc", val_accuracy="test acc", grad_norm="grad norm")
+def commas(run: Run, words: Mapping[str, str]) -> Iterator[str]:
     """``epoch 3, loss 0.1, train acc 0.9, test acc 0.9``."""
-    words = {"loss": "loss", "accuracy": "train acc", "val_accuracy": "test acc", "grad_norm": "grad norm"}
     for at, row in run.epochs.items():
         yield f"epoch {at}, " + _said(row, {**words, **{n: n for n in run.parts(row)}}, "{} {:.3f}", ", ")
 
 
-def logging(run: Run) -> Iterator[str]:
+@form("lr", parts=True, loss="train_loss", val_loss="val_loss", val_accuracy="val_acc", grad_norm="grad_norm")
+def logging(run: Run, words: Mapping[str, str]) -> Iterator[str]:
     """A line of the logging module an epoch."""
-    words = {
-        "loss": "train_loss",
-        "val_loss": "val_loss",
-        "val_accuracy": "val_acc",
-        "grad_norm": "grad_norm",
-    }
     seconds = 0.0
     for at, row in run.epochs.items():
         seconds += row.get("epoch_time", 1.0) * 30
         clock = f"2026-03-04 {10 + int(seconds) // 3600:02d}:{int(seconds) // 60 % 60:02d}:{int(seconds) % 60:02d},117"
-        names = {**words, **{name: name for name in run.parts(row)}}
+        names = {**words, **run.own_words(row)}
         yield f"{clock} - INFO - Epoch {at}: {_said(row, names, '{}={:.4f}', ', ')}, lr={row['lr']:.2e}"
 
 
-def phases(run: Run) -> Iterator[str]:
+@form("loss", "accuracy", "val_loss", "val_accuracy")
+def phases(run: Run, _: Mapping[str, str]) -> Iterator[str]:
     """Two lines an epoch, one a phase."""
     for at, row in run.epochs.items():
         yield from (f"Epoch {at - 1}/{run.last - 1}", "----------")
@@ -97,10 +121,10 @@ def phases(run: Run) -> Iterator[str]:
         yield ""
 
 
-def spreadsheet(run: Run) -> Iterator[str]:
+@form(loss="train_loss", val_loss="valid_loss", val_accuracy="accuracy")
+def spreadsheet(run: Run, words: Mapping[str, str]) -> Iterator[str]:
     """A table that grows, as fastai prints it."""
     names = ("loss", "val_loss", "val_accuracy")
-    words = {"loss": "train_loss", "val_loss": "valid_loss", "val_accuracy": "accuracy"}
     had = [name for name in names if any(name in row for row in run.epochs.values())]
     yield "epoch     " + "  ".join(f"{words[name]:10}" for name in had) + "  time    "
     for at, row in run.epochs.items():
@@ -108,32 +132,28 @@ def spreadsheet(run: Run) -> Iterator[str]:
         yield f"{at - 1:<10}{values}  00:{int(row.get('epoch_time', 0)):02d}"
 
 
-def dictionary(run: Run) -> Iterator[str]:
+@form(
+    parts=True, loss="train_loss", accuracy="train_acc", val_loss="val_loss", val_accuracy="val_acc", lr="lr"
+)
+def dictionary(run: Run, words: Mapping[str, str]) -> Iterator[str]:
     """A dictionary an epoch."""
-    words = {
-        "loss": "train_loss",
-        "accuracy": "train_acc",
-        "val_loss": "val_loss",
-        "val_accuracy": "val_acc",
-        "lr": "lr",
-    }
     for at, row in run.epochs.items():
-        names = {**words, **{name: name for name in run.parts(row)}}
+        names = {**words, **run.own_words(row)}
         yield str({"epoch": at, **{names[name]: round(row[name], 5) for name in names if name in row}})
 
 
-def kaggle(run: Run) -> Iterator[str]:
+@form("val_accuracy", loss="avg_train_loss", val_loss="avg_val_loss")
+def kaggle(run: Run, words: Mapping[str, str]) -> Iterator[str]:
     """Averages with dashes."""
-    words = {"loss": "avg_train_loss", "val_loss": "avg_val_loss"}
     for at, row in run.epochs.items():
         yield f"Epoch {at} - {_said(row, words, '{}: {:.4f}', '  ')}  time: {row.get('epoch_time', 0):.0f}s"
         if "val_accuracy" in row:
             yield f"Epoch {at} - Score: {row['val_accuracy']:.4f}"
 
 
-def keras(run: Run) -> Iterator[str]:
+@form("epoch_time", accuracy="accuracy", loss="loss", val_accuracy="val_accuracy", val_loss="val_loss")
+def keras(run: Run, words: Mapping[str, str]) -> Iterator[str]:
     """A bar and a summary an epoch."""
-    words = {"accuracy": "accuracy", "loss": "loss", "val_accuracy": "val_accuracy", "val_loss": "val_loss"}
     for at, row in run.epochs.items():
         yield f"Epoch {at}/{run.last}"
         per = 1000 * row.get("epoch_time", 0.1) / run.per_epoch
@@ -141,7 +161,8 @@ def keras(run: Run) -> Iterator[str]:
         yield f"{head} - {_said(row, words, '{}: {:.4f}', ' - ')}"
 
 
-def tutorial(run: Run) -> Iterator[str]:
+@form("loss", "val_loss", "val_accuracy")
+def tutorial(run: Run, _: Mapping[str, str]) -> Iterator[str]:
     """The first example of PyTorch: some batches, then a test."""
     size = int(run.settings["batch_size"])
     last, count = 0, size * run.per_epoch
@@ -159,7 +180,8 @@ def tutorial(run: Run) -> Iterator[str]:
             yield f"\nTest set: Average loss: {row['val_loss']:.4f}{tail}\n"
 
 
-def iterations(run: Run) -> Iterator[str]:
+@form("loss", "val_loss", "lr", "step_time")
+def iterations(run: Run, _: Mapping[str, str]) -> Iterator[str]:
     """``iter 20: loss 2.3, time 3.1ms`` and a line for each evaluation."""
     for step, row in run.steps.items():
         if "val_loss" in row:
@@ -169,22 +191,24 @@ def iterations(run: Run) -> Iterator[str]:
             yield f"iter {step}: loss {row['loss']:.4f}, time {1000 * row['step_time']:.2f}ms, lr {row['lr']:.2e}"
 
 
-def step_lines(run: Run) -> Iterator[str]:
+@form(
+    parts=True,
+    loss="loss",
+    accuracy="acc",
+    grad_norm="gnorm",
+    lr="lr",
+    val_loss="val_loss",
+    val_accuracy="val_acc",
+)
+def step_lines(run: Run, words: Mapping[str, str]) -> Iterator[str]:
     """Whatever a step has, with its words."""
-    words = {
-        "loss": "loss",
-        "accuracy": "acc",
-        "grad_norm": "gnorm",
-        "lr": "lr",
-        "val_loss": "val_loss",
-        "val_accuracy": "val_acc",
-    }
     for step, row in run.steps.items():
-        names = {**words, **{name: name for name in run.parts(row)}}
+        names = {**words, **run.own_words(row)}
         yield f"[step {step:05d}] {_said(row, names, '{}={:.5g}', ' ')}"
 
 
-def progress_bar(run: Run) -> Iterator[str]:
+@form("loss", "accuracy", "val_loss", "val_accuracy", "step_time")
+def progress_bar(run: Run, _: Mapping[str, str]) -> Iterator[str]:
     """Bars of tqdm that were written to a file."""
     for step, row in run.steps.items():
         batch = step % run.per_epoch + 1
@@ -201,9 +225,9 @@ def progress_bar(run: Run) -> Iterator[str]:
             yield f"Validation: {_said(row, {'val_loss': 'loss', 'val_accuracy': 'accuracy'}, '{} {:.4f}', ', ')}"
 
 
-def hugging_face(run: Run) -> Iterator[str]:
+@form("val_loss", "val_accuracy", loss="loss", grad_norm="grad_norm", lr="learning_rate")
+def hugging_face(run: Run, words: Mapping[str, str]) -> Iterator[str]:
     """Rows of Trainer."""
-    words = {"loss": "loss", "grad_norm": "grad_norm", "lr": "learning_rate"}
     for step, row in run.steps.items():
         epoch = run.epoch_of(step)
         if "loss" in row:
@@ -219,30 +243,33 @@ def hugging_face(run: Run) -> Iterator[str]:
             yield str({"eval_loss": round(row["val_loss"], 4), **right, "eval_runtime": 0.41, "epoch": epoch})
 
 
-def json_lines(run: Run) -> Iterator[str]:
+@form("loss", "accuracy", "val_loss", "val_accuracy", "grad_norm", "lr", parts=True)
+def json_lines(run: Run, _: Mapping[str, str]) -> Iterator[str]:
     """A JSON object a row."""
     for step, row in run.steps.items():
         yield json.dumps({"step": step, **{name: float(f"{value:.5g}") for name, value in row.items()}})
 
 
-def json_epochs(run: Run) -> Iterator[str]:
+@form("loss", "accuracy", "val_loss", "val_accuracy", "grad_norm", "lr", "epoch_time", parts=True)
+def json_epochs(run: Run, _: Mapping[str, str]) -> Iterator[str]:
     """A JSON object an epoch."""
     for at, row in run.epochs.items():
         names = {"loss": "train_loss", "accuracy": "train_accuracy"}
         yield json.dumps({"epoch": at, **{names.get(n, n): float(f"{v:.5g}") for n, v in row.items()}})
 
 
-def lightning(run: Run) -> Iterator[str]:
+@form(
+    parts=True,
+    loss="train_loss",
+    grad_norm="grad_norm",
+    lr="lr-Adam",
+    val_loss="val_loss",
+    val_accuracy="val_acc",
+)
+def lightning(run: Run, words: Mapping[str, str]) -> Iterator[str]:
     """metrics.csv of Lightning: a line a step, another for each evaluation."""
-    names = {
-        "loss": "train_loss",
-        "grad_norm": "grad_norm",
-        "lr": "lr-Adam",
-        "val_loss": "val_loss",
-        "val_accuracy": "val_acc",
-    }
-    had = [n for n in (*names, *PARTS) if any(n in row for row in run.steps.values())]
-    yield ",".join(["epoch", "step", *(names.get(name, name) for name in had)])
+    had = [n for n in (*words, *PARTS) if any(n in row for row in run.steps.values())]
+    yield ",".join(["epoch", "step", *(words.get(name, name) for name in had)])
     for step, row in run.steps.items():
         for kind in (False, True):
             chosen = [f"{row[n]:.6g}" if n in row and n.startswith("val_") == kind else "" for n in had]
@@ -250,7 +277,8 @@ def lightning(run: Run) -> Iterator[str]:
                 yield ",".join([str(min(step // run.per_epoch, run.last - 1)), str(step), *chosen])
 
 
-def csv_epochs(run: Run) -> Iterator[str]:
+@form("loss", "accuracy", "val_loss", "val_accuracy", "lr", parts=True)
+def csv_epochs(run: Run, _: Mapping[str, str]) -> Iterator[str]:
     """A CSV row an epoch, as callbacks write it."""
     names = ("accuracy", "loss", "lr", "val_accuracy", "val_loss", *PARTS)
     had = [n for n in names if any(n in row for row in run.epochs.values())]
@@ -259,26 +287,27 @@ def csv_epochs(run: Run) -> Iterator[str]:
         yield ",".join([str(at - 1), *(f"{row[n]:.7g}" if n in row else "" for n in had)])
 
 
-def tensorboard(run: Run) -> bytes:
+@form(
+    parts=True,
+    loss="Loss/train",
+    accuracy="Accuracy/train",
+    val_loss="Loss/val",
+    val_accuracy="Accuracy/val",
+    lr="lr",
+    grad_norm="grad_norm",
+)
+def tensorboard(run: Run, words: Mapping[str, str]) -> bytes:
     """Scalars of a SummaryWriter."""
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-    names = {
-        "loss": "Loss/train",
-        "accuracy": "Accuracy/train",
-        "val_loss": "Loss/val",
-        "val_accuracy": "Accuracy/val",
-        "lr": "lr",
-        "grad_norm": "grad_norm",
-    }
     with tempfile.TemporaryDirectory() as folder:
         writer = EventFileWriter(folder)
         for step, row in run.steps.items():
             for name in row:
-                if name in names or name in PARTS:
-                    value = Summary.Value(tag=names.get(name, name), simple_value=row[name])
+                if name in words or name in PARTS:
+                    value = Summary.Value(tag=words.get(name, name), simple_value=row[name])
                     writer.add_event(
                         Event(wall_time=1.77e9 + step, step=step, summary=Summary(value=[value]))
                     )
@@ -286,44 +315,10 @@ def tensorboard(run: Run) -> bytes:
         return next(Path(folder).iterdir()).read_bytes()
 
 
-Form = Callable[[Run], Iterator[str] | bytes]
 EPOCH_PRINTS: tuple[Form, ...] = (bars, tabs, commas, logging, phases, spreadsheet, dictionary, kaggle, keras)
 STEP_PRINTS: tuple[Form, ...] = (tutorial, iterations, step_lines, progress_bar, hugging_face)
 FILES: tuple[Form, ...] = (json_lines, json_epochs, lightning, csv_epochs, tensorboard)
-OWN_PARTS = {
-    bars,
-    commas,
-    logging,
-    dictionary,
-    step_lines,
-    json_lines,
-    json_epochs,
-    lightning,
-    csv_epochs,
-    tensorboard,
-}
-"""Forms that print the parts of a task as well."""
-
 KINDS = {"prints per epoch": EPOCH_PRINTS, "prints per step": STEP_PRINTS, "files": FILES}
-
-SHOWN = {
-    tabs: {"loss", "val_loss"}, commas: {"loss", "accuracy", "val_accuracy", "grad_norm"}, kaggle: {"loss", "val_loss", "val_accuracy"},
-    logging: {"loss", "val_loss", "val_accuracy", "grad_norm", "lr"}, iterations: {"loss", "val_loss", "lr", "step_time"},
-    tutorial: {"loss", "val_loss", "val_accuracy"}, progress_bar: {"loss", "accuracy", "step_time", "val_loss", "val_accuracy"},
-    hugging_face: {"loss", "grad_norm", "lr", "val_loss", "val_accuracy"}, spreadsheet: {"loss", "val_loss", "val_accuracy"},
-    lightning: {"loss", "grad_norm", "lr", "val_loss", "val_accuracy"}, json_lines: {"loss", "accuracy", "val_loss", "val_accuracy", "grad_norm", "lr"},
-    json_epochs: {"loss", "accuracy", "val_loss", "val_accuracy", "grad_norm", "lr", "epoch_time"},
-    dictionary: {"loss", "accuracy", "val_loss", "val_accuracy", "lr"}, csv_epochs: {"loss", "accuracy", "val_loss", "val_accuracy", "lr"},
-    tensorboard: {"loss", "accuracy", "val_loss", "val_accuracy", "grad_norm", "lr"}, keras: {"loss", "accuracy", "val_loss", "val_accuracy", "epoch_time"},
-    step_lines: {"loss", "accuracy", "val_loss", "val_accuracy", "grad_norm", "lr"},
-}  # fmt: skip
-"""Curves that a form prints, the four usual ones where it is not named."""
-
-
-def prints(form: Form, name: str) -> bool:
-    """Whether a form prints a curve."""
-    usual = SHOWN.get(form, {"loss", "accuracy", "val_loss", "val_accuracy"})
-    return name in usual or (form in OWN_PARTS and name in PARTS)
 
 
 def files(stored: Mapping[str, Any], form: Form, configuration: str) -> dict[str, str | bytes]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from samples.lab.answers import Case
 
-from .forms import CONFIGURATIONS, KINDS, OWN_PARTS, PARTS, Form, files, prints
+from .forms import CONFIGURATIONS, KINDS, PARTS, Form, files
 from .make import STORED
 from .settings import ORDINARY
 
@@ -21,7 +21,7 @@ def form_of(row: Mapping[str, Any], kind: str) -> Form:
     """The form of a kind that a run is printed in, by its name alone."""
     logged = {curve["name"] for curve in row["epochs"]}
     own = row["task"] not in ORDINARY or not logged.isdisjoint(set(PARTS) - {"step_time"})
-    choices = [form for form in KINDS[kind] if not own or form in OWN_PARTS]
+    choices = [form for form in KINDS[kind] if not own or form.parts]
     return choices[_draw(f"{row['run_id']}/{kind}", len(choices))]
 
 
@@ -32,7 +32,7 @@ def cases(every: int = 1) -> Iterator[Case]:
     for row in pq.read_table(STORED).to_pylist()[::every]:
         for kind in KINDS:
             form = form_of(row, kind)
-            if row["bit"] is None or (row["bit"] and not any(prints(form, name) for name in row["shows"])):
+            if row["bit"] is None or (row["bit"] and not any(form.prints(name) for name in row["shows"])):
                 continue  # not clear, or nothing that this form prints tells it from its twin
             configuration = CONFIGURATIONS[_draw(f"{kind}/{row['run_id']}", len(CONFIGURATIONS))]
             yield Case(

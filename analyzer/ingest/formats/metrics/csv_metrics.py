@@ -28,6 +28,7 @@ from analyzer.ingest.metric_columns import (
     counter_column,
     first_named,
     is_known_metric,
+    is_known_score,
     unix_seconds,
 )
 from analyzer.ingest.scalar_text import metric_number, whole_step
@@ -66,6 +67,8 @@ class CsvMetrics:
         known = [name for name in header if is_known_metric(_bare(name))]
         is_csv = _SUFFIX.search(candidate.name.lower()) is not None
         if has_step and known:
+            return Match.LIKELY
+        if has_step and any(is_known_score(_bare(name)) for name in header):
             return Match.LIKELY
         if is_csv and (has_step or len(known) > 1):
             return Match.MAYBE

@@ -26,6 +26,7 @@ from analyzer.ingest.metric_columns import (
     counter_column,
     first_named,
     is_known_metric,
+    is_known_score,
     unix_seconds,
 )
 from analyzer.ingest.scalar_text import metric_value, whole_step
@@ -63,7 +64,7 @@ class JsonLines:
         if dialect != "other":
             return Match.SURE
         named = [row for row in rows if first_named(row.keys(), (*STEP_NAMES, "epoch"))]
-        if any(is_known_metric(key) for row in named for key in row):
+        if any(is_known_metric(key) or is_known_score(key) for row in named for key in row):
             return Match.LIKELY
         # Nothing is known by its name: only a file that is named for it, with a column that counts, is taken.
         is_named = METRIC_FILE.search(_SUFFIX.sub("", candidate.name)) is not None

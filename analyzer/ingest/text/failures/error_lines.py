@@ -19,7 +19,7 @@ KEPT_FRAMES = 3
 # What may belong to an error.
 _LIKE_AN_ERROR = LazyRegex(
     r"(?i)\w{0,40}error\b|\bfatal|\bfail(?:ed|ure|s)?\b|\w{0,40}exception\b|\babort|\bcannot\b|can't|\bdenied|\bkilled\b|\bpanic|\binvalid"
-    r"|\bnot found|\bunable|\bout of|\btim(?:ed|e) ?out|\brefused|\bmissing|mismatch|unexpected|corrupt|unreachable|exit(?:ed)? (?:with )?(?:code|status)"
+    r"|\bnot found|\bunable|\bout of(?! {0,2}\d)|\btim(?:ed|e) ?out|\brefused|\bmissing|mismatch|unexpected|corrupt|unreachable|exit(?:ed)? (?:with )?(?:code|status)"
     r"|unrecogni[sz]ed|incompatible|unsupported|\bexceed|\bassert|\bNCCL WARN\b|segmentation|core dumped|\billegal|\bXid\b|preempt|evict|\bterminat"
     r"|\bcould not\b|\bdoes not\b|\bnot (?:ready|compiled|supported|responding|enough|allowed|available)\b|\bcancell?ed|\bdeleted by\b|\bdied\b|\bbroken\b|\blost\b"
     r"|\bdiverged|\bunmounted|\bno space|\bMPI_ABORT\b|\bSIG(?:SEGV|KILL|TERM|ABRT|BUS)\b|\btoo (?:many|large|small)\b|\bunavailable\b"

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from analyzer.ingest.text.log_line import LogState
+
+
+MAX_GAPS = 1_000
+"""Different distances that are counted; regular logs have one, and of others none is usual."""
 
 
 class StepGaps:
@@ -23,9 +31,22 @@ class StepGaps:
         self._first = step if self._first is None else self._first
         if last is None or step <= last:
             return None
-        if len(self._gaps) < 1_000 or step - last in self._gaps:
+        if len(self._gaps) < MAX_GAPS or step - last in self._gaps:
             self._gaps[step - last] += 1
         return step - last
+
+    def add_all(self, steps: npt.NDArray[np.int64]) -> None:
+        """Note many rows at once.
+
+        Args:
+            steps: int64, shape (n_rows,): at least one.
+        """
+        gaps = np.diff(steps, prepend=steps[0] if self._last is None else self._last)
+        for gap, count in zip(*np.unique(gaps[gaps > 0], return_counts=True), strict=True):
+            if len(self._gaps) < MAX_GAPS or int(gap) in self._gaps:
+                self._gaps[int(gap)] += int(count)
+        self._first = int(steps[0]) if self._first is None else self._first
+        self._last = int(steps[-1])
 
     def usual(self) -> int | None:
         """The distance that most rows have; None if there is no such majority.

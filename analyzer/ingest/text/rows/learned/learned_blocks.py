@@ -3,14 +3,15 @@
 A program prints the same wording row after row. While rows of one wording are read line by line, what was written for
 each is noted beside its numbers. Once enough rows agree on which number is which metric and which is the step, an
 expression of that wording reads all further rows of a block at once, about fifteen times as fast. It takes only
-what is exactly alike: the same words and prefix, finite numbers, a step that goes on. All else is read line by
-line as before; so are the first and the last row of a block and of an epoch, as a check, and so that the grammars, which
-count through epochs, see where each begins.
+what is exactly alike: the same words and prefix, finite numbers, a step that goes on, or one that falls where the grammar took
+falls as they stand. All else is read line by line as before; so are the first and the last row of a block, of an epoch and
+of a launch, as a check, and so that the grammars, which count through epochs, see where each begins.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,6 +35,10 @@ EXAMPLES = 24
 
 MAX_EXAMPLES = 200
 """Rows after which a wording is given up: two of its numbers are always equal, or its values stand elsewhere."""
+
+FALLS = 3
+"""Falls of the step that were taken as they stand; the next ones are, too. A log with a restart in every block would
+else be read line by line."""
 
 KEPT_EXAMPLES = 6
 """Rows of the epoch before that show, beside those of the next, how the step goes on from one to the other."""
@@ -179,6 +184,8 @@ class LearnedBlocks:
         self._wordings: dict[tuple[str, ...], list[_Example]] = {}
         self._shapes: dict[tuple[str, ...], Shape] = {}
         self._given_up: set[tuple[str, ...]] = set()
+        self._reached: dict[tuple[str, ...], int] = {}
+        self._falls: Counter[tuple[str, ...]] = Counter()
 
     def watch(
         self, line: LogLine, grammar: Learnable, written: tuple[Written, ...], step: int | None
@@ -198,8 +205,11 @@ class LearnedBlocks:
         if (shape := self._shapes.get(parts.key)) is not None:
             if not _agrees(shape, parts, written):
                 # Another epoch, or another launch: learn anew, with rows of the one before.
-                del self._shapes[parts.key]
+                del self._shapes[parts.key], self._falls[parts.key]
                 self._wordings[parts.key] = [*shape.examples[:KEPT_EXAMPLES], seen]
+            elif step is not None:
+                self._falls[parts.key] += step < self._reached.get(parts.key, step)
+                self._reached[parts.key] = step
             return
         if parts.key not in self._wordings and len(self._wordings) >= MAX_WORDINGS:
             self._wordings.pop(next(iter(self._wordings)))
@@ -228,7 +238,8 @@ class LearnedBlocks:
             found = list(shape.regex.finditer(block.data))
             if len(found) < EXAMPLES:
                 continue
-            batch = _batch(shape, found, block, reached)
+            falls = self._falls[shape.key] >= FALLS and shape.step.epoch < 0
+            batch = _batch(shape, found, block, None if falls else reached, falls=falls)
             if batch is not None:
                 shape.grammar.count_learned(batch.starts.size)
                 yield batch
@@ -358,20 +369,21 @@ def _expression(key: tuple[str, ...], slots: tuple[int, ...], *, timed: bool) ->
 
 
 def _batch(
-    shape: Shape, found: list[re.Match[bytes]], block: Block, reached: int | None
+    shape: Shape, found: list[re.Match[bytes]], block: Block, reached: int | None, *, falls: bool
 ) -> LearnedBatch | None:
     columns = list(zip(*(match.groups() for match in found), strict=True))
     numbers = {
         slot: _floats(column) for slot, column in zip(shape.slots, columns[shape.timed :], strict=True)
     }
     steps = shape.step.of(numbers) if shape.step.slot >= 0 else None
-    if steps is not None and (np.any(np.diff(steps) < 0) or (reached is not None and steps[0] < reached)):
+    begins = np.zeros(0, np.int64) if steps is None else np.flatnonzero(np.diff(steps) < 0) + 1
+    if (begins.size and not falls) or (steps is not None and reached is not None and steps[0] < reached):
         return None  # a restart or an epoch: how counting goes on is not for an expression to say
     kept = np.ones(len(found), np.bool_)
     kept[[0, -1]] = False
     if shape.step.epoch >= 0:
         begins = np.flatnonzero(np.diff(numbers[shape.step.epoch])) + 1
-        kept[begins] = kept[begins - 1] = False
+    kept[begins] = kept[begins - 1] = False
     spans = np.array([match.span() for match in found], np.int64)[kept]
     starts = spans[:, 0] + 1
     records = Records(starts, spans[:, 1], starts, np.searchsorted(block.newlines, starts))

@@ -61,6 +61,8 @@ _LEVELS = LazyRegex(r"\b(?:INFO|DEBUG) ")
 _GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
 _FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none"})  # fmt: skip
 _PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
+_PLAYERS = frozenset({"generator", "discriminator", "critic", "actor", "gen", "disc", "netg", "netd"})
+"""Whose loss it is: ``generator average loss`` is not the loss of the run."""
 _NOT_METRICS = frozenset(
     {"eta", "time", "elapsed", "date", "version", "seed", "rank", "gpu", "gpus", "pid", "port", "device", "node", "host", "size", "shape", "dim", "total", "max", "len", "length",
      "index", "idx", "id", "line", "count", "num", "number", "bs", "epoch", "epochs", "step", "steps", "iter", "iters", "iteration", "iterations", "batch", "batches", "episode", "lr_mult",
@@ -249,13 +251,13 @@ def trimmed(name: str, most: int) -> str:
 def known_tail(name: str) -> str:
     """The last words of some text that together name a quantity, as one word; empty if they name none.
 
-    >>> known_tail("at this point train loss"), known_tail("some words")
-    ('train_loss', '')
+    >>> known_tail("at this point train loss"), known_tail("eval OddLossTerm"), known_tail("generator average loss")
+    ('train_loss', 'eval_OddLossTerm', 'generator_average_loss')
     """
     words = name.replace(". ", " ").split(" ")
     if any(part in _PAST for word in words[-4:] for part in words_of(word)):
         return ""
-    best = ""
+    best, taken = "", 0
     for count in range(1, min(len(words), 4) + 1):
         candidate = "_".join(words[-count:])
         reading = read_name(candidate)
@@ -265,7 +267,11 @@ def known_tail(name: str) -> str:
             or (not best and count == 1 and reading.quantity in {"loss", "accuracy"} and not reading.setting)
             or ((count == 1 or (count == 2 and reading.phase)) and is_score(words[-1]))
         ):
-            best = candidate
+            best, taken = candidate, count
+    ahead = words[-taken - 1] if 0 < taken < len(words) else ""
+    is_phase = read_name(ahead).phase in {"train", "eval"} and not read_name(best).phase
+    if ahead.isalpha() and (is_phase or ahead.lower() in _PLAYERS):
+        return f"{ahead}_{best}".strip("._-")
     first = words[-len(best.split("_")) - 1 : -len(best.split("_"))] if best else []
     # "Semantic loss 0.5" is a part of the loss; only words that say nothing more may be left out.
     if best.lower() in {"loss", "acc", "accuracy"} and first and first[0].lower() not in _FILLERS and first[0].isalpha() and len(words) == 2:  # fmt: skip

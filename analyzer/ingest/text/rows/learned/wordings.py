@@ -135,7 +135,7 @@ NOTHING = Template()
 
 
 _ANY_WORD = LazyRegex(
-    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|\bmae\b|nll|psnr|ssim|dice|precision|recall|\bf1|auc|iou|bleu|rouge|\bwer|\bcer|mrr|ndcg|\bhit|\bkl|"
+    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|\bmae\b|nll|psnr|ssim|dice|precision|recall|\bf1|auc|iou|bleu|rouge|\bwer|\bcer|mrr|ndcg|\bhit|\bkl|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|\bmcc\b|\bmap\b|\bfid\b|"
     r"objective|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,12}$|^\W{0,3}[\x01][:/]"
 )
 
@@ -208,7 +208,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
         for found in fields
     )
     values = [value._replace(slot=value.slot + first, over=value.over + first if value.over >= 0 else -1) for value in values]  # fmt: skip
-    sure = any(is_sign(name) or (place and is_score(name)) for name in names)
+    sure = any(is_sign(name) or ((place or held_out) and is_score(name)) for name in names)
     phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
     return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
 
@@ -294,18 +294,20 @@ def is_sign(name: str) -> bool:
 def as_held_out(name: str) -> str:
     """The same quantity on held-out data; what is called by the word stays what it is.
 
-    >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr")
-    ('val_loss', 'train_loss', 'lr')
+    >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr"), as_held_out("CategoryAccuracy")
+    ('val_loss', 'train_loss', 'lr', 'val_category_accuracy')
     """
     reading = read_name(name)
     measured = (
         canonical_metric(name) in _PLAIN | {"reward_mean"}
-        or reading.quantity == "loss_like"
+        or (reading.quantity in {"loss", "loss_like"} and not reading.setting)
         or is_score(name)
     )
-    return (
-        f"val_{name.lower()}" if measured and reading.phase != "eval" and not _TRAINING.match(name) else name
-    )
+    if not measured or reading.phase == "eval" or _TRAINING.match(name):
+        return name
+    # Written together (``CrossEntropyLoss``), its capitals are what parts the words.
+    parted = name.isalnum() and reading.quantity in {"loss", "accuracy", "perplexity"}
+    return f"val_{'_'.join(words_of(name)) if parted else name.lower()}"
 
 
 def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> int:

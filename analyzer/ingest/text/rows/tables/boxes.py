@@ -24,6 +24,7 @@ from analyzer.ingest.text.log_line import Fed
 from analyzer.ingest.text.rows.learned.wordings import is_sign
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.model.name_words import read_name
+from analyzer.model.score_words import read_score
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine, LogState
@@ -57,7 +58,7 @@ _PROGRAMS = (("rollout/", "stable-baselines3"), ("time/total_timesteps", "stable
 class Boxes:
     """Begins a box at its first line."""
 
-    literals = ("| rollout/ ", "| train/ ", "| time/ ", "| eval/ ", "| approxkl ", "| % time spent exploring", "AverageEpRet |", "AverageTestEpRet |", "| grad_norm ", "| lg_loss_scale ")  # fmt: skip
+    literals = ("| rollout/ ", "| train/ ", "| time/ ", "| eval/ ", "| epoch  ", "| test/", "| success_rate ", "| approxkl ", "| % time spent exploring", "AverageEpRet |", "AverageTestEpRet |", "| grad_norm ", "| lg_loss_scale ")  # fmt: skip
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, ...], _Box] = {}
@@ -79,7 +80,8 @@ class Boxes:
     def complete(self, box: _Box, log: LogState) -> None:
         """Write a box, or keep it in mind until another of its kind shows that it is one of a course."""
         kind = tuple(box.values)
-        if not any(is_sign(name.rpartition("/")[2]) for name in kind):
+        plain = [name.rpartition("/")[2] for name in kind]
+        if not any(is_sign(name) or read_score(name).better for name in plain):
             return
         if box.counts or kind in self._waiting:
             if (first := self._waiting.pop(kind, None)) is not None:

@@ -133,8 +133,8 @@ def find_head(text: str) -> Head | None:
     >>> find_head("the train_loss and the valid_loss of step 3") is None
     True
     """
-    if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS:
-        return None
+    if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS or "%|" in text:
+        return None  # a progress bar, of which there are ten thousands, has strokes as well
     text = _HASH.sub(" ", text.translate(_STROKES))
     spaced = "|" in text or "\t" in text or "  " in text.strip() or "," in text
     return _head(list(_CELLS.finditer(text)), text, sure=spaced) or (

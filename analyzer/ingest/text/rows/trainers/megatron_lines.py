@@ -135,8 +135,7 @@ class MegatronLines:
         """Do what ``write`` does with each line; the points are for the caller to write."""
         plan = self._plans[rows.names]
         log.total_steps = rows.total
-        for step in rows.steps.tolist():
-            self._gaps.add(step)
+        self._gaps.add_all(rows.steps)
         columns = {name: rows.values[:, place] for place, name, _ in plan.metrics}
         skipped = np.minimum(rows.values[:, plan.skipped or 0], 1e9).astype(np.int64)
         counts = self._skipped + np.cumsum(skipped)

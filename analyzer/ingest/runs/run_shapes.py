@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from analyzer.ingest.rank_names import place_of
+from analyzer.ingest.rank_names import names_part, place_of
 
 _ARCHIVE = re.compile(r"\.(?:gz|zst)$")
 _LOG = re.compile(
@@ -126,12 +126,7 @@ def is_role(name: str) -> bool:
 
 def is_part(directory: str) -> bool:
     """Whether a directory is named like a part of a run: a rank, a host, a checkpoint, ``tb``, ``logs``."""
-    if _PART.match(directory):
-        return True
-    place = place_of(f"{directory}/log")
-    return bool(place.host) or any(
-        number is not None for number in (place.rank, place.local_rank, place.node, place.task)
-    )
+    return bool(_PART.match(directory)) or names_part(directory)
 
 
 def library_run(directory: str, names: Iterable[str]) -> str:

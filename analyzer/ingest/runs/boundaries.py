@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from analyzer.ingest import run_shapes as shapes
+from analyzer.ingest.runs import run_shapes as shapes
 
 R = TypeVar("R")
 

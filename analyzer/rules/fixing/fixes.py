@@ -13,10 +13,10 @@ from analyzer.model.config import ConfigValue
 from analyzer.model.diagnosis import ConfigChange, Fix
 from analyzer.model.run import Run
 from analyzer.model.tables import Scalar
-from analyzer.rules.edits import Edits, FileLines, plain_value, same_value
+from analyzer.rules.fixing.edits import Edits, FileLines, plain_value, same_value
+from analyzer.rules.fixing.scripts import argument_of_script, of_script
+from analyzer.rules.fixing.words import foreign, localised, only_resumes, trainers_of, uses, variables
 from analyzer.rules.schema import Rule, RuleFix
-from analyzer.rules.scripts import argument_of_script, of_script
-from analyzer.rules.words import foreign, localised, only_resumes, trainers_of, uses, variables
 from analyzer.vocabulary.config import canonical_key, is_common, spelling_of
 from analyzer.vocabulary.frameworks import built_on, family
 

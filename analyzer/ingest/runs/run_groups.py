@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from analyzer.ingest import run_shapes as shapes
-from analyzer.ingest.boundaries import Folder, Skipped, visit
-from analyzer.ingest.rank_names import place_of
+from analyzer.ingest.rank_names import names_part
+from analyzer.ingest.runs import run_shapes as shapes
+from analyzer.ingest.runs.boundaries import Folder, Skipped, visit
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.walk import Discovery, Found
 
@@ -139,21 +139,13 @@ def _label_of(name: str, split_top: frozenset[str]) -> str:
     return top if top in split_top else ""
 
 
-def _is_part(directory: str) -> bool:
-    """Whether a directory is named after a rank, a task or a node, and so holds a part of a run."""
-    place = place_of(f"{directory}/log")
-    return bool(place.host) or any(
-        number is not None for number in (place.rank, place.local_rank, place.node, place.task)
-    )
-
-
 def _run_like_directories(found: Sequence[Found]) -> frozenset[str]:
     """Top-level sub-directories that each hold a run of their own: two or more with a log, none at the root."""
     from_top: dict[str, bool] = {}
     for item in found:
         top, _, rest = item.candidate.name.partition("/")
         is_log = item.ingestor.is_log
-        if rest and _is_part(top):
+        if rest and names_part(top):
             continue  # logs of one rank or node of the same run
         if not rest:
             if is_log:

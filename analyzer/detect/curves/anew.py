@@ -1,0 +1,93 @@
+"""Whether the loss leapt back to its first value and fell again: untrained weights, not an update gone wrong.
+
+An explosion goes beyond the first loss or stays up, and a spike is made good at once. What begins anew falls again, and where
+the schedule lets it, row by row as it fell at first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.detect.base import refs_at
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from analyzer.detect.curves.trend import Trend
+    from analyzer.model.refs import SourceRef
+    from analyzer.model.tables import Series
+
+    Values = npt.NDArray[np.float64]
+
+ROWS = 3
+"""Rows before the leap and after it."""
+
+GAINED = 0.2
+"""A fifth of the first loss had been gained: before, a leap to the first loss is scatter."""
+
+LEVEL, NEAR_LEVEL = (0.7, 1.6), (0.75, 1.35)
+"""The leap ends near the first loss; nearer, where the way back is told by its likeness to the first one."""
+
+LOST = 1.5
+"""Half again the level before the leap: less is a swing."""
+
+TWICE, ABOVE_OTHERS = 2.0, 1.5
+"""No other rise is half as high; where the way back repeats the first one, none is two thirds as high."""
+
+WAY = 0.1
+"""The row that follows has still a tenth of the leap to go: a spike is made good at once."""
+
+ALIKE, ALIKE_ROWS = 0.3, 8
+"""Rows that are compared with those at the start, and the median size of the logarithm of their ratio: batches of one state of
+a model differ by a fifth to a third."""
+
+ABOVE = 2.0
+"""The rows after the leap are twice what stood before it, or else nothing was lost."""
+
+
+def began_anew(series: Series, numbers: Trend) -> tuple[bool | None, list[SourceRef]]:
+    """Whether training began again within the log; None if it is too short or no positive loss."""
+    values = numbers.values
+    first = float(values[0])
+    if values.size < 2 * ROWS or first <= 0 or float(values.min()) <= 0:
+        return None, []
+    rises = np.diff(values)
+    row = int(rises.argmax()) + 1
+    if not ROWS <= row <= values.size - ROWS:
+        return False, refs_at(series, [len(series) - 1, 0])
+    low = float(np.median(values[row - ROWS : row]))
+    gained = first - low >= GAINED * first and values[row] >= LOST * low
+    anew = bool(gained) and (_falls_again(values, row, low, rises) or _as_at_first(values, row, low, rises))
+    again, times_s = values[row:], series.time_s
+    if anew and np.array_equal(again, values[: again.size]) and not times_s[0] < times_s[row]:
+        return None, []  # to the last digit as at first: the same log twice, for all that is known
+    return anew, refs_at(series, [row - 1, row] if anew else [len(series) - 1, 0])
+
+
+def _falls_again(values: Values, row: int, low: float, rises: Values) -> bool:
+    """One leap to the first level, of which each of the next rows takes a part back."""
+    leap, after = float(rises[row - 1]), values[row : row + ROWS]
+    return (
+        LEVEL[0] * values[0] <= values[row] <= LEVEL[1] * values[0]
+        and leap >= TWICE * float(np.partition(rises, -2)[-2])
+        and bool((np.diff(after) < 0).all())
+        and float(after[1]) - low >= WAY * leap
+    )
+
+
+def _as_at_first(values: Values, row: int, low: float, rises: Values) -> bool:
+    """The rows after the leap repeat those at the start of the log."""
+    if rises[row - 1] < ABOVE_OTHERS * float(np.partition(rises, -2)[-2]):
+        return False
+    count = min(row, values.size - row, ALIKE_ROWS)
+    start, after = values[:count], values[row : row + count]
+    near = NEAR_LEVEL[0] * start[0] <= after[0] <= NEAR_LEVEL[1] * start[0]
+    apart = np.abs(np.log(after / start))
+    return bool(
+        near
+        and np.median(after[:ROWS]) >= ABOVE * low
+        and np.median(apart) <= ALIKE
+        and apart[:2].max() <= 2 * ALIKE
+    )

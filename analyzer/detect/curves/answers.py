@@ -1,0 +1,183 @@
+"""Loss and accuracy of the same rows: whether the loss is as low as the answers allow, and where outputs that are bounded end.
+
+A model that may be sure of its answers becomes as sure as it is right, for only the scale of its logits must grow. One whose
+loss stays far above that either has hardly been trained, or cannot: a sigmoid or softmax stands before the loss.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import align, take
+from analyzer.detect.curves.chance import LIKE_A_GUESS, LITTLE, NOT_GUESSED, class_count, shares_of
+from analyzer.detect.curves.progress import held_out_trend, loss_trend
+from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
+
+ENOUGH = 3
+"""Rows from which a level is told."""
+
+SURE_OF_ALL, MOST_NAMED = 0.9, 1000
+"""Where nine of ten answers are right, a thousand classes may be taken for an unknown number of them."""
+
+FLAT = 0.05
+"""A twentieth of its whole fall lost in the last third: the loss stands."""
+
+AT_FLOOR, AT_LIMIT = (0.99, 1.3), 0.97
+"""Last loss over the floor that outputs between 0 and 1 leave: never below it, and not far above. Where the loss still falls, the
+level at which it would end by its thirds stands for it: one of logits that may grow lies far below."""
+
+EXACTLY = 0.004
+"""Four thousandths of such a floor, in training and on held-out data alike: no level of a task is there by accident."""
+
+FEWEST = 2
+"""Classes where their number is not known: no floor is lower."""
+
+BOUNDED_CLASSES = range(2, 11)
+"""Numbers of classes whose floors lie so far apart that a level names one."""
+
+OVER_ANSWERS, FEW_KNOWN = 5.0, 0.7
+"""First loss over what a guess with that many right answers costs; words of a language, which are not alike in number, reach four."""
+
+BELOW_A_GUESS, GUESSES = 0.4, 0.7
+"""Of an epoch four tenths of the answers that a guess gets right, while held-out answers of the same epoch have seven tenths of them."""
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``signal.answers.*``."""
+    if reward_metrics(view):
+        return
+    out = FactWriter("answers", "signal.answers.")
+    found = view.once(class_count)
+    count = None if found is None else found[0]
+    _certainty(out, view, count)
+    _floors(out, view, count)
+    _first_answers(out, view)
+    if count is not None:
+        _order(out, view, count)
+    if out.facts:
+        yield out.signal()
+
+
+def _pairs(view: RunView) -> Iterator[tuple[Series, Series]]:
+    """Loss and accuracy of the same rows: of training, and of held-out data."""
+    points = view.once(loss_trend)
+    for known, name in ((points, "accuracy"), (view.once(held_out_trend), "eval_accuracy")):
+        shares = shares_of(view, name)
+        if known is None or shares is None:
+            continue
+        loss = known[0]
+        match = align(loss, shares)
+        rows = np.flatnonzero(match >= 0)
+        if rows.size:
+            yield take(loss, match >= 0), replace(take(loss, match >= 0), value=shares.value[match[rows]])
+
+
+def most_of_the_sure(right: float, count: int) -> float:
+    """The most that a classifier loses which is as often right as it believes: its entropy with the rest spread evenly.
+
+    >>> round(most_of_the_sure(0.1, 10), 4), round(most_of_the_sure(0.99, 10), 3)
+    (2.3026, 0.078)
+    """
+    wrong = min(max(1.0 - right, 1e-6), 1.0 - 1e-6)
+    return -(1 - wrong) * math.log(1 - wrong) - wrong * math.log(wrong / max(count - 1, 1))
+
+
+def _certainty(out: FactWriter, view: RunView, count: int | None) -> None:
+    """The loss over what a model loses at most that may be sure of its answers, at the accuracy of the same rows."""
+    for loss, shares in _pairs(view):
+        if len(loss) < ENOUGH:
+            continue
+        tail = slice(-max(len(loss) // 5, 2), None)
+        right, level = float(np.median(shares.value[tail])), float(np.median(loss.value[tail]))
+        if count is None and right < SURE_OF_ALL:
+            continue
+        most = most_of_the_sure(right, MOST_NAMED if count is None else count)
+        refs = refs_at(loss, [len(loss) - 1])
+        guess = count is not None and right <= LIKE_A_GUESS / count
+        plain = guess or level < NOT_GUESSED  # of a guess, or of next to nothing, the ratio says nothing
+        out.put("loss_over_sure", min(level / most, 1.0) if plain else level / most, refs)
+        return
+
+
+def floor_of_bounded(count: int) -> float:
+    """What cross-entropy costs at least where each output lies between 0 and 1.
+
+    >>> round(floor_of_bounded(10), 3), round(floor_of_bounded(2), 4)
+    (1.461, 0.3133)
+    """
+    return math.log(1.0 + (count - 1) / math.e)
+
+
+def _floors(out: FactWriter, view: RunView, count: int | None) -> None:
+    """Whether the loss stands just above the floor of outputs between 0 and 1: of the classes known, else exactly at one."""
+    points = view.once(loss_trend)
+    if points is None or len(points[0]) < 2 * ENOUGH:
+        return
+    series, numbers = points
+    values, refs = numbers.values, refs_at(series, [len(series) - 1, 0])
+    late = float(np.median(values[2 * values.size // 3 - 1 : 2 * values.size // 3 + 2]))
+    stands = late - numbers.last <= max(FLAT * max(numbers.fall, 0.0), numbers.margin / 2)
+    learned = numbers.falls() and numbers.fall >= LITTLE * numbers.first
+    floor = floor_of_bounded(FEWEST if count is None else count)
+    over = numbers.last / floor
+    out.put("over_bounded_floor", over, refs)
+    if count is not None:
+        ends = stands or _limit(values) >= AT_LIMIT * floor
+        out.put("at_bounded_floor", bool(ends and learned and AT_FLOOR[0] <= over <= AT_FLOOR[1]), refs)
+        return
+    held_out = view.once(held_out_trend)
+    levels = [numbers.last] if held_out is None else [numbers.last, held_out[1].last]
+    exact = any(
+        all(abs(level / floor_of_bounded(c) - 1) <= EXACTLY for level in levels) for c in BOUNDED_CLASSES
+    )
+    out.put("exactly_bounded_floor", bool(exact and stands and learned and len(levels) == 2), refs)
+
+
+def _limit(values: npt.NDArray[np.float64]) -> float:
+    """Where a curve would end that goes on to slow down as it did over its thirds; minus infinity if it does not slow down.
+
+    >>> bool(abs(_limit(np.array([1 + 0.5**n for n in range(9)])) - 1) < 0.01)
+    True
+    """
+    parts = np.array_split(values, 3)
+    early, middle, late = (float(np.median(part[-max(part.size // 3, 1) :])) for part in parts)
+    before, after = early - middle, middle - late
+    return late - after * after / (before - after) if before > after > 0 else -math.inf
+
+
+def _first_answers(out: FactWriter, view: RunView) -> None:
+    """First training loss over what a guess costs that is right as often as the first answers are."""
+    for loss, shares in _pairs(view):
+        right = float(shares.value[0])
+        if loss.metric != "eval_loss" and 0 < right <= FEW_KNOWN and float(loss.value[0]) > 0:
+            out.put("first_over_answers", float(loss.value[0]) / -math.log(right), refs_at(loss, [0]))
+        return
+
+
+def _order(out: FactWriter, view: RunView, count: int) -> None:
+    """Whether training answers of an epoch are far worse than a guess while held-out ones are not.
+
+    Samples that come class by class get the answers of the class before.
+    """
+    train, held_out = shares_of(view, "accuracy"), shares_of(view, "eval_accuracy")
+    if train is None or held_out is None:
+        return
+    pairs = [
+        (float(train.value[at]), float(held_out.value[row]), row)
+        for row, at in enumerate(align(held_out, train))
+        if at >= 0
+    ]
+    low = [row for right, held, row in pairs if right <= BELOW_A_GUESS / count and held >= GUESSES / count]
+    if pairs:
+        out.put("training_below_guess", bool(low), refs_at(held_out, low or [pairs[0][2]]))
+
+
+DETECTOR = Detector("answers", ("signal.answers.",), detect)

@@ -1,0 +1,1 @@
+"""Which files make a run, which of several runs is meant, and what of it was not read."""

@@ -1,0 +1,71 @@
+"""Loss and accuracy of the same rows: floors of bounded outputs, a loss too high for its answers, samples in the order of classes."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from make_run import RunMaker
+
+
+def by_epoch(losses, config=None, **more):
+    columns = {"loss": losses, "epoch": [float(n + 1) for n in range(len(losses))], **more}
+    maker = RunMaker("lightning").log(columns)
+    return maker.config(**config).plain() if config else maker.plain()
+
+
+RIGHT = [0.4, 0.75, 0.9, 0.95, 0.97, 0.98, 0.98, 0.985, 0.985]
+
+
+def slowing(start, end, count=9):
+    return [end + (start - end) * 0.5**n for n in range(count)]
+
+
+@pytest.mark.parametrize("classes", [3, 10])
+def test_outputs_between_zero_and_one_end_just_above_their_floor(classes):
+    floor = math.log(1 + (classes - 1) / math.e)
+    guess = math.log(classes)
+    bounded = by_epoch(slowing(guess, 1.08 * floor), config={"num_classes": classes}, accuracy=RIGHT)
+    sound = by_epoch(slowing(guess, 0.06), config={"num_classes": classes}, accuracy=RIGHT)
+
+    assert bounded["signal.answers.at_bounded_floor"] is True
+    assert bounded["signal.answers.loss_over_sure"] > 2.2
+    assert sound["signal.answers.at_bounded_floor"] is False
+    assert sound["signal.answers.loss_over_sure"] <= 1.0
+
+
+def test_a_loss_that_has_only_begun_to_fall_is_not_at_a_floor():
+    guess = math.log(10)
+    falling = by_epoch([guess - 0.09 * n for n in range(9)], config={"num_classes": 10}, accuracy=RIGHT)
+
+    assert falling["signal.progress.unfinished"] is True
+    assert falling["signal.answers.at_bounded_floor"] is False
+
+
+def test_a_floor_is_named_without_classes_only_where_both_losses_stand_at_it():
+    floor = math.log(1 + 3 / math.e)
+    losses = [1.24, 0.82, 0.75, 0.746, floor, floor, floor]
+    both = by_epoch(losses, eval_loss=[0.97, 0.76, 0.746, floor, floor, floor, floor])
+    apart = by_epoch(losses, eval_loss=[0.97, 0.86, 0.83, 0.81, 0.80, 0.80, 0.80])
+
+    assert both["signal.answers.exactly_bounded_floor"] is True
+    assert apart["signal.answers.exactly_bounded_floor"] is False
+
+
+def test_training_answers_below_a_guess_beside_held_out_ones_above_it_tell_of_sorted_samples():
+    losses, held = [2.5, 3.1, 1.8, 1.7], [0.27, 0.24, 0.31, 0.4]
+    sorted_ = by_epoch(
+        losses, config={"num_classes": 4}, accuracy=[0.25, 0.01, 0.02, 0.06], eval_accuracy=held
+    )
+    hard = by_epoch(losses, config={"num_classes": 4}, accuracy=[0.2, 0.22, 0.2, 0.21], eval_accuracy=held)
+
+    assert sorted_["signal.answers.training_below_guess"] is True
+    assert hard["signal.answers.training_below_guess"] is False
+
+
+def test_the_first_loss_is_measured_by_the_first_answers():
+    exploded = by_epoch([97.1, 28.1, 7.0, 4.1], accuracy=[0.28, 0.35, 0.58, 0.67])
+    usual = by_epoch([1.3, 0.9, 0.6, 0.5], accuracy=[0.32, 0.6, 0.7, 0.8])
+
+    assert exploded["signal.answers.first_over_answers"] > 50
+    assert usual["signal.answers.first_over_answers"] < 1.5
