@@ -104,6 +104,19 @@ def test_a_bare_row_below_a_heading_of_an_evaluation_is_no_training_loss(heading
     assert [value for _, value in points(run, "eval_loss")] == [9.0, 9.1, 9.2, 9.3]
 
 
+@pytest.mark.parametrize(
+    "row", ["{n} {loss}", "Epoch {n}/12: {loss}", "[Epoch {n}/12] {loss}", "step {n}: {loss}"]
+)
+def test_a_counter_and_a_number_that_does_not_rise_are_a_curve(row):
+    losses = [0.75 - 0.03125 * n for n in range(12)]
+    run = read_text("".join(row.format(n=n + 1, loss=loss) + "\n" for n, loss in enumerate(losses)))
+
+    assert [value for _, value in points(run, "unnamed")] == losses
+    assert not len(
+        read_text("".join(row.format(n=n + 1, loss=0.5 + n / 8) + "\n" for n in range(12))).metrics
+    )
+
+
 def test_what_a_logger_and_a_tensor_print_around_numbers_are_no_words_of_a_row():
     rows = "".join(
         f"2024-01-01 00:00:0{i},000 - train - INFO - rl_loss: {value}, reward: {i}.5, extra: {{'clamped': tensor(0.25, device='cuda:0')}}\n"

@@ -16,6 +16,7 @@ from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.progress import loss_trend
 from analyzer.detect.setup.run_course import reconstructs, reward_metrics
 from analyzer.model.name_words import read_name, word_set, words_of
+from analyzer.model.score_words import read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -33,6 +34,9 @@ FELL = 20.0
 
 NO_SPREAD, SPREAD_LEFT = 0.015, 0.05
 """Standard deviation of embeddings that all agree; normalised ones of d dimensions scatter by 1/sqrt(d), at least 0.02."""
+
+AT_THE_FLOOR, OPPOSITE = -0.999, -1.0005
+"""A negative cosine (SimSiam, BYOL over two) of two views that agree to a thousandth; below the second it is none."""
 
 UNDECIDED = 0.012
 """Distance from ln 2 within which a preference loss says that chosen and rejected are alike."""
@@ -101,6 +105,25 @@ def _embeddings(out: FactWriter, view: RunView) -> None:
             refs_at(series, [len(series) - 1, 0]),
         )
         return
+    _views_agree(out, view)
+
+
+def _views_agree(out: FactWriter, view: RunView) -> None:
+    """Whether a loss that is a negative cosine stands at its floor from the middle on: sound ones stay above -0.98.
+
+    The negative overlap of a segmentation has the same floor, and is printed beside the overlap.
+    """
+    loss = view.once(loss_trend)
+    if (
+        loss is None
+        or len(loss[0]) < 2 * ROWS
+        or any(read_score(name).better for name in view.run.metrics.names)
+    ):
+        return
+    values = loss[0].value
+    if OPPOSITE <= float(values.min()) <= AT_THE_FLOOR and float(values.max()) <= 1.0:
+        agrees = bool((values[len(values) // 2 :] <= AT_THE_FLOOR).all())
+        out.put("embeddings_agree", agrees, refs_at(loss[0], [len(loss[0]) - 1, 0]))
 
 
 def _preference(out: FactWriter, view: RunView) -> None:

@@ -1,10 +1,10 @@
-"""A log of two bare columns, a counter and a number, such as people paste when they ask about a loss.
+"""A log of two columns, a counter and a number without a name, such as people paste when they ask about a loss.
 
-    760 41.249886
-    761 41.244041
+    760 41.249886            Epoch 1/12: 0.7112
+    761 41.244041            Epoch 2/12: 0.7096
 
-It counts only if nothing else of the log was a metric, the counter runs on evenly, and the number does not rise:
-what falls or stays beside a counter is most likely what the loop minimises. The series is called ``unnamed``.
+It counts only if nothing else of the log was a metric, the counter runs on evenly, and the number does not rise beyond
+its scatter: what falls or stays beside a counter is most likely what the loop minimises. The series is called ``unnamed``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class UnnamedColumns:
 
     def add(self, numbers: list[str], line: LogLine) -> bool:
         """Note a row; it is read when the log is complete."""
-        value = parse_number(numbers[1])
+        value = parse_number(numbers[-1])  # the last of "Epoch 3/12: 0.5"
         if value is None or not numbers[0].isdecimal() or len(numbers[0]) > 12 or len(self._rows) >= MAX_ROWS:
             return False
         step = int(numbers[0])
@@ -54,7 +54,8 @@ class UnnamedColumns:
             return
         values = np.array([value for _, value, _ in self._rows])
         part = max(len(values) // 5, 3)
-        if np.median(values[-part:]) > np.median(values[:part]):
+        scatter = float(np.median(np.abs(np.diff(values))))
+        if np.median(values[-part:]) - np.median(values[:part]) > scatter:
             return
         for step, value, line in self._rows:
             log.metric("unnamed", value, line, step)

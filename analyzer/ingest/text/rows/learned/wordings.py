@@ -27,7 +27,10 @@ STROKES_OF_A_ROW = 3
 """Strokes that part the cells of a row as surely as signs do."""
 
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
-_COLUMNS = LazyRegex(rf"^\s{{0,2}}{INT}(?:[:,]\s{{0,3}}|\s{{1,3}}){FLOAT}\s{{0,2}}$")
+_COLUMNS = LazyRegex(
+    rf"(?i)^\s{{0,2}}(?:[\[(]?(?:epoch|iter|iteration|step)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
+    rf"(?:[:,]\s{{0,3}}|\s{{1,3}}){FLOAT}\s{{0,2}}$"
+)
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
 _HELD_OUT = LazyRegex(
     r"(?i)(?<![\w/.])(?:val(?:id(?:ation|ate)?)?|eval(?:uation)?|test(?:ing)?|dev|cv)(?![\w/.])"
