@@ -148,7 +148,7 @@ TESTS = (
     ),
     HealthTest(
         "slows-down",
-        "not (signal.progress.unfinished and signal.progress.fall_share < 0.3) or signal.progress.begins_late",
+        "not (signal.progress.unfinished and signal.progress.fall_share < 0.15) or signal.progress.begins_late",
         "the loss nears a level",
         "the loss falls at its end as at its start, and has lost only {signal.progress.fall_share} of its first value",
         "the rows that follow, and the same steps at three times the learning rate",
