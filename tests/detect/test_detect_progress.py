@@ -417,3 +417,12 @@ def test_a_loss_that_falls_to_the_end_at_one_pace_is_not_called_finished():
 
     assert going_on["signal.progress.unfinished"] is True
     assert slowing["signal.progress.unfinished"] is False
+
+
+def test_a_spike_that_takes_three_rows_to_go_is_no_training_begun_anew():
+    slow = [0.72, 0.7, 0.69, 0.69, 0.65, 0.6, 0.48, 0.44]
+    spike = by_epoch([*slow, 0.75, 0.53, 0.5, 0.41, 0.4, 0.39, 0.38, 0.37, 0.36, 0.35])
+    again = by_epoch([*slow, *slow, 0.42, 0.4])
+
+    assert spike["signal.progress.began_anew"] is False
+    assert again["signal.progress.began_anew"] is True

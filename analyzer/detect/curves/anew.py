@@ -39,6 +39,10 @@ TWICE, ABOVE_OTHERS = 2.0, 1.5
 WAY = 0.1
 """The row that follows has still a tenth of the leap to go: a spike is made good at once."""
 
+NEAR_LOW, AS_LONG = 1.05, 0.5
+"""Untrained weights need about the rows for their way down that the first ones needed; what is back at the former level in
+half of them and sooner was a spike that took its time."""
+
 ALIKE, ALIKE_ROWS = 0.3, 8
 """Rows that are compared with those at the start, and the median size of the logarithm of their ratio: batches of one state of
 a model differ by a fifth to a third."""
@@ -58,7 +62,9 @@ def began_anew(series: Series, numbers: Trend) -> tuple[bool | None, list[Source
     if not ROWS <= row <= values.size - ROWS:
         return False, refs_at(series, [len(series) - 1, 0])
     low = float(np.median(values[row - ROWS : row]))
-    gained = first - low >= GAINED * first and values[row] >= LOST * low
+    reached = values <= NEAR_LOW * low
+    first_way, way_back = int(reached.argmax()), int(reached[row:].argmax()) or values.size - row
+    gained = first - low >= GAINED * first and values[row] >= LOST * low and way_back > AS_LONG * first_way
     anew = bool(gained) and (_falls_again(values, row, low, rises) or _as_at_first(values, row, low, rises))
     again, times_s = values[row:], series.time_s
     if anew and np.array_equal(again, values[: again.size]) and not times_s[0] < times_s[row]:
