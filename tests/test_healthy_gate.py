@@ -39,7 +39,11 @@ def faults_of(path):
     except InputError:
         return None
     # Below, a cause is a candidate where too little was seen for a verdict, and no alarm.
-    return {f.cause.id for f in dx.findings if f.severity in FAULTS and f.probability >= REPORTED}
+    return {
+        f.cause.id
+        for f in dx.findings
+        if f.severity in FAULTS and f.probability >= REPORTED and not f.likeness_only
+    }
 
 
 def check(path, name):

@@ -24,7 +24,6 @@ TABLES = (
 )  # fmt: skip
 """The files, in the order in which their facts are listed."""
 
-_NAMED = re.compile(r"([A-Z_]+) = (.*)")
 _MENTION = re.compile(r"\{[A-Z_]+\}")
 _EVENT = re.compile(r"event\.([a-z0-9_]+)\.([a-z0-9_]+)")
 
@@ -43,8 +42,9 @@ def _read(table: str, hows: Mapping[str, str], specs: dict[str, FactSpec]) -> di
     """Add the rows of a table, and return what its names in capitals stand for, with those of ``hows``."""
     named = dict(hows)
     for line in (FOLDER / f"{table}.txt").read_text(encoding="utf-8").splitlines():
-        if (found := _NAMED.fullmatch(line)) is not None:
-            named[f"{{{found[1]}}}"] = found[2]
+        name, sign, text = line.partition(" = ")
+        if sign and name.isupper():
+            named[f"{{{name}}}"] = text
         elif not line.startswith("#"):
             name, dtype, unit, meaning, how = (part.strip() for part in line.split("|"))
             specs[name] = FactSpec(name, dtype, meaning, unit, _MENTION.sub(lambda it: named[it[0]], how))

@@ -147,13 +147,6 @@ TESTS = (
         "the rows of the steps that follow",
     ),
     HealthTest(
-        "slows-down",
-        "not (signal.progress.unfinished and signal.progress.fall_share < 0.15) or signal.progress.begins_late",
-        "the loss nears a level",
-        "the loss falls at its end as at its start, and has lost only {signal.progress.fall_share} of its first value",
-        "the rows that follow, and the same steps at three times the learning rate",
-    ),
-    HealthTest(
         "off-chance",
         "not signal.chance.training",
         "the loss is below that of a guess",

@@ -30,7 +30,7 @@ ENOUGH_POINTS_VAST, VAST_FALL = 2, 0.5
 """Two points between which half of the loss went and a score rose by fifteen points: no scatter is as large."""
 
 ENOUGH_TO_LEARN = 10
-"""Points of a loss from which a training that got nowhere shows it, also if it ended as planned."""
+"""Points of a loss from which one that ends above its first level has got nowhere, also if it ended as planned."""
 
 MESSAGE_CHARACTERS = 160
 """Of the message of an exception that no rule explains: what names it stands in the first words."""
@@ -250,11 +250,12 @@ def _counted(facts: Mapping[str, Scalar]) -> str:
 def _doubt(facts: Mapping[str, Scalar]) -> str | None:
     """What keeps a run without a finding from being called healthy, and what would decide it."""
     found = health(facts)
-    points = facts.get("signal.progress.points", 0)
-    if facts.get("run.completed") is True and isinstance(points, int) and points < ENOUGH_TO_LEARN:
-        found = found.without(
-            "learned"
-        )  # who ended as planned after a few rows may have had little left to learn
+    points, fallen = facts.get("signal.progress.points", 0), facts.get("signal.progress.fall_share")
+    lost = isinstance(points, int) and points >= ENOUGH_TO_LEARN and isinstance(fallen, float) and fallen < 0
+    if (
+        facts.get("run.completed") is True and not lost
+    ):  # who ended as planned may have had little left to learn
+        found = found.without("learned")
     if found.doubts:
         words, decides = found.doubts[0]
         return f"{words}; what would decide: {decides}"

@@ -43,7 +43,8 @@ def test_a_sound_course_is_read_whole_and_not_accused(tmp_path, form, epochs):
     found = _diagnose(tmp_path, form, courses(epochs, seed=epochs)["sound"], epochs)
 
     assert found.status in {"healthy", "insufficient"}
-    assert max(found.coverage.metrics.values()) == epochs
+    # the row of an evaluation repeats the epoch of the row before it
+    assert max(count for name, count in found.coverage.metrics.items() if name != "epoch") == epochs
 
 
 @pytest.mark.parametrize("form", FORMATS)
