@@ -7,7 +7,7 @@ from analyzer import diagnose
 SKIP = "THCudaCheck FAIL file=/src/THCStorage.cu line=58 error=2 : out of memory\n| WARNING: ran out of memory, skipping batch\n"
 RAISED = (
     'Traceback (most recent call last):\n  File "train.py", line 29, in <module>\n    main(args)\n'
-    '  File "/work/trainer.py", line 189, in step\n    p.grad.data.div_(n)\n'
+    '  File "/srv/job/trainer.py", line 189, in step\n    p.grad.data.div_(n)\n'
     "AttributeError: 'NoneType' object has no attribute 'data'\n"
 )
 
