@@ -104,6 +104,7 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"load": [0.5] * 3, "train": [0.1] * 3}, "signal.pace.wait_share", pytest.approx(0.833, abs=0.01)),
         ({"gpu_mem": [1.0, *[1.5 + 0.2 * i for i in range(8)]]}, "signal.pace.memory_grows", True),
         ({"gpu_mem": [1.0, *[9.5] * 8]}, "signal.pace.memory_grows", False),
+        ({"system.proc.memory.rssMB": [1.0, *[1.5 + 0.2 * i for i in range(8)]]}, "signal.pace.memory_grows", None),
         ({"memory_size": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", None),
         ({"memory_size_mb": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", True),
     ],
