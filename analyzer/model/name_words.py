@@ -184,7 +184,10 @@ def read_memory(name: str) -> tuple[str, float] | None:
 
     >>> read_memory("gpu_mem_mb"), read_memory("max_cuda_memory_gb"), read_memory("memory_mb"), read_memory("gpu_mem")
     (('gpu_memory_allocated_gib', 0.0009765625), ('gpu_memory_peak_gib', 1.0), None, None)
+    >>> read_memory("system.proc.memory.rssMB")  # a tracker's own sample by the clock, which keeps its name
     """
+    if name.startswith("system."):
+        return None
     words = frozenset(words_of(name))
     units = words & _GIB.keys()
     left = words - units - _MEM - _GPU - _HOST - _AT_PEAK - _RESERVED - _BESIDE

@@ -145,9 +145,7 @@ def _memory(out: FactWriter, view: RunView) -> None:
         ):
             continue
         series = unit_times(view.curve(name), GROWS_ROWS)
-        if series is None or series.logged_as.startswith(
-            "system"
-        ):  # by the clock, while the program loads too
+        if series is None:
             continue
         values = series.value[1:]  # caches fill in the first step
         steps = np.diff(values)
