@@ -252,9 +252,8 @@ def _doubt(facts: Mapping[str, Scalar]) -> str | None:
     found = health(facts)
     points, fallen = facts.get("signal.progress.points", 0), facts.get("signal.progress.fall_share")
     lost = isinstance(points, int) and points >= ENOUGH_TO_LEARN and isinstance(fallen, float) and fallen < 0
-    if (
-        facts.get("run.completed") is True and not lost
-    ):  # who ended as planned may have had little left to learn
+    # Who ended as planned may have had little left to learn.
+    if facts.get("run.completed") is True and not lost:
         found = found.without("learned")
     if found.doubts:
         words, decides = found.doubts[0]
