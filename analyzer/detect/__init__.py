@@ -6,36 +6,23 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, late
 from analyzer.detect.curves import (
-    adversaries,
-    answers,
-    certainty,
-    chance,
-    collapse,
     data_order,
-    data_quality,
     drift,
     evaluation,
-    exact,
-    gap,
-    generalisation,
-    grad_norm,
     learning_rate,
     loss,
-    loss_scale,
-    metric_values,
-    nonfinite,
-    onset,
     plateau,
     progress,
     repeats,
     resume,
-    rl,
-    rl_course,
     schedule,
-    scores,
     spikes,
     stretch,
 )
+from analyzer.detect.curves.guess import answers, certainty, chance
+from analyzer.detect.curves.heldout import data_quality, gap, generalisation, scores
+from analyzer.detect.curves.numerics import exact, grad_norm, loss_scale, metric_values, nonfinite, onset
+from analyzer.detect.curves.players import adversaries, collapse, rl, rl_course
 from analyzer.detect.failures import (
     events,
     exceptions,

@@ -11,9 +11,9 @@ import numpy as np
 from analyzer.detect.base import FactWriter, RunView, number
 from analyzer.detect.compare_ends import compare_ends
 from analyzer.detect.curve import align, has_steps
-from analyzer.detect.curves.bad_points import BadPoints, grad_points, loss_points
-from analyzer.detect.curves.nonfinite import harmful
-from analyzer.detect.curves.scale_course import scale_course
+from analyzer.detect.curves.numerics.bad_points import BadPoints, grad_points, loss_points
+from analyzer.detect.curves.numerics.nonfinite import harmful
+from analyzer.detect.curves.numerics.scale_course import scale_course
 from analyzer.detect.setup.configuration import detect as detect_configuration
 from analyzer.detect.setup.embedding import detect as detect_embedding
 from analyzer.model.config import ConfigValue

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
-from analyzer.detect.curves.bad_points import loss_points
-from analyzer.detect.curves.chance import accuracy_at_end
+from analyzer.detect.curves.guess.chance import accuracy_at_end
+from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.setup.rate_range import applied_rate
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView
 from analyzer.detect.curve import has_steps, take
-from analyzer.detect.curves.bad_points import grad_points, loss_points
 from analyzer.detect.curves.loss import diverges, gives_back
-from analyzer.detect.curves.nonfinite import earliest_step
-from analyzer.detect.curves.onset import find_onset
+from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
+from analyzer.detect.curves.numerics.nonfinite import earliest_step
+from analyzer.detect.curves.numerics.onset import find_onset
 from analyzer.detect.robust import noise
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal

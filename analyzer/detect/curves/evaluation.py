@@ -9,7 +9,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, take
-from analyzer.detect.curves.bad_points import loss_points
+from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 

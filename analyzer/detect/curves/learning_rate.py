@@ -9,14 +9,14 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at
 from analyzer.detect.curve import has_steps, take
-from analyzer.detect.curves.bad_points import (
+from analyzer.detect.curves.numerics.bad_points import (
     FROZEN_ROWS,
     grad_points,
     is_bad_norm,
     schedule_moves,
     values_beside,
 )
-from analyzer.detect.curves.onset import find_onset, finite_before
+from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.robust import PARTS
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series

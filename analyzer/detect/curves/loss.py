@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curves.bad_points import loss_points
-from analyzer.detect.curves.onset import find_onset, finite_before
+from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series

@@ -11,8 +11,8 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at
 from analyzer.detect.curve import finite_points
-from analyzer.detect.curves.bad_points import loss_points
-from analyzer.detect.curves.even_guess import is_even_guess
+from analyzer.detect.curves.guess.even_guess import is_even_guess
+from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.spikes import find_spikes
 from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
 from analyzer.model.refs import SourceRef

@@ -14,8 +14,8 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at, truth
 from analyzer.detect.curve import has_steps, spacing, take
 from analyzer.detect.curves.anew import began_anew
-from analyzer.detect.curves.bad_points import loss_points
 from analyzer.detect.curves.evaluation import evaluations
+from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.trend import Trend, trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.refs import SourceRef

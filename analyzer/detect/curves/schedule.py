@@ -10,8 +10,8 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at
 from analyzer.detect.curve import has_steps, take
-from analyzer.detect.curves.bad_points import loss_points, schedule_moves
 from analyzer.detect.curves.learning_rate import AT_PEAK
+from analyzer.detect.curves.numerics.bad_points import loss_points, schedule_moves
 from analyzer.detect.robust import noise
 from analyzer.detect.setup.ended import progress_of
 from analyzer.model.name_words import read_name, words_of

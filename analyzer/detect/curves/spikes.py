@@ -14,7 +14,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps
-from analyzer.detect.curves.bad_points import loss_points, values_beside
+from analyzer.detect.curves.numerics.bad_points import loss_points, values_beside
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 

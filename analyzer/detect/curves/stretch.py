@@ -16,7 +16,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, take
-from analyzer.detect.curves.chance import class_count
+from analyzer.detect.curves.guess.chance import class_count
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import scatter
 from analyzer.detect.setup.run_course import reward_metrics

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
-from analyzer.detect.curves.scale_course import step_of
+from analyzer.detect.curves.numerics.scale_course import step_of
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
-from analyzer.detect.curves.bad_points import ANOMALIES, anomaly_overcome, loss_points, went_on_well
-from analyzer.detect.curves.onset import find_onset
+from analyzer.detect.curves.numerics.bad_points import ANOMALIES, anomaly_overcome, loss_points, went_on_well
+from analyzer.detect.curves.numerics.onset import find_onset
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number, truth
-from analyzer.detect.curves.bad_points import loss_points
-from analyzer.detect.curves.scale_course import scale_course
+from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.detect.curves.numerics.scale_course import scale_course
 from analyzer.detect.setup.model_families import bf16_born, is_base
 from analyzer.detect.setup.precision import dtype_name, precision, scaler_in_use, weights_dtype
 from analyzer.model.config import ConfigScalar, ConfigValue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analyzer.detect.base import RunView, event_refs, truth
-from analyzer.detect.curves.scale_course import FLOOR_KINDS, OVERFLOW, ScaleCourse, scale_course
+from analyzer.detect.curves.numerics.scale_course import FLOOR_KINDS, OVERFLOW, ScaleCourse, scale_course
 from analyzer.model.config import LAYERS, ConfigScalar, ConfigValue
 from analyzer.model.refs import SourceRef
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number
-from analyzer.detect.curves.bad_points import values_beside
+from analyzer.detect.curves.numerics.bad_points import values_beside
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal

@@ -11,8 +11,8 @@ import numpy as np
 
 from analyzer.detect.base import RunView, number
 from analyzer.detect.curve import align, has_steps, launch_of, positive_points, take
-from analyzer.detect.curves.bad_points import grad_points, loss_points
 from analyzer.detect.curves.evaluation import evaluations
+from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.detect.shapes.course import Course, middle, positions, reduce_curve
 from analyzer.model.tables import NULL_INT, Series
 

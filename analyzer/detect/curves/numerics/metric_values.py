@@ -10,7 +10,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points
-from analyzer.detect.curves.bad_points import grad_points, loss_points
+from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series

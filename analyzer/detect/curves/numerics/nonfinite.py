@@ -9,7 +9,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs, number, refs_at, truth
 from analyzer.detect.curve import spacing
-from analyzer.detect.curves.bad_points import (
+from analyzer.detect.curves.numerics.bad_points import (
     BadPoints,
     anomaly_overcome,
     grad_points,
@@ -17,8 +17,8 @@ from analyzer.detect.curves.bad_points import (
     loss_points,
     values_beside,
 )
-from analyzer.detect.curves.loss_scale import CALIBRATION_STEPS
-from analyzer.detect.curves.scale_course import scale_course, step_of
+from analyzer.detect.curves.numerics.loss_scale import CALIBRATION_STEPS
+from analyzer.detect.curves.numerics.scale_course import scale_course, step_of
 from analyzer.detect.robust import PARTS, longest_run, trailing_run
 from analyzer.detect.setup.precision import precision
 from analyzer.model.refs import SourceRef

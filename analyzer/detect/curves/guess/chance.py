@@ -14,7 +14,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, take
-from analyzer.detect.curves.certainty import clipped_cost
+from analyzer.detect.curves.guess.certainty import clipped_cost
 from analyzer.detect.curves.plateau import classes
 from analyzer.detect.curves.progress import (
     begins_in_the_middle,

@@ -10,8 +10,8 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.curve import has_steps, spacing
-from analyzer.detect.curves.bad_points import grad_points
-from analyzer.detect.curves.scale_course import (
+from analyzer.detect.curves.numerics.bad_points import grad_points
+from analyzer.detect.curves.numerics.scale_course import (
     MAX_HALVINGS,
     Overflow,
     ScaleCourse,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, spacing
-from analyzer.detect.curves.bad_points import BadPoints, anomaly_overcome, grad_points, loss_points
-from analyzer.detect.curves.nonfinite import earliest_step, finite_loss_beside, harmful
-from analyzer.detect.curves.scale_course import Overflow, scale_course, step_of
+from analyzer.detect.curves.numerics.bad_points import BadPoints, anomaly_overcome, grad_points, loss_points
+from analyzer.detect.curves.numerics.nonfinite import earliest_step, finite_loss_beside, harmful
+from analyzer.detect.curves.numerics.scale_course import Overflow, scale_course, step_of
 from analyzer.detect.robust import PARTS
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal

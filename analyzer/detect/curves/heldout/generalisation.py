@@ -10,9 +10,9 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at, truth
 from analyzer.detect.curve import has_steps, take
-from analyzer.detect.curves.bad_points import loss_points, values_beside
 from analyzer.detect.curves.evaluation import evaluations
-from analyzer.detect.curves.gap import beside
+from analyzer.detect.curves.heldout.gap import beside
+from analyzer.detect.curves.numerics.bad_points import loss_points, values_beside
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.robust import PARTS, noise
 from analyzer.model.signal import Signal

@@ -10,9 +10,9 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points, has_steps
-from analyzer.detect.curves.bad_points import loss_points
-from analyzer.detect.curves.even_guess import is_even_guess
-from analyzer.detect.curves.gap import since_the_last
+from analyzer.detect.curves.guess.even_guess import is_even_guess
+from analyzer.detect.curves.heldout.gap import since_the_last
+from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.model.name_words import words_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at
-from analyzer.detect.curves.bad_points import grad_points, loss_points, values_beside
-from analyzer.detect.curves.onset import find_onset, finite_before
+from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points, values_beside
+from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.robust import PARTS, part_medians, uncertainty
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, take
-from analyzer.detect.curves.chance import LIKE_A_GUESS, LITTLE, NOT_GUESSED, class_count, shares_of
+from analyzer.detect.curves.guess.chance import LIKE_A_GUESS, LITTLE, NOT_GUESSED, class_count, shares_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.signal import Signal

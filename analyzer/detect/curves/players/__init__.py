@@ -1,0 +1,1 @@
+"""Trainings of more than one loss: adversaries, policies and their rewards."""
