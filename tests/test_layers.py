@@ -70,6 +70,15 @@ def test_no_file_is_over_500_lines_and_no_function_over_50(path):
     assert long == []
 
 
+def test_no_folder_holds_more_than_25_files():
+    folders = {
+        path.parent for path in (ROOT / "analyzer").rglob("*") if path.suffix in {".py", ".yaml", ".txt"}
+    }
+    counts = {folder: sum(path.is_file() for path in folder.iterdir()) for folder in folders}
+
+    assert {str(folder): count for folder, count in counts.items() if count > 25} == {}
+
+
 def _body_length(node):
     """Lines of a function without its docstring and signature."""
     body = node.body[1:] if ast.get_docstring(node) else node.body

@@ -1,4 +1,4 @@
-"""The events: what a line of a log, or a reader in code, can say; declared once, in ``ingest/text/events/*.yaml``.
+"""The events: what a line of a log, or a reader in code, can say; declared once, in ``ingest/text/events/*/*.yaml``.
 
 One file a family of lines. ``events`` declares the kinds, ``patterns`` how a line is recognised, in the order in which
 they are tried::
@@ -136,8 +136,9 @@ def event_schema() -> dict[str, Any]:
 
 
 def event_files() -> list[Path]:
-    """The files that come with analyzer."""
-    return sorted((Path(__file__).parent.parent / "ingest" / "text" / "events").glob("*.yaml"))
+    """The files that come with analyzer, in the order of their names, whatever room they stand in."""
+    rooms = Path(__file__).parent.parent / "ingest" / "text" / "events"
+    return sorted(rooms.rglob("*.yaml"), key=lambda path: path.name)
 
 
 @remembered

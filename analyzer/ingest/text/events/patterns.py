@@ -1,6 +1,6 @@
 """What a failure or status line is, and how one line is matched against one pattern.
 
-The patterns themselves are data, ``*.yaml`` beside this module, one file a family of lines; ``vocabulary.events`` reads
+The patterns themselves are data, ``*/*.yaml`` beside this module, one file per family of lines; ``vocabulary.events`` reads
 them and says how they are written.
 A pattern says what the line *is*; what it means is for the rules to say. The literals are what the fast scan looks
 for; the regex then reads the one line that holds a literal, unanchored, because several writers may share a line.
