@@ -62,6 +62,9 @@ LISTED_FROM = 0.02
 CANDIDATE_FROM = 0.05
 """Probability from which a cause is a candidate where nothing was seen clearly enough for a verdict."""
 
+ORDINARY = frozenset({"benign", "lifecycle"})
+"""Kinds of causes that are no fault."""
+
 WHATEVER = "user-code-exception"
 """What remains when nothing else explains an exception: below ``REPORTED`` it leaves room for the words of a message."""
 
@@ -124,8 +127,8 @@ def diagnose_loaded(
     if guard.gaps and status == "healthy":  # what failed might have seen the fault
         what = "failed" if guard.faults else f"did not end in time ({guard.late[0]})"
         status, summary = "insufficient", f"{summary}, but a part of analyzer {what}"
-    # Candidates of which no rule speaks decide no status.
-    findings, ruled_out = _split(_with_likeness(listed, status, assessment, rules, run, quoter), status)
+    listed = _with_likeness(listed, status, assessment, folded, rules, run, quoter)  # decides no status
+    findings, ruled_out = _split(listed, status)
     return Diagnosis(
         run_id=run.id,
         root=clean_text(run.root),
@@ -218,18 +221,42 @@ def _with_message(
 
 
 def _with_likeness(
-    listed: Sequence[Finding], status: str, assessment: Assessment, rules: RuleSet, run: Run, quoter: Quoter
+    listed: Sequence[Finding],
+    status: str,
+    assessment: Assessment,
+    folded: Folding,
+    rules: RuleSet,
+    run: Run,
+    quoter: Quoter,
 ) -> list[Finding]:
-    """The findings, and what labelled runs with such numbers turned out to be where no rule speaks of a fault."""
-    spoken = any(f.probability >= REPORTED and f.cause.kind not in {"benign", "lifecycle"} for f in listed)
-    if spoken or status in {"healthy", "interrupted"}:
+    """The findings, and among what they leave to something else the causes of labelled runs with such numbers.
+
+    What a rule found goes first, and no likeness is likelier than it. A failure that was written down is judged by its
+    messages: the numbers before it tell little of it.
+    """
+    ranking, plain = assessment.ranking, assessment.facts.plain
+    found = [f for f in listed if f.probability >= REPORTED and f.cause.kind not in ORDINARY]
+    if status in {"healthy", "interrupted"} or (found and plain.get("failure.seen") is True):
         return list(listed)
-    considered = {finding.cause.id for finding in listed}
-    found = [
-        _finding(item, run, assessment, quoter, {})
-        for item in likeness_only(assessment.facts.plain, rules, considered)
-    ]
-    return sorted([*found, *listed], key=lambda each: -each.probability)
+    weighed = {
+        item.rule.entry.id: item
+        for kind, items in ranking.kinds.items()
+        if kind not in folded["*"]
+        for item in items
+    }
+    other = min(
+        (ranking.other[i.rule.symptom_kind] for i in weighed.values() if i.rule.entry.kind not in ORDINARY),
+        default=1.0,
+    )
+    most = min((f.probability for f in found), default=1.0)
+    rest = {(f.cause.id, f.symptom_kind): f for f in listed if f not in found}
+    for item in likeness_only(plain, rules, weighed, other):
+        cause = item.rule.entry.id
+        if cause in weighed or all(cause != f.cause.id for f in listed):
+            explains = folded.get(item.rule.symptom_kind, {}) if cause in weighed else {}
+            capped = replace(item, probability=min(item.probability, most))
+            rest[cause, item.rule.symptom_kind] = _finding(capped, run, assessment, quoter, explains)
+    return [*found, *sorted(rest.values(), key=lambda each: -each.probability)]
 
 
 def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | None:

@@ -42,7 +42,7 @@ def faults_of(path):
     return {
         f.cause.id
         for f in dx.findings
-        if f.severity in FAULTS and f.probability >= REPORTED and not f.likeness_only
+        if f.severity in FAULTS and f.probability >= REPORTED and not f.by_likeness
     }
 
 

@@ -32,7 +32,7 @@ def test_a_real_file_is_diagnosed_or_refused_with_a_reason(row):
     faults = [
         (f.cause.id, f.probability)
         for f in dx.findings
-        if f.severity in FAULTS and f.probability >= 0.3 and not f.likeness_only
+        if f.severity in FAULTS and f.probability >= 0.3 and not f.by_likeness
     ]
     if row["outcome_class"] == "healthy":
         assert faults == []

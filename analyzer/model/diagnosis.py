@@ -202,6 +202,11 @@ class Finding:
         """Whether no rule speaks: labelled runs with such numbers had this cause, and that is all."""
         return [line.id for line in self.evidence] == [LIKENESS]
 
+    @property
+    def by_likeness(self) -> bool:
+        """Whether labelled runs with such numbers lend it weight: it is a candidate, whatever rules saw of it."""
+        return any(line.id == LIKENESS for line in self.evidence)
+
     def speaks_for(self) -> list[Evidence]:
         """Counted lines that raise the cause, strongest first."""
         return [line for line in self.evidence if line.counted and line.bits > 0]

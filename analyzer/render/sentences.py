@@ -67,7 +67,7 @@ class Opening:
 def opening(diagnosis: Diagnosis) -> Opening | None:
     """The opening; None where one cause is more probable than not."""
     found = diagnosis.headline
-    if diagnosis.findings and diagnosis.findings[0].likeness_only:
+    if diagnosis.findings and diagnosis.findings[0].by_likeness:
         return _by_likeness(diagnosis.findings)
     if found is None or found.level == "cause":
         return None
@@ -91,8 +91,8 @@ def opening(diagnosis: Diagnosis) -> Opening | None:
 
 
 def _by_likeness(findings: Sequence[Finding]) -> Opening:
-    """What labelled runs with such numbers turned out to be: candidates, of which no evidence of this run speaks."""
-    alike = [finding for finding in findings if finding.likeness_only][:CANDIDATES_NAMED]
+    """What labelled runs with such numbers turned out to be: candidates of which no rule is convinced."""
+    alike = [finding for finding in findings if finding.by_likeness][:CANDIDATES_NAMED]
     rows = [f"{percent(item.probability)} {item.cause.title}  [{item.cause.id}]" for item in alike]
     return Opening("no rule explains it; labelled runs with such numbers turned out to be", tuple(rows))
 

@@ -19,6 +19,7 @@ from analyzer.render.sentences import opening
 from analyzer.rules.candidates.likeness_only import AT_MOST, likeness_only
 from analyzer.rules.causes import catalogue
 from analyzer.rules.load import load_rules
+from analyzer.rules.score import Scored
 
 
 def record(number, label, **facts):
@@ -97,7 +98,7 @@ def test_a_candidate_lends_the_text_of_the_rule_that_bears_its_name_and_is_not_t
     above = opening(found)
     assert above is not None
     assert above.head.startswith("no rule explains it")
-    assert len(above.rows) == sum(finding.likeness_only for finding in found.findings)
+    assert len(above.rows) == sum(finding.by_likeness for finding in found.findings)
     plateau = load_rules(()).by_id("loss-plateau")
     assert plateau is not None
     assert plateau.slug == "loss-plateau"
@@ -113,8 +114,46 @@ def test_a_loss_that_fell_is_not_like_one_that_does_not_move():
     named = [
         [
             item.rule.entry.id
-            for item in likeness_only({**facts, "signal.progress.fall_share": share}, load_rules(()), ())
+            for item in likeness_only({**facts, "signal.progress.fall_share": share}, load_rules(()), {})
         ]
         for share in (0.05, 0.8)
     ]
     assert named == [["loss-plateau"], []]
+
+
+def scored(cause, probability):
+    rule = load_rules(()).by_id(cause)
+    assert rule is not None
+    return Scored(rule, (), 0.0, probability)
+
+
+def test_likeness_shares_out_what_rules_leave_to_something_else():
+    facts = {
+        "likeness.first": "overfitting",
+        "likeness.first_probability": 0.5,
+        "likeness.first_bits": 1.0,
+        "likeness.second": "loss-divergence",
+        "likeness.second_probability": 0.2,
+        "likeness.second_bits": 1.0,
+    }
+    weighed = {"loss-divergence": scored("loss-divergence", 0.2)}
+    first, second = likeness_only(facts, load_rules(()), weighed, other=0.8)
+    assert first.probability == pytest.approx(0.4), "half of what is left"
+    assert second.probability == pytest.approx(0.2 + 0.8 * 0.2), (
+        "what the rule gave it, and its part of the rest"
+    )
+
+    convinced = {"overfitting": scored("overfitting", 0.7)}
+    assert [item.rule.entry.id for item in likeness_only(facts, load_rules(()), convinced, other=0.3)] == [
+        "loss-divergence"
+    ], "a cause that a rule found is no candidate"
+
+
+def test_a_cause_that_a_rule_found_stays_first_and_likelier_than_its_likeness(tmp_path):
+    held = (0.9, 0.8, 0.75, 0.74, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5)
+    rows = (f"epoch {n + 1} loss {2.3 * 0.7**n:.4f} val_loss {held[n]:.4f}\n" for n in range(12))
+    (tmp_path / "train.log").write_text("".join(rows), encoding="utf-8")
+    found = analyzer.diagnose(tmp_path).findings
+    assert found[0].cause.id == "overfitting"
+    assert not found[0].by_likeness
+    assert all(f.probability <= found[0].probability for f in found if f.by_likeness)
