@@ -426,3 +426,12 @@ def test_a_spike_that_takes_three_rows_to_go_is_no_training_begun_anew():
 
     assert spike["signal.progress.began_anew"] is False
     assert again["signal.progress.began_anew"] is True
+
+
+def test_a_leap_that_held_out_loss_does_not_share_is_bad_rows_and_no_training_begun_anew():
+    course = [3.5, 2.8, 2.5, 2.3, 3.8, 2.8, 2.2, 2.1]
+    kept = by_epoch(course, eval_loss=[3.3, 2.7, 2.4, 2.2, 2.6, 2.3, 2.2, 2.1])
+    lost = by_epoch(course, eval_loss=[3.3, 2.7, 2.4, 2.2, 3.3, 2.7, 2.4, 2.2])
+
+    assert kept["signal.progress.began_anew"] is False
+    assert lost["signal.progress.began_anew"] is True

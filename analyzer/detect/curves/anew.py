@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import refs_at
+from analyzer.detect.curve import has_steps
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,8 +52,16 @@ ABOVE = 2.0
 """The rows after the leap are twice what stood before it, or else nothing was lost."""
 
 
-def began_anew(series: Series, numbers: Trend) -> tuple[bool | None, list[SourceRef]]:
-    """Whether training began again within the log; None if it is too short or no positive loss."""
+def began_anew(
+    series: Series, numbers: Trend, held_out: Series | None = None
+) -> tuple[bool | None, list[SourceRef]]:
+    """Whether training began again within the log; None if it is too short or no positive loss.
+
+    Args:
+        series: The finite points of the training loss.
+        numbers: Their numbers.
+        held_out: Held-out loss beside them: weights that were lost answer held-out data as badly as at first.
+    """
     values = numbers.values
     first = float(values[0])
     if values.size < 2 * ROWS or first <= 0 or float(values.min()) <= 0:
@@ -66,10 +75,28 @@ def began_anew(series: Series, numbers: Trend) -> tuple[bool | None, list[Source
     first_way, way_back = int(reached.argmax()), int(reached[row:].argmax()) or values.size - row
     gained = first - low >= GAINED * first and values[row] >= LOST * low and way_back > AS_LONG * first_way
     anew = bool(gained) and (_falls_again(values, row, low, rises) or _as_at_first(values, row, low, rises))
+    if anew and held_out is not None and _answers_as_before(held_out, series, row):
+        return False, refs_at(series, [row - 1, row])
     again, times_s = values[row:], series.time_s
     if anew and np.array_equal(again, values[: again.size]) and not times_s[0] < times_s[row]:
         return None, []  # to the last digit as at first: the same log twice, for all that is known
     return anew, refs_at(series, [row - 1, row] if anew else [len(series) - 1, 0])
+
+
+def _answers_as_before(held_out: Series, loss: Series, row: int) -> bool:
+    """Whether the evaluation at the leap keeps half of what held-out loss had gained: then only the training rows were bad.
+
+    An evaluation that lies further from the leap than the first one from the start had time to learn anew. Rows by epochs
+    have no steps; their lines tell the order as well.
+    """
+    stepped = has_steps(held_out) and has_steps(loss)
+    at, rows = (held_out.step, loss.step) if stepped else (held_out.line, loss.line)
+    before, after = at < rows[row], at >= rows[row]
+    if not before.any() or not after.any():
+        return False
+    first, best = float(held_out.value[before][0]), float(held_out.value[before].min())
+    in_time = at[after][0] - rows[row] <= at[before][0] - rows[0]
+    return bool(in_time and first - best >= GAINED * first and held_out.value[after][0] < (first + best) / 2)
 
 
 def _falls_again(values: Values, row: int, low: float, rises: Values) -> bool:

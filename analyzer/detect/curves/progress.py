@@ -139,7 +139,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         _course(out, *loss)
         _breaks(out, *loss)
         _level_change(out, *loss)
-        out.put("began_anew", *began_anew(*loss))
+        out.put("began_anew", *began_anew(*loss, None if held_out is None else held_out[0]))
     gained = [
         series
         for series, numbers in scored
