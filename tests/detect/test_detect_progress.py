@@ -435,3 +435,12 @@ def test_a_leap_that_held_out_loss_does_not_share_is_bad_rows_and_no_training_be
 
     assert kept["signal.progress.began_anew"] is False
     assert lost["signal.progress.began_anew"] is True
+
+
+def test_a_loss_that_is_nearly_gone_at_once_does_not_explode_where_it_trembles_far_below_its_start():
+    gone = by_epoch([0.386, 2.3e-05, 0.0008, 0.0023, 0.0026, 0.0032, 0.0032, 0.0031])
+    exploded = by_epoch([0.386, 0.12, 0.11, 0.9, 1.4, 1.5, 1.6, 1.6])
+
+    assert gone["signal.progress.exploded"] is False
+    assert gone["signal.progress.broke"] is False
+    assert exploded["signal.progress.exploded"] is True

@@ -229,9 +229,10 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
     peak = int(numbers.smooth.argmax())
     if base > 0:
         out.put("peak_over_first", numbers.peak / base, [*refs_at(series, [peak]), *refs])
-        # What came before the level from which it is measured is no rise.
+        # What came before the level from which it is measured is no rise, and what stays below the first value, after a
+        # loss that was nearly gone in the second row, is no explosion.
         risen = min(numbers.peak, float(values[1:].max()))
-        lost = risen >= EXPLODED * base and numbers.last >= BACK * base
+        lost = risen >= max(EXPLODED * base, float(values[0])) and numbers.last >= BACK * base
         out.put("exploded", lost, [*refs_at(series, [peak]), *refs])
         # The first rows may be an explosion themselves, so their median is the level of an untrained model.
         wild = np.flatnonzero(values[1:] >= WILD * max(float(np.median(values[:3])), 0.0)) + 1
