@@ -50,6 +50,21 @@ class TestYolo:
         assert points(run, "loss") == [(16, "nan")]
         assert points(run, "obj_loss") == [(16, 0.05)]
 
+    def test_results_that_were_held_back_until_the_next_head_end_no_table(self):
+        bar = f"               Class      Images      Labels           P           R      mAP@.5  mAP@.5:.95: 100%{BAR} 7/7 [00:01<00:00,  3.9it/s]\n"
+        result = "                 all         195         882     {}       0.359       0.25       0.125\n"
+        row = (
+            "     {}/9      2.1G   0.07599    0.0377         0   {}       168       640: 100%"
+            + f"{BAR} 8/8 [00:03<00:00,  3.9it/s]\n"
+        )
+        run = read_text(
+            f"{self.HEAD}\r  0%|          | 0/8 [00:00<?, ?it/s]\r{row.format(0, 0.75)}{bar}\n"
+            f"{self.HEAD}{result.format(0.5)}\r  0%|          | 0/8 [00:00<?, ?it/s]\r{row.format(1, 0.5)}{bar}"
+        )
+
+        assert points(run, "loss") == [(8, 0.75), (16, 0.5)]
+        assert [value for _, value in points(run, "val/precision")] == [0.5]
+
     def test_a_head_and_a_row_without_their_epoch(self):
         run = read_text(
             "box         obj              cls     total    labels  img_size\nnan       0.05         0       nan        22      1280\n"

@@ -49,6 +49,9 @@ _SIGNALS = {
 }
 """Exit codes of a process that was ended from outside, and by which signal."""
 
+PASSED = 2
+"""A run that goes on beyond its plan passes it once; steps twice as high were counted by something else."""
+
 
 @dataclass
 class _End:
@@ -294,7 +297,9 @@ def progress_of(view: RunView) -> Progress | None:
     step, refs = last_step(view)
     entry = view.config("train.max_steps")
     wanted = number(view.config_value("train.max_steps"))
-    if counted is not None and counted.steps and counted.step is not None:
+    # A counter that is passed many times over counts the batches of an epoch.
+    within = counted is not None and step is not None and step >= PASSED * (counted.steps or step)
+    if counted is not None and counted.steps and counted.step is not None and not within:
         reached = max(counted.step, step) if step is not None and step <= counted.steps else counted.step
         return _steps(view, reached, counted.steps, SourceRef(counted.source, counted.line))
     if wanted is not None and wanted > 0 and step is not None:

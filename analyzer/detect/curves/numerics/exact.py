@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import align, take
+from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.signal import Signal
@@ -19,6 +19,9 @@ ROWS = 2
 
 FROZEN_ROWS, FROZEN_DIGITS = 3, 4
 """Three equal values of four digits and more: means over thousands of samples, which any update would move."""
+
+UNCOUNTED_ROWS = 6
+"""A summary is printed at the start, the end and in a report or two; six times only by a loop."""
 
 NAMELESS_ROWS = 5
 """A series that is NaN in all of five rows and more, in a log without a loss: what a loop prints is its loss."""
@@ -239,7 +242,9 @@ def _frozen(out: FactWriter, view: RunView) -> None:
     held_out = view.curve("eval_loss")
     if held_out is not None:
         held_out = take(held_out, np.isfinite(held_out.value))
-        if len(held_out) >= FROZEN_ROWS:
+        # Without a counter beside it, a summary that is printed again reads like another evaluation.
+        counted = has_steps(held_out) or view.curve("epoch") is not None
+        if len(held_out) >= (FROZEN_ROWS if counted else UNCOUNTED_ROWS):
             same = bool(np.all(held_out.value == held_out.value[0])) and float(held_out.value[0]) != 0.0
             out.put("held_out_frozen", same, refs_at(held_out, [len(held_out) - 1, 0]))
 

@@ -57,6 +57,8 @@ class YoloLines:
 
     def __init__(self) -> None:
         self._first_epoch: int | None = None
+        self.results: list[str] = []
+        """Names of the results, from the last bar of an evaluation: they hold for all epochs."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -109,7 +111,6 @@ class _Table:
         self._columns = columns
         self._owner = owner
         self._row: tuple[LogLine, dict[str, float], int | None] | None = None
-        self._results: list[str] = []
         self._others = 0
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
@@ -124,12 +125,14 @@ class _Table:
             self.finish(log)
             return Fed.OWNED | Fed.ENDED
         if match := _RESULT_HEAD.match(text):
-            self._results = [name.lower().rstrip(")") for name in match["columns"].split()]
+            self._owner.results = [name.lower().rstrip(")") for name in match["columns"].split()]
             return Fed.OWNED
         if match := _RESULT.match(text):
+            # Output that is held back prints the results of an epoch below the head of the next, before its rows.
+            early = self._row is None
             self.finish(log)
             self._write_results(match["values"].split(), line, log)
-            return Fed.OWNED | Fed.ENDED
+            return Fed.OWNED if early else Fed.OWNED | Fed.ENDED
         if text:
             self._others += 1
         if self._others > MAX_OTHER_LINES or _HEAD.match(text) or _BARE_HEAD.match(text):
@@ -159,7 +162,7 @@ class _Table:
 
     def _write_results(self, numbers: list[str], line: LogLine, log: LogState) -> None:
         # The first columns of the head count classes and images; results stand at its end.
-        names = [_RESULTS[name] for name in self._results if name in _RESULTS]
+        names = [_RESULTS[name] for name in self._owner.results if name in _RESULTS]
         if not names or len(names) > len(numbers):
             return
         for name, text in zip(names, numbers[-len(names) :], strict=True):
