@@ -45,6 +45,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": FALLING, "loss_box_reg": [0.0] * 7 + [0.1]}, "signal.data.part_without_value", None),
         ({"loss": FALLING, "aux_loss": [0.0] * 8}, "signal.data.part_without_value", None),
         ({"loss_d": [0.5, *[0.004] * 7], "loss_g": [1.0, *[6.0] * 7]}, "signal.gan.discriminator_won", True),
+        ({"loss_d": [1e-6, 0.0], "loss_g": [15.4, 15.4]}, "signal.gan.discriminator_won", True),
+        ({"loss_d": [0.03, 0.02], "loss_g": [5.4, 5.5]}, "signal.gan.discriminator_won", None),
         ({"errD": [0.6] * 8, "errG": [1.1] * 8}, "signal.gan.discriminator_won", False),
         ({"critic_loss": [-0.4] * 8, "gen_loss": [9.0] * 8, "disc_loss": [-2.0] * 8}, "signal.gan.discriminator_won", None),
         ({"l_d_real": [2e-5] * 5, "l_d_fake": [1e-5] * 5, "l_g_pix": [0.03] * 5}, "signal.gan.discriminator_won", True),

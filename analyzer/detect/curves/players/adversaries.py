@@ -35,6 +35,9 @@ WON, BEATEN, MOST = 0.06, 2.5, 200.0
 
 Logarithms are clamped at -100 as a rule, and a few terms are added: what is larger is no cross-entropy."""
 
+FEW = 2
+"""Rows that tell of a judge whose loss is nothing (``WON_IN_BOTH``) in each of them."""
+
 SURE = 0.97
 """Share of right answers, or of belief in real samples, of a judge that is never fooled."""
 
@@ -88,6 +91,8 @@ def _by_losses(games: list[tuple[Series, Series]], out: FactWriter) -> list[bool
     """Of each game whether its judge has won by the losses of both; the facts tell of a won one, else of the first."""
     verdicts: list[bool] = []
     for judge, maker in games:
+        if min(len(judge), len(maker)) < ROWS and float(judge.value.max()) > WON_IN_BOTH:
+            continue
         cost, answer = _level(judge), _level(maker)
         bounded = float(judge.value.min()) >= 0  # critics of Wasserstein losses have no such bound
         crushed = cost <= WON and BEATEN <= answer <= MOST
@@ -114,7 +119,7 @@ def _players(view: RunView, roles: frozenset[str], fused: frozenset[str]) -> dic
             found.append((len(words), name, words - fused - roles - _LOSS))
     players: dict[frozenset[str], Series] = {}
     for _, name, of in sorted(found, key=lambda player: player[:2]):
-        if of not in players and (series := finite_points(view.curve(name), ROWS)) is not None:
+        if of not in players and (series := finite_points(view.curve(name), FEW)) is not None:
             players[of] = series
     return players
 
