@@ -6,7 +6,7 @@ keeps ``TimeTrace``: times in seconds, each None where the trace cannot tell it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from analyzer.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

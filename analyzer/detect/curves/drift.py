@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from analyzer.detect.robust import noise
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
+from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

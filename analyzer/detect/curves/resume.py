@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from analyzer.detect.curve import has_steps, launch_of, spans, take
 from analyzer.detect.robust import SIGMAS, noise
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
+from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from analyzer.ingest.rank_names import names_part
 from analyzer.ingest.runs import run_shapes as shapes
 from analyzer.ingest.runs.boundaries import Folder, Skipped, visit
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.walk import Discovery, Found
+from analyzer.records import dataclass
 
 _WANDB_RUN = re.compile(r"(?:^|/)((?:offline-)?run-\d{8}_\d{6}-[^/]+)/")
 _MLFLOW_RUN = re.compile(r"(?:^|/)([0-9a-f]{32})/(?:(?:metrics|params|tags)/|meta\.yaml$)")

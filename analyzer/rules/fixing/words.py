@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from analyzer.model.tables import Scalar
+from analyzer.records import dataclass
 from analyzer.vocabulary.frameworks import built_on, family
 
 

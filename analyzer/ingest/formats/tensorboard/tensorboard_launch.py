@@ -12,11 +12,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from analyzer.ingest.base import Candidate
+from analyzer.records import dataclass
 
 _NAME = re.compile(r"tfevents\.(?P<time>\d{1,12})\.(?P<rest>[^/]{1,300})$")
 _PROCESS = re.compile(r"(?P<host>.{1,255})\.(?P<pid>\d{1,9})\.(?P<n>\d{1,6})(?:\.[A-Za-z][\w-]{0,40})?$")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.lazy_regex import LazyRegex
@@ -13,6 +13,7 @@ from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Maske
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.model.name_words import is_score, read_name, word_set, words_of
+from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine
