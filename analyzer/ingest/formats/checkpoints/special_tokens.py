@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from analyzer.ingest.encodings import bounded_json
+from analyzer.lazy_regex import LazyRegex
 from analyzer.records import dataclass
 
 MAX_TOKENIZER_BYTES = 64 << 20
@@ -29,7 +30,7 @@ ROLES = ("bos_token", "eos_token", "unk_token", "pad_token")
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 TEMPLATE_FILES = ("chat_template.jinja", "chat_template.json")
 
-_MARKER = re.compile(r"<\|[\w-]{1,60}\|>")
+_MARKER = LazyRegex(r"<\|[\w-]{1,60}\|>")
 _PLACEHOLDER = re.compile(
     r"reserved|unused|extra_id|placeholder|dummy|fim_|[<_-]pad[>_-]|mask|\bsep\b|\bcls\b", re.IGNORECASE
 )

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.failures.traceback_frames import PYTHON_FRAME
 from analyzer.ingest.text.prefixes import peel
+from analyzer.lazy_regex import LazyRegex
 from analyzer.records import dataclass
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Fed
 from analyzer.ingest.text.rows.bulk.timers_bulk import TimersBulkForm
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
+from analyzer.lazy_regex import LazyRegex
 from analyzer.records import dataclass
 
 if TYPE_CHECKING:
