@@ -10,7 +10,6 @@ import math
 import os
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from analyzer.casebook.record import CaseRecord, good_records
 from analyzer.errors import InputError
 from analyzer.model.labels import HEALTHY, OUTSIDE
 from analyzer.model.tables import Scalar
+from analyzer.records import dataclass
 
 VARIABLE = "ANALYZER_CASEBOOK"
 

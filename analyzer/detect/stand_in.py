@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analyzer.detect.curve import all_series, has_steps
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, word_set, words_of
 
 if TYPE_CHECKING:
     from analyzer.model.run import Run
     from analyzer.model.tables import Series
 
-_ADVERSARIES = re.compile(
+_ADVERSARIES = LazyRegex(
     r"(?i)(?:^|[\W_])(?:d|g|dis|disc|discr|discriminator|gen|generator|gan|adv|real|fake|critic|actor|policy|pi|pg|vf|value|q|qf\d?|td|alpha|entropy|kl|kld|fm)(?:[\W_\d]|$)"
 )
 """Losses of players against each other, and of reinforcement learning: none of them need fall in a sound run."""
 
 _PHASES = {"loss": ("", "train"), "eval_loss": ("eval",)}
 
-REWARD_OF_AGENT = re.compile(
+REWARD_OF_AGENT = LazyRegex(
     r"(?i)(?:agent[ _/]?\d{1,2}[ _/])?(?:episode[ _])?(?:reward|return)s?[ _/]?\d{1,2}|agent[ _/]?\d{1,2}[ _/](?:reward|return)s?"
 )
 """What one of several agents earned: ``reward_1``, ``agent0/reward``."""

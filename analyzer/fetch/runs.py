@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from analyzer.fetch.keys import taken_for_a_run
 from analyzer.fetch.limits import Limits
 from analyzer.fetch.progress import ProgressLine
 from analyzer.fetch.session import Progress, Session
+from analyzer.records import dataclass
 
 STATES = frozenset(
     {"running", "finished", "crashed", "failed", "killed", "pending", "preempting", "preempted"}
@@ -37,21 +38,18 @@ class ListedRun:
         address: Which run.
         name: The name that people see.
         state: As W&B calls it.
-        created_at: ISO time, UTC.
         heartbeat_at: ISO time of the last sign of life; empty if unknown.
         rows: Rows of history; None if unknown.
-        group, job_type, sweep, user: Empty if unknown.
+        group, sweep, user: Empty if unknown.
         tags: As set by its owner.
     """
 
     address: RunAddress
     name: str
     state: str
-    created_at: str
     heartbeat_at: str
     rows: int | None
     group: str
-    job_type: str
     sweep: str
     user: str
     tags: tuple[str, ...]
@@ -284,11 +282,9 @@ def _listed(address: RunSetAddress, row: Mapping[str, Any]) -> ListedRun:
         address=RunAddress(address.server, address.entity, address.project, run_id),
         name=text("name"),
         state=text("state"),
-        created_at=text("created_at"),
         heartbeat_at=text("heartbeat_at"),
         rows=rows if isinstance(rows, int) else None,
         group=text("group"),
-        job_type=text("job_type"),
         sweep=text("sweep"),
         user=text("user"),
         tags=tuple(str(tag) for tag in tags) if isinstance(tags, list) else (),

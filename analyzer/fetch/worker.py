@@ -194,7 +194,6 @@ def _listed(run: Any) -> dict[str, object]:
         "heartbeat_at": attributes.get("heartbeatAt"),
         "rows": attributes.get("historyLineCount"),
         "group": attributes.get("group"),
-        "job_type": attributes.get("jobType"),
         "sweep": attributes.get("sweepName"),
         "tags": attributes.get("tags") or [],
         "user": (attributes.get("user") or {}).get("username"),

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from analyzer.ingest.secrets import mask
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.config import ConfigScalar
 
 MAX_TEXT = 2048
 """Characters kept of one event's text; enough for every message of the survey."""
 
 # ESC sequences (CSI, OSC, two-byte) and the orphan form "[31m" whose ESC was lost on the way.
-ANSI = re.compile(
+ANSI = LazyRegex(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,512}(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|\[(?:\d{1,3};?){1,4}m"
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_CONTROL = LazyRegex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
-_HALF = re.compile(r"[\ud800-\udfff]")
+_HALF = LazyRegex(r"[\ud800-\udfff]")
 
 
 def safe_name(name: str) -> str:
@@ -57,17 +57,17 @@ def clean_text(text: str, limit: int = MAX_TEXT) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-_SECRET_KEY = re.compile(
+_SECRET_KEY = LazyRegex(
     r"(?i)((?:api|wandb|access|account|shared|signing|encryption|master|private|auth|client)[_-]?key|secret|passw|passphrase"
     r"|token$|[_-]token\b|credential|cookie|authorization|webhook|(?:^|_)dsn$|connection[_-]?string)"
 )
-_NOT_SECRET = re.compile(
+_NOT_SECRET = LazyRegex(
     r"(?i)^(?:\w{0,40}_)?(?:pad|eos|bos|unk|sep|cls|mask|image|video|audio|stop|start|end|special|prompt|vision|boi|eoi|boa|eoa"
     r"|decoder_start|forced_bos|forced_eos|use_auth|next|new|first|last|per|by)_token$"
 )
 """Keys that hold the text of a token, not a key to anything."""
 
-_SURELY_SECRET = re.compile(r"(?i)passw|secret|api[_-]?key|access[_-]?key|private[_-]?key")
+_SURELY_SECRET = LazyRegex(r"(?i)passw|secret|api[_-]?key|access[_-]?key|private[_-]?key")
 """Keys of which even a number is a secret."""
 
 

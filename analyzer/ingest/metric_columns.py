@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from array import array
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
@@ -12,6 +11,7 @@ import numpy as np
 
 from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.names import canonical_metric
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name
 from analyzer.model.score_words import read_score
 from analyzer.model.tables import NULL_INT
@@ -27,7 +27,7 @@ STEP_NAMES = (
 """Columns that count optimizer steps, best first; loops of reinforcement learning count iterations or steps of the
 environment, and W&B's ``_step`` counts calls of its log function."""
 
-METRIC_FILE = re.compile(
+METRIC_FILE = LazyRegex(
     r"(?i)(?:^|[/_.-])(?:metrics?|history|progress|training|scalars?|loss(?:es)?|curves?|train[_-]?log|log)[^/]{0,40}$"
 )
 """Names of files that hold the course of a run even if no column of theirs is known."""

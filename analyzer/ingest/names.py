@@ -6,11 +6,11 @@ or checks them. A spelling that no row holds is read by its words (``name_words`
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from analyzer.ingest.metric_names import TABLE
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_memory, read_name, words_of
 
 
@@ -45,10 +45,10 @@ def _read(table: str) -> tuple[dict[str, Metric], dict[str, str], dict[str, floa
 METRICS, _EXACT, _FACTORS = _read(TABLE)
 
 # Prefixes that trackers add in front of a trainer's own name; stripped until nothing changes.
-_PREFIX = re.compile(
+_PREFIX = LazyRegex(
     r"^(?:train/samples|train|training|trainer|train_metrics|global|scalars|metrics|optim|opt|misc|debug)[/.]"
 )
-_RATE_OF_GROUP = re.compile(
+_RATE_OF_GROUP = LazyRegex(
     r"^(?:x/|optim0_|optim/)?(?:lr|learning_rate)[-_/]?(?:[a-z]\w{0,20}/)?(?:(?P<from_one>pg)|group[_-]?)?(?P<group>\d{1,3})$"
 )
 

@@ -12,8 +12,10 @@ A local rank or a task is a global rank only if the other files say so: ``ranks_
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from analyzer.lazy_regex import LazyRegex
+from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,32 +24,32 @@ MAX_RANK = 1 << 20
 """Larger numbers are job ids or time stamps; the largest run so far had some 100,000 GPUs."""
 
 # What stands before "rank" changes its meaning: LoRA's rank is a size, tp_rank counts within a group.
-_RANK = re.compile(
+_RANK = LazyRegex(
     r"(?i)(?<![a-z])(?P<word>(?:[a-z0-9]{1,20}[_-]){0,3})(?:global)?rank[-_=.]{0,2}(?P<rank>\d{1,7})(?!\d)"
 )
-_FOREIGN_RANK = re.compile(r"(?i)(?:^|[_-])(?:lora|low|matrix|tensor|full|[tpdcem]p|ep|sp|world|group)[_-]$")
-_LOCAL = re.compile(
+_FOREIGN_RANK = LazyRegex(r"(?i)(?:^|[_-])(?:lora|low|matrix|tensor|full|[tpdcem]p|ep|sp|world|group)[_-]$")
+_LOCAL = LazyRegex(
     r"(?i)(?:(?<![a-z])local[-_]?rank|(?<![a-z])(?:gpu|cuda|device))[-_=.]{0,2}(?P<rank>\d{1,3})(?!\d)"
 )
-_NODE = re.compile(
+_NODE = LazyRegex(
     r"(?i)(?<![a-z])(?:node|machine)(?:[-_]?(?:rank|id|idx))?[-_=.]{0,2}(?P<node>\d{1,6})(?![\d.])"
 )
-_TASK = re.compile(
+_TASK = LazyRegex(
     r"(?i)(?<![a-z])(?:task|worker|process|proc|procid|taskid)[-_=.]{0,2}(?P<task>\d{1,6})(?![\da-f]*[a-f-])(?!\d)"
 )
 # Slurm's %j and %t, joined by a dot or a dash; "_7" behind a job id is an array index, that is another run.
-_JOB_TASK = re.compile(r"(?<!\d)\d{4,12}[.-](?P<task>\d{1,6})(?=\.\D|$)")
-_ELASTIC = re.compile(
+_JOB_TASK = LazyRegex(r"(?<!\d)\d{4,12}[.-](?P<task>\d{1,6})(?=\.\D|$)")
+_ELASTIC = LazyRegex(
     r"(?:^|/)attempt_(?P<attempt>\d{1,6})/(?P<local>\d{1,4})/(?:stdout\.log|stderr\.log|error\.json)$"
 )
-_ATTEMPT = re.compile(r"(?i)(?:^|[/_.-])(?:attempt|retry|restart|run)[-_](?P<attempt>\d{1,6})(?=[/_.-]|$)")
-_HOST = re.compile(
+_ATTEMPT = LazyRegex(r"(?i)(?:^|[/_.-])(?:attempt|retry|restart|run)[-_](?P<attempt>\d{1,6})(?=[/_.-]|$)")
+_HOST = LazyRegex(
     r"(?i)^(?:[a-z0-9]{1,20}-){0,3}(?:node|host|hostname|dgx|hgx|nid|ip|compute|gpunode|cn)[-_]?(?=[\w.-]*[a-z\d])[\w.-]{1,60}$"
 )
-_NOT_HOST = re.compile(
+_NOT_HOST = LazyRegex(
     r"(?i)^(?:node|host)s?$|^(?:node|host)[-_]?(?:logs?|rank|out|err|list|file)s?\b|\.(?:log|txt|out|err|json)$"
 )
-_ARCHIVE = re.compile(r"\.(?:gz|zst)$")
+_ARCHIVE = LazyRegex(r"\.(?:gz|zst)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def place_of(path: str) -> FilePlace:
     )
 
 
-def _last(pattern: re.Pattern[str], path: str) -> re.Match[str] | None:
+def _last(pattern: LazyRegex, path: str) -> re.Match[str] | None:
     """The match nearest to the file's name: what stands there is more particular than a directory."""
     found = list(pattern.finditer(path))
     return found[-1] if found else None

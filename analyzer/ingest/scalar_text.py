@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.config import ConfigScalar
 
 MAX_STEP = 1 << 62
@@ -14,14 +15,14 @@ MAX_STEP = 1 << 62
 _MSVC = re.compile(
     r"(?P<sign>[-+]?)(?:1\.#(?P<kind>INF|IND|QNAN|SNAN)\d*|(?P<word>nan)\((?:ind|snan)\))", re.IGNORECASE
 )
-_TENSOR = re.compile(r"tensor\(\s{0,8}(?:\[\s{0,8})?(?P<value>[-+.\w]{1,64})")
+_TENSOR = LazyRegex(r"tensor\(\s{0,8}(?:\[\s{0,8})?(?P<value>[-+.\w]{1,64})")
 
-_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,60})")
-_HEXADECIMAL = re.compile(r"[-+]?0x[0-9a-fA-F]{1,16}")
-_FLOAT = re.compile(
+_INTEGER = LazyRegex(r"[-+]?(?:0|[1-9][0-9]{0,60})")
+_HEXADECIMAL = LazyRegex(r"[-+]?0x[0-9a-fA-F]{1,16}")
+_FLOAT = LazyRegex(
     r"[-+]?(?:[0-9]{1,60}\.[0-9]{0,400}|\.[0-9]{1,400}|(?:0|[1-9][0-9]{0,60})(?=[eE]))(?:[eE][-+]?[0-9]{1,4})?"
 )
-_STRAY_UNDERSCORE = re.compile(r"(?<![0-9])_|_(?![0-9])")
+_STRAY_UNDERSCORE = LazyRegex(r"(?<![0-9])_|_(?![0-9])")
 _WORDS: dict[str, ConfigScalar] = {"": None, "~": None, "null": None, "Null": None, "NULL": None}
 _WORDS.update(dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True))
 _WORDS.update(dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False))

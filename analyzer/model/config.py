@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from analyzer.model.refs import SourceRef
+from analyzer.records import dataclass
 
 ConfigScalar = bool | int | float | str | None
 

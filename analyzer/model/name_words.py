@@ -6,16 +6,16 @@ from the words, and is told as one.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.metric_words import CONTEXTS, LOSS_LIKE, QUANTITIES, SCORES, WORDS
 
-_CUT = re.compile(r"[\W_]+")
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z]{2,}(?![a-z]))")
+_CUT = LazyRegex(r"[\W_]+")
+_HUMP = LazyRegex(r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z]{2,}(?![a-z]))")
 
-_PER_SECOND = re.compile(r"(?i)(?:/|[ _]per[ _])s(?:ec(?:onds?|s)?)?(?![a-z])")
+_PER_SECOND = LazyRegex(r"(?i)(?:/|[ _]per[ _])s(?:ec(?:onds?|s)?)?(?![a-z])")
 
 MAX_WORDS = 12
 """Words of a name that are looked at; longer ones are sentences or paths of modules."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Scalar
+from analyzer.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

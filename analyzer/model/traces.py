@@ -6,7 +6,7 @@ keeps ``TimeTrace``: times in seconds, each None where the trace cannot tell it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from analyzer.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,7 @@ class TimeTrace:
         compute_s: Time in which at least one kernel computes.
         communication_s: Time in which at least one communication kernel runs.
         exposed_communication_s: The part of it in which nothing computes.
-        copy_s: Time in which at least one copy or fill runs.
-        exposed_copy_s: The part of it in which neither computation nor communication runs.
+        exposed_copy_s: Time in which a copy or fill, but neither computation nor communication, runs.
         host_copy_s: Time in which at least one copy from the host runs.
         idle_s: Time in which the device does nothing.
         host_wait_s: Idle time before the host launched what comes next.
@@ -118,7 +117,6 @@ class TimeTrace:
     compute_s: float | None = None
     communication_s: float | None = None
     exposed_communication_s: float | None = None
-    copy_s: float | None = None
     exposed_copy_s: float | None = None
     host_copy_s: float | None = None
     idle_s: float | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import counted, percent
 from analyzer.render.sentences import (
@@ -22,9 +23,9 @@ from analyzer.render.sentences import (
     telling,
 )
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
-_ADDRESS = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp)(:)|\b(www)(\.)")
-_MENTION = re.compile(r"(?<!\w)@(?=\w)")
+_SPECIAL = LazyRegex(r"([\\`*_{}\[\]<>#|~&])")
+_ADDRESS = LazyRegex(r"(?i)\b(https?|ftp|mailto|xmpp)(:)|\b(www)(\.)")
+_MENTION = LazyRegex(r"(?<!\w)@(?=\w)")
 
 
 def escape(text: str) -> str:

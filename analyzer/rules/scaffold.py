@@ -41,7 +41,9 @@ fixes:
     strength: mitigates
     cost: restart
 
-references: []
+restart_because: what happens again if nothing is changed
+
+references: []  # at least one public thread, page or paper
 """
 
 _CASES = """\
@@ -78,14 +80,15 @@ def write_skeleton(code: str, slug: str, place: Path, rules: tuple[Rule, ...]) -
     folder = place / slug
     if folder.exists():
         raise RuleError("this folder exists already", str(folder))
-    used = [int(rule.id[-3:]) for rule in rules if rule.id[:-3] == code]
+    alike = [rule for rule in rules if rule.id[:-3] == code]
+    used = [int(rule.id[-3:]) for rule in alike]
     entry = catalogue().get(slug)
     text = _RULE.format(
         rule_id=f"{code}{max(used, default=0) + 1:03d}",
         slug=slug,
         title=entry.title if entry else "State the cause as a sentence",
-        cause_id=entry.id if entry else "nonfinite-gradients",
-        family=entry.family if entry else "software",
+        cause_id=slug,  # to be added to the catalogue where it is not there: the checks say so, with the nearest one
+        family=entry.family if entry else alike[0].family if alike else "software",
         kind=entry.symptom_kind if entry else "numerical_breakdown",
     )
     folder.mkdir(parents=True)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from analyzer.errors import RuleSyntaxError
 from analyzer.expr import Condition, compile_condition
+from analyzer.records import dataclass
 from analyzer.rules.causes import CauseEntry, catalogue
 from analyzer.vocabulary.marked import MarkedFile
 from analyzer.vocabulary.sections import check_section, json_schema

@@ -49,7 +49,7 @@ def profiled() -> RunMaker:
         out.timing(
             TimeTrace(
                 rank=rank, source=out.source, events=9000, complete=True, span_s=1.0, steps=8, step_median_s=0.12, window_s=0.95,
-                compute_s=0.6 + 0.1 * (rank == 2), communication_s=0.2 - 0.1 * (rank == 2), exposed_communication_s=0.1, copy_s=0.02,
+                compute_s=0.6 + 0.1 * (rank == 2), communication_s=0.2 - 0.1 * (rank == 2), exposed_communication_s=0.1,
                 exposed_copy_s=0.01, host_copy_s=0.02, idle_s=0.14, host_wait_s=0.1, kernel_wait_s=0.04, kernels=4000,
                 kernel_median_s=2e-5, launch_median_s=6e-6, shorter_than_launch=0.1, sync_s=0.05, data_s=0.1, pageable_share=0.5,
                 top_operator="aten::mm", top_operator_s=0.3, top_operator_record=7, top_kernel="gemm",

@@ -21,8 +21,8 @@ except ImportError:  # pragma: no cover
     import sre_parse as parser
 
 import analyzer
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.log_reader import all_patterns
+from analyzer.lazy_regex import LazyRegex
 
 LONG = bool(os.environ.get("ANALYZER_LONG_TESTS"))
 SMALL, LARGE, ATTACKS = (4_000, 64_000, 60) if LONG else (4_000, 16_000, 6)

@@ -6,9 +6,7 @@ breakdown, the drift of a metric begins at the last point that still lay at its 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -21,9 +19,11 @@ from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.detect.curves.numerics.nonfinite import earliest_step
 from analyzer.detect.curves.numerics.onset import find_onset
 from analyzer.detect.robust import noise
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
+from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,7 +43,7 @@ RISE = {"loss": 1.3, "grad_norm": 3.0, "update_norm": 2.0, "loss_scale": 8.0}
 """Factor by which a metric must leave its level: batch noise of a norm reaches two, three halvings of a scale are
 calibration, and a loss that rises by a third has lost more than any batch explains."""
 
-_FOLDER = re.compile(r"(?:^|/)(?:checkpoint|global_?step|iter|step)[-_]?(\d{1,12})/")
+_FOLDER = LazyRegex(r"(?:^|/)(?:checkpoint|global_?step|iter|step)[-_]?(\d{1,12})/")
 """Folders of checkpoints as trainers name them: ``checkpoint-500/``, ``global_step500/``, ``iter_0000500/``."""
 
 

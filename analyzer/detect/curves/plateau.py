@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from analyzer.detect.curves.guess.even_guess import is_even_guess
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.spikes import find_spikes
 from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -74,16 +74,16 @@ ERROR_STUCK = 0.985
 LAYERS = 4
 """Layers whose gradient norms show a profile."""
 
-_LAYER = re.compile(
+_LAYER = LazyRegex(
     r"^(?:train[/.])?grad(?:ient)?s?(?:_2(?:\.0)?)?(?:_norm)?s?[/._](?P<layer>.{0,80}?\d{1,3}.{0,80})$"
 )
-_INDEX = re.compile(r"\d{1,3}")
-_ERROR = re.compile(
+_INDEX = LazyRegex(r"\d{1,3}")
+_ERROR = LazyRegex(
     # a phoneme error rate, but not samples_per_second
     r"(?:^|[/_.-])(?:wer|cer|per(?!_[a-z])|word_error_rate|char(?:acter)?_error_rate)(?:$|[/_.])"
 )
-_DEAD = re.compile(r"(?:^|[/_.])dead_?(?:frac|fraction|share|ratio|neurons|units|relu)\w{0,20}$")
-_CTC = re.compile(r"(?:^|[/_.])(?:ctc_?loss|loss_?ctc)(?:$|[/_.])")
+_DEAD = LazyRegex(r"(?:^|[/_.])dead_?(?:frac|fraction|share|ratio|neurons|units|relu)\w{0,20}$")
+_CTC = LazyRegex(r"(?:^|[/_.])(?:ctc_?loss|loss_?ctc)(?:$|[/_.])")
 
 
 def detect(view: RunView) -> Iterator[Signal]:

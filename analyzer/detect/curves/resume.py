@@ -8,9 +8,7 @@ before and right after it are compared; a difference counts beyond three times t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -19,8 +17,10 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, launch_of, spans, take
 from analyzer.detect.robust import SIGMAS, noise
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
+from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,7 +42,7 @@ SAME_RATE = 0.05
 """Learning rates agree within five percent: schedules move on by a fraction of that between two rows."""
 
 # "output/checkpoint-1000", "ckpts/step_00001000.pt", "global_step1000/"
-_NAMED_STEP = re.compile(r"(?:checkpoint|step|iter)[-_=]?0{0,12}(?P<step>[1-9]\d{0,11})(?:\.\w{1,12})?/?$")
+_NAMED_STEP = LazyRegex(r"(?:checkpoint|step|iter)[-_=]?0{0,12}(?P<step>[1-9]\d{0,11})(?:\.\w{1,12})?/?$")
 
 
 @dataclass(frozen=True)

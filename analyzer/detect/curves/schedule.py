@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from analyzer.detect.curves.learning_rate import AT_PEAK
 from analyzer.detect.curves.numerics.bad_points import loss_points, schedule_moves
 from analyzer.detect.robust import noise
 from analyzer.detect.setup.ended import progress_of
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, words_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
@@ -60,10 +60,10 @@ SPENT, SPENT_ROWS, HALF_WAY = 0.005, 5, 0.5
 OFF_SHAPE = 0.1
 """A straight or a cosine descent leaves its shape by no more than the digits that were printed, and a tenth."""
 
-_CYCLES = re.compile(r"(?i)restart|cycl|cosine_with_hard|sgdr|plateau")
+_CYCLES = LazyRegex(r"(?i)restart|cycl|cosine_with_hard|sgdr|plateau")
 """Schedules that come back by themselves, or go by the loss."""
 
-_BATCH = re.compile(
+_BATCH = LazyRegex(
     r"^(?:global[ _-]?)?batch[ _-]?size$|^(?:cur(?:rent)?_?)?seq(?:uence)?_?len(?:gth)?$|^curriculum_seqlen$|^seqlen$"
 )
 """Columns that tell the size of a step."""

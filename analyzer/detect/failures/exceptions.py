@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 
@@ -23,7 +24,7 @@ PLAIN = frozenset(
 )
 """Kinds that say no more than the exception itself; an index outside a table of the model says more."""
 
-MISUSE = re.compile(
+MISUSE = LazyRegex(
     r"shapes? .{0,80}(?:cannot be multiplied|is invalid for input|do(?:es)? not match|mismatch)|size mismatch|sizes? of tensors? .{0,60}must match"
     r"|The expanded size of the tensor|expected (?:scalar type|m1 and m2|input|object|self|a |an |\d)|Expected (?:all tensors|input|object|tensor|\d|hidden)"
     r"|should (?:be|have) the same (?:dtype|type|device)|must (?:be|have) the same (?:dtype|device|shape|size)|is out of bounds|out of range"
@@ -33,7 +34,7 @@ MISUSE = re.compile(
 )
 """How PyTorch refuses arguments: a mistake of the calling code, whatever the type of the exception."""
 
-ENVIRONMENT = re.compile(
+ENVIRONMENT = LazyRegex(
     r"(?i)out of ?memory|memoryerror|bad_alloc|\bmemory\b|connect(?:ion|ed|ing)?\b|connectionerror|timed? ?out|\bhost(?:name)?\b|unreachable|\bsocket\b"
     r"|\bdisk\b|no space|quota|read-only|permission|access is denied|cuda|cudnn|cublas|\bnvml|nccl|rccl|hccl|\bhip\b|\bgpus?\b|\btpu\b|\bnpu\b|\bxla|miopen|rocblas"
     r"|corrupt|truncated|\bdriver\b|too many open|resource temporarily|\bkilled\b|\bdied\b|\bdead\b|preempt|unavailable|heartbeat|[Ii]nput/output error"
@@ -41,13 +42,13 @@ ENVIRONMENT = re.compile(
 """Words of what a program stands on: memory, hosts, disks, devices, runtimes, peers. An exception that names one
 of them may well not come from the script."""
 
-API_CLASH = re.compile(
+API_CLASH = LazyRegex(
     r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument|takes \d{1,3} positional arguments? but"
     r"|module '[\w.]{1,120}' has no attribute|cannot import name|'(?!NoneType|Tensor|DataParallel|DistributedDataParallel)[A-Z]\w{2,80}' object has no attribute"
 )
 """A call or a name that the called part does not have: between two installed packages their versions do not fit."""
 
-NAME_GONE = re.compile(
+NAME_GONE = LazyRegex(
     r"module '(?:numpy|scipy|pandas|sklearn|PIL|cv2|torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|paddle|mxnet|mindspore|transformers"
     r"|datasets|gym|gymnasium|collections|inspect|fractions|asyncio|distutils)(?:\.[\w.]{1,100})?' has no attribute '(?!__)"
     r"|'(?:DataFrame|Series)' object has no attribute '(?:append|ix|iteritems)'"
@@ -60,14 +61,14 @@ OWN, PACKAGE = "own code", "installed package"
 _LOST_IN_HANDSHAKE = frozenset(
     {"BrokenPipeError", "EOFError", "_pickle.UnpicklingError", "pickle.UnpicklingError", "UnpicklingError"}
 )
-_HANDSHAKE = re.compile(r"[/\\]multiprocessing[/\\](?:reduction|spawn|forkserver|popen_\w{1,20})\.py$")
+_HANDSHAKE = LazyRegex(r"[/\\]multiprocessing[/\\](?:reduction|spawn|forkserver|popen_\w{1,20})\.py$")
 
-_PACKAGES = re.compile(
+_PACKAGES = LazyRegex(
     r"site-packages|dist-packages|[/\\](?:torch|deepspeed|transformers)[/\\]|torchinductor_"
 )
 """What lies in a folder of Python without these is its standard library."""
 
-_MISSING_NAME = re.compile(
+_MISSING_NAME = LazyRegex(
     r"cannot import name '?(?P<name>\w{1,120})'?(?: from (?P<partly>partially initialized module )?'(?P<origin>[\w.]{1,120})')?(?:.{0,80}\((?P<path>[^()\s]{1,300})\))?"
     r"|No module named '?(?P<module>[\w.]{1,120})"
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.curves.numerics.bad_points import ANOMALIES, anomaly_overcome, loss_points, went_on_well
 from analyzer.detect.curves.numerics.onset import find_onset
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 
@@ -16,7 +16,7 @@ NEAR_LIMIT = 1e4
 
 HOOKS = ("nonfinite_hook", "nan_detector", "module_absmax")
 # Functions whose derivative is infinite or undefined somewhere in their domain; LogSoftmax, for one, is not among them.
-_UNSAFE = re.compile(
+_UNSAFE = LazyRegex(
     r"(?:sqrt|rsqrt|log|log2|log10|log1p|pow|div|reciprocal|norm|linalgvectornorm|linalgnorm|acos|asin|atan2|xlogy|cdist|std|var"
     # Factorisations of a singular matrix, or of one whose eigenvalues coincide
     r"|solve|linalgsolveex|triangularsolve|inverse|linalginvex|svd|linalgsvd|symeig|linalgeigh|cholesky|linalgcholeskyex)"

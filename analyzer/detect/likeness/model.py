@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.linear import probabilities, read_linear
+from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import time
 
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Event
 
 # glog prints no year: "[E1003 18:37:01.832146912 ProcessGroupNCCL.cpp:607]"; October has four digits, June three.
-_GLOG = re.compile(r"\[[EWIF](?P<month>1?\d)(?P<day>\d\d) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)\.")
+_GLOG = LazyRegex(r"\[[EWIF](?P<month>1?\d)(?P<day>\d\d) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)\.")
 
 _STACKS = {
     "preprocessing": "preprocessing",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from analyzer.lazy_regex import LazyRegex
+
 BF16_FROM = 8.0
 
 _CAPABILITY: tuple[tuple[str, float], ...] = (
@@ -30,7 +32,7 @@ _CAPABILITY: tuple[tuple[str, float], ...] = (
     (r"\bk80\b", 3.7),
 )
 # Accelerators without a CUDA capability that have bf16 arithmetic (vendors' data sheets).
-_OTHER_BF16 = re.compile(r"\bmi(?:2\d0x?|3\d{2}[ax]?)\b|\btpu\b|gaudi|trainium|ascend ?910b|max 1\d50")
+_OTHER_BF16 = LazyRegex(r"\bmi(?:2\d0x?|3\d{2}[ax]?)\b|\btpu\b|gaudi|trainium|ascend ?910b|max 1\d50")
 
 
 def compute_capability(name: str) -> float | None:

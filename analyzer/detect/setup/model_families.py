@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from analyzer.lazy_regex import LazyRegex
+
 _BF16_BORN: tuple[tuple[str, bool], ...] = (
     # The first match decides. "published" is the dtype in the config.json of the model's own repository.
     (r"tiny-?llama", True),  # chat models published in bf16 (arXiv 2401.02385)
@@ -54,10 +56,10 @@ _TYPES: dict[str, bool] = {
     "gptj": False, "gpt_neo": False, "wav2vec2": False, "whisper": False,
 }  # fmt: skip
 
-_CHAT = re.compile(r"instruct|chat|(?:^|[-_])it(?:$|[-_])|(?:^|[-_])sft|dpo|rlhf|vicuna|zephyr|assistant")
-_BASE = re.compile(r"(?:^|[-_])(?:base|pt|pretrain(?:ed)?)(?:$|[-_])")
+_CHAT = LazyRegex(r"instruct|chat|(?:^|[-_])it(?:$|[-_])|(?:^|[-_])sft|dpo|rlhf|vicuna|zephyr|assistant")
+_BASE = LazyRegex(r"(?:^|[-_])(?:base|pt|pretrain(?:ed)?)(?:$|[-_])")
 # Families whose plain name is the base model; Qwen3 and later Phi use the plain name for the chat model.
-_PLAIN_IS_BASE = re.compile(
+_PLAIN_IS_BASE = LazyRegex(
     r"(?:^|/)(?:yi-\d|(?:meta-)?llama-[23]|qwen1\.5-|qwen2-|qwen2\.5-|mistral-\d|mixtral-|gemma-\d+b|gemma-2-|internlm2-\d|tinyllama.{0,30}-\d+t$)"
 )
 

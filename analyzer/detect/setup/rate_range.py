@@ -13,13 +13,14 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, number
 from analyzer.detect.curves.numerics.bad_points import values_beside
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
-ADAPTIVE = re.compile(r"adam|rmsprop|nadam|radam|adamax|lamb$|novograd|adagrad")
-PLAIN = re.compile(r"(?:^|[._])(?:sgd|momentum|nesterov|nag)(?:$|[._\d])|gradientdescent|momentumoptimizer")
-OTHER_UNIT = re.compile(
+ADAPTIVE = LazyRegex(r"adam|rmsprop|nadam|radam|adamax|lamb$|novograd|adagrad")
+PLAIN = LazyRegex(r"(?:^|[._])(?:sgd|momentum|nesterov|nag)(?:$|[._\d])|gradientdescent|momentumoptimizer")
+OTHER_UNIT = LazyRegex(
     r"prodigy|dadapt|d-adapt|adadelta|lars|lbfgs|rprop|muon|sophia|lion|adafactor|schedule_?free|adagrad_?da"
 )
 """Optimizers whose rate means something else: a factor near 1, layer-wise, or a sign."""
@@ -49,7 +50,7 @@ MOMENTUM_ROOM = 5.0
 EARLY, EARLY_EPOCH = 100, 0.2
 """A log whose first rate is that late may show the tail of a decay only."""
 
-_TUNED = re.compile(r"finetun|fine-tun|fine_tun|pretrained|sft")
+_TUNED = LazyRegex(r"finetun|fine-tun|fine_tun|pretrained|sft")
 _TEMPLATE_RATES = ("noam", "inverse_sqrt", "rsqrt")
 """Schedules whose configured rate is a factor, not the rate that is applied."""
 

@@ -12,6 +12,7 @@ from itertools import islice
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number
 from analyzer.detect.curves.drift import checkpoints
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.vocabulary.frameworks import library_of, subject_of
@@ -20,12 +21,12 @@ LINES_PER_KIND = 3
 """Lines of one kind look alike; the first few name the library and the device as well as all of them."""
 
 _LIBRARIES = (
-    ("jax", re.compile(r"\bjax(?:lib)?\b|XlaRuntimeError|/jax/")),
-    ("tensorflow", re.compile(r"\btensorflow\b|\btf\.|OP_REQUIRES|stream_executor")),
-    ("paddle", re.compile(r"\bpaddle\b|PaddlePaddle")),
-    ("mindspore", re.compile(r"\bmindspore\b", re.IGNORECASE)),
-    ("mxnet", re.compile(r"\bmxnet\b", re.IGNORECASE)),
-    ("torch", re.compile(r"\b(?:torch|c10d|c10|PyTorch)\b|ProcessGroup|torchrun")),
+    ("jax", LazyRegex(r"\bjax(?:lib)?\b|XlaRuntimeError|/jax/")),
+    ("tensorflow", LazyRegex(r"\btensorflow\b|\btf\.|OP_REQUIRES|stream_executor")),
+    ("paddle", LazyRegex(r"\bpaddle\b|PaddlePaddle")),
+    ("mindspore", LazyRegex(r"(?i)\bmindspore\b")),
+    ("mxnet", LazyRegex(r"(?i)\bmxnet\b")),
+    ("torch", LazyRegex(r"\b(?:torch|c10d|c10|PyTorch)\b|ProcessGroup|torchrun")),
 )
 """Names in messages; JAX and TensorFlow share XLA and its messages, so each is asked for what only it says."""
 
@@ -33,28 +34,28 @@ _PLATFORMS = (
     # What is commonest stands last: programs on the others print "cuda" too.
     (
         "rocm",
-        re.compile(
+        LazyRegex(
             r"\bROCm\b|\bHIP\b|\bhip[A-Z]\w{2,30}|\bgfx\d{3}|amdgpu|Memory access fault by GPU node-|\bRCCL\b|\bMI\d{3}[AX]?\b"
         ),
     ),
-    ("ascend", re.compile(r"\bnpu\b|Ascend|\bHCCL\b|\bCANN\b|\btorch_npu\b|\baclrt\w{2,30}", re.IGNORECASE)),
-    ("tpu", re.compile(r"\blibtpu\b|\bTPU\b|torch_xla")),
-    ("gaudi", re.compile(r"\bHPU\b|\bhabana|Synapse")),
-    ("mps", re.compile(r"\bMPS backend\b|device='?mps\b")),
-    ("cuda", re.compile(r"\bCUDA\b|cuDNN|cuBLAS|NVRM|\bXid\b|\bNCCL\b|NVIDIA")),
+    ("ascend", LazyRegex(r"(?i)\bnpu\b|Ascend|\bHCCL\b|\bCANN\b|\btorch_npu\b|\baclrt\w{2,30}")),
+    ("tpu", LazyRegex(r"\blibtpu\b|\bTPU\b|torch_xla")),
+    ("gaudi", LazyRegex(r"\bHPU\b|\bhabana|Synapse")),
+    ("mps", LazyRegex(r"\bMPS backend\b|device='?mps\b")),
+    ("cuda", LazyRegex(r"\bCUDA\b|cuDNN|cuBLAS|NVRM|\bXid\b|\bNCCL\b|NVIDIA")),
 )
 _BACKENDS = (
-    ("hccl", re.compile(r"\bHCCL\b", re.IGNORECASE)),
-    ("rccl", re.compile(r"\bRCCL\b")),
-    ("nccl", re.compile(r"\bNCCL\b|ProcessGroupNCCL")),
-    ("gloo", re.compile(r"\bgloo\b|ProcessGroupGloo", re.IGNORECASE)),
+    ("hccl", LazyRegex(r"(?i)\bHCCL\b")),
+    ("rccl", LazyRegex(r"\bRCCL\b")),
+    ("nccl", LazyRegex(r"\bNCCL\b|ProcessGroupNCCL")),
+    ("gloo", LazyRegex(r"(?i)\bgloo\b|ProcessGroupGloo")),
 )
 """The first that is named: a run on NCCL keeps a group on gloo beside it, not the other way round."""
 
 _VISION = re.compile(
     r"\b(?:mAP|mIoU|PSNR|SSIM|FID|box_loss|loss_bbox|top[15]_acc|acc@?[15])\b|IoU|mAP50", re.IGNORECASE
 )
-_SPEECH = re.compile(r"(?:^|[/_. ])(?:wer|cer)(?:$|[/_. ])|\bctc", re.IGNORECASE)
+_SPEECH = LazyRegex(r"(?i)(?:^|[/_. ])(?:wer|cer)(?:$|[/_. ])|\bctc")
 _LANGUAGE = re.compile(
     r"perplexity|(?:^|[/_. ])(?:ppl|num_tokens|tokens_per_second|mean_token_accuracy)(?:$|[/_. ])",
     re.IGNORECASE,
@@ -97,7 +98,7 @@ def _lines(view: RunView) -> list[tuple[str, SourceRef]]:
 
 
 def _first_named(
-    lines: list[tuple[str, SourceRef]], signs: tuple[tuple[str, re.Pattern[str]], ...], known: set[str]
+    lines: list[tuple[str, SourceRef]], signs: tuple[tuple[str, LazyRegex], ...], known: set[str]
 ) -> tuple[str | None, list[SourceRef]]:
     """What the trainers say if they agree, else the first sign that any line shows."""
     if len(known) == 1:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from analyzer.records import dataclass
 
 PLAIN, ASINH, LOG2, LOG10 = "plain", "asinh", "log2", "log10"
 """How a value is stored: as it is, compressed by asinh (ratios to noise have heavy tails), or as a logarithm."""

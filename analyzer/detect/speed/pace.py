@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,6 +10,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align
 from analyzer.detect.curves.trend import trend
 from analyzer.detect.speed.times import unit_times
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.signal import Signal
 
@@ -41,7 +41,7 @@ SLOW_TOKENS = 1000.0
 _WAIT = word_set("data load loading loader dataload dataloading dataloader reader read fetch io input")
 _WORK = word_set("train training batch iter iteration step compute forward fwd model gpu total net tot")
 _TIME = word_set("time cost secs sec seconds s t took elapsed duration latency")
-_MEMORY = re.compile(r"(?i)(?:^|[\W_])(?:mem|memory|ram|rss|vram|maxrss)(?:[\W_\d]|$)|memory")
+_MEMORY = LazyRegex(r"(?i)(?:^|[\W_])(?:mem|memory|ram|rss|vram|maxrss)(?:[\W_\d]|$)|memory")
 _FREE = word_set("free available avail left")
 _REMEMBERED, _BYTES = (
     word_set("size len length count buffer replay entries items"),

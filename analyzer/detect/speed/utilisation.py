@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.robust import part_medians
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     Values = npt.NDArray[np.float64]
 
-_GPU_BUSY = re.compile(
+_GPU_BUSY = LazyRegex(
     r"system[./]gpu\.\d{1,4}\.gpu|gpu_utilization(?:_\d{1,4})?|system/gpu_\d{1,4}_utilization\w{0,20}"
 )
-_GPU_MEMORY = re.compile(r"system[./]gpu\.\d{1,4}\.memory_?[Aa]llocated|gpu_memory_utilization(?:_\d{1,4})?")
-_CPU_BUSY = re.compile(r"system[./]cpu|cpu_utilization|system/cpu_utilization\w{0,20}")
+_GPU_MEMORY = LazyRegex(r"system[./]gpu\.\d{1,4}\.memory_?[Aa]llocated|gpu_memory_utilization(?:_\d{1,4})?")
+_CPU_BUSY = LazyRegex(r"system[./]cpu|cpu_utilization|system/cpu_utilization\w{0,20}")
 
 MIN_SAMPLES = 20
 """Five minutes of a sampler that looks every 15 seconds."""
@@ -52,7 +52,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         yield out.signal()
 
 
-def _pooled(view: RunView, pattern: re.Pattern[str]) -> tuple[Values, list[SourceRef]]:
+def _pooled(view: RunView, pattern: LazyRegex) -> tuple[Values, list[SourceRef]]:
     """Samples of all devices, in percent, and where the first stands."""
     parts: list[Values] = []
     refs: list[SourceRef] = []

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, TypeVar
 
 from analyzer.ingest.runs import run_shapes as shapes
+from analyzer.records import dataclass
 
 R = TypeVar("R")
 

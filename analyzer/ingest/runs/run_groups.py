@@ -9,19 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from analyzer.ingest.rank_names import names_part
 from analyzer.ingest.runs import run_shapes as shapes
 from analyzer.ingest.runs.boundaries import Folder, Skipped, visit
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.walk import Discovery, Found
+from analyzer.lazy_regex import LazyRegex
+from analyzer.records import dataclass
 
-_WANDB_RUN = re.compile(r"(?:^|/)((?:offline-)?run-\d{8}_\d{6}-[^/]+)/")
-_MLFLOW_RUN = re.compile(r"(?:^|/)([0-9a-f]{32})/(?:(?:metrics|params|tags)/|meta\.yaml$)")
-_STAMPED = re.compile(r"(?:^|/)((?:version_\d+|\d{8}_\d{6}|attempt_\d+|run_\d+))/")
+_WANDB_RUN = LazyRegex(r"(?:^|/)((?:offline-)?run-\d{8}_\d{6}-[^/]+)/")
+_MLFLOW_RUN = LazyRegex(r"(?:^|/)([0-9a-f]{32})/(?:(?:metrics|params|tags)/|meta\.yaml$)")
+_STAMPED = LazyRegex(r"(?:^|/)((?:version_\d+|\d{8}_\d{6}|attempt_\d+|run_\d+))/")
 
-_PHASE = re.compile(
+_PHASE = LazyRegex(
     r"(?i)^(?:.{0,200}[_.-])?(?P<phase>train(?:ing)?|val|valid|validation|eval|evaluation|test|dev)$"
 )
 
@@ -38,7 +40,7 @@ class RunGroup:
     nested: bool = True
 
 
-CHECKPOINT = re.compile(r"(?:^|(?<=/))checkpoint-(\d{1,12})/")
+CHECKPOINT = LazyRegex(r"(?:^|(?<=/))checkpoint-(\d{1,12})/")
 
 MAX_CHECKPOINTS = 1_000
 """Folders stated; a run keeps a handful."""
@@ -92,7 +94,7 @@ def _equal(one: Found, other: Found) -> bool:
     return True
 
 
-_SENTENCE = re.compile(
+_SENTENCE = LazyRegex(
     r"^[A-Z\"'][^{}=|<>]{20,400}[.!?:,]$|^(?:[A-Za-z',;()-]{1,30} ){6,60}[A-Za-z',;()-]{1,30}[.!?:,]?$"
 )
 """A line of prose: words and the marks of sentences, none of those of programs."""
@@ -282,7 +284,7 @@ def _folder_of(name: str, folders: dict[str, Folder]) -> tuple[Folder, str]:
     return folders[path], last
 
 
-_STAMP = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[_/T -](\d\d)[-:]?(\d\d)[-:]?(\d\d)(?!\d)")
+_STAMP = LazyRegex(r"(\d{4})-?(\d\d)-?(\d\d)[_/T -](\d\d)[-:]?(\d\d)[-:]?(\d\d)(?!\d)")
 
 COPIED_S = 60.0
 """Files that were all written within that time were copied or checked out: their age says nothing about the runs."""

@@ -14,42 +14,41 @@ import re
 from collections.abc import Iterable
 
 from analyzer.ingest.rank_names import names_part, place_of
+from analyzer.lazy_regex import LazyRegex
 
-_ARCHIVE = re.compile(r"\.(?:gz|zst)$")
-_LOG = re.compile(
-    r"(?i)\.(?:log|out|err|stdout|stderr|[oe]\d{3,12}(?:[.-]\d{1,6})?)(?:\.\d{1,3})?$|\d\.[oe]$"
-)
-_LOG_NAME = re.compile(r"(?i)^(?:stdout|stderr|log\.rank\d+|nohup\.out|output)$")
-_MARKER = re.compile(
+_ARCHIVE = LazyRegex(r"\.(?:gz|zst)$")
+_LOG = LazyRegex(r"(?i)\.(?:log|out|err|stdout|stderr|[oe]\d{3,12}(?:[.-]\d{1,6})?)(?:\.\d{1,3})?$|\d\.[oe]$")
+_LOG_NAME = LazyRegex(r"(?i)^(?:stdout|stderr|log\.rank\d+|nohup\.out|output)$")
+_MARKER = LazyRegex(
     r"^(?:events\.out\.tfevents\..*|.*\.tfevents|.*\.wandb|trainer_state\.json|trainer_log\.jsonl|metrics\.csv|hparams\.yaml"
     r"|wandb-metadata\.json|mlflow\.db)$"
 )
-_CONFIG = re.compile(
+_CONFIG = LazyRegex(
     r"(?i)^(?!package(?:-lock)?\.json|tsconfig|\.)(?:(?=.*(?:config|args|hparams|params|arguments|ds_|deepspeed|settings)).*"
     r"\.(?:ya?ml|json|toml|py)|.*\.ya?ml|.*\.sbatch)$"
 )
-_AMBIGUOUS = re.compile(r"(?i)(?:\.(?:txt|jsonl?|csv|tsv)|^[^.]+)$")
+_AMBIGUOUS = LazyRegex(r"(?i)(?:\.(?:txt|jsonl?|csv|tsv)|^[^.]+)$")
 
 # A scheduler's job id: Slurm's %j and %A_%a, PBS and SGE's name.o4711, LSF's lsf.4711.out.
-_JOB = re.compile(
+_JOB = LazyRegex(
     r"(?i)(?:^|[-_.])(?P<job>\d{4,12}(?:_\d{1,6})?)(?:[.-]\d{1,6})?\.(?:out|err|log|txt)(?:\.(?:gz|zst))?$"
     r"|(?:^|[-_.])(?:slurm|lsf|sbatch|job)[-_.](?P<named>\d{1,12}(?:_\d{1,6})?)(?:\.\d{1,6})?\.(?:out|err|log|txt)(?:\.(?:gz|zst))?$"
     r"|\.[oe](?P<pbs>\d{3,12}(?:[.-]\d{1,6})?)$"
 )
-_DATE_LIKE = re.compile(r"^(?:19|20)\d{2}(?:[01]\d(?:[0-3]\d)?)?$")
+_DATE_LIKE = LazyRegex(r"^(?:19|20)\d{2}(?:[01]\d(?:[0-3]\d)?)?$")
 
-_ROLE = re.compile(
+_ROLE = LazyRegex(
     r"(?i)^(?:train(?:er|ing)?|eval(?:uation)?|val(?:id(?:ation)?)?|test|std(?:out|err)?|out(?:put)?|err(?:ors?)?|logs?|console|main"
     r"|run|debug|info|warn(?:ings?)?|launch(?:er)?|job|nccl|dmesg|kern(?:el)?|sys(?:log)?|messages|gpus?|nvidia|smi|metrics?|master"
     r"|sbatch|slurm(?:d|stepd)?|srun|wandb|internal|rank|local|global|localrank|globalrank|node|host|worker|task|proc(?:ess)?"
     r"|hardware|health|summary|nemo|lightning|torchrun|elastic|agent|monitor|detection|record|dist|rendezvous|history|app|python|script|tensorboard"
     r"|requirements|environment|env|pip|freeze|attempt|fault|injection|nohup|ds|deepspeed|\d+|)$"
 )
-_W_AND_B = re.compile(r"^(?:offline-)?run-\d{8}_\d{6}-\S+$")
-_MLFLOW = re.compile(r"^[0-9a-f]{32}$")
-_VERSION = re.compile(r"^version_\d+$")
-_STAMPED = re.compile(r"^\d{8}_\d{6}$")
-_PART = re.compile(
+_W_AND_B = LazyRegex(r"^(?:offline-)?run-\d{8}_\d{6}-\S+$")
+_MLFLOW = LazyRegex(r"^[0-9a-f]{32}$")
+_VERSION = LazyRegex(r"^version_\d+$")
+_STAMPED = LazyRegex(r"^\d{8}_\d{6}$")
+_PART = LazyRegex(
     r"(?i)^(?:checkpoints?(?:[-_]?\d+)?|ckpts?|global_step\d+|step[-_]?\d+|epoch[-_]?\d+|tb|tensorboards?|tensorboard_logs?|tb_logs?"
     r"|tfevents|events|logs?|log_dir|result_dir|runs|wandb|mlruns|lightning_logs|nemologs?|attempt_\d+|\d{1,4}|files|conf(?:ig)?s?"
     r"|\.hydra|hparams|metrics|code|src|eval|evaluation|results?|outputs?|models?|weights|profiler?|traces?|vis_data|version_\d+|artifacts"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from analyzer.ingest.base import Candidate
 from analyzer.ingest.masking import clean_text
 from analyzer.ingest.source_text import decode
+from analyzer.lazy_regex import LazyRegex
 
 TAIL_BYTES = 64 << 10
 """Of the end of each file: what ended a run stands in its last screens."""
@@ -18,7 +18,7 @@ WANTED = (
     "what would help: the console log with the lines of its steps, the metrics (TensorBoard, W&B, CSV, "
     "trainer_state.json), the training configuration"
 )
-_ERROR = re.compile(
+_ERROR = LazyRegex(
     r"(?i)\b(?:\w{0,40}error|fatal|failed|failure|\w{0,40}exception|abort(?:ed|ing)?|cannot|can't|denied|killed|panic|giving up)\b"
 )
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.text.log_reader import LogReader, literal_hits
 from analyzer.ingest.text.text_layer import MAX_RECORD_BYTES, line_blocks, read_blocks
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 # Files that hold text but never the course of a run. Content may overrule the suffix, not the name.
-_NEVER = re.compile(
+_NEVER = LazyRegex(
     r"(?i)^(?:requirements.*\.txt|merges\.txt|vocab\.txt|licen[cs]e.*|readme.*|copying|notice|conda-environment.*|pip_freeze.*|source\.md"
     r"|debug(?:-internal|-core)?\.log)$"  # the last: the W&B client's diary of itself
 )
@@ -25,7 +26,7 @@ _NOT_LOG_SUFFIXES = frozenset(
     {".py", ".sh", ".yaml", ".yml", ".json", ".jsonl", ".toml", ".ini", ".cfg", ".csv", ".tsv", ".xml", ".jinja", ".ipynb",
      ".patch", ".diff", ".md", ".rst", ".sql", ".proto", ".c", ".h", ".cc", ".cpp", ".cu", ".js", ".ts", ".css", ".html"}
 )  # fmt: skip
-_LOG_NAME = re.compile(
+_LOG_NAME = LazyRegex(
     r"(?i)\.(?:log|out|err|stdout|stderr|[oe]\d{1,9})(?:\.\w{1,8})*$|(?:^|[_.-])(?:log|slurm|stdout|stderr|console|dmesg|nohup)(?:[_.-]|$)"
 )
 _BOMS = (b"\xff\xfe", b"\xfe\xff")

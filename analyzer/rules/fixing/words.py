@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.tables import Scalar
+from analyzer.records import dataclass
 from analyzer.vocabulary.frameworks import built_on, family
 
 
@@ -25,13 +26,13 @@ class _Word:
         fits: Values of the fact with which the word is at home.
     """
 
-    pattern: re.Pattern[str]
+    pattern: LazyRegex
     fact: str
     fits: frozenset[str]
 
 
 def _word(pattern: str, fact: str, *fits: str) -> _Word:
-    return _Word(re.compile(pattern), fact, frozenset(fits))
+    return _Word(LazyRegex(pattern), fact, frozenset(fits))
 
 
 _WORDS = (
@@ -77,10 +78,10 @@ _RENAMED: Mapping[str, Mapping[str, tuple[str, str | None]]] = {
 }
 """Platform to variable of CUDA to its own name, and its value where that differs."""
 
-_NCCL = re.compile(r"(?<![\w-])NCCL(?![\w_-])")
-_CUDA = re.compile(r"(?<![\w-])CUDA(?![\w_-])")
-_SMI = re.compile(r"\bnvidia-smi\b")
-_SPOKEN: Mapping[str, tuple[tuple[re.Pattern[str], str], ...]] = {
+_NCCL = LazyRegex(r"(?<![\w-])NCCL(?![\w_-])")
+_CUDA = LazyRegex(r"(?<![\w-])CUDA(?![\w_-])")
+_SMI = LazyRegex(r"\bnvidia-smi\b")
+_SPOKEN: Mapping[str, tuple[tuple[LazyRegex, str], ...]] = {
     "rocm": ((_CUDA, "HIP"), (_NCCL, "RCCL"), (_SMI, "rocm-smi")),
     "ascend": ((_CUDA, "CANN"), (_NCCL, "HCCL"), (_SMI, "npu-smi")),
 }
@@ -95,7 +96,7 @@ _OLDER: Mapping[str, str] = {
 }
 """Name of a variable before torch 2.9 to that since."""
 
-_RESUMES = re.compile(
+_RESUMES = LazyRegex(
     r"(?:resume\w{0,30}|ckpt_path|--load|--ckpt-step|load_from|--restore-file|auto_resume\w{0,30}|overwrite_output_dir)$"
 )
 

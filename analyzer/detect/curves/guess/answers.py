@@ -43,8 +43,8 @@ FEWEST = 2
 BOUNDED_CLASSES = range(2, 11)
 """Numbers of classes whose floors lie so far apart that a level names one."""
 
-OVER_ANSWERS, FEW_KNOWN = 5.0, 0.7
-"""First loss over what a guess with that many right answers costs; words of a language, which are not alike in number, reach four."""
+FEW_KNOWN = 0.7
+"""Share of right answers up to which the first loss is compared with what a guess with that many right answers costs."""
 
 BELOW_A_GUESS, GUESSES = 0.4, 0.7
 """Of an epoch four tenths of the answers that a guess gets right, while held-out answers of the same epoch have seven tenths of them."""

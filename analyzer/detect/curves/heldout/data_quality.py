@@ -13,6 +13,7 @@ from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.guess.even_guess import is_even_guess
 from analyzer.detect.curves.heldout.gap import since_the_last
 from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import words_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
@@ -35,7 +36,7 @@ ZERO_ROWS = 20
 ZERO_EPOCHS = 5
 """The same where a row is the mean of an epoch: one sample with a target would make it positive."""
 
-_PARTS_ZERO_BY_DESIGN = re.compile(
+_PARTS_ZERO_BY_DESIGN = LazyRegex(
     r"cls|class|dfl|aux|kl|z_loss|distill|reg|penalty|value|policy|eval|val|mean|estimate|mtp|balanc"
 )
 # Scores of detection: a model whose outputs are NaN finds nothing at all.
@@ -43,16 +44,16 @@ _SCORE = re.compile(r"(?:^|[/_])(?:mAP(?:50)?(?:-95)?|recall)$", re.IGNORECASE)
 NOTHING_FOUND, EARLY_EPOCHS, EARLY_RESULTS = 1e-3, 10, 10
 """A mean precision of detection that is nothing, and epochs or evaluations in which that is ordinary from scratch."""
 
-_DETECTION = re.compile(r"(?:^|[/_])(?:bbox_|segm_|mask_)?map(?:_?50)?(?:-95)?$")
-_ON_HELD_OUT = re.compile(r"(?:eval|val|valid|validation|test|dev)[_/.]")
-_INNER_WEIGHT = re.compile(
+_DETECTION = LazyRegex(r"(?:^|[/_])(?:bbox_|segm_|mask_)?map(?:_?50)?(?:-95)?$")
+_ON_HELD_OUT = LazyRegex(r"(?:eval|val|valid|validation|test|dev)[_/.]")
+_INNER_WEIGHT = LazyRegex(
     r"(?:\blayers?|\bh|\bblocks?|\bencoder\.block|\bdecoder\.block)[._](?:\{?\d[\d, .]{0,80}\}?|\*|\[)"
     r"|(?:word_embeddings|embed_tokens|wte|patch_embed\w{0,10})\.(?:weight|projection|proj)"
 )
-_CLASS_LOSS = re.compile(
+_CLASS_LOSS = LazyRegex(
     r"loss_(?:\w{0,20}_)?(?:cls|ce)$|(?:^|[._/])(?:cls|ce|class|classification)_loss$|cross_entropy"
 )
-_HEADS = re.compile(
+_HEADS = LazyRegex(
     r"classifier|score|lm_head|cls\.|qa_outputs|pooler|value_head|v_head|lora_|adapter|rotary|inv_freq|position_ids"
 )
 
@@ -134,12 +135,12 @@ def _classes(view: RunView, out: FactWriter) -> None:
         return
 
 
-_DETECTOR_PART = re.compile(
+_DETECTOR_PART = LazyRegex(
     r"(?i)(?:^|[/_.-])(?:b?box|k?obj|no_?obj|cls|class|conf|seg|mask|pose|kpt|g?iou|l1|landm\w{0,8})_?loss$"
 )
 
 
-_MAY_BE_OFF = re.compile(
+_MAY_BE_OFF = LazyRegex(
     r"cls|class|dfl|aux|kl|z_loss|distill|regular|penalty|value|policy|eval|val|mean|estimate|mtp|balanc|l1|l2"
 )
 """Parts that many programs switch on later or never; a box regression is none of them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from analyzer.detect.curves.heldout.gap import beside
 from analyzer.detect.curves.numerics.bad_points import loss_points, values_beside
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.robust import PARTS, noise
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -44,7 +44,7 @@ LEARNED = 0.2
 COLLAPSED = 0.05
 """A twentieth of the best accuracy: ten times below what overfitting or noise between evaluations takes away."""
 
-_SCORE = re.compile(
+_SCORE = LazyRegex(
     r"^(?:eval_accuracy|(?:eval|val|valid|validation|dev|test|metrics)[/_](?:\w{1,20}[/_])?"
     r"(?P<what>acc(?:uracy)?|map(?:50|50-95)?(?:\(b\))?|f1(?:_score)?|bleu|rouge-?[12l]|wer|cer|dice|miou|auc))$"
 )

@@ -20,7 +20,6 @@ NaN prints less than usual. From this follows what is used here and in ``nonfini
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +37,7 @@ from analyzer.detect.curve import (
     take,
 )
 from analyzer.model.tables import NULL_INT, Event, Series
+from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,6 +10,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -41,16 +41,16 @@ FEW_RIGHT = 0.5
 MOSTLY = 0.9
 """Nine of ten losses are exactly 0: a run that learned its data by heart prints zeros at its end only."""
 
-_LOSS = re.compile(r"(?:^|[/_. -])(?:loss|nll|ce|mse|l1|kl|cost|objective)(?:$|[/_. \d-])|loss$")
-_NORM = re.compile(r"grad(?:ient)?s?[_ /.-]{0,2}norm|^gnorm$|grad_?norms?[/_.]|^gradients?[/.]")
-_UNDEFINED = re.compile(
+_LOSS = LazyRegex(r"(?:^|[/_. -])(?:loss|nll|ce|mse|l1|kl|cost|objective)(?:$|[/_. \d-])|loss$")
+_NORM = LazyRegex(r"grad(?:ient)?s?[_ /.-]{0,2}norm|^gnorm$|grad_?norms?[/_.]|^gradients?[/.]")
+_UNDEFINED = LazyRegex(
     r"^system[./]|ratio_to|explained_var|z_?score|per_?class|class_?\d|category|(?:^|[/_.])(?:time|eta|speed|tps|ema|lr)"
     r"|(?:ap|ar|ap50|ap75|aps|apm|apl|auc|f1|recall|precision|iou|dice)(?:$|[/_.@\d-])|success|ep_(?:rew|len)|reward|return|std$|length"
 )
-_GIVEN = re.compile(r"^(?:learning_rate|epoch|step_time_s|\w+_per_second)$|mem(?:ory)?(?:_|$)")
+_GIVEN = LazyRegex(r"^(?:learning_rate|epoch|step_time_s|\w+_per_second)$|mem(?:ory)?(?:_|$)")
 """Columns that no forward pass computes."""
 
-_HELD_OUT = re.compile(r"(?:^|[/_.])(?:eval|val|valid|validation|test|dev)(?:$|[/_.])")
+_HELD_OUT = LazyRegex(r"(?:^|[/_.])(?:eval|val|valid|validation|test|dev)(?:$|[/_.])")
 
 
 def detect(view: RunView) -> Iterator[Signal]:

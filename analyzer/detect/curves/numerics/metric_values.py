@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -42,15 +42,15 @@ KNOWN, FAR_BELOW = 0.3, 0.3
 SHARE_POINTS = 10
 """Points from which a column can be told to hold shares and not the first tenths of a percent."""
 
-_SHARE = re.compile(
+_SHARE = LazyRegex(
     r"(?:^|[/_. ])(?:acc|accuracy|acc1|acc5|top1|top5|precision|recall|f1|auc|auroc|iou|miou|dice|map|ap|em|exact_match)(?:$|[/_. @\d])"
 )
-_PERPLEXITY = re.compile(r"(?:^|[/_. ])(?:ppl|perplexity)$")
-_BY_DESIGN = re.compile(
+_PERPLEXITY = LazyRegex(r"(?:^|[/_. ])(?:ppl|perplexity)$")
+_BY_DESIGN = LazyRegex(
     r"explained_var|z_?score|_zscore|loss_z$|norm_z$|var_explained|(?:^|[/_.])(?:avg|ema|average|mean)_?(?:time|speed|tps|reward|return|len)"
 )
-_RATE = re.compile(r"(?:^|[/_. ])(?:explained_variance|\w{0,40}z_?score|loss_z|norm_z)$")
-_PER_CLASS = re.compile(
+_RATE = LazyRegex(r"(?:^|[/_. ])(?:explained_variance|\w{0,40}z_?score|loss_z|norm_z)$")
+_PER_CLASS = LazyRegex(
     r"(?:per_?class|class_?\d|category|/cls|iou[/_.]|ap[/_.]|acc[/_.]\w|f1[/_.]|auc|recall[/_.]|precision[/_.]|miou|rouge|bleu|wer|cer)"
 )
 

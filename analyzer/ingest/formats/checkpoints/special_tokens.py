@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from analyzer.ingest.encodings import bounded_json
+from analyzer.lazy_regex import LazyRegex
+from analyzer.records import dataclass
 
 MAX_TOKENIZER_BYTES = 64 << 20
 """The largest public tokenizer.json has 34 MB (Gemma)."""
@@ -28,7 +30,7 @@ ROLES = ("bos_token", "eos_token", "unk_token", "pad_token")
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 TEMPLATE_FILES = ("chat_template.jinja", "chat_template.json")
 
-_MARKER = re.compile(r"<\|[\w-]{1,60}\|>")
+_MARKER = LazyRegex(r"<\|[\w-]{1,60}\|>")
 _PLACEHOLDER = re.compile(
     r"reserved|unused|extra_id|placeholder|dummy|fim_|[<_-]pad[>_-]|mask|\bsep\b|\bcls\b", re.IGNORECASE
 )

@@ -12,20 +12,21 @@ import re
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.scalar_text import config_scalar
 from analyzer.ingest.source_text import read_text
+from analyzer.lazy_regex import LazyRegex
 
 MAX_BYTES = 1 << 20
 """Thousands of arguments."""
 
-_NAMED = re.compile(
+_NAMED = LazyRegex(
     r"(?i)(?:^|[/_.-])(?:args?|arguments?|opts?|options?|train_opt|test_opt|hparams?|hyper_?params?|params?|parameters|config|cfg|flags?|settings?)"
     r"(?:[_.-]\w{1,30})?\.(?:txt|log|cfg|conf|ini)$"
 )
-_PAIR = re.compile(
+_PAIR = LazyRegex(
     r"^\s{0,80}-{0,2}(?P<key>[A-Za-z_][\w.-]{0,80})\s{0,60}[:=]\s{0,4}(?P<value>\S.{0,400}?)?\s{0,200}$"
 )
-_DEFAULT = re.compile(r"\s{1,40}\[default: .{0,200}\]$")
-_NAMESPACE = re.compile(r"^\s{0,8}Namespace\((?P<inside>.{1,60000})\)\s{0,8}$")
-_ARGUMENT = re.compile(
+_DEFAULT = LazyRegex(r"\s{1,40}\[default: .{0,200}\]$")
+_NAMESPACE = LazyRegex(r"^\s{0,8}Namespace\((?P<inside>.{1,60000})\)\s{0,8}$")
+_ARGUMENT = LazyRegex(
     r"(?P<key>[A-Za-z_]\w{0,80})=(?P<value>'[^']{0,400}'|\"[^\"]{0,400}\"|\[[^\]]{0,400}\]|[^,()]{0,400})(?:, |$)"
 )
 

@@ -25,6 +25,7 @@ from analyzer.ingest.formats.config.structured_text import (
     read_yaml,
 )
 from analyzer.ingest.source_text import decode, read_text
+from analyzer.lazy_regex import LazyRegex
 from analyzer.vocabulary.config import training_words
 from analyzer.vocabulary.frameworks import built_on
 
@@ -35,9 +36,9 @@ MAX_PYTHON_BYTES = 512 << 10
 """Python's own parser needs 700 bytes of memory for each byte of a list."""
 
 _KEY = re.compile(r"""^[ \t]*(?:-[ \t]+)?["']?([A-Za-z_][\w.-]{0,79})["']?[ \t]*[:=](?![=/])""", re.MULTILINE)
-_JSON_KEY = re.compile(r'"([A-Za-z_][\w.-]{0,79})"\s{0,80}:')
+_JSON_KEY = LazyRegex(r'"([A-Za-z_][\w.-]{0,79})"\s{0,80}:')
 _CODE = re.compile(r"^(?:def |class |async |if __name__|for |while |@)", re.MULTILINE)
-_LIGHTNING = re.compile(r"/version_\d{1,6}/hparams\.yaml$")  # what its loggers save of a module's arguments
+_LIGHTNING = LazyRegex(r"/version_\d{1,6}/hparams\.yaml$")  # what its loggers save of a module's arguments
 _MMENGINE = re.compile(
     r"^(?:optim_wrapper|train_cfg|default_hooks|param_scheduler|optimizer_config|lr_config)\s*=", re.MULTILINE
 )
@@ -65,7 +66,7 @@ _SIGNS: tuple[tuple[str, frozenset[str]], ...] = (
     })),
 )  # fmt: skip
 _STRATEGIES = frozenset({"strategy", "strategy.type", "trainer.strategy", "distributed_type"})
-_DUMPED = re.compile(r"(?:^|/)vis_data/config\.py$")  # mmengine's own copy of what it ran with
+_DUMPED = LazyRegex(r"(?:^|/)vis_data/config\.py$")  # mmengine's own copy of what it ran with
 _READERS: dict[str, Callable[[str], Iterator[Entry]]] = {
     "json": read_json,
     "yaml": read_yaml,

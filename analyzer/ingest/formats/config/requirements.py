@@ -12,6 +12,7 @@ import re
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.source_text import bounded_lines, decode
+from analyzer.lazy_regex import LazyRegex
 
 PACKAGES = frozenset(
     {
@@ -26,11 +27,11 @@ PACKAGES = frozenset(
 """Packages whose version can bear on a failed training run."""
 
 _MAX_LINE = 2_000
-_LINE = re.compile(
+_LINE = LazyRegex(
     r"(?P<name>[A-Za-z0-9][\w.-]{0,99})(?:\[[\w,. -]{0,99}\])?\s*(?P<rest>(?:===?|[~<>!]=|[<>@;]).*)?"
 )
-_EXACT = re.compile(r"===?\s*(?P<version>\d[\w.+!-]{0,60})\s*(?:[;#\\].*)?")
-_WHEEL = re.compile(
+_EXACT = LazyRegex(r"===?\s*(?P<version>\d[\w.+!-]{0,60})\s*(?:[;#\\].*)?")
+_WHEEL = LazyRegex(
     r"@\s*\S{0,2000}/(?P<name>[A-Za-z0-9][\w.]{0,99})-(?P<version>\d[\w.+!%]{0,60})(?:-\S{0,300})?\.(?:whl|tar\.gz|zip)"
 )
 _FILE_NAME = re.compile(

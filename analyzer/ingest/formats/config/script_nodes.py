@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from analyzer.model.config import ConfigScalar
+from analyzer.records import dataclass
 
 LARGEST_INTEGER = 1 << 64
 """A literal beyond 64 bits is no setting: it would be refused or overflow wherever it is compared."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import csv
 import math
-import re
 from collections.abc import Iterator, Sequence
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
@@ -33,17 +32,18 @@ from analyzer.ingest.metric_columns import (
 )
 from analyzer.ingest.scalar_text import metric_number, whole_step
 from analyzer.ingest.source_text import bounded_lines, decode
+from analyzer.lazy_regex import LazyRegex
 
-_LIGHTNING = re.compile(r"/version_\d{1,6}/metrics\.csv$")
-_MONITOR = re.compile(r"(?:^|/)(?P<stem>Train_Samples_(?P<tag>[^/]+))\.csv(?:\.gz|\.zst)?$")
-_DVCLIVE = re.compile(r"(?:^|/)plots/metrics/(?P<folder>[^.]{1,200}/)[^/]+\.tsv(?:\.gz|\.zst)?$")
-_SUFFIX = re.compile(r"\.(?:csv|tsv)(?:\.gz|\.zst)?$")
+_LIGHTNING = LazyRegex(r"/version_\d{1,6}/metrics\.csv$")
+_MONITOR = LazyRegex(r"(?:^|/)(?P<stem>Train_Samples_(?P<tag>[^/]+))\.csv(?:\.gz|\.zst)?$")
+_DVCLIVE = LazyRegex(r"(?:^|/)plots/metrics/(?P<folder>[^.]{1,200}/)[^/]+\.tsv(?:\.gz|\.zst)?$")
+_SUFFIX = LazyRegex(r"\.(?:csv|tsv)(?:\.gz|\.zst)?$")
 _DELIMITERS = (",", "\t", ";")
-_NAME = re.compile(r"[^\d\W][^\"\r\n]{0,199}|_[^\"\r\n]{0,199}")
-_WANDB_RANGE = re.compile(r"__(?:MIN|MAX)$")
+_NAME = LazyRegex(r"[^\d\W][^\"\r\n]{0,199}|_[^\"\r\n]{0,199}")
+_WANDB_RANGE = LazyRegex(r"__(?:MIN|MAX)$")
 _MAX_DAMAGED = 20
 _COUNTED_ROWS = 50
-_RATE_GROUP = re.compile(r"(?i)lr/pg([1-9]\d?)")
+_RATE_GROUP = LazyRegex(r"(?i)lr/pg([1-9]\d?)")
 
 
 class CsvMetrics:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from typing import TYPE_CHECKING, Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import is_known_metric
 from analyzer.ingest.scalar_text import metric_value
 from analyzer.ingest.source_text import read_text
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +25,9 @@ MAX_BYTES = 32 << 20
 
 _START = 4096
 
-_OF_LOSSES = re.compile(r"(?i)(?:^|[/_.-])loss(?:es)?(?:[_-]?(?:history|log|curves?|values?))?\.json$")
+_OF_LOSSES = LazyRegex(r"(?i)(?:^|[/_.-])loss(?:es)?(?:[_-]?(?:history|log|curves?|values?))?\.json$")
 _PHASES = frozenset({"train", "training", "val", "valid", "validation", "test", "eval", "dev"})
-_FIRST_NUMBERS = re.compile(r"\[\s{0,20}-?\d[\d.eE+-]{0,30}\s{0,20},\s{0,20}-?\d")
+_FIRST_NUMBERS = LazyRegex(r"\[\s{0,20}-?\d[\d.eE+-]{0,30}\s{0,20},\s{0,20}-?\d")
 
 
 class HistoryJson:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import filecmp
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,6 +30,7 @@ from analyzer.ingest.metric_columns import (
 )
 from analyzer.ingest.scalar_text import metric_value, whole_step
 from analyzer.ingest.source_text import bounded_lines, decode
+from analyzer.lazy_regex import LazyRegex
 
 _SNIFF_ROWS = 20
 _MAX_NESTING = 4
@@ -38,10 +38,10 @@ _MAX_KEY = 200
 _MAX_DAMAGED = 20
 """Damaged lines noted one by one; further ones are counted in one gap."""
 
-_STAMPED = re.compile(r"\d{8}_\d{6}\.json")
-_MMENGINE_PATH = re.compile(r"(?:^|/)vis_data/(?:\d{8}_\d{6}|scalars)\.json$")
-_LEARNER = re.compile(r"^(?:info/learner|learners)/default_policy/(?:learner_stats/)?")
-_SUFFIX = re.compile(r"\.\w{1,8}$")
+_STAMPED = LazyRegex(r"\d{8}_\d{6}\.json")
+_MMENGINE_PATH = LazyRegex(r"(?:^|/)vis_data/(?:\d{8}_\d{6}|scalars)\.json$")
+_LEARNER = LazyRegex(r"^(?:info/learner|learners)/default_policy/(?:learner_stats/)?")
+_SUFFIX = LazyRegex(r"\.\w{1,8}$")
 _NOT_METRICS = frozenset({"current_steps", "total_steps", "percentage", "mode", "iter"})
 Row = dict[str, Any]
 

@@ -17,13 +17,14 @@ from analyzer.ingest.metric_columns import MetricColumns, unix_seconds
 from analyzer.ingest.scalar_text import config_scalar, metric_number, whole_step
 from analyzer.ingest.source_text import bounded_lines, decode, read_text
 from analyzer.ingest.text.text_log import looks_like_text
+from analyzer.lazy_regex import LazyRegex
 
-RUN_PATH = re.compile(
+RUN_PATH = LazyRegex(
     r"(?:^|/)(?P<run>(?:m-)?[0-9a-f]{32})/(?:(?P<kind>metrics|params|tags|inputs|outputs|traces)/(?P<key>.{1,250})|(?P<meta>meta\.yaml))$"
 )
 """A file of a run; relative to the directory that was given, or absolute if that was the run itself."""
 
-_FIELD = re.compile(r"(?m)^(?P<name>[a-z_]{1,40}): '?(?P<value>[^'\n]{0,300}?)'?\s*$")
+_FIELD = LazyRegex(r"(?m)^(?P<name>[a-z_]{1,40}): '?(?P<value>[^'\n]{0,300}?)'?\s*$")
 
 STATUS = {1: "RUNNING", 2: "SCHEDULED", 3: "FINISHED", 4: "FAILED", 5: "KILLED"}
 """Numbers of a run's status in ``meta.yaml``; the database has the words."""

@@ -9,23 +9,22 @@ head tells the quantity, so only curves of training are taken, and only where ev
 
 from __future__ import annotations
 
-import re
-
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import is_known_metric
 from analyzer.ingest.scalar_text import metric_number
 from analyzer.ingest.source_text import bounded_lines, decode
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name
 
-_NAMED = re.compile(
+_NAMED = LazyRegex(
     r"(?:^|/)(?P<stem>[A-Za-z][A-Za-z_ -]{2,60}?)[_ -]{0,2}\d{0,8}\.(?:txt|log|dat|csv|out)(?:\.gz|\.zst)?$"
 )
-_NUMBER = re.compile(
+_NUMBER = LazyRegex(
     r"\s{0,40}(?:tensor\()?(?:[-+]?(?:\d{1,40}\.?\d{0,40}|\.\d{1,40})(?:[eE][-+]?\d{1,4})?|[-+]?(?i:nan|inf(?:inity)?))\)?[,;]?\s{0,40}"
 )
 
-_HEAD = re.compile(r"[#%]?\s{0,8}\"?(?P<name>[A-Za-z][\w ()/.-]{1,60})\"?")
-_NO_LETTER = re.compile(r"[^A-Za-z0-9/]+")
+_HEAD = LazyRegex(r"[#%]?\s{0,8}\"?(?P<name>[A-Za-z][\w ()/.-]{1,60})\"?")
+_NO_LETTER = LazyRegex(r"[^A-Za-z0-9/]+")
 
 ENOUGH = 5
 """Lines from which a file of such a name holds a curve."""

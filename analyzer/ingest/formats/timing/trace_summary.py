@@ -105,7 +105,6 @@ def _device(columns: TraceColumns, rows: Longs, trace: TimeTrace) -> TimeTrace:
         compute_s=compute_s,
         communication_s=time_of(is_communication),
         exposed_communication_s=working_s - compute_s,
-        copy_s=time_of(is_copy),
         exposed_copy_s=busy_s - working_s,
         host_copy_s=time_of(from_host),
         idle_s=window_s - busy_s,

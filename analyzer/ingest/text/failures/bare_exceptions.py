@@ -9,9 +9,9 @@ metric, and no other event than that a traceback was cut off.
 
 from __future__ import annotations
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.failures.traceback_messages import MAX_MESSAGE, following_text, role_of
 from analyzer.ingest.text.log_line import LogLine, LogState
+from analyzer.lazy_regex import LazyRegex
 
 # The class stands first in its line; without a message it could be a heading or the name of a metric.
 _RAISED = LazyRegex(

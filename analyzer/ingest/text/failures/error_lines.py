@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.lazy_regex import LazyRegex
 
 KEPT_LINES = 25
 """Error lines kept of one log: a failure and what follows from it; a rank that dies repeats itself."""

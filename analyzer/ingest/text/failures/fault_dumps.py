@@ -12,9 +12,9 @@ gives ``fatal_python_error`` with error "Segmentation fault" and the place of th
 
 from __future__ import annotations
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.failures.traceback_frames import Frame, Stack, python_frame
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
+from analyzer.lazy_regex import LazyRegex
 
 _FATAL = LazyRegex(r"Fatal Python error: (?P<error>[^\n]{1,200})")
 _TIMEOUT = LazyRegex(r"Timeout \((?P<error>\d{1,4}:\d\d:\d\d)(?:\.\d{1,6})?\)!")

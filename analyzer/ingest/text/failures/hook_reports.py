@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.formats.dumps.replay_rows import completed
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     import re

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import sys
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.failures.traceback_frames import Frame, Stack
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
+from analyzer.lazy_regex import LazyRegex
 
 _THREAD = LazyRegex(
     r'^Thread (?:0x[0-9A-Fa-f]{4,16}|\d{1,10}) \((?P<state>active|idle)(?:\+gil)?\): "MainThread"'

@@ -34,10 +34,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.failures.tracebacks import HEADER, TracebackCapture, of_rank
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.ingest.text.prefixes import unix_time
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from analyzer.model.tables import Scalar

@@ -18,10 +18,9 @@ gives its place to the one it carries.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.failures.traceback_frames import (
     PYTHON_FRAME,
     Frame,
@@ -40,6 +39,8 @@ from analyzer.ingest.text.failures.traceback_messages import (
     role_of,
 )
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
+from analyzer.lazy_regex import LazyRegex
+from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from analyzer.model.tables import Scalar

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.log_line import Fed
 from analyzer.ingest.text.setup.json_block import JsonBlock, flatten, scalar
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine, LogState

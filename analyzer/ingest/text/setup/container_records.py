@@ -20,10 +20,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.ingest.text.prefixes import unix_time
 from analyzer.ingest.text.setup.job_records import SIGNAL_KINDS
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from analyzer.model.tables import Scalar

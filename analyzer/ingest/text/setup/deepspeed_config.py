@@ -18,8 +18,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.setup.json_block import JsonBlock, flatten, scalar
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine, LogState

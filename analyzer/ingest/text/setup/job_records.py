@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.ingest.text.prefixes import unix_time
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -54,12 +55,12 @@ SIGNAL_KINDS: Mapping[int, tuple[str, str]] = {
 
 _WORST_FIRST = [state for state, _, _, _ in _STATES]
 
-_CODE = re.compile(r"(\d{1,3}):(\d{1,3})$")
-_DURATION = re.compile(r"(?:(\d{1,5})-)?(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:\.\d{1,6})?$")
-_SIZE = re.compile(r"([\d.]{1,20})([KMGT]?)[cn]?$")
+_CODE = LazyRegex(r"(\d{1,3}):(\d{1,3})$")
+_DURATION = LazyRegex(r"(?:(\d{1,5})-)?(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:\.\d{1,6})?$")
+_SIZE = LazyRegex(r"([\d.]{1,20})([KMGT]?)[cn]?$")
 _UNIT_GIB = {"": 1 / 1024**3, "K": 1 / 1024**2, "M": 1 / 1024, "G": 1.0, "T": 1024.0}
-_PAIR = re.compile(r"(?:^|\s)([A-Za-z]\w{1,30})=(\S{1,300})")
-_JOB_ID = re.compile(r"JobId=(\d{1,12})")
+_PAIR = LazyRegex(r"(?:^|\s)([A-Za-z]\w{1,30})=(\S{1,300})")
+_JOB_ID = LazyRegex(r"JobId=(\d{1,12})")
 
 _RAW = {"jobidraw": "jobid", "elapsedraw": "elapsed"}
 """Columns whose value has another form; ``TimelimitRaw`` counts minutes and is left alone."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.failures.error_lines import error_lines
 from analyzer.ingest.text.prefixes import peel
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.run import LogEnd
 
 if TYPE_CHECKING:

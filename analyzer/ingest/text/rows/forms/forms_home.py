@@ -16,9 +16,9 @@ that it minimises is its loss; areas and accuracies beside it are left out.
 
 from __future__ import annotations
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.rows.forms.row_forms import COLON, UNIT, VALUE, RowForm
 from analyzer.ingest.text.rows.printed_numbers import NUMBER
+from analyzer.lazy_regex import LazyRegex
 
 _STEP = r"(?P<step>\d{1,12})"
 

@@ -20,9 +20,9 @@ out. The z-scores of llm.c and the first times of some loops are nan for want of
 
 from __future__ import annotations
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.rows.forms.row_forms import COLON, EQUALS, UNIT, VALUE, RowForm
 from analyzer.ingest.text.rows.printed_numbers import NUMBER
+from analyzer.lazy_regex import LazyRegex
 
 _STEP = r"(?P<step>\d{1,12})"
 _TOTAL = r"(?P<total>\d{1,12})"

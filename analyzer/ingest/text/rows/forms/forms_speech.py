@@ -15,8 +15,8 @@ Those from ESPnet to WeNet start their steps again at an epoch whose length they
 
 from __future__ import annotations
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.rows.forms.row_forms import EQUALS, SPACED, VALUE, RowForm
+from analyzer.lazy_regex import LazyRegex
 
 _EPOCH = r"(?P<epoch>\d{1,9})"
 _STEP = r"(?P<step>\d{1,12})"

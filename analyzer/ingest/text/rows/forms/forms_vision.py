@@ -14,8 +14,8 @@ A row of an evaluation shows running means, so only the last row of a pass count
 
 from __future__ import annotations
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.rows.forms.row_forms import COLON, UNIT, VALUE, RowForm
+from analyzer.lazy_regex import LazyRegex
 
 _AT = r"(?P<step>\d{1,12})/ {0,12}(?P<total>\d{1,12})"
 _EPOCH = r"(?P<epoch>\d{1,9})"

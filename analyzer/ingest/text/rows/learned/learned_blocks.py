@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +20,8 @@ import numpy as np
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.bulk.bulk_lines import Batch, CurvePart, Records
 from analyzer.ingest.text.rows.bulk.learned_shapes import unix_s
+from analyzer.lazy_regex import LazyRegex
+from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,13 +50,11 @@ MAX_WORDINGS, MAX_SHAPES = 64, 6
 MAX_ROW_CHARACTERS = 2_000
 """Longer rows are read line by line."""
 
-_NUMBER = re.compile(
+_NUMBER = LazyRegex(
     r"(?<![\w.])[-+]?\d{1,18}(?:,\d{3}){0,4}(?:\.\d{0,18})?(?:[eE][-+]?\d{1,3})?(?![\w.]{0,1}\d)"
 )
 _NUMBERS = rb"[-+]?\d{1,18}(?:,\d{3}){0,4}(?:\.\d{0,18})?(?:[eE][-+]?\d{1,3})?"
-_CLOCK = re.compile(
-    r"\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
-)
+_CLOCK = LazyRegex(r"\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?")
 _CLOCKS = rb"(?:\d{4}[-/]\d\d[-/]\d\d[ T_])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _SPACES = re.compile(rb"(?:\\ )+")
 _PLAIN_AFTER = frozenset(("", *" ,;|)]}\t"))

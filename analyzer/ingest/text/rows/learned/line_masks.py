@@ -12,9 +12,9 @@ import re
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.rows.learned.line_spellings import plain_spelling
 from analyzer.ingest.text.rows.printed_numbers import parse_number
+from analyzer.lazy_regex import LazyRegex
 
 INT, FLOAT, TIME = "\x01", "\x02", "\x03"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     import re

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
 from analyzer.ingest.text.rows.forms.row_forms import with_unit
 from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is_metric, is_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
 from analyzer.ingest.text.rows.printed_numbers import parse_number
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, word_set, words_of
+from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine

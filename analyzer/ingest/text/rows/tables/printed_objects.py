@@ -17,10 +17,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.ingest.text.rows.tables.python_dicts import find_dicts, parse_dict
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,8 @@ from __future__ import annotations
 from sys import intern
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.rows.printed_numbers import parse_number
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     import re

@@ -13,9 +13,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine, LogState

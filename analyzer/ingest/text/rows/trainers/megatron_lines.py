@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.log_line import Origin
 from analyzer.ingest.text.rows.bulk.bulk_lines import CurvePart
 from analyzer.ingest.text.rows.bulk.megatron_bulk import Iteration, Iterations, MegatronBulkForm, is_loss
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

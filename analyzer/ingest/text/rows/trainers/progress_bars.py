@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     import re

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+_METHODS = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")
+
 
 class LazyRegex:
     """Like a compiled pattern of text, with the methods that parsers use.
@@ -24,6 +26,7 @@ class LazyRegex:
     match: Callable[..., re.Match[str] | None]
     findall: Callable[..., list[Any]]
     finditer: Callable[..., Iterator[re.Match[str]]]
+    fullmatch: Callable[..., re.Match[str] | None]
     split: Callable[[str], list[str]]
     sub: Callable[..., str]
 
@@ -32,10 +35,9 @@ class LazyRegex:
 
     def __getattr__(self, name: str) -> Any:
         # Called only for what is not yet in the instance: from the second use on, calls cost nothing extra.
-        if name not in {"search", "match", "findall", "finditer", "split", "sub"}:
+        if name not in _METHODS:
             raise AttributeError(name)
         compiled = re.compile(self.pattern)
-        self.search, self.match = compiled.search, compiled.match
-        self.findall, self.finditer = compiled.findall, compiled.finditer
-        self.split, self.sub = compiled.split, compiled.sub
+        for method in _METHODS:
+            setattr(self, method, getattr(compiled, method))
         return self.__dict__[name]
