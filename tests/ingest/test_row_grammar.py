@@ -145,6 +145,14 @@ SHAPES = {
         "epoch 1, iter 1000, avg. loss 2.5\nepoch 1, iter 2000, avg. loss 2.25\nvalidation: iter 1, dev. ppl 12.5\nepoch 2, iter 1000, avg. loss 2.0\n",
         {"loss": [(1000, 2.5), (2000, 2.25), (3000, 2.0)], "eval_perplexity": [(2000, 12.5)]},
     ),
+    "a score below the heading of an evaluation at a step": (
+        "Step:100/900. loss: 2.5\nEvaluation on dev at Epoch 1/10. Step:200/900:\nAccuracyMetric: acc=0.5\nStep:300/900. loss: 2.0\n",
+        {"loss": [(100, 2.5), (300, 2.0)], "eval_accuracy": [(200, 0.5)], "accuracy": []},
+    ),
+    "the loss of an epoch that is printed after its validation": (
+        "Validating...\nEpoch 1: loss 2.5\nValidating...\nEpoch 2: loss 2.0\n",
+        {"loss": [(None, 2.5), (None, 2.0)], "eval_loss": []},
+    ),
     "two parts of the data below headings": (
         "evaluate:dev\naccuracy: 50.00%; precision: 25.00%; FB1: 12.50\nevaluate:test\naccuracy: 40.00%; precision: 20.00%; FB1: 10.00\n" * 2,
         {"eval_accuracy": [(None, 50.0), (None, 50.0)]},

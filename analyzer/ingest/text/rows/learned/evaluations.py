@@ -75,7 +75,7 @@ class Evaluations:
             inside = self._batches is not None and int(total) != self._batches and step > self._reached
             self.open, self._reached = inside and step < int(total), step
         elif self.open and place.step < 0 and epoch is not None and self._at is not None:
-            inside = number - self._at <= EPOCH_LINES and self._epoch in (epoch, None)
+            inside = number - self._at <= EPOCH_LINES and epoch == self._epoch
             self.open = False
         if not inside:
             self._note(total, epoch, counted(numbers[place.step]) if place.step >= 0 else "")

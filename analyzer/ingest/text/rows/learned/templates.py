@@ -135,6 +135,8 @@ class TemplateRows:
             self._set_heading(template.heading, masked.numbers, line)
             if template.evaluates and self._heading is not None and self._heading[1].step is not None:
                 log.saw_step(self._heading[1].step)
+            if template.evaluates and not template.bar:
+                self._evaluations.begin(line.number, text)
             return False
         read = False
         for row in template.rows:

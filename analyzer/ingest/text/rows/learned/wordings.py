@@ -168,7 +168,7 @@ def learn(masked: Masked) -> Template:
         if (
             place
             and not (place.samples or plural or _BATCHES_SET.match(text))
-            and words <= MAX_HEADING_WORDS
+            and words <= (MAX_HEADING_WORDS if _EVALUATES.match(text) is None else MAX_EVALUATION_WORDS)
             and not HELD_OUT_HEADING.match(text)
         ):
             template.heading = place
@@ -183,8 +183,9 @@ _BATCHES_SET = LazyRegex(
     rf"(?i)^\W{{0,8}}batch(?:es)?\s{{0,3}}=\s{{0,3}}{INT}\W{{0,4}}$"
 )  # how many there are, not which
 _MANY = LazyRegex(r"(?i)\b(?:steps|iters|iterations|updates|batches|number of|num|total|max|warmup)\b")
-MAX_HEADING_WORDS = 3
-"""Other words of a heading: "Step 100 per-step time" and "Train - Epoch 3" have them."""
+_EVALUATES = LazyRegex(r"(?i)^\W{0,8}(?:eval(?:uat\w{1,3})?|valid\w{0,5}|test(?:ing)?)\b")
+MAX_HEADING_WORDS, MAX_EVALUATION_WORDS = 3, 5
+"""Other words of a heading: "Step 100 per-step time" and "Train - Epoch 3" have them; "Evaluation on dev at Epoch 3. Step: 900" more."""
 
 
 def _row(text: str, begin: int, end: int) -> WordedRow | None:
