@@ -16,7 +16,9 @@ _NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|nan|inf)"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 
 _ODD = LazyRegex(
-    r"tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d|\btrain \d|[A-Za-z)] ?\.{3,60} ?[-\d]|[A-Za-z)]> {1,3}[-\d]|[\d)\]]/[A-Za-z]|^[\[(]?[Ee][Pp]?\d"
+    r"tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
+    # each begins with a rare character, so that most places of a line are passed at once
+    r"|train \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -45,6 +47,7 @@ _NOTED = LazyRegex(
 _STROKE = LazyRegex(
     r"(?<=[\d)\]])/(?!(?:s|sec|second|it|iter|step|batch|epoch|gpu|device|min|h|hr)\b)(?=[A-Za-z][\w ./()%-]{0,40}[:=] {0,3}[-+\d\[(])"
 )
+_BEGINS_SHORT = frozenset("[(Ee")
 _SHORT = LazyRegex(
     r"^([\[(]?)[Ee][Pp]?(\d{1,6})\b([\]) ,:/|-]{1,4})(?:[Bb]|[Ss]|[Ii]t?)(\d{1,9})(?=[/\s,:;|\])]|$)"
 )
@@ -81,6 +84,8 @@ def plain_spelling(text: str) -> str:
     >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("step_20: loss_nan"), plain_spelling("wrote epoch_3")
     ('step 20: loss -4.5', 'step 20: loss nan', 'wrote epoch_3')
     """
+    if text[:1] in _BEGINS_SHORT:
+        text = _SHORT.sub(r"\1epoch \2\3batch \4", text)
     if _ODD.search(text) is None:
         return text
     text = _THRESHOLD.sub(_in_percent, text)
@@ -92,7 +97,7 @@ def plain_spelling(text: str) -> str:
         text = _GLUED.sub(r"\1 \2", text)
     if _POINT.search(text) is None and _SURE_COMMA.search(text):
         text = _COMMA.sub(_with_point, text)
-    text = _STROKE.sub(", ", _SHORT.sub(r"\1epoch \2\3batch \4", text))
+    text = _STROKE.sub(", ", text)
     text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
     text = _PHASES.sub(r"\1: \2, \3: \4", text)
     text = _QUOTIENT.sub(r"train \1: \3, \2 \1: \4", text)
