@@ -8,7 +8,7 @@ reduction or a place where trackers file things, or else the name tells of a par
 from __future__ import annotations
 
 WORDS = """
-phase | train | train, training, trn, tr, fit, learning, learner
+phase | train | train, training, trn, tr, fit, learn, learning, learner
 phase | eval | val, valid, validation, validate, vali, valida, eval, evaluation, evaluating, test, testing, dev, heldout, holdout, cv, validating
 phase | other | ema, teacher, student, swa, target, best, lowest, previous, prev, last, initial, final, min, max, low, high, std, var, median, worst, old, baseline, reference, ref
 reduction | | mean, avg, ave, average, averaged, avr, epoch, ep, step, batch, iter, iteration, minibatch, global, local, reduced, running, smooth, smoothed, total, tot, overall, all, sum, summed, current, cur, curr, value, val_, raw, per, the, moving, interval, final_
@@ -18,7 +18,7 @@ unit | | nats, bits, percent, pct, ms, s, sec, secs, seconds
 """Words beside a quantity."""
 
 QUANTITIES = """
-loss | loss; lm loss; cross entropy; crossentropy; cross entropy loss; crossentropy loss; crossentropyloss; cross entropy loss with log softmax; weighted category cross entropy; categorical crossentropy; sparse categorical crossentropy; lossvalue; loss value
+loss | loss; losses; losses total; losses sum; lm loss; cross entropy; crossentropy; cross entropy loss; crossentropy loss; crossentropyloss; cross entropy loss with log softmax; weighted category cross entropy; categorical crossentropy; sparse categorical crossentropy; lossvalue; loss value
 perplexity | perplexity; ppl; lm loss ppl; word ppl; token ppl; loss ppl
 accuracy | accuracy; acc; accu; top1; acc1; top 1; acc top1; accuracy top1; acc top 1; accuracy top 1; prec1; prec 1; acc 1; acc1 top; token acc; tokenaccuracy; categorical accuracy; sparse categorical accuracy; binary accuracy; multiclass accuracy; multiclassaccuracy; binaryaccuracy; category accuracy; weighted category accuracy; top1 acc; top1 accuracy; cls acc; classification accuracy; token acc; tokenacc
 grad_norm | grad norm; gradient norm; gnorm; gradnorm; gradientnorm; grads norm; gradients norm; norm grad; norm gradient; grad l2 norm; l2 grad norm; grad 2 norm
@@ -47,7 +47,7 @@ LOSS_LIKE = """
 """Words that name what a run minimises although it does not call it loss, the better stand-in first."""
 
 SCORES = """
-auc, auroc, roc_auc, f1, precision, recall, iou, miou, map, map50, ap, ap50, ap75, ar, dice, bleu, rouge, rouge1, rouge2, rougel, meteor, cider, wer, cer, ter, per, psnr, ssim, lpips, fid, kid, pesq, stoi,
+auc, auroc, roc_auc, f1, fb1, precision, recall, iou, miou, map, map50, ap, ap50, ap75, ar, dice, bleu, rouge, rouge1, rouge2, rougel, meteor, cider, wer, cer, ter, per, psnr, ssim, lpips, fid, kid, pesq, stoi,
 mrr, ndcg, r2, pearson, pearsonr, spearman, spearmanr, kappa, mcc, em, top5, acc5, kl, score, winrate, elo, uas, las, eer, hits, pck, mpjpe
 """
 """Measures of how good a model is; each is a word of a name such as ``val_mIoU``."""

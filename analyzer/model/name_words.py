@@ -141,13 +141,16 @@ def _bare(words: tuple[str, ...]) -> frozenset[str]:
 def _phase(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """The phase, and the words that do not say it; a name that says both is about held-out data."""
     phases = {_WORDS[word][1] for word in words if _WORDS.get(word, ("",))[0] == "phase"}
-    if "learning" in words and "rate" in words:  # "learning" is no phase here
+    if "rate" in words and not _LEARN.isdisjoint(words):  # "learning" is no phase here
         phases = phases - {"train"} | {_WORDS[w][1] for w in words if w in {"train", "training"}}
-        left = tuple(w for w in words if w == "learning" or _WORDS.get(w, ("",))[0] != "phase")
+        left = tuple(w for w in words if w in _LEARN or _WORDS.get(w, ("",))[0] != "phase")
     else:
         left = tuple(word for word in words if _WORDS.get(word, ("",))[0] != "phase")
     phase = next((kind for kind in ("other", "eval", "train") if kind in phases), "")
     return phase, left
+
+
+_LEARN = frozenset({"learn", "learning"})
 
 
 def _quantity_within(words: frozenset[str]) -> tuple[str, frozenset[str]]:

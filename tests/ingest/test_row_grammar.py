@@ -13,6 +13,7 @@ PLACES = {
     "step {0}": 1, "Step: {0}": 1, "iter {0}:": 1, "Iteration: {0},": 1, "[Train step : {0}]": 1, "iterations {0}": 1, "it {0} |": 1, "steps={0};": 1,
     "Epoch 1, Batch: {0}/90,": 1, "[epoch_index: 1/5][batch_index:{0}/90]": 1, "epoch 001  {0} / 90": 1, "| epoch   1 | batch {0}/90 |": 1, "<epoch:  1, iter:   {1},000>": 1000,
     "Epoch[ 1 of 25]-Minibatch[   1-  {0}]:": 1, "Process {0}/90(2.5%)": 1, "tick {0} ": 1, "{0}/90: episode: 3,": 1, "global step {0}": 1, "#{0} ": 1,
+    "Epoch 1[{0}/90]:": 1, "E1 B{0}/90": 1, "t={0}": 1, "n_updates={0}": 1, "batch i:{0},": 1,
 }  # fmt: skip
 """Ways to say the step, and what its number stands for; ``{1}`` is a number whose thousands are parted by commas."""
 
@@ -25,6 +26,9 @@ PAIRS = (
     "'loss': '{0}'",
     "Loss   {0} ( 9.9900)",
     "loss : {0};",
+    "loss is: {0}",
+    "Loss ..... {0}",
+    "<loss> {0}",
 )
 """Ways to write a loss."""
 
@@ -113,6 +117,74 @@ SHAPES = {
         "Before tuning: loss: 0.5 - acc: 0.25 - val_loss: 0.75 - val_acc: 0.5\n",
         {"loss": [(None, 0.5)], "eval_loss": [(None, 0.75)]},
     ),
+    "a phase that is said once for the names behind it": (
+        "step 1 train loss 0.5 acc 0.25 | val loss 0.75 acc 0.125\nstep 2 train loss 0.25 acc 0.5 | val loss 0.5 acc 0.25\n",
+        {"eval_loss": [(1, 0.75), (2, 0.5)], "accuracy": [(1, 0.25), (2, 0.5)], "eval_accuracy": [(1, 0.125), (2, 0.25)]},
+    ),
+    "a test whose second score does not say so": (
+        "Epoch 1: testing psnr = 30.5, ssim = 0.75\nEpoch 2: testing psnr = 31.5, ssim = 0.875\n",
+        {"testing_psnr": [(None, 30.5), (None, 31.5)], "val_ssim": [(None, 0.75), (None, 0.875)], "ssim": []},
+    ),
+    "names with v_ beside the same without": (
+        "Epoch 1: v_rec 0.5  rec 0.25  v_latent 1.5  latent 1.25  v_loss 2.5  loss 2.25\n",
+        {"loss": [(None, 2.25)], "eval_loss": [(None, 2.5)]},
+    ),
+    "a row behind a bar of unknown length": (
+        "Validation: |          | 0/? [00:00<?, ?it/s]Epoch 1: val loss 0.75  train loss 0.5\n",
+        {"eval_loss": [(None, 0.75)], "loss": [(None, 0.5)]},
+    ),
+    "batches below the heading of an evaluation": (
+        "Epoch 1/2\nstep 10/20 - loss: 2.5\nstep 20/20 - loss: 2.25\nEval begin...\nstep 4/8 - loss: 3.5\nstep 8/8 - loss: 3.25\nEpoch 2/2\nstep 10/20 - loss: 2.0\n",
+        {"loss": [(10, 2.5), (20, 2.25), (30, 2.0)], "eval_loss": [(20, 3.5), (20, 3.25)]},
+    ),
+    "the epoch of an evaluation below its heading": (
+        "epoch: 0, loss is: 2.5\ntesting in eval mode...\nepoch: 0, loss is: 3.5\nepoch: 1, loss is: 2.0\nepoch: 2, loss is: 1.5\n",
+        {"loss": [(None, 2.5), (None, 2.0), (None, 1.5)], "eval_loss": [(None, 3.5)]},
+    ),
+    "evaluations that are counted on their own": (
+        "epoch 1, iter 1000, avg. loss 2.5\nepoch 1, iter 2000, avg. loss 2.25\nvalidation: iter 1, dev. ppl 12.5\nepoch 2, iter 1000, avg. loss 2.0\n",
+        {"loss": [(1000, 2.5), (2000, 2.25), (3000, 2.0)], "eval_perplexity": [(2000, 12.5)]},
+    ),
+    "a score below the heading of an evaluation at a step": (
+        "Step:100/900. loss: 2.5\nEvaluation on dev at Epoch 1/10. Step:200/900:\nAccuracyMetric: acc=0.5\nStep:300/900. loss: 2.0\n",
+        {"loss": [(100, 2.5), (300, 2.0)], "eval_accuracy": [(200, 0.5)], "accuracy": []},
+    ),
+    "the loss of an epoch that is printed after its validation": (
+        "Validating...\nEpoch 1: loss 2.5\nValidating...\nEpoch 2: loss 2.0\n",
+        {"loss": [(None, 2.5), (None, 2.0)], "eval_loss": []},
+    ),
+    "two parts of the data below headings": (
+        "evaluate:dev\naccuracy: 50.00%; precision: 25.00%; FB1: 12.50\nevaluate:test\naccuracy: 40.00%; precision: 20.00%; FB1: 10.00\n" * 2,
+        {"eval_accuracy": [(None, 50.0), (None, 50.0)]},
+    ),
+    "the steps of an episode behind its reward": (
+        "Episode 7/90 | Score: 3 | Reward: 12.5 | Steps: 103\nEpisode 8/90 | Score: 4 | Reward: 13.5 | Steps: 34\n",
+        {"reward_mean": [(7, 12.5), (8, 13.5)], "episode_length_mean": [(7, 103.0), (8, 34.0)]},
+    ),
+    "how many batches an epoch has": (
+        "Epoch 0/9\nbatch = 405\ntrain Loss: 0.5 Reg: 0.25\nEpoch 1/9\nbatch = 405\ntrain Loss: 0.25 Reg: 0.125\n",
+        {"loss": [(None, 0.5), (None, 0.25)], "reg": [(None, 0.25), (None, 0.125)]},
+    ),
+    "a total of parts none of which is called a loss": (
+        "step 100: Rec=0.5, KL=12.5, Total=13.0\nstep 200: Rec=0.25, KL=10.5, Total=10.75\n",
+        {"loss": [(100, 13.0), (200, 10.75)], "kl": [(100, 12.5), (200, 10.5)]},
+    ),
+    "numbers that are called by their phases only": (
+        "7:  learn: 0.5  test: 0.75  best: 0.75 (1)  total: 17.5s\n8:  learn: 0.25  test: 0.5  best: 0.5 (2)  total: 18s\n",
+        {"learn": [(7, 0.5), (8, 0.25)], "test": [(7, 0.75), (8, 0.5)]},
+    ),
+    "the unit of a rate before a name": (
+        "Epoch[0] Batch [50]  Speed: 12.5 samples/sec 6.25 updates/sec perplexity=3.5\n",
+        {"perplexity": [(50, 3.5)], "steps_per_second": [(50, 6.25)]},
+    ),
+    "columns of epoch and batch with a total": (
+        "[INFO]:  Epoch   Batch    box   conf   total\n[INFO]:  0/9   0/50   0.5   2.5   3.0\n[INFO]:  0/9   40/50   0.25   2.25   2.5\n[INFO]:  1/9   0/50   0.125   2.0   2.125\n",
+        {"loss": [(0, 3.0), (40, 2.5), (50, 2.125)], "box": [(0, 0.5), (40, 0.25), (50, 0.125)]},
+    ),
+    "names that begin with a dimension": (
+        "2d_loss\t3d_loss\tadv_loss\n6.5\t7.5\t1.5\n6.25\t7.25\t1.25\n6.0\t7.0\t1.0\n",
+        {"2d_loss": [(None, 6.5), (None, 6.25), (None, 6.0)], "adv_loss": [(None, 1.5), (None, 1.25), (None, 1.0)]},
+    ),
     "a part of the loss with a row of its own": (
         "loss = 2.5, step = 0\ncross_entropy = 2.25, learning_rate = 0.1\nloss = 2.0, step = 100\n",
         {"loss": [(0, 2.5), (100, 2.0)]},
@@ -144,6 +216,9 @@ def test_shapes_of_rows(shape):
         "expected loss: see the table of the paper, where it is 2.5 for the small and 1.5 for the large model\n",
         "Epoch 3 of the survey mission ended on day 2.5\n",
         "if loss == 2.5: stop at step 100\n",
+        "batch = 405\nseed: 43\n",
+        "wrote 12.5/s of logs: 3 files\n",
+        "see chapter 3/4 of the loss function guide, version 2.5\n",
     ],
 )
 def test_what_only_looks_like_a_row_is_none(text):

@@ -77,6 +77,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     # glog and torch: [E1003 18:37:01.832146912 File.cpp:607] message (no year, so no time)
     ("[", r"\[[EWIF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} (?P<logger>[\w./-]{1,120}:\d{1,6})\] ?"),
     ("[", r"\[titan\] "),
+    ("[", rf"\[{_LEVEL}\]: {{0,1}}"),
     ("[", rf"\[{_DATE}\]\s?{_MESSAGE}"),
     (" ", rf" \[{_DATE}\] (?=iteration )"),  # Megatron
     ("EWIF", r"[EWIF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} +\d{1,20} (?P<logger>[\w./-]{1,160}:\d{1,6})\] ?"),
@@ -91,6 +92,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
     # mmengine, torchtitan and friends: date - logger - INFO - message, or date - INFO - logger - message
     ("0123456789", rf"{_DATE} - (?P<logger>[\w.]{{1,80}}) - {_LEVEL} - "),
     ("0123456789", rf"{_DATE} - {_LEVEL} - (?P<logger>[\w.<>]{{1,80}}) -\s{{1,4}}"),
+    # date - train.py[line:12] - INFO: message; a logger may be named like a file
+    ("0123456789", rf"{_DATE} - (?P<logger>[^\s\[\]]{{1,200}}(?:\[line:\d{{1,6}}\])?) - {_LEVEL}(?::| -) ?"),
     ("0123456789", rf"{_DATE}{_ZONE} {_INDENTED}"),  # a collector's time before an indented traceback
     ("0123456789", rf"{_DATE}{_ZONE}[ :|-]{{0,3}}\s(?=\S)"),
     # RecBole: 12 Nov 21:13    INFO  message, Fri 31 Mar 2026 09:46:40 INFO message
@@ -99,8 +102,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
         rf"(?:[A-Z][a-z]{{2}} )?\d{{1,2}} [A-Z][a-z]{{2}} (?:\d{{4}} )?\d\d:\d\d(?::\d\d)? {{1,6}}{_LEVEL} {{1,6}}",
     ),
     ("0123456789", r"\d{1,7}(?:\.\d{1,3})?s\t\d{1,8}\t"),  # Kaggle: seconds, sequence number
-    # srun --label; darknet begins its rows with the number of the batch in the same way
-    ("0123456789 ", r" {0,5}(?P<rank>\d{1,5}): (?!\S{1,20}, \S{1,20} avg)(?=.)"),
+    # srun --label; darknet and CatBoost begin their rows with the number of the batch in the same way
+    ("0123456789 ", r" {0,5}(?P<rank>\d{1,5}): (?!\S{1,20}, \S{1,20} avg|\s{0,8}learn\b)(?=.)"),
     ("(", r"\((?:[\w.]{1,60} )?pid=\d{1,9}(?:, ip=(?P<host>[\d.]{7,15}))?\) ?"),  # Ray
     # Ray's own daemons, SkyPilot: its rank is that of the node
     (

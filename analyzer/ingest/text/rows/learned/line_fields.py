@@ -41,7 +41,7 @@ _SIGNED = LazyRegex(
     rf"(?P<sign> {{0,2}}(?:->|=>|:=|[:=]){{1,2}}\s{{0,3}}| is ){_OPEN}(?P<value>{_NUMBER})"
 )
 _BESIDE = LazyRegex(
-    rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?:\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
 )
 _AT_STEP = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?) (?i:at|after|for|in) (?i:the )?(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?"
@@ -67,6 +67,8 @@ _SENTENCE = LazyRegex(r"(?<=[a-z]{4})\. ")
 _LEVELS = LazyRegex(r"\b(?:INFO|DEBUG) ")
 _GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
 _FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none"})  # fmt: skip
+_VERBS = frozenset({"is", "are", "was", "were"})
+"""Words between a name and its sign: ``loss is: 0.5``."""
 _PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
 _PLAYERS = frozenset({"generator", "discriminator", "critic", "actor", "gen", "disc", "netg", "netd"})
 """Whose loss it is: ``generator average loss`` is not the loss of the run."""
@@ -162,7 +164,7 @@ def _of_classes(first: Field, more: int) -> dict[int, Field]:
 
 def _signed(text: str) -> Iterator[Field]:
     for match in _SIGNED.finditer(text):
-        name = trimmed(match["name"], most=4)
+        name = trimmed(_behind_rate(text, match.start(), match["name"]), most=4)
         unit = _unit(text, match.end("value"))
         if not name or unit is None or (match["sign"] == " is " and not _is_vocabulary(name)):
             continue
@@ -172,6 +174,12 @@ def _signed(text: str) -> Iterator[Field]:
         yield Field(
             slot_at(text, match.start("value")), name, unit, signed=True, over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" ")
         )  # fmt: skip
+
+
+def _behind_rate(text: str, start: int, name: str) -> str:
+    """A name without the unit of the number before it: ``6.25 updates/sec perplexity=``."""
+    first, _, rest = name.partition(" ")
+    return rest if rest and "/" in first and text[:start].endswith((f"{INT} ", f"{FLOAT} ")) else name
 
 
 def _at_step(text: str) -> Iterator[Field]:
@@ -248,6 +256,8 @@ def trimmed(name: str, most: int) -> str:
     words = name.replace(". ", " ").replace(".-", "-").replace(" / ", "/").removesuffix(" so far").split(" ")
     while words and words[0].lower().strip(".") in _FILLERS:
         words = words[1:]
+    while words and words[-1].lower() in _VERBS:
+        words = words[:-1]
     if any(part in _PAST for word in words for part in words_of(word)) and not names_memory(name):
         return ""
     if len(words) > most:
@@ -317,7 +327,7 @@ def is_metric(field: Field) -> bool:
     if reading.quantity or is_score(field.name):
         return True
     words = words_of(field.name)
-    if field.signed and field.name.lower() in {"total", "sum"}:
+    if field.name.lower() in {"total", "sum"}:
         return True  # of losses, if they stand beside it
     if all(says_no_quantity(word) for word in words):
         return False  # "train: 0.5" does not say what of the training

@@ -15,10 +15,10 @@ _AT = rf"[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|[=#\[(]|: ?[\[(]){{0,2}}\s{{0,3}}
 _BEFORE = r"(?:^|(?<=[\s\[(|,{;:\"'.>/]))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )(?<!episode )(?<!warmup )"
 _STEP = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>(?:completed |global[ _]?|train(?:ing)?[ _]|optim\w{{0,6}}[ _]|env[ _]|epoch/)?"
-    rf"(?:time[ _]?steps?|steps?|iter(?:ation)?s?|itr?|num_updates|num_timesteps|n?updates?|up))(?:\.| at| n[or]\.?)?(?![A-Za-z0-9]){_AT}"
+    rf"(?:time[ _]?steps?|steps?|iter(?:ation)?s?|itr?|n(?:um)?_updates|num_timesteps|n?updates?|up))(?:\.| at| n[or]\.?)?(?![A-Za-z0-9]){_AT}"
 )
 _BATCH = LazyRegex(
-    rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb|ticks?|rounds?|generations?|cycles?)(?:[ _](?:idx|index|num|id|no))?(?![A-Za-z0-9]){_AT}"
+    rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb|ticks?|rounds?|generations?|cycles?)(?:[ _](?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
 )
 _EPOCH = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>epochs?|ep|e)(?:\.| n[or]\.?|[ _](?:idx|index|num|id|no))?(?![A-Za-z0-9]){_AT}"
@@ -40,8 +40,8 @@ _BRACKETS = LazyRegex(
     rf"^\s{{0,40}}\[(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)"
 )
 _LEADING = LazyRegex(
-    rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|])"
-    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT}):\s{{1,3}}(?=[A-Za-z])|(?P<step6>{INT}) (?=\[[A-Za-z]))"
+    rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"
+    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT}):\s{{1,3}}(?=[A-Za-z])|(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|t ?[=:] ?(?P<step7>{INT})(?=[\s,;|]))"
 )
 _RATIO_FIRST = LazyRegex(rf"^\s{{0,8}}(?P<step>{INT})/(?P<total>{INT}): ")
 _FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")
@@ -56,7 +56,7 @@ _BATCHES = LazyRegex(
 _INSIDE = LazyRegex(rf"(?i)\bloss {{1,2}}(?P<step>{INT}):?\s{{1,3}}(?={FLOAT})")
 # The epoch and, side by side with it, the batch: "epoch 010  2000 / 8223 loss=", "Epoch 3 [100/500]", "Epoch 1/9, 5/20:"
 _BESIDE_EPOCH = LazyRegex(
-    rf"(?i)\bep(?:och)?s?\.?[ :#]{{0,3}}\[?(?P<epoch>{INT})(?:/{INT})?\]?(?:\s{{0,2}}[|,:-])?\s{{1,3}}[\[(]?\s{{0,2}}(?P<step>{INT}) ?/ {{0,2}}(?P<total>{INT})(?![\w.{INT}{FLOAT}%])(?! ?\()"
+    rf"(?i)\bep(?:och)?s?\.?[ :#]{{0,3}}\[?(?P<epoch>{INT})(?:/{INT})?\]?(?:(?:\s{{0,2}}[|,:-])?\s{{1,3}}[\[(]?|\[)\s{{0,2}}(?P<step>{INT}) ?/ {{0,2}}(?P<total>{INT})(?![\w.{INT}{FLOAT}%])(?! ?\()"
 )
 _SHARE = LazyRegex(
     rf"(?i)\b(?:process|progress|processed|done|trained)(?: on)?[: ]{{1,2}}(?P<step>{INT}) ?/ ?(?P<total>{INT})(?=[ (,:])"
@@ -65,6 +65,8 @@ _LENGTH = LazyRegex(rf"\b[Ee]poch: ?{INT}, Steps: ?(?P<at>{INT}) \| ")
 
 _RANKS = ("global", "updates", "update", "step", "up", "iter", "it")
 """Words for steps, the surest first: where a row names both a step and an iteration, the step counts updates."""
+_OF_RUN = _RANKS.index("step")
+_VALUE = LazyRegex(rf"[:=]\s{{0,3}}[{INT}{FLOAT}]")
 
 
 class Place(NamedTuple):
@@ -130,7 +132,7 @@ def _in_an_epoch(text: str, found: Place) -> Place | None:
 def _by_its_word(text: str, found: Place) -> Place:
     """A place that a row names: its step before its batch, and the surest of several words for a step."""
     batches = list(_BATCH.finditer(text))
-    steps = sorted(_STEP.finditer(text), key=_rank)
+    steps = sorted(_steps(text, batches), key=_rank)
     used = {slot for match in (*steps, *batches) for slot in _slots(text, match)}
     found = found._replace(used=found.used | used)
     leading = _RATIO_FIRST.match(text) if not steps and not found.step >= 0 else None
@@ -143,10 +145,23 @@ def _by_its_word(text: str, found: Place) -> Place:
     return _with(text, found, chosen)._replace(begins=in_epoch)
 
 
+def _steps(text: str, batches: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Where steps are counted; behind the values of an episode stands how many steps it had, not where the run is."""
+    steps = list(_STEP.finditer(text))
+    episode = next((match for match in batches if match["word"].lower().startswith("episode")), None)
+    if episode is None or any(match.start() < episode.start() for match in steps):
+        return steps
+    return [
+        match
+        for match in steps
+        if _rank(match) < _OF_RUN or not _VALUE.search(text, episode.end(), match.start())
+    ]
+
+
 def _with(text: str, found: Place, match: re.Match[str]) -> Place:
     """A place with what the groups of a match say; groups of alternatives end with a digit."""
     slots = {
-        name.rstrip("123456"): slot_at(text, match.start(name))
+        name.rstrip("1234567"): slot_at(text, match.start(name))
         for name, group in match.groupdict().items()
         if group is not None and name != "word"
     }

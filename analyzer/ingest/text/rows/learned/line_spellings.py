@@ -17,6 +17,8 @@ _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 
 _ODD = LazyRegex(
     r"tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
+    # each begins with a rare character, so that most places of a line are passed at once
+    r"|train \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -42,6 +44,22 @@ _NOTED = LazyRegex(
 )
 
 
+_STROKE = LazyRegex(
+    r"(?<=[\d)\]])/(?!(?:s|sec|second|it|iter|step|batch|epoch|gpu|device|min|h|hr)\b)(?=[A-Za-z][\w ./()%-]{0,40}[:=] {0,3}[-+\d\[(])"
+)
+_BEGINS_SHORT = frozenset("[(Ee")
+_SHORT = LazyRegex(
+    r"^([\[(]?)[Ee][Pp]?(\d{1,6})\b([\]) ,:/|-]{1,4})(?:[Bb]|[Ss]|[Ii]t?)(\d{1,9})(?=[/\s,:;|\])]|$)"
+)
+_LEADERS = LazyRegex(
+    rf"(?<![\w./])([A-Za-z][\w/-]{{0,30}}(?: [A-Za-z][\w/-]{{0,30}}){{0,3}}) ?\.{{3,60}} ?(?={_NUMBER}(?![\w.]))"
+)
+_ANGLED = LazyRegex(
+    rf"<([A-Za-z][\w/.-]{{0,30}}(?: [A-Za-z][\w/.-]{{0,30}}){{0,3}})> {{1,3}}(?={_NUMBER}(?![\w.]))"
+)
+_PHASES = LazyRegex(rf"\b(train) ({_NUMBER})[,;|/]? {{1,3}}({_HELD_OUT}) ({_NUMBER})(?![\w.])")
+
+
 def plain_spelling(text: str) -> str:
     """A line in the spelling of ``name: value`` where it has another that says the same.
 
@@ -57,9 +75,17 @@ def plain_spelling(text: str) -> str:
     ('train loss: 0.5, val loss: 0.6', 'train Loss: 0.5, val Loss: 0.6')
     >>> plain_spelling("mAP@.5: 0.31 mAP@0.5:0.95 0.2"), plain_spelling("hit@5: 0.4")
     ('mAP50: 0.31 mAP50_95 0.2', 'hit@5: 0.4')
+    >>> plain_spelling("epoch 3 train loss ..... 0.5"), plain_spelling("step 3 <val loss> 0.5 <lr> 1e-4")
+    ('epoch 3 train loss: 0.5', 'step 3 val loss: 0.5 lr: 1e-4')
+    >>> plain_spelling("E3 B10/90 loss: 0.5/val loss: 0.75"), plain_spelling("step 3 12.5/s loss: 0.5")
+    ('epoch 3 batch 10/90 loss: 0.5, val loss: 0.75', 'step 3 12.5/s loss: 0.5')
+    >>> plain_spelling("[eval] iter 500: train 2.1 val 2.3")
+    '[eval] iter 500: train: 2.1, val: 2.3'
     >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("step_20: loss_nan"), plain_spelling("wrote epoch_3")
     ('step 20: loss -4.5', 'step 20: loss nan', 'wrote epoch_3')
     """
+    if text[:1] in _BEGINS_SHORT:
+        text = _SHORT.sub(r"\1epoch \2\3batch \4", text)
     if _ODD.search(text) is None:
         return text
     text = _THRESHOLD.sub(_in_percent, text)
@@ -71,6 +97,9 @@ def plain_spelling(text: str) -> str:
         text = _GLUED.sub(r"\1 \2", text)
     if _POINT.search(text) is None and _SURE_COMMA.search(text):
         text = _COMMA.sub(_with_point, text)
+    text = _STROKE.sub(", ", text)
+    text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
+    text = _PHASES.sub(r"\1: \2, \3: \4", text)
     text = _QUOTIENT.sub(r"train \1: \3, \2 \1: \4", text)
     return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
 

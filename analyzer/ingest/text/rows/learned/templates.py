@@ -16,8 +16,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
+from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
+from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
 from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
@@ -28,6 +31,7 @@ from analyzer.ingest.text.rows.learned.wordings import (
     Where,
     WordedRow,
     as_held_out,
+    is_speed,
     is_whole,
     learn,
     may_be_row,
@@ -70,11 +74,12 @@ PARTS_BELOW = 2
 HEADING_LINES = 12
 """Lines below a heading "Epoch 3/10" in which rows without a place of their own belong to it."""
 
-HELD_OUT_LINES = 4
-"""Rows below a heading such as "Evaluation results:" that belong to it."""
-
 
 _BEGINS_NUMBER = frozenset("0123456789-+.")
+_TRAINING = LazyRegex(r"(?i)(?<![\w/-])(?:fold|seed)(?:[ _](?:no\.?|idx|id))?[ :=#]{1,3}\d{1,9}(?![\w.])")
+"""Which of several trainings a line is of: ``Fold 2``, ``seed: 43``."""
+_OPEN_BAR = LazyRegex(r"[^|\r\n]{0,80}\|[^|\r\n]{0,200}\| {0,3}\d{1,9}/\? \[[^\]\r\n]{0,60}\] ?(?=\S)")
+"""A bar of unknown length, behind which another writer went on."""
 _COURSES = frozenset({"loss", "eval_loss", "reward_mean"})
 _TIMES = frozenset({"step_time_s", "data_time_s"})
 
@@ -84,14 +89,14 @@ class TemplateRows:
 
     literals = (
         "loss", "Loss", " LOSS: ", "LOSS    ", "ccuracy", " cost= ", " cost = ", " cost: ", "grad_norm", "Perplexity: ", " ppl", "perplexity",
-        "Epoch ", "valuati", "alidati", "raining epoch", "eward: ", "reward=",
+        "Fold ", "fold ", "FOLD ", "fold=", "fold:", "Seed ", "seed=", "seed:", "Epoch ", "valuati", "alidati", "raining epoch", "eward: ", "reward=",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self._templates: dict[str, Template] = {}
         self._counter = EpochCounter()
         self._heading: tuple[int, Where, int | None] | None = None
-        self._held_out_heading: int | None = None
+        self._evaluations = Evaluations()
         self._base: int | None = None
         self._estimates: list[tuple[LogLine, float, int]] = []
         self._has_steps = False
@@ -102,6 +107,8 @@ class TemplateRows:
         self._open: tuple[int, str] = (-1, "")
         self._calls_loss = False
         self._below_others = False
+        self._guessed: set[frozenset[str]] = set()
+        self._training = self._told_training = ""
         self._epoch: int | None = None
         self._first_epoch: int | None = None
         self.rows = 0
@@ -110,20 +117,26 @@ class TemplateRows:
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         text = self._unwrapped(line)
+        if (training := _TRAINING.search(text)) is not None:
+            self._training = training[0]
         masked = mask(text)
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             if HELD_OUT_HEADING.match(text):
-                self._held_out_heading = line.number
+                self._evaluations.begin(line.number, text)
             return False
         template = self._template(masked)
         if template.columns:
             return self._unnamed.add(masked.numbers, line)
         if template.held_out_heading:
-            self._held_out_heading = line.number
+            self._evaluations.begin(line.number, text)
+        if template.bar and self._evaluations.open:
+            return False  # it counts the batches of the evaluation
         if template.heading is not None and is_whole(template.heading, masked.numbers):
             self._set_heading(template.heading, masked.numbers, line)
             if template.evaluates and self._heading is not None and self._heading[1].step is not None:
                 log.saw_step(self._heading[1].step)
+            if template.evaluates and not template.bar:
+                self._evaluations.begin(line.number, text)
             return False
         read = False
         for row in template.rows:
@@ -133,6 +146,8 @@ class TemplateRows:
     def _unwrapped(self, line: LogLine) -> str:
         """The text of a line; if the line before it broke off after a name, together with that."""
         text = line.text[:MAX_CHARACTERS]
+        if "/? [" in text and (bar := _OPEN_BAR.match(text)):
+            text = peel(text[bar.end() :]).text
         number, before = self._open
         if number == line.number - 1 and text.lstrip()[:1] in _BEGINS_NUMBER:
             text = f"{before} {text.lstrip()}"
@@ -169,8 +184,9 @@ class TemplateRows:
         if not row.sure:
             if not row.told:
                 self._set_heading(row.place, numbers, line)
-                return False
-            if template.seen + 1 < GUESSED_ROWS:
+                times = row.place.step >= 0 and all(canonical_metric(name) in METRICS for name in values)
+                return times and self._once_seen(template, values, self._where(row.place, numbers), line, log)
+            if template.seen + 1 < GUESSED_ROWS and frozenset(values) not in self._guessed:
                 where = self._where(row.place, numbers)
                 self._heading = (line.number, where, None)
                 return self._once_seen(template, values, where, line, log)
@@ -192,23 +208,33 @@ class TemplateRows:
     def _catch_up(self, template: Template, log: LogState) -> None:
         for earlier, found, at in template.waiting:
             self._write(found, at, earlier, log)
+            self._guessed.add(frozenset(found))
         template.waiting.clear()
         template.seen = GUESSED_ROWS
 
     def _placed(
         self, row: WordedRow, values: dict[str, float], numbers: list[str], line: LogLine, log: LogState
     ) -> bool:
-        where = self._where(row.place, numbers)
+        own = row.held_out and self._evaluations.counts_its_own(row, numbers)
+        if not row.phased and self._evaluations.holds(row, numbers, line.number):
+            values, own = self._held_out(values), True
+        where = Where(log.step) if own else self._where(row.place, numbers)
         if where.step is None and not row.place.samples and row.place.epoch >= 0:
             self._note_epoch(int(counted(numbers[row.place.epoch])), line, log)
         self._write(values, where, line, log)
         self._heading = (line.number, where, None)
         return True
 
+    def _held_out(self, values: dict[str, float]) -> dict[str, float]:
+        """Values below the heading of an evaluation; those of a second part of the data are a series of their own."""
+        part = self._evaluations.other_part
+        named = {as_held_out(name): value for name, value in values.items()}
+        return {f"part/{part}_{name}": value for name, value in named.items()} if part else named
+
     def _write(self, values: dict[str, float], where: Where, line: LogLine, log: LogState) -> None:
         self.rows += 1
         if where.step is not None:
-            self._has_steps = True
+            self._has_steps = self._has_steps or any(not is_speed(name) for name in values)
             log.saw_step(where.step)
         if "train_loss" in values and "val_loss" in values and where.step is not None:
             # nanoGPT estimates both over some batches: no points of the curve, if the log has one
@@ -267,16 +293,17 @@ class TemplateRows:
         """Tell where a loop of several trainings (folds, settings) begins the next one: its epochs start again."""
         if self._epoch is None or self._first_epoch is None:
             self._first_epoch = epoch
-        elif epoch == self._first_epoch and self._epoch >= epoch + EPOCHS_OF_A_TRAINING:
+        elif epoch == self._first_epoch and (
+            self._epoch >= epoch + EPOCHS_OF_A_TRAINING or self._training != self._told_training
+        ):
             log.event("training_begins_again", "info", line, {"epoch": epoch}, None)
-        self._epoch = epoch
+        self._epoch, self._told_training = epoch, self._training
 
     def _without_place(
         self, template: Template, row: WordedRow, values: dict[str, float], line: LogLine, log: LogState
     ) -> bool:
-        below = self._held_out_heading is not None and line.number - self._held_out_heading <= HELD_OUT_LINES
-        if below:
-            values = {as_held_out(name): value for name, value in values.items()}
+        if self._evaluations.is_above(line.number):
+            values = self._held_out(values)
         known = {
             name: value
             for name, value in values.items()
@@ -288,7 +315,7 @@ class TemplateRows:
             and row.words <= BARE_WORDS
         ):
             self._below_others = True
-            kept = values if template.indented and row.sure else known
+            kept = values if row.sure else known
             if kept:
                 own = {name: value for name, value in kept.items() if not self._sums_up(name, log)}
                 self._write(own, self._heading[1], line, log)
@@ -311,8 +338,11 @@ class TemplateRows:
         """Keep a row in mind until enough of its kind have come; then they are one series."""
         kind = tuple(sorted(values))
         names = {canonical_metric(name) for name in kind}
+        readings = [read_name(name) for name in kind]
         course = (
-            names & _COURSES or names >= _TIMES or any(read_name(name).quantity == "loss" for name in kind)
+            names & _COURSES
+            or names >= _TIMES
+            or any(r.quantity == "loss" or (r.quantity == "accuracy" and r.phase) for r in readings)
         )
         if not course or row.words > BARE_WORDS:
             return False
@@ -336,8 +366,8 @@ class TemplateRows:
 
     @property
     def rows_stand_alone(self) -> bool:
-        """See ``Learnable``; below a row that names a place may stand others that do not."""
-        return not self._below_others
+        """See ``Learnable``; below a row that names a place may stand others that do not, below a heading those of another phase."""
+        return not (self._below_others or self._evaluations.own_rows)
 
     def count_learned(self, rows: int) -> None:
         """See ``Learnable``."""

@@ -9,10 +9,11 @@ from analyzer.ingest.names import METRICS, Metric, canonical_metric
 from analyzer.ingest.text.rows.forms.row_forms import with_unit
 from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is_metric, is_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
+from analyzer.ingest.text.rows.learned.line_phases import held_out_fields, mirrored
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, read_name, word_set, words_of
+from analyzer.model.name_words import is_score, read_name, says_no_quantity, word_set, words_of
 from analyzer.records import dataclass
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ _HELD_OUT = LazyRegex(
 )
 _TRAINING = LazyRegex(r"(?i)\btrain")
 HELD_OUT_HEADING = LazyRegex(
-    r"(?i)^\W{0,40}(?:eval(?:uat(?:ion|ing))?|valid(?:at(?:ion|ing))?|test(?:ing)?)(?: (?:results?|metrics?|scores?|summary|set|on|at|epoch|step|the|[\x01]))"
-    r"{0,5}\W{0,40}$"
+    r"(?i)^\W{0,40}(?:(?:start|begin|run)(?:ning|ing|s)? )?(?:eval(?:uat(?:ion|ing|e))?|valid(?:at(?:ion|ing|e))?|test(?:ing)?)"
+    r"(?:[ :_-] ?(?:results?|metrics?|scores?|summary|set|on|at|in|for|of|epoch|step|the|model|mode|phase|begins?|began|starts?|started|eval|dev|test|val(?:id(?:ation)?)?|[\x01])){0,5}\W{0,40}$"
 )
 _NO_ROW = LazyRegex(
     r"(?i)^\W{0,4}(?:sav(?!ing dict for global)|load|resum|restor|best|early|new best|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|return |import |from |class )"
@@ -119,6 +120,7 @@ class Template:
 
     Attributes:
         evaluates: The heading is that of an evaluation.
+        bar: The heading is a progress bar.
         waiting: Rows of names that are only well formed, until one more follows.
     """
 
@@ -128,6 +130,7 @@ class Template:
     evaluates: bool = False
     indented: bool = False
     columns: bool = False
+    bar: bool = False
     waiting: list[tuple[LogLine, dict[str, float], Where]] = field(default_factory=list)
     seen: int = 0
 
@@ -137,7 +140,7 @@ NOTHING = Template()
 
 _ANY_WORD = LazyRegex(
     r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|\bmae\b|nll|psnr|ssim|dice|precision|recall|\bf1|auc|iou|bleu|rouge|\bwer|\bcer|mrr|ndcg|\bhit|\bkl|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|\bmcc\b|\bmap\b|\bfid\b|"
-    r"objective|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,12}$|^\W{0,3}[\x01][:/]"
+    r"objective|updat|round|generation|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,12}$|^\W{0,3}[\x01][:/]"
 )
 
 
@@ -159,23 +162,31 @@ def learn(masked: Masked) -> Template:
     template = Template(rows, indented=_INDENTED.match(text) is not None)
     if not rows:
         place = find_place(text)
-        words = _other_words(text, place)
+        words = _other_words(
+            text, place, [found for found in find_fields(text, place.used) if is_time(found)]
+        )
         plural = place.step >= 0 and _MANY.search(text) is not None
         if (
             place
-            and not (place.samples or plural)
-            and words <= MAX_HEADING_WORDS
+            and not (place.samples or plural or _BATCHES_SET.match(text))
+            and words <= (MAX_HEADING_WORDS if _EVALUATES.match(text) is None else MAX_EVALUATION_WORDS)
             and not HELD_OUT_HEADING.match(text)
         ):
             template.heading = place
             template.evaluates = _HELD_OUT.search(text) is not None
+            template.bar = _BAR_ALONE.search(text) is not None
         template.held_out_heading = HELD_OUT_HEADING.match(text) is not None
     return template
 
 
+_BAR_ALONE = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[")
+_BATCHES_SET = LazyRegex(
+    rf"(?i)^\W{{0,8}}batch(?:es)?\s{{0,3}}=\s{{0,3}}{INT}\W{{0,4}}$"
+)  # how many there are, not which
 _MANY = LazyRegex(r"(?i)\b(?:steps|iters|iterations|updates|batches|number of|num|total|max|warmup)\b")
-MAX_HEADING_WORDS = 3
-"""Other words of a heading: "Step 100 per-step time" and "Train - Epoch 3" have them."""
+_EVALUATES = LazyRegex(r"(?i)^\W{0,8}(?:eval(?:uat\w{1,3})?|valid\w{0,5}|test(?:ing)?)\b")
+MAX_HEADING_WORDS, MAX_EVALUATION_WORDS = 3, 5
+"""Other words of a heading: "Step 100 per-step time" and "Train - Epoch 3" have them; "Evaluation on dev at Epoch 3. Step: 900" more."""
 
 
 def _row(text: str, begin: int, end: int) -> WordedRow | None:
@@ -184,7 +195,13 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     place = find_place(piece)
     prefix = "loss_" if _LOSSES.match(piece) else ""
     found_all = [_of_episode(found, piece) for found in find_fields(piece, place.used)]
-    fields = [found._replace(name=prefix + found.name) for found in found_all if is_metric(found)]
+    named = _phases_alone(found_all)
+    fields = [
+        found._replace(name=prefix + found.name) for found in found_all if is_metric(found) or found in named
+    ]
+    if "osses" in piece:  # "[Losses: x 0.29, y 0.27, total 22.33]"
+        fields = [found._replace(signed=True) if found.name.lower() in _TOTALS else found for found in fields]
+    fields = _phased(piece, fields)
     values = _values(fields)
     if not values:
         return None
@@ -204,8 +221,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     if words > (MAX_OTHER_WORDS if separated else MAX_OTHER_WORDS_UNSEPARATED):
         return None
     told = any(
-        (found.signed or read_name(found.name).quantity == "loss_like")
-        and METRICS.get(canonical_metric(found.name), _UNKNOWN).unit not in _SPEEDS
+        (found.signed or read_name(found.name).quantity == "loss_like") and not is_speed(found.name)
         for found in fields
     )
     values = [value._replace(slot=value.slot + first, over=value.over + first if value.over >= 0 else -1) for value in values]  # fmt: skip
@@ -214,9 +230,33 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
 
 
+def _phased(text: str, fields: list[Field]) -> list[Field]:
+    """Quantities with the phase in their names that is said once for several."""
+    held_out, alike = held_out_fields(text, fields), mirrored([found.name for found in fields])
+    return [
+        found._replace(name=f"val_{found.name[2:]}")
+        if found.name in alike
+        else found._replace(name=as_held_out(found.name))
+        if found.slot in held_out
+        else found
+        for found in fields
+    ]
+
+
+def _phases_alone(fields: list[Field]) -> list[Field]:
+    """Numbers that are called by their phases only, where a row has both: ``train: 0.5 val: 0.6``. What they measure is not said."""
+    alone = [
+        found for found in fields if found.signed and says_no_quantity(found.name.lower()) and not found.unit
+    ]
+    phases = {read_name(found.name).phase for found in alone}
+    return [found for found in alone if read_name(found.name).phase] if phases >= {"train", "eval"} else []
+
+
 def _of_episode(found: Field, piece: str) -> Field:
     """A length in the row of an episode is that of the episode: ``Episode 10  Average length: 31.3``."""
     words = set(words_of(found.name))
+    if words == {"steps"} and _EPISODE.search(piece) is not None:
+        return found._replace(name="episode_length")
     of_it = bool(words & _LENGTHS) and words <= _LENGTHS | _MEANS and _EPISODE.search(piece) is not None
     return found._replace(name="episode_length") if of_it and found.signed else found
 
@@ -232,11 +272,14 @@ def _values(fields: list[Field]) -> list[Value]:
     """Of several names for one quantity the plainest; values whose unit does not fit their name are left out."""
     found: dict[str, Value] = {}
     parts: str = ""
-    total = sum(_is_like_loss(entry.name) for entry in fields) >= PARTS_OF_TOTAL
+    losses = [entry for entry in fields if _is_like_loss(entry.name)]
+    others = [entry for entry in fields if entry.name.lower() not in _TOTALS]
+    called = any(read_name(entry.name).quantity == "loss" and read_name(entry.name).whole for entry in losses)
+    total = len(losses) >= PARTS_OF_TOTAL or (len(others) >= PARTS_OF_TOTAL and not called)
     for entry in fields:
         name = _HOME_NAMES.get(entry.name.lower(), entry.name)
-        if name.lower() in {"total", "sum"}:
-            if not total or not entry.signed:
+        if name.lower() in _TOTALS:
+            if not total or not entry.signed or entry.unit:
                 continue
             name = "total_loss"
         if name.lower() == "dt" and entry.unit:
@@ -255,8 +298,9 @@ def _values(fields: list[Field]) -> list[Value]:
     return sorted(found.values())
 
 
+_TOTALS = frozenset({"total", "sum"})
 PARTS_OF_TOTAL = 2
-"""Losses beside a number called "total" that make it the total loss."""
+"""Losses beside a number called "total" that make it the total loss; other quantities, if nothing there is called the loss."""
 
 
 def _is_like_loss(name: str) -> bool:
@@ -281,6 +325,11 @@ def _fits(canonical: str, unit: str) -> bool:
     return unit in {"%", "s", "ms", "MB", "GB", "MiB", "GiB"}
 
 
+def is_speed(name: str) -> bool:
+    """Whether a quantity is a time, a speed or memory, which benchmarks print too."""
+    return METRICS.get(canonical_metric(name), _UNKNOWN).unit in _SPEEDS
+
+
 def is_sign(name: str) -> bool:
     """Whether a quantity shows that its line is a row: other words stand in prose and settings too."""
     if canonical_metric(name) in _SIGNS:
@@ -301,7 +350,7 @@ def as_held_out(name: str) -> str:
     reading = read_name(name)
     measured = (
         canonical_metric(name) in _PLAIN | {"reward_mean"}
-        or (reading.quantity in {"loss", "loss_like"} and not reading.setting)
+        or (reading.quantity in _PLAIN | {"loss_like"} and not reading.setting)
         or is_score(name)
     )
     if not measured or reading.phase == "eval" or _TRAINING.match(name):
@@ -329,7 +378,7 @@ _OF_PRINTING = LazyRegex(
 )
 """What a logger and the text of a tensor put around words and numbers."""
 _OTHER_PAIR = LazyRegex(
-    rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?\s{{0,3}}[:=]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}][\w%/]{{0,12}}(?: [A-Za-z]{{1,9}}/\w{{1,9}})?"
+    rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?\s{{0,3}}[:=]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}][\w%/]{{0,12}}(?: [A-Za-z]{{1,9}}/\w{{1,9}}| (?:s|secs?|seconds|mins?|minutes|ms|hours?)\b)?"
 )
 
 

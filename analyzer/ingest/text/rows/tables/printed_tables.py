@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 MAX_HEAD_CHARACTERS = 400
 """A head is a line of a dozen words."""
 
-MAX_OTHER_LINES = 20
-"""Lines between two rows: bars and warnings; a table that is that long silent is over."""
+MAX_OTHER_LINES = 60
+"""Lines between two rows: bars, warnings, the lines of an evaluation; a table that is that long silent is over."""
 
 ROWS_OF_DOUBTFUL = 3
 """Rows that a table without a counter needs: fewer are the results of some models."""
@@ -52,7 +52,7 @@ _NAMES = LazyRegex(
     r"(?i)(?:(?:train(?:ing)?|valid(?:ation)?|val|test|eval|dev) (?:loss|acc(?:uracy)?|error|ppl|perplexity|f1|score)|[^\s,|]+)"
 )
 _LENGTHS = LazyRegex(r"\b\d{1,6} days?,\s{1,4}(?=\d)")
-_NUMBER_WORD = LazyRegex(r"(?<![\w@.])\d")
+_NUMBER_WORD = LazyRegex(r"(?<![\w@.])\d(?![dD]_)")
 _HASH = LazyRegex(r"^\s{0,4}#(?=\s{1,4}[A-Za-z])")
 # A column of names that are all lower-case words, the measured one first: the lower line of a head in two.
 _SECOND = LazyRegex(r"^\s{0,4}(?:loss|error|cost)(?:\s{1,20}[a-z]{2,12}){2,12}\s*$")
@@ -63,9 +63,9 @@ _OTHERS = frozenset(
     {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps"}
 )  # fmt: skip
 _RULE = LazyRegex(r"^[-=+|: \u2500-\u257f]{3,}$")
-_HEADER_CELL = LazyRegex(r"^[^\W\d][\w /.()%@#*-]{0,39}$")
+_HEADER_CELL = LazyRegex(r"^(?:\d[dD](?=_)|[^\W\d])[\w /.()%@#*-]{0,39}$")
 _COUNT = LazyRegex(
-    r"^(?:(?:epoch|ep|step|iter|iteration)[ :#]{0,2})?(?P<at>\d{1,12})(?P<rest>\.\d{1,6})?(?:/\d{1,12})?$"
+    r"^(?:(?:epoch|ep|step|iter|iteration)[ :#]{0,2})?(?P<at>\d{1,12})(?P<rest>\.\d{1,6})?(?:/(?P<of>\d{1,12}))?$"
 )
 _ABOUT = "\u7ea6~\u2248\u2191\u2193*"
 """Marks beside a number: about, better, worse, the best so far."""
@@ -150,7 +150,7 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         return None
     spans = tuple(cell.span() for cell in cells)
     others = [name for name in names if name not in _COUNTERS | _OTHERS]
-    measured = [name for name in others if _is_measured(name)]
+    measured = [name for name in others if _is_measured(name)] or _total_of_parts(names)
     if not measured:
         return None
     if not _COUNTERS.isdisjoint(names):
@@ -174,6 +174,16 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     if columned and losses and len(measured) > 1 and len(measured) * 2 > len(others):
         return Head(names, spans, doubtful=ROWS_OF_DOUBTFUL, at_once=True)
     return None
+
+
+def _total_of_parts(names: tuple[str, ...]) -> list[str]:
+    """The column of the total loss, where the first two count epochs and batches and others stand before it: ``Epoch Batch box conf total``."""
+    counted = len(names) > 2 and names[0] in _EPOCHS and names[1] in _STEPS
+    return ["total"] if counted and "total" in names[2 + PARTS_OF_TOTAL :] else []
+
+
+PARTS_OF_TOTAL = 2
+"""Columns before one called "total" that make it the total loss."""
 
 
 def _second_line(line: LogLine) -> Head | None:
@@ -272,11 +282,17 @@ class _Table:
     def _write(self, cells: dict[str, str], line: LogLine, log: LogState) -> None:
         values: dict[str, float] = {}
         step: int | None = None
+        epoch: int | None = None
+        total = _total_of_parts(self._head.names)
         part = self._part(cells[self._head.names[0]].strip().lower()) if self._head.parts else ""
         for name, cell in cells.items():
             number = parse_number(cell.strip(_ABOUT))
             if name in _STEPS:
-                step = _count(name, cell) if step is None else step
+                step = _running(epoch, cell, _count(name, cell)) if step is None else step
+            elif name in _EPOCHS:
+                epoch = _count(name, cell)
+            elif name in total and number is not None:
+                values["total_loss"] = number
             elif name not in _EPOCHS | _OTHERS and number is not None:
                 values[part + name.removeprefix("main/").replace("validation/main/", "validation/")] = number
         if step is not None:
@@ -294,6 +310,13 @@ class _Table:
 
     def finish(self, log: LogState) -> None:
         """Rows are written as they come."""
+
+
+def _running(epoch: int | None, cell: str, step: int | None) -> int | None:
+    """The step since the start, of a counter such as ``80/165`` that begins anew in each epoch."""
+    match = _COUNT.match(cell.strip(_ABOUT).lower())
+    length = int(match["of"]) if match and match["of"] else 0
+    return step if epoch is None or step is None or not length else epoch * length + step
 
 
 def _count(name: str, cell: str) -> int | None:

@@ -1,0 +1,99 @@
+"""Which rows are about held-out data although no word of theirs says so: those below the heading of an evaluation.
+
+    Eval begin...                                             testing in eval mode
+    step 10/88 - loss: 0.15 - acc: 0.77                       epoch: 0,  loss is: 0.48, acc is: 0.83
+
+An evaluation counts its own batches, so its rows stand at the step that the training has reached.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.text.rows.learned.line_masks import counted
+
+if TYPE_CHECKING:
+    from analyzer.ingest.text.rows.learned.wordings import WordedRow
+
+HELD_OUT_LINES = 4
+"""Rows below a heading such as "Evaluation results:" that belong to it."""
+
+EPOCH_LINES = 2
+"""Lines below a heading in which a row that names an epoch is the result of the evaluation, and not the next epoch."""
+
+KEPT_STEPS = 64
+"""Steps of training rows that are kept in mind; an evaluation at a step follows the row of that step."""
+
+_PART = LazyRegex(r"(?i)(?<![a-z])(dev|test|val|valid|validation)(?![a-z])")
+
+
+class Evaluations:
+    """Follows the evaluations of a log.
+
+    Attributes:
+        open: A heading was met, and no row of the training since.
+        own_rows: Rows were held to be of an evaluation for its heading alone.
+    """
+
+    def __init__(self) -> None:
+        self._at: int | None = None
+        self.open = False
+        self._reached = -1
+        self._batches: int | None = None
+        self._epoch: int | None = None
+        self._steps: deque[int] = deque(maxlen=KEPT_STEPS)
+        self._part = self._first_part = ""
+        self.own_rows = False
+
+    def begin(self, number: int, text: str) -> None:
+        """A heading of an evaluation stands at a line."""
+        self._at, self.open, self._reached = number, True, -1
+        found = _PART.search(text)
+        self._part = found[1].lower() if found else ""
+        self._first_part = self._first_part or self._part
+
+    def is_above(self, number: int) -> bool:
+        """Whether a line stands right below such a heading."""
+        return self._at is not None and number - self._at <= HELD_OUT_LINES
+
+    @property
+    def other_part(self) -> str:
+        """The part of the data of which the evaluation is, if the log evaluates another one before: dev, then test."""
+        return self._part if self._part != self._first_part else ""
+
+    def holds(self, row: WordedRow, numbers: list[str], number: int) -> bool:
+        """Whether a row that names a place, but no phase, is one of the evaluation."""
+        place = row.place
+        total = counted(numbers[place.total]) if place.total >= 0 and place.step >= 0 else ""
+        epoch = int(counted(numbers[place.epoch]) or 0) if place.epoch >= 0 else None
+        inside = False
+        if self.open and total:
+            step = int(counted(numbers[place.step]) or 0)
+            # Its batches go on to the end; what begins anew is the next epoch, however long that is.
+            inside = self._batches is not None and int(total) != self._batches and step > self._reached
+            self.open, self._reached = inside and step < int(total), step
+        elif self.open and place.step < 0 and epoch is not None and self._at is not None:
+            inside = number - self._at <= EPOCH_LINES and epoch == self._epoch
+            self.open = False
+        if not inside:
+            self._note(total, epoch, counted(numbers[place.step]) if place.step >= 0 else "")
+        self.own_rows = self.own_rows or inside
+        return inside
+
+    def _note(self, total: str, epoch: int | None, step: str) -> None:
+        self._batches = int(total) if total else self._batches
+        self._epoch = epoch if epoch is not None else self._epoch
+        if step:
+            self._steps.append(int(step))
+
+    def counts_its_own(self, row: WordedRow, numbers: list[str]) -> bool:
+        """Whether the step of a row of held-out data counts its evaluations or their batches, not steps of the training."""
+        if row.place.step < 0 or not self._steps:
+            return False
+        step = int(counted(numbers[row.place.step]) or 0)
+        total = counted(numbers[row.place.total]) if row.place.total >= 0 else ""
+        if total and self._batches is not None and int(total) != self._batches:
+            return True
+        return step < self._steps[-1] and step not in self._steps

@@ -1,0 +1,72 @@
+"""Which quantities of a row are about held-out data: a phase that is said once holds for the names behind it.
+
+train loss 0.5 acc 0.6 | val loss 0.7 acc 0.8        Epoch 3: testing psnr = 34.1, ssim = 0.93
+Train [loss 0.5, acc 0.6] Val [loss 0.7, acc 0.8]    v_recons 0.45  recons 0.46  v_loss 4.5  loss 5.3
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analyzer.ingest.lazy_regex import LazyRegex
+from analyzer.ingest.names import canonical_metric
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
+from analyzer.model.name_words import is_score, read_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analyzer.ingest.text.rows.learned.line_fields import Field
+
+_SLOTS = frozenset({INT, FLOAT, TIME})
+_SAYS = LazyRegex(
+    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:id(?:ation|ate)?)?|eval(?:uation)?|test(?:ing)?|dev|cv)|(?P<train>train(?:ing)?|trn))(?![\w/.-])"
+)
+_LAST_WORD = LazyRegex(r"[\w/.@-]{0,60}[^\w]{0,6}$")
+_MEASURED = frozenset({"loss", "loss_like", "accuracy", "perplexity"})
+
+MIRRORED = 2
+"""Names that stand in a row with and without ``v_`` before they show what it stands for."""
+
+
+def held_out_fields(text: str, fields: Sequence[Field]) -> set[int]:
+    """The slots of quantities without a phase of their own that are of held-out data, by what is said before them.
+
+    Args:
+        text: The masked row.
+        fields: Its quantities, in order.
+    """
+    ends = [position for position, sign in enumerate(text) if sign in _SLOTS]
+    found: set[int] = set()
+    phase, named, before = "", set[str](), 0
+    for field in fields:
+        said = _said(text[before : ends[field.slot]], field)
+        if said:
+            phase, named = said, set()
+        quantity = canonical_metric(field.name).removeprefix("eval_")
+        if phase == "eval" and not read_name(field.name).phase and quantity not in named:
+            found.add(field.slot)
+        named.add(quantity)
+        before = ends[field.slot] + 1
+    return found
+
+
+def _said(text: str, field: Field) -> str:
+    """The phase that the text before a value says of it and of what follows: not the name itself, as in ``val: 0.5``."""
+    ahead = _LAST_WORD.sub("", text)
+    found = list(_SAYS.finditer(ahead))
+    if not found:
+        return ""
+    parted = ahead[found[-1].end() :].strip(" ") or len(found) > 1
+    measured = read_name(field.name).quantity in _MEASURED or is_score(field.name)
+    return ("eval" if found[-1]["eval"] else "train") if parted or measured else ""
+
+
+def mirrored(names: Sequence[str]) -> set[str]:
+    """Names that begin with ``v_`` beside the same names without it.
+
+    >>> sorted(mirrored(["v_recons", "recons", "v_loss", "loss", "kl"])), mirrored(["v_loss", "loss"])
+    (['v_loss', 'v_recons'], set())
+    """
+    found = {name for name in names if name.startswith("v_") and name[2:] in names}
+    return found if len(found) >= MIRRORED else set()
