@@ -16,6 +16,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, take
+from analyzer.detect.curves.adversaries import plays
 from analyzer.detect.curves.chance import class_count
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import scatter
@@ -163,7 +164,7 @@ def _stretches(values: Values, up: float, noise: float) -> Iterator[Stretch]:
 
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.stretch.*``."""
-    if reward_metrics(view):
+    if reward_metrics(view) or view.once(plays):
         return
     known = view.once(course)
     if known is None:
