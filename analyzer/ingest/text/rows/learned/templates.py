@@ -24,6 +24,7 @@ from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
 from analyzer.ingest.text.rows.learned.wordings import (
     HELD_OUT_HEADING,
     NOTHING,
+    TRAINING_HEADING,
     Template,
     Where,
     WordedRow,
@@ -114,6 +115,8 @@ class TemplateRows:
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             if HELD_OUT_HEADING.match(text):
                 self._held_out_heading = line.number
+            elif TRAINING_HEADING.match(text):
+                self._held_out_heading = None
             return False
         template = self._template(masked)
         if template.columns:
@@ -143,7 +146,7 @@ class TemplateRows:
         """Whether a line is worth being offered although it holds none of the literals."""
         masked = mask(text[:MAX_CHARACTERS])
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
-            return HELD_OUT_HEADING.match(text) is not None
+            return HELD_OUT_HEADING.match(text) is not None or TRAINING_HEADING.match(text) is not None
         template = self._template(masked)
         return bool(template.rows or template.columns or template.heading or template.held_out_heading)
 
