@@ -164,7 +164,7 @@ def _stretches(values: Values, up: float, noise: float) -> Iterator[Stretch]:
 
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.stretch.*``."""
-    if reward_metrics(view) or view.once(plays):
+    if reward_metrics(view) or plays(view):
         return
     known = view.once(course)
     if known is None:
