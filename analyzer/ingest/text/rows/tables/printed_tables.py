@@ -290,7 +290,7 @@ class _Table:
         self._read.note(line, values, step)
 
     def _phase_of(self, name: str) -> str:
-        """fastai and HF notebooks: beside both losses a score without a word more is that of the evaluation."""
+        """Fastai and HF notebooks: beside both losses a score without a word more is that of the evaluation."""
         score = read_score(name)
         return "val_" if self._scores_held_out and score.better and not score.phase else ""
 
