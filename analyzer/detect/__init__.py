@@ -20,7 +20,7 @@ from analyzer.detect.curves import (
     stretch,
 )
 from analyzer.detect.curves.guess import answers, certainty, chance
-from analyzer.detect.curves.heldout import data_quality, gap, generalisation, scores
+from analyzer.detect.curves.heldout import data_quality, gap, generalisation, kept_scores, scores
 from analyzer.detect.curves.numerics import exact, grad_norm, loss_scale, metric_values, nonfinite, onset
 from analyzer.detect.curves.players import adversaries, collapse, rl, rl_course
 from analyzer.detect.failures import (
@@ -100,6 +100,7 @@ DETECTORS: tuple[Detector, ...] = (
     gap.DETECTOR,
     exact.DETECTOR,
     scores.DETECTOR,
+    kept_scores.DETECTOR,
     adversaries.DETECTOR,
     collapse.DETECTOR,
     rate_range.DETECTOR,

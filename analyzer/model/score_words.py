@@ -12,7 +12,7 @@ _RISES = word_set("""acc accuracy accu acc1 accuracy1 top1 top5 pixacc pixelacc 
     spearman spearmanr spearmans pearson pearsonr pcc corr correlation kendall r2 mrr ndcg recall precision sensitivity specificity tpr psnr ssim
     em exact hit hits uas las kappa qwk mcc matthews gmean score fitness pck oks mota idf1 success""")
 _FALLS = word_set(
-    "wer cer ter der eer error err errors mae rmse mse mape fid kid lpips ppl perplexity epe rpe ate mpjpe pampjpe bpc bpd bpb fpr"
+    "wer cer ter der eer error err errors errorrate mae rmse mse mape fid kid lpips ppl perplexity epe rpe ate mpjpe pampjpe bpc bpd bpb fpr"
 )
 _BESIDE = word_set("""decode head aux macro micro weighted binary samples mask box bbox segm seg b m cls classification class classes multiclass multilabel ovr ovo
     categorical sparse token tokens word sentence seq sequence top k at 1 2 3 4 5 10 50 75 95 100 mean foreground global avg n pixel

@@ -253,6 +253,13 @@ TESTS = (
         "the training samples evaluated without dropout and augmentation, and a sample of their labels",
     ),
     HealthTest(
+        "not-held-back-by-half",
+        "not (signal.gap.training_harder and signal.gap.last_ratio <= 0.5 and signal.progress.fall_share < 0.3)",
+        "training keeps up with held-out data",
+        "training loss hardly falls and ends twice as high as held-out loss and more",
+        "the training samples evaluated without dropout and augmentation, and a sample of their labels",
+    ),
+    HealthTest(
         "gap-closed",
         "not signal.gap.opened or signal.gap.score_last <= 0.12 and signal.gap.last_ratio < 30",
         "held-out loss did not part from training loss",
@@ -321,6 +328,27 @@ TESTS = (
         "held-out scores follow the training",
         "what is gained on training data does not show in the held-out score[ ({signal.score.turned_name})]",
         "more held-out samples, and the same score on training samples by the same code",
+    ),
+    HealthTest(
+        "held-out-score-kept",
+        "not signal.score.never_back and not signal.score.stands_while_loss_falls",
+        "a held-out score keeps what it gained",
+        "held-out answers do not get better, or left their best early for good, whatever the training loss does",
+        "the checkpoint of the best evaluation, and predictions on a few held-out samples",
+    ),
+    HealthTest(
+        "answers-something",
+        "not signal.score.hardly_right",
+        "more than a few answers are right",
+        "next to no answer is right to the end, whatever the loss does",
+        "the number of classes, more epochs, and predictions beside their labels",
+    ),
+    HealthTest(
+        "last-evaluation-whole",
+        "not signal.exact.held_out_zero_at_end and not signal.score.worst_at_end",
+        "the last evaluation is one of the same model",
+        "the last evaluation leaps to 0: a loss of exactly 0, or not one right answer",
+        "the number of samples of that evaluation, and whether its outputs are finite",
     ),
     HealthTest(
         "nothing-collapsed",

@@ -444,3 +444,36 @@ def test_a_loss_that_is_nearly_gone_at_once_does_not_explode_where_it_trembles_f
     assert gone["signal.progress.exploded"] is False
     assert gone["signal.progress.broke"] is False
     assert exploded["signal.progress.exploded"] is True
+
+
+def test_one_high_row_at_the_end_is_no_rise_that_stays_and_two_are():
+    level = [0.0064, 0.0063, 0.0065, 0.0064, 0.0063, 0.0065, 0.0064]
+
+    assert by_epoch([*level, 0.0165])["signal.progress.broke"] is False
+    assert by_epoch([*level, 0.0165, 0.0171])["signal.progress.rose_and_stays"] is True
+
+
+@pytest.mark.parametrize(("name", "crosses"), [("lightning", True), ("hf-trainer", False)])
+def test_a_loss_whose_first_row_alone_is_above_zero_crosses_it_where_no_policy_is_trained(name, crosses):
+    found = RunMaker(name).log({"loss": [0.14, *[-0.4 - 0.05 * row for row in range(19)]]}).plain()
+
+    assert found["signal.progress.crosses_zero"] is crosses
+
+
+def test_a_model_that_broke_stands_at_a_guess_and_one_that_begins_anew_learns_again():
+    first = [row for level in (2.1, 1.8, 1.5, 1.2, 0.9, 0.7) for row in [level] * 4]
+
+    assert facts({"loss": first + [2.3] * 24})["signal.progress.began_anew"] is False
+    assert facts({"loss": [*first, *[1.02 * row for row in first]]})["signal.progress.began_anew"] is True
+
+
+def test_an_evaluation_at_the_logarithm_of_ten_to_four_digits_names_ten_classes():
+    guess = {"accuracy": [0.0995, 0.0998, *[0.1] * 8], "eval_accuracy": [0.10004] * 10}
+    stands = by_epoch([2.466, 2.3035, *[2.30256] * 8], eval_loss=[2.30259] * 10, **guess)
+    learns = {"accuracy": [0.0995 + 0.05 * row for row in range(10)], "eval_accuracy": [0.12] * 10}
+    falls = by_epoch(
+        [2.466 - 0.1 * row for row in range(10)], eval_loss=[2.44 - 0.1 * row for row in range(10)], **learns
+    )
+
+    assert (stands["signal.chance.classes"], stands["signal.chance.training"]) == (10, True)
+    assert falls["signal.chance.classes"] == 12

@@ -93,3 +93,11 @@ def test_one_lucky_row_among_many_is_no_course_that_was_left():
 
     assert facts(scattered)["signal.stretch.seen"] is False
     assert facts([*scattered[:12], 2.4, 2.2, 0.41, 0.40])["signal.stretch.seen"] is True
+
+
+def test_losses_of_two_players_have_no_course_that_is_left():
+    swings = [4.7, 2.4, 1.3, 1.3, 1.0, 1.4, 3.2, 1.4, 1.4]
+    game = RunMaker().log({"loss": swings, "loss_D_A": [0.2] * 9, "loss_G_A": [0.5] * 9}).plain()
+
+    assert "signal.stretch.seen" not in game
+    assert RunMaker().log({"loss": swings}).plain()["signal.stretch.seen"] is True

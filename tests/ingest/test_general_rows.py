@@ -98,7 +98,7 @@ def test_steps_that_start_again_at_each_heading_run_on():
 
 TABLES = [
     ("epoch     train_loss  valid_loss  accuracy  time    \n0         2.250000    2.125000    0.250000  00:10     \n1         nan         nan         0.125000  00:10     \n",
-     {"loss": [(None, 2.25), (None, "nan")], "eval_loss": [(None, 2.125), (None, "nan")], "accuracy": [(None, 0.25), (None, 0.125)]}),
+     {"loss": [(None, 2.25), (None, "nan")], "eval_loss": [(None, 2.125), (None, "nan")], "eval_accuracy": [(None, 0.25), (None, 0.125)]}),
     ("Step\tTraining Loss\tValidation Loss\n100\t2.250000\tNo log\n200\t2.000000\t1.750000\n", {"loss": [(100, 2.25), (200, 2.0)], "eval_loss": [(200, 1.75)]}),
     ("epoch,step,loss,lr\n0,10,2.25,0.5\n0,20,2.125,0.25\n", {"loss": [(10, 2.25), (20, 2.125)], "learning_rate": [(10, 0.5), (20, 0.25)]}),
     ("  epoch    train_loss    valid_acc    valid_loss     dur\n-------  ------------  -----------  ------------  ------\n      1        2.2500       0.5000        2.1250  0.0500\n",
@@ -305,3 +305,27 @@ def test_time_and_memory_beside_a_loss_are_read_and_make_no_row_alone():
     run = read_text(rows + "time: 12s - gpu_mem: 512MB\n")
     assert [value for _, value in points(run, "time")] == [61.0, 62.0, 63.0]
     assert [value for _, value in points(run, "gpu_mem")] == [1.0, 2.0, 3.0]
+
+
+def test_numbers_below_a_heading_of_training_or_test_errors_are_of_those_data():
+    train, held_out = ((60.0, 1.5), (70.0, 1.0), (80.0, 0.5)), ((40.0, 2.0), (42.0, 2.25), (41.0, 2.5))
+    run = read_text(
+        "".join(
+            f"Epoch {n + 1}\n---------\nloss: {loss:.6f}  [   64/  640]\n"
+            f"Train Error:\n Accuracy: {right}%, Avg loss: {loss:.6f}\n\n"
+            f"Test Error: \n Accuracy: {known}%, Avg loss: {cost:.6f}\n\n"
+            for n, ((right, loss), (known, cost)) in enumerate(zip(train, held_out, strict=True))
+        )
+    )
+
+    assert [value for _, value in points(run, "accuracy")] == [right for right, _ in train]
+    assert [value for _, value in points(run, "eval_accuracy")] == [known for known, _ in held_out]
+    assert [value for _, value in points(run, "eval_loss")] == [cost for _, cost in held_out]
+
+
+def test_a_log_whose_first_counter_of_epochs_is_printed_alone_says_where_it_begins():
+    rows = "Epoch {}\n-------\nloss: 0.5\nEpoch {}\n-------\nloss: 0.4\n"
+
+    assert [end.first_epoch for end in read_text(rows.format(13, 14)).log_ends] == [13]
+    assert [end.first_epoch for end in read_text("Epoch time: 3.2 s\n" + rows.format(1, 2)).log_ends] == [1]
+    assert [end.first_epoch for end in read_text("epoch 0.25: loss 0.5\n").log_ends] == [None]

@@ -91,6 +91,8 @@ def test_text_without_escapes_is_not_copied():
         ("[2023-04-18 01:46:52,554] [INFO] [engine.py:12:step] [Rank 5] boom", "boom", 5),
         ("2026-11-21 06:40:02,062 - mmengine - INFO - boom", "boom", None),
         ("12/08/2023 15:29:15 - INFO - __main__ -   boom", "boom", None),
+        ("2026-11-21 06:40:02,062 - train.py[line:103] - INFO: boom", "boom", None),
+        ("2026-11-21 06:40:02,062 - src/my-model/train.py:103 - INFO - boom", "boom", None),
         ("[rank7]:[E1003 18:37:01.832146912 ProcessGroupNCCL.cpp:607] boom", "boom", 7),
         ("W0727 22:15:04.157000 66845 torch/distributed/run.py:852] boom", "boom", None),
         ("[NeMo I 2024-09-28 19:46:49 adapter_mixins:435] boom", "boom", None),

@@ -48,6 +48,10 @@ ALIKE, ALIKE_ROWS = 0.3, 8
 """Rows that are compared with those at the start, and the median size of the logarithm of their ratio: batches of one state of
 a model differ by a fifth to a third."""
 
+OF_THE_FIRST_WAY = 0.3
+"""Share of what the first rows gained that the same number of rows after the leap gains: a lower rate learns more slowly, and a
+model that broke stands at the level of a guess, which is near the first loss as well."""
+
 ABOVE = 2.0
 """The rows after the leap are twice what stood before it, or else nothing was lost."""
 
@@ -120,7 +124,16 @@ def _as_at_first(values: Values, row: int, low: float, rises: Values) -> bool:
     apart = np.abs(np.log(after / start))
     return bool(
         near
+        and _learns_again(values, row)
         and np.median(after[:ROWS]) >= ABOVE * low
         and np.median(apart) <= ALIKE
         and apart[:2].max() <= 2 * ALIKE
     )
+
+
+def _learns_again(values: Values, row: int) -> bool:
+    """Whether the rows after the leap come down as the same number of first rows did."""
+    count = min(row, values.size - row)
+    first = float(values[0] - np.median(values[count - ROWS : count]))
+    again = float(values[row] - np.median(values[row + count - ROWS : row + count]))
+    return again >= OF_THE_FIRST_WAY * first

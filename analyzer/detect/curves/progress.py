@@ -138,7 +138,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     if loss is not None:
         _course(out, *loss)
         _breaks(out, *loss)
-        _level_change(out, *loss)
+        _level_change(out, view, *loss)
         out.put("began_anew", *began_anew(*loss, None if held_out is None else held_out[0]))
     gained = [
         series
@@ -222,8 +222,8 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
         return
     if float(values.min()) < 0:
         return
-    above = numbers.last > max(ABOVE * numbers.first, numbers.first + numbers.margin)
-    out.put("above_start", above, refs)
+    level = max(ABOVE * numbers.first, numbers.first + numbers.margin)
+    out.put("above_start", numbers.last > level and _stays(values, level), refs)
     # Of a long curve single points scatter; of a short one the first is where it began.
     base = numbers.first if values.size >= MANY else min(float(values[0]), float(np.median(values[:3])))
     peak = int(numbers.smooth.argmax())
@@ -245,7 +245,8 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
     if values.size >= ROSE_POINTS and numbers.best > 0:
         rise = numbers.last - numbers.best
         beyond = rise > max(2 * numbers.margin, ROSE_OF_GAIN * numbers.gain)
-        out.put("rose_and_stays", beyond and numbers.last >= ROSE * numbers.best, best)
+        stays = _stays(values, ROSE * numbers.best)
+        out.put("rose_and_stays", beyond and numbers.last >= ROSE * numbers.best and stays, best)
         out.put("last_over_best", numbers.last / numbers.best, best)
     before = float(np.median(values[:-1]))
     top = float(values[:-1].max())
@@ -265,12 +266,19 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
         )
 
 
-def _level_change(out: FactWriter, series: Series, numbers: Trend) -> None:
+def _stays(values: Values, level: float) -> bool:
+    """Whether the end lies above a level, by more than the last row alone: that one may be the first batch of an epoch."""
+    return values.size < ROSE_POINTS or int((values[-3:] >= level).sum()) >= 2
+
+
+def _level_change(out: FactWriter, view: RunView, series: Series, numbers: Trend) -> None:
     """Whether the loss fell through zero, and whether it fell from one level to another from one point to the next."""
     values = numbers.values
     first = float(series.value[0])
     fled = first > 0 and numbers.last <= -FLED * max(first, 1.0)
-    above = fled or float(np.median(values[: max(values.size // 5, 1)])) > 0
+    # A trainer of language models prints losses of preferences and policies there, which have no bound at 0.
+    begins_above = not view.uses_hf_trainer and 0 < first >= float(values.max()) and numbers.falls()
+    above = fled or begins_above or float(np.median(values[: max(values.size // 5, 1)])) > 0
     below = numbers.last < -1e-9 and numbers.last <= -numbers.margin / 2
     out.put("crosses_zero", above and below, _ends(series))
     if values.size < 2 * STEP_SIDE:

@@ -16,6 +16,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.guess.chance import class_count
+from analyzer.detect.curves.players.adversaries import plays
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import scatter
 from analyzer.detect.setup.run_course import reward_metrics
@@ -163,7 +164,7 @@ def _stretches(values: Values, up: float, noise: float) -> Iterator[Stretch]:
 
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.stretch.*``."""
-    if reward_metrics(view):
+    if reward_metrics(view) or plays(view):
         return
     known = view.once(course)
     if known is None:

@@ -91,6 +91,11 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("0123456789", rf"{_DATE} ?\| ?{_LEVEL} *\| ?(?P<logger>[\w.:<>/-]{{1,120}}) [|-] "),
     # mmengine, torchtitan and friends: date - logger - INFO - message, or date - INFO - logger - message
     ("0123456789", rf"{_DATE} - (?P<logger>[\w.]{{1,80}}) - {_LEVEL} - "),
+    # the place of the call: date - train.py[line:103] - INFO: message, date - src/train.py:103 - INFO - message
+    (
+        "0123456789",
+        rf"{_DATE} - (?P<logger>[\w./\\-]{{1,120}}(?:\[line:\d{{1,6}}\]|:\d{{1,6}})) - {_LEVEL}(?: -|:)\s{{1,4}}",
+    ),
     ("0123456789", rf"{_DATE} - {_LEVEL} - (?P<logger>[\w.<>]{{1,80}}) -\s{{1,4}}"),
     # date - train.py[line:12] - INFO: message; a logger may be named like a file
     ("0123456789", rf"{_DATE} - (?P<logger>[^\s\[\]]{{1,200}}(?:\[line:\d{{1,6}}\])?) - {_LEVEL}(?::| -) ?"),

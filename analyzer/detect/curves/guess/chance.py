@@ -45,6 +45,9 @@ MOST_LOG = 14.0
 AGREES = 0.03
 """Relative distance from ln(C): an untrained head is a little worse than a guess."""
 
+EXACT = 0.0005
+"""Relative distance from ln(C) of a loss that is one answer for all: a C that it names so closely is no neighbour's."""
+
 USUAL = (2, 3, 4, 5, 10, 20, 100, 1000)
 """Numbers of classes that are tried first where loss and accuracy together name one."""
 
@@ -130,7 +133,11 @@ def _by_accuracy(view: RunView, series: Series, shares: Series) -> tuple[int, li
     held_out = view.once(held_out_trend)
     if held_out is not None:
         pairs.append((held_out[1].first, float(shares.value[0])))
-    for loss, share in sorted(pairs, key=lambda pair: pair[1])[:3]:
+    worst = sorted(pairs, key=lambda pair: pair[1])[:3]
+    if held_out is not None:
+        # An evaluation at ln(C) to four digits tells more than a first epoch, which holds what came before it got there.
+        worst.sort(key=lambda pair: min(abs(pair[0] / math.log(c) - 1) for c in USUAL) > EXACT)
+    for loss, share in worst:
         count = round(math.exp(loss)) if 0 < loss < math.log(MOST_CLASSES) else 0
         options = [c for c in (count - 1, count, count + 1, *USUAL) if c >= 2]
         close = [

@@ -85,7 +85,7 @@ _OF_PHRASES = frozenset(
 AT_ONCE, NEARLY_ALL = 1500, 0.7
 """Steps within which a log begins early: a score that is perfect there in seven rows of ten was not learned."""
 
-ERRORS = frozenset({"err", "error", "errors"})
+ERRORS = frozenset({"err", "error", "errors", "errorrate"})
 
 GUESS_OF_RANKS = 0.05
 """Distance from one half up to which an area under the ROC curve is that of a guess."""

@@ -38,6 +38,9 @@ EXPLODES, EXPLODES_ROWS = 1e6, 4
 FEW_RIGHT = 0.5
 """Half of the answers right is less than a loss of 0 allows, whatever the task."""
 
+NOT_ZERO = 0.05
+"""A held-out loss of that size has wrong or unsure answers in it: none of the next evaluation costs exactly nothing."""
+
 MOSTLY = 0.9
 """Nine of ten losses are exactly 0: a run that learned its data by heart prints zeros at its end only."""
 
@@ -177,6 +180,14 @@ def _zeros(out: FactWriter, view: RunView) -> None:
             refs_at(points.series, rows) or refs_at(points.series, [0]),
         )
         out.put("loss_zero_at_end", bool(zero[-ROWS:].all()), refs_at(points.series, [len(zero) - 1]))
+    held_out = view.curve("eval_loss")
+    if held_out is not None and len(held_out) > ROWS:
+        before = float(np.median(held_out.value[-1 - ROWS : -1]))
+        out.put(
+            "held_out_zero_at_end",
+            bool(held_out.value[-1] == 0.0 and before >= NOT_ZERO),
+            refs_at(held_out, [len(held_out) - 2, len(held_out) - 1]),
+        )
     norm = view.curve("grad_norm")
     if norm is not None and len(norm) >= ROWS:
         zero = norm.value == 0.0

@@ -82,6 +82,11 @@ def detect(view: RunView) -> Iterator[Signal]:
     yield out.signal()
 
 
+def plays(view: RunView) -> bool:
+    """Whether the losses of both players are logged: each follows the other, so none has a course of its own."""
+    return bool(_players(view, _JUDGE, _JUDGE_LOSS)) and bool(_players(view, _MAKER, _MAKER_LOSS))
+
+
 def _level(series: Series) -> float:
     """Level of the second half."""
     return float(np.median(series.value[-max(len(series) // 2, ROWS) :]))

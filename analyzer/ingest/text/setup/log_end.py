@@ -61,6 +61,7 @@ _WITHIN = LazyRegex(
     r"^[ \t\x08]{0,8}(\d{1,9})/(\d{1,9})(?: {1,3}\[|[ \t]{0,3}━)|\][ \t]{0,2}\[[ \t]{0,6}(\d{1,9})/[ \t]{0,6}(\d{1,9})\]"
     r"|(?i:\bbatch(?:es)?)\b[ \t]{0,3}[:=\[(]{0,2}[ \t]{0,8}(\d{1,9})[ \t]{0,3}(?:/|of)[ \t]{0,8}(\d{1,9})"
 )
+_BARE_EPOCH = LazyRegex(r"(?i)^\W{0,12}epoch\W{0,3}(\d{1,6})(?![\d/.])")
 _YOLO = LazyRegex(r"^[ \t]{1,12}(\d{1,6})/(\d{1,6})[ \t]{2,20}[\d.]{1,8}[GM]\b")
 
 # What programs of all kinds write as their very last words. Only lines at the end of a log are held against this.
@@ -164,6 +165,8 @@ class EndKeeper:
             (t for line in (head or tail)[:HEAD_LINES] if (t := peel(line).time_s) is not None), None
         )
         progress = _Progress(head, tail)
+        if progress.first_epoch is None:
+            progress.first_epoch = _bare_epoch(_lines(self._head)[:HEAD_LINES])
         return LogEnd(
             source=source,
             line=self._last_line(),
@@ -200,6 +203,12 @@ def _usual_gap(stamps: Sequence[float]) -> float | None:
 def _last_words(texts: Sequence[str]) -> str:
     """The line near the end in which the program says that it is done; empty if it does not."""
     return next((text.strip() for text in reversed(texts) if _DONE.search(text)), "")
+
+
+def _bare_epoch(lines: Sequence[str]) -> int | None:
+    """The first counter of epochs that is printed without its end: it says where the log begins, and no more."""
+    found = (_BARE_EPOCH.match(peel(line).text) for line in lines if "poch" in line)
+    return next((int(match[1]) for match in found if match is not None), None)
 
 
 STANDS_STILL = 20

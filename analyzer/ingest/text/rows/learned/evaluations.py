@@ -54,6 +54,10 @@ class Evaluations:
         self._part = found[1].lower() if found else ""
         self._first_part = self._first_part or self._part
 
+    def end(self) -> None:
+        """A heading of training data follows."""
+        self._at, self.open = None, False
+
     def is_above(self, number: int) -> bool:
         """Whether a line stands right below such a heading."""
         return self._at is not None and number - self._at <= HELD_OUT_LINES

@@ -27,6 +27,7 @@ from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
 from analyzer.ingest.text.rows.learned.wordings import (
     HELD_OUT_HEADING,
     NOTHING,
+    TRAINING_HEADING,
     Template,
     Where,
     WordedRow,
@@ -123,6 +124,8 @@ class TemplateRows:
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             if HELD_OUT_HEADING.match(text):
                 self._evaluations.begin(line.number, text)
+            elif TRAINING_HEADING.match(text):
+                self._evaluations.end()
             return False
         template = self._template(masked)
         if template.columns:
@@ -158,7 +161,7 @@ class TemplateRows:
         """Whether a line is worth being offered although it holds none of the literals."""
         masked = mask(text[:MAX_CHARACTERS])
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
-            return HELD_OUT_HEADING.match(text) is not None
+            return HELD_OUT_HEADING.match(text) is not None or TRAINING_HEADING.match(text) is not None
         template = self._template(masked)
         return bool(template.rows or template.columns or template.heading or template.held_out_heading)
 

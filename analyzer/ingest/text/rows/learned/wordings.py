@@ -40,8 +40,12 @@ _HELD_OUT = LazyRegex(
 _TRAINING = LazyRegex(r"(?i)\btrain")
 HELD_OUT_HEADING = LazyRegex(
     r"(?i)^\W{0,40}(?:(?:start|begin|run)(?:ning|ing|s)? )?(?:eval(?:uat(?:ion|ing|e))?|valid(?:at(?:ion|ing|e))?|test(?:ing)?)"
-    r"(?:[ :_-] ?(?:results?|metrics?|scores?|summary|set|on|at|in|for|of|epoch|step|the|model|mode|phase|begins?|began|starts?|started|eval|dev|test|val(?:id(?:ation)?)?|[\x01])){0,5}\W{0,40}$"
+    r"(?:[ :_-] ?(?:results?|metrics?|scores?|summary|errors?|performance|set|on|at|in|for|of|epoch|step|the|model|mode|phase|begins?|began|starts?|started|eval|dev|test|val(?:id(?:ation)?)?|[\x01])){0,5}\W{0,40}$"
 )
+TRAINING_HEADING = LazyRegex(
+    r"(?i)^\W{0,40}train(?:ing)?(?: (?:results?|metrics?|scores?|summary|errors?|performance|set|on|at|the)){0,4}\W{0,40}$"
+)
+"""What stands below is of training data, also within the lines that follow a heading of held-out data."""
 _NO_ROW = LazyRegex(
     r"(?i)^\W{0,4}(?:sav(?!ing dict for global)|load|resum|restor|best|early|new best|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|return |import |from |class )"
 )

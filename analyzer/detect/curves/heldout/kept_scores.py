@@ -1,0 +1,136 @@
+"""Whether scores keep what they gained: ones that left their best for good, that stand while the loss falls, or that broke down.
+
+Training may show nothing of it: a score is measured on other data, in another mode of the model, by other code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curves.progress import held_out_trend, loss_trend
+from analyzer.detect.curves.scores import BELOW_BEST, ERRORS, Score, scores_of
+from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.score_words import SHARE_OF_ALL
+from analyzer.model.signal import Signal
+
+AWAY_ROWS, AWAY_SHARE = 8, 0.5
+"""Eight evaluations to the end, and half of all: a noisy score comes back near its best at times."""
+
+LOSS_WORSE = 1.2
+"""A fifth above its best: the held-out loss says as well that the best model is long gone."""
+
+STANDS_ROWS, GAINED, AT_MOST = 6, 0.03, 0.5
+"""Six evaluations of which the later two thirds are not three points better, at half of the answers right or less."""
+
+FELL = 0.5
+"""Half of the training loss is gone: whoever learned that much answers more samples of the same kind."""
+
+KNEW, WORST_ROWS = 0.5, 3
+"""Half right at three evaluations before the last; from there no update leads to none at all but one that broke the model."""
+
+BROKEN_ROWS, LEFT = 6, 0.5
+"""Of six rows the last third, at half of the best and less, without a loss beside it that falls."""
+
+HARDLY_ROWS, HARDLY, HARDLY_EVER = 3, 0.02, 0.05
+"""Two answers of a hundred at the end of three rows and more, and never five."""
+
+_ERROR_RATES = ERRORS | {"wer", "cer", "ter", "eer"}
+
+
+def detect(view: RunView) -> Iterator[Signal]:
+    """Further facts ``signal.score.*``."""
+    if reward_metrics(view):
+        return
+    out = FactWriter("kept_scores", "signal.score.")
+    every = [score for score in view.once(scores_of) if score.reading.whole]
+    held = [score for score in every if score.reading.phase == "eval"]
+    _never_back(out, view, held)
+    _stands(out, view, held)
+    _worst_at_end(out, held)
+    _broke(out, view, held or every)
+    _hardly_right(out, every)
+    if out.facts:
+        yield out.signal()
+
+
+def _never_back(out: FactWriter, view: RunView, held: list[Score]) -> None:
+    """Whether held-out scores left their best for half of the run: all of them, or one and the held-out loss with it."""
+    long = [
+        score for score in held if len(score.series) >= AWAY_ROWS + WORST_ROWS and score.reading.better > 0
+    ]
+    if not long:
+        return
+    away = [score for score in long if _rows_away(score) >= max(AWAY_ROWS, AWAY_SHARE * len(score.series))]
+    loss = view.once(held_out_trend)
+    worse = loss is not None and 0 < LOSS_WORSE * loss[1].best <= loss[1].last
+    shown = (away or long)[0]
+    gone = bool(away) and (worse or len(away) == len(long))
+    out.put("never_back", gone, refs_at(shown.series, [int(shown.values.argmax()), len(shown.series) - 1]))
+
+
+def _rows_away(score: Score) -> int:
+    """Rows to the end of which none is near the best."""
+    near = np.flatnonzero(score.values >= BELOW_BEST * float(score.values.max()))
+    return int(score.values.size - 1 - near[-1])
+
+
+def _stands(out: FactWriter, view: RunView, held: list[Score]) -> None:
+    """Whether held-out answers stay as few as they were at first while the training loss halves."""
+    loss = view.once(loss_trend)
+    shares = [s for s in held if s.reading.kind & SHARE_OF_ALL and len(s.series) >= STANDS_ROWS]
+    if loss is None or not shares or loss[1].first <= 0:
+        return
+    fell = loss[1].falls() and loss[1].fall >= FELL * loss[1].first
+    shown = shares[0]
+    third = max(shown.values.size // 3, 1)
+    gained = float(shown.values[third:].max() - shown.values[:third].max())
+    few = float(np.median(shown.values[third:])) <= AT_MOST
+    refs = refs_at(shown.series, [0, len(shown.series) - 1])
+    out.put("stands_while_loss_falls", fell and few and gained <= GAINED, refs)
+
+
+def _worst_at_end(out: FactWriter, held: list[Score]) -> None:
+    """Whether the last evaluation finds not one right answer after evaluations at which most were right."""
+    for score in held:
+        rate = bool(score.reading.kind & _ERROR_RATES)
+        if not (rate or score.reading.kind & SHARE_OF_ALL) or len(score.series) <= WORST_ROWS:
+            continue
+        right = 1.0 - score.values if rate else score.values
+        broke = right[-1] == 0.0 and float(np.median(right[-1 - WORST_ROWS : -1])) >= KNEW
+        out.put(
+            "worst_at_end", bool(broke), refs_at(score.series, [len(score.series) - 2, len(score.series) - 1])
+        )
+        if broke:
+            return
+
+
+def _broke(out: FactWriter, view: RunView, scores: list[Score]) -> None:
+    """Whether a share of right answers lost half of its best for good, in a log without a loss that would tell more."""
+    if any(view.once(known) is not None for known in (loss_trend, held_out_trend)):
+        return
+    for score in scores:
+        if not score.reading.kind & SHARE_OF_ALL or len(score.series) < BROKEN_ROWS:
+            continue
+        best, tail = float(score.values.max()), score.values[-max(len(score.series) // 3, 2) :]
+        lost = best >= KNEW and float(tail.max()) <= LEFT * best
+        out.put("collapsed", lost, refs_at(score.series, [int(score.values.argmax()), len(score.series) - 1]))
+        return
+
+
+def _hardly_right(out: FactWriter, every: list[Score]) -> None:
+    """Whether next to no answer is right in any score that counts them, to the end."""
+    shares = [s for s in every if s.reading.kind & SHARE_OF_ALL and len(s.series) >= HARDLY_ROWS]
+    if shares:
+        few = [
+            float(np.median(s.values[-max(s.values.size // 3, 1) :])) <= HARDLY
+            and float(s.values.max()) <= HARDLY_EVER
+            for s in shares
+        ]
+        shown = shares[0].series
+        out.put("hardly_right", all(few), refs_at(shown, [len(shown) - 1]))
+
+
+DETECTOR = Detector("kept_scores", ("signal.score.",), detect)

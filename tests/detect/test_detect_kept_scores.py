@@ -1,0 +1,46 @@
+"""Scores that leave their best for good, stand while the loss falls, or break down, each beside a look-alike."""
+
+import pytest
+from make_run import RunMaker
+
+FALLING = [2.0 * 0.8**i for i in range(16)]
+RISING = [0.4 + 0.03 * i for i in range(16)]
+AWAY = [0.7, 0.89, 0.88, 0.9, *[0.82, 0.84, 0.81, 0.83] * 3]
+TOP5 = [0.93, *[0.98, 0.97, 0.96] * 5]
+
+
+def facts(**columns):
+    run = RunMaker().log({name.replace("__", "/"): values for name, values in columns.items()})
+    return {name: fact.value for name, fact in run.facts().items()}
+
+
+@pytest.mark.parametrize(
+    ("columns", "name", "value"),
+    [
+        ({"loss": FALLING, "val_acc": AWAY}, "signal.score.never_back", True),
+        ({"loss": FALLING, "val_acc": [0.7, 0.9, *[0.82, 0.84, 0.88, 0.83] * 3, 0.84, 0.83]}, "signal.score.never_back", False),
+        ({"loss": FALLING, "val_acc": AWAY, "val_top5": TOP5}, "signal.score.never_back", False),
+        (
+            {"loss": FALLING, "val_acc": AWAY, "val_top5": TOP5, "eval_loss": [0.7, 0.4, 0.33, 0.3, *[0.48] * 12]},
+            "signal.score.never_back",
+            True,
+        ),
+        ({"loss": FALLING, "val_acc": [0.102, 0.097, 0.1, 0.104] * 4}, "signal.score.stands_while_loss_falls", True),
+        ({"loss": FALLING, "val_acc": RISING}, "signal.score.stands_while_loss_falls", False),
+        ({"loss": FALLING, "val_acc": [0.93, 0.94] * 8}, "signal.score.stands_while_loss_falls", False),
+        ({"loss": [2.3, 2.2] * 8, "val_acc": [0.1] * 16}, "signal.score.stands_while_loss_falls", False),
+        ({"loss": FALLING, "val_errorrate": [0.05, 0.03, 0.02, 0.02, 1.0]}, "signal.score.worst_at_end", True),
+        ({"loss": FALLING, "val_acc": [0.6, 0.8, 0.9, 0.9, 0.0]}, "signal.score.worst_at_end", True),
+        ({"loss": FALLING, "val_acc": [0.6, 0.8, 0.9, 0.9, 0.7]}, "signal.score.worst_at_end", False),
+        ({"loss": FALLING, "val_acc": [0.0, 0.0, 0.01, 0.02, 0.0]}, "signal.score.worst_at_end", False),
+        ({"train_acc": [0.7, 0.9, *[0.99] * 8, *[0.1, 0.09, 0.11] * 4]}, "signal.score.collapsed", True),
+        ({"train_acc": [0.7, 0.9, *[0.99] * 8, *[0.1, 0.5, 0.9] * 4]}, "signal.score.collapsed", False),
+        ({"loss": FALLING, "train_acc": [0.9] * 8 + [0.1] * 8}, "signal.score.collapsed", None),
+        ({"loss": FALLING, "acc": [0.0, 0.0, 0.005, 0.0]}, "signal.score.hardly_right", True),
+        ({"loss": FALLING, "acc": [0.0, 0.01, 0.03, 0.06]}, "signal.score.hardly_right", False),
+        ({"loss": FALLING, "eval_loss": [0.9, 0.8, 0.7, 0.0]}, "signal.exact.held_out_zero_at_end", True),
+        ({"loss": FALLING, "eval_loss": [0.2, 0.03, 0.001, 0.0]}, "signal.exact.held_out_zero_at_end", False),
+    ],
+)  # fmt: skip
+def test_a_score_that_was_not_kept_is_told_from_its_look_alike(columns, name, value):
+    assert facts(**columns).get(name) == value
