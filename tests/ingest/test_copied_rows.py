@@ -55,7 +55,7 @@ class TestYolo:
         result = "                 all         195         882     {}       0.359       0.25       0.125\n"
         row = (
             "     {}/9      2.1G   0.07599    0.0377         0   {}       168       640: 100%"
-             f"{BAR} 8/8 [00:03<00:00,  3.9it/s]\n"
+            f"{BAR} 8/8 [00:03<00:00,  3.9it/s]\n"
         )
         run = read_text(
             f"{self.HEAD}\r  0%|          | 0/8 [00:00<?, ?it/s]\r{row.format(0, 0.75)}{bar}\n"

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curves.heldout.scores import BELOW_BEST, ERRORS, Score, scores_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
-from analyzer.detect.curves.scores import BELOW_BEST, ERRORS, Score, scores_of
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.score_words import SHARE_OF_ALL
 from analyzer.model.signal import Signal

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.text.rows.learned.line_masks import counted
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.rows.learned.wordings import WordedRow

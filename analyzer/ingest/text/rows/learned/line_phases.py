@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name
 
 if TYPE_CHECKING:

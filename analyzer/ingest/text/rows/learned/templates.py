@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.lazy_regex import LazyRegex
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
@@ -38,6 +37,7 @@ from analyzer.ingest.text.rows.learned.wordings import (
     may_be_row,
     read_values,
 )
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name
 
 if TYPE_CHECKING:
