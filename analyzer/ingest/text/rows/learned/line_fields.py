@@ -310,7 +310,7 @@ def is_metric(field: Field) -> bool:
     canonical = canonical_metric(field.name)
     if canonical in METRICS:
         return canonical != "epoch"
-    if field.signed and names_memory(field.name):
+    if names_memory(field.name, with_unit=not field.signed):
         return True
     if reading.setting or field.name.endswith(_FILES):
         return False
