@@ -13,7 +13,7 @@ from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.bad_points import loss_points
 from analyzer.detect.curves.even_guess import is_even_guess
 from analyzer.detect.curves.gap import since_the_last
-from analyzer.model.name_words import words_of
+from analyzer.model.name_words import read_name, words_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 
@@ -86,6 +86,7 @@ def _composition(view: RunView, out: FactWriter) -> None:
     _classes(view, out)
     _zero_part(view, out)
     _part_without_value(view, out)
+    _part_stands(view, out)
     _nothing_found(view, out)
     _nonfinite_part(view, out)
     _lone_bad_part(view, out)
@@ -144,6 +145,9 @@ _MAY_BE_OFF = re.compile(
 )
 """Parts that many programs switch on later or never; a box regression is none of them."""
 
+STANDING_ROWS, STANDING, LEFT_OVER, NEARLY_GONE = 10, 0.02, 0.7, 0.6
+"""Ten rows within two percent of one level, which is seven tenths of the loss that is left when two fifths of it are gone."""
+
 FEW_ROWS = 3
 """Rows after which a part that is exactly 0 in all of them keeps a run from being called sound, without blaming it."""
 
@@ -162,6 +166,28 @@ def _part_without_value(view: RunView, out: FactWriter) -> None:
             refs = refs_at(part, [0, len(part) - 1])
             out.put("part_without_value", value=True, refs=refs)
             out.put("part_without_value_name", part.logged_as, refs)
+            return
+
+
+def _part_stands(view: RunView, out: FactWriter) -> None:
+    """A part that makes up nearly all that is left of a loss that fell, and has stood at its first level throughout."""
+    total = view.once(loss_points)
+    whole = None if total is None else total.good()
+    if whole is None or len(whole) < STANDING_ROWS or float(whole.value.min()) <= 0:
+        return
+    first, last = float(whole.value[0]), float(np.median(whole.value[-FEW_ROWS:]))
+    for name in sorted(view.run.metrics.names):
+        if name in {"loss", "eval_loss"} or "loss" not in words_of(name) or read_name(name).phase == "eval":
+            continue
+        part = finite_points(view.curve(name))
+        if part is None or len(part) != len(whole) or last > NEARLY_GONE * first:
+            continue
+        level = float(np.median(part.value))
+        still = level > 0 and float(np.abs(part.value - level).max()) <= STANDING * level
+        if still and LEFT_OVER * last <= level <= 1.1 * last:
+            refs = refs_at(part, [0, len(part) - 1])
+            out.put("part_stands", value=True, refs=refs)
+            out.put("part_stands_name", part.logged_as, refs)
             return
 
 
