@@ -454,3 +454,13 @@ def test_a_zero_rate_of_a_log_that_prints_three_digits_is_any_small_number():
 
     assert rounded.get("signal.learning_rate.always_zero") is None
     assert printed["signal.learning_rate.always_zero"] is True
+
+
+def test_most_rows_name_the_classes_of_a_guess_and_not_a_first_one_far_above():
+    losses, shares = [2.466, 2.3035, *[2.3026] * 8], [0.0995, 0.0998, *[0.1] * 8]
+    found = facts(
+        {"loss": losses, "accuracy": shares, "eval_loss": [2.3026] * 10, "eval_accuracy": [0.1] * 10}
+    )
+
+    assert found["signal.chance.classes"] == 10
+    assert found["signal.chance.training"] is True

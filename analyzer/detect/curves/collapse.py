@@ -47,6 +47,12 @@ EVEN = 0.1
 
 NO_MARGIN = 0.05
 
+PAIR = 2
+"""Log-probabilities of both sides; one alone may be left out of a log."""
+
+NOTHING_LEFT, FAR_FROM_REFERENCE = 0.01, 20.0
+"""A hundredth of a nat is left, and the chosen answers have lost 200 nats at the usual factor of 0.1, a short answer's whole."""
+
 BEYOND = 14.0
 """ln of a million: no guess among the tokens of any vocabulary costs that."""
 
@@ -72,6 +78,8 @@ def detect(view: RunView) -> Iterator[Signal]:
         _latent(out, view)
         _embeddings(out, view)
         _preference(out, view)
+        _no_answers(out, view)
+        _far_from_reference(out, view)
         _copied(out, view)
         _vocabulary(out, view)
     if out.facts:
@@ -136,6 +144,28 @@ def _views_agree(out: FactWriter, view: RunView) -> None:
     if OPPOSITE <= float(values.min()) <= AT_THE_FLOOR and float(values.max()) <= 1.0:
         agrees = bool((values[len(values) // 2 :] <= AT_THE_FLOOR).all())
         out.put("embeddings_agree", agrees, refs_at(loss[0], [len(loss[0]) - 1, 0]))
+
+
+def _no_answers(out: FactWriter, view: RunView) -> None:
+    """Whether the log-probabilities of chosen and rejected answers are exactly 0: sums over no token."""
+    found = [
+        series
+        for name in sorted(view.run.metrics.names)
+        if "logps" in name and re.search(r"chosen|rejected", name)
+        if (series := finite_points(view.curve(name), 1)) is not None
+    ]
+    if len(found) >= PAIR:
+        none = not any(series.value.any() for series in found)
+        out.put("answers_without_tokens", none, [ref for series in found for ref in refs_at(series, [0])])
+
+
+def _far_from_reference(out: FactWriter, view: RunView) -> None:
+    """Whether nothing is left of a preference loss while even chosen answers lost most of their probability."""
+    loss, chosen = view.once(loss_trend), finite_points(view.curve("rewards/chosen"), ROWS)
+    if loss is None or chosen is None or len(loss[0]) < ROWS:
+        return
+    gone = 0 <= loss[1].last <= NOTHING_LEFT and _end(chosen) <= -FAR_FROM_REFERENCE
+    out.put("chosen_given_up", gone, refs_at(chosen, [len(chosen) - 1, 0]))
 
 
 def _preference(out: FactWriter, view: RunView) -> None:
