@@ -53,6 +53,11 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
             True,
         ),
         (
+            {"loss": [0.52 + 3 * 0.5**i for i in range(12)], "reg_loss": [0.52] * 12},
+            "signal.data.part_stands",
+            None,
+        ),
+        (
             {"loss": [0.52 + 3 * 0.5**i for i in range(12)], "reg_loss": [0.1] * 12, "bc_loss": [0.42 + 3 * 0.5**i for i in range(12)]},
             "signal.data.part_stands",
             None,
@@ -190,6 +195,7 @@ GUESSED = [10.8, 9.4, 8.3, 7.8, 7.5, *[7.45 + 0.02 * (-1) ** i for i in range(25
         ("keras", GUESSED, "frequencies_only", None),  # of no other model is the level known
         ("megatron", [86.0 * 0.96**i for i in range(30)], "beyond_vocabulary", True),
         ("megatron", [86.0 * 0.8**i for i in range(30)], "beyond_vocabulary", False),
+        ("hf-trainer", [86.0 * 0.96**i for i in range(30)], "beyond_vocabulary", None),  # a squared error may
         ("megatron", [10.8 * 0.7**i for i in range(30)], "perplexity_one", True),
         ("keras", [10.8 * 0.7**i for i in range(30)], "perplexity_one", None),
     ],
@@ -198,6 +204,19 @@ def test_levels_by_which_the_loss_of_a_language_model_is_judged(framework, losse
     found = RunMaker(framework).log({"loss": losses}).plain()
 
     assert found.get(f"signal.collapse.{name}") is value
+
+
+def test_a_squared_error_of_a_general_trainer_may_become_small():
+    errors = [10.8 * 0.7**i for i in range(30)]
+    scored = (
+        RunMaker("hf-trainer")
+        .log({"loss": errors, "eval_pearson": [0.1 + 0.03 * i for i in range(30)]})
+        .plain()
+    )
+    alone = RunMaker("hf-trainer").log({"loss": errors}).plain()
+
+    assert scored.get("signal.collapse.perplexity_one") is None
+    assert alone["signal.collapse.perplexity_one"] is True
 
 
 @pytest.mark.parametrize(("growth", "away"), [(1.25, True), (1.02, False)])

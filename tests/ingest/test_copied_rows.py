@@ -111,7 +111,9 @@ def test_a_row_that_is_glued_to_a_bar_is_read():
 
 
 def test_columns_of_one_letter_beside_a_loss_are_its_scores():
-    rows = "".join(f"{loss}   0.{n}250   0.{n}500   0.{n}375\n" for n, loss in ((1, 8.5), (2, 4.25), (3, 2.5)))
+    rows = "".join(
+        f"{loss}   0.{n}250   0.{n}500   0.{n}375\n" for n, loss in ((1, 8.5), (2, 4.25), (3, 2.5))
+    )
     run = read_text("LOSS    P       R       F\n" + rows)
 
     assert [value for _, value in points(run, "loss")] == [8.5, 4.25, 2.5]
@@ -151,3 +153,14 @@ def test_memory_in_a_unit_is_read_without_a_sign():
     run = read_text("".join(f"step {n} | loss 2.{9 - n}125 | mem_gb 1{n}.5\n" for n in range(1, 6)))
 
     assert [value for _, value in points(run, "mem_gb")] == [11.5, 12.5, 13.5, 14.5, 15.5]
+
+
+@pytest.mark.parametrize("array", ["Array", "DeviceArray", "array", "jnp.array"])
+def test_numbers_in_arrays_of_jax_are_read(array):
+    rows = (
+        f"step={n} metrics={{'loss': {array}({loss}, dtype=float32)}}\n"
+        for n, loss in ((1, 2.5), (2, 2.25), (3, 2.125))
+    )
+    expected = [] if array == "jnp.array" else [(1, 2.5), (2, 2.25), (3, 2.125)]  # code, which no log prints
+
+    assert points(read_text("".join(rows)), "loss") == expected

@@ -195,10 +195,11 @@ def _preference(out: FactWriter, view: RunView) -> None:
 def _vocabulary(out: FactWriter, view: RunView) -> None:
     """Levels that only the loss of a language model can be judged by: those of a guess, and of frequencies alone."""
     loss = view.once(loss_trend)
-    if loss is None or len(loss[0]) < ROWS or not is_language(view):
+    if loss is None or len(loss[0]) < ROWS or not may_be_language(view):
         return
     values, refs = loss[1].values, refs_at(loss[0], [0, len(loss[0]) - 1])
-    out.put("beyond_vocabulary", bool(float(values.min()) >= BEYOND), refs)
+    if is_language(view):
+        out.put("beyond_vocabulary", bool(float(values.min()) >= BEYOND), refs)
     rest = values[values.size // 3 :]
     if rest.size < STANDS_ROWS:
         return
@@ -209,8 +210,14 @@ def _vocabulary(out: FactWriter, view: RunView) -> None:
 
 
 def is_language(view: RunView) -> bool:
-    """Whether the trainer, or a measure that it logs, is one of language models."""
-    return view.uses_hf_trainer or any(subject_of(name) == "language" for name in view.run.frameworks)
+    """Whether language models are all that the trainer is made for."""
+    return any(subject_of(name) == "language" for name in view.run.frameworks)
+
+
+def may_be_language(view: RunView) -> bool:
+    """Whether the trainer is one of many models, most of them of language, and no score is logged, as of other tasks."""
+    scored = any(read_score(name).better for name in view.run.metrics.names)
+    return is_language(view) or (view.uses_hf_trainer and not scored)
 
 
 def _copied(out: FactWriter, view: RunView) -> None:
@@ -227,7 +234,7 @@ def _copied(out: FactWriter, view: RunView) -> None:
         return
     series, numbers = loss
     language = any(read_name(name).quantity == "tokens_per_second" for name in view.run.metrics.names)
-    language = language or (float(numbers.values[:ROWS].max()) >= OF_A_VOCABULARY and is_language(view))
+    language = language or (float(numbers.values[:ROWS].max()) >= OF_A_VOCABULARY and may_be_language(view))
     if language and len(series) >= ROWS and numbers.first >= 1:
         out.put(
             "perplexity_one",

@@ -13,7 +13,7 @@ from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.bad_points import loss_points
 from analyzer.detect.curves.even_guess import is_even_guess
 from analyzer.detect.curves.gap import since_the_last
-from analyzer.model.name_words import read_name, words_of
+from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 
@@ -169,6 +169,12 @@ def _part_without_value(view: RunView, out: FactWriter) -> None:
             return
 
 
+_STANDS_BY_DESIGN = word_set(
+    "reg regularization regularisation l1 l2 wd decay kl penalty aux balance entropy z"
+)
+"""Parts that hold the model where it is, and need not fall."""
+
+
 def _part_stands(view: RunView, out: FactWriter) -> None:
     """A part that makes up nearly all that is left of a loss that fell, and has stood at its first level throughout."""
     total = view.once(loss_points)
@@ -177,7 +183,10 @@ def _part_stands(view: RunView, out: FactWriter) -> None:
         return
     first, last = float(whole.value[0]), float(np.median(whole.value[-FEW_ROWS:]))
     for name in sorted(view.run.metrics.names):
-        if name in {"loss", "eval_loss"} or "loss" not in words_of(name) or read_name(name).phase == "eval":
+        words = set(words_of(name))
+        if name in {"loss", "eval_loss"} or "loss" not in words or read_name(name).phase == "eval":
+            continue
+        if not words.isdisjoint(_STANDS_BY_DESIGN):
             continue
         part = finite_points(view.curve(name))
         if part is None or len(part) != len(whole) or last > NEARLY_GONE * first:
