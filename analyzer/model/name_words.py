@@ -204,6 +204,11 @@ def read_memory(name: str) -> tuple[str, float] | None:
     return f"gpu_memory_{kind}_gib", factor
 
 
-def names_memory(name: str) -> bool:
-    """Whether a name is one of memory, wherever and in whatever unit."""
-    return not _MEM.isdisjoint(words_of(name))
+def names_memory(name: str, *, with_unit: bool = False) -> bool:
+    """Whether a name is one of memory, wherever and in whatever unit, or only in one that it tells.
+
+    >>> names_memory("mem"), names_memory("mem", with_unit=True), names_memory("mem_gb", with_unit=True)
+    (True, False, True)
+    """
+    words = words_of(name)
+    return not _MEM.isdisjoint(words) and not (with_unit and _GIB.keys().isdisjoint(words))

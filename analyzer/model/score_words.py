@@ -10,7 +10,9 @@ from analyzer.model.name_words import read_name, says_no_quantity, word_set, wor
 _RISES = word_set("""acc accuracy accu acc1 accuracy1 top1 top5 pixacc pixelacc aacc macc top prec1 prec5 map map50 map75 map5095 ap ap50 ap75 ar mar f1 fscore f2 fmeasure fbeta dice dsc dc
     iou miou giou jaccard js auc auroc auprc roc prc rocauc aucpr bleu bleu4 sacrebleu chrf rouge rouge1 rouge2 rougel rougelsum meteor cider spice
     spearman spearmanr spearmans pearson pearsonr pcc corr correlation kendall r2 mrr ndcg recall precision sensitivity specificity tpr psnr ssim
-    em exact hit hits uas las kappa qwk mcc matthews gmean score fitness pck oks mota idf1 success""")
+    em exact hit hits uas las kappa qwk mcc matthews gmean score fitness pck oks mota idf1 success
+    mmlu cmmlu ceval agieval gsm8k humaneval mbpp hellaswag winogrande piqa boolq siqa openbookqa obqa
+    truthfulqa triviaqa bbh ifeval lambada arcchallenge arceasy livecodebench gpqa""")
 _FALLS = word_set(
     "wer cer ter der eer error err errors errorrate mae rmse mse mape fid kid lpips ppl perplexity epe rpe ate mpjpe pampjpe bpc bpd bpb fpr"
 )
@@ -30,6 +32,11 @@ OVERLAP = word_set(
 
 SHARE_OF_ALL = word_set("acc accuracy accu acc1 accuracy1 top1 pixacc pixelacc aacc specificity")
 """Scores that naming the largest class alone makes high."""
+
+
+GENERAL = word_set("""mmlu cmmlu ceval agieval gsm8k humaneval mbpp hellaswag winogrande piqa boolq siqa openbookqa obqa
+    truthfulqa triviaqa bbh ifeval lambada arcchallenge arceasy livecodebench gpqa""")
+"""Public tests of what a language model could before it was tuned for something else."""
 
 
 class ScoreReading(NamedTuple):

@@ -62,6 +62,13 @@ TESTS = (
         "whether that part is meant to be off at this stage",
     ),
     HealthTest(
+        "parts-fall",
+        "not signal.data.part_stands",
+        "no part of the loss stands alone at its first level",
+        "nearly all that is left of the loss is one part that never moved ({signal.data.part_stands_name})",
+        "the weight of that part, and whether its gradient reaches the weights",
+    ),
+    HealthTest(
         "no-giant-spike",
         "signal.loss.max <= 1000000 * abs(signal.loss.last) or signal.loss.max < 1",
         "no loss is a million times as high as the last",
@@ -162,6 +169,13 @@ TESTS = (
         "more epochs, and whether a single batch can be learned by heart",
     ),
     HealthTest(
+        "more-than-frequencies",
+        "not signal.collapse.frequencies_only",
+        "more is learned than how often each token occurs",
+        "the loss stands at {signal.progress.last}, which is what the frequencies of the tokens alone give",
+        "whether attention and positions reach the loss: one batch by heart, and the gradient norm of each layer",
+    ),
+    HealthTest(
         "as-low-as-its-answers",
         "not signal.answers.loss_over_sure >= 1.5 and not signal.answers.exactly_bounded_floor",
         "the loss is as low as the answers allow",
@@ -197,6 +211,20 @@ TESTS = (
         "predictions on a few training and a few held-out samples, prepared by the same code",
     ),
     HealthTest(
+        "no-costly-spike",
+        "not signal.spike.slow",
+        "no spike cost a tenth of the run",
+        "a spike of {signal.spike.ratio} times the level took {signal.spike.recovery_points} rows to go",
+        "what changed at its first row: rate, data, or a restart",
+    ),
+    HealthTest(
+        "norm-stays",
+        "not signal.grad_norm.runs_away",
+        "the gradient norm stays in its range",
+        "the gradient norm ends at many times its usual size (up to {signal.grad_norm.max})",
+        "the gradient norm of each layer, and the loss without clipping",
+    ),
+    HealthTest(
         "near-best",
         "signal.progress.kept",
         "it ends near its best",
@@ -226,7 +254,8 @@ TESTS = (
     ),
     HealthTest(
         "begins-in-proportion",
-        "not (signal.progress.first >= 14 and signal.answers.first_over_answers >= 3.5)",
+        "not (signal.progress.first >= 14 and signal.answers.first_over_answers >= 3.5)"
+        " and not signal.collapse.beyond_vocabulary",
         "the first loss is no higher than a guess among any number of classes",
         "the first loss ({signal.progress.first}) is beyond what a guess among any number of classes costs",
         "the loss of the very first batch: before any update it tells the weights and inputs from the rate",
@@ -324,7 +353,7 @@ TESTS = (
     HealthTest(
         "held-out-score-follows",
         "not signal.score.parted and not signal.score.held_out_stands and not signal.score.lost and not signal.score.forgotten"
-        " and not signal.score.turned",
+        " and not signal.score.turned and not signal.score.general_lost",
         "held-out scores follow the training",
         "what is gained on training data does not show in the held-out score[ ({signal.score.turned_name})]",
         "more held-out samples, and the same score on training samples by the same code",
@@ -353,7 +382,8 @@ TESTS = (
     HealthTest(
         "nothing-collapsed",
         "not signal.gan.discriminator_won and not signal.collapse.latent_unused and not signal.collapse.embeddings_agree"
-        " and not signal.collapse.preference_undecided and not signal.collapse.perplexity_one",
+        " and not signal.collapse.preference_undecided and not signal.collapse.perplexity_one"
+        " and not signal.collapse.chosen_given_up and not signal.collapse.answers_without_tokens",
         "no player, code or embedding collapsed",
         "a part of the model does without what it should learn",
         "outputs of a few samples",
@@ -365,6 +395,13 @@ TESTS = (
         "the reward does not keep what it gained, or never leaves its first level (it ends at"
         " {signal.policy.reward_end}, its best is {signal.policy.reward_best})",
         "the checkpoint of the best reward, and whether tasks became harder on the way",
+    ),
+    HealthTest(
+        "answers-end",
+        "not (signal.rl.clipped_share_last >= 0.5 and signal.rl.length_ratio >= 2)",
+        "answers end by themselves",
+        "answers are {signal.rl.length_ratio} times as long as at first, and half of them run into the limit",
+        "a few answers, and the reward of those that were cut",
     ),
     HealthTest(
         "within-trust",

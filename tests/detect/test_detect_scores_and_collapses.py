@@ -32,6 +32,9 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": FALLING, "train_f1": [0.6, 0.8, 0.9], "val_f1": [0.6, 0.7, 0.8]}, "signal.score.parted", False),
         ({"acc_old": [0.9, 0.95, *[0.3] * 6], "acc_new": RISING}, "signal.score.forgotten", True),
         ({"acc_old": RISING, "acc_new": RISING}, "signal.score.forgotten", False),
+        ({"loss": FALLING, "mmlu": [0.62 - 0.04 * i for i in range(8)]}, "signal.score.general_lost", True),
+        ({"loss": FALLING, "eval__gsm8k": [0.51, 0.50, 0.52, 0.51]}, "signal.score.general_lost", False),
+        ({"loss": [2.0] * 8, "mmlu": [0.62 - 0.04 * i for i in range(8)]}, "signal.score.general_lost", False),
         ({"train_f1": [0.5, 0.6, 0.7, 0.9, 1.0, 1.0], "val_f1": [0.98] * 6}, "signal.score.held_out_stands", False),
         ({"loss": FALLING, "acc_seg": [100.0] * 8}, "signal.score.perfect_at_once", True),
         ({"loss": FALLING, "acc_seg": [20.0, 70.0, 95.0, *[100.0] * 5]}, "signal.score.perfect_at_once", False),
@@ -44,6 +47,21 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": FALLING, "loss_box_reg": [0.0] * 8}, "signal.data.part_without_value", True),
         ({"loss": FALLING, "loss_box_reg": [0.0] * 7 + [0.1]}, "signal.data.part_without_value", None),
         ({"loss": FALLING, "aux_loss": [0.0] * 8}, "signal.data.part_without_value", None),
+        (
+            {"loss": [0.52 + 3 * 0.5**i for i in range(12)], "pde_loss": [3 * 0.5**i for i in range(12)], "bc_loss": [0.52] * 12},
+            "signal.data.part_stands",
+            True,
+        ),
+        (
+            {"loss": [0.52 + 3 * 0.5**i for i in range(12)], "reg_loss": [0.52] * 12},
+            "signal.data.part_stands",
+            None,
+        ),
+        (
+            {"loss": [0.52 + 3 * 0.5**i for i in range(12)], "reg_loss": [0.1] * 12, "bc_loss": [0.42 + 3 * 0.5**i for i in range(12)]},
+            "signal.data.part_stands",
+            None,
+        ),
         ({"loss_d": [0.5, *[0.004] * 7], "loss_g": [1.0, *[6.0] * 7]}, "signal.gan.discriminator_won", True),
         ({"loss_d": [1e-6, 0.0], "loss_g": [15.4, 15.4]}, "signal.gan.discriminator_won", True),
         ({"loss_d": [0.03, 0.02], "loss_g": [5.4, 5.5]}, "signal.gan.discriminator_won", None),
@@ -58,6 +76,10 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
             True,
         ),
         ({"loss": [-0.4, -0.9, *[-0.9999] * 8]}, "signal.collapse.embeddings_agree", True),
+        ({"loss": [0.6931], "logps__chosen": [0.0], "logps__rejected": [0.0]}, "signal.collapse.answers_without_tokens", True),
+        ({"loss": [0.6931], "logps__chosen": [0.0], "logps__rejected": [-9.5]}, "signal.collapse.answers_without_tokens", False),
+        ({"loss": [0.69, 0.1, 0.01, *[0.001] * 5], "rewards__chosen": [-8.0 * i for i in range(8)]}, "signal.collapse.chosen_given_up", True),
+        ({"loss": [0.69, 0.1, 0.01, *[0.001] * 5], "rewards__chosen": [-0.8 * i for i in range(8)]}, "signal.collapse.chosen_given_up", False),
         ({"loss": [-0.4, *[-0.9995] * 9], "dice": [0.4, *[0.9995] * 9]}, "signal.collapse.embeddings_agree", None),
         ({"loss": [-0.2 - 0.07 * i for i in range(10)]}, "signal.collapse.embeddings_agree", None),
         ({"disc_acc": [0.99] * 6, "gen_loss": [5.0] * 6}, "signal.gan.discriminator_won", True),
@@ -161,3 +183,47 @@ def test_a_held_out_loss_that_its_perplexity_contradicts_is_a_sum():
 def test_a_scale_below_two_is_the_factor_of_a_schedule():
     assert facts(loss=FALLING, scale=[1.0, 0.5, 0.15]).get("signal.loss_scale.seen") is not True
     assert facts(loss=FALLING, scale=[65536.0, 32768.0, 32768.0])["signal.loss_scale.seen"] is True
+
+
+GUESSED = [10.8, 9.4, 8.3, 7.8, 7.5, *[7.45 + 0.02 * (-1) ** i for i in range(25)]]
+"""A language model that learns how often each token occurs, and nothing more."""
+
+
+@pytest.mark.parametrize(
+    ("framework", "losses", "name", "value"),
+    [
+        ("megatron", GUESSED, "frequencies_only", True),
+        ("megatron", [10.8 * 0.96**i for i in range(30)], "frequencies_only", False),
+        ("keras", GUESSED, "frequencies_only", None),  # of no other model is the level known
+        ("megatron", [86.0 * 0.96**i for i in range(30)], "beyond_vocabulary", True),
+        ("megatron", [86.0 * 0.8**i for i in range(30)], "beyond_vocabulary", False),
+        ("hf-trainer", [86.0 * 0.96**i for i in range(30)], "beyond_vocabulary", None),  # a squared error may
+        ("megatron", [10.8 * 0.7**i for i in range(30)], "perplexity_one", True),
+        ("keras", [10.8 * 0.7**i for i in range(30)], "perplexity_one", None),
+    ],
+)
+def test_levels_by_which_the_loss_of_a_language_model_is_judged(framework, losses, name, value):
+    found = RunMaker(framework).log({"loss": losses}).plain()
+
+    assert found.get(f"signal.collapse.{name}") is value
+
+
+def test_a_squared_error_of_a_general_trainer_may_become_small():
+    errors = [10.8 * 0.7**i for i in range(30)]
+    scored = (
+        RunMaker("hf-trainer")
+        .log({"loss": errors, "eval_pearson": [0.1 + 0.03 * i for i in range(30)]})
+        .plain()
+    )
+    alone = RunMaker("hf-trainer").log({"loss": errors}).plain()
+
+    assert scored.get("signal.collapse.perplexity_one") is None
+    assert alone["signal.collapse.perplexity_one"] is True
+
+
+@pytest.mark.parametrize(("growth", "away"), [(1.25, True), (1.02, False)])
+def test_a_norm_that_grows_a_hundredfold_runs_away_although_the_loss_falls(growth, away):
+    norms = [0.6 * growth**i for i in range(60)]
+    found = facts(loss=[3.0 - 0.02 * i for i in range(60)], grad_norm=norms)
+
+    assert found["signal.grad_norm.runs_away"] is away

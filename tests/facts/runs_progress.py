@@ -54,4 +54,32 @@ def beyond_untrained() -> RunMaker:
     return RunMaker().log({"loss": [*falling(20), 400.0, *falling(20)[-5:]]})
 
 
-RUNS = (layers_without_gradient, gradient_lost, two_epochs_of_garbage, saturated, parted, beyond_untrained)
+def one_part_left() -> RunMaker:
+    """A loss of which one part never moves, and a public test that is lost meanwhile."""
+    columns = {
+        "loss": [0.52 + 3 * 0.5**i for i in range(12)],
+        "pde_loss": [3 * 0.5**i for i in range(12)],
+        "bc_loss": [0.52] * 12,
+        "mmlu": [0.62 - 0.03 * i for i in range(12)],
+    }
+    return RunMaker().log(columns)
+
+
+def pairs_without_answers() -> RunMaker:
+    """A preference loss over answers of no token."""
+    none = [0.0] * 4
+    return RunMaker().log(
+        {"loss": [0.6931] * 4, "logps/chosen": none, "logps/rejected": none, "rewards/chosen": none}
+    )
+
+
+RUNS = (
+    pairs_without_answers,
+    layers_without_gradient,
+    gradient_lost,
+    two_epochs_of_garbage,
+    saturated,
+    parted,
+    beyond_untrained,
+    one_part_left,
+)

@@ -112,3 +112,70 @@ class TestCaffe:
 
         assert points(run, "eval_loss") == [(20, 3.5)]
         assert points(run, "eval_accuracy") == [(20, 0.5)]
+
+
+def test_a_row_that_is_glued_to_a_bar_is_read():
+    run = read_text(
+        "".join(
+            f"100%{BAR} 50/50 [00:10<00:00,  5.0it/s]Epoch {n}: train loss {loss}, val acc 0.{n}125\n"
+            for n, loss in ((1, 1.5), (2, 1.25), (3, 1.125))
+        )
+    )
+
+    assert [value for _, value in points(run, "loss")] == [1.5, 1.25, 1.125]
+
+
+def test_columns_of_one_letter_beside_a_loss_are_its_scores():
+    rows = "".join(
+        f"{loss}   0.{n}250   0.{n}500   0.{n}375\n" for n, loss in ((1, 8.5), (2, 4.25), (3, 2.5))
+    )
+    run = read_text("LOSS    P       R       F\n" + rows)
+
+    assert [value for _, value in points(run, "loss")] == [8.5, 4.25, 2.5]
+    assert [value for _, value in points(run, "f1")] == [0.1375, 0.2375, 0.3375]
+
+
+def test_letters_without_a_loss_are_no_scores():
+    run = read_text("GAIN    P       R       F\n" + "1.5   0.25   0.5   0.375\n" * 4)
+
+    assert points(run, "f1") == []
+
+
+class TestDeepXde:
+    HEAD = "Step      Train loss              Test loss               Test metric   \n"
+
+    def test_the_terms_of_both_losses_are_summed(self):
+        run = read_text(
+            self.HEAD
+            + "0         [1.25e+00, 2.50e-01]    [1.50e+00, 2.50e-01]    [9.00e-01]    \n"
+            + "1000      [2.50e-01, 2.50e-01]    [5.00e-01, 2.50e-01]    []    \n"
+        )
+
+        assert points(run, "loss") == [(0, 1.5), (1000, 0.5)]
+        assert points(run, "eval_loss") == [(0, 1.75), (1000, 0.75)]
+        assert points(run, "loss_term_2") == [(0, 0.25), (1000, 0.25)]
+
+    def test_a_term_that_is_not_a_number_is_one_of_the_sum(self):
+        run = read_text(self.HEAD + "1000      [nan, 2.50e-01]    [nan, 2.50e-01]    []\n")
+
+        assert points(run, "loss") == [(1000, "nan")]
+
+    def test_other_lists_behind_a_number_are_no_row(self):
+        assert points(read_text("3  [1.0, 2.0]    [3.0]\n17    [1, 2]\n"), "loss") == []
+
+
+def test_memory_in_a_unit_is_read_without_a_sign():
+    run = read_text("".join(f"step {n} | loss 2.{9 - n}125 | mem_gb 1{n}.5\n" for n in range(1, 6)))
+
+    assert [value for _, value in points(run, "mem_gb")] == [11.5, 12.5, 13.5, 14.5, 15.5]
+
+
+@pytest.mark.parametrize("array", ["Array", "DeviceArray", "array", "jnp.array"])
+def test_numbers_in_arrays_of_jax_are_read(array):
+    rows = (
+        f"step={n} metrics={{'loss': {array}({loss}, dtype=float32)}}\n"
+        for n, loss in ((1, 2.5), (2, 2.25), (3, 2.125))
+    )
+    expected = [] if array == "jnp.array" else [(1, 2.5), (2, 2.25), (3, 2.125)]  # code, which no log prints
+
+    assert points(read_text("".join(rows)), "loss") == expected

@@ -30,6 +30,9 @@ FIRST_STEPS = 10
 FROZEN_SHARE = 0.9
 """Share of equal neighbours that counts as frozen: now and then a step goes through."""
 
+DECIMALS = 3
+"""Rates of large models have three zeros behind the point and more, so a log that prints three digits shows none of them."""
+
 AT_PEAK = 0.999
 """Rounding in logs costs up to the fourth digit."""
 
@@ -46,14 +49,34 @@ def detect(view: RunView) -> Iterator[Signal]:
     zero = values == 0.0
     out.put("seen", value=True, refs=refs_at(rates, [0]))
     out.put("peak", float(values[top]), refs_at(rates, [top]))
-    out.put("zero_share", float(zero.mean()), refs_at(rates, np.flatnonzero(zero)) or refs_at(rates, [0]))
-    out.put("always_zero", bool(zero.all()), refs_at(rates, [len(rates) - 1]))
+    if not (zero.all() and _all_rounded(view)):
+        out.put("zero_share", float(zero.mean()), refs_at(rates, np.flatnonzero(zero)) or refs_at(rates, [0]))
+        out.put("always_zero", bool(zero.all()), refs_at(rates, [len(rates) - 1]))
     frozen = _frozen(view, rates)
     if frozen is not None:
         out.put("frozen", frozen, refs_at(rates, [len(rates) - 1]))
     if values[top] > 0:
         _against_peak(out, view, rates)
     yield out.signal()
+
+
+def _all_rounded(view: RunView) -> bool:
+    """Whether no number of the log has a fourth digit behind its point, so that a zero may be any small number."""
+    names = [name for name in view.run.metrics.names if name != "learning_rate"]
+    columns = [
+        series.value[np.isfinite(series.value)] for name in names if (series := view.curve(name)) is not None
+    ]
+    fractions = [values for values in columns if values.size and bool((values % 1.0 != 0).any())]
+    scale = 10.0**DECIMALS
+    return bool(fractions) and all(
+        bool(
+            (
+                np.abs(values * scale - np.round(values * scale))
+                < 1e-6 * np.maximum(np.abs(values * scale), 1.0)
+            ).all()
+        )
+        for values in fractions
+    )
 
 
 def _frozen(view: RunView, rates: Series) -> bool | None:

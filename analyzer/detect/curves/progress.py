@@ -58,6 +58,9 @@ BACK = 0.8
 ROSE, ROSE_POINTS = 1.5, 8
 """Half again above the best level and there to the end, from eight points on."""
 
+REGAINED_ROWS = 3
+"""Three rows before a high one, of which two are needed, and three after it: one alone on either side may be a batch."""
+
 ROSE_OF_GAIN = 0.1
 """A rise of less than a tenth of what was gained before is the scatter of a small loss."""
 
@@ -137,7 +140,8 @@ def detect(view: RunView) -> Iterator[Signal]:
         return
     if loss is not None:
         _course(out, *loss)
-        _breaks(out, *loss)
+        _begins(out, view, loss[0])
+        _breaks(out, *loss, grows_with_score=_scored_best_at_end(scored))
         _level_change(out, view, *loss)
         out.put("began_anew", *began_anew(*loss, None if held_out is None else held_out[0]))
     gained = [
@@ -180,10 +184,15 @@ def _course(out: FactWriter, series: Series, numbers: Trend) -> None:
             not numbers.falls() and abs(numbers.fall) <= numbers.margin
         )
         out.put("still", bool(still) if quiet else None, refs)
-    begins = series.step_at(0)
     if len(series) >= STILL_POINTS and numbers.first > 0:
         _pace(out, numbers, refs)
-    out.put("begins_late", None if begins is None else _is_late(series), refs_at(series, [0]))
+
+
+def _begins(out: FactWriter, view: RunView, series: Series) -> None:
+    """Whether rows stood before the first one; unknown where neither steps nor epochs are counted."""
+    late = begins_in_the_middle(view, series)
+    known = late or series.step_at(0) is not None
+    out.put("begins_late", late if known else None, refs_at(series, [0]))
 
 
 def _pace(out: FactWriter, numbers: Trend, refs: list[SourceRef]) -> None:
@@ -215,15 +224,22 @@ def _quarters(values: Values) -> tuple[Values, Values, Values, Values]:
     )
 
 
-def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
-    """Where the loss left its course; only for losses that are positive throughout."""
+def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score: bool) -> None:
+    """Where the loss left its course; only for losses that are positive throughout.
+
+    Args:
+        out: Takes the facts.
+        series: The finite training losses.
+        numbers: Their levels.
+        grows_with_score: Whether a score rises to its best meanwhile, so that a loss above its first is no break.
+    """
     values, refs = numbers.values, _ends(series)
     if values.size < 3:
         return
     if float(values.min()) < 0:
         return
     level = max(ABOVE * numbers.first, numbers.first + numbers.margin)
-    out.put("above_start", numbers.last > level and _stays(values, level), refs)
+    out.put("above_start", numbers.last > level and _stays(values, level) and not grows_with_score, refs)
     # Of a long curve single points scatter; of a short one the first is where it began.
     base = numbers.first if values.size >= MANY else min(float(values[0]), float(np.median(values[:3])))
     peak = int(numbers.smooth.argmax())
@@ -233,7 +249,8 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
         # loss that was nearly gone in the second row, is no explosion.
         risen = min(numbers.peak, float(values[1:].max()))
         lost = risen >= max(EXPLODED * base, float(values[0])) and numbers.last >= BACK * base
-        out.put("exploded", lost, [*refs_at(series, [peak]), *refs])
+        sound = grows_with_score or _regained(values)
+        out.put("exploded", lost and not sound, [*refs_at(series, [peak]), *refs])
         # The first rows may be an explosion themselves, so their median is the level of an untrained model.
         wild = np.flatnonzero(values[1:] >= WILD * max(float(np.median(values[:3])), 0.0)) + 1
         out.put("wild_rows", int(wild.size), refs_at(series, [int(row) for row in wild]) or refs)
@@ -269,6 +286,15 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend) -> None:
 def _stays(values: Values, level: float) -> bool:
     """Whether the end lies above a level, by more than the last row alone: that one may be the first batch of an epoch."""
     return values.size < ROSE_POINTS or int((values[-3:] >= level).sum()) >= 2
+
+
+def _regained(values: Values) -> bool:
+    """Whether the loss is, in every row but one after its highest one, back at the level of the rows before that."""
+    top = int(values[1:].argmax()) + 1
+    before, after = values[max(top - REGAINED_ROWS, 0) : top], values[top + 1 :]
+    if min(before.size, after.size - 1) < REGAINED_ROWS - 1:
+        return False
+    return float(np.sort(after)[-2]) <= ROSE * float(np.median(before))
 
 
 def _level_change(out: FactWriter, view: RunView, series: Series, numbers: Trend) -> None:
@@ -318,6 +344,14 @@ def _gained(numbers: Trend) -> bool:
     return numbers.falls() and numbers.fall >= max(GAINED_SHARE * unit, SOME * abs(numbers.last))
 
 
+def _scored_best_at_end(scored: tuple[tuple[Series, Trend], ...]) -> bool:
+    """Whether a score was clearly gained and stands at its best: a loss that grew beside it is a sum over more and more."""
+    return any(
+        _gained(numbers) and abs(numbers.fall) >= CLEARLY * _unit(numbers) and _near_best(numbers)
+        for _, numbers in scored
+    )
+
+
 def _hardly(
     out: FactWriter,
     view: RunView,
@@ -332,7 +366,7 @@ def _hardly(
         return
     series, numbers = loss
     refs = _ends(series)
-    if _is_late(series) or continues_a_model(view):
+    if begins_in_the_middle(view, series) or continues_a_model(view):
         out.put("hardly", value=False, refs=refs)
         return
     little = numbers.fall < HARDLY * numbers.first and numbers.gain < 2 * HARDLY * numbers.first

@@ -53,6 +53,9 @@ RECURRENT = 3
 SLOW_STEPS = 500
 """Steps; public chronicles call a return within about 200 steps harmless and one of 2000 costly."""
 
+SLOW_SHARE = 0.1
+"""A tenth of all that was logged, in steps of whatever size, is costly as well."""
+
 SLOW_POINTS = 10
 """A slow return must show in points as well: between two sparse points nobody knows when it happened."""
 
@@ -198,7 +201,8 @@ def _recovery(out: FactWriter, curve: Series, found: tuple[Spike, ...]) -> None:
     out.put("recovery_points", points, shown)
     if has_steps(curve):
         out.put("recovery_steps", steps, shown)
-        out.put("slow", steps > SLOW_STEPS and points >= SLOW_POINTS, shown)
+    many = steps > SLOW_STEPS if has_steps(curve) else False
+    out.put("slow", (many or points >= SLOW_SHARE * len(curve)) and points >= SLOW_POINTS, shown)
 
 
 def _length(curve: Series, spike: Spike) -> int:

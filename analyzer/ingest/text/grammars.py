@@ -28,6 +28,7 @@ from analyzer.ingest.text.rows.tables.printed_tables import PrintedTables
 from analyzer.ingest.text.rows.trainers.deepspeed_chat import DeepSpeedChatLines
 from analyzer.ingest.text.rows.trainers.deepspeed_lines import DeepSpeedLines
 from analyzer.ingest.text.rows.trainers.deepspeed_timers import DeepSpeedTimers
+from analyzer.ingest.text.rows.trainers.deepxde_lines import DeepXdeLines
 from analyzer.ingest.text.rows.trainers.fairseq_lines import FairseqLines
 from analyzer.ingest.text.rows.trainers.hf_console import HfConsole
 from analyzer.ingest.text.rows.trainers.hf_summary import HfSummary
@@ -65,6 +66,7 @@ def grammars() -> tuple[LineGrammar, ...]:
         DeepSpeedChatLines(),
         DeepSpeedTimers(),
         DeepSpeedConfigDump(),
+        DeepXdeLines(),
         FairseqLines(),
         MmengineLines(),
         RowForms(LANGUAGE_FORMS + VISION_FORMS + SPEECH_FORMS + HOME_FORMS),

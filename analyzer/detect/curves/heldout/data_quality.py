@@ -14,7 +14,7 @@ from analyzer.detect.curves.guess.even_guess import is_even_guess
 from analyzer.detect.curves.heldout.gap import since_the_last
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import words_of
+from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 
@@ -87,6 +87,7 @@ def _composition(view: RunView, out: FactWriter) -> None:
     _classes(view, out)
     _zero_part(view, out)
     _part_without_value(view, out)
+    _part_stands(view, out)
     _nothing_found(view, out)
     _nonfinite_part(view, out)
     _lone_bad_part(view, out)
@@ -145,6 +146,9 @@ _MAY_BE_OFF = LazyRegex(
 )
 """Parts that many programs switch on later or never; a box regression is none of them."""
 
+STANDING_ROWS, STANDING, LEFT_OVER, NEARLY_GONE = 10, 0.02, 0.7, 0.6
+"""Ten rows within two percent of one level, which is seven tenths of the loss that is left when two fifths of it are gone."""
+
 FEW_ROWS = 3
 """Rows after which a part that is exactly 0 in all of them keeps a run from being called sound, without blaming it."""
 
@@ -163,6 +167,37 @@ def _part_without_value(view: RunView, out: FactWriter) -> None:
             refs = refs_at(part, [0, len(part) - 1])
             out.put("part_without_value", value=True, refs=refs)
             out.put("part_without_value_name", part.logged_as, refs)
+            return
+
+
+_STANDS_BY_DESIGN = word_set(
+    "reg regularization regularisation l1 l2 wd decay kl penalty aux balance entropy z"
+)
+"""Parts that hold the model where it is, and need not fall."""
+
+
+def _part_stands(view: RunView, out: FactWriter) -> None:
+    """A part that makes up nearly all that is left of a loss that fell, and has stood at its first level throughout."""
+    total = view.once(loss_points)
+    whole = None if total is None else total.good()
+    if whole is None or len(whole) < STANDING_ROWS or float(whole.value.min()) <= 0:
+        return
+    first, last = float(whole.value[0]), float(np.median(whole.value[-FEW_ROWS:]))
+    for name in sorted(view.run.metrics.names):
+        words = set(words_of(name))
+        if name in {"loss", "eval_loss"} or "loss" not in words or read_name(name).phase == "eval":
+            continue
+        if not words.isdisjoint(_STANDS_BY_DESIGN):
+            continue
+        part = finite_points(view.curve(name))
+        if part is None or len(part) != len(whole) or last > NEARLY_GONE * first:
+            continue
+        level = float(np.median(part.value))
+        still = level > 0 and float(np.abs(part.value - level).max()) <= STANDING * level
+        if still and LEFT_OVER * last <= level <= 1.1 * last:
+            refs = refs_at(part, [0, len(part) - 1])
+            out.put("part_stands", value=True, refs=refs)
+            out.put("part_stands_name", part.logged_as, refs)
             return
 
 

@@ -17,7 +17,7 @@ from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set
-from analyzer.model.score_words import OVERLAP, SHARE_OF_ALL, ScoreReading, read_score
+from analyzer.model.score_words import GENERAL, OVERLAP, SHARE_OF_ALL, ScoreReading, read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 from analyzer.records import dataclass
@@ -66,6 +66,9 @@ RISEN, STOOD, LEFT_BEHIND = 0.15, 0.03, 0.08
 
 FORGOTTEN = 0.4
 """Four tenths of the best score lost for good while another score is gained: one task is learned at the cost of another."""
+
+GENERAL_ROWS, GENERAL_LOST = 3, 0.15
+"""Three evaluations; a public test differs by some hundredths from one checkpoint to the next, not by a seventh of its value."""
 
 PERCENT = 1.5
 """Shares end at 1; scores above are in percent."""
@@ -141,7 +144,8 @@ def detect(view: RunView) -> Iterator[Signal]:
     _all_right(out, rising)
     _beyond_all(out, found)
     _parted(out, [score for score in every if score.reading.better > 0 and score.reading.phase != "other"])
-    _lost(out, found)
+    _general_lost(out, [score for score in every if score.reading.kind & GENERAL], learns=learns)
+    _lost(out, tuple(score for score in found if not score.reading.kind & GENERAL))
     _turned(out, view, [score for score in found if score.reading.phase == "eval" and score.reading.whole])
     _perfect(out, found)
     _guessed(out, rising, learns=learns)
@@ -343,6 +347,20 @@ def _forgotten(out: FactWriter, rising: list[Score]) -> None:
         )
         if lost and gained:
             out.put("forgotten_name", lost[0].series.logged_as, refs_at(shown, [len(shown) - 1]))
+
+
+def _general_lost(out: FactWriter, general: list[Score], *, learns: bool) -> None:
+    """Whether a public test of what the model could before is lost, from its first row on, while the training loss falls."""
+    long = [score for score in general if len(score.series) >= GENERAL_ROWS]
+    if not long:
+        return
+    share = [1.0 - float(np.median(score.values[-2:])) / max(float(score.values[0]), 1e-9) for score in long]
+    worst = int(np.argmax(share))
+    shown = refs_at(long[worst].series, [len(long[worst].series) - 1, 0])
+    lost = learns and share[worst] >= GENERAL_LOST and float(np.median(share)) > 0
+    out.put("general_lost", lost, shown)
+    out.put("general_lost_name", long[worst].series.logged_as, shown)
+    out.put("general_lost_share", share[worst], shown)
 
 
 def _lost(out: FactWriter, found: tuple[Score, ...]) -> None:

@@ -13,6 +13,9 @@ from analyzer.detect.robust import PARTS, part_medians, uncertainty
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
+FAR_AWAY = 100.0
+"""A hundredfold growth to the end is none of a loss that becomes small, whatever clipping still saves of the training."""
+
 VANISHED = 0.01
 """A hundredth of the first level: learning-rate schedules and convergence rarely take a norm below a tenth."""
 
@@ -87,7 +90,8 @@ def _runs_away(out: FactWriter, view: RunView, good: Series) -> None:
     medians = part_medians(losses)
     falling = float(medians[-1]) < float(medians[0]) - uncertainty(losses)
     if base > 0:
-        out.put("runs_away", end >= AWAY * base and not falling, refs_at(good, [len(good) - 1]))
+        away = end >= FAR_AWAY * base or (end >= AWAY * base and not falling)
+        out.put("runs_away", away, refs_at(good, [len(good) - 1]))
 
 
 def _before_onset(out: FactWriter, view: RunView, good: Series) -> None:

@@ -19,6 +19,7 @@ from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.score_words import read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
+from analyzer.vocabulary.frameworks import subject_of
 
 ROWS = 3
 """Rows from which a level is told."""
@@ -46,6 +47,22 @@ EVEN = 0.1
 
 NO_MARGIN = 0.05
 
+PAIR = 2
+"""Log-probabilities of both sides; one alone may be left out of a log."""
+
+NOTHING_LEFT, FAR_FROM_REFERENCE = 0.01, 20.0
+"""A hundredth of a nat is left, and the chosen answers have lost 200 nats at the usual factor of 0.1, a short answer's whole."""
+
+BEYOND = 14.0
+"""ln of a million: no guess among the tokens of any vocabulary costs that."""
+
+FREQUENCIES, FELL_TO, STANDS, STANDS_PARTS, STANDS_ROWS = 6.3, 0.9, 0.02, 4, 12
+"""Tokens drawn as often as they occur cost 6.3 to 7.7 nats in vocabularies of 8000 to 250 000, a tenth less than a guess at
+least; four parts of two thirds of the log, of three rows each and more, that agree to two percent."""
+
+OF_A_VOCABULARY = 8.0
+"""A guess among three thousand tokens: what costs that much at first, in a trainer of language models, is a choice of tokens."""
+
 KNOWN_AHEAD = 1.06
 """A perplexity of 1.06 is 0.08 bits a token; text itself has about one bit a letter."""
 
@@ -61,7 +78,10 @@ def detect(view: RunView) -> Iterator[Signal]:
         _latent(out, view)
         _embeddings(out, view)
         _preference(out, view)
+        _no_answers(out, view)
+        _far_from_reference(out, view)
         _copied(out, view)
+        _vocabulary(out, view)
     if out.facts:
         yield out.signal()
 
@@ -126,6 +146,28 @@ def _views_agree(out: FactWriter, view: RunView) -> None:
         out.put("embeddings_agree", agrees, refs_at(loss[0], [len(loss[0]) - 1, 0]))
 
 
+def _no_answers(out: FactWriter, view: RunView) -> None:
+    """Whether the log-probabilities of chosen and rejected answers are exactly 0: sums over no token."""
+    found = [
+        series
+        for name in sorted(view.run.metrics.names)
+        if "logps" in name and re.search(r"chosen|rejected", name)
+        if (series := finite_points(view.curve(name), 1)) is not None
+    ]
+    if len(found) >= PAIR:
+        none = not any(series.value.any() for series in found)
+        out.put("answers_without_tokens", none, [ref for series in found for ref in refs_at(series, [0])])
+
+
+def _far_from_reference(out: FactWriter, view: RunView) -> None:
+    """Whether nothing is left of a preference loss while even chosen answers lost most of their probability."""
+    loss, chosen = view.once(loss_trend), finite_points(view.curve("rewards/chosen"), ROWS)
+    if loss is None or chosen is None or len(loss[0]) < ROWS:
+        return
+    gone = 0 <= loss[1].last <= NOTHING_LEFT and _end(chosen) <= -FAR_FROM_REFERENCE
+    out.put("chosen_given_up", gone, refs_at(chosen, [len(chosen) - 1, 0]))
+
+
 def _preference(out: FactWriter, view: RunView) -> None:
     """Whether a preference loss stays at ln 2 with an accuracy of one half."""
     names = view.run.metrics.names
@@ -150,6 +192,34 @@ def _preference(out: FactWriter, view: RunView) -> None:
     out.put("preference_undecided", stays and (not even or any(even)), refs)
 
 
+def _vocabulary(out: FactWriter, view: RunView) -> None:
+    """Levels that only the loss of a language model can be judged by: those of a guess, and of frequencies alone."""
+    loss = view.once(loss_trend)
+    if loss is None or len(loss[0]) < ROWS or not may_be_language(view):
+        return
+    values, refs = loss[1].values, refs_at(loss[0], [0, len(loss[0]) - 1])
+    if is_language(view):
+        out.put("beyond_vocabulary", bool(float(values.min()) >= BEYOND), refs)
+    rest = values[values.size // 3 :]
+    if rest.size < STANDS_ROWS:
+        return
+    levels = np.array([float(np.median(part)) for part in np.array_split(rest, STANDS_PARTS)])
+    stands = levels.min() >= FREQUENCIES and float(np.ptp(levels)) <= STANDS * float(levels[-1])
+    fell = OF_A_VOCABULARY <= values[0] < BEYOND and float(levels.max()) <= FELL_TO * float(values[0])
+    out.put("frequencies_only", bool(stands and fell), refs)
+
+
+def is_language(view: RunView) -> bool:
+    """Whether language models are all that the trainer is made for."""
+    return any(subject_of(name) == "language" for name in view.run.frameworks)
+
+
+def may_be_language(view: RunView) -> bool:
+    """Whether the trainer is one of many models, most of them of language, and no score is logged, as of other tasks."""
+    scored = any(read_score(name).better for name in view.run.metrics.names)
+    return is_language(view) or (view.uses_hf_trainer and not scored)
+
+
 def _copied(out: FactWriter, view: RunView) -> None:
     """Whether a language model predicts nearly every token: it sees what it is to predict, or has it by heart."""
     for name in ("perplexity", "eval_perplexity"):
@@ -162,8 +232,9 @@ def _copied(out: FactWriter, view: RunView) -> None:
     loss = view.once(loss_trend)
     if loss is None:
         return
-    language = any(read_name(name).quantity == "tokens_per_second" for name in view.run.metrics.names)
     series, numbers = loss
+    language = any(read_name(name).quantity == "tokens_per_second" for name in view.run.metrics.names)
+    language = language or (float(numbers.values[:ROWS].max()) >= OF_A_VOCABULARY and may_be_language(view))
     if language and len(series) >= ROWS and numbers.first >= 1:
         out.put(
             "perplexity_one",

@@ -60,6 +60,10 @@ def _in_place_of(english: str, match: re.Match[str]) -> str:
     return f" {english} {next(filter(None, match.groups()), '')} "
 
 
+_GLUED = LazyRegex(r"(?<=it/s|s/it)\](?=[^\W\d_])")
+"""The end of a bar to which the row of the program is glued, because the bar ends no line."""
+
+
 @lru_cache(maxsize=1)
 def _foreign_words() -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple((re.compile(words, re.IGNORECASE), english) for words, english in _FOREIGN)
@@ -86,6 +90,7 @@ def mask(text: str) -> Masked:
     text = plain_spelling(text)
     if "%|" in text or "[=" in text or "[." in text or not text.isascii():
         text = _BARS.sub("|", text)
+        text = _GLUED.sub("] ", text)
     if "  " in text:
         text = _SPACES.sub("  ", text)
     parts = _NUMBERS.split(text)

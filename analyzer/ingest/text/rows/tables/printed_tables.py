@@ -70,6 +70,9 @@ _COUNT = LazyRegex(
 )
 _ABOUT = "\u7ea6~\u2248\u2191\u2193*"
 """Marks beside a number: about, better, worse, the best so far."""
+_LETTERS = {"p": "precision", "r": "recall", "f": "f1", "a": "accuracy"}
+"""Columns of one letter beside a loss, as scripts of spaCy head them."""
+
 _MEASURED = frozenset({"loss", "accuracy", "perplexity", "reward_mean", "loss_like"})
 
 
@@ -145,6 +148,8 @@ def find_head(text: str) -> Head | None:
 
 def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     names = tuple(in_english(cell[0]).strip().lower().replace(" ", "_") for cell in cells)
+    if "loss" in names and _LETTERS.keys() & set(names) >= {"p", "r", "f"}:
+        names = tuple(_LETTERS.get(name, name) for name in names)
     if len(names) < 2 or len(set(names)) < len(names):
         return None
     if not all(_HEADER_CELL.match(name) or name == "#" for name in names):
@@ -164,6 +169,7 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     if any(_NUMBER_WORD.search(cell[0]) for cell in cells):
         return None  # a row of values, not of names
     columned = "|" in text or "\t" in text or "  " in text.strip()
+    measured += [name for name in others if name in _LETTERS.values() and name not in measured]
     if (
         "|" in text
         and names[0] not in measured
