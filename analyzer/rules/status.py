@@ -226,6 +226,8 @@ def _too_little(seen: Outcome, facts: Mapping[str, Scalar], ended: Sequence[Find
     text = "nothing wrong was seen, but too little to call it healthy"
     if facts.get("event.error_line.seen") is True:
         text = "a line reads like an error that no rule knows, and too little else was seen"
+    if facts.get("event.warning_line.seen") is True:
+        text = "the log holds warnings and nothing else that is known, and no failure among them"
     if "signal.trace.window_s" in facts:
         text = "nothing slow was seen in the trace, which does not tell whether the run learns"
     elif facts.get("signal.trace.traces"):

@@ -258,3 +258,22 @@ def test_a_program_that_could_not_be_read_is_no_earlier_launch_of_a_cancelled_jo
     facts = maker.event("slurm_cancelled", path="out.log", line=41).plain()
 
     assert facts["exception.ended_run"] is True
+
+
+def test_a_shell_goes_on_after_a_command_that_it_does_not_find():
+    maker = RunMaker().event(
+        "command_not_found", path="job.out", line=1, role="root_candidate", command="module"
+    )
+    traceback(maker, "IndexError", path="job.out", line=7)
+    plain = facts_of(maker).plain
+
+    assert plain["failure.first.kind"] == "python_traceback"
+    assert plain["event.command_not_found.survived"] is True
+
+
+def test_a_command_that_is_not_found_is_the_failure_where_nothing_ran_after_it():
+    maker = RunMaker().event(
+        "command_not_found", path="job.out", line=1, role="root_candidate", command="python"
+    )
+
+    assert facts_of(maker).plain["failure.first.kind"] == "command_not_found"

@@ -95,6 +95,7 @@ def test_the_exception_that_ended_the_run_is_named_and_not_one_that_was_survived
 @pytest.mark.parametrize(
     ("message", "misuse"),
     [
+        ("An attempt has been made to start a new process before the current process has finished", True),
         ("mat1 and mat2 shapes cannot be multiplied (8x128 and 256x10)", True),
         ("The size of tensor a (4) must match the size of tensor b (3) at non-singleton dimension 1", True),
         ("expected scalar type Half but found Float", True),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analyzer.api import load
+from analyzer.api import diagnose, load
 from analyzer.errors import UnreadableFileError
 
 
@@ -18,3 +18,25 @@ def test_the_last_errors_of_an_unknown_log_are_quoted(tmp_path):
     assert "out.txt:3: quux: warning: fatal: the widget reported status 77" in text
     assert "what would help: the console log" in text
     assert "hf_abcdef" not in text
+
+
+def test_a_log_of_warnings_alone_is_too_little_to_judge(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_text(
+        'train.py:36: UserWarning: Output "aux" missing from loss dictionary.\n  model.compile(loss=losses)\n202\n209\n',
+        encoding="utf-8",
+    )
+
+    answer = diagnose(log)
+
+    assert (answer.status, answer.findings) == ("insufficient", ())
+    assert "holds warnings and nothing else" in answer.summary
+
+
+def test_no_warning_is_noted_beside_what_is_known(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_text(
+        "a.py:3: UserWarning: old name\nINFO:tensorflow:Loss for final step: 0.2.\n", encoding="utf-8"
+    )
+
+    assert "warning_line" not in load(log).events.kinds()

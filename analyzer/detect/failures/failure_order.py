@@ -51,6 +51,9 @@ _BY_XID = dict.fromkeys((43, 45), "cleanup") | dict.fromkeys((13, 31, 32, 69, 80
 SKIP_LINES = 6
 """Lines from a failed allocation to the word that its batch is left out: the allocator's own message and its table."""
 
+SHELL_GOES_ON = frozenset({"command_not_found"})
+"""What a shell reports before it runs the next line of its script."""
+
 LINES_IN_VAIN = 12
 """Lines from a failed allocation to an exception that it led to: the allocator's message, the word that the batch is left out."""
 
@@ -354,8 +357,9 @@ def _survived(failure: Failure, following: _Following, rows: RowsOfLogs) -> bool
         return True
     if failure.family not in {"exception", "memory"}:
         return False
-    if _is_unparsed(failure) and following.a_program_ran(failure):
-        return True  # no line of the program ran: what failed below is a later launch
+    passed_by = _is_unparsed(failure) or failure.kinds <= SHELL_GOES_ON
+    if passed_by and following.a_program_ran(failure):
+        return True  # no line of the program ran, or the shell went on: what failed below is a later launch
     below = following.next_line(failure)
     return below is not None and below - line > BURST_LINES
 

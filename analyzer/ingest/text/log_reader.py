@@ -189,6 +189,14 @@ class LogReader:
             grammar.finish(self.state)
         if end is not None:
             self._unknown_error(end)
+            self._only_warned(ends)
+
+    def _only_warned(self, ends: EndKeeper) -> None:
+        """Note the last line that warns where nothing else was told: the log was read, and reports no failure."""
+        warned = ends.warning() if self.state.is_empty else None
+        if warned is not None:
+            raw = warned[1].encode()
+            self.state.event("warning_line", "info", make_line(raw, 0, len(raw), warned[0], None))
 
     def _unknown_error(self, end: LogEnd) -> None:
         """Note the last line that is plainly an error where nothing else was told, or where the log ends with it.

@@ -38,6 +38,14 @@ _MILDER = LazyRegex(
     r"^[\d:. /-]{0,40}\[?[IWD](?:\d{3,4}|) |(?i:(?<!NCCL )\bwarn(?:ing)?\b|\w{0,40}Warning\b|\bINFO\b|\bDEBUG\b|\bretry|\bignor(?:ed|ing)\b|\b0 errors?\b|will be|error (?:rate|bars?)|errors?[:=] ?\d|\b(?:mean|squared|absolute|abs|test|train|val\w*|relative) error|\bskip|unable to register cu)"
 )
 
+_WARNS = LazyRegex(
+    r"(?:^|[\s.:])[A-Z]\w{0,40}Warning: \S|(?:^|[\s\[(])(?:WARN|WARNING|Warning|warning)\b ?[\]):|]"
+)
+# Words that a mere warning seldom has: a log with one of them is not called quiet.
+_GRAVE = LazyRegex(
+    r"(?i)error\b|\bfatal|\bfail(?:ed|ure)\b|exception\b|\babort|\bcannot\b|can't|\bdenied|\bkilled\b|\bpanic|\bgiving up\b"
+)
+
 _CODE = LazyRegex(r"\s{0,60}(?:raise|assert|except|return|print|throw|if|elif)\b")
 
 CELLS = 4
@@ -74,3 +82,15 @@ def error_lines(lines: Sequence[str]) -> tuple[int, ...]:
     if not errors and not frames:
         return ()
     return tuple(sorted({*errors[-KEPT_LINES:], *frames, *code}))
+
+
+def last_warning(lines: Sequence[str]) -> int | None:
+    """Which of some lines is the last that a library or logger marks as a warning; None if one speaks of a failure.
+
+    >>> last_warning(["loading", "util.py:3: UserWarning: the default will change", "  warn(text)"])
+    1
+    >>> last_warning(["warning: giving up after 3 attempts"])
+    """
+    if any(_GRAVE.search(line) for line in lines):
+        return None
+    return next((i for i in reversed(range(len(lines))) if _WARNS.search(lines[i])), None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.ingest.text.failures.error_lines import error_lines
+from analyzer.ingest.text.failures.error_lines import error_lines, last_warning
 from analyzer.ingest.text.prefixes import peel
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.run import LogEnd
@@ -139,12 +139,22 @@ class EndKeeper:
         blank = self._tail[len(self._tail.rstrip()) :].count(b"\n")
         return self._block.number(max(self._block.newlines.size - blank, 0))
 
-    def _errors(self) -> tuple[tuple[int, str], ...]:
-        """The last lines that read like errors, with their numbers."""
+    def _last_lines(self) -> tuple[int, list[str]]:
+        """The lines of the tail, and the number of the first of them."""
         texts = self._tail.rstrip().split(b"\n")[-TAIL_LINES:]
         lines = [text[:LONGEST_LINE].decode("utf-8", "replace").rstrip("\r") for text in texts]
-        first = self._last_line() - len(lines) + 1
+        return self._last_line() - len(lines) + 1, lines
+
+    def _errors(self) -> tuple[tuple[int, str], ...]:
+        """The last lines that read like errors, with their numbers."""
+        first, lines = self._last_lines()
         return tuple((first + at, lines[at]) for at in error_lines(lines) if first + at > 0)
+
+    def warning(self) -> tuple[int, str] | None:
+        """The last line that warns, with its number."""
+        first, lines = self._last_lines()
+        at = last_warning(lines)
+        return None if at is None or first + at <= 0 else (first + at, lines[at])
 
     def end(self, source: int) -> LogEnd | None:
         """What the two ends say; None for an empty log."""
