@@ -121,6 +121,7 @@ def _verdict(view: RunView, progress: Progress | None, life: Life) -> _End:
         or _by_own_stop(view)
         or _by_tracker(view, life)
         or _by_last_words(view, progress)
+        or _by_timed_run(view, life)
         or _by_progress(view, progress, life)
     )
 
@@ -226,6 +227,23 @@ def _by_last_words(view: RunView, progress: Progress | None) -> _End | None:
                 [SourceRef(end.source, end.line)],
             )
     return None
+
+
+def _by_timed_run(view: RunView, life: Life) -> _End | None:
+    """A benchmark's run that began and whose end, which such a program always writes, is in none of its logs."""
+    begun = of_last_attempt(view, "timed_run_started")
+    ends = [(event.ref.source, event.ref.line or 0) for event in of_last_attempt(view, "timed_run_ended")]
+    if not begun or any(_is_behind(event.ref, ends) for event in begun):
+        return None
+    ref = begun[-1].ref
+    if life.goes_on:
+        return _End("still running", life.because, [life.ref or ref], open_ended=True)
+    return _End("interrupted", "its timed run began, and nothing says that it ended", [ref], open_ended=True)
+
+
+def _is_behind(begun: SourceRef, ends: list[tuple[int, int]]) -> bool:
+    """Whether the log in which a timed run began tells its end further down."""
+    return any(source == begun.source and line > (begun.line or 0) for source, line in ends)
 
 
 def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
