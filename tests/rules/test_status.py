@@ -82,6 +82,19 @@ def test_a_timed_run_whose_end_was_never_written_was_interrupted(tmp_path, start
     assert (status == "interrupted") == ("its timed run began" in dx.summary)
 
 
+@pytest.mark.parametrize(
+    ("end", "status"), [("\n", "healthy"), ("", "healthy"), ("\nstep 201 lo", "interrupted")]
+)
+def test_a_log_that_stops_within_a_row_was_interrupted(tmp_path, end, status):
+    rows = [
+        f"step {n} loss {1 + 4 * 0.97**n + n % 3 / 100:.3f} grad_norm 0.{n % 7 + 1}" for n in range(1, 201)
+    ]
+    dx = diagnose(tmp_path, "\n".join(rows) + end)
+
+    assert dx.status == status
+    assert (status == "interrupted") == ("stops in the middle of a row" in dx.summary)
+
+
 @pytest.mark.parametrize(("gain", "status"), [(0.1, "healthy"), (0.01, "insufficient")])
 def test_scores_alone_are_enough_if_they_rise_clearly(tmp_path, gain, status):
     scores = "".join(mlperf("eval_accuracy", 0.1 + gain * n, epoch_num=n) for n in range(1, 9))

@@ -250,7 +250,7 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
     if life.goes_on:
         return _End("still running", life.because, [life.ref] if life.ref else [], open_ended=True)
     if progress is None:
-        return _End("unknown", "nothing says how long it was to be, nor that it ended")
+        return _by_cut(view, life) or _End("unknown", "nothing says how long it was to be, nor that it ended")
     refs = [progress.ref] if progress.ref is not None else []
     if not progress.short:
         return _End("completed", f"it reached {progress.words()}", refs)
@@ -270,13 +270,26 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
         return _End("unknown", text, refs, open_ended=True)
     if torn is not None and not torn.text.endswith((".", "]", "}")):
         text += ", in the middle of a line"
+    return _End("interrupted", text + _silence(life), refs, open_ended=True)
+
+
+def _by_cut(view: RunView, life: Life) -> _End | None:
+    """A log that stops within a row like those above it: whoever wrote it, or copied it, had more to say."""
+    end = next(iter(_logs(view)), None)
+    if end is None or not end.cut_off or _is_part(view):
+        return None
+    text = "its log stops in the middle of a row, with neither an end nor an error" + _silence(life)
+    return _End("interrupted", text, [SourceRef(end.source, end.line)], open_ended=True)
+
+
+def _silence(life: Life) -> str:
+    """For how long nothing was written, if anything tells it."""
     if life.silent_s is not None:
-        text += f"; its last sign is {span(life.silent_s)} old"
-        if life.interval_s:
-            text += f", they came every {span(life.interval_s)}"
-    elif life.file_age_s is not None and life.file_age_s <= YOUNG_S:
-        text += "; the file is young, as a copy or a run that goes on would be"
-    return _End("interrupted", text, refs, open_ended=True)
+        every = f", they came every {span(life.interval_s)}" if life.interval_s else ""
+        return f"; its last sign is {span(life.silent_s)} old{every}"
+    if life.file_age_s is not None and life.file_age_s <= YOUNG_S:
+        return "; the file is young, as a copy or a run that goes on would be"
+    return ""
 
 
 def _logs(view: RunView) -> list[LogEnd]:
