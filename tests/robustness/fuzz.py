@@ -23,6 +23,7 @@ import warnings
 from functools import lru_cache
 from pathlib import Path
 
+from fuzz_seeds import GATES, MANIFEST, RECORD, SCRIPTS, TEXTS, WITHOUT_LOG, reader_seeds, resealed
 from mutations import mutated, random_operations
 
 ROOT = Path(__file__).parents[2]
@@ -111,6 +112,26 @@ class OneFile(Target):
     """A file alone."""
 
 
+class Reader(Target):
+    """A file of each reader, whole in its framing: what its checksums guard is damaged and sealed again."""
+
+    def seed(self, dice):
+        reader = dice.choice(sorted(reader_seeds()))
+        path, data = reader_seeds()[reader]
+        return f"{reader}/{path}", data
+
+    def attempt(self, name, data):
+        reader, _, place = name.partition("/")
+        path = self.folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(resealed(reader, data))
+        if reader in WITHOUT_LOG:
+            look_at(path)
+            return
+        (self.folder / "other.log").write_bytes(b"step 1 loss 3.5\nstep 2 loss 2.5\n" * 9)
+        look_at(self.folder)
+
+
 class OneRun(Target):
     """A run of several files, of which one is changed."""
 
@@ -128,60 +149,6 @@ class OneRun(Target):
         look_at(self.folder)
 
 
-GATES = b"""gates:
-  broke:
-    says: a value that must be finite was not
-    when: signal.nonfinite_loss.persists or event.any(family="numeric", role=["symptom", "cause"])
-    cases:
-    - {says: NaN, facts: {signal.nonfinite_loss.persists: true}, holds: yes}
-  broke_twice:
-    says: it broke, and the log says so
-    when: gate.broke and not gate.broke or event.cuda_oom.count >= 2
-    cases: []
-"""
-
-
-SCRIPTS = (
-    ("train.py", b"""import torch
-from torch import nn
-class Net(nn.Module):
-    def __init__(self):
-        self.fc = nn.Sequential(nn.Linear(20, 4), nn.Softmax(dim=1))
-    def forward(self, x):
-        x = self.fc(x)
-        return x
-model = Net()
-rate = 0.3
-optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=-0.9)
-train_loader = DataLoader(data, batch_size=16)
-for epoch in range(10):
-    for x, y in train_loader:
-        loss = nn.functional.cross_entropy(model(x / 255), y)
-        total += loss
-        losses.append(loss)
-        loss.backward()
-        optimizer.step()
-"""),
-    ("keras.py", b"""from keras.layers import Dense
-model.add(Dense(units=10, activation='softmax'))
-model.compile(loss=BinaryCrossentropy(from_logits=True), optimizer=Adam(lr=0.003))
-model.fit(x, x, epochs=3, validation_split=0.2, shuffle=False)
-flow = ImageDataGenerator(rescale=1./255).flow_from_directory('a', f'{b!r:>{c}}')
-"""),
-    ("run.sbatch", b"""#!/bin/bash
-#SBATCH --mem=64G -N 2 --time 01:00:00
-export NCCL_SOCKET_IFNAME=eth0 A=$B B=${A:-x}${C}
-BATCH=16; LR="3e-4$BATCH"
-docker run --shm-size=1g image srun torchrun --nproc-per-node 8 \\
-    train.py --batch-size $BATCH --warmup-steps ${W-3} +optim.name=adam "--a 'b" \\
-    --lr $LR --bf16 2>&1 | tee log.txt
-python -m torch.distributed.run --nproc $(nproc) `pwd`/t.py --x=1 > o.log
-"""),
-    ("val_loss_1.txt", b"".join(b"%.4f\n" % (3 / (n + 1)) for n in range(60))),
-    ("loss.csv", b"".join(b"tensor(%.4e),\n" % (3 / (n + 1)) for n in range(20)) + b"nan\n-inf\n2.5"),
-)  # fmt: skip
-
-
 class Script(Target):
     """A script or a bare column beside a log."""
 
@@ -191,25 +158,6 @@ class Script(Target):
     def attempt(self, name, data):
         (self.folder / "train.log").write_bytes(b"step 1 loss 3.0\nstep 2 loss 2.5\n" * 9)
         super().attempt(name, data)
-
-
-SECRET = b"hf_" + b"aB3" * 12
-TEXTS = (
-    b"wandb login --relogin "
-    + b"0f" * 20
-    + b"\nexport MY_TOKEN='"
-    + SECRET
-    + b"'\nmachine a login b password c4c4c4c4\n",
-    b'{"api_key": "'
-    + b"k1" * 14
-    + b'", "run": "login(key=\\"'
-    + b"q9" * 9
-    + b'\\")"}\nhttps://u:pw12345678@h/x?sig=abc123def456\n',
-    b"-----BEGIN RSA PRIVATE KEY-----\n"
-    + b"aA1/" * 16
-    + b"\n-----END RSA PRIVATE KEY-----\nstep 30 loss 2.4",
-    b"step 10 loss 3.1417 lr 1e-4\nstep 20 loss 2.7182 lr 1e-5\nstep # # 2\n# # #\nstep 30 loss 2.4 lr 1e-",
-)
 
 
 class Words(Target):
@@ -273,13 +221,6 @@ class Address(Target):
 
         with contextlib.suppress(FetchError):
             parse_address(data.decode("utf-8", "replace"))
-
-
-RECORD = b'{"run":{"key":"00ff00ff00ff00ff","location":"a","outcome":"diagnosed","status":"failed","hosts":[]},"findings":[]}\n'
-MANIFEST = (
-    b'{"schema": "analyzer.triage/1", "runs": 1, "complete": true, "shard": [1, 2], "tool_version": "0", "rules_digest": "0",'
-    b' "parts": [{"count": 1, "runs": "runs/part-00000-0123456789ab.parquet", "findings": "findings/part-00000-0123456789ab.parquet"}]}'
-)
 
 
 class Record(Target):
@@ -363,6 +304,7 @@ class Command(Target):
 TARGETS = {
     "file": (OneFile, 10),
     "run": (OneRun, 10),
+    "reader": (Reader, 10),
     "script": (Script, 4),
     "words": (Words, 2),
     "pack": (RulePack, 4),
