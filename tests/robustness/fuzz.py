@@ -3,7 +3,8 @@
     python tests/robustness/fuzz.py [--seconds CPU] [--seed N] [--only TARGET] [--keep DIR]
     python tests/robustness/fuzz.py --atheris DIR [--only TARGET] [--seconds CPU]     guided by coverage; needs atheris
 
-What is found is kept in DIR, one file or folder each with the error beside it. ``--seconds`` is time of the processor.
+What is found is kept in DIR, one file or folder each with the error beside it. ``--seconds`` is time of the processor;
+SIGTERM ends it before and the counts are told.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import os
 import pkgutil
 import random
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -351,10 +353,9 @@ class Found:
             sys.stdout.flush()
 
 
-def run(seconds, seed, only, found):
-    """Try inputs until the time is spent; how many of each kind."""
-    dice, counts = random.Random(seed), dict.fromkeys(TARGETS, 0)
-    kinds = [only] if only else list(TARGETS)
+def run(seconds, seed, only, found, counts):
+    """Try inputs until the time is spent, and count those of each kind."""
+    dice, kinds = random.Random(seed), [only] if only else list(TARGETS)
     until = time.process_time() + seconds
     while time.process_time() < until:
         target = dice.choices(kinds, [TARGETS[kind][1] for kind in kinds])[0]
@@ -364,7 +365,6 @@ def run(seconds, seed, only, found):
         fault = attempt(target, name, changed)
         if fault:
             found.add(target, name, changed, fault)
-    return counts
 
 
 def guided(seconds, only, folder, found):
@@ -429,7 +429,10 @@ def main():
         __import__(name)  # their address space is not the input's doing
     size = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY_BYTES,) * 2)
-    counts = run(given.seconds, given.seed, given.only, found)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    counts = dict.fromkeys(TARGETS, 0)
+    with contextlib.suppress(KeyboardInterrupt):
+        run(given.seconds, given.seed, given.only, found, counts)
     cache.cleanup()
     sys.stdout.write(
         json.dumps({"inputs": counts, "cpu_s": round(time.process_time()), "faults": found.seen,
