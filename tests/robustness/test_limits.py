@@ -16,7 +16,7 @@ from hostile_inputs import ROWS
 from analyzer import api
 from analyzer.detect.curves.trend import running_medians
 from analyzer.errors import InputError
-from analyzer.ingest import limits
+from analyzer.ingest import base, limits
 from analyzer.ingest.base import OpenSource
 from analyzer.ingest.discover import load_run
 from analyzer.ingest.encodings import bounded_json
@@ -64,6 +64,33 @@ def test_a_log_that_grows_faster_than_it_is_read_ends(tmp_path):
         with path.open("a", encoding="utf-8") as stream:
             stream.write(ROWS * 20)
     assert read == size
+
+
+def test_a_log_that_is_cut_while_it_is_read_is_told_and_forbids_healthy(tmp_path, monkeypatch):
+    path = tmp_path / "train.log"
+    path.write_text("".join(f"step {n} loss {2 + 3 * 0.99**n:.4f}\n" for n in range(400)), encoding="utf-8")
+    assert api.diagnose(tmp_path).status == "healthy"
+    real = base._read_block
+
+    def read(stream, size_bytes):
+        os.truncate(path, path.stat().st_size * 9 // 10)
+        return real(stream, size_bytes)
+
+    monkeypatch.setattr(base, "_read_block", read)
+    diagnosis = api.diagnose(tmp_path)
+
+    assert "it became shorter while it was read" in " ".join(gap.reason for gap in diagnosis.gaps)
+    assert diagnosis.status != "healthy"
+
+
+def test_the_end_of_a_log_beyond_the_bound_is_told_and_forbids_healthy(tmp_path, monkeypatch):
+    rows = "".join(f"step {n} loss {2 + 3 * 0.99**n:.4f}\n" for n in range(400))
+    (tmp_path / "train.log").write_text(rows, encoding="utf-8")
+    monkeypatch.setattr(base, "MAX_EXPANDED_BYTES", len(rows) - 100)
+    diagnosis = api.diagnose(tmp_path)
+
+    assert "bytes after decompression" in " ".join(gap.reason for gap in diagnosis.gaps)
+    assert diagnosis.status != "healthy"
 
 
 def test_json_is_built_only_if_it_fits(tmp_path):
