@@ -161,6 +161,23 @@ def test_names_without_end_cost_a_bound(tmp_path):
     assert "metric names are kept" in reasons(run)
 
 
+def test_a_table_takes_less_than_80_bytes_a_point(tmp_path):
+    import tracemalloc
+
+    def peak(rows):
+        text = "".join(f"{n},{3 / (n + 1):.6f},0.{n % 977},{n % 7}.5,{n % 11}.25\n" for n in range(rows))
+        (tmp_path / "metrics.csv").write_text("step,loss,grad_norm,a,b\n" + text, encoding="utf-8")
+        tracemalloc.start()
+        kept = load_run(tmp_path).run
+        reached = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return reached, len(kept.metrics)
+
+    (few_bytes, few), (many_bytes, many) = peak(4_000), peak(16_000)
+    assert (few, many) == (16_000, 64_000)
+    assert (many_bytes - few_bytes) / (many - few) < 80
+
+
 def test_medians_of_a_long_curve_take_little_memory():
     import tracemalloc
 
