@@ -1,8 +1,7 @@
 r"""A log that was cut inside of a number ends with another number: its last record is held against those before it.
-The same comparison tells whether the log was cut off at all.
 
 ``loss 2.41`` may be what is left of ``loss 2.4135`` or ``step 10`` of ``step 1000 loss nan``. A file whose last line has no line
-break was cut, or its writer never breaks the last one; which of them shows in the records of the same wording above.
+break was cut, or its writer never breaks the last one; which of them shows in the records of the same wording above. So does whether it stops within a row.
 """
 
 from __future__ import annotations
