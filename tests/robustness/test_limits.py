@@ -179,6 +179,20 @@ def test_a_table_takes_few_bytes_a_point(tmp_path):
     assert (many_bytes - few_bytes) / (many - few) < 95
 
 
+def test_a_table_without_end_keeps_a_bounded_number_of_points(tmp_path, monkeypatch):
+    monkeypatch.setattr("analyzer.ingest.metric_columns.MAX_POINTS_OF_FILE", 1_000)
+    rows = [f"{n},{'nan' if n == 777 else 3 / n},{99 if n == 1_500 else 0.5}\n" for n in range(1, 3_001)]
+    (tmp_path / "metrics.csv").write_text("step,loss,grad_norm\n" + "".join(rows), encoding="utf-8")
+    run = load_run(tmp_path).run
+    loss, norm = (run.metrics.series(name) for name in ("loss", "grad_norm"))
+
+    assert len(run.metrics) <= 1_000
+    assert (int(loss.step[0]), int(loss.step[-1])) == (1, 3_000)
+    assert loss.step[np.isnan(loss.value)].tolist() == [777]
+    assert norm.step[norm.value == 99].tolist() == [1_500]
+    assert "points of 2 metrics are left out" in reasons(run)
+
+
 def test_medians_of_a_long_curve_take_little_memory():
     import tracemalloc
 
