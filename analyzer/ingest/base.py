@@ -120,6 +120,10 @@ class OpenSource:
                     yield block
                 if reason:
                     raise TruncatedSourceError(reason)
+                if not block and not self.candidate.compression:
+                    raise TruncatedSourceError(
+                        f"it became shorter while it was read: {total} of {end} bytes were there"
+                    )
                 if not block:
                     return
                 total += len(block)

@@ -13,7 +13,7 @@ from analyzer.ingest.formats.dumps.trace_rows import TraceRows
 from analyzer.ingest.limits import METRIC_NAMES
 from analyzer.ingest.masking import clean_text, mask_value
 from analyzer.ingest.names import canonical_metric, unit_factor
-from analyzer.ingest.points import Points
+from analyzer.ingest.points import Points, told_of_dropped
 from analyzer.ingest.rank_names import place_of, ranks_of
 from analyzer.model.config import LAYERS, ConfigFacts, ConfigScalar, ConfigValue
 from analyzer.model.refs import Gap, SourceFile, SourceRef
@@ -355,12 +355,7 @@ class RunBuilder:
             if points.dropped:
                 dropped.setdefault(source, []).append(points.dropped)
         for source, counts in dropped.items():
-            self.add_gap(
-                f"long log: {sum(counts)} points of {len(counts)} metrics are left out; extremes, restarts and"
-                " the borders of NaN are kept with their neighbours, of the rest every n-th point",
-                source=source,
-                rows_lost=sum(counts),
-            )
+            self.add_gap(told_of_dropped(counts), source=source, rows_lost=sum(counts))
 
     def _tell_dropped_rows(self) -> None:
         for rows in (self.replay, self.collectives):

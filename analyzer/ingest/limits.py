@@ -15,9 +15,9 @@ from analyzer.records import dataclass
 BASE_CPU_S = 60.0
 """CPU seconds of one diagnosis whatever the input. The largest sample takes 2 s, all public runs together 90 s."""
 
-BYTES_PER_CPU_S = 4 << 20
-"""Beyond the base, a second for so many bytes on disk. Logs are read at 30 to 300 MB a second and the slowest honest
-format, a timing trace, at 10: an honest file never comes near."""
+BYTES_PER_CPU_S = 2 << 20
+"""Beyond the base, a second for so many bytes on disk. Logs are read at 30 to 300 MB a second, timing traces at 10, the
+slowest honest formats, tables and JSON lines, at 3: of an honest file nothing is left out."""
 
 HONEST_RATIO = 20
 """Real logs compress 20:1 at best, so a compressed byte earns at most as much as so many plain ones; a bomb of 1000:1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.names import canonical_metric
+from analyzer.ingest.points import MAX_POINTS_OF_FILE, Points, told_of_dropped
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name
 from analyzer.model.score_words import read_score
@@ -61,12 +61,12 @@ _TELLING = frozenset(
 
 
 class MetricColumns:
-    """Points by name, in row order; ``flush`` hands them over."""
+    """Points by name, in row order and bounded memory; ``flush`` hands them over."""
 
     def __init__(self, out: SourceWriter) -> None:
         self._out = out
-        self._columns: dict[str, tuple[array[int], array[float], array[int], array[float]]] = {}
-        self._refused = 0
+        self._columns: dict[str, Points] = {}
+        self._refused = self._added = 0
 
     def add(self, name: str, value: float, *, step: int | None, line: int, time_s: float = math.nan) -> None:
         """Append one point."""
@@ -75,30 +75,44 @@ class MetricColumns:
             if len(self._columns) >= MAX_METRICS:
                 self._refused += 1
                 return
-            column = self._columns[name] = (array("q"), array("d"), array("q"), array("d"))
-        column[0].append(NULL_INT if step is None else step)
-        column[1].append(value)
-        column[2].append(line)
-        column[3].append(time_s)
+            column = self._columns[name] = Points()
+        column.add(NULL_INT if step is None else step, value, line, time_s)
+        self._added += 1
+        if self._added > MAX_POINTS_OF_FILE:
+            self._keep_within_bound()
+
+    def _keep_within_bound(self) -> None:
+        """Halve all columns if there are so many that together they are too long."""
+        if self._count() > MAX_POINTS_OF_FILE:
+            for column in self._columns.values():
+                column.thin()
+        self._added = self._count()
+
+    def _count(self) -> int:
+        return sum(len(column.values) for column in self._columns.values())
 
     def steps_of(self, name: str) -> Collection[int]:
-        """Steps of one metric as added; empty if there is none."""
+        """Steps of one metric as added; empty if there is none, or if some were left out."""
         column = self._columns.get(name)
-        return column[0] if column else ()
+        return column.steps if column and not column.dropped else ()
 
     def __bool__(self) -> bool:
         return bool(self._columns)
 
     def flush(self, *, step_unit: str = "step", with_steps: bool = True) -> None:
         """Hand all points over; ``with_steps`` False says that the rows' counters turned out not to be steps."""
+        dropped = [column.dropped for column in self._columns.values() if column.dropped]
+        if dropped:
+            self._out.gap(told_of_dropped(dropped), rows_lost=sum(dropped))
         for name in list(self._columns):
-            steps, values, lines, times = self._columns.pop(name)
-            self._out.metrics(  # the arrays keep the columns alive; nobody writes to them any more
+            # the arrays keep the columns alive; nobody writes to them any more
+            steps, values, lines, times = self._columns.pop(name).arrays()
+            self._out.metrics(
                 name,
-                steps=np.frombuffer(steps, np.int64) if with_steps else None,
-                values=np.frombuffer(values, np.float64),
-                lines=np.frombuffer(lines, np.int64),
-                times_s=np.frombuffer(times, np.float64),
+                steps=steps if with_steps else None,
+                values=values,
+                lines=lines,
+                times_s=times,
                 step_unit=step_unit,
             )
         if self._refused:

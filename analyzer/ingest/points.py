@@ -14,10 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
 MAX_POINTS = 65_536
 """Points kept of a metric: 32 bytes each. More than any detector or plot needs, and a dozen metrics stay below 50 MB."""
+
+MAX_POINTS_OF_FILE = 4_000_000
+"""Points kept of all metrics of one table: 130 MB here, and as much again where they become one table of the run. A table
+of 3,000 columns has more than 65,536 rows of none."""
 
 SPAN = 256
 """Points of which the extremes are kept: with neighbours, 2 % more than a plain half."""
@@ -51,7 +57,7 @@ class Points:
         self.lines.append(line)
         self.times_s.append(time_s)
         if len(self.values) > self.limit:
-            self._thin()
+            self.thin()
 
     def extend(
         self,
@@ -70,7 +76,7 @@ class Points:
             self.times_s.frombytes(np.ascontiguousarray(times_s[done:end]).tobytes())
             done = end
             if len(self.values) > self.limit:
-                self._thin()
+                self.thin()
 
     def arrays(
         self,
@@ -89,7 +95,7 @@ class Points:
             np.frombuffer(self.times_s, np.float64, whole),
         )
 
-    def _thin(self) -> None:
+    def thin(self) -> None:
         """Drop about half of the points."""
         steps, values, lines, times_s = self.arrays()
         kept = kept_when_halved(steps, values)
@@ -104,6 +110,14 @@ class Points:
         )
         self.dropped += int(values.size - kept.sum())
         self.steps, self.values, self.lines, self.times_s = fewer  # at once: nothing comes between
+
+
+def told_of_dropped(counts: Sequence[int]) -> str:
+    """What is said of the points that were left out of each metric of a file."""
+    return (
+        f"long log: {sum(counts)} points of {len(counts)} metrics are left out; extremes, restarts and"
+        " the borders of NaN are kept with their neighbours, of the rest every n-th point"
+    )
 
 
 def kept_when_halved(steps: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:

@@ -51,6 +51,22 @@ def test_a_last_row_that_is_whole_is_read(tmp_path, form):
     assert points(tmp_path) == whole
 
 
+@pytest.mark.parametrize("form", ["plain", "hf", "stamped", "keras"])
+def test_a_log_that_stops_within_a_row_was_cut_off(tmp_path, form):
+    text = "".join(map(ROWS[form], range(20)))
+    begins = text.rstrip("\n").rfind("\n") + 1
+
+    def cut_off(at, end=""):
+        (tmp_path / "train.log").write_text(text[:at] + end, encoding="utf-8")
+        return load_run(tmp_path).run.log_ends[0].cut_off
+
+    assert all(cut_off(at) for at in range(begins + 12, len(text) - 8))
+    assert not cut_off(len(text))
+    assert not cut_off(len(text) - 1)
+    assert not cut_off(begins)
+    assert not cut_off(begins, "The end")
+
+
 def test_a_record_that_holds_the_sign_of_a_number_is_none_of_the_same_wording():
     assert without_torn_number(b"1 # 5", b"2 # 5\n# # #\n") == b"1 # 5"
     assert without_torn_number(b"1 # 5", b"2 # 51\n# # #\n") == b"1 # "

@@ -1,6 +1,9 @@
 """The same answer under damage: one run, many ways in which logs are cut, mixed, prefixed and renamed.
 
-    python tests/robustness/damage.py [--limit N] [--seed S] [RUN…]      one line a way, then the sums
+    python tests/robustness/damage.py [--limit N] [--seed S] [--way WAY…] [--cells FILE] [RUN…]
+
+Without RUN: all samples and 60 console logs of the public run files. One line a bad cell, then the sums of each way;
+FILE gets every cell as a line of JSON.
 
 Cells: ``same`` (first cause as before), ``unsure`` (it leads with less than a half, or the class of symptoms leads of
 which it is one: what told it from its siblings is gone, or it stands among the findings),
@@ -9,6 +12,8 @@ fault at 0.5 or more), ``wrong`` (another cause at 0.6 or more).
 """
 
 import argparse
+import contextlib
+import json
 import os
 import random
 import re
@@ -18,12 +23,17 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from analyzer import api
-from analyzer.errors import AnalyzerError
-from analyzer.rules.causes import catalogue
+sys.path[:0] = [str(Path(__file__).parents[1])]
+
+from public_files import PUBLIC, manifest  # noqa: E402  (beside all tests)
+
+from analyzer import api  # noqa: E402
+from analyzer.errors import AnalyzerError  # noqa: E402
+from analyzer.rules.causes import catalogue  # noqa: E402
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 LOGS = (".log", ".out", ".err", ".txt")
+PUBLIC_RUNS = 60
 SURE, WRONG_FROM = 0.5, 0.6
 
 
@@ -73,6 +83,7 @@ def _interval(text, _):
 
 
 WAYS = {
+    "cut anywhere": lambda text, dice: text[: dice.randrange(len(text) + 1)],
     "cut at nine tenths": lambda text, _: text[: len(text) * 9 // 10],
     "cut at a half": lambda text, _: text[: len(text) // 2],
     "first half cut": lambda text, _: text[len(text) // 2 :],
@@ -98,18 +109,28 @@ WAYS = {
     ),
     "half of the rows": _interval,
 }
-CUTS = ("cut at nine tenths", "cut at a half", "first half cut", "10 % of lines lost", "half of the rows")
+CUTS = (
+    "cut anywhere",
+    "cut at nine tenths",
+    "cut at a half",
+    "first half cut",
+    "10 % of lines lost",
+    "half of the rows",
+)
 """Ways that take evidence away: the part that failed may be gone."""
 
 
 def damaged(run, way, folder, dice):
-    """A copy of a run of which every console log is damaged; None if it has none."""
+    """A copy of a run, a folder or one file, of which every console log is damaged; None if it has none."""
     copy = folder / run.name
-    if copy.exists():
+    if copy.is_dir():
         shutil.rmtree(copy)
-    shutil.copytree(run, copy)
+    if run.is_dir():
+        shutil.copytree(run, copy)
+    else:
+        shutil.copy2(run, copy)
     changed = False
-    for path in sorted(copy.rglob("*")):
+    for path in sorted(copy.rglob("*")) if copy.is_dir() else [copy]:
         if path.suffix.lower() not in LOGS or not path.is_file() or path.name.startswith("requirements"):
             continue
         text, written = path.read_text(encoding="utf-8", errors="replace"), path.stat().st_mtime_ns
@@ -185,6 +206,16 @@ def sample_runs():
     )
 
 
+def public_runs():
+    """Console logs of public runs, evenly chosen over all formats and outcomes; none where they are not here."""
+    logs = sorted(
+        (row["format"], row["outcome_class"], row["local_path"])
+        for row in manifest()
+        if row["local_path"].endswith(LOGS)
+    )
+    return [PUBLIC / logs[number * len(logs) // PUBLIC_RUNS][2] for number in range(PUBLIC_RUNS) if logs]
+
+
 def main():
     """Print the matrix."""
     parser = argparse.ArgumentParser(
@@ -193,24 +224,33 @@ def main():
     parser.add_argument("runs", nargs="*", type=Path)
     parser.add_argument("--limit", type=int, default=0, help="only so many runs, evenly chosen")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--way", action="append", choices=list(WAYS), help="only this way of damage")
+    parser.add_argument("--cells", type=Path, help="a file for every cell, a line of JSON each")
     given = parser.parse_args()
-    runs = given.runs or sample_runs()
+    runs = given.runs or [*sample_runs(), *public_runs()]
     if given.limit:
         runs = runs[:: max(1, len(runs) // given.limit)][: given.limit]
     sums = {}
-    for way, run, found, before, after in matrix(runs, WAYS, given.seed):
-        sums.setdefault(way, Counter())[found] += 1
-        if found in {"wrong", "accused", "healthy"}:
-            first = [answers[1][0][0] if answers[1] else answers[0] for answers in (before, after)]
-            sys.stdout.write(f"{found:8} {way:26} {run.name}: {first[0]} -> {first[1]}\n")
-            sys.stdout.flush()
+    with given.cells.open("w", encoding="utf-8") if given.cells else contextlib.nullcontext() as cells:
+        for way, run, found, before, after in matrix(runs, given.way or WAYS, given.seed):
+            sums.setdefault(way, Counter())[found] += 1
+            if cells:
+                cells.write(json.dumps([found, way, str(run), before, after]) + "\n")
+                cells.flush()
+            if found in {"wrong", "accused", "healthy"}:
+                first = [answers[1][0][0] if answers[1] else answers[0] for answers in (before, after)]
+                sys.stdout.write(f"{found:8} {way:26} {run.name}: {first[0]} -> {first[1]}\n")
+                sys.stdout.flush()
+    show(sums)
+
+
+def show(sums):
+    """A line a way, and all of them."""
     names = ("same", "unsure", "silent", "healthy", "accused", "wrong")
-    total = Counter()
+    sums = {**sums, "all": sum(sums.values(), Counter())}
     sys.stdout.write(f"\n{'':28}" + "".join(f"{name:>9}" for name in names) + "\n")
     for way, counts in sums.items():
-        total.update(counts)
         sys.stdout.write(f"{way:28}" + "".join(f"{counts[name]:>9}" for name in names) + "\n")
-    sys.stdout.write(f"{'all':28}" + "".join(f"{total[name]:>9}" for name in names) + "\n")
 
 
 if __name__ == "__main__":

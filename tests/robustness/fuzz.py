@@ -3,7 +3,8 @@
     python tests/robustness/fuzz.py [--seconds CPU] [--seed N] [--only TARGET] [--keep DIR]
     python tests/robustness/fuzz.py --atheris DIR [--only TARGET] [--seconds CPU]     guided by coverage; needs atheris
 
-What is found is kept in DIR, one file or folder each with the error beside it. ``--seconds`` is time of the processor.
+What is found is kept in DIR, one file or folder each with the error beside it. ``--seconds`` is time of the processor;
+SIGTERM ends it before and the counts are told.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import os
 import pkgutil
 import random
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -23,6 +25,7 @@ import warnings
 from functools import lru_cache
 from pathlib import Path
 
+from fuzz_seeds import GATES, MANIFEST, RECORD, SCRIPTS, TEXTS, WITHOUT_LOG, reader_seeds, resealed
 from mutations import mutated, random_operations
 
 ROOT = Path(__file__).parents[2]
@@ -111,6 +114,26 @@ class OneFile(Target):
     """A file alone."""
 
 
+class Reader(Target):
+    """A file of each reader, whole in its framing: what its checksums guard is damaged and sealed again."""
+
+    def seed(self, dice):
+        reader = dice.choice(sorted(reader_seeds()))
+        path, data = reader_seeds()[reader]
+        return f"{reader}/{path}", data
+
+    def attempt(self, name, data):
+        reader, _, place = name.partition("/")
+        path = self.folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(resealed(reader, data))
+        if reader in WITHOUT_LOG:
+            look_at(path)
+            return
+        (self.folder / "other.log").write_bytes(b"step 1 loss 3.5\nstep 2 loss 2.5\n" * 9)
+        look_at(self.folder)
+
+
 class OneRun(Target):
     """A run of several files, of which one is changed."""
 
@@ -128,60 +151,6 @@ class OneRun(Target):
         look_at(self.folder)
 
 
-GATES = b"""gates:
-  broke:
-    says: a value that must be finite was not
-    when: signal.nonfinite_loss.persists or event.any(family="numeric", role=["symptom", "cause"])
-    cases:
-    - {says: NaN, facts: {signal.nonfinite_loss.persists: true}, holds: yes}
-  broke_twice:
-    says: it broke, and the log says so
-    when: gate.broke and not gate.broke or event.cuda_oom.count >= 2
-    cases: []
-"""
-
-
-SCRIPTS = (
-    ("train.py", b"""import torch
-from torch import nn
-class Net(nn.Module):
-    def __init__(self):
-        self.fc = nn.Sequential(nn.Linear(20, 4), nn.Softmax(dim=1))
-    def forward(self, x):
-        x = self.fc(x)
-        return x
-model = Net()
-rate = 0.3
-optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=-0.9)
-train_loader = DataLoader(data, batch_size=16)
-for epoch in range(10):
-    for x, y in train_loader:
-        loss = nn.functional.cross_entropy(model(x / 255), y)
-        total += loss
-        losses.append(loss)
-        loss.backward()
-        optimizer.step()
-"""),
-    ("keras.py", b"""from keras.layers import Dense
-model.add(Dense(units=10, activation='softmax'))
-model.compile(loss=BinaryCrossentropy(from_logits=True), optimizer=Adam(lr=0.003))
-model.fit(x, x, epochs=3, validation_split=0.2, shuffle=False)
-flow = ImageDataGenerator(rescale=1./255).flow_from_directory('a', f'{b!r:>{c}}')
-"""),
-    ("run.sbatch", b"""#!/bin/bash
-#SBATCH --mem=64G -N 2 --time 01:00:00
-export NCCL_SOCKET_IFNAME=eth0 A=$B B=${A:-x}${C}
-BATCH=16; LR="3e-4$BATCH"
-docker run --shm-size=1g image srun torchrun --nproc-per-node 8 \\
-    train.py --batch-size $BATCH --warmup-steps ${W-3} +optim.name=adam "--a 'b" \\
-    --lr $LR --bf16 2>&1 | tee log.txt
-python -m torch.distributed.run --nproc $(nproc) `pwd`/t.py --x=1 > o.log
-"""),
-    ("val_loss_1.txt", b"".join(b"%.4f\n" % (3 / (n + 1)) for n in range(60))),
-    ("loss.csv", b"".join(b"tensor(%.4e),\n" % (3 / (n + 1)) for n in range(20)) + b"nan\n-inf\n2.5"),
-)  # fmt: skip
-
-
 class Script(Target):
     """A script or a bare column beside a log."""
 
@@ -191,25 +160,6 @@ class Script(Target):
     def attempt(self, name, data):
         (self.folder / "train.log").write_bytes(b"step 1 loss 3.0\nstep 2 loss 2.5\n" * 9)
         super().attempt(name, data)
-
-
-SECRET = b"hf_" + b"aB3" * 12
-TEXTS = (
-    b"wandb login --relogin "
-    + b"0f" * 20
-    + b"\nexport MY_TOKEN='"
-    + SECRET
-    + b"'\nmachine a login b password c4c4c4c4\n",
-    b'{"api_key": "'
-    + b"k1" * 14
-    + b'", "run": "login(key=\\"'
-    + b"q9" * 9
-    + b'\\")"}\nhttps://u:pw12345678@h/x?sig=abc123def456\n',
-    b"-----BEGIN RSA PRIVATE KEY-----\n"
-    + b"aA1/" * 16
-    + b"\n-----END RSA PRIVATE KEY-----\nstep 30 loss 2.4",
-    b"step 10 loss 3.1417 lr 1e-4\nstep 20 loss 2.7182 lr 1e-5\nstep # # 2\n# # #\nstep 30 loss 2.4 lr 1e-",
-)
 
 
 class Words(Target):
@@ -273,13 +223,6 @@ class Address(Target):
 
         with contextlib.suppress(FetchError):
             parse_address(data.decode("utf-8", "replace"))
-
-
-RECORD = b'{"run":{"key":"00ff00ff00ff00ff","location":"a","outcome":"diagnosed","status":"failed","hosts":[]},"findings":[]}\n'
-MANIFEST = (
-    b'{"schema": "analyzer.triage/1", "runs": 1, "complete": true, "shard": [1, 2], "tool_version": "0", "rules_digest": "0",'
-    b' "parts": [{"count": 1, "runs": "runs/part-00000-0123456789ab.parquet", "findings": "findings/part-00000-0123456789ab.parquet"}]}'
-)
 
 
 class Record(Target):
@@ -363,6 +306,7 @@ class Command(Target):
 TARGETS = {
     "file": (OneFile, 10),
     "run": (OneRun, 10),
+    "reader": (Reader, 10),
     "script": (Script, 4),
     "words": (Words, 2),
     "pack": (RulePack, 4),
@@ -409,10 +353,9 @@ class Found:
             sys.stdout.flush()
 
 
-def run(seconds, seed, only, found):
-    """Try inputs until the time is spent; how many of each kind."""
-    dice, counts = random.Random(seed), dict.fromkeys(TARGETS, 0)
-    kinds = [only] if only else list(TARGETS)
+def run(seconds, seed, only, found, counts):
+    """Try inputs until the time is spent, and count those of each kind."""
+    dice, kinds = random.Random(seed), [only] if only else list(TARGETS)
     until = time.process_time() + seconds
     while time.process_time() < until:
         target = dice.choices(kinds, [TARGETS[kind][1] for kind in kinds])[0]
@@ -422,7 +365,6 @@ def run(seconds, seed, only, found):
         fault = attempt(target, name, changed)
         if fault:
             found.add(target, name, changed, fault)
-    return counts
 
 
 def guided(seconds, only, folder, found):
@@ -487,7 +429,10 @@ def main():
         __import__(name)  # their address space is not the input's doing
     size = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY_BYTES,) * 2)
-    counts = run(given.seconds, given.seed, given.only, found)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    counts = dict.fromkeys(TARGETS, 0)
+    with contextlib.suppress(KeyboardInterrupt):
+        run(given.seconds, given.seed, given.only, found, counts)
     cache.cleanup()
     sys.stdout.write(
         json.dumps({"inputs": counts, "cpu_s": round(time.process_time()), "faults": found.seen,

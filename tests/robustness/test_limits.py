@@ -16,7 +16,7 @@ from hostile_inputs import ROWS
 from analyzer import api
 from analyzer.detect.curves.trend import running_medians
 from analyzer.errors import InputError
-from analyzer.ingest import limits
+from analyzer.ingest import base, limits
 from analyzer.ingest.base import OpenSource
 from analyzer.ingest.discover import load_run
 from analyzer.ingest.encodings import bounded_json
@@ -64,6 +64,33 @@ def test_a_log_that_grows_faster_than_it_is_read_ends(tmp_path):
         with path.open("a", encoding="utf-8") as stream:
             stream.write(ROWS * 20)
     assert read == size
+
+
+def test_a_log_that_is_cut_while_it_is_read_is_told_and_forbids_healthy(tmp_path, monkeypatch):
+    path = tmp_path / "train.log"
+    path.write_text("".join(f"step {n} loss {2 + 3 * 0.99**n:.4f}\n" for n in range(400)), encoding="utf-8")
+    assert api.diagnose(tmp_path).status == "healthy"
+    real = base._read_block
+
+    def read(stream, size_bytes):
+        os.truncate(path, path.stat().st_size * 9 // 10)
+        return real(stream, size_bytes)
+
+    monkeypatch.setattr(base, "_read_block", read)
+    diagnosis = api.diagnose(tmp_path)
+
+    assert "it became shorter while it was read" in " ".join(gap.reason for gap in diagnosis.gaps)
+    assert diagnosis.status != "healthy"
+
+
+def test_the_end_of_a_log_beyond_the_bound_is_told_and_forbids_healthy(tmp_path, monkeypatch):
+    rows = "".join(f"step {n} loss {2 + 3 * 0.99**n:.4f}\n" for n in range(400))
+    (tmp_path / "train.log").write_text(rows, encoding="utf-8")
+    monkeypatch.setattr(base, "MAX_EXPANDED_BYTES", len(rows) - 100)
+    diagnosis = api.diagnose(tmp_path)
+
+    assert "bytes after decompression" in " ".join(gap.reason for gap in diagnosis.gaps)
+    assert diagnosis.status != "healthy"
 
 
 def test_json_is_built_only_if_it_fits(tmp_path):
@@ -132,6 +159,38 @@ def test_names_without_end_cost_a_bound(tmp_path):
 
     assert len(run.metrics.names) <= limits.METRIC_NAMES + 1
     assert "metric names are kept" in reasons(run)
+
+
+def test_a_table_takes_few_bytes_a_point(tmp_path):
+    """72 at half a million points; lists that grow take up to an eighth more."""
+    import tracemalloc
+
+    def peak(rows):
+        text = "".join(f"{n},{3 / (n + 1):.6f},0.{n % 977},{n % 7}.5,{n % 11}.25\n" for n in range(rows))
+        (tmp_path / "metrics.csv").write_text("step,loss,grad_norm,a,b\n" + text, encoding="utf-8")
+        tracemalloc.start()
+        kept = load_run(tmp_path).run
+        reached = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return reached, len(kept.metrics)
+
+    (few_bytes, few), (many_bytes, many) = peak(4_000), peak(16_000)
+    assert (few, many) == (16_000, 64_000)
+    assert (many_bytes - few_bytes) / (many - few) < 95
+
+
+def test_a_table_without_end_keeps_a_bounded_number_of_points(tmp_path, monkeypatch):
+    monkeypatch.setattr("analyzer.ingest.metric_columns.MAX_POINTS_OF_FILE", 1_000)
+    rows = [f"{n},{'nan' if n == 777 else 3 / n},{99 if n == 1_500 else 0.5}\n" for n in range(1, 3_001)]
+    (tmp_path / "metrics.csv").write_text("step,loss,grad_norm\n" + "".join(rows), encoding="utf-8")
+    run = load_run(tmp_path).run
+    loss, norm = (run.metrics.series(name) for name in ("loss", "grad_norm"))
+
+    assert len(run.metrics) <= 1_000
+    assert (int(loss.step[0]), int(loss.step[-1])) == (1, 3_000)
+    assert loss.step[np.isnan(loss.value)].tolist() == [777]
+    assert norm.step[norm.value == 99].tolist() == [1_500]
+    assert "points of 2 metrics are left out" in reasons(run)
 
 
 def test_medians_of_a_long_curve_take_little_memory():

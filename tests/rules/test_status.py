@@ -64,6 +64,37 @@ def test_a_benchmark_run_that_logs_scores_only_is_taken_at_its_word(tmp_path, en
     assert words in dx.summary
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "status"),
+    [
+        ([mlperf("run_start", None)], [], "interrupted"),
+        ([mlperf("run_start", None)], [mlperf("run_stop", None, status="success")], "healthy"),
+        ([mlperf("run_start", None)], [mlperf("run_stop", None, epoch_num=8)], "healthy"),
+        ([], [], "healthy"),
+        ([mlperf("init_start", None)], [], "healthy"),
+    ],
+)
+def test_a_timed_run_whose_end_was_never_written_was_interrupted(tmp_path, start, end, status):
+    scores = [mlperf("eval_accuracy", 0.1 * n, epoch_num=n) for n in range(1, 9)]
+    dx = diagnose(tmp_path, "".join([*start, *scores, *end]))
+
+    assert dx.status == status
+    assert (status == "interrupted") == ("its timed run began" in dx.summary)
+
+
+@pytest.mark.parametrize(
+    ("end", "status"), [("\n", "healthy"), ("", "healthy"), ("\nstep 201 lo", "interrupted")]
+)
+def test_a_log_that_stops_within_a_row_was_interrupted(tmp_path, end, status):
+    rows = [
+        f"step {n} loss {1 + 4 * 0.97**n + n % 3 / 100:.3f} grad_norm 0.{n % 7 + 1}" for n in range(1, 201)
+    ]
+    dx = diagnose(tmp_path, "\n".join(rows) + end)
+
+    assert dx.status == status
+    assert (status == "interrupted") == ("stops in the middle of a row" in dx.summary)
+
+
 @pytest.mark.parametrize(("gain", "status"), [(0.1, "healthy"), (0.01, "insufficient")])
 def test_scores_alone_are_enough_if_they_rise_clearly(tmp_path, gain, status):
     scores = "".join(mlperf("eval_accuracy", 0.1 + gain * n, epoch_num=n) for n in range(1, 9))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -46,6 +47,19 @@ def test_a_source_that_is_spelled_otherwise_loses_no_run(tmp_path, monkeypatch):
     assert (result.kept, result.done) == (8, 0)
     assert len(locations("out")) == 8
     assert Dataset(open_place("out")).manifest["runs"] == 8
+
+
+def test_a_run_that_vanishes_before_its_turn_is_named_and_costs_only_itself(tmp_path):
+    root = write_fleet(tmp_path / "fleet", 4)
+    plan = make_plan([str(root)])
+    gone = plan.runs[1].location
+    shutil.rmtree(gone)
+    campaign = Campaign(open_place(str(tmp_path / "out")), Options(), workers=0)
+    run_campaign(campaign, plan, lambda *_: None)
+    rows = list(Dataset(open_place(str(tmp_path / "out"))).runs())
+
+    assert [row["location"] for row in rows if row["outcome"] != "diagnosed"] == [gone]
+    assert len(rows) == 4
 
 
 def test_rows_in_another_order_are_found_by_their_key(tmp_path):

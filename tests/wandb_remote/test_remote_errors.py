@@ -56,6 +56,7 @@ def patch(backend, monkeypatch, environment):
         ("Run", Fault(400, 'Cannot query field "historyKeys" on type "Run".'), "old_server", "too old for the installed wandb client; update the server"),
         ("Run", Fault(429, "rate limit exceeded", {"Retry-After": "1"}), "rate_limit", "(HTTP 429) and went on doing so after the waits that it asked for in Retry-After; try again in a few minutes"),
         ("Run", Fault(502, "bad gateway"), "unreachable", "fails (HTTP 502); try again later"),
+        ("Run", Fault(200, page="<html><script>alert(1)</script><h1>Sign in</h1></html>"), "server", "failed while it was read (invalid character '<'"),
         ("Run", Fault(200, "internal riddle"), "server", "failed while it was read (input: project internal riddle)"),
     ],
 )  # fmt: skip

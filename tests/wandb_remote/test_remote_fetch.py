@@ -244,6 +244,23 @@ def test_a_file_on_another_host_is_not_fetched(backend, session, monkeypatch):
     assert "another host" in kept(directory, "run")[0]["gaps"][0]
 
 
+def test_a_file_that_is_sent_on_to_another_host_takes_no_key_there(backend, session):
+    other = type(backend)()
+    run = StoredRun("sent-on", history=rows(2), files={"a.log": b"x" * 40})
+    other.add(StoredRun("sent-on", files={"a.log": b"step 1 loss 2.5\n"}))
+    backend.faults["GET files"] = Fault(
+        302, "", {"Location": f"{other.url.replace('127.0.0.1', 'localhost')}/files/sent-on/0"}
+    )
+    fetched(backend.add(run), session)
+    other.close()
+
+    def keys(requests):
+        return [headers.get("Authorization") for name, headers in requests if name == "GET /files/sent-on/0"]
+
+    assert all(keys(backend.requests))
+    assert keys(other.requests) == [None]
+
+
 def test_a_run_name_of_the_server_stays_in_the_cache(backend, session):
     url = backend.add(StoredRun("..", history=rows(2)))
     directory = fetched(url.replace("/runs/..", "/runs/%2E%2E"), session)

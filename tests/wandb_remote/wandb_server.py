@@ -67,12 +67,13 @@ class StoredRun:
 
 @dataclass
 class Fault:
-    """An answer in place of the right one: HTTP status, GraphQL message, headers, silence, or one without an end."""
+    """An answer in place of the right one: HTTP status, GraphQL message, headers, silence, a page, or one without an end."""
 
     status: int = 200
     message: str = ""
     headers: dict = field(default_factory=dict)
     silence_s: float = 0.0
+    page: str = ""
     endless: bool = False
     times: int = 1_000_000
 
@@ -255,7 +256,7 @@ def _handler(backend):
             return fault
 
         def do_GET(self):
-            backend.requests.append((f"GET {self.path}", {}))
+            backend.requests.append((f"GET {self.path}", dict(self.headers)))
             _, kind, run_id, name = [*unquote(self.path.partition("?")[0]).split("/"), "", "", ""][:4]
             run = next((runs[run_id] for runs in backend.projects.values() if run_id in runs), None)
             fault = self.fault(f"GET {kind}")
@@ -296,6 +297,8 @@ def _handler(backend):
                 time.sleep(fault.silence_s)
                 if fault.endless:
                     return self.flood()
+                if fault.page:
+                    return self.reply(fault.page.encode(), fault.status, fault.headers, "text/html")
                 errors = {"data": None, "errors": [{"message": fault.message, "path": ["project"]}]}
                 return self.reply(json.dumps(errors).encode(), fault.status, fault.headers)
             return self.reply(json.dumps({"data": backend.answer(operation, variables, query)}).encode())

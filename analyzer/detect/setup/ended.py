@@ -125,6 +125,7 @@ def _verdict(view: RunView, progress: Progress | None, life: Life) -> _End:
         or _by_own_stop(view)
         or _by_tracker(view, life)
         or _by_last_words(view, progress)
+        or _by_timed_run(view, life)
         or _by_progress(view, progress, life)
     )
 
@@ -232,11 +233,28 @@ def _by_last_words(view: RunView, progress: Progress | None) -> _End | None:
     return None
 
 
+def _by_timed_run(view: RunView, life: Life) -> _End | None:
+    """A benchmark's run that began and whose end, which such a program always writes, is in none of its logs."""
+    begun = of_last_attempt(view, "timed_run_started")
+    ends = [(event.ref.source, event.ref.line or 0) for event in of_last_attempt(view, "timed_run_ended")]
+    if not begun or any(_is_behind(event.ref, ends) for event in begun):
+        return None
+    ref = begun[-1].ref
+    if life.goes_on:
+        return _End("still running", life.because, [life.ref or ref], open_ended=True)
+    return _End("interrupted", "its timed run began, and nothing says that it ended", [ref], open_ended=True)
+
+
+def _is_behind(begun: SourceRef, ends: list[tuple[int, int]]) -> bool:
+    """Whether the log in which a timed run began tells its end further down."""
+    return any(source == begun.source and line > (begun.line or 0) for source, line in ends)
+
+
 def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
     if life.goes_on:
         return _End("still running", life.because, [life.ref] if life.ref else [], open_ended=True)
     if progress is None:
-        return _End("unknown", "nothing says how long it was to be, nor that it ended")
+        return _by_cut(view, life) or _End("unknown", "nothing says how long it was to be, nor that it ended")
     refs = [progress.ref] if progress.ref is not None else []
     if not progress.short:
         return _End("completed", f"it reached {progress.words()}", refs)
@@ -256,13 +274,26 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
         return _End("unknown", text, refs, open_ended=True)
     if torn is not None and not torn.text.endswith((".", "]", "}")):
         text += ", in the middle of a line"
+    return _End("interrupted", text + _silence(life), refs, open_ended=True)
+
+
+def _by_cut(view: RunView, life: Life) -> _End | None:
+    """A log that stops within a row like those above it: whoever wrote it, or copied it, had more to say."""
+    end = next(iter(_logs(view)), None)
+    if end is None or not end.cut_off or _is_part(view):
+        return None
+    text = "its log stops in the middle of a row, with neither an end nor an error" + _silence(life)
+    return _End("interrupted", text, [SourceRef(end.source, end.line)], open_ended=True)
+
+
+def _silence(life: Life) -> str:
+    """For how long nothing was written, if anything tells it."""
     if life.silent_s is not None:
-        text += f"; its last sign is {span(life.silent_s)} old"
-        if life.interval_s:
-            text += f", they came every {span(life.interval_s)}"
-    elif life.file_age_s is not None and life.file_age_s <= YOUNG_S:
-        text += "; the file is young, as a copy or a run that goes on would be"
-    return _End("interrupted", text, refs, open_ended=True)
+        every = f", they came every {span(life.interval_s)}" if life.interval_s else ""
+        return f"; its last sign is {span(life.silent_s)} old{every}"
+    if life.file_age_s is not None and life.file_age_s <= YOUNG_S:
+        return "; the file is young, as a copy or a run that goes on would be"
+    return ""
 
 
 def _logs(view: RunView) -> list[LogEnd]:

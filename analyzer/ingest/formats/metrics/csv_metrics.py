@@ -247,14 +247,14 @@ class _Table:
             self._surplus.append(line)
         if is_cut:
             cells = self._without_cut_cell(cells, line)
-        step = self._cell(cells, self._step_at)
+        step = whole_step(self._cell(cells, self._step_at))
         time_s = unix_seconds(self._cell(cells, self._time_at))
         for at, (name, cell) in enumerate(zip(self._names, cells, strict=False)):
             if name is None or not cell or (at == self._time_at and not math.isnan(time_s)):
                 continue
             number = metric_number(cell)
             if number is not None:
-                self._columns.add(name, number, step=whole_step(step), line=line, time_s=time_s)
+                self._columns.add(name, number, step=step, line=line, time_s=time_s)
 
     def _cell(self, cells: Sequence[str], at: int | None) -> float | None:
         return metric_number(cells[at]) if at is not None and at < len(cells) else None

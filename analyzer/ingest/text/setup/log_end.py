@@ -14,6 +14,7 @@ import numpy as np
 
 from analyzer.ingest.text.failures.error_lines import error_lines, last_warning
 from analyzer.ingest.text.prefixes import peel
+from analyzer.ingest.text.torn_end import is_piece
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.run import LogEnd
 
@@ -156,6 +157,11 @@ class EndKeeper:
         at = last_warning(lines)
         return None if at is None or first + at <= 0 else (first + at, lines[at])
 
+    def _is_cut_off(self) -> bool:
+        """Whether the log stops within a row."""
+        before, _, last = self._tail.rpartition(b"\n")
+        return bool(last.strip()) and is_piece(last, before)
+
     def end(self, source: int) -> LogEnd | None:
         """What the two ends say; None for an empty log."""
         if self._block is None:
@@ -182,6 +188,7 @@ class EndKeeper:
             line=self._last_line(),
             text=tail[-1],
             torn=torn,
+            cut_off=self._is_cut_off(),
             first_time_s=next(iter(self._times), None) if first is None else first,
             last_time_s=stamps[-1] if stamps else None,
             interval_s=_usual_gap(stamps),
