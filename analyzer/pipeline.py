@@ -120,7 +120,8 @@ def diagnose_loaded(
         considered = {finding.cause.id for finding in listed}
         listed = [*_shape_only(assessment, rules, run, quoter, considered), *listed]
     listed = _with_message(listed, assessment, rules, run, quoter)
-    status, summary, missing = judge(listed, outcome(facts.plain), facts.plain)
+    tests = health(facts.plain)
+    status, summary, missing = judge(listed, outcome(facts.plain), tests, facts.plain)
     if guard.gaps and status == "healthy":  # what failed might have seen the fault
         what = "failed" if guard.faults else f"did not end in time ({guard.late[0]})"
         status, summary = "insufficient", f"{summary}, but a part of analyzer {what}"
@@ -139,7 +140,7 @@ def diagnose_loaded(
             kind: share for kind, share in assessment.ranking.other.items() if kind not in folded["*"]
         },
         next_checks=guard.value("next checks", (), lambda: _next_checks(assessment, status, folded)),
-        coverage=_coverage(run, facts.plain, missing),
+        coverage=_coverage(run, facts.plain, missing, tests.passed),
         tool_version=__version__,
         rules_digest=rules.digest,
         elapsed_s=time.perf_counter() - started_s,
@@ -407,7 +408,9 @@ def _next_checks(assessment: Assessment, status: str, folded: Folding) -> tuple[
     return tuple(once.values())[:NEXT_CHECKS]
 
 
-def _coverage(run: Run, facts: Mapping[str, Scalar], missing: tuple[str, ...]) -> Coverage:
+def _coverage(
+    run: Run, facts: Mapping[str, Scalar], missing: tuple[str, ...], passed: tuple[str, ...]
+) -> Coverage:
     counts = {
         name: int(series.value.size)
         for name in run.metrics.names
@@ -430,7 +433,7 @@ def _coverage(run: Run, facts: Mapping[str, Scalar], missing: tuple[str, ...]) -
             if isinstance(rows := event.fields.get("rows"), int)
         ),
         guesses=_guesses(run),
-        passed=health(facts).passed,
+        passed=passed,
     )
 
 

@@ -102,6 +102,8 @@ def write_seen(page: Page, diagnosis: Diagnosis) -> None:
     if coverage.guesses:
         taken = [f"{logged} as {metric}" for logged, metric in coverage.guesses.items()]
         page.add(f"taken by the words of its name: {', '.join(taken)} (--metric chooses)", hang=2)
+    if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
+        page.add(f"tested and passed: {'; '.join(coverage.passed)}", hang=2)
     if coverage.missing:
         page.add(f"not seen: {', '.join(coverage.missing)}", hang=2)
     for gap in diagnosis.gaps:

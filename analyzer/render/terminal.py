@@ -27,6 +27,9 @@ MOST_LINES = 40
 """Of a screen; what is beyond scrolls away before it is read."""
 
 GUESSES = 4
+PASSED = 4
+"""Tests of health that are named: those that lead say most of what the others do."""
+
 MECHANISM_CHARACTERS = 200
 _SETTINGS = (".yaml", ".yml", ".json", ".py", ".toml")
 """A setting is quoted by its value already."""
@@ -231,7 +234,8 @@ def _write_seen(page: Page, diagnosis: Diagnosis, gaps: int) -> None:
             f"taken by the words of its name: {', '.join(taken[:GUESSES])}{more} (--metric chooses)", hang=2
         )
     if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
-        page.add(f"tested and passed: {'; '.join(coverage.passed)}", hang=2)
+        more = "; others with --all" if len(coverage.passed) > PASSED else ""
+        page.add(f"tested and passed: {'; '.join(coverage.passed[:PASSED])}{more}", hang=2)
     if coverage.missing:
         page.add(f"not seen: {', '.join(coverage.missing)}", hang=2)
     for gap in diagnosis.gaps[:gaps]:

@@ -74,6 +74,18 @@ def test_a_flat_curve_has_ends_that_differ():
     assert "1.9105" in rows[1]
 
 
+def test_the_screen_names_a_few_tests_that_a_run_passed_and_all_names_every_one():
+    found = analyzer.diagnose(ROOT / "samples/healthy/qwen2-bf16-sft")
+    few, every = (
+        re.sub(r"\s+", " ", render_terminal(found, Style(colour=False), show_all=whole))
+        for whole in (False, True)
+    )
+
+    assert f"tested and passed: {'; '.join(found.coverage.passed[:4])}; others with --all" in few
+    assert f"tested and passed: {'; '.join(found.coverage.passed)} " in every
+    assert "it ends near its best" in few
+
+
 def test_all_shows_the_bits_and_every_cause():
     found = analyzer.diagnose(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero")
     text = render_terminal(found, Style(colour=False), show_all=True)
