@@ -143,6 +143,7 @@ def diagnose_loaded(
         coverage=_coverage(run, facts.plain, missing, tests.passed),
         tool_version=__version__,
         rules_digest=rules.digest,
+        rule_packs=rules.packs,
         elapsed_s=time.perf_counter() - started_s,
         first_failure=guard.value("first failure", None, lambda: _first_failure(run, facts, quoter)),
         device_time=guard.value("device time", None, lambda: device_time(facts.plain)),
@@ -151,12 +152,7 @@ def diagnose_loaded(
         onset=guard.value("onset", None, lambda: onset(facts.plain)),
         earlier=loaded.earlier,
         passed_over=tuple(GapNote(label, None, reason) for label, reason in loaded.passed_over),
-        gaps=(
-            *(_gap_note(run, gap.ref, gap.reason, gap.rows_lost) for gap in run.gaps),
-            *(
-                GapNote("analyzer", None, clean_text(reason)) for reason in guard.gaps
-            ),  # all parts are done by now
-        ),
+        gaps=_gap_notes(run, guard),  # all parts are done by now
     )
 
 
@@ -445,6 +441,14 @@ def _guesses(run: Run) -> dict[str, str]:
         if not run.metrics.has(metric) and (series := view.curve(metric)) is not None:
             found[series.logged_as] = metric
     return found
+
+
+def _gap_notes(run: Run, guard: Guard) -> tuple[GapNote, ...]:
+    """What could not be read, and what could not be worked out."""
+    return (
+        *(_gap_note(run, gap.ref, gap.reason, gap.rows_lost) for gap in run.gaps),
+        *(GapNote("analyzer", None, clean_text(reason)) for reason in guard.gaps),
+    )
 
 
 def _gap_note(run: Run, ref: SourceRef | None, reason: str, rows_lost: int | None) -> GapNote:

@@ -11,6 +11,7 @@ from analyzer.render.sentences import (
     arrange,
     explained,
     headline,
+    made_by,
     odds_note,
     opening,
     reason_against,
@@ -110,6 +111,7 @@ def write_seen(page: Page, diagnosis: Diagnosis) -> None:
         place = gap.path + (f":{gap.line}" if gap.line else "")
         page.add(f"gap: {place + ': ' if place else ''}{gap.reason}", hang=2, colour="33")
     page.add(odds_note(diagnosis), hang=2, colour="2")
+    page.add(made_by(diagnosis), hang=2, colour="2")
 
 
 def write_read(page: Page, diagnosis: Diagnosis) -> None:

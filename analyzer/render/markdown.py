@@ -15,6 +15,7 @@ from analyzer.render.sentences import (
     first_failure_note,
     fix_note,
     headline,
+    made_by,
     others_notes,
     reason_against,
     restart_note,
@@ -159,4 +160,4 @@ def _seen(diagnosis: Diagnosis) -> list[str]:
         f"- gap: {escape(gap.path)}{f':{gap.line}' if gap.line else ''} {escape(gap.reason)}"
         for gap in diagnosis.gaps
     ]
-    return parts
+    return [*parts, "", f"{escape(made_by(diagnosis))}."]

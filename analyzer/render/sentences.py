@@ -109,6 +109,12 @@ def odds_note(diagnosis: Diagnosis) -> str:
     )
 
 
+def made_by(diagnosis: Diagnosis) -> str:
+    """Which analyzer and which rules answered: what somebody needs who gets another answer."""
+    packs = "".join(f", pack {pack}" for pack in diagnosis.rule_packs)
+    return f"analyzer {diagnosis.tool_version}, rules {diagnosis.rules_digest[:12]}{packs}"
+
+
 def something_else(diagnosis: Diagnosis) -> str:
     """``4%`` for what no rule considered explains; empty where nothing competes."""
     return "" if diagnosis.headline is None else percent(diagnosis.headline.other)

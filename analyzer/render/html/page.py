@@ -32,6 +32,7 @@ from analyzer.render.sentences import (
     first_failure_note,
     fix_note,
     happened,
+    made_by,
     odds_note,
     opening,
     restart_note,
@@ -97,7 +98,7 @@ def render_html(diagnosis: Diagnosis, run: Run | None = None, baseline: Run | No
         _excerpts(anchors),
         _seen(diagnosis),
         (
-            f"<footer>{e(_sentence(odds_note(diagnosis)))}analyzer {e(diagnosis.tool_version)}, rules {e(diagnosis.rules_digest[:12])}. "
+            f"<footer>{e(_sentence(odds_note(diagnosis)) + made_by(diagnosis))}. "
             "This page is one file and asks no server for anything.</footer>"
         ),
     ]
