@@ -57,7 +57,7 @@ def _write_finding(page: Page, finding: Finding) -> None:
     if finding.seen_before:
         page.add(f"{finding.seen_before} (your casebook, {finding.casebook_bits:+g} bits)", indent=2, hang=3)
     if finding.explains:
-        page.add(f"also explains: {', '.join(explained(finding))}", indent=2, hang=4)
+        page.add(f"it also explains {', '.join(explained(finding))}", indent=2, hang=4)
     for number, fix in enumerate(finding.fixes, start=1):
         write_change(page, f"fix {number}", fix)
     page.add(f"restart: {restart_note(finding)}", indent=2, hang=3)
@@ -119,7 +119,7 @@ def write_read(page: Page, diagnosis: Diagnosis) -> None:
     coverage = diagnosis.coverage
     formats = sorted({note.format for note in coverage.sources})
     step = f", last step {coverage.last_step}" if coverage.last_step is not None else ""
-    by_name = f" ({coverage.rows_by_name} rows read by their names alone)" if coverage.rows_by_name else ""
+    by_name = f" ({coverage.rows_by_name} rows by their names alone)" if coverage.rows_by_name else ""
     page.add(
         f"read: {len(coverage.sources)} files ({', '.join(formats)}), {sum(coverage.metrics.values())} metric points{by_name}, "
         f"{coverage.events} log events, {coverage.config_keys} settings{step}",

@@ -103,7 +103,7 @@ def _finding(finding: Finding, *, show_all: bool) -> list[str]:
         parts += [_evidence(sign, line) for line in shown]
         hidden += [_evidence(sign, line) for line in lines if line not in shown]
     if finding.explains:
-        parts.append(f"- also explains: {escape(', '.join(explained(finding)))}")
+        parts.append(f"- it also explains {escape(', '.join(explained(finding)))}")
     parts.append("")
     parts += _folded(counted(len(hidden), "weaker line of evidence", "weaker lines of evidence"), hidden)
     parts += [line for fix in finding.fixes[:1] for line in _fix(1, fix)]

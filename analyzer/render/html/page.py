@@ -30,6 +30,7 @@ from analyzer.render.sentences import (
     ended_words,
     explained,
     first_failure_note,
+    fix_heading,
     fix_note,
     happened,
     made_by,
@@ -167,13 +168,14 @@ def _cause(finding: Finding, anchors: Anchors, *, first: bool, only_if: bool) ->
     if finding.seen_before:
         parts.append(f"<p>{e(finding.seen_before)} (your casebook)</p>")
     if finding.explains:
-        parts.append(f"<p>This also explains: {e(', '.join(explained(finding)))}</p>")
+        parts.append(f"<p>It also explains {e(', '.join(explained(finding)))}</p>")
     parts.append("</div></section>")
-    heading = f"Fix, if it is {finding.cause.id}" if only_if else "Fix 1"
-    parts += [_fix(fix, heading) for fix in finding.fixes[:1]]
+    for fix in finding.fixes[:1]:
+        heading = fix_heading(fix, finding.cause.id if only_if else "").capitalize()
+        parts.append(_fix(fix, heading))
     parts.append(f"<p><b>Restart:</b> {e(restart_note(finding))}</p>")
     if len(finding.fixes) > 1:
-        rest = "".join(_fix(fix, f"Fix {number}") for number, fix in enumerate(finding.fixes[1:], start=2))
+        rest = "".join(_fix(fix, f"Way {number}") for number, fix in enumerate(finding.fixes[1:], start=2))
         parts.append(
             f"<details class=ways><summary>Other ways ({len(finding.fixes) - 1}), the best first</summary>{rest}</details>"
         )
