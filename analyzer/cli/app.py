@@ -90,7 +90,7 @@ _EXAMPLES = """\b
 Examples:
   analyzer diagnose runs/7b                         why it failed, on one screen
   analyzer diagnose runs/7b -o report.html          one page with curves and evidence
-  analyzer diagnose runs/7b --baseline runs/7a          beside a run that worked
+  analyzer diagnose runs/7b --baseline runs/7a      beside a run that worked
   kubectl logs trainer-0 | analyzer diagnose -      a log from a pipe
   analyzer diagnose runs/7b -f brief                2,000 tokens for a chat or an agent
   analyzer diagnose runs/7b --fail-on likely        exit code 1 for a script
