@@ -124,7 +124,8 @@ def diagnose_loaded(
         considered = {finding.cause.id for finding in listed}
         listed = [*_shape_only(assessment, rules, run, quoter, considered), *listed]
     listed = _with_message(listed, assessment, rules, run, quoter)
-    status, summary, missing = judge(listed, outcome(facts.plain), facts.plain)
+    tests = health(facts.plain)
+    status, summary, missing = judge(listed, outcome(facts.plain), tests, facts.plain)
     if guard.gaps and status == "healthy":  # what failed might have seen the fault
         what = "failed" if guard.faults else f"did not end in time ({guard.late[0]})"
         status, summary = "insufficient", f"{summary}, but a part of analyzer {what}"
@@ -143,9 +144,10 @@ def diagnose_loaded(
             kind: share for kind, share in assessment.ranking.other.items() if kind not in folded["*"]
         },
         next_checks=guard.value("next checks", (), lambda: _next_checks(assessment, status, folded)),
-        coverage=_coverage(run, facts.plain, missing),
+        coverage=_coverage(run, facts.plain, missing, tests.passed),
         tool_version=__version__,
         rules_digest=rules.digest,
+        rule_packs=rules.packs,
         elapsed_s=time.perf_counter() - started_s,
         first_failure=guard.value("first failure", None, lambda: _first_failure(run, facts, quoter)),
         device_time=guard.value("device time", None, lambda: device_time(facts.plain)),
@@ -154,12 +156,7 @@ def diagnose_loaded(
         onset=guard.value("onset", None, lambda: onset(facts.plain)),
         earlier=loaded.earlier,
         passed_over=tuple(GapNote(label, None, reason) for label, reason in loaded.passed_over),
-        gaps=(
-            *(_gap_note(run, gap.ref, gap.reason, gap.rows_lost) for gap in run.gaps),
-            *(
-                GapNote("analyzer", None, clean_text(reason)) for reason in guard.gaps
-            ),  # all parts are done by now
-        ),
+        gaps=_gap_notes(run, guard),  # all parts are done by now
     )
 
 
@@ -435,7 +432,9 @@ def _next_checks(assessment: Assessment, status: str, folded: Folding) -> tuple[
     return tuple(once.values())[:NEXT_CHECKS]
 
 
-def _coverage(run: Run, facts: Mapping[str, Scalar], missing: tuple[str, ...]) -> Coverage:
+def _coverage(
+    run: Run, facts: Mapping[str, Scalar], missing: tuple[str, ...], passed: tuple[str, ...]
+) -> Coverage:
     counts = {
         name: int(series.value.size)
         for name in run.metrics.names
@@ -458,7 +457,7 @@ def _coverage(run: Run, facts: Mapping[str, Scalar], missing: tuple[str, ...]) -
             if isinstance(rows := event.fields.get("rows"), int)
         ),
         guesses=_guesses(run),
-        passed=health(facts).passed,
+        passed=passed,
     )
 
 
@@ -470,6 +469,14 @@ def _guesses(run: Run) -> dict[str, str]:
         if not run.metrics.has(metric) and (series := view.curve(metric)) is not None:
             found[series.logged_as] = metric
     return found
+
+
+def _gap_notes(run: Run, guard: Guard) -> tuple[GapNote, ...]:
+    """What could not be read, and what could not be worked out."""
+    return (
+        *(_gap_note(run, gap.ref, gap.reason, gap.rows_lost) for gap in run.gaps),
+        *(GapNote("analyzer", None, clean_text(reason)) for reason in guard.gaps),
+    )
 
 
 def _gap_note(run: Run, ref: SourceRef | None, reason: str, rows_lost: int | None) -> GapNote:

@@ -59,6 +59,17 @@ def test_the_set_up_of_the_readme_is_what_ci_does():
     assert re.search(r"^pytest", script, re.MULTILINE)
 
 
+def test_nothing_tells_a_reader_to_fetch_the_package_from_the_index():
+    paths = [README, *ROOT.glob("analyzer/**/*.md"), *ROOT.glob("samples/*.md"), *ROOT.glob("samples/agents/**/*.md"),
+             *ROOT.glob("samples/hooks/*")]  # fmt: skip
+    named = re.compile(r"pip3? install [^`&\n]*(?<![\w/.])(?:training-)?analyzer(?![\w/-])")
+    told = {path.name: named.findall(path.read_text(encoding="utf-8")) for path in paths if path.is_file()}
+
+    assert {name: found for name, found in told.items() if found} == {}
+    assert named.search('pip install "training-analyzer[mcp]"')
+    assert "**It is not on the\npackage index**" in TEXT
+
+
 def test_every_exit_code_is_documented():
     codes = [value for name, value in vars(exit_codes).items() if name.isupper()]
 

@@ -90,18 +90,11 @@ _EXAMPLES = """\b
 Examples:
   analyzer diagnose runs/7b                         why it failed, on one screen
   analyzer diagnose runs/7b -o report.html          one page with curves and evidence
-  analyzer diagnose runs/7b --baseline runs/7a          beside a run that worked
+  analyzer diagnose runs/7b --baseline runs/7a      beside a run that worked
   kubectl logs trainer-0 | analyzer diagnose -      a log from a pipe
   analyzer diagnose runs/7b -f brief                2,000 tokens for a chat or an agent
   analyzer diagnose runs/7b --fail-on likely        exit code 1 for a script
 """
-
-
-def _rules_digest() -> str:
-    """What the bundled rules and those of installed packs are: two installations with one digest judge alike."""
-    from analyzer.rules.load import load_rules
-
-    return load_rules([]).digest
 
 
 def _print_version(wanted: bool) -> None:
@@ -170,15 +163,22 @@ def _options(
 
 def version_command(
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print name, version and digest of the rules as JSON.")
+        bool, typer.Option("--json", help="Print name, version, rules and rule packs as JSON.")
     ] = False,
 ) -> None:
     """Print the version."""
-    typer.echo(
-        f'{{"name": "analyzer", "version": "{__version__}", "rules_digest": "{_rules_digest()}"}}'
-        if as_json
-        else f"analyzer {__version__}"
-    )
+    if not as_json:
+        typer.echo(f"analyzer {__version__}")
+        return
+    import json
+
+    from analyzer.rules.load import load_rules
+    from analyzer.vocabulary.packs import SCHEMA_VERSION
+
+    rules = load_rules([])
+    # two installations with one digest judge alike
+    said = {"rules_digest": rules.digest, "rules_schema": SCHEMA_VERSION, "rule_packs": rules.packs}
+    typer.echo(json.dumps({"name": "analyzer", "version": __version__, **said}))
 
 
 def _one_line(error: Exception) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from analyzer.casebook.figures import Figures
 
 app = typer.Typer(
-    help="Runs whose cause is known, as typed facts without any text of a log.",
+    help="Keep runs whose cause is known, without any text of them.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -114,9 +114,9 @@ def stats_command(books: Books) -> None:
 
 
 def benchmark_command(books: Books) -> None:
-    """Judge the answers for labelled runs: right, wrong and sure, log loss, calibration; per kind of symptom.
+    """Judge the answers for labelled runs.
 
-    Probabilities are cross-validated: a run never helps to calibrate its own answer or that of its group.
+    Right, wrong and sure, log loss and calibration, per kind of symptom. Probabilities are cross-validated: a run never helps to calibrate its own answer or that of its group.
     """
     from analyzer.casebook.figures import contests, figures, uncalibrated
     from analyzer.casebook.fitting import cross_validated

@@ -19,7 +19,9 @@ def compare_command(
     offline: Offline = False,
     debug: Debug = False,
 ) -> None:
-    """Hold runs against one that worked: settings that differ and what they could explain, where the curves part.
+    """Hold runs against one that worked.
+
+    Settings that differ and what they could explain, and where the curves part.
 
     Example: analyzer compare runs/bf16 runs/fp16
     """

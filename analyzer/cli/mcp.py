@@ -18,9 +18,9 @@ def mcp_command(
     rules: Rules = None,
     debug: Debug = False,
 ) -> None:
-    """Serve the tools that coding agents call, on standard input and output (Model Context Protocol; extra mcp).
+    """Serve the tools that coding agents call.
 
-    Tools: diagnose, lines, series, explain, compare, search_causes, rules_for_line, triage.
+    By the Model Context Protocol on standard input and output (extra mcp). Tools: diagnose, lines, series, explain, compare, search_causes, rules_for_line, triage.
 
     Example: claude mcp add analyzer -- analyzer mcp ~/runs
     """

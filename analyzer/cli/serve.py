@@ -25,7 +25,9 @@ def serve_command(
     rules: Rules = None,
     debug: Debug = False,
 ) -> None:
-    """Serve diagnoses by HTTP: submit a path or a file, fetch the answer; /health, /metrics for Prometheus.
+    """Serve diagnoses by HTTP.
+
+    Submit a path or a file, fetch the answer; /health, and /metrics for Prometheus.
 
     Example: analyzer serve /runs & curl -s -d '{"path": "/runs/7b"}' -H 'Content-Type: application/json' localhost:8787/diagnoses
     """

@@ -19,9 +19,9 @@ def verify_command(
         typer.Option("--run", help="Where the run is now, if it has moved; default: as the report says."),
     ] = None,
 ) -> None:
-    """Look up every line that a report cites, and read the run again for the values that its evidence names.
+    """Look up every line that a report cites.
 
-    Ends with 1 if a line or a value differs or is gone. Records of binary files are checked by their values.
+    The run is read again for the values that its evidence names. Ends with 1 if a line or a value differs or is gone. Records of binary files are checked by their values.
 
     Example: analyzer diagnose runs/7b -o report.json && analyzer verify report.json
     """

@@ -38,9 +38,9 @@ def watch_command(
     rules: Rules = None,
     debug: Debug = False,
 ) -> None:
-    """Watch a run: a line whenever the answer changes; ends when a fault is likely, or with the run.
+    """Watch a run and say so when the answer changes.
 
-    Nothing is read while nothing was written, and looking takes at most a tenth of the time.
+    Ends when a fault is likely, or with the run. Nothing is read while nothing was written, and looking takes at most a tenth of the time.
 
     Example: analyzer watch runs/7b --every 60 && echo fine || scancel $JOB
     """

@@ -9,7 +9,8 @@ from typing import Any
 from analyzer.model.wording import percent
 from analyzer.records import dataclass
 
-_COLOURS = {"failed": "#b3261e", "degraded": "#8a5300", "interrupted": "#8a5300", "healthy": "#146c2e"}
+_COLOURS = {"failed": "#b3330a", "degraded": "#8a5300", "interrupted": "#8a5300", "healthy": "#00694f"}
+"""Behind the word, which is white: readable in light and dark notebooks, and the same as in the report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +58,11 @@ class Card:
         return f"<Diagnosis {self.root}: {self.status}{cause}>"
 
     def html(self) -> str:
-        """A few lines; colours of text only, so that light and dark notebooks both do."""
+        """A few lines; all but the status in the colours of the notebook."""
         e = html.escape
-        colour = _COLOURS.get(self.status, "inherit")
+        colour = _COLOURS.get(self.status, "#57606a")
         rows = [
-            f'<b style="color:{colour}">{e(self.status.upper())}</b> <code>{e(self.root)}</code>',
+            f'<b style="background:{colour};color:#fff;padding:0 .5em;border-radius:.8em">{e(self.status.upper())}</b> <code>{e(self.root)}</code>',
             e(self.summary),
         ]
         if self.cause:

@@ -11,6 +11,7 @@ from analyzer.render.sentences import (
     arrange,
     explained,
     headline,
+    made_by,
     odds_note,
     opening,
     reason_against,
@@ -56,7 +57,7 @@ def _write_finding(page: Page, finding: Finding) -> None:
     if finding.seen_before:
         page.add(f"{finding.seen_before} (your casebook, {finding.casebook_bits:+g} bits)", indent=2, hang=3)
     if finding.explains:
-        page.add(f"also explains: {', '.join(explained(finding))}", indent=2, hang=4)
+        page.add(f"it also explains {', '.join(explained(finding))}", indent=2, hang=4)
     for number, fix in enumerate(finding.fixes, start=1):
         write_change(page, f"fix {number}", fix)
     page.add(f"restart: {restart_note(finding)}", indent=2, hang=3)
@@ -102,12 +103,15 @@ def write_seen(page: Page, diagnosis: Diagnosis) -> None:
     if coverage.guesses:
         taken = [f"{logged} as {metric}" for logged, metric in coverage.guesses.items()]
         page.add(f"taken by the words of its name: {', '.join(taken)} (--metric chooses)", hang=2)
+    if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
+        page.add(f"tested and passed: {'; '.join(coverage.passed)}", hang=2)
     if coverage.missing:
         page.add(f"not seen: {', '.join(coverage.missing)}", hang=2)
     for gap in diagnosis.gaps:
         place = gap.path + (f":{gap.line}" if gap.line else "")
         page.add(f"gap: {place + ': ' if place else ''}{gap.reason}", hang=2, colour="33")
     page.add(odds_note(diagnosis), hang=2, colour="2")
+    page.add(made_by(diagnosis), hang=2, colour="2")
 
 
 def write_read(page: Page, diagnosis: Diagnosis) -> None:
@@ -115,7 +119,7 @@ def write_read(page: Page, diagnosis: Diagnosis) -> None:
     coverage = diagnosis.coverage
     formats = sorted({note.format for note in coverage.sources})
     step = f", last step {coverage.last_step}" if coverage.last_step is not None else ""
-    by_name = f" ({coverage.rows_by_name} rows read by their names alone)" if coverage.rows_by_name else ""
+    by_name = f" ({coverage.rows_by_name} rows by their names alone)" if coverage.rows_by_name else ""
     page.add(
         f"read: {len(coverage.sources)} files ({', '.join(formats)}), {sum(coverage.metrics.values())} metric points{by_name}, "
         f"{coverage.events} log events, {coverage.config_keys} settings{step}",

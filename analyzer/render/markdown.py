@@ -16,6 +16,7 @@ from analyzer.render.sentences import (
     first_failure_note,
     fix_note,
     headline,
+    made_by,
     others_notes,
     reason_against,
     restart_note,
@@ -103,7 +104,7 @@ def _finding(finding: Finding, *, show_all: bool) -> list[str]:
         parts += [_evidence(sign, line) for line in shown]
         hidden += [_evidence(sign, line) for line in lines if line not in shown]
     if finding.explains:
-        parts.append(f"- also explains: {escape(', '.join(explained(finding)))}")
+        parts.append(f"- it also explains {escape(', '.join(explained(finding)))}")
     parts.append("")
     parts += _folded(counted(len(hidden), "weaker line of evidence", "weaker lines of evidence"), hidden)
     parts += [line for fix in finding.fixes[:1] for line in _fix(1, fix)]
@@ -160,4 +161,4 @@ def _seen(diagnosis: Diagnosis) -> list[str]:
         f"- gap: {escape(gap.path)}{f':{gap.line}' if gap.line else ''} {escape(gap.reason)}"
         for gap in diagnosis.gaps
     ]
-    return parts
+    return [*parts, "", f"{escape(made_by(diagnosis))}."]

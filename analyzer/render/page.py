@@ -120,10 +120,14 @@ def write_beginning(page: Page, diagnosis: Diagnosis) -> None:
     """Verdict, which of several runs, and what happened."""
     subject = f"{diagnosis.root}" + (f" [{diagnosis.subject}]" if diagnosis.subject else "")
     words = ended_words(diagnosis)
-    page.raw(
-        f"{diagnosis.status.upper()}  {subject}" + (f"  ({words})" if words else ""),
-        _STATUS_COLOUR.get(diagnosis.status, "1"),
-    )
+    ended = f"  ({words})" if words else ""
+    colour = _STATUS_COLOUR.get(diagnosis.status, "1")
+    head = f"{diagnosis.status.upper()}  {subject}{ended}"
+    if diagnosis.subject and len(head) > page.style.width:  # two paths in one line are found by nobody
+        page.raw(f"{diagnosis.status.upper()}  {diagnosis.root}{ended}", colour)
+        page.raw(f"  run {diagnosis.subject}")
+    else:
+        page.raw(head, colour)
     for note in others_notes(diagnosis):
         page.add(note, indent=2, hang=2, colour="33")
     page.add(happened(diagnosis), indent=2)

@@ -103,10 +103,14 @@ def odds_note(diagnosis: Diagnosis) -> str:
     if not shown:
         return ""
     if shown[0].calibrated:
-        return "probabilities of this kind of trouble are calibrated on labelled runs (analyzer benchmark)"
-    return (
-        "probabilities weigh the evidence by hand-set odds; they are not calibrated for this kind of trouble"
-    )
+        return "percentages of this kind of trouble are calibrated on labelled runs (analyzer benchmark)"
+    return "percentages: hand-set weights, not calibrated for this kind of trouble; take them as an order"
+
+
+def made_by(diagnosis: Diagnosis) -> str:
+    """Which analyzer and which rules answered: what somebody needs who gets another answer."""
+    packs = "".join(f", pack {pack}" for pack in diagnosis.rule_packs)
+    return f"analyzer {diagnosis.tool_version}, rules {diagnosis.rules_digest[:12]}{packs}"
 
 
 def something_else(diagnosis: Diagnosis) -> str:
@@ -116,7 +120,7 @@ def something_else(diagnosis: Diagnosis) -> str:
 
 def fix_note(fix: Fix) -> str:
     """Condition and proof of a fix, and whether it is in general words."""
-    notes = [_STRENGTHS.get(fix.strength, fix.strength)]
+    notes = [_STRENGTHS[fix.strength, bool(fix.verified_by)]]
     if fix.scope:
         notes.append(f"in general words: {fix.scope}")
     if fix.requires:
@@ -125,12 +129,35 @@ def fix_note(fix: Fix) -> str:
         notes.append(f"tried in the fault lab: {fix.verified_by.removeprefix(LAB)}")
     elif fix.verified_by:
         notes.append(f"reproduced: samples/{fix.verified_by}")
-    else:
+    elif fix.strength != A_TEST:
         notes.append("not tried by us")
     return ", ".join(notes)
 
 
-_STRENGTHS = {"cures": "cures", "mitigates": "eases it", "diagnoses": "a test, no cure"}
+A_TEST = "diagnoses"
+"""Strength of a fix that changes nothing: it tells more."""
+
+_STRENGTHS = {
+    ("cures", True): "cures it",
+    ("cures", False): "should cure it",
+    ("mitigates", True): "eases it",
+    ("mitigates", False): "should ease it",
+    (A_TEST, True): "tells more, cures nothing",
+    (A_TEST, False): "tells more, cures nothing",
+}
+"""By strength and whether it was tried."""
+
+
+def fix_heading(fix: Fix, cause_id: str = "") -> str:
+    """What stands before the title of the first fix: a test is none.
+
+    Args:
+        fix: The fix.
+        cause_id: The cause, where the fix holds only if it is this one.
+    """
+    heading = "find out first" if fix.strength == A_TEST else "fix"
+    return f"{heading}, if it is {cause_id}" if cause_id else heading
+
 
 _RESTARTS = {
     "restart-as-is": "as it is",
@@ -151,9 +178,23 @@ def restart_note(finding: Finding) -> str:
 
 
 def explained(finding: Finding) -> list[str]:
-    """Later symptoms that a cause explains, by the causes that they seemed to have: ``crash: X`` reads ``X (crash)``."""
+    """What else of the run a cause explains, each with the cause that it would point to by itself.
+
+    ``crash: X`` reads ``the crash (not X)``.
+    """
     parts = (item.partition(": ") for item in finding.explains)
-    return [f"{cause} ({kind.replace('_', ' ')})" if cause else kind for kind, _, cause in parts]
+    return [
+        _KINDS.get(kind, kind.replace("_", " ")) + (f" (not {cause})" if cause else "")
+        for kind, _, cause in parts
+    ]
+
+
+_KINDS = {
+    "numerical_breakdown": "the NaN or overflow", "divergence": "the rise of the loss", "plateau": "why the loss does not fall",
+    "oom": "the lack of memory", "crash": "the crash", "hang": "the hang", "slow": "the slow steps",
+    "bad_restart": "the bad restart", "data_stall": "the wait for data", "eval_gap": "the gap to held-out data", "ended": "the end",
+}  # fmt: skip
+"""Kinds of symptoms as part of a sentence."""
 
 
 _ENDED_FROM_OUTSIDE = frozenset(
@@ -175,7 +216,7 @@ def first_failure_note(diagnosis: Diagnosis) -> str:
     who = [f"rank {first.rank}"] if first.rank is not None else []
     who += [f"on {first.host}"] if first.host is not None else []
     if first.alike:  # which of them was first nobody can tell
-        text = f"failed alike: {' '.join(who)} [{first.place}] and {first.alike} more"
+        text = f"{' '.join(who)} [{first.place}] and {first.alike} more report the same failure"
     else:
         text = f"first to fail: {' '.join(who)} [{first.place}]"
     if first.followers:
@@ -185,8 +226,8 @@ def first_failure_note(diagnosis: Diagnosis) -> str:
     )
 
 
-OTHERS_NAMED = 3
-"""Of the runs beside the one that was diagnosed; a folder of experiments holds hundreds."""
+OTHERS_NAMED, OTHERS_CHARACTERS = 3, 80
+"""Of the runs beside the one that was diagnosed, if their names are no longer together; a folder of experiments holds hundreds."""
 
 
 def others_notes(diagnosis: Diagnosis) -> list[str]:
@@ -197,12 +238,14 @@ def others_notes(diagnosis: Diagnosis) -> list[str]:
     ]
     if diagnosis.others:
         total = len(diagnosis.others) + 1
-        named = ", ".join(diagnosis.others[:OTHERS_NAMED])
-        more = f" and {total - 1 - OTHERS_NAMED} more" if total - 1 > OTHERS_NAMED else ""
         which = "the last to start" if not diagnosis.passed_over else "the newest that can be read"
+        names = list(diagnosis.others[:OTHERS_NAMED])
+        while names and len(", ".join(names)) > OTHERS_CHARACTERS:
+            names.pop()
+        rest = f" and {total - 1 - len(names)} more" if total - 1 > len(names) else ""
+        beside = f"; not looked at: {', '.join(names)}{rest}" if names else ""
         notes.append(
-            f"1 of {total} runs found here, {which}; not looked at: {named}{more}; "
-            f"all of them: analyzer triage {diagnosis.root}"
+            f"1 of {total} runs found here, {which}{beside}; all of them: analyzer triage {diagnosis.root}"
         )
     if diagnosis.earlier:
         notes.append(

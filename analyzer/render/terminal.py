@@ -15,6 +15,7 @@ from analyzer.render.plot import plot_rows
 from analyzer.render.sentences import (
     arrange,
     explained,
+    fix_heading,
     headline,
     odds_note,
     opening,
@@ -27,6 +28,9 @@ MOST_LINES = 40
 """Of a screen; what is beyond scrolls away before it is read."""
 
 GUESSES = 4
+PASSED = 4
+"""Tests of health that are named: those that lead say most of what the others do."""
+
 MECHANISM_CHARACTERS = 200
 _SETTINGS = (".yaml", ".yml", ".json", ".py", ".toml")
 """A setting is quoted by its value already."""
@@ -138,7 +142,7 @@ def _write_cause(page: Page, diagnosis: Diagnosis, finding: Finding, room: _Room
     if finding.seen_before:
         page.add(f"{finding.seen_before} (your casebook)", indent=2, hang=3)
     if finding.explains and room.explains:
-        page.add(f"this also explains: {', '.join(explained(finding))}", indent=2, hang=4)
+        page.add(f"it also explains {', '.join(explained(finding))}", indent=2, hang=4)
 
 
 def _write_evidence(page: Page, line: Evidence, known: set[str], quoted: set[Place]) -> None:
@@ -182,7 +186,8 @@ def _write_fix(page: Page, diagnosis: Diagnosis, finding: Finding, change: int) 
     page.add()
     if finding.fixes:
         above = opening(diagnosis)
-        heading = "fix" if above is None or above.leads else f"fix, if it is {finding.cause.id}"
+        sure = above is None or above.leads
+        heading = fix_heading(finding.fixes[0], "" if sure else finding.cause.id)
         write_change(page, heading, finding.fixes[0], change)
     page.add(f"restart: {restart_note(finding)}", indent=2, hang=3)
 
@@ -200,7 +205,10 @@ def _write_else(page: Page, diagnosis: Diagnosis, full: Sequence[Finding]) -> No
     ]
     other = something_else(diagnosis)
     if other:
-        named = [*(named or ["no other known cause comes near"]), f"{other} for something else"]
+        named = [
+            *named,
+            f"{other} for something else" + ("" if named else " (no other known cause comes near)"),
+        ]
     if named:
         page.add(f"or else: {'; '.join(named)}", hang=2)
 
@@ -216,7 +224,7 @@ def _write_check(page: Page, diagnosis: Diagnosis) -> None:
 def _write_seen(page: Page, diagnosis: Diagnosis, gaps: int) -> None:
     coverage = diagnosis.coverage
     page.add()
-    by_name = f" ({coverage.rows_by_name} by their names alone)" if coverage.rows_by_name else ""
+    by_name = f" ({coverage.rows_by_name} rows by their names alone)" if coverage.rows_by_name else ""
     parts = [
         counted(sum(coverage.metrics.values()), "metric point") + by_name,
         counted(coverage.events, "log event"),
@@ -231,7 +239,8 @@ def _write_seen(page: Page, diagnosis: Diagnosis, gaps: int) -> None:
             f"taken by the words of its name: {', '.join(taken[:GUESSES])}{more} (--metric chooses)", hang=2
         )
     if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
-        page.add(f"tested and passed: {'; '.join(coverage.passed)}", hang=2)
+        more = "; others with --all" if len(coverage.passed) > PASSED else ""
+        page.add(f"tested and passed: {'; '.join(coverage.passed[:PASSED])}{more}", hang=2)
     if coverage.missing:
         page.add(f"not seen: {', '.join(coverage.missing)}", hang=2)
     for gap in diagnosis.gaps[:gaps]:

@@ -74,7 +74,7 @@ def fact_in_words(name: str, value: Scalar) -> str:
     if value is True:
         return meaning
     if value is False:
-        return f"not the case: {_lower(meaning)}"
+        return f"{meaning}: no"
     if isinstance(value, str) and value in meaning:  # the meaning lists the values that there are
         return f"{_short_meaning(name)}: {value}"
     unit = f" {spec.unit}" if spec.unit and spec.unit != "step" else ""
@@ -88,9 +88,19 @@ def _lower(text: str) -> str:
 
 
 _OPERATORS = (
-    (" not in ", " is none of "), (" in ", " is one of "), (" == ", " is "), (" != ", " is not "), (" >= ", " is at least "),
+    (" not in ", " is none of "), (" in ", " is "), (" == ", " is "), (" != ", " is not "), (" >= ", " is at least "),
     (" <= ", " is at most "), (" > ", " is above "), (" < ", " is below "),
 )  # fmt: skip
+_LIST = re.compile(r"\[([^\[\]]*)\]")
+
+
+def _one_of(found: re.Match[str]) -> str:
+    """``["a", "b", 3]`` as ``“a”, “b” or 3``: marked, since a word such as not_precision would turn the sentence round."""
+    items = (item.strip() for item in found[1].split(","))
+    *others, last = (f"“{item[1:-1]}”" if item[:1] in {"'", '"'} else item for item in items)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 _NAME = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+\b")
 
 
@@ -98,15 +108,15 @@ def question_in_words(check: NextCheck) -> str:
     """What the check asks, as a clause that can be true or not."""
     text = _asked_part(check.test, check.fact) or check.fact
     if text == check.fact:
-        return check.meaning
+        return check.meaning.partition(":")[0]
     if text == f"not {check.fact}":
         return f"it is not the case that {_lower(check.meaning)}"
     if text in {f"{check.fact} == false", f"{check.fact} == False"}:
         return f"it is not the case that {_lower(check.meaning)}"
     for sign, words in _OPERATORS:
         text = text.replace(sign, words)
-    text = text.replace("[", "").replace("]", "").replace("'", "").replace('"', "")
-    asked = check.meaning if len(check.meaning) <= SHORT else _short_meaning(check.fact)
+    text = _LIST.sub(_one_of, text).replace("'", "").replace('"', "")
+    asked = check.meaning if len(check.meaning) <= SHORT else f"the {_short_meaning(check.fact)}"
     return _NAME.sub(lambda match: asked if match[0] == check.fact else _short_meaning(match[0]), text)
 
 
@@ -123,12 +133,12 @@ def _short_meaning(name: str) -> str:
 
 
 def answers_in_words(check: NextCheck) -> str:
-    """``if yes: CAUSE 98%; if no: CAUSE 2%``, with the question; a question of many parts is left to what is seen then."""
+    """``if yes: 98% for CAUSE, if not: 2%``, with the question; a question of many parts is left to what is seen then."""
     if "(" in check.test or " or " in check.test:
         most, least = sorted((check.if_true, check.if_false), reverse=True)
         return f"that will make it {percent(most)} or {percent(least)} for {check.cause_id}"
     return (
-        f"if {question_in_words(check)}: {check.cause_id} {percent(check.if_true)}; "
+        f"if {question_in_words(check)}: {percent(check.if_true)} for {check.cause_id}; "
         f"if not: {percent(check.if_false)}"
     )
 

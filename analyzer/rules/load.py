@@ -39,10 +39,12 @@ class RuleSet:
     Attributes:
         digest: Digest of the text of all rule files, as reports show it.
         sources: Where each rule comes from.
+        packs: Name and version of each pack beside the bundled one.
     """
 
     digest: str
     sources: tuple[RuleSource, ...]
+    packs: tuple[str, ...] = ()
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -180,9 +182,10 @@ def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
     """The bundled rules and those of further packs; a pack may not reuse an id.
 
     Raises:
-        RuleError: A pack is missing or a rule is invalid.
+        RuleError: A pack is missing or written for other rules, or a rule is invalid.
     """
     packs.use(extra)
+    versions = packs.versions_in_use()
     places = [*([rules_root(), *installed_folders(PACKS)] if bundled else []), *extra]
     files: list[Path] = []
     gates: list[Gates] = []
@@ -224,7 +227,7 @@ def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
                 f"id {source.id} is already used by {_shown(Path(first[source.id].file.path))}",
                 source.file.where("id"),
             )
-    return RuleSet(known.digest, sources)
+    return RuleSet(known.digest, sources, versions)
 
 
 @dataclass(frozen=True)

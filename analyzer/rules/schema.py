@@ -17,9 +17,9 @@ from analyzer.expr import Condition, compile_condition
 from analyzer.records import dataclass
 from analyzer.rules.causes import CauseEntry, catalogue
 from analyzer.vocabulary.marked import MarkedFile
+from analyzer.vocabulary.packs import SCHEMA_VERSION
 from analyzer.vocabulary.sections import check_section, json_schema
 
-SCHEMA_VERSION = 1
 MakeCondition = Callable[[str, str], Condition]
 SYMPTOM_KINDS = (
     "numerical_breakdown", "divergence", "plateau", "oom", "crash", "hang", "slow", "bad_restart", "data_stall",

@@ -11,7 +11,7 @@ from analyzer.model.wording import LIKELY, REPORTED, word_for
 from analyzer.records import dataclass
 from analyzer.rules.ending import crash_sign, troubled_end
 from analyzer.rules.gates import holds
-from analyzer.rules.health import health
+from analyzer.rules.health import Health
 from analyzer.rules.shape_line import anomalous_shape
 
 ENOUGH_POINTS = 5
@@ -168,9 +168,15 @@ def _reported_failure(facts: Mapping[str, Scalar]) -> str | None:
 
 
 def judge(
-    findings: Sequence[Finding], seen: Outcome, facts: Mapping[str, Scalar]
+    findings: Sequence[Finding], seen: Outcome, tests: Health, facts: Mapping[str, Scalar]
 ) -> tuple[str, str, tuple[str, ...]]:
     """Status, its sentence, and what was missing.
+
+    Args:
+        findings: What the rules found.
+        seen: What the run itself shows.
+        tests: Its tests of health.
+        facts: All facts about it.
 
     ``healthy`` needs enough to say so; a run that shows nothing wrong because it shows nothing is ``insufficient``.
     """
@@ -192,15 +198,15 @@ def judge(
         return "degraded", degrading[0].symptom, blind
     if (end := troubled_end(facts)) is not None:
         learns = f"; no fault found in {_counted(facts)}" if not seen.missing else ""
-        if (doubt := _doubt(facts)) is not None and health(facts).doubts:
+        if (doubt := _doubt(tests, facts)) is not None and tests.doubts:
             learns = f"; {doubt}"
         return end[0], end[1] + learns, (*seen.missing, *blind)
     if seen.missing:
-        return "insufficient", _too_little(seen, facts, ended), (*seen.missing, *blind)
+        return "insufficient", _too_little(seen, tests, facts, ended), (*seen.missing, *blind)
     text = f"no fault found in {_counted(facts)}"
     if (unread := facts.get("run.evidence_unread")) is not None:
         return "insufficient", f"{text}, but not everything could be read: {unread}", (*seen.missing, *blind)
-    if (doubt := _doubt(facts) or _suspicion(findings)) is not None:
+    if (doubt := _doubt(tests, facts) or _suspicion(findings) or _open_end(facts)) is not None:
         return "insufficient", f"{text}, yet {doubt}", (*seen.missing, *blind)
     if ended:
         text = f"{ended[0].cause.title}; {text}"
@@ -217,10 +223,10 @@ EXPLAINED = 0.5
 """Causes of one kind that hold less than a half together leave more to something else, which may be nothing."""
 
 
-def _too_little(seen: Outcome, facts: Mapping[str, Scalar], ended: Sequence[Finding]) -> str:
+def _too_little(seen: Outcome, tests: Health, facts: Mapping[str, Scalar], ended: Sequence[Finding]) -> str:
     """Why so little was seen that nothing can be said, or what the little shows."""
-    if doubts := health(facts).doubts:
-        words, decides = doubts[0]
+    if tests.doubts:
+        words, decides = tests.doubts[0]
         return f"{words}; what would decide: {decides}"
     first = f"{ended[0].cause.title}; otherwise " if ended else ""
     text = "nothing wrong was seen, but too little to call it healthy"
@@ -249,9 +255,9 @@ def _counted(facts: Mapping[str, Scalar]) -> str:
     return next((f"{facts[name]} {word}" for name, word in _COUNTED if name in facts), "no points")
 
 
-def _doubt(facts: Mapping[str, Scalar]) -> str | None:
+def _doubt(tests: Health, facts: Mapping[str, Scalar]) -> str | None:
     """What keeps a run without a finding from being called healthy, and what would decide it."""
-    found = health(facts)
+    found = tests
     points, fallen = facts.get("signal.progress.points", 0), facts.get("signal.progress.fall_share")
     lost = isinstance(points, int) and points >= ENOUGH_TO_LEARN and isinstance(fallen, float) and fallen < 0
     # Who ended as planned may have had little left to learn.
@@ -276,6 +282,13 @@ def _suspicion(findings: Sequence[Finding]) -> str | None:
         ordinary = finding.cause.kind in {"benign", "lifecycle"}
         if finding.probability >= REPORTED and finding.severity in {"fatal", "degrading"} and not ordinary:
             return f"{finding.symptom} ({word_for(finding.probability)}: {finding.cause.id})"
+    return None
+
+
+def _open_end(facts: Mapping[str, Scalar]) -> str | None:
+    """That the rows end in the middle of what was planned; what was not shown may have gone wrong."""
+    if facts.get("run.log_truncated") is True and facts.get("ended.state") == "unknown":
+        return str(facts.get("ended.because"))
     return None
 
 

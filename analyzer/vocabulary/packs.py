@@ -1,9 +1,11 @@
 """Which rule packs count in this process: those that other packages install, and those that a caller names.
 
 A pack is a folder of rules. One that declares names of its own says in ``pack.yaml`` what they begin with, so that two
-packs never mean different things by one name::
+packs never mean different things by one name, and for which rules it was written::
 
     prefix: acme          # events acme_…, gates acme_…, causes acme-…
+    version: 1.2.0        # of the pack; reports name it
+    schema: 1             # of the rules that it was written for; another is refused before anything of it is read
 
 Beside it may stand ``events.yaml`` (see ``events``), ``causes.yaml`` and ``gates.yaml``.
 """
@@ -17,11 +19,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from analyzer.errors import RuleSyntaxError
+from analyzer.version import __version__
 from analyzer.vocabulary.installed import PACKS, installed_folders
 from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
 from analyzer.vocabulary.sections import check_section
 
-FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {"file": {"prefix": ("str", True)}}
+SCHEMA_VERSION = 1
+"""Major version of what rules and packs may say. It changes when one that was right would be wrong or mean another thing."""
+
+FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
+    "file": {"prefix": ("str", True), "version": ("str", False), "schema": ("int", False)}
+}
 _PREFIX = re.compile(r"[a-z][a-z0-9]{1,20}")
 
 T = TypeVar("T")
@@ -82,11 +90,37 @@ def load_own(path: Path) -> tuple[MarkedFile, str]:
     about = path.parent / "pack.yaml"
     if not about.is_file():
         raise RuleSyntaxError("a pack that declares names needs pack.yaml with their prefix", path.as_posix())
-    said = load_marked(text_of(about, about.as_posix()), about.as_posix())
-    prefix: str = check_section(said, FIELDS, "file", said.data, ())["prefix"]
-    if not _PREFIX.fullmatch(prefix):
+    return load_marked(text_of(path, path.as_posix()), path.as_posix()), _about(about)["prefix"]
+
+
+def _about(path: Path) -> dict[str, Any]:
+    """What ``pack.yaml`` says.
+
+    Raises:
+        RuleSyntaxError: It is written for other rules, or not as described above.
+    """
+    said = load_marked(text_of(path, path.as_posix()), path.as_posix())
+    schema = said.data.get("schema", SCHEMA_VERSION) if isinstance(said.data, dict) else SCHEMA_VERSION
+    if schema != SCHEMA_VERSION:
+        raise RuleSyntaxError(
+            f"this pack is written for rules of schema {schema}; analyzer {__version__} reads schema {SCHEMA_VERSION}: "
+            "install the analyzer that the pack asks for, or the release of the pack for this one",
+            said.where("schema"),
+        )
+    found = check_section(said, FIELDS, "file", said.data, ())
+    if not _PREFIX.fullmatch(found["prefix"]):
         raise RuleSyntaxError("a prefix is one lower-case word", said.where("prefix"))
-    return load_marked(text_of(path, path.as_posix()), path.as_posix()), prefix
+    return found
+
+
+def versions_in_use() -> tuple[str, ...]:
+    """Name and version of each pack beside the bundled one, of those that say it.
+
+    Raises:
+        RuleSyntaxError: One is written for rules of another major version.
+    """
+    told = [_about(path) for path in declared_in_packs("pack.yaml")]
+    return tuple(f"{about['prefix']} {about.get('version', '(no version)')}" for about in told)
 
 
 def refuse_foreign_names(file: MarkedFile, section: str, begin: str) -> None:

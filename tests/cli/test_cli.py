@@ -385,3 +385,10 @@ def test_an_interrupt_is_one_line(monkeypatch):
 
     monkeypatch.setattr("analyzer.api.study", interrupted)
     assert one_line(run("diagnose", QWEN), 130) == "analyzer: interrupted\n"
+
+
+def test_the_help_says_of_each_command_in_a_whole_sentence_what_it_does():
+    told = call("--help", COLUMNS="80").stdout.partition("Commands:")[2].strip().splitlines()
+
+    assert len(told) >= 16
+    assert [line for line in told if not line.endswith(".") or line.endswith("...")] == []

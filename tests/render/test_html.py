@@ -14,6 +14,7 @@ import pytest
 
 from analyzer.api import study
 from analyzer.cli.output import Format, chosen_format
+from analyzer.model.diagnosis import LIKENESS
 from analyzer.render.html import render_html
 from tests.public_files import PUBLIC
 
@@ -202,6 +203,49 @@ def test_training_stands_beside_validation_in_one_chart(tmp_path):
     assert page.count('class="s1"') == 1
 
 
+def chart_of(folder, key, rows):
+    (folder / "metrics.csv").write_text("step,loss,grad_norm\n" + "".join(rows))
+    return re.search(rf'<figure id="chart-{key}".*?</figure>', page_of(folder), re.DOTALL)[0]
+
+
+def test_the_axis_of_a_constant_curve_names_its_one_value(tmp_path):
+    figure = chart_of(tmp_path, "grad_norm", (f"{i},{3 - i / 50},0.25\n" for i in range(100)))
+
+    assert re.findall(r'class="tick ty" [^>]*>([^<]*)<', figure) == ["0.25"]
+
+
+def test_a_curve_without_a_finite_value_has_no_made_up_axis(tmp_path):
+    figure = chart_of(tmp_path, "grad_norm", (f"{i},{3 - i / 50},nan\n" for i in range(100)))
+
+    assert "no finite value" in figure
+    assert 'class="tick ty" ' not in figure
+
+
+def test_a_finite_point_between_two_that_are_not_is_seen(tmp_path):
+    norms = ["nan"] * 40 + ["0.7"] + ["nan"] * 59
+    figure = chart_of(tmp_path, "grad_norm", (f"{i},{3 - i / 50},{norm}\n" for i, norm in enumerate(norms)))
+
+    assert re.search(r'class="d0" d="M[\d.]+ [\d.]+h0"', figure)
+
+
+def test_where_no_rule_speaks_the_page_gives_candidates_and_a_fix_with_its_condition():
+    found = study(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
+    first = found.diagnosis.findings[0]
+    candidate = replace(first, evidence=(replace(first.evidence[0], id=LIKENESS),), probability=0.4)
+    page = render_html(replace(found.diagnosis, status="insufficient", findings=(candidate,)))
+
+    assert "No rule explains it" in page
+    assert f"Fix, if it is {candidate.cause.id}: " in page
+    assert "Fix 1: " not in page
+
+
+def test_a_sound_run_says_which_tests_it_passed():
+    assert re.search(
+        r"Tested and passed \(\d+\).*<li>it ends near its best",
+        page_of(ROOT / "samples/healthy/qwen2-bf16-sft"),
+    )
+
+
 def test_text_of_a_run_stays_text():
     found = study(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
     finding = found.diagnosis.findings[0]
@@ -258,6 +302,8 @@ PROBE = """addEventListener('load', () => {
     out.keyboard = plot.querySelector('.tip').textContent;
   }
   out.copies = document.querySelectorAll('button.copy').length;
+  const figures = [...(document.querySelector('.charts')?.children ?? [])], last = figures.at(-1);
+  if (last) out.alone = figures.length % 2 === 0 || last.getBoundingClientRect().width > 0.9 * last.parentElement.getBoundingClientRect().width;
   out.wide = document.documentElement.scrollWidth > innerWidth;
   const link = document.querySelector('a[href^="#line"]');
   if (link) { location.hash = link.hash; out.target = !!document.querySelector(':target'); }
@@ -297,6 +343,7 @@ def test_in_a_browser_the_page_can_be_read_zoomed_and_used_by_keyboard(tmp_path,
     assert seen["reset"]
     assert seen["copies"] >= 1
     assert seen["target"]
+    assert seen["alone"], "the last chart of an odd number takes the whole row"
     assert not seen["wide"]
 
 

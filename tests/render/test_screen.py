@@ -74,6 +74,18 @@ def test_a_flat_curve_has_ends_that_differ():
     assert "1.9105" in rows[1]
 
 
+def test_the_screen_names_a_few_tests_that_a_run_passed_and_all_names_every_one():
+    found = analyzer.diagnose(ROOT / "samples/healthy/qwen2-bf16-sft")
+    few, every = (
+        re.sub(r"\s+", " ", render_terminal(found, Style(colour=False), show_all=whole))
+        for whole in (False, True)
+    )
+
+    assert f"tested and passed: {'; '.join(found.coverage.passed[:4])}; others with --all" in few
+    assert f"tested and passed: {'; '.join(found.coverage.passed)} " in every
+    assert "it ends near its best" in few
+
+
 def test_all_shows_the_bits_and_every_cause():
     found = analyzer.diagnose(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero")
     text = render_terminal(found, Style(colour=False), show_all=True)
@@ -96,14 +108,41 @@ def test_paths_are_shown_from_where_the_user_stands_and_links_lead_to_the_file(t
 def test_the_words_of_facts_and_questions():
     assert fact_in_words("config.data.padding_side", "left") == "data padding side: left"
     assert fact_in_words("event.oom.seen", value=True) == ""
-    assert fact_in_words("signal.loss.rises", value=False).startswith(
-        "not the case: median of the last fifth"
-    )
+    rises = fact_in_words("signal.loss.rises", value=False)
+    assert rises.startswith("median of the last fifth")
+    assert rises.endswith(": no")
     check = NextCheck(
         "signal.x.y", "its meaning", "", "c", 0.9, 0.1, test="config.a == 'b' and signal.x.y >= 2"
     )
     assert question_in_words(check) == "its meaning is at least 2"
-    assert answers_in_words(check) == "if its meaning is at least 2: c 90%; if not: 10%"
+    assert answers_in_words(check) == "if its meaning is at least 2: 90% for c; if not: 10%"
+
+
+def test_the_words_of_a_list_are_marked_so_that_none_turns_the_question_round():
+    test = 'signal.x.y in ["not_precision", "kernel", 3]'
+    check = NextCheck("signal.x.y", "one of many words, " * 9, "", "c", 0.2, 0.9, test=test)
+
+    assert question_in_words(check) == "the x y is “not_precision”, “kernel” or 3"
+
+
+def test_a_first_fix_that_only_tells_more_is_not_called_a_fix():
+    found = study(ROOT / "samples/failed/ddp-8-ranks-one-killed").diagnosis
+    screen = render_terminal(found, Style(colour=False))
+
+    assert "\n  find out first: Look for the sender" in screen
+    assert "(tells more, cures nothing)" in re.sub(r"\s+", " ", screen)
+    assert not re.search(r"^\s*fix: ", screen, re.MULTILINE)
+
+
+def test_long_names_stand_on_lines_of_their_own_and_are_counted_where_they_are_many():
+    found = study(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero").diagnosis
+    others = tuple(f"deep/{'x' * 60}/{number}" for number in range(4))
+    screen = render_terminal(replace(found, subject="y" * 90, others=others), Style(colour=False))
+    plain = re.sub(r"\s+", " ", screen)
+
+    assert screen.splitlines()[1] == f"  run {'y' * 90}"
+    assert f"not looked at: {others[0]} and 3 more; all of them: analyzer triage" in plain
+    assert others[1] not in plain
 
 
 def test_a_question_of_many_parts_is_not_spelled_out():

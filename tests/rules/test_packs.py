@@ -57,6 +57,7 @@ CAUSE = "title: x, family: storage, symptom_kind: crash, restart_advice: no-acti
         ("causes.yaml", "causes:\n  acme-slow: {title: x}", "lacks the key 'family'"),
         ("pack.yaml", "prefix: Not A Word", "a prefix is one lower-case word"),
         ("pack.yaml", "name: acme", "unknown key 'name'"),
+        ("pack.yaml", "prefix: acme\nversion: 2", "pack.yaml:2:1: 'version' must be a str"),
     ],
 )  # fmt: skip
 def test_a_mistake_of_a_pack_is_told_with_its_place(tmp_path, name, text, says):
@@ -70,6 +71,28 @@ def test_a_mistake_of_a_pack_is_told_with_its_place(tmp_path, name, text, says):
         load_rules([tmp_path])
 
     assert says in str(caught.value)
+
+
+def test_a_pack_for_other_rules_is_refused_in_one_line_before_anything_of_it_is_read(tmp_path):
+    (tmp_path / "pack.yaml").write_text("prefix: acme\nschema: 2\nlanguage: newer\n", encoding="utf-8")
+    (tmp_path / "events.yaml").write_text("nothing that is known here\n", encoding="utf-8")
+    (tmp_path / "rule.yaml").write_text("nor here\n", encoding="utf-8")
+    done = call("diagnose", RUN, "--rules", tmp_path)
+
+    assert done.returncode == 4
+    assert done.stderr.count("\n") == 1
+    assert "pack.yaml:2:1: this pack is written for rules of schema 2; analyzer " in done.stderr
+    assert done.stdout == ""
+
+
+def test_reports_name_the_packs_and_their_versions():
+    found = analyzer.diagnose(RUN, rules=[PACK])
+
+    assert found.rule_packs == ("acme 1.0.0",)
+    for form in ("html", "markdown"):
+        assert f"rules {found.rules_digest}, pack acme 1.0.0." in analyzer.report(found, form)
+    assert "pack acme 1.0.0\n" in call("diagnose", RUN, "--rules", PACK, "--all").stdout
+    assert analyzer.diagnose(RUN).rule_packs == ()
 
 
 def test_names_without_a_prefix_are_refused(tmp_path):

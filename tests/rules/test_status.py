@@ -182,7 +182,7 @@ def test_curves_of_an_ill_shape_are_not_called_healthy(shape, probability, statu
     facts = {"signal.loss.points": 200, "signal.loss.falls": True, "signal.progress.learned": True}
     if shape is not None:
         facts |= {"classifier.shape": shape, "classifier.probability": probability}
-    found, text, _ = judge((), outcome(facts), facts)
+    found, text, _ = judge((), outcome(facts), health(facts), facts)
 
     assert found == status
     assert ("80%" in text) == (status == "insufficient")
@@ -196,7 +196,7 @@ def test_curves_of_an_ill_shape_are_not_called_healthy(shape, probability, statu
     ],
 )
 def test_a_trace_alone_does_not_make_a_run_healthy(facts, words):
-    found, text, _ = judge((), outcome(facts), facts)
+    found, text, _ = judge((), outcome(facts), health(facts), facts)
 
     assert found == "insufficient"
     assert words in text
@@ -247,6 +247,36 @@ def test_what_ends_where_no_sound_run_does_is_doubted(facts, doubt):
 
     assert bool(words) is (doubt is not None)
     assert doubt is None or doubt in words[0]
+
+
+@pytest.mark.parametrize(("over_guess", "doubted"), [(1.0, True), (0.85, True), (0.5, False), (None, False)])
+def test_one_test_of_health_tells_a_loss_near_that_of_a_guess(over_guess, doubted):
+    facts = {"signal.chance.classes": 10}
+    if over_guess is not None:
+        facts |= {"signal.chance.loss_over_uniform": over_guess, "signal.chance.training": over_guess > 0.97}
+    found = health(facts)
+
+    assert [test for test in found.ids if "chance" in test] == ["off-chance"] * doubted
+    assert len([said for said in found.passed if "guess" in said]) == (over_guess == 0.5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "ends", "status"),
+    [
+        (["Step 100/300 loss: 2.31", "Step 101/300 loss: 2.02", "Step 102/300 loss: 1.71"], "", "insufficient"),
+        (["Epoch 1/300 loss: 2.31", "Epoch 2/300 loss: 2.02", "Epoch 3/300 loss: 1.71"], "", "insufficient"),
+        (["Epoch 1/3 loss: 2.31", "Epoch 2/3 loss: 2.02", "Epoch 3/3 loss: 1.71"], "", "healthy"),
+        (["Epoch 1/300 loss: 2.31", "Epoch 2/300 loss: 2.02", "Epoch 3/300 loss: 1.71"], "training finished", "healthy"),
+        (["loss: 2.31", "loss: 2.02", "loss: 1.71"], "", "healthy"),
+    ],
+)  # fmt: skip
+def test_rows_that_stop_in_the_middle_of_what_was_planned_are_not_called_healthy(
+    tmp_path, rows, ends, status
+):
+    found = diagnose(tmp_path, "\n".join([*rows, ends, ""]))
+
+    assert found.status == status
+    assert ("with neither an end nor an error" in found.summary) is (status == "insufficient")
 
 
 @pytest.mark.parametrize(("last", "doubted"), [(-25000.0, True), (-0.8, False)])

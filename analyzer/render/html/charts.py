@@ -29,6 +29,9 @@ TOP = 70.0
 """Height of the strip at the top in which non-finite points are drawn, of 1000."""
 
 SIZE = 1000.0
+MOST_DOTS = 60
+"""Points of a curve up to which each is marked: on a screen they stand some ten pixels apart."""
+
 CITED_POINTS = 12
 """Points of evidence that are marked in one chart; those beyond are in the ledger."""
 
@@ -100,6 +103,9 @@ def chart(panel: Panel, marks: Marks) -> tuple[str, dict[str, Any]]:
     if onset is not None:
         left = " left" if scale.x(onset) > 600 else ""
         labels += f'<span class="on{left}" data-x="{onset:.0f}" style="left:{scale.x(onset) / 10:.1f}%">onset {onset:.0f}</span>'
+    if scale.empty:
+        labels += '<span class="none">no finite value</span>'
+    labels += f'<span class="tick ty axis">{panel.word}</span>'
     margin = (domain[1] - domain[0]) * MARGIN / (1 + 2 * MARGIN)
     ends = "".join(
         f'<span class="tick tx" style="left:{scale.x(value) / 10:.1f}%">{value:.0f}</span>'
@@ -118,21 +124,36 @@ def chart(panel: Panel, marks: Marks) -> tuple[str, dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Where a point stands in the picture, of 1000 by 1000."""
+    """Where a point stands in the picture, of 1000 by 1000.
+
+    Attributes:
+        first: Left end of the axis.
+        last: Right end.
+        low: Smallest value that is drawn.
+        high: Largest.
+        log: Whether values are drawn by their logarithm.
+        only: The one value of a constant curve, which is all that its axis can name.
+        empty: Whether no value is finite, so that there is no axis.
+    """
 
     first: float
     last: float
     low: float
     high: float
     log: bool
+    only: float | None = None
+    empty: bool = False
 
     @classmethod
     def of(cls, panel: Panel, domain: tuple[float, float]) -> _Scale:
         y = np.concatenate([line.y for line in panel.lines])
         y = y[np.isfinite(y)]
-        low, high = (float(y.min()), float(y.max())) if y.size else (0.0, 1.0)
+        if not y.size:
+            return cls(*domain, 0.0, 1.0, log=False, empty=True)
+        low, high = float(y.min()), float(y.max())
         if high <= low:
-            low, high = low - (abs(low) or 1.0) * 0.5, high + (abs(high) or 1.0) * 0.5
+            room = (abs(low) or 1.0) * 0.5
+            return cls(*domain, low - room, high + room, panel.log, only=low)
         return cls(*domain, low, high, panel.log)
 
     def x(self, value: float) -> float:
@@ -145,7 +166,9 @@ class _Scale:
         return SIZE - 20.0 - (value - low) / (high - low) * (SIZE - TOP - 60.0)
 
     def ticks(self) -> list[float]:
-        """A few round values of the axis."""
+        """A few round values of the axis; those around a constant would be made up."""
+        if self.empty or self.only is not None:
+            return [] if self.only is None else [self.only]
         if self.log:
             powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             factors = (1.0, 2.0, 5.0) if len(powers) <= 3 else (1.0,)
@@ -171,19 +194,17 @@ def _ends(lines: Sequence[Line]) -> tuple[float, float]:
 
 
 def _curve(line: Line, scale: _Scale, number: int) -> str:
-    parts: list[str] = []
-    pen_down = False
+    strokes: list[list[str]] = [[]]  # what is not finite lifts the pen
     for x, y in zip(line.x.tolist(), line.y.tolist(), strict=True):
-        if not math.isfinite(y):
-            pen_down = False
-            continue
-        parts.append(f"{'L' if pen_down else 'M'}{scale.x(x):.1f} {scale.y(y):.1f}")
-        pen_down = True
-    path = f'<path class="s{number}" d="{"".join(parts)}"/>'
-    if line.y.size > 60:  # more would hide the curve
-        return path
-    dots = "".join(f"{spot.replace('L', 'M')}h0" for spot in parts)
-    return path + f'<path class="d{number}" d="{dots}"/>'
+        if math.isfinite(y):
+            strokes[-1].append(f"{scale.x(x):.1f} {scale.y(y):.1f}")
+        elif strokes[-1]:
+            strokes.append([])
+    path = "".join(f"M{'L'.join(stroke)}" for stroke in strokes if stroke)
+    # of many points dots would hide the curve; one between two gaps has no curve
+    marked = [stroke for stroke in strokes if line.y.size <= MOST_DOTS or len(stroke) == 1]
+    dots = "".join(f"M{spot}h0" for stroke in marked for spot in stroke)
+    return f'<path class="s{number}" d="{path}"/>' + (f'<path class="d{number}" d="{dots}"/>' if dots else "")
 
 
 def _bad(line: Line, scale: _Scale) -> str:
@@ -244,8 +265,11 @@ _AXES = {"point": "by its order in the log", "second": "by seconds since the fir
 
 
 def _caption(panel: Panel, *, has_bad: bool, has_evidence: bool) -> str:
+    alone = len(panel.lines) == 1 and panel.lines[0].label.lower() == panel.title.lower()
     keys = [
-        f'<span class="k{i}"><i></i>{html.escape(line.label)}</span>' for i, line in enumerate(panel.lines)
+        f'<span class="k{i}"><i></i>{html.escape(line.label)}</span>'
+        for i, line in enumerate(panel.lines)
+        if not alone  # its key would repeat the title
     ]
     if has_bad:
         keys.append('<span class="kbad"><i></i>not finite (NaN, inf)</span>')

@@ -12,7 +12,7 @@ from typing import Any
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix, GapNote
 from analyzer.model.run import Run
-from analyzer.model.wording import percent, word_for
+from analyzer.model.wording import counted, percent, word_for
 from analyzer.render.curves import panels_of
 from analyzer.render.html.baseline import baseline_section, with_baseline
 from analyzer.render.html.charts import Marks, chart, shared_domain
@@ -23,14 +23,17 @@ from analyzer.render.html.tested import tested
 from analyzer.render.machine_curves import machine_panels
 from analyzer.render.sentences import (
     NAMED_FROM,
+    Opening,
     arrange,
     device_time_note,
     ended_note,
     ended_words,
     explained,
     first_failure_note,
+    fix_heading,
     fix_note,
     happened,
+    made_by,
     odds_note,
     opening,
     restart_note,
@@ -73,9 +76,14 @@ def render_html(diagnosis: Diagnosis, run: Run | None = None, baseline: Run | No
         anchors.add(diagnosis.ended.evidence)
     charts, points = ("", []) if run is None else _charts(diagnosis, run, anchors, layout.full, baseline)
     ranks, tensors = ("", "") if run is None else (ranks_section(run, anchors), tensors_section(run))
+    above = opening(diagnosis)
+    open_question = above is not None and not above.leads
     body = [
-        _top(diagnosis),
-        *(_cause(finding, anchors, first=number == 0) for number, finding in enumerate(layout.full)),
+        _top(diagnosis, above),
+        *(
+            _cause(finding, anchors, first=number == 0, only_if=open_question)
+            for number, finding in enumerate(layout.full)
+        ),
         *(
             f"<p>Note: {e(f.cause.title)} <span class=soft>({f.cause.id}, {percent(f.probability)})</span></p>"
             for f in layout.notes
@@ -91,7 +99,7 @@ def render_html(diagnosis: Diagnosis, run: Run | None = None, baseline: Run | No
         _excerpts(anchors),
         _seen(diagnosis),
         (
-            f"<footer>{e(_sentence(odds_note(diagnosis)))}analyzer {e(diagnosis.tool_version)}, rules {e(diagnosis.rules_digest[:12])}. "
+            f"<footer>{e(_sentence(odds_note(diagnosis)) + made_by(diagnosis))}. "
             "This page is one file and asks no server for anything.</footer>"
         ),
     ]
@@ -102,7 +110,7 @@ def render_html(diagnosis: Diagnosis, run: Run | None = None, baseline: Run | No
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}"><meta name="generator" content="analyzer">'
         f'<link rel="icon" href="data:,"><title>{e(diagnosis.status)}: {e(diagnosis.root)}</title>'
-        f"<style>{_file('style.css')}</style></head><body>\n{chr(10).join(part for part in body if part)}\n"
+        f"<style>{_file('style.css')}</style></head><body><main>\n{chr(10).join(part for part in body if part)}\n</main>"
         f'<script type="application/json" id="data">{_json(points)}</script><script>{script}</script></body></html>\n'
     )
 
@@ -121,7 +129,7 @@ def _json(value: Any) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _top(diagnosis: Diagnosis) -> str:
+def _top(diagnosis: Diagnosis, above: Opening | None) -> str:
     words = ended_words(diagnosis)
     subject = f" [{e(diagnosis.subject)}]" if diagnosis.subject else ""
     rows = [
@@ -138,14 +146,14 @@ def _top(diagnosis: Diagnosis) -> str:
         rows.append(
             f"<p>One of {len(diagnosis.others) + 1} runs found here, the last to start; not looked at: {e(names)}</p>"
         )
-    if above := opening(diagnosis):
-        rows.append(
-            f"<p><b>{e(above.head)}</b></p><ul>{''.join(f'<li>{e(row)}</li>' for row in above.rows)}</ul>"
-        )
+    if above is not None:
+        head = above.head[:1].upper() + above.head[1:]
+        rows.append(f"<p><b>{e(head)}</b></p><ul>{''.join(f'<li>{e(row)}</li>' for row in above.rows)}</ul>")
     return "".join(rows) + "</header>"
 
 
-def _cause(finding: Finding, anchors: Anchors, *, first: bool) -> str:
+def _cause(finding: Finding, anchors: Anchors, *, first: bool, only_if: bool) -> str:
+    """A cause in full; ``only_if`` where none stands out, so that its fix depends on whether it is this one."""
     note = "by the shape of the curves only" if finding.shape_only else ""
     parts = [
         (
@@ -153,20 +161,23 @@ def _cause(finding: Finding, anchors: Anchors, *, first: bool) -> str:
             f"<small>{word_for(finding.probability)}{'<br>' + note if note else ''}</small></div><div><h2>{e(finding.cause.title)}</h2>"
             f'<p class="soft"><code>{e(finding.cause.id)}</code></p><p>{e(finding.cause.text)}</p><ul>'
         ),
-        *(f"<li>{_reason(line, anchors)}</li>" for line in strongest(finding)),
+        # of labelled runs with such numbers the page has told above; of this run nothing speaks for it
+        *(f"<li>{_reason(line, anchors)}</li>" for line in strongest(finding) if not finding.likeness_only),
         "</ul>",
     ]
     if finding.seen_before:
         parts.append(f"<p>{e(finding.seen_before)} (your casebook)</p>")
     if finding.explains:
-        parts.append(f"<p>This also explains: {e(', '.join(explained(finding)))}</p>")
+        parts.append(f"<p>It also explains {e(', '.join(explained(finding)))}</p>")
     parts.append("</div></section>")
-    parts += [_fix(fix, number) for number, fix in enumerate(finding.fixes[:1], start=1)]
+    for fix in finding.fixes[:1]:
+        heading = fix_heading(fix, finding.cause.id if only_if else "").capitalize()
+        parts.append(_fix(fix, heading))
     parts.append(f"<p><b>Restart:</b> {e(restart_note(finding))}</p>")
     if len(finding.fixes) > 1:
-        rest = "".join(_fix(fix, number) for number, fix in enumerate(finding.fixes[1:], start=2))
+        rest = "".join(_fix(fix, f"Way {number}") for number, fix in enumerate(finding.fixes[1:], start=2))
         parts.append(
-            f"<details><summary>Other ways ({len(finding.fixes) - 1}), the best first</summary>{rest}</details>"
+            f"<details class=ways><summary>Other ways ({len(finding.fixes) - 1}), the best first</summary>{rest}</details>"
         )
     return "".join(parts)
 
@@ -180,8 +191,8 @@ def _reason(line: Evidence, anchors: Anchors) -> str:
     )
 
 
-def _fix(fix: Fix, number: int) -> str:
-    parts = [f'<div class="fix"><h3>Fix {number}: {e(fix.title)}</h3><p class="soft">{e(fix_note(fix))}</p>']
+def _fix(fix: Fix, heading: str) -> str:
+    parts = [f'<div class="fix"><h3>{heading}: {e(fix.title)}</h3><p class="soft">{e(fix_note(fix))}</p>']
     diff = "".join(change.diff for change in fix.changes)
     if diff:
         parts.append(_box("".join(_diff_line(line) for line in diff.splitlines())))
@@ -233,7 +244,8 @@ def _charts(
         else ""
     )
     tools = (
-        '<div class="tools"><span class="soft">Point at a curve to read it, drag to zoom all charts, double-click for the whole.</span>'
+        '<div class="tools"><span class="soft point">Point at a curve to read it, drag to zoom all charts, double-click for the whole; by '
+        'keyboard the arrows, + and -, Escape.</span><span class="soft touch">Touch a curve to read it.</span>'
         '<button class="reset" type="button" hidden>whole run</button></div>'
     )
     figures = [figure for figure, _ in drawn]
@@ -354,14 +366,23 @@ def _seen(diagnosis: Diagnosis) -> str:
         f"<tr><td>{e(subject)}</td><td>{e(what)}</td><td>{'yes' if there else 'nothing to look at'}</td></tr>"
         for subject, what, there in tested(coverage)
     )
+    passed = "".join(f"<li>{e(test)}</li>" for test in coverage.passed)
+    sound = diagnosis.status in {"healthy", "insufficient"} and passed
     step = f", last step {coverage.last_step}" if coverage.last_step is not None else ""
     missing = f"<p>Not seen: {e(', '.join(coverage.missing))}</p>" if coverage.missing else ""
     return (
-        f'<section><h2 id="read">What was read and looked for</h2><p>{len(coverage.sources)} files, {sum(coverage.metrics.values())} metric '
-        f"points, {coverage.events} log events, {coverage.config_keys} settings{step}.</p>{missing}"
+        f'<section><h2 id="read">What was read and looked for</h2><p>{counted(len(coverage.sources), "file")}, '
+        f"{counted(sum(coverage.metrics.values()), 'metric point')}, {counted(coverage.events, 'log event')}, "
+        f"{counted(coverage.config_keys, 'setting')}{step}.</p>{missing}"
         + (f"<h3>Not read, or not whole</h3><ul>{gaps}</ul>" if gaps else "")
         + '<table class="wide"><thead><tr><th>subject</th><th>looked for</th><th>was there</th></tr></thead>'
-        f"<tbody>{checked}</tbody></table><details><summary>Files</summary><table><tbody>{files}</tbody></table></details></section>"
+        f"<tbody>{checked}</tbody></table>"
+        + (
+            f"<details><summary>Tested and passed ({len(coverage.passed)})</summary><ul>{passed}</ul></details>"
+            if sound
+            else ""
+        )
+        + f"<details><summary>Files</summary><table><tbody>{files}</tbody></table></details></section>"
     )
 
 

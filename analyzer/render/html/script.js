@@ -132,7 +132,9 @@
     target.scrollIntoView({ block: "center" });
   }
   addEventListener("hashchange", reveal);
-  addEventListener("beforeprint", () => { shown = null; draw(); });
+  const ways = [...document.querySelectorAll("details.ways")].filter(way => !way.open); // paper has nothing to open
+  addEventListener("beforeprint", () => { shown = null; draw(); ways.forEach(way => { way.open = true; }); });
+  addEventListener("afterprint", () => ways.forEach(way => { way.open = false; }));
   draw();
   reveal();
 })();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from analyzer.model.diagnosis import Coverage
+from analyzer.model.wording import counted
 
 _BY_METRIC = (
     (
@@ -25,7 +26,7 @@ def tested(coverage: Coverage) -> list[tuple[str, str, bool]]:
     """Rows of subject, what was looked for in it, and whether the run holds anything to look at."""
     rows = [
         (
-            f"{words} ({count} points)" if (count := coverage.metrics.get(metric, 0)) else words,
+            f"{words} ({counted(count, 'point')})" if (count := coverage.metrics.get(metric, 0)) else words,
             what,
             count > 0,
         )

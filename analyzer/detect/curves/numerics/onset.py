@@ -172,11 +172,11 @@ def what_is_seen(view: RunView) -> str:
     if grad is not None and bad_norm and bool(harmful(view, grad)):
         finite = loss is not None and finite_loss_beside(view, grad, loss) is True
         return (
-            "the gradient norm is not finite while the loss is,"
+            "the gradient norm is NaN or infinite, although the loss is finite,"
             if finite
             else "the gradient norm is not finite"
         )
-    return "step after step overflows"
+    return "the gradients overflow step after step"
 
 
 def detect(view: RunView) -> Iterator[Signal]:
