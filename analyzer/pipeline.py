@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from analyzer.casebook.memory import Remembered, own_records, remember
@@ -38,7 +38,6 @@ from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import REPORTED
-from analyzer.records import dataclass
 from analyzer.rules.calibration import HAND_SET, shipped_calibration
 from analyzer.rules.candidates.likeness_only import likeness_only
 from analyzer.rules.candidates.message_only import message_only

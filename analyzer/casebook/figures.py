@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from analyzer.casebook.record import CaseRecord
-from analyzer.records import dataclass
 from analyzer.rules.calibration import HAND_SET, Calibration
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import probabilities_of, rank

@@ -10,6 +10,7 @@ import math
 import os
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +19,6 @@ from analyzer.casebook.record import CaseRecord, good_records
 from analyzer.errors import InputError
 from analyzer.model.labels import HEALTHY, OUTSIDE
 from analyzer.model.tables import Scalar
-from analyzer.records import dataclass
 
 VARIABLE = "ANALYZER_CASEBOOK"
 

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from analyzer.errors import InputError
 from analyzer.facts.catalog import spec_of
 from analyzer.model.labels import HEALTHY, OUTSIDE
 from analyzer.model.tables import Scalar
-from analyzer.records import dataclass
 from analyzer.rules.causes import catalogue
 
 SCHEMA_ID = "analyzer.case/1"

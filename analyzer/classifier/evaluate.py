@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from analyzer.classifier.learning import (
     shares,
 )
 from analyzer.model.labels import HEALTHY
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ from analyzer.detect.shapes.features import features
 from analyzer.errors import InputError
 from analyzer.ingest.discover import load_run
 from analyzer.model.run import Run
-from analyzer.records import dataclass
 from analyzer.rules.causes import catalogue
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ Everything that is stated about a model comes from runs of groups that it was no
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from sklearn.preprocessing import StandardScaler
 from analyzer.classifier.labelled import Labelled
 from analyzer.detect.shapes.forest import FLOOR, calibrate
 from analyzer.model.labels import HEALTHY
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from analyzer.detect.likeness.marks import marks_of
 from analyzer.detect.linear import pack_linear
 from analyzer.errors import InputError
 from analyzer.model.labels import HEALTHY, OUTSIDE
-from analyzer.records import dataclass
 from analyzer.rules.causes import catalogue
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,6 @@ from analyzer.errors import InputError
 from analyzer.facts.build import build_facts
 from analyzer.ingest.discover import load_run
 from analyzer.model.wording import REPORTED
-from analyzer.records import dataclass
 from analyzer.rules.calibration import shipped_calibration
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import rank

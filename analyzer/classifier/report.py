@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from analyzer.classifier.evaluate import BINS, Figures, Judged, figures, macro_f
 from analyzer.classifier.labelled import Labelled
 from analyzer.errors import InputError
 from analyzer.model.labels import HEALTHY
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

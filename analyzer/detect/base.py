@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -21,7 +21,6 @@ from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
 from analyzer.model.signal import FactValue, Signal
 from analyzer.model.tables import NULL_INT, Event, Scalar, Series
-from analyzer.records import dataclass
 from analyzer.vocabulary.frameworks import built_on
 
 MAX_REFS = 5

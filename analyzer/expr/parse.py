@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from analyzer.errors import RuleSyntaxError
-from analyzer.records import dataclass
 
 MAX_CHARACTERS = 600
 MAX_NODES = 120

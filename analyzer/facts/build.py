@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from analyzer.facts.catalog import spec_of
 from analyzer.guard import STRICT, Guard
 from analyzer.model.signal import FactSpec, FactValue, Signal
 from analyzer.model.tables import Scalar
-from analyzer.records import dataclass
 
 _TYPES: Mapping[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
 

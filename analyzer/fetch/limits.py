@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analyzer.records import dataclass
+from dataclasses import dataclass
 
 MIB = 1 << 20
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from analyzer.fetch.keys import taken_for_a_run
 from analyzer.fetch.limits import Limits
 from analyzer.fetch.progress import ProgressLine
 from analyzer.fetch.session import Progress, Session
-from analyzer.records import dataclass
 
 STATES = frozenset(
     {"running", "finished", "crashed", "failed", "killed", "pending", "preempting", "preempted"}

@@ -11,6 +11,7 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
@@ -22,7 +23,6 @@ from analyzer.model.replay import Row
 from analyzer.model.run import LogEnd, TensorRows
 from analyzer.model.tables import Scalar
 from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
-from analyzer.records import dataclass
 from analyzer.vocabulary.frameworks import framework_of
 
 if TYPE_CHECKING:

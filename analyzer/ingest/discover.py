@@ -9,7 +9,7 @@ import os
 import time
 import weakref
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analyzer.deadline import Deadline, OutOfTime
@@ -35,7 +35,6 @@ from analyzer.ingest.runs.unread import WANTED, last_errors
 from analyzer.ingest.walk import LIKELY_OURS, MAX_FILES, Discovery, Found, discover
 from analyzer.model.refs import Gap
 from analyzer.model.run import Run
-from analyzer.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,8 @@ asked of the operating system (the offset of the descriptor), so that no reader 
 from __future__ import annotations
 
 import os
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
-
-from analyzer.records import dataclass
 
 
 @dataclass

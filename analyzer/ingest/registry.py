@@ -7,12 +7,12 @@ Importing all readers costs as much CPU as importing NumPy; a run directory need
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module
 
 from analyzer.guard import Guard
 from analyzer.ingest.base import Candidate, Ingestor, Match, OpenSource, SourceWriter
-from analyzer.records import dataclass
 from analyzer.vocabulary.installed import READERS, installed
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from analyzer.model.card import Card
@@ -11,7 +11,6 @@ from analyzer.model.happened import DeviceTime, Onset
 from analyzer.model.plain_data import plain_data
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import format_scalar, percent, word_for
-from analyzer.records import dataclass
 
 SCHEMA_ID = "analyzer.diagnosis/1"
 """Version of the JSON contract: keys may be added within version 1, none is removed or changes its meaning."""

@@ -24,7 +24,7 @@ or record number, 0 if there is none).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -32,7 +32,6 @@ import numpy as np
 
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import NULL_INT
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

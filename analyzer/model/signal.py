@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Scalar
-from analyzer.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,13 @@ The metric table is a struct of NumPy columns and not an Arrow table: importing 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from analyzer.model.refs import SourceRef
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -6,7 +6,7 @@ keeps ``TimeTrace``: times in seconds, each None where the trace cannot tell it 
 
 from __future__ import annotations
 
-from analyzer.records import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

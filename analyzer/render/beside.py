@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from analyzer.model.diagnosis import Diagnosis
 from analyzer.model.run import Run
 from analyzer.model.wording import counted, percent
-from analyzer.records import dataclass
 from analyzer.render.curves import Line, Panel, panels_of
 from analyzer.render.page import Page, Style
 from analyzer.render.plot import plot_rows

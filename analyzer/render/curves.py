@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,6 @@ from analyzer.ingest.names import METRICS
 from analyzer.model.diagnosis import Finding
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Series
-from analyzer.records import dataclass
 
 Floats = npt.NDArray[np.float64]
 

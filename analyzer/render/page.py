@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from analyzer.ingest.masking import clean_text
 from analyzer.model.diagnosis import Diagnosis, Fix, Place
-from analyzer.records import dataclass
 from analyzer.render.sentences import (
     device_time_note,
     ended_note,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from analyzer.detect.failures.launcher_reports import REPORTS
 from analyzer.ingest.rank_names import ranks_of
 from analyzer.model.diagnosis import Place
 from analyzer.model.run import Run
-from analyzer.records import dataclass
 from analyzer.vocabulary.events import event_specs
 
 CAUSE, WAITED, TOLD, LAST = "cause", "waited", "told", "last"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from analyzer.model.diagnosis import LAB, Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import REPORTED, percent, word_for
-from analyzer.records import dataclass
 
 CANDIDATES_NAMED = 4
 """Candidates that are named where no cause stands out."""

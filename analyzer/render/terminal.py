@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Place
 from analyzer.model.wording import counted, percent
-from analyzer.records import dataclass
 from analyzer.render.curves import Panel, deciding
 from analyzer.render.full_page import render_everything
 from analyzer.render.page import Page, Style, cut, write_beginning, write_beside, write_change

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from analyzer.ingest.runs.run_groups import without_copies
 from analyzer.ingest.walk import Discovery, discover
 from analyzer.model.refs import Gap
 from analyzer.model.replay import CommTable, ReplayTable, Row, TraceTable
-from analyzer.records import dataclass
 from analyzer.replay.files import ReplayWriter
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
-from analyzer.records import dataclass
 from analyzer.rules.causes import rules_root
 
 FILE = "calibration.json"

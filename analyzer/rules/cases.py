@@ -19,13 +19,13 @@ that go through ingest, detectors and rules.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from analyzer.errors import RuleCaseError
 from analyzer.facts.catalog import spec_of, suggest
 from analyzer.model.tables import Scalar
-from analyzer.records import dataclass
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import Ranking, rank
 from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of

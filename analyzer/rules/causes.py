@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from analyzer.errors import RuleError, RuleSyntaxError
-from analyzer.records import dataclass
 from analyzer.vocabulary.packs import declared_in_packs, load_own, refuse_foreign_names, remembered
 from analyzer.vocabulary.sections import check_section
 

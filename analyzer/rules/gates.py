@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,6 @@ from analyzer.expr import Condition, compile_condition, evaluate
 from analyzer.expr.parse import Named, dotted_name
 from analyzer.facts.catalog import catalog, spec_of, suggest
 from analyzer.model.tables import Scalar
-from analyzer.records import dataclass
 from analyzer.rules.causes import rules_root
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.events import events_key, events_of

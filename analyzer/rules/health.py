@@ -7,12 +7,11 @@ that are required. None of them names a cause: that is for the rules.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from analyzer.expr import Condition, compile_condition, evaluate
 from analyzer.model.tables import Scalar
-from analyzer.records import dataclass
 from analyzer.rules.template import fill
 
 

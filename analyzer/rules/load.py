@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 from analyzer.errors import RuleError, RuleSyntaxError
 from analyzer.expr import Condition, compile_condition
 from analyzer.facts.catalog import catalog
-from analyzer.records import dataclass
 from analyzer.rules.causes import PACK_FILE, rules_root
 from analyzer.rules.fixing.shared_fixes import FILE_NAME as FIXES
 from analyzer.rules.fixing.shared_fixes import SharedFixes, bundled_fixes, fixes_for, with_shared

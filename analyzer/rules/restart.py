@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from analyzer.model.tables import Scalar
-from analyzer.records import dataclass
 from analyzer.rules.schema import Rule
 from analyzer.rules.template import fill
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from analyzer.errors import RuleSyntaxError
 from analyzer.expr import Condition, compile_condition
-from analyzer.records import dataclass
 from analyzer.rules.causes import CauseEntry, catalogue
 from analyzer.vocabulary.marked import MarkedFile
 from analyzer.vocabulary.packs import SCHEMA_VERSION

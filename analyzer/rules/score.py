@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from analyzer.expr import Verdict, evaluate
 from analyzer.guard import STRICT, Guard
 from analyzer.model.tables import Scalar
-from analyzer.records import dataclass
 from analyzer.rules.calibration import HAND_SET, Calibration
 from analyzer.rules.schema import PRIOR_BITS, EvidenceLine, Rule
 from analyzer.rules.shape_line import shape_line

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from analyzer.model.diagnosis import Finding
 from analyzer.model.labels import HEALTHY
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, word_for
-from analyzer.records import dataclass
 from analyzer.rules.ending import crash_sign, troubled_end
 from analyzer.rules.gates import holds
 from analyzer.rules.health import Health

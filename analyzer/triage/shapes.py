@@ -8,10 +8,8 @@ every engine gives the same groups.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
-
-from analyzer.records import dataclass
 
 ALIKE = 0.7
 """Share of words that have to agree: a message of ten words may hold three names of its own."""

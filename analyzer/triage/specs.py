@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from analyzer.ingest.runs.boundaries import Skipped
-from analyzer.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

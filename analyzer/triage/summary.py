@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from analyzer.records import dataclass
 from analyzer.triage.nodes import NodeCensus, NodeVerdict
 from analyzer.triage.shapes import FailureShape, ShapeCensus
 

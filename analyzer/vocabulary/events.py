@@ -26,11 +26,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from analyzer.errors import RuleSyntaxError
-from analyzer.records import dataclass
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.marked import MarkedFile, load_marked
 from analyzer.vocabulary.packs import declared_in_packs, load_own, refuse_foreign_names, remembered

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from analyzer.errors import RuleError, RuleSyntaxError
-from analyzer.records import dataclass
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 12

@@ -7,6 +7,7 @@ breakdown, the drift of a metric begins at the last point that still lay at its 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,6 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -9,6 +9,7 @@ before and right after it are compared; a difference counts beyond three times t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,6 @@ from analyzer.detect.robust import SIGMAS, noise
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -6,6 +6,7 @@ A spike is measured against the curve's own scatter: a noisy curve needs a highe
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import loss_points, values_beside
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,6 @@ from analyzer.detect.curves.trend import scatter
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

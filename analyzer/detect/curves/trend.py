@@ -5,11 +5,10 @@ Everything here works from two points on; how many points a claim needs is for t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -11,13 +11,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from analyzer.detect.base import RunView
 from analyzer.detect.failures.launcher_reports import REPORTS, LaunchersWord, join_reports, time_is_of_looking
 from analyzer.detect.failures.went_on import RowsOfLogs
 from analyzer.model.tables import Event
-from analyzer.records import dataclass
 from analyzer.vocabulary.events import FAMILIES, event_specs
 
 CAUSES = frozenset(FAMILIES[:6])

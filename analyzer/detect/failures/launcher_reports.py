@@ -9,10 +9,9 @@ the report holds the time at which the launcher looked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from analyzer.model.tables import Event
-from analyzer.records import dataclass
 
 REPORTS = frozenset({"torchrun_failure", "torchrun_peer_failure"})
 """Reports of the launcher about a process, not lines of the process itself."""

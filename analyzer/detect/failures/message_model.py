@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,6 @@ import numpy as np
 
 from analyzer.detect.failures.message_features import BUCKETS, pieces
 from analyzer.detect.linear import probabilities, read_linear
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

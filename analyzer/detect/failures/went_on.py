@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from analyzer.detect.base import RunView
 from analyzer.model.tables import NULL_INT
-from analyzer.records import dataclass
 
 SURVIVED_ROWS = 3
 """Metric rows after an error that show that training went on: one or two may be buffered output, or what a trainer's

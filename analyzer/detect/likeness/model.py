@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.linear import probabilities, read_linear
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from analyzer.detect.ranks.collective_phase import phase_before
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
-from analyzer.records import dataclass
 
 P2P = ("SEND", "RECV", "COALESCED")
 TIMEOUTS = ("nccl_timeout", "gloo_timeout", "hccl_timeout", "coordination_timeout", "barrier_missing_rank", "recorder_missing_ranks",

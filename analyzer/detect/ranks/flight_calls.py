@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from analyzer.model.refs import SourceRef
 from analyzer.model.replay import CommTable
-from analyzer.records import dataclass
 
 EQUAL_SIZES = (
     "all_reduce",

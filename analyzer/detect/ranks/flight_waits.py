@@ -16,10 +16,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from analyzer.model.traces import FlightDump
-from analyzer.records import dataclass
 
 MAX_MEMBERS = 1 << 16
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analyzer.model.replay import ReplayTable
 from analyzer.model.tables import NULL_INT
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

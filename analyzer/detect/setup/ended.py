@@ -8,7 +8,7 @@ a copy is as young as a file that is being written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from analyzer.model.run import LogEnd
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
 from analyzer.model.wording import format_scalar
-from analyzer.records import dataclass
 from analyzer.vocabulary.events import event_specs
 
 PASTED_LINES = 30

@@ -6,11 +6,11 @@ A row helps a cause that its signs already name; alone it accuses nobody, for mo
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number
 from analyzer.detect.setup.configuration import version
 from analyzer.model.signal import Signal
-from analyzer.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,6 @@ from analyzer.detect.shapes.forest import Model, model_in_use
 from analyzer.model.labels import HEALTHY
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -6,10 +6,10 @@ single causes (report of ``analyzer classifier evaluate``). The class names what
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from analyzer.model.labels import HEALTHY
-from analyzer.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

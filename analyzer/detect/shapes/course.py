@@ -7,13 +7,13 @@ curve is thinned to single points first (so that the scatter stays that of a poi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analyzer.detect.curve import has_steps
 from analyzer.model.tables import NULL_INT, Series
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,6 @@ from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.detect.shapes.course import Course, middle, positions, reduce_curve
 from analyzer.model.tables import NULL_INT, Series
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from analyzer.detect.shapes.course import Mask, Values

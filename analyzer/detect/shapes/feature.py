@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-
-from analyzer.records import dataclass
+from dataclasses import dataclass
 
 PLAIN, ASINH, LOG2, LOG10 = "plain", "asinh", "log2", "log10"
 """How a value is stored: as it is, compressed by asinh (ratios to noise have heavy tails), or as a logarithm."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,6 @@ import numpy as np
 from analyzer.detect.linear import probabilities
 from analyzer.detect.shapes.feature_list import FEATURE_VERSION, FEATURES
 from analyzer.errors import InputError
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,6 @@ from analyzer.detect.shapes.course import (
     waves,
 )
 from analyzer.detect.shapes.feature import ASINH, LOG2, LOG10, Feature
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from analyzer.detect.shapes.course import Mask, Values

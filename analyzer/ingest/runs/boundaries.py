@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from analyzer.ingest.runs import run_shapes as shapes
-from analyzer.records import dataclass
 
 R = TypeVar("R")
 

@@ -8,7 +8,7 @@ begins a ``Capture``, which is then offered *every* line until it ends. Neither 
 from __future__ import annotations
 
 import re
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import IntFlag
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -16,7 +16,6 @@ from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.prefixes import Peeled, peel
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.tables import NULL_INT
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,10 +12,9 @@ from __future__ import annotations
 import calendar
 import json
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
-
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

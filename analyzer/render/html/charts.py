@@ -11,12 +11,12 @@ import html
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from analyzer.model.wording import format_scalar
-from analyzer.records import dataclass
 from analyzer.render.curves import Line, Panel, cited, part, thinned
 
 BUCKETS = 250

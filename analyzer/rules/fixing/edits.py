@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ from analyzer.ingest.formats.config.structured_text import (
 from analyzer.ingest.quote import QuotedLines
 from analyzer.model.config import ConfigValue
 from analyzer.model.run import Run
-from analyzer.records import dataclass
 
 FileLines = Callable[[int], QuotedLines | None]
 """Source index to the lines of that file, or None if it cannot be shown."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from analyzer.expr import compile_condition, evaluate
@@ -13,7 +13,6 @@ from analyzer.model.config import ConfigValue
 from analyzer.model.diagnosis import ConfigChange, Fix
 from analyzer.model.run import Run
 from analyzer.model.tables import Scalar
-from analyzer.records import dataclass
 from analyzer.rules.fixing.edits import Edits, FileLines, plain_value, same_value
 from analyzer.rules.fixing.scripts import argument_of_script, of_script
 from analyzer.rules.fixing.words import foreign, localised, only_resumes, trainers_of, uses, variables

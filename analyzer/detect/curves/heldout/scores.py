@@ -7,6 +7,7 @@ that the scores of any trainer count.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,6 @@ from analyzer.model.name_words import word_set
 from analyzer.model.score_words import GENERAL, OVERLAP, SHARE_OF_ALL, ScoreReading, read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

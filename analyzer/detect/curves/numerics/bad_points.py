@@ -20,6 +20,7 @@ NaN prints less than usual. From this follows what is used here and in ``nonfini
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +38,6 @@ from analyzer.detect.curve import (
     take,
 )
 from analyzer.model.tables import NULL_INT, Event, Series
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, spacing
@@ -13,7 +14,6 @@ from analyzer.detect.robust import PARTS
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
-from analyzer.records import dataclass
 
 FIRST_STEPS = 5
 """A standing fault shows at once; five steps leave room for hysteresis and for a first batch without it."""

@@ -7,7 +7,7 @@ logged more rarely than every step shows a drop of several halvings at once.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,6 @@ from analyzer.detect.base import RunView, number
 from analyzer.detect.curve import take
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import NULL_INT, Event, Series
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -13,6 +13,7 @@ import math
 import re
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -29,7 +30,6 @@ from analyzer.ingest.formats.checkpoints.stored_numbers import (
 from analyzer.ingest.masking import clean_text
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import TensorRows
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

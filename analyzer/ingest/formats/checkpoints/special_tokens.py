@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from analyzer.ingest.encodings import bounded_json
 from analyzer.lazy_regex import LazyRegex
-from analyzer.records import dataclass
 
 MAX_TOKENIZER_BYTES = 64 << 20
 """The largest public tokenizer.json has 34 MB (Gemma)."""

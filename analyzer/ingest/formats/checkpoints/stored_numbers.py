@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

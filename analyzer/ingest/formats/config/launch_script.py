@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import PurePosixPath
@@ -24,7 +25,6 @@ from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.formats.config.command_line import command_line
 from analyzer.ingest.scalar_text import config_scalar
 from analyzer.ingest.source_text import read_text
-from analyzer.records import dataclass
 
 MAX_BYTES = 256 << 10
 """Launch scripts of large programs have some hundred lines."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from analyzer.model.config import ConfigScalar
-from analyzer.records import dataclass
 
 LARGEST_INTEGER = 1 << 64
 """A literal beyond 64 bits is no setting: it would be refused or overflow wherever it is compared."""

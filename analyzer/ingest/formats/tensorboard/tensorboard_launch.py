@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from analyzer.ingest.base import Candidate
 from analyzer.lazy_regex import LazyRegex
-from analyzer.records import dataclass
 
 _NAME = LazyRegex(r"tfevents\.(?P<time>\d{1,12})\.(?P<rest>[^/]{1,300})$")
 _PROCESS = LazyRegex(r"(?P<host>.{1,255})\.(?P<pid>\d{1,9})\.(?P<n>\d{1,6})(?:\.[A-Za-z][\w-]{0,40})?$")

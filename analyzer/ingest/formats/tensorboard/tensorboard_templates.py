@@ -12,6 +12,7 @@ bytes become columns. Nothing is taken on trust: every fixed byte is compared an
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import google_crc32c
@@ -21,7 +22,6 @@ from analyzer.ingest.encodings.protobuf_wire import WireError
 from analyzer.ingest.formats.tensorboard.crc32c import byte_table, mask_checksums
 from analyzer.ingest.formats.tensorboard.tensorboard_event import Event, EventDecoder, stored_dtype, values_of
 from analyzer.ingest.formats.tensorboard.tfrecord import HEADER_BYTES, NO_CHECKSUM, payload_is_intact
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

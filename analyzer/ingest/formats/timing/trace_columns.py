@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

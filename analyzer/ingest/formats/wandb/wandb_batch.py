@@ -7,14 +7,13 @@ other records are left to be decoded field by field. The bytes of an item are sh
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analyzer.ingest.formats.wandb.wandb_items import NUMBER_BYTES
 from analyzer.model.tables import NULL_INT
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from analyzer.ingest.encodings.protobuf_wire import WireError, fields
 from analyzer.ingest.formats.wandb.wandb_items import timestamp
 from analyzer.ingest.text.text_layer import MAX_RECORD_BYTES
-from analyzer.records import dataclass
 
 OUTPUT, OUTPUT_RAW, OUTPUT_LOGGER = 4, 13, 27
 """Record types: console behind a terminal emulation (old), as written, and lines that a program hands over."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from analyzer.ingest.base import SourceWriter
@@ -17,7 +17,6 @@ from analyzer.ingest.formats.config.command_line import command_line
 from analyzer.ingest.formats.config.structured_text import Entry
 from analyzer.ingest.scalar_text import config_scalar
 from analyzer.model.config import ConfigScalar
-from analyzer.records import dataclass
 from analyzer.vocabulary.config import canonical_key
 
 _LAYER = "runtime_echo"  # what W&B holds is what the program passed on when it ran, not a file to edit

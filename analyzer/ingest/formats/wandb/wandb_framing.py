@@ -16,9 +16,9 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from analyzer.ingest.base import TruncatedSourceError
-from analyzer.records import dataclass
 
 MAGIC = b":W&B\xe1\xbe"
 FILE_HEADER_BYTES = 7

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from analyzer.records import dataclass
 from analyzer.vocabulary.events import NUMBER, SIZE, pattern_rows
 from analyzer.vocabulary.packs import remembered
 

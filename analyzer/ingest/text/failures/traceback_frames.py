@@ -9,10 +9,10 @@ Not for finding tracebacks in a log: see ``tracebacks``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analyzer.lazy_regex import LazyRegex
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from analyzer.model.tables import Scalar

@@ -18,7 +18,7 @@ gives its place to the one it carries.
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.failures.traceback_frames import (
@@ -40,7 +40,6 @@ from analyzer.ingest.text.failures.traceback_messages import (
 )
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.lazy_regex import LazyRegex
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from analyzer.model.tables import Scalar

@@ -13,6 +13,7 @@ then those few, in what the rows leave over.
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
@@ -20,7 +21,6 @@ import numpy as np
 
 from analyzer.ingest.text.scan import LiteralScanner, Prefilter, fast_prefilter
 from analyzer.model.tables import NULL_INT
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

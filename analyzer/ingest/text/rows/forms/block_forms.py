@@ -13,7 +13,7 @@ A block is written when it is complete, because its step may stand at its end. B
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
@@ -21,7 +21,6 @@ from analyzer.ingest.text.log_line import Fed
 from analyzer.ingest.text.rows.bulk.timers_bulk import TimersBulkForm
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,14 +8,13 @@ The tables stand in ``forms_*.py``; loops without a form of their own are read b
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import re

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +22,6 @@ from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.bulk.bulk_lines import Batch, CurvePart, Records
 from analyzer.ingest.text.rows.bulk.learned_shapes import unix_s
 from analyzer.lazy_regex import LazyRegex
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

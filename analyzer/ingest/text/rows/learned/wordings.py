@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
@@ -14,7 +14,6 @@ from analyzer.ingest.text.rows.learned.line_places import Place, find_place, row
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity, word_set, words_of
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine

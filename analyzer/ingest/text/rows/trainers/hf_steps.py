@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analyzer.ingest.text.log_line import MAX_STEP
 from analyzer.model.tables import NULL_INT
-from analyzer.records import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt
