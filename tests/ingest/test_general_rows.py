@@ -98,7 +98,7 @@ def test_steps_that_start_again_at_each_heading_run_on():
 
 TABLES = [
     ("epoch     train_loss  valid_loss  accuracy  time    \n0         2.250000    2.125000    0.250000  00:10     \n1         nan         nan         0.125000  00:10     \n",
-     {"loss": [(None, 2.25), (None, "nan")], "eval_loss": [(None, 2.125), (None, "nan")], "accuracy": [(None, 0.25), (None, 0.125)]}),
+     {"loss": [(None, 2.25), (None, "nan")], "eval_loss": [(None, 2.125), (None, "nan")], "eval_accuracy": [(None, 0.25), (None, 0.125)]}),
     ("Step\tTraining Loss\tValidation Loss\n100\t2.250000\tNo log\n200\t2.000000\t1.750000\n", {"loss": [(100, 2.25), (200, 2.0)], "eval_loss": [(200, 1.75)]}),
     ("epoch,step,loss,lr\n0,10,2.25,0.5\n0,20,2.125,0.25\n", {"loss": [(10, 2.25), (20, 2.125)], "learning_rate": [(10, 0.5), (20, 0.25)]}),
     ("  epoch    train_loss    valid_acc    valid_loss     dur\n-------  ------------  -----------  ------------  ------\n      1        2.2500       0.5000        2.1250  0.0500\n",

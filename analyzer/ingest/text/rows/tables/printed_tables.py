@@ -29,6 +29,7 @@ from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.model.name_words import is_score, read_name, says_no_quantity
+from analyzer.model.score_words import read_score
 
 if TYPE_CHECKING:
     import re
@@ -207,6 +208,8 @@ class _Table:
         self._others = 0
         self._rows = 0
         self._held_out = ""
+        phases = {read_name(name).phase for name in head.names if read_name(name).quantity == "loss"}
+        self._scores_held_out = {"train", "eval"} <= phases
         self._waiting: list[tuple[LogLine, dict[str, str]]] = []
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
@@ -278,12 +281,18 @@ class _Table:
             if name in _STEPS:
                 step = _count(name, cell) if step is None else step
             elif name not in _EPOCHS | _OTHERS and number is not None:
-                values[part + name.removeprefix("main/").replace("validation/main/", "validation/")] = number
+                named = name.removeprefix("main/").replace("validation/main/", "validation/")
+                values[(part or self._phase_of(name)) + named] = number
         if step is not None:
             log.saw_step(step)
         for name, value in values.items():
             log.metric(name, value, line, step)
         self._read.note(line, values, step)
+
+    def _phase_of(self, name: str) -> str:
+        """Fastai and HF notebooks: beside both losses a score without a word more is that of the evaluation."""
+        score = read_score(name)
+        return "val_" if self._scores_held_out and score.better and not score.phase else ""
 
     def _part(self, word: str) -> str:
         """What stands before the names of a row; of several held-out parts the first is what others call held out."""
