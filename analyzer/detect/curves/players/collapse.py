@@ -201,11 +201,11 @@ def _vocabulary(out: FactWriter, view: RunView) -> None:
     if is_language(view):
         out.put("beyond_vocabulary", bool(float(values.min()) >= BEYOND), refs)
     rest = values[values.size // 3 :]
-    if rest.size < STANDS_ROWS:
+    if rest.size < STANDS_ROWS or not OF_A_VOCABULARY <= values[0] < BEYOND:
         return
     levels = np.array([float(np.median(part)) for part in np.array_split(rest, STANDS_PARTS)])
     stands = levels.min() >= FREQUENCIES and float(np.ptp(levels)) <= STANDS * float(levels[-1])
-    fell = OF_A_VOCABULARY <= values[0] < BEYOND and float(levels.max()) <= FELL_TO * float(values[0])
+    fell = float(levels.max()) <= FELL_TO * float(values[0])
     out.put("frequencies_only", bool(stands and fell), refs)
 
 
