@@ -89,8 +89,7 @@ class TemplateRows:
     """Reads lines that name a step, an epoch or nothing, and quantities."""
 
     literals = (
-        "loss", "Loss", " LOSS: ", "LOSS    ", "ccuracy", " cost= ", " cost = ", " cost: ", "grad_norm", "Perplexity: ", " ppl", "perplexity",
-        "Fold ", "fold ", "FOLD ", "fold=", "fold:", "Seed ", "seed=", "seed:", "Epoch ", "valuati", "alidati", "raining epoch", "eward: ", "reward=",
+        "loss", "Loss", " LOSS: ", "LOSS    ", "ccuracy", " cost= ", " cost = ", " cost: ", "grad_norm", "Perplexity: ", " ppl", "perplexity", "Epoch ", "valuati", "alidati", "raining epoch", "eward: ", "reward=",
     )  # fmt: skip
 
     def __init__(self) -> None:
