@@ -18,7 +18,7 @@ _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 _ODD = LazyRegex(
     r"tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
-    r"|train \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
+    r"|(?:poch|tep|ter|tion)\d|train \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -30,6 +30,7 @@ _INDEXED = LazyRegex(
 _GLUED = LazyRegex(
     r"(?<![\w/])(step|iter|iteration|epoch|loss|acc|accuracy|ppl|lr|reward)_(-?\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?|-?nan|-?inf)(?![\w.])"
 )
+_COUNTED = LazyRegex(r"(?i)(?<![\w/.-])(epoch|step|iter|iteration)(\d{1,9})(?![\w.])")
 _COMMA = LazyRegex(r"(?<![\d.,])(\d{1,4}),(\d{1,12})(?![\d,])")
 _SURE_COMMA = LazyRegex(
     r"[=:] {0,4}-?(?:0,\d{1,12}|\d{1,4},(?:\d{1,2}|\d{4,12}))(?![\d,])"
@@ -75,6 +76,8 @@ def plain_spelling(text: str) -> str:
     ('train loss: 0.5, val loss: 0.6', 'train Loss: 0.5, val Loss: 0.6')
     >>> plain_spelling("mAP@.5: 0.31 mAP@0.5:0.95 0.2"), plain_spelling("hit@5: 0.4")
     ('mAP50: 0.31 mAP50_95 0.2', 'hit@5: 0.4')
+    >>> plain_spelling("TEST in epoch24, loss = 0.5"), plain_spelling("saved to model_epoch24 step9.pt")
+    ('TEST in epoch 24, loss = 0.5', 'saved to model_epoch24 step9.pt')
     >>> plain_spelling("epoch 3 train loss ..... 0.5"), plain_spelling("step 3 <val loss> 0.5 <lr> 1e-4")
     ('epoch 3 train loss: 0.5', 'step 3 val loss: 0.5 lr: 1e-4')
     >>> plain_spelling("E3 B10/90 loss: 0.5/val loss: 0.75"), plain_spelling("step 3 12.5/s loss: 0.5")
@@ -93,6 +96,7 @@ def plain_spelling(text: str) -> str:
     if text.lstrip()[:1] in "([":
         text = _LISTED.sub(r"\1: ", text)
     text = _INDEXED.sub(r"step \2, \1: ", text)
+    text = _COUNTED.sub(r"\1 \2", text)
     if len(_GLUED.findall(text)) > 1:  # a single one is the name of a file
         text = _GLUED.sub(r"\1 \2", text)
     if _POINT.search(text) is None and _SURE_COMMA.search(text):
