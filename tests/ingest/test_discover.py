@@ -214,7 +214,7 @@ def test_the_others_and_triage_are_named_in_the_first_lines(tmp_path):
     project(tmp_path, "outputs/run1/train.log", "outputs/run2/train.log")
     shown = " ".join(analyzer.report(analyzer.diagnose(tmp_path), "terminal").split("\n")[:3])
 
-    assert "[outputs/run2]" in shown
+    assert "run outputs/run2" in shown
     assert "1 of 2 runs found here" in shown
     assert f"analyzer triage {tmp_path}" in " ".join(shown.split())
 

@@ -1,0 +1,90 @@
+"""What a loss does late in its course: single high rows, new beginnings, levels of a guess."""
+
+from __future__ import annotations
+
+import pytest
+from make_run import RunMaker
+
+
+def facts(columns, held_out=None, **config):
+    maker = RunMaker("lightning").log(columns)
+    if held_out:
+        maker.log(held_out)
+    return maker.config(**config).plain() if config else maker.plain()
+
+
+def by_epoch(losses, **more):
+    count = len(losses)
+    columns = {"loss": losses, "epoch": [float(n + 1) for n in range(count)], **more}
+    return facts(columns)
+
+
+def test_one_high_row_at_the_end_is_no_rise_that_stays_and_two_are():
+    level = [0.0064, 0.0063, 0.0065, 0.0064, 0.0063, 0.0065, 0.0064]
+
+    assert by_epoch([*level, 0.0165])["signal.progress.broke"] is False
+    assert by_epoch([*level, 0.0165, 0.0171])["signal.progress.rose_and_stays"] is True
+
+
+@pytest.mark.parametrize(("name", "crosses"), [("lightning", True), ("hf-trainer", False)])
+def test_a_loss_whose_first_row_alone_is_above_zero_crosses_it_where_no_policy_is_trained(name, crosses):
+    found = RunMaker(name).log({"loss": [0.14, *[-0.4 - 0.05 * row for row in range(19)]]}).plain()
+
+    assert found["signal.progress.crosses_zero"] is crosses
+
+
+def test_a_model_that_broke_stands_at_a_guess_and_one_that_begins_anew_learns_again():
+    first = [row for level in (2.1, 1.8, 1.5, 1.2, 0.9, 0.7) for row in [level] * 4]
+
+    assert facts({"loss": first + [2.3] * 24})["signal.progress.began_anew"] is False
+    assert facts({"loss": [*first, *[1.02 * row for row in first]]})["signal.progress.began_anew"] is True
+
+
+def test_an_evaluation_at_the_logarithm_of_ten_to_four_digits_names_ten_classes():
+    guess = {"accuracy": [0.0995, 0.0998, *[0.1] * 8], "eval_accuracy": [0.10004] * 10}
+    stands = by_epoch([2.466, 2.3035, *[2.30256] * 8], eval_loss=[2.30259] * 10, **guess)
+    learns = {"accuracy": [0.0995 + 0.05 * row for row in range(10)], "eval_accuracy": [0.12] * 10}
+    falls = by_epoch(
+        [2.466 - 0.1 * row for row in range(10)], eval_loss=[2.44 - 0.1 * row for row in range(10)], **learns
+    )
+
+    assert (stands["signal.chance.classes"], stands["signal.chance.training"]) == (10, True)
+    assert falls["signal.chance.classes"] == 12
+
+
+@pytest.mark.parametrize(
+    ("losses", "exploded"),
+    [
+        ([0.66, 0.80, 4.3, 0.77, 0.56, 0.82], False),  # one odd batch
+        ([0.66, 0.80, 4.3, 3.9, 4.1, 4.0], True),
+        ([2.3, 9.5, 7.4, 7.3], True),
+    ],
+)
+def test_of_few_rows_one_that_is_high_is_no_explosion_if_those_after_it_are_as_before(losses, exploded):
+    assert facts({"loss": losses})["signal.progress.exploded"] is exploded
+
+
+def test_a_loss_that_is_a_sum_may_grow_while_the_score_rises_to_its_best():
+    losses = [40.0, 2160.0, 1180.0, 1150.0, 1090.0, 1340.0]
+    rises, stands = [9.6, 83.0, 89.0, 90.0, 92.0, 93.0], [9.6, 9.5, 9.7, 9.5, 9.6, 9.5]
+
+    assert facts({"loss": losses, "score": rises})["signal.progress.broke"] is False
+    assert facts({"loss": losses, "score": stands})["signal.progress.broke"] is True
+
+
+def test_a_zero_rate_of_a_log_that_prints_three_digits_is_any_small_number():
+    rounded = facts({"loss": [1.25, 1.125, 1.062, 0.984, 0.91], "learning_rate": [0.0] * 5})
+    printed = facts({"loss": [1.2513, 1.1252, 1.0625, 0.9841, 0.9102], "learning_rate": [0.0] * 5})
+
+    assert rounded.get("signal.learning_rate.always_zero") is None
+    assert printed["signal.learning_rate.always_zero"] is True
+
+
+def test_most_rows_name_the_classes_of_a_guess_and_not_a_first_one_far_above():
+    losses, shares = [2.466, 2.3035, *[2.3026] * 8], [0.0995, 0.0998, *[0.1] * 8]
+    found = facts(
+        {"loss": losses, "accuracy": shares, "eval_loss": [2.3026] * 10, "eval_accuracy": [0.1] * 10}
+    )
+
+    assert found["signal.chance.classes"] == 10
+    assert found["signal.chance.training"] is True
