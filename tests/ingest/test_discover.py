@@ -212,7 +212,7 @@ def test_the_next_run_is_read_if_the_newest_cannot_be_and_the_first_lines_say_so
 
 def test_the_others_and_triage_are_named_in_the_first_lines(tmp_path):
     project(tmp_path, "outputs/run1/train.log", "outputs/run2/train.log")
-    shown = " ".join(analyzer.report(analyzer.diagnose(tmp_path), "terminal").split("\n")[:3])
+    shown = " ".join(analyzer.report(analyzer.diagnose(tmp_path), "terminal").split("\n")[:4])
 
     assert "run outputs/run2" in shown
     assert "1 of 2 runs found here" in shown
