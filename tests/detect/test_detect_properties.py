@@ -68,7 +68,9 @@ def test_unrelated_metrics_change_nothing(frameworks, table, config, others):
         maker.log({name: values}, first=1000, path="other.csv", ingestor="csv-metrics")
     after = maker.plain()
 
-    if not (TRAINING - {"eval_loss"}) & set(table):  # without any training metric the last step is that of whatever was logged
+    if not (TRAINING - {"eval_loss"}) & set(
+        table
+    ):  # without any training metric the last step is that of whatever was logged
         for name in ("run.last_step", "ended.reached"):
             before.pop(name, None)
             after.pop(name, None)
