@@ -34,6 +34,7 @@ from analyzer.model.diagnosis import (
     RootCause,
     SourceNote,
 )
+from analyzer.model.labels import ORDINARY
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
 from analyzer.model.tables import Scalar
@@ -61,9 +62,6 @@ LISTED_FROM = 0.02
 
 CANDIDATE_FROM = 0.05
 """Probability from which a cause is a candidate where nothing was seen clearly enough for a verdict."""
-
-ORDINARY = frozenset({"benign", "lifecycle"})
-"""Kinds of causes that are no fault."""
 
 WHATEVER = "user-code-exception"
 """What remains when nothing else explains an exception: below ``REPORTED`` it leaves room for the words of a message."""
@@ -309,7 +307,7 @@ def _split(listed: Sequence[Finding], status: str) -> tuple[tuple[Finding, ...],
     floors = {"failed": LISTED_FROM, "degraded": LISTED_FROM}
     floor = floors.get(status, REPORTED if status == "healthy" else CANDIDATE_FROM)
     if status in {"insufficient", "interrupted"}:  # how it ended says less than what its curves may mean
-        listed = sorted(listed, key=lambda finding: finding.cause.kind in {"lifecycle", "benign"})
+        listed = sorted(listed, key=lambda finding: finding.cause.kind in ORDINARY)
     elif status != "healthy":  # a log that merely stops explains no fault
         listed = sorted(listed, key=lambda finding: finding.cause.id == "log-truncated")
     findings = tuple(finding for finding in listed if finding.probability >= floor)

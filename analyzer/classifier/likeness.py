@@ -20,7 +20,7 @@ from analyzer.casebook.record import CaseRecord
 from analyzer.detect.likeness.marks import marks_of
 from analyzer.detect.linear import pack_linear
 from analyzer.errors import InputError
-from analyzer.model.labels import HEALTHY, OUTSIDE
+from analyzer.model.labels import HEALTHY, ORDINARY, OUTSIDE
 from analyzer.rules.causes import catalogue
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _label(name: str) -> str:
     entry = catalogue().get(name)
     if entry is None:
         return name if name in {HEALTHY, OUTSIDE} else OUTSIDE
-    return HEALTHY if entry.kind in {"benign", "lifecycle"} else name
+    return HEALTHY if entry.kind in ORDINARY else name
 
 
 def train_likeness(runs: LabelledMarks) -> tuple[dict[str, Any], dict[str, float]]:

@@ -3,5 +3,8 @@
 HEALTHY = "healthy"
 """Nothing is wrong."""
 
+ORDINARY = frozenset({"benign", "lifecycle"})
+"""Kinds of causes that are no fault."""
+
 OUTSIDE = "outside"
 """The cause is known and not in the catalogue."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analyzer.model.diagnosis import Finding
-from analyzer.model.labels import HEALTHY
+from analyzer.model.labels import HEALTHY, ORDINARY
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, word_for
 from analyzer.rules.ending import crash_sign, troubled_end
@@ -279,7 +279,7 @@ def _doubt(tests: Health, facts: Mapping[str, Scalar]) -> str | None:
 def _suspicion(findings: Sequence[Finding]) -> str | None:
     """A fault that is no more than possible: too little to accuse a run of it, too much to call the run healthy."""
     for finding in findings:
-        ordinary = finding.cause.kind in {"benign", "lifecycle"}
+        ordinary = finding.cause.kind in ORDINARY
         if finding.probability >= REPORTED and finding.severity in {"fatal", "degrading"} and not ordinary:
             return f"{finding.symptom} ({word_for(finding.probability)}: {finding.cause.id})"
     return None
