@@ -3,20 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from courses_by_row import by_epoch, facts
 from make_run import RunMaker
-
-
-def facts(columns, held_out=None, **config):
-    maker = RunMaker("lightning").log(columns)
-    if held_out:
-        maker.log(held_out)
-    return maker.config(**config).plain() if config else maker.plain()
-
-
-def by_epoch(losses, **more):
-    count = len(losses)
-    columns = {"loss": losses, "epoch": [float(n + 1) for n in range(count)], **more}
-    return facts(columns)
 
 
 def test_one_high_row_at_the_end_is_no_rise_that_stays_and_two_are():

@@ -5,20 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+from courses_by_row import by_epoch, facts
 from make_run import NAN, RunMaker
-
-
-def facts(columns, held_out=None, **config):
-    maker = RunMaker("lightning").log(columns)
-    if held_out:
-        maker.log(held_out)
-    return maker.config(**config).plain() if config else maker.plain()
-
-
-def by_epoch(losses, **more):
-    count = len(losses)
-    columns = {"loss": losses, "epoch": [float(n + 1) for n in range(count)], **more}
-    return facts(columns)
 
 
 @pytest.mark.parametrize(
