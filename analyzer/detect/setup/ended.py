@@ -324,13 +324,13 @@ def _is_part(view: RunView) -> bool:
 def progress_of(view: RunView) -> Progress | None:
     """How far the run came of what it was to do: by its own counter of steps, its settings, its counter of epochs."""
     logs = _logs(view)
-    counted = next((end for end in logs if end.steps), None)
     step, refs = last_step(view)
+    counted = next((end for end in logs if end.steps), None)
     entry = view.config("train.max_steps")
     wanted = number(view.config_value("train.max_steps"))
-    # A counter that is passed many times over counts the batches of an epoch.
-    within = counted is not None and step is not None and step >= PASSED * (counted.steps or step)
-    if counted is not None and counted.steps and counted.step is not None and not within:
+    if counted is not None and step is not None and counted.steps and step >= PASSED * counted.steps:
+        counted = None  # passed many times over, it counts the batches of an epoch
+    if counted is not None and counted.steps and counted.step is not None:
         reached = max(counted.step, step) if step is not None and step <= counted.steps else counted.step
         return _steps(view, reached, counted.steps, SourceRef(counted.source, counted.line))
     if wanted is not None and wanted > 0 and step is not None:
