@@ -51,7 +51,7 @@ def test_the_step_and_the_loss_of_a_row_are_read_however_they_are_written(place)
 SHAPES = {
     "cells of a head with spaces in its names": (
         "epoch train loss valid loss f2\n0 1.5 nan 0.25\n1 1.25 1.75 0.5\n",
-        {"loss": [(None, 1.5), (None, 1.25)], "eval_loss": [(None, "nan"), (None, 1.75)]},
+        {"loss": [(None, 1.5), (None, 1.25)], "eval_loss": [(None, "nan"), (None, 1.75)], "val_f2": [(None, 0.25), (None, 0.5)]},
     ),
     "cells that are left out": (
         "epoch       iteration   main/loss   validation/main/loss  lr\n1           100         2.5                               0.1\n1           200         2.25        2.125                 0.1\n",

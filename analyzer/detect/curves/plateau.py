@@ -10,7 +10,6 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at
 from analyzer.detect.curve import finite_points
-from analyzer.detect.curves.guess.even_guess import is_even_guess
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.spikes import find_spikes
 from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
@@ -29,6 +28,13 @@ STILL = 1e-6
 
 STILL_POINTS = 5
 """Five equal weight norms: not two rows of one print."""
+
+EVEN_GUESS = 0.005
+"""Relative distance of an accuracy from 1/C at which C classes of one size explain it: test sets are cut to equal classes,
+and three digits are printed."""
+
+EVEN_CLASSES = (*range(3, 11), 20, 50, 100, 200, 1000)
+"""Numbers of classes that test sets of equal classes have. Of two classes one half is not the share of a majority."""
 
 GUESS_SCATTER = 0.02
 """Distance of a training accuracy from that of a guess: a thousand samples and more scatter by a percent."""
@@ -84,6 +90,13 @@ _ERROR = LazyRegex(
 )
 _DEAD = LazyRegex(r"(?:^|[/_.])dead_?(?:frac|fraction|share|ratio|neurons|units|relu)\w{0,20}$")
 _CTC = LazyRegex(r"(?:^|[/_.])(?:ctc_?loss|loss_?ctc)(?:$|[/_.])")
+
+
+def is_even_guess(share: float) -> bool:
+    """Whether an accuracy is that of one answer among classes of equal size, so that none is the largest."""
+    # of two classes the guess scatters by a percent, and no share is beyond it
+    halves = abs(share - 0.5) <= 2 * EVEN_GUESS
+    return halves or any(abs(share * count - 1) <= EVEN_GUESS for count in EVEN_CLASSES)
 
 
 def detect(view: RunView) -> Iterator[Signal]:

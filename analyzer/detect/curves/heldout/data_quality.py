@@ -10,9 +10,9 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points, has_steps
-from analyzer.detect.curves.guess.even_guess import is_even_guess
 from analyzer.detect.curves.heldout.gap import since_the_last
 from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.detect.curves.plateau import is_even_guess
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.signal import Signal
