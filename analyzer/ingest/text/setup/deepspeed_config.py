@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine, LogState
     from analyzer.model.config import ConfigScalar
 
-_ENTRY = LazyRegex(r"^\s{1,8}(?P<key>\w{2,60}) [. ]{1,60}(?P<value>\S.{0,4000})$")
+_ENTRY = LazyRegex(r"^\s{1,8}(?P<key>\w{2,60}) [. ]{1,60}+(?P<value>\S.{0,4000})$")
 _SETTING = LazyRegex(
     r"\b(?P<key>overlap_comm|reduce_bucket_size|contiguous_gradients|stage)=(?P<value>[\w.<: ]{1,60}?)(?=[ ,)>]|$)"
 )
