@@ -73,6 +73,26 @@ def _is_wandb_log(candidate: Candidate) -> bool:
     return candidate.head.startswith(b":W&B") or candidate.name.endswith(".wandb")
 
 
+def _is_list(candidate: Candidate) -> bool:
+    return candidate.head.startswith(b"[{")
+
+
+def _is_parquet(candidate: Candidate) -> bool:
+    return candidate.head.startswith(b"PAR1")
+
+
+def _has_hyperparameters(candidate: Candidate) -> bool:
+    return b'"hyperparams"' in candidate.head
+
+
+def _is_swanlab_log(candidate: Candidate) -> bool:
+    return candidate.head.startswith(b":SWL")
+
+
+def _is_sorted(candidate: Candidate) -> bool:
+    return b"\n  sort: " in candidate.head
+
+
 def _is_wandb_download(candidate: Candidate) -> bool:
     return candidate.head.startswith(b'{"run"')
 
@@ -212,6 +232,10 @@ _BUILTIN = (
     ("gpu-samples", "samples of GPUs (nvidia-smi --format=csv, DCGM exporter)", False, "formats.jobs.gpu_samples:GpuSamples", _is_gpu_table),
     ("history-json", "history of Keras' fit as JSON (a list of values for each metric)", True, "formats.metrics.history_json:HistoryJson", _is_history),
     ("structured-log", "log of JSON objects with a message each (structured loggers, journalctl -o json)", True, "formats.jobs.structured_log:StructuredLog", _holds_objects),
+    ("clearml", "ClearML task recorded offline (metrics.jsonl, log.jsonl): metrics and console", True, "formats.metrics.clearml:ClearMLEvents", _is_list),
+    ("clearml-task", "settings of a ClearML task recorded offline (task.json)", False, "formats.metrics.clearml:ClearMLTask", _has_hyperparameters),
+    ("swanlab", "SwanLab transaction log (run-<id>.swanlab): metrics, console, how the run ended", True, "formats.metrics.swanlab:SwanLabLog", _is_swanlab_log),
+    ("swanlab-config", "configuration of a SwanLab run (config.yaml)", False, "formats.metrics.swanlab:SwanLabConfig", _is_sorted),
     ("trackio", "Trackio database (PROJECT.db): metrics, settings and system metrics of its last run", True, "formats.metrics.trackio:Trackio", _is_database),
     ("config", "training configuration (JSON, YAML, mmengine Python)", False, "formats.config.config_file:ConfigFile", _is_config),
     ("episode-monitor", "episodes of reinforcement learning (monitor.csv of Gym and Stable-Baselines)", True, "formats.metrics.episode_monitor:EpisodeMonitor", _is_monitor),
@@ -229,6 +253,7 @@ _BUILTIN = (
     ("msprobe", "tensor statistics of Ascend msprobe (dump.json)", False, "formats.dumps.msprobe:Msprobe", _is_msprobe),
     ("notebook", "Jupyter notebook: what its last training printed", True, "formats.metrics.notebook:Notebook", _is_notebook),
     ("nvdlfw-inspect", "tensor statistics of TransformerEngine (nvdlfw_inspect_statistics_logs)", False, "formats.dumps.inspect_log:InspectLog", _is_inspect_log),
+    ("parquet-metrics", "metrics as Parquet (Trackio's exports, tables with a step and a loss)", True, "formats.metrics.parquet_metrics:ParquetMetrics", _is_parquet),
     ("replay", "replay trace in the open format analyzer-replay/1 (Parquet or JSON lines)", False, "formats.dumps.replay_file:ReplayFile", _is_replay_file),
     ("requirements", "package versions (requirements.txt, pip freeze)", False, "formats.config.requirements:Requirements", _is_pinned_list),
     ("safetensors", "checkpoint weights (safetensors)", False, "formats.checkpoints.safetensors:Safetensors", _is_safetensors),

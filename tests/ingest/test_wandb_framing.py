@@ -33,7 +33,7 @@ def test_truncation_at_every_byte_keeps_all_whole_records(tmp_path):
         whole = sum(cut >= end for end in ends[1:])
 
         assert len(logged_points(run).get("train/loss", ())) == min(max(whole - 1, 0), 4), cut
-        assert bool(run.events.of("wandb_no_exit_record")) == (whole < len(records)), cut
+        assert bool(run.events.of("tracker_no_exit_record")) == (whole < len(records)), cut
         lost = cut - max([end for end in ends if end <= cut], default=0) if cut > 7 else 0
         assert sum("hold no intact record: the file was cut there" in gap.reason for gap in run.gaps) == (
             lost > 0

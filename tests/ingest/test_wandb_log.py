@@ -138,7 +138,7 @@ def test_the_exit_code_and_the_times_of_the_launch_are_read(offline_run, offline
     assert attempt.exit_code == 1
     assert attempt.end_s >= attempt.start_s
     assert offline_run.events.of("wandb_preempting")
-    assert not offline_run.events.of("wandb_no_exit_record")
+    assert not offline_run.events.of("tracker_no_exit_record")
     assert offline_run.layout.host
     assert offline_run.gaps == ()
 
@@ -189,7 +189,7 @@ def test_streams_do_not_mix_and_bars_are_split_at_each_state():
 def test_a_file_without_exit_record_says_so(tmp_path):
     run = read(written(tmp_path, [pb.Record(run=pb.RunRecord(run_id="abc")), history(0, loss=1.0)]))
 
-    assert [event.ref.line for event in run.events.of("wandb_no_exit_record")] == [2]
+    assert [event.ref.line for event in run.events.of("tracker_no_exit_record")] == [2]
     assert run.attempts[0].label == "abc"
     assert run.attempts[0].exit_code is None
     assert run.gaps == ()
@@ -346,4 +346,4 @@ def test_public_files_give_what_the_schema_gives():
 
         assert_same_points({name: points[name] for name in wanted}, wanted)
         has_exit = any(record.HasField("exit") for record in messages(path.read_bytes()))
-        assert bool(run.events.of("wandb_no_exit_record")) != has_exit
+        assert bool(run.events.of("tracker_no_exit_record")) != has_exit

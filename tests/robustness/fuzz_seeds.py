@@ -13,9 +13,13 @@ import zlib
 from functools import lru_cache
 from pathlib import Path
 
+import pyarrow as pa
+from pyarrow import parquet
+
 from analyzer.ingest.formats.tensorboard.crc32c import masked_checksum
 
 SAMPLES = Path(__file__).parents[2] / "samples"
+TRACKERS = Path(__file__).parents[1] / "ingest" / "tracker_files"
 STEPS = range(1, 13)
 LOG = "".join(f"step {n}/12 loss {3 / n:.4f} grad_norm 0.{n}\n" for n in STEPS)
 
@@ -56,6 +60,15 @@ def _mlflow_database():
             for n in STEPS
         ],
     )
+
+
+def _parquet():
+    table = pa.table(
+        {"step": list(STEPS), "loss": [3 / n for n in STEPS], "val_loss": [4 / n for n in STEPS]}
+    )
+    stream = io.BytesIO()
+    parquet.write_table(table, stream)
+    return stream.getvalue()
 
 
 def _trackio():
@@ -288,6 +301,7 @@ MADE = {
     "named-column": ("val_loss.txt", lambda: b"".join(b"%.4f\n" % (3 / n) for n in STEPS)),
     "notebook": ("fit.ipynb", _notebook),
     "nvdlfw-inspect": ("nvdlfw_inspect_statistics_logs/nvdlfw_inspect_globalrank-3.log", lambda: "".join(INSPECT.format(stat=stat, step=n, value=n / 7) for n in STEPS for stat in ("max", "min")).encode()),
+    "parquet-metrics": ("metrics.parquet", _parquet),
     "structured-log": ("app.log", lambda: _lines({"level": "info", "ts": _stamp(n), "msg": f"step {n}/12 loss {3 / n:.3f}", "grad_norm": 1.0} for n in STEPS)),
     "text-log": ("train.log", LOG.encode),
     "trackio": ("demo.db", _trackio),
@@ -312,6 +326,14 @@ OF_SAMPLES = {
 }
 """Samples of what a library wrote."""
 
+OF_TRACKERS = {
+    "clearml": "clearml/metrics.jsonl",
+    "clearml-task": "clearml/task.json",
+    "swanlab": "swanlab/run-obmw0r90.swanlab",
+    "swanlab-config": "swanlab/config.yaml",
+}
+"""What a tracker wrote, kept beside the tests of its reader."""
+
 ARCHIVES = {"archive": ("run.tar.gz", _archive), "zip": ("run.zip", _zip), "gzip": ("train.log.gz", lambda: gzip.compress(LOG.encode(), mtime=0))}  # fmt: skip
 """Runs in another wrapping; their readers are those of what is within."""
 
@@ -324,22 +346,23 @@ WITHOUT_LOG = {*ARCHIVES, "notebook", "structured-log", "text-log"}
 def reader_seeds():
     """Path within a run and content for every reader and wrapping."""
     found = {name: (path, make()) for name, (path, make) in {**MADE, **ARCHIVES}.items()}
-    for name, place in OF_SAMPLES.items():
-        path = SAMPLES / place
-        path = next(iter(sorted(path.iterdir()))) if path.is_dir() else path
-        found[name] = (path.name, path.read_bytes())
+    places = {name: SAMPLES / place for name, place in OF_SAMPLES.items()}
+    places |= {name: TRACKERS / place for name, place in OF_TRACKERS.items()}
+    for name, path in places.items():
+        file = next(iter(sorted(path.iterdir()))) if path.is_dir() else path
+        found[name] = (file.name, file.read_bytes())
     return found
 
 
 HEADER_BYTES = 7
-"""Of a file of W&B, before its first record."""
+"""Of a file of W&B or SwanLab, before its first record."""
 
 
 def resealed(reader, data):
     """The same data with checksums that are right, as far as its framing still holds."""
     if reader == "tensorboard":
         return _sealed(data, 0, _seal_event)
-    return _sealed(data, HEADER_BYTES, _seal_record) if reader == "wandb" else data
+    return _sealed(data, HEADER_BYTES, _seal_record) if reader in {"wandb", "swanlab"} else data
 
 
 def _sealed(data, at, seal):

@@ -51,7 +51,7 @@ def test_each_point_knows_its_line_and_the_trainers_step(tmp_path):
 def test_the_state_and_what_was_not_fetched_are_told(tmp_path):
     run = read(tmp_path)
 
-    (event,) = [event for event in run.events if event.kind == "wandb_no_exit_record"]
+    (event,) = [event for event in run.events if event.kind == "tracker_no_exit_record"]
     assert event.text.startswith("W&B state crashed: ")
     assert (run.attempts[-1].exit_code, run.attempts[-1].start_s, run.attempts[-1].end_s) == (
         None,
@@ -72,7 +72,7 @@ def test_console_lines_are_read_as_a_log_is(tmp_path):
 def test_states(tmp_path, state, code):
     run = read(tmp_path, DATA.replace(b"crashed", state.encode()))
     assert run.attempts[-1].exit_code == code
-    assert any(event.kind == "wandb_no_exit_record" for event in run.events) == (code is None)
+    assert any(event.kind == "tracker_no_exit_record" for event in run.events) == (code is None)
 
 
 def test_a_cut_at_any_byte_keeps_the_rows_before_it(tmp_path):

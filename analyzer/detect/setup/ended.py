@@ -197,15 +197,15 @@ def _by_own_stop(view: RunView) -> _End | None:
 
 
 def _by_tracker(view: RunView, life: Life) -> _End | None:
-    """What W&B knows about the end: its server's state, or that the exit record is missing."""
-    found = of_last_attempt(view, "wandb_no_exit_record")
+    """What a tracker knows about the end: its server's state, or that the exit record is missing."""
+    found = of_last_attempt(view, "tracker_no_exit_record")
     if not found:
         return None
-    text = found[-1].text
+    text, tracker = found[-1].text, found[-1].fields["tracker"]
     refs = [found[-1].ref]
     if "state running" in text or life.goes_on:
         return _End(
-            "still running", "W&B has no exit record and the run wrote just now", refs, open_ended=True
+            "still running", f"{tracker} has no exit record and the run wrote just now", refs, open_ended=True
         )
     if "state " in text:
         return _End("interrupted", text, refs)
@@ -213,7 +213,7 @@ def _by_tracker(view: RunView, life: Life) -> _End | None:
         return None
     return _End(
         "interrupted",
-        f"W&B has no exit record; its last sign is {span(life.silent_s)} old",
+        f"{tracker} has no exit record; its last sign is {span(life.silent_s)} old",
         refs,
         open_ended=True,
     )

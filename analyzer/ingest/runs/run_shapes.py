@@ -20,7 +20,7 @@ _ARCHIVE = LazyRegex(r"\.(?:gz|zst)$")
 _LOG = LazyRegex(r"(?i)\.(?:log|out|err|stdout|stderr|[oe]\d{3,12}(?:[.-]\d{1,6})?)(?:\.\d{1,3})?$|\d\.[oe]$")
 _LOG_NAME = LazyRegex(r"(?i)^(?:stdout|stderr|log\.rank\d+|nohup\.out|output)$")
 _MARKER = LazyRegex(
-    r"^(?:events\.out\.tfevents\..*|.*\.tfevents|.*\.wandb|trainer_state\.json|trainer_log\.jsonl|metrics\.csv|hparams\.yaml"
+    r"^(?:events\.out\.tfevents\..*|.*\.tfevents|.*\.wandb|.*\.swanlab|trainer_state\.json|trainer_log\.jsonl|metrics\.csv|hparams\.yaml"
     r"|wandb-metadata\.json|mlflow\.db)$"
 )
 _CONFIG = LazyRegex(
@@ -97,8 +97,13 @@ def stem_of(name: str) -> str:
 
     >>> stem_of("train-17.out"), stem_of("train-17.err.gz"), stem_of("job.e4711"), stem_of("a.console.txt"), stem_of("job96.e")
     ('train-17', 'train-17', 'job.4711', 'a', 'job96')
+
+    Trackio exports a project as three tables.
+
+    >>> stem_of("digits.parquet"), stem_of("digits_system.parquet"), stem_of("digits_configs.parquet")
+    ('digits', 'digits', 'digits')
     """
-    bare = _ARCHIVE.sub("", name)
+    bare = re.sub(r"(?i)(?:(?:_(?:system|configs))?\.parquet|\.db)$", "", _ARCHIVE.sub("", name))
     bare = re.sub(
         r"(?i)\.[oe](\d{3,12})|(?<=\d)\.[oe]$", lambda found: f".{found[1]}" if found[1] else "", bare
     )

@@ -201,13 +201,21 @@ def is_bad_norm(view: RunView, values: Values) -> Mask:
 
 
 def _mark_grad(view: RunView, series: Series) -> tuple[Mask, Mask]:
-    return is_bad_norm(view, series.value), np.zeros(len(series), np.bool_)
+    masked = _written_as_zero(view, series)
+    return is_bad_norm(view, series.value) | masked, masked
+
+
+def _written_as_zero(view: RunView, series: Series) -> Mask:
+    """Zeros of a tracker that says once that it writes 0 for NaN."""
+    if not view.events("nan_reported_as_zero"):
+        return np.zeros(len(series), np.bool_)
+    return np.equal(series.value, 0.0)
 
 
 def _mark_loss(view: RunView, series: Series) -> tuple[Mask, Mask]:
     zero = series.value == 0.0
-    masked = np.zeros(len(series), np.bool_)
-    if zero.any():
+    masked = _written_as_zero(view, series)
+    if zero.any() and not masked.any():
         known, bad_norm = norms_beside(view, series)
         masked = zero & bad_norm
         unexplained = zero & ~known

@@ -39,7 +39,7 @@ class ReplayFile:
     def sniff(self, candidate: Candidate) -> Match:
         """SURE for a header or a first row of the format."""
         if candidate.head.startswith(PARQUET_MAGIC):
-            return Match.SURE if METADATA_KEY.encode() in _tail(candidate) else Match.NO
+            return Match.SURE if METADATA_KEY.encode() in footer(candidate) else Match.NO
         first = candidate.head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0]
         if first.startswith(b"{") and (
             b'"analyzer_replay"' in first or (b'"replay_id"' in first and b'"source_format"' in first)
@@ -57,7 +57,7 @@ class ReplayFile:
         reader.finish()
 
 
-def _tail(candidate: Candidate) -> bytes:
+def footer(candidate: Candidate) -> bytes:
     """The footer of a Parquet file, where its metadata stands; its length is told by the last eight bytes."""
     try:
         with candidate.path.open("rb") as stream:

@@ -9,7 +9,6 @@ The step of an episode is that of the environment at its end, counted from the f
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 
@@ -47,7 +46,7 @@ class EpisodeMonitor:
             if text.startswith("#"):
                 started = _started(text)
                 continue
-            cells = [metric_number(cell) for cell in next(csv.reader([text]), [])[:3]]
+            cells = [metric_number(cell) for cell in text.split(",")[:3]]
             if tuple(text.split(",")[:3]) == _COLUMNS or not text:
                 continue
             if not raw.endswith(b"\n") or len(cells) < 3 or None in cells:  # the last row may be cut

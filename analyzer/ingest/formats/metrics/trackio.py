@@ -110,15 +110,15 @@ def _read_system(database: sqlite3.Connection, run: Any, out: SourceWriter) -> N
 def _read_settings(database: sqlite3.Connection, run: Any, out: SourceWriter) -> None:
     query = "SELECT config FROM configs WHERE run_name = ? ORDER BY id DESC LIMIT 1"
     for (text,) in database.execute(query, (run,)):
-        data = _object(text)
-        for count, (key, value) in enumerate(_flat(data)):
-            if count < MAX_SETTINGS and not key.startswith("_"):
-                out.config(
-                    key,
-                    value,
-                    framework="hf-trainer" if "per_device_train_batch_size" in data else "config",
-                    layer="runtime_echo",
-                )
+        write_settings(_object(text), None, out)
+
+
+def write_settings(data: Mapping[str, Any], line: int | None, out: SourceWriter) -> None:
+    """Write what a program passed to ``trackio.init``; Trackio's own names begin with an underscore."""
+    framework = "hf-trainer" if "per_device_train_batch_size" in data else "config"
+    for count, (key, value) in enumerate(_flat(data)):
+        if count < MAX_SETTINGS and not key.startswith("_"):
+            out.config(key, value, framework=framework, layer="runtime_echo", line=line)
 
 
 def _flat(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

@@ -215,7 +215,14 @@ class _DownloadReader:
         times.append(_seconds(self._about.get("heartbeat_s")))
         end_s = max((time_s for time_s in times if not math.isnan(time_s)), default=None)
         if state in _NO_EXIT:
-            out.event("wandb_no_exit_record", f"W&B {_NO_EXIT[state]}", role="info", line=1, time_s=end_s)
+            out.event(
+                "tracker_no_exit_record",
+                f"W&B {_NO_EXIT[state]}",
+                role="info",
+                line=1,
+                time_s=end_s,
+                fields={"tracker": "W&B"},
+            )
         label = launch_label(self._source.path, str(self._about.get("run_id", ""))) or self._source.path.stem
         out.attempt(label, start_s=start_s, end_s=end_s, exit_code=_EXIT_CODES.get(state))
 

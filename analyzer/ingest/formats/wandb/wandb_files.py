@@ -37,7 +37,7 @@ MAX_BYTES = 4 << 20
 """The largest config.yaml of the survey has 10 KB, a summary with histograms 1 MB."""
 
 _CONFIG = re.compile(rb"^(?:wandb_version:|_wandb:\s{0,9}$)", re.MULTILINE)
-_WRAPPED = re.compile(r"^(?P<key>.{1,1000}?)\.(?P<part>value|desc)(?P<rest>[.\[].*)?")
+_WRAPPED = re.compile(r"^(?P<key>.{1,1000}?)\.(?P<part>value|desc|sort)(?P<rest>[.\[].*)?")
 _VERSIONS = {"python_version": "python", "cli_version": "wandb", "huggingface_version": "transformers"}
 _LABEL = "t.9.1"  # telemetry field 9, label; its field 1, code_string
 
@@ -58,7 +58,7 @@ class WandbConfig:
         found: list[Entry] = []
         versions: dict[str, str] = {}
         try:
-            for entry in _unwrapped(read_yaml(read_text(source, out, MAX_BYTES))):
+            for entry in unwrapped(read_yaml(read_text(source, out, MAX_BYTES))):
                 key = entry.key.removeprefix("_wandb.")
                 if key == entry.key:
                     found.append(entry)
@@ -72,8 +72,8 @@ class WandbConfig:
         write_config(found, out)
 
 
-def _unwrapped(entries: Iterator[Entry]) -> Iterator[Entry]:
-    """Entries without the ``desc`` and ``value`` around them."""
+def unwrapped(entries: Iterator[Entry]) -> Iterator[Entry]:
+    """Entries without the ``desc`` and ``value`` around them, and SwanLab's ``sort``."""
     for entry in entries:
         match = _WRAPPED.fullmatch(entry.key)
         if match is None:

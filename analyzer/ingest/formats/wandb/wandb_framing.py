@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from analyzer.ingest.base import TruncatedSourceError
+from analyzer.ingest.base import SourceWriter, TruncatedSourceError
 
 MAGIC = b":W&B\xe1\xbe"
 FILE_HEADER_BYTES = 7
@@ -186,3 +186,13 @@ class FrameReader:
             self.archive_error = str(error)
         if carry:
             yield start, carry
+
+
+def note_losses(frames: FrameReader, out: SourceWriter) -> None:
+    """Tell what the records did not hold as gaps; call it once the iteration has ended."""
+    for loss in frames.losses:
+        what = f"{loss.size_bytes} bytes from byte {loss.offset} on hold no intact record"
+        why = ": the file was cut there" if loss.at_end else ""
+        out.gap(what + why, line=loss.record)
+    if frames.archive_error:
+        out.gap(f"the rest of the file cannot be read: {frames.archive_error}", line=frames.count + 1)

@@ -27,7 +27,7 @@ from analyzer.ingest.formats.wandb.wandb_console import (
     read_piece,
 )
 from analyzer.ingest.formats.wandb.wandb_facts import launch_label
-from analyzer.ingest.formats.wandb.wandb_framing import MAGIC, FrameReader
+from analyzer.ingest.formats.wandb.wandb_framing import MAGIC, FrameReader, note_losses
 from analyzer.ingest.formats.wandb.wandb_history import (
     last_values,
     write_history,
@@ -101,7 +101,7 @@ class _LogReader:
         self._records = frames.count
         if damaged:
             self._out.gap("records whose checksum is right but whose contents are not", rows_lost=damaged)
-        _note_losses(frames, self._out)
+        note_losses(frames, self._out)
 
     def _take(self, kind: int, number: int, payload: memoryview) -> None:
         if kind == _SUMMARY:
@@ -174,7 +174,14 @@ class _LogReader:
             end_s = launch.start_s + launch.runtime_s
         if not launch.has_ended:
             text = "no exit record: the run was killed or is still running"
-            out.event("wandb_no_exit_record", text, role="info", line=self._records or None, time_s=end_s)
+            out.event(
+                "tracker_no_exit_record",
+                text,
+                role="info",
+                line=self._records or None,
+                time_s=end_s,
+                fields={"tracker": "W&B"},
+            )
         label = launch_label(self._source.path, launch.run_id) or self._source.path.stem
         out.attempt(label, start_s=launch.start_s, end_s=end_s, exit_code=launch.exit_code)
 
@@ -239,12 +246,3 @@ def record_body(record: memoryview, *, skip_summary: bool) -> tuple[int, memoryv
         if number not in _CONTROL and not isinstance(part, int):
             return number, part
     return 0, record
-
-
-def _note_losses(frames: FrameReader, out: SourceWriter) -> None:
-    for loss in frames.losses:
-        what = f"{loss.size_bytes} bytes from byte {loss.offset} on hold no intact record"
-        why = ": the file was cut there" if loss.at_end else ""
-        out.gap(what + why, line=loss.record)
-    if frames.archive_error:
-        out.gap(f"the rest of the file cannot be read: {frames.archive_error}", line=frames.count + 1)
