@@ -245,12 +245,16 @@ def _with_likeness(
     )
     most = min((f.probability for f in found), default=1.0)
     rest = {(f.cause.id, f.symptom_kind): f for f in listed if f not in found}
+    added = False
     for item in likeness_only(plain, rules, weighed, other):
         cause = item.rule.entry.id
         if cause in weighed or all(cause != f.cause.id for f in listed):
             explains = folded.get(item.rule.symptom_kind, {}) if cause in weighed else {}
             capped = replace(item, probability=min(item.probability, most))
             rest[cause, item.rule.symptom_kind] = _finding(capped, run, assessment, quoter, explains)
+            added = True
+    if not added:
+        return list(listed)
     return [*found, *sorted(rest.values(), key=lambda each: -each.probability)]
 
 
@@ -258,7 +262,10 @@ def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | Non
     plain = facts.plain
     kind, family = plain.get("failure.first.kind"), plain.get("failure.first.family")
     if not isinstance(kind, str) or not isinstance(family, str):
-        return None
+        if plain.get("event.error_line.seen") is not True:
+            return None
+        line = _place(run, facts["event.error_line.seen"].refs[0], quoter)
+        return FirstFailure("error_line", "unknown", None, None, line, ranks=0)
 
     def number(name: str) -> int | None:
         value = plain.get(f"failure.{name}")
@@ -284,7 +291,9 @@ def _in_order(ranking: Ranking, folded: Folding) -> list[Scored]:
 
     def key(item: Scored) -> tuple[bool, int, float, str]:
         shown = item.probability >= REPORTED
-        return (not shown, severity[item.rule.severity] if shown else 0, -item.probability, item.rule.id)
+        # What ended the run weighs as much as what merely made it slow; the likelier of the two leads.
+        grave = "wasteful" if item.rule.entry.kind == "lifecycle" else item.rule.severity
+        return (not shown, severity[grave] if shown else 0, -item.probability, item.rule.id)
 
     # The leading cause of the gravest kind first; its competitors follow it before any other kind.
     ordered = sorted(items, key=key)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 import analyzer
+from analyzer.render.sentences import first_failure_note
 
 TRACEBACK = """Traceback (most recent call last):
   File "train.py", line 41, in <module>
@@ -212,3 +213,28 @@ def test_a_bar_that_stands_still_while_rows_go_on_plans_nothing(tmp_path):
     (tmp_path / "train.log").write_text(text, encoding="utf-8")
 
     assert "1 of 10" not in analyzer.diagnose(tmp_path).ended.because
+
+
+def test_a_line_that_only_reads_like_an_error_is_quoted(tmp_path):
+    text = "job 09, attempt 2\nset-up failure: training directory absent from the wrapper's path\ntraining_started=no\n"
+    dx = diagnosed(tmp_path, text)
+
+    assert dx.status == "insufficient"
+    assert dx.first_failure is not None
+    assert dx.first_failure.place.line == 2
+    assert "reads like an error: set-up failure: training directory absent" in first_failure_note(dx)
+    assert diagnosed(tmp_path, rows(300), name="sound.log").first_failure is None
+
+
+def test_what_ended_a_run_goes_before_a_likely_waste_of_the_same_weight(tmp_path):
+    settings = "pipeline_model_parallel_size: 4\ngradient_accumulation_steps: 4\n"
+    (tmp_path / "config.yaml").write_text(settings)
+    diagnosed(tmp_path, rows(200))
+    whole = analyzer.diagnose(tmp_path)
+    cancelled = "slurmstepd: error: *** JOB 4711 ON node01 CANCELLED AT 2026-03-04T10:00:00 ***\n"
+    diagnosed(tmp_path, rows(200) + cancelled)
+    ended = analyzer.diagnose(tmp_path)
+
+    assert whole.findings[0].cause.id == "pipeline-bubble-small-batch"
+    assert ended.findings[0].cause.id == "user-cancelled"
+    assert "pipeline-bubble-small-batch" in {finding.cause.id for finding in ended.findings}

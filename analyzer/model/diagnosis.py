@@ -353,7 +353,8 @@ class FirstFailure:
 
     Attributes:
         kind: Kind of the log line.
-        family: hardware, host, exception, device, numeric, memory, peers or cleanup.
+        family: hardware, host, exception, device, numeric, memory, peers or cleanup; unknown for a line that only reads
+            like an error.
         rank: Global rank that failed first, None if unknown.
         host: Its host, None if unknown.
         place: The line.

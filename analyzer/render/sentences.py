@@ -212,7 +212,8 @@ def first_failure_note(diagnosis: Diagnosis) -> str:
     if first.host is None and alone:  # nothing that the citation below does not say, if there is one
         words = first.place.text.strip()
         quoted = f"{words[:100]}{'…' if len(words) > 100 else ''} " if words else ""
-        return "" if diagnosis.findings else f"the first line that reports a failure: {quoted}[{first.place}]"
+        what = "reads like an error" if first.kind == "error_line" else "reports a failure"
+        return "" if diagnosis.findings else f"the first line that {what}: {quoted}[{first.place}]"
     who = [f"rank {first.rank}"] if first.rank is not None else []
     who += [f"on {first.host}"] if first.host is not None else []
     if first.alike:  # which of them was first nobody can tell
