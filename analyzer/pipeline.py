@@ -152,9 +152,20 @@ def diagnose_loaded(
         ended=guard.value("end of the run", None, lambda: _ended(run, facts, quoter)),
         onset=guard.value("onset", None, lambda: onset(facts.plain)),
         earlier=loaded.earlier,
+        judged=_judged(facts.plain),
         passed_over=tuple(GapNote(label, None, reason) for label, reason in loaded.passed_over),
         gaps=_gap_notes(run, guard),  # all parts are done by now
     )
+
+
+def _judged(facts: Mapping[str, Scalar]) -> str:
+    """Which of several trainings in one log the answer is about; empty for a log of one."""
+    count, judged = facts.get("run.trainings"), facts.get("run.training_judged")
+    if count is None:
+        return ""
+    if judged == count:
+        return f"the last of {count} trainings in this log"
+    return f"training {judged} of {count} in this log, the last whose loss ended in NaN or infinity"
 
 
 def _ended(run: Run, facts: Facts, quoter: Quoter) -> Ended | None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from analyzer.detect.curve import all_series, has_steps, lineage, take
 from analyzer.detect.stand_in import same_rows, stand_in
+from analyzer.detect.trainings import trainings_of
 from analyzer.model.config import ConfigScalar, ConfigValue
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
@@ -85,22 +86,6 @@ def _logarithm(series: Series) -> Series:
         return replace(series, value=np.log(series.value))
 
 
-LAST_TRAINING = 5
-"""Points of the last of several trainings in one log from which it is judged alone; fewer say nothing yet."""
-
-
-def _last_training(run: Run, series: Series) -> Series:
-    """The last of several trainings that one log holds one after another (folds, settings), if its rows have no steps."""
-    begins = run.events.of("training_begins_again")
-    if not begins or has_steps(series):
-        return series
-    last: dict[int, int] = {}
-    for event in begins:
-        last[event.ref.source] = max(last.get(event.ref.source, 0), event.ref.line or 0)
-    kept = series.line >= np.array([last.get(int(source), 0) for source in series.source], dtype=np.int64)
-    return take(series, kept) if int(kept.sum()) >= LAST_TRAINING else series
-
-
 class RunView:
     """A run with the derived views that several detectors share, each computed once.
 
@@ -113,6 +98,7 @@ class RunView:
         self._series: dict[str, tuple[Series, ...]] = {}
         self._curves: dict[str, Series | None] = {}
         self._computed: dict[Callable[[RunView], Any], Any] = {}
+        self.trainings = trainings_of(run)
 
     def once(self, compute: Callable[[RunView], T]) -> T:
         """The value of a pure function of this view, computed at its first use."""
@@ -139,7 +125,7 @@ class RunView:
             if metric == "loss_scale":
                 found = tuple(series for series in found if not _is_a_factor(series))
             found = found or stand_in(self.run, metric)
-            found = tuple(_last_training(self.run, series) for series in found)
+            found = tuple(self.trainings.judged_rows(series) for series in found)
             self._series[metric] = found
         return self._series[metric]
 

@@ -433,6 +433,7 @@ class Diagnosis:
         onset: When trouble began; None if no step is known for it.
         passed_over: Newer runs of which nothing could be read, by their label, with the reason.
         earlier: A sentence for each earlier launch that wrote into the same log; the answer is about the last one.
+        judged: Which of several trainings that one log holds the answer is about; empty for a log of one.
         rule_packs: Name and version of each rule pack beside the bundled one.
     """
 
@@ -458,6 +459,7 @@ class Diagnosis:
     onset: Onset | None = None
     passed_over: tuple[GapNote, ...] = ()
     earlier: tuple[str, ...] = ()
+    judged: str = ""
     rule_packs: tuple[str, ...] = ()
 
     def __repr__(self) -> str:

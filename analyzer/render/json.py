@@ -148,7 +148,7 @@ def _top_level() -> dict[str, Any]:
             "coverage": coverage, "gaps": _list(gap), "elapsed_s": {"type": "number", "minimum": 0},
             "first_failure": {"anyOf": [first, {"type": "null"}]},
             "device_time": {"anyOf": [split, {"type": "null"}]},
-            "passed_over": _list(gap), "earlier": _list(_TEXT), "rule_packs": _list(_TEXT),
+            "passed_over": _list(gap), "earlier": _list(_TEXT), "judged": _TEXT, "rule_packs": _list(_TEXT),
             "ended": {"anyOf": [_ended_schema(place), {"type": "null"}]},
             "onset": {"anyOf": [onset, {"type": "null"}]},
     }  # fmt: skip

@@ -252,6 +252,8 @@ def others_notes(diagnosis: Diagnosis) -> list[str]:
         notes.append(
             f"the last of {len(diagnosis.earlier) + 1} launches in this log; {'; '.join(diagnosis.earlier[-OTHERS_NAMED:])}"
         )
+    if diagnosis.judged:
+        notes.append(f"judged is {diagnosis.judged}")
     return notes
 
 

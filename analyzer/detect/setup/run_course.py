@@ -49,6 +49,12 @@ def detect(view: RunView) -> Iterator[Signal]:
     run = view.run
     if run.attempts:
         out.put("attempts", len(run.attempts))
+    several = view.trainings
+    if several.begins:
+        source = max(several.begins, key=lambda each: len(several.begins[each]))
+        number, begins = several.judged[source], several.begins[source]
+        out.put("trainings", len(begins), [SourceRef(source, begins[number] or 1)])
+        out.put("training_judged", number + 1, [SourceRef(source, begins[number] or 1)])
     step, refs = last_step(view)
     out.put("last_step", step, refs)
     code, code_refs = exit_code(view)
