@@ -9,6 +9,7 @@ import pytest
 
 import analyzer
 from analyzer.ingest.discover import load_run
+from analyzer.triage.plan import make_plan
 
 FILES = Path(__file__).parent / "tracker_files"
 NAMES = ("swanlab", "clearml", "trackio")
@@ -136,3 +137,10 @@ def test_a_damaged_parquet_table_is_a_gap_or_refused(tmp_path):
             load_run(tmp_path)
         except analyzer.errors.InputError:
             continue
+
+
+def test_a_triage_finds_the_runs_of_all_three():
+    plan = make_plan([str(FILES)])
+
+    assert {Path(run.location).name for run in plan.runs} == set(NAMES)
+    assert len(plan.skipped) == 1  # README.md

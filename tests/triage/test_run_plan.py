@@ -114,7 +114,8 @@ def test_several_runs_of_one_library_below_a_directory_are_runs(tmp_path):
 
 def test_what_is_skipped_is_said(tmp_path):
     write_run(tmp_path / "runs" / "one", ROWS)
-    lay(tmp_path, "runs/data/part-0.parquet", "runs/sweep.yaml")
+    lay(tmp_path, "runs/sweep.yaml")
+    lay(tmp_path, "runs/data/part-0.parquet", text="PAR1\0\x15\0 of a data set")
     lay(tmp_path, "runs/slurm-77.out", text="")
     plan = make_plan([str(tmp_path / "runs")])
     told = {os.path.relpath(item.path, tmp_path): item.reason for item in plan.skipped}

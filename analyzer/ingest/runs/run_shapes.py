@@ -27,7 +27,7 @@ _CONFIG = LazyRegex(
     r"(?i)^(?!package(?:-lock)?\.json|tsconfig|\.)(?:(?=.*(?:config|args|hparams|params|arguments|ds_|deepspeed|settings)).*"
     r"\.(?:ya?ml|json|toml|py)|.*\.ya?ml|.*\.sbatch)$"
 )
-_AMBIGUOUS = LazyRegex(r"(?i)(?:\.(?:txt|jsonl?|csv|tsv)|^[^.]+)$")
+_AMBIGUOUS = LazyRegex(r"(?i)(?:\.(?:txt|jsonl?|csv|tsv|db|parquet)|^[^.]+)$")
 
 # A scheduler's job id: Slurm's %j and %A_%a, PBS and SGE's name.o4711, LSF's lsf.4711.out.
 _JOB = LazyRegex(
