@@ -50,6 +50,8 @@ _REMEMBERED, _BYTES = (
 """The memory of an agent is counted in what it remembers: ``memory_size``, ``replay_memory``."""
 _LIMIT = word_set("total limit capacity max peak")
 
+_OF_GPU, _OF_HOST = word_set("gpu cuda vram hbm nvidia"), word_set("cpu host rss maxrss ram process proc")
+
 
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.pace.*``."""
@@ -164,6 +166,8 @@ def _memory(out: FactWriter, view: RunView) -> None:
         if grows:
             out.put("memory_ratio", float(values[-1] / values[0]), refs)
             out.put("memory_name", series.logged_as, refs)
+            if words & (_OF_GPU | _OF_HOST):
+                out.put("memory_of_gpu", bool(words & _OF_GPU), refs)
             return
 
 

@@ -34,7 +34,7 @@ _WORD = (
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?[\[(\"'{<]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
-_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMBT])(?![\w/%]))?(?! ?[%#]|\.\d|[A-Za-z_])"
+_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT])(?![\w/%]))?(?! ?[%#]|\.\d|[A-Za-z_])"
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
 _SIGNED = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
@@ -217,8 +217,18 @@ def _beside(text: str) -> Iterator[Field]:
                 or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
             )
             name = trimmed(match["name"], most=2) if alone and text[match.end() - 1] == FLOAT else ""
+        if not name and unit in _SIZES:
+            name = _memory(match["name"])
         if name and unit is not None:
             yield Field(slot_at(text, match.start("value")), name, unit, signed=bool(wide), over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" "))  # fmt: skip
+
+
+def _memory(text: str) -> str:
+    """The last words before a size if they name memory ("GPU mem 20.6G"), as one word; else empty."""
+    last = text.split(" ")[-2:]
+    return next(
+        (name for name in ("_".join(last), last[-1]) if names_memory(name) and canonical_metric(name)), ""
+    )
 
 
 def _after(text: str) -> Iterator[Field]:
@@ -305,6 +315,9 @@ MAX_UNKNOWN_WORDS = 5
 """Words of a name that the vocabulary does not hold; longer ones are sentences."""
 
 
+_SIZES = frozenset({"GB", "GiB", "MB", "MiB", "G"})
+"""Units that say of a number beside a name of memory that it is its size."""
+
 _TIMES, _OF_TIME = word_set("time took elapsed"), word_set("time took taken elapsed epoch s sec secs seconds")
 
 
@@ -320,7 +333,7 @@ def is_metric(field: Field) -> bool:
     canonical = canonical_metric(field.name)
     if canonical in METRICS:
         return canonical != "epoch"
-    if names_memory(field.name, with_unit=not field.signed):
+    if names_memory(field.name, with_unit=not (field.signed or field.unit in _SIZES)):
         return True
     if reading.setting or field.name.endswith(_FILES):
         return False
