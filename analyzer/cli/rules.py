@@ -125,7 +125,7 @@ def _is_foreign(places: list[Path] | None) -> bool:
 @app.command("lint")
 def lint_command(places: Places = None) -> None:
     """Check the rules beyond their schema."""
-    from analyzer.rules.causes import rules_root
+    from analyzer.rules.causes import check_catalogue, rules_root
     from analyzer.rules.coverage import lint_coverage
     from analyzer.rules.lint import lint_rule, lint_set
     from analyzer.rules.own_lines import unused_events
@@ -139,6 +139,7 @@ def lint_command(places: Places = None) -> None:
     messages += lint_set(rules)
     messages += [message for place in places or [] for message in unused_events(place, rules)]
     if not places:
+        check_catalogue()
         messages += lint_coverage(rules, rules_root())
     for message in messages:
         typer.echo(message)

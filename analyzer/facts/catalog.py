@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from analyzer.errors import did_you_mean, nearest
 from analyzer.model.signal import FactSpec
-from analyzer.vocabulary.events import EVENT_FACTS, event_specs, nearest_event
+from analyzer.vocabulary.events import EVENT_FACTS, event_specs
 
 FOLDER = Path(__file__).with_name("tables")
 TABLES = (
@@ -71,15 +72,18 @@ def spec_of(name: str) -> FactSpec | None:
 
 def suggest(name: str) -> str:
     """The nearest existing name, for an error message; empty if nothing is near."""
-    import difflib  # noqa: PLC0415  (only error messages need it)
-
     known: Iterable[str] = catalog()
     if name.startswith("event."):
         _, kind, *rest = name.split(".")
-        kind = kind if kind in event_specs() else nearest_event(kind)
+        kind = kind if kind in event_specs() else nearest(kind, event_specs())
         fields = event_specs()[kind].fields if kind else {}
         fact = rest[0] if rest and (rest[0] in EVENT_FACTS or rest[0] in fields) else None
         known = (
             [f"event.{kind}.{fact}"] if fact else [f"event.{kind}.{each}" for each in (*EVENT_FACTS, *fields)]
         )
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")
+    return nearest(name, known)
+
+
+def no_fact(name: str) -> str:
+    """The message that refuses a name that is no fact's."""
+    return f"no fact is called {name!r}{did_you_mean(suggest(name), '; see `analyzer rules facts`')}"
