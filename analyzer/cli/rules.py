@@ -49,10 +49,13 @@ def list_command(
 ) -> None:
     """List the rules: id, cause, severity, symptom kind, status."""
     from analyzer.rules.load import load_rules
-    from analyzer.rules.search import readings, with_words
+    from analyzer.rules.search import metrics_in, readings, with_words
 
     every = load_rules(rules or []).rules
     found = readings(grep, every) if grep else ()
+    row = metrics_in(grep) if grep else ()
+    if row:
+        typer.echo(f"read as a row of metrics: {', '.join(row)}")
     for reading in found:
         typer.echo(f"read as {reading.kind} ({reading.role}):")
         for rule in reading.rules:
@@ -62,8 +65,8 @@ def list_command(
     named = with_words(grep, every)
     for rule in named:
         typer.echo(_row(rule))
-    if not found and not named:
-        raise InputError(f"no rule holds {grep!r}, and no known log line is in it")
+    if not found and not named and not row:
+        raise InputError(f"no rule holds {grep!r}, and it is neither a row of metrics nor a known log line")
 
 
 def _row(rule: Rule) -> str:

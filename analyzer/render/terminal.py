@@ -245,7 +245,9 @@ def _write_seen(page: Page, diagnosis: Diagnosis, gaps: int) -> None:
     if coverage.missing:
         page.add(f"not seen: {', '.join(coverage.missing)}", hang=2)
     ordered = sorted(diagnosis.gaps, key=lambda gap: OUR_FAULT not in gap.reason)
-    at_fault = any(OUR_FAULT in gap.reason for gap in ordered)  # whoever can report it must see it on the first screen
+    at_fault = any(
+        OUR_FAULT in gap.reason for gap in ordered
+    )  # whoever can report it must see it on the first screen
     shown = ordered[: max(gaps, at_fault)]
     for gap in shown:
         place = gap.path + (f":{gap.line}" if gap.line else "")
