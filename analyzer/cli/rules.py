@@ -236,9 +236,11 @@ def new_command(
 ) -> None:
     """Write the skeleton of a new rule."""
     from analyzer.rules.load import load_rules
-    from analyzer.rules.scaffold import write_skeleton
+    from analyzer.rules.scaffold import missing_cause, write_skeleton
 
     folder = write_skeleton(code, slug, place, load_rules().rules)
     typer.echo(
         f"wrote {folder}: fill in rule.yaml and both cases of cases.yaml, then run `analyzer rules lint {folder}` and `analyzer rules test {folder}`"
     )
+    if missing := missing_cause(slug, place):
+        typer.echo(missing)
