@@ -23,7 +23,10 @@ Places = Annotated[
 ]
 
 
-def _folders(places: list[Path] | None) -> Iterator[tuple[Rule, Path, list[Case]]]:
+def _folders(
+    places: list[Path] | None, invalid: list[str] | None = None
+) -> Iterator[tuple[Rule, Path, list[Case]]]:
+    """Each rule with its folder and cases; one that is invalid is told in ``invalid``, if that is given."""
     from analyzer.rules.cases import cases_of
     from analyzer.rules.causes import rules_root
     from analyzer.rules.load import load_rule, rule_files
@@ -34,8 +37,15 @@ def _folders(places: list[Path] | None) -> Iterator[tuple[Rule, Path, list[Case]
         if not place.exists():
             raise RuleError("no such rule pack", str(place))
         for path in rule_files(place):
-            rule = load_rule(path)
-            yield rule, path.parent, cases_of(rule, path.parent)
+            try:
+                rule = load_rule(path)
+                cases = cases_of(rule, path.parent)
+            except RuleError as error:
+                if invalid is None:
+                    raise
+                invalid.append(str(error))
+            else:
+                yield rule, path.parent, cases
 
 
 @app.command("list")
@@ -136,17 +146,20 @@ def lint_command(places: Places = None) -> None:
     samples = rules_root().parent / "samples"
     messages: list[str] = []
     rules: list[Rule] = []
-    for rule, folder, cases in _folders(places):
-        rules.append(rule)
-        messages += lint_rule(rule, folder, cases, samples if samples.is_dir() else None)
-    messages += lint_set(rules)
-    messages += [message for place in places or [] for message in unused_events(place, rules)]
     if not places:
         check_catalogue()
-        messages += lint_coverage(rules, rules_root())
+    invalid: list[str] = []
+    for rule, folder, cases in _folders(places, invalid):
+        rules.append(rule)
+        messages += lint_rule(rule, folder, cases, samples if samples.is_dir() else None)
+    messages += invalid
+    if not invalid:  # a rule that could not be read may be the one that the checks of the whole set miss
+        messages += lint_set(rules)
+        messages += [message for place in places or [] for message in unused_events(place, rules)]
+        messages += [] if places else lint_coverage(rules, rules_root())
     for message in messages:
         typer.echo(message)
-    typer.echo(f"{len(rules)} rules, {len(messages)} problems")
+    typer.echo(f"{len(rules) + len(invalid)} rules, {len(messages)} problems")
     if messages:
         raise typer.Exit(RULES_INVALID)
 

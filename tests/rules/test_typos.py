@@ -83,3 +83,17 @@ def test_an_entry_of_the_catalogue_is_checked(tmp_path, monkeypatch, change, mes
 
     assert message in str(error.value)
     assert f"causes.json:{len(rows)}:" in str(error.value)
+
+
+def test_lint_tells_every_invalid_rule(tmp_path):
+    for slug, right in ((SLUG, "gate.scale_fell"), ("float32-overflow", "severity: ")):
+        shutil.copytree(rules_root() / "precision" / slug, tmp_path / slug)
+        path = tmp_path / slug / "rule.yaml"
+        path.write_text(path.read_text(encoding="utf-8").replace(right, f"{right}x", 1), encoding="utf-8")
+
+    result = CliRunner().invoke(app, ["rules", "lint", str(tmp_path)])
+
+    assert "no gate is called 'scale_fellx'" in result.output
+    assert "'xfatal' is not one of" in result.output
+    assert "2 rules, 2 problems" in result.output
+    assert result.exit_code == 4
