@@ -172,6 +172,16 @@ def event_specs() -> Mapping[str, EventSpec]:
     }
 
 
+def said(kind: str) -> str:
+    """The sentence that an event reads as; the words of its name if nobody declared it.
+
+    >>> said("disk_full"), said("of_an_older_pack")
+    ('a disk or quota is full', 'of an older pack')
+    """
+    spec = event_specs().get(kind)
+    return kind.replace("_", " ") if spec is None else spec.says
+
+
 def events_of(**wanted: Collection[str]) -> list[str]:
     """The declared kinds of which each named trait has one of the given values.
 
