@@ -15,6 +15,7 @@ A file that can be read in part is never an error: what was lost becomes a ``Gap
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 
@@ -93,3 +94,23 @@ class UnknownFactError(RuleError):
 
 class RuleCaseError(RuleError):
     """A case beside a rule does not come out as it says."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that is spelled most like a word; empty if none is near."""
+    import difflib  # noqa: PLC0415  (only error messages need it)
+
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), "")
+
+
+def did_you_mean(near: str, otherwise: str = "") -> str:
+    """The end of a message that refuses a word.
+
+    Args:
+        near: The nearest known word, see ``nearest``; empty if there is none.
+        otherwise: What to say then.
+
+    >>> "no gate is called 'hott'" + did_you_mean(nearest("hott", ["hot", "cold"]))
+    "no gate is called 'hott'; did you mean 'hot'?"
+    """
+    return f"; did you mean {near!r}?" if near else otherwise

@@ -6,7 +6,9 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from analyzer.cli.app import app
+from analyzer.facts.catalog import COLUMNS
 from analyzer.ingest.text.events.patterns import Pattern, match_pattern
+from analyzer.rules.causes import KINDS
 from analyzer.vocabulary.events import read_events
 from analyzer.vocabulary.marked import load_marked
 
@@ -35,3 +37,22 @@ def test_a_new_rule_is_two_files(tmp_path):
 
     assert result.exit_code == 0
     assert sorted(path.name for path in (tmp_path / "my-rule").iterdir()) == ["cases.yaml", "rule.yaml"]
+
+
+def test_the_words_of_the_page_are_those_of_the_code():
+    rooms = sorted(path.name for path in (ROOT / "analyzer/ingest/text/events").iterdir() if path.is_dir())
+    (named,) = re.findall(r"\(rooms ([^)]*)\)", TEXT)
+    (kinds,) = re.findall(r"`kind` is ([^;]*);", TEXT.replace("\n", " "))
+    (columns,) = re.findall(r"\((name \|[^)]*)\)", TEXT)
+
+    assert sorted(re.findall(r"\w+", named)) == [room for room in rooms if room != "__pycache__"]
+    assert re.findall(r"[\w-]+", kinds.replace(" or ", " ")) == list(KINDS)
+    assert [column.strip() for column in columns.split("|")] == list(COLUMNS)
+
+
+def test_a_pasted_line_is_told_as_the_page_says():
+    def told(line):
+        return CliRunner().invoke(app, ["rules", "list", "--grep", line]).output
+
+    assert "read as a row of metrics: loss 2.5 at step 10" in told("step 10 loss 2.5")
+    assert "read as disk_full (root_candidate)" in told("OSError: [Errno 28] No space left on device")

@@ -23,7 +23,10 @@ Places = Annotated[
 ]
 
 
-def _folders(places: list[Path] | None) -> Iterator[tuple[Rule, Path, list[Case]]]:
+def _folders(
+    places: list[Path] | None, invalid: list[str] | None = None
+) -> Iterator[tuple[Rule, Path, list[Case]]]:
+    """Each rule with its folder and cases; one that is invalid is told in ``invalid``, if that is given."""
     from analyzer.rules.cases import cases_of
     from analyzer.rules.causes import rules_root
     from analyzer.rules.load import load_rule, rule_files
@@ -34,8 +37,15 @@ def _folders(places: list[Path] | None) -> Iterator[tuple[Rule, Path, list[Case]
         if not place.exists():
             raise RuleError("no such rule pack", str(place))
         for path in rule_files(place):
-            rule = load_rule(path)
-            yield rule, path.parent, cases_of(rule, path.parent)
+            try:
+                rule = load_rule(path)
+                cases = cases_of(rule, path.parent)
+            except RuleError as error:
+                if invalid is None:
+                    raise
+                invalid.append(str(error))
+            else:
+                yield rule, path.parent, cases
 
 
 @app.command("list")
@@ -49,10 +59,13 @@ def list_command(
 ) -> None:
     """List the rules: id, cause, severity, symptom kind, status."""
     from analyzer.rules.load import load_rules
-    from analyzer.rules.search import readings, with_words
+    from analyzer.rules.search import metrics_in, readings, with_words
 
     every = load_rules(rules or []).rules
     found = readings(grep, every) if grep else ()
+    row = metrics_in(grep) if grep else ()
+    if row:
+        typer.echo(f"read as a row of metrics: {', '.join(row)}")
     for reading in found:
         typer.echo(f"read as {reading.kind} ({reading.role}):")
         for rule in reading.rules:
@@ -62,8 +75,8 @@ def list_command(
     named = with_words(grep, every)
     for rule in named:
         typer.echo(_row(rule))
-    if not found and not named:
-        raise InputError(f"no rule holds {grep!r}, and no known log line is in it")
+    if not found and not named and not row:
+        raise InputError(f"no rule holds {grep!r}, and it is neither a row of metrics nor a known log line")
 
 
 def _row(rule: Rule) -> str:
@@ -125,7 +138,7 @@ def _is_foreign(places: list[Path] | None) -> bool:
 @app.command("lint")
 def lint_command(places: Places = None) -> None:
     """Check the rules beyond their schema."""
-    from analyzer.rules.causes import rules_root
+    from analyzer.rules.causes import check_catalogue, rules_root
     from analyzer.rules.coverage import lint_coverage
     from analyzer.rules.lint import lint_rule, lint_set
     from analyzer.rules.own_lines import unused_events
@@ -133,16 +146,20 @@ def lint_command(places: Places = None) -> None:
     samples = rules_root().parent / "samples"
     messages: list[str] = []
     rules: list[Rule] = []
-    for rule, folder, cases in _folders(places):
+    if not places:
+        check_catalogue()
+    invalid: list[str] = []
+    for rule, folder, cases in _folders(places, invalid):
         rules.append(rule)
         messages += lint_rule(rule, folder, cases, samples if samples.is_dir() else None)
-    messages += lint_set(rules)
-    messages += [message for place in places or [] for message in unused_events(place, rules)]
-    if not places:
-        messages += lint_coverage(rules, rules_root())
+    messages += invalid
+    if not invalid:  # a rule that could not be read may be the one that the checks of the whole set miss
+        messages += lint_set(rules)
+        messages += [message for place in places or [] for message in unused_events(place, rules)]
+        messages += [] if places else lint_coverage(rules, rules_root())
     for message in messages:
         typer.echo(message)
-    typer.echo(f"{len(rules)} rules, {len(messages)} problems")
+    typer.echo(f"{len(rules) + len(invalid)} rules, {len(messages)} problems")
     if messages:
         raise typer.Exit(RULES_INVALID)
 
@@ -232,9 +249,11 @@ def new_command(
 ) -> None:
     """Write the skeleton of a new rule."""
     from analyzer.rules.load import load_rules
-    from analyzer.rules.scaffold import write_skeleton
+    from analyzer.rules.scaffold import missing_cause, write_skeleton
 
     folder = write_skeleton(code, slug, place, load_rules().rules)
     typer.echo(
         f"wrote {folder}: fill in rule.yaml and both cases of cases.yaml, then run `analyzer rules lint {folder}` and `analyzer rules test {folder}`"
     )
+    if missing := missing_cause(slug, place):
+        typer.echo(missing)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from analyzer.facts.catalog import spec_of
+from analyzer.errors import did_you_mean
+from analyzer.facts.catalog import spec_of, suggest
 from analyzer.guard import STRICT, Guard
 from analyzer.model.signal import FactSpec, FactValue, Signal
 from analyzer.model.tables import Scalar
@@ -71,7 +72,9 @@ def _declared(name: str, fact: FactValue, kind: str, found: Mapping[str, FactVal
     """A fact as the catalogue declares it."""
     spec = spec_of(name)
     if spec is None:
-        raise FactDeclarationError(f"{kind} emits {name!r}, which the catalogue of facts does not declare")
+        raise FactDeclarationError(
+            f"{kind} emits {name!r}, which no table of facts declares{did_you_mean(suggest(name))}"
+        )
     if name in found:
         raise FactDeclarationError(f"{kind} emits {name!r}, which another signal has emitted already")
     return _typed(spec, fact, kind)

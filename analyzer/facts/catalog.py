@@ -9,12 +9,14 @@ stand there; a rule may mention only names that stand there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
 from analyzer.model.signal import FactSpec
-from analyzer.vocabulary.events import EVENT_FACTS, event_specs, nearest_event
+from analyzer.vocabulary.events import EVENT_FACTS, event_specs
+from analyzer.vocabulary.marked import shown_path
 
 FOLDER = Path(__file__).with_name("tables")
 TABLES = (
@@ -24,6 +26,8 @@ TABLES = (
 )  # fmt: skip
 """The files, in the order in which their facts are listed."""
 
+COLUMNS = ("name", "type", "unit", "meaning", "how to get it")
+TYPES = ("bool", "int", "float", "str")
 _MENTION = re.compile(r"\{[A-Z_]+\}")
 _EVENT = re.compile(r"event\.([a-z0-9_]+)\.([a-z0-9_]+)")
 
@@ -41,14 +45,32 @@ def catalog() -> dict[str, FactSpec]:
 def _read(table: str, hows: Mapping[str, str], specs: dict[str, FactSpec]) -> dict[str, str]:
     """Add the rows of a table, and return what its names in capitals stand for, with those of ``hows``."""
     named = dict(hows)
-    for line in (FOLDER / f"{table}.txt").read_text(encoding="utf-8").splitlines():
+    path = FOLDER / f"{table}.txt"
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         name, sign, text = line.partition(" = ")
         if sign and name.isupper():
             named[f"{{{name}}}"] = text
         elif not line.startswith("#"):
-            name, dtype, unit, meaning, how = (part.strip() for part in line.split("|"))
+            columns = [part.strip() for part in line.split("|")]
+            if fault := _fault(columns, named, specs):
+                raise RuleSyntaxError(fault, f"{shown_path(path)}:{number}")
+            name, dtype, unit, meaning, how = columns
             specs[name] = FactSpec(name, dtype, meaning, unit, _MENTION.sub(lambda it: named[it[0]], how))
     return named
+
+
+def _fault(columns: Sequence[str], named: Mapping[str, str], specs: Mapping[str, FactSpec]) -> str:
+    """What is wrong with a row of a table; empty if nothing is."""
+    if len(columns) != len(COLUMNS):
+        return f"a fact has {len(COLUMNS)} columns ({' | '.join(COLUMNS)}), here are {len(columns)}"
+    if columns[1] not in TYPES:
+        return f"{columns[1]!r} is not one of {', '.join(TYPES)}{did_you_mean(nearest(columns[1], TYPES))}"
+    if columns[0] in specs:
+        return f"fact {columns[0]!r} is declared twice"
+    for mention in _MENTION.findall(columns[4]):
+        if mention not in named:
+            return f"nothing is called {mention}{did_you_mean(nearest(mention, named))}"
+    return ""
 
 
 def spec_of(name: str) -> FactSpec | None:
@@ -71,15 +93,18 @@ def spec_of(name: str) -> FactSpec | None:
 
 def suggest(name: str) -> str:
     """The nearest existing name, for an error message; empty if nothing is near."""
-    import difflib  # noqa: PLC0415  (only error messages need it)
-
     known: Iterable[str] = catalog()
     if name.startswith("event."):
         _, kind, *rest = name.split(".")
-        kind = kind if kind in event_specs() else nearest_event(kind)
+        kind = kind if kind in event_specs() else nearest(kind, event_specs())
         fields = event_specs()[kind].fields if kind else {}
         fact = rest[0] if rest and (rest[0] in EVENT_FACTS or rest[0] in fields) else None
         known = (
             [f"event.{kind}.{fact}"] if fact else [f"event.{kind}.{each}" for each in (*EVENT_FACTS, *fields)]
         )
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")
+    return nearest(name, known)
+
+
+def no_fact(name: str) -> str:
+    """The message that refuses a name that is no fact's."""
+    return f"no fact is called {name!r}{did_you_mean(suggest(name), '; see `analyzer rules facts`')}"

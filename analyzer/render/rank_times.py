@@ -13,7 +13,7 @@ from analyzer.detect.failures.launcher_reports import REPORTS
 from analyzer.ingest.rank_names import ranks_of
 from analyzer.model.diagnosis import Place
 from analyzer.model.run import Run
-from analyzer.vocabulary.events import event_specs
+from analyzer.vocabulary.events import said
 
 CAUSE, WAITED, TOLD, LAST = "cause", "waited", "told", "last"
 """Failed by itself; waited for others or lost them; was told to end; wrote its last line."""
@@ -160,10 +160,14 @@ def _time_of(failure: Failure) -> float | None:
 def _mark(run: Run, failure: Failure, at: float) -> Mark:
     what = CAUSE if failure.family in CAUSES else WAITED if failure.family == "peers" else TOLD
     event = failure.speaker
-    spec = event_specs().get(event.kind)
-    words = spec.says if spec is not None else event.kind.replace("_", " ")
     since = at if failure.time_s is None or what != WAITED else min(at, failure.time_s)
-    return Mark(what, words, at, since, Place(run.sources[event.ref.source].path, event.ref.line, event.text))
+    return Mark(
+        what,
+        said(event.kind),
+        at,
+        since,
+        Place(run.sources[event.ref.source].path, event.ref.line, event.text),
+    )
 
 
 def _in_order(run: Run, failures: list[Failure]) -> list[tuple[int, Mark]]:

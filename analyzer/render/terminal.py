@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analyzer.guard import OUR_FAULT
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Place
 from analyzer.model.wording import counted, percent
 from analyzer.render.curves import Panel, deciding
@@ -243,12 +244,17 @@ def _write_seen(page: Page, diagnosis: Diagnosis, gaps: int) -> None:
         page.add(f"tested and passed: {'; '.join(coverage.passed[:PASSED])}{more}", hang=2)
     if coverage.missing:
         page.add(f"not seen: {', '.join(coverage.missing)}", hang=2)
-    for gap in diagnosis.gaps[:gaps]:
+    ordered = sorted(diagnosis.gaps, key=lambda gap: OUR_FAULT not in gap.reason)
+    at_fault = any(
+        OUR_FAULT in gap.reason for gap in ordered
+    )  # whoever can report it must see it on the first screen
+    shown = ordered[: max(gaps, at_fault)]
+    for gap in shown:
         place = gap.path + (f":{gap.line}" if gap.line else "")
         page.add(f"gap: {place + ': ' if place else ''}{gap.reason}", hang=2, colour="33")
-    if hidden := len(diagnosis.gaps) - len(diagnosis.gaps[:gaps]):
+    if hidden := len(ordered) - len(shown):
         page.add(
-            f"{hidden} {'further ' if gaps else ''}gap{'s' if hidden > 1 else ''} in what was read: --all",
+            f"{hidden} {'further ' if shown else ''}gap{'s' if hidden > 1 else ''} in what was read: --all",
             colour="33",
         )
     page.add(odds_note(diagnosis), hang=2, colour="2")

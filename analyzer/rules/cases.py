@@ -24,14 +24,21 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.errors import RuleCaseError
-from analyzer.facts.catalog import spec_of, suggest
+from analyzer.facts.catalog import no_fact, spec_of
 from analyzer.model.tables import Scalar
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import Ranking, rank
-from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
+from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
+from analyzer.vocabulary.sections import check_section, one_of
 
 CASES_FILE = "cases.yaml"
 _EXPECTATIONS = ("top", "not_top", "absent")
+FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
+    "case": {"says": ("str", True), "expect": ("map", True), "facts": ("map", False)},
+    "expect": {
+        "finding": ("str", True), "winner": ("str", False), "p_min": ("number", False), "p_max": ("number", False),
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ def cases_of(rule: Rule, directory: Path) -> list[Case]:
     found: list[Case] = []
     path = directory / CASES_FILE
     if path.is_file():
-        file = load_marked(text_of(path, path.as_posix()), path.as_posix())
+        file = load_marked(text_of(path, shown_path(path)), shown_path(path))
         if not isinstance(file.data, dict):
             raise RuleCaseError("must map the name of each case to the case", file.where())
         for name in sorted(file.data):
@@ -70,7 +77,7 @@ def cases_of(rule: Rule, directory: Path) -> list[Case]:
                 Case(rule.id, name, part, says, expect, _checked_facts(part, part.data.get("facts")), None)
             )
     for path in sorted((directory / "cases").glob("*/case.yaml")):
-        file = load_marked(text_of(path, path.as_posix()), path.as_posix())
+        file = load_marked(text_of(path, shown_path(path)), shown_path(path))
         says, expect = _expectation(file)
         found.append(Case(rule.id, path.parent.name, file, says, expect, None, path.parent / "run"))
     return found
@@ -78,13 +85,10 @@ def cases_of(rule: Rule, directory: Path) -> list[Case]:
 
 def _expectation(file: MarkedFile) -> tuple[str, Mapping[str, Any]]:
     """What a case says and expects."""
-    data = file.data if isinstance(file.data, dict) else {}
-    expect = data.get("expect")
-    if not isinstance(expect, dict) or expect.get("finding") not in _EXPECTATIONS or not data.get("says"):
-        raise RuleCaseError(
-            f"a case needs 'says' and 'expect: {{finding: {'|'.join(_EXPECTATIONS)}}}'", file.where()
-        )
-    return str(data["says"]), expect
+    data = check_section(file, FIELDS, "case", file.data, ())
+    expect = check_section(file, FIELDS, "expect", data["expect"], ("expect",))
+    one_of(file, expect["finding"], _EXPECTATIONS, "expect", "finding")
+    return data["says"], expect
 
 
 def _checked_facts(file: MarkedFile, facts: Any) -> Mapping[str, Scalar]:
@@ -100,7 +104,7 @@ def _checked_facts(file: MarkedFile, facts: Any) -> Mapping[str, Scalar]:
         spec = spec_of(name)
         where = file.where("facts", name)
         if spec is None:
-            raise RuleCaseError(f"no fact is called {name!r}; did you mean {suggest(name)!r}?", where)
+            raise RuleCaseError(no_fact(name), where)
         wrong_bool = isinstance(value, bool) and spec.dtype != "bool"
         if not name.startswith("event.") and (wrong_bool or not isinstance(value, types[spec.dtype])):
             raise RuleCaseError(f"{name} is a {spec.dtype}, not {value!r}", where)

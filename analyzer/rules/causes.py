@@ -13,14 +13,15 @@ A rule pack may add causes of its own in ``causes.yaml``, under its prefix::
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analyzer.errors import RuleError, RuleSyntaxError
+from analyzer.errors import RuleError, RuleSyntaxError, did_you_mean, nearest
+from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
 from analyzer.vocabulary.packs import declared_in_packs, load_own, refuse_foreign_names, remembered
-from analyzer.vocabulary.sections import check_section
+from analyzer.vocabulary.sections import check_section, one_of
 
 PACK_FILE = "causes.yaml"
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
@@ -29,8 +30,28 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
         "title": ("str", True), "family": ("str", True), "kind": ("str", False), "parent": ("str", False),
         "symptom_kind": ("str", True), "restart_advice": ("str", True), "look_alikes": ("list", False),
     },
+    "entry": {
+        "id": ("str", True), "title": ("str", True), "family": ("str", True), "kind": ("str", True), "parent": ("str", False),
+        "symptom_kind": ("str", True), "restart_advice": ("str", True), "maturity": ("str", True), "look_alikes": ("list", True),
+    },
 }  # fmt: skip
 KINDS = ("cause", "symptom-class", "benign", "lifecycle")
+FAMILIES = (
+    "precision", "optimisation", "data", "evaluation", "rl", "memory", "distributed", "performance", "hardware", "storage",
+    "software", "config", "lifecycle",
+)  # fmt: skip
+SYMPTOM_KINDS = (
+    "numerical_breakdown", "divergence", "plateau", "oom", "crash", "hang", "slow", "bad_restart", "data_stall",
+    "eval_gap", "ended", "none",
+)  # fmt: skip
+"""Causes whose rules name the same kind compete for the probability."""
+RESTARTS = (
+    "restart-as-is",
+    "restart-excluding-node",
+    "fix-then-restart",
+    "resume-from-earlier-checkpoint",
+    "no-action",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +101,56 @@ def catalogue() -> dict[str, CauseEntry]:
     Raises:
         RuleSyntaxError: What a pack declares is not as described above.
     """
-    with (rules_root() / "causes.json").open(encoding="utf-8") as stream:
-        known = {entry["id"]: _entry(entry) for entry in json.load(stream)}
+    path = rules_root() / "causes.json"
+    try:
+        known = {entry["id"]: _entry(entry) for entry in json.loads(path.read_text(encoding="utf-8"))}
+    except json.JSONDecodeError as error:
+        where = f"{shown_path(path)}:{error.lineno}:{error.colno}"
+        raise RuleSyntaxError(f"not valid JSON: {error.msg}", where) from error
+    except (KeyError, TypeError):
+        check_catalogue()
+        raise
     for path in declared_in_packs(PACK_FILE):
         known |= {entry.id: entry for entry in _of_pack(path, known)}
     return known
+
+
+def check_catalogue() -> None:
+    """The bundled entries are as described above, each once.
+
+    Raises:
+        RuleSyntaxError: One is not; with line and column.
+    """
+    path = rules_root() / "causes.json"
+    file = load_marked(text_of(path, shown_path(path)), shown_path(path))
+    names = [item.get("id") for item in file.data]
+    for index, item in enumerate(file.data):
+        given = {key: value for key, value in item.items() if (key, value) != ("parent", None)}
+        row = _checked(file, (index,), "entry", given, names)
+        if "parent" not in item:
+            raise RuleSyntaxError("entry lacks the key 'parent' (a cause, or null)", file.where(index))
+        if row["id"] in names[:index]:
+            raise RuleSyntaxError(f"cause {row['id']!r} stands there twice", file.where(index, "id"))
+
+
+def _checked(
+    file: MarkedFile, keys: tuple[str | int, ...], section: str, item: Any, names: Collection[str]
+) -> dict[str, Any]:
+    """An entry whose every word is declared; ``names`` are the causes that it may mention."""
+    row = {"kind": "cause", "look_alikes": [], **check_section(file, FIELDS, section, item, keys)}
+    for key, words in (
+        ("kind", KINDS), ("family", FAMILIES), ("symptom_kind", SYMPTOM_KINDS), ("restart_advice", RESTARTS),
+    ):  # fmt: skip
+        one_of(file, row[key], words, *keys, key)
+    for key, named in (
+        ("parent", [row["parent"]] if "parent" in row else []),
+        ("look_alikes", row["look_alikes"]),
+    ):
+        for name in named:
+            if name not in names:
+                hint = did_you_mean(nearest(str(name), names))
+                raise RuleSyntaxError(f"no cause is called {name!r}{hint}", file.where(*keys, key))
+    return row
 
 
 def _of_pack(path: Path, known: Mapping[str, CauseEntry]) -> Iterator[CauseEntry]:
@@ -92,18 +158,7 @@ def _of_pack(path: Path, known: Mapping[str, CauseEntry]) -> Iterator[CauseEntry
     refuse_foreign_names(file, "causes", f"{prefix}-")
     declared = check_section(file, FIELDS, "file", file.data, ())["causes"]
     for name, item in declared.items():
-        keys = ("causes", name)
-        row = {"kind": "cause", "look_alikes": [], **check_section(file, FIELDS, "cause", item, keys)}
-        if row["kind"] not in KINDS:
-            raise RuleSyntaxError(
-                f"{row['kind']!r} is not one of {', '.join(KINDS)}", file.where(*keys, "kind")
-            )
-        for key, named in (
-            ("parent", [row["parent"]] if "parent" in row else []),
-            ("look_alikes", row["look_alikes"]),
-        ):
-            if unknown := [one for one in named if one not in known and one not in declared]:
-                raise RuleSyntaxError(f"no cause is called {unknown[0]!r}", file.where(*keys, key))
+        row = _checked(file, ("causes", name), "cause", item, {*known, *declared})
         yield _entry({"parent": None, **row, "id": name, "maturity": "common"})
 
 

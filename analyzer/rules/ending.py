@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from analyzer.model.tables import Scalar
+from analyzer.vocabulary.events import said
 
 HARDWARE = "hardware"
 """Family of failures that the kernel or the driver reports."""
@@ -18,12 +19,12 @@ def crash_sign(facts: Mapping[str, Scalar]) -> str | None:
 def troubled_end(facts: Mapping[str, Scalar]) -> tuple[str, str] | None:
     """Status and sentence of a run whose curves are sound and whose end or machine is not; None if all is well."""
     if facts.get("failure.first.family") == HARDWARE and facts.get("failure.root_seen") is True:
-        kind = str(facts.get("failure.first.kind", "")).replace("_", " ")
+        kind = said(str(facts.get("failure.first.kind", "")))
         return "degraded", f"the log reports a fault of the hardware that no rule explains: {kind}"
     if "ended.at_exit" in facts:
-        kind = str(facts["ended.at_exit"]).replace("_", " ")
+        kind = str(facts["ended.at_exit"])
         raised = facts.get("event.python_traceback.exception")
-        what = str(raised).rpartition(".")[2] if kind == "python traceback" and raised else kind
+        what = str(raised).rpartition(".")[2] if kind == "python_traceback" and raised else said(kind)
         return "degraded", f"training completed, and then the program failed: {what}"
     if facts.get("ended.state") == "interrupted":
         return "interrupted", str(facts.get("ended.because", "it was interrupted"))

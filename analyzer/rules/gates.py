@@ -17,24 +17,29 @@ by a word or a list of words.
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from analyzer.errors import RuleCaseError, RuleSyntaxError, UnknownFactError
+from analyzer.errors import (
+    RuleCaseError,
+    RuleSyntaxError,
+    UnknownFactError,
+    did_you_mean,
+    nearest,
+)
 from analyzer.expr import Condition, compile_condition, evaluate
 from analyzer.expr.parse import Named, dotted_name
-from analyzer.facts.catalog import catalog, spec_of, suggest
+from analyzer.facts.catalog import catalog, no_fact, spec_of
 from analyzer.model.tables import Scalar
 from analyzer.rules.causes import rules_root
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.events import events_key, events_of
-from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
+from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
 from analyzer.vocabulary.packs import load_own, pack_of, refuse_foreign_names
-from analyzer.vocabulary.sections import check_section, json_schema
+from analyzer.vocabulary.sections import check_section, json_schema, one_of
 
 FILE_NAME = "gates.yaml"
 PREFIX = "gate."
@@ -87,8 +92,7 @@ def naming(gates: Gates) -> Named:
             return None
         gate = gates.get(name.removeprefix(PREFIX))
         if gate is None:
-            near = difflib.get_close_matches(name.removeprefix(PREFIX), gates, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "; they stand in gates.yaml"
+            hint = did_you_mean(nearest(name.removeprefix(PREFIX), gates), "; they stand in gates.yaml")
             raise RuleSyntaxError(f"no gate is called {name.removeprefix(PREFIX)!r}{hint}", where)
         return gate.when.tree
 
@@ -102,7 +106,7 @@ def _any_event(node: ast.Call, where: str) -> ast.expr:
         kinds = events_of(
             **{trait: [value] if isinstance(value, str) else value for trait, value in wanted.items()}
         )
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise RuleSyntaxError(f"event.any: no event has {error}", where) from error
     if node.args or not wanted or not kinds:
         raise RuleSyntaxError('event.any chooses events by family="…", role="…" or topic="…"', where)
@@ -133,11 +137,7 @@ def read_gates(file: MarkedFile, above: Gates) -> dict[str, Gate]:
         for index, case in enumerate(row["cases"]):
             case_keys = (*keys, "cases", index)
             checked = check_section(file, FIELDS, "cases", case, case_keys)
-            if checked["holds"] not in VERDICTS:
-                raise RuleSyntaxError(
-                    f"{checked['holds']!r} is not one of {', '.join(VERDICTS)}",
-                    file.where(*case_keys, "holds"),
-                )
+            one_of(file, checked["holds"], tuple(VERDICTS), *case_keys, "holds")
     return found
 
 
@@ -149,9 +149,7 @@ def refuse_unknown_facts(condition: Condition) -> None:
     """
     for name in condition.names:
         if spec_of(name) is None:
-            near = suggest(name)
-            hint = f"; did you mean {near!r}?" if near else "; see `analyzer rules facts`"
-            raise UnknownFactError(f"no fact is called {name!r}{hint}", condition.where)
+            raise UnknownFactError(no_fact(name), condition.where)
 
 
 def run_gate_cases(file: MarkedFile, gates: Gates) -> Iterator[RuleCaseError | None]:
@@ -167,7 +165,7 @@ def run_gate_cases(file: MarkedFile, gates: Gates) -> Iterator[RuleCaseError | N
             unknown = [fact for fact in case["facts"] if spec_of(fact) is None]
             where = file.where("gates", name, "cases", index)
             if unknown:
-                yield RuleCaseError(f"no fact is called {unknown[0]!r}", where)
+                yield RuleCaseError(no_fact(unknown[0]), where)
             elif verdict is not VERDICTS[case["holds"]]:
                 word = next(word for word, value in VERDICTS.items() if value is verdict)
                 yield RuleCaseError(f"gate {name} ({case['says']}) holds: {word}", where)
@@ -191,7 +189,7 @@ def _is_bundled(place: Path) -> bool:
 
 def _loaded(path: Path) -> MarkedFile:
     if _is_bundled(path.parent):
-        return load_marked(text_of(path, path.as_posix()), path.as_posix())
+        return load_marked(text_of(path, shown_path(path)), shown_path(path))
     file, prefix = load_own(path)
     refuse_foreign_names(file, "gates", f"{prefix}_")
     return file

@@ -10,6 +10,7 @@ R013 verified_by names no sample
 R015 a fault without restart_because        R016 the fault lab does not bear out what the fix claims
 R017 a line that speaks the same way whether true or false: no rates of hits and false alarms give such bits
 R018 two lines that only repeat the gate: the gate's own weight is one number
+R019 a sentence that would say "an unknown value"
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from analyzer.facts.catalog import spec_of
+from analyzer.facts.catalog import no_fact, spec_of
 from analyzer.model.diagnosis import LAB
 from analyzer.rules.cases import Case
 from analyzer.rules.schema import Rule, RuleFix
-from analyzer.rules.template import holes
+from analyzer.rules.template import UNKNOWN, fill, holes
 
 LAB_TABLE = "lab/fixes_verified.csv"
 """Below the samples: fault, rule, fix, in how many runs it cured, mitigated, had no effect."""
@@ -61,7 +62,9 @@ def lint_rule(rule: Rule, directory: Path, cases: Sequence[Case], samples: Path 
     for keys, text in ((("symptom", "says"), rule.says), (("restart_because",), rule.restart_because)):
         for name in holes(text):
             if spec_of(name) is None:
-                yield f"{rule.where(*keys)} R009 no fact is called {name!r}"
+                yield f"{rule.where(*keys)} R009 {no_fact(name)}"
+        if UNKNOWN in fill(text, {}):
+            yield f"{rule.where(*keys)} R019 where a fact is unknown the sentence needs {{fact|other words}} or [ …{{fact}}]"
     if rule.severity in {"fatal", "degrading"} and not rule.restart_because:
         yield f"{rule.where('restart_advice')} R015 a fault needs restart_because, the reason of its restart advice"
     if directory.name != rule.slug:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 from collections.abc import Collection, Sequence
@@ -11,10 +10,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from analyzer.errors import RuleError, RuleSyntaxError
+from analyzer.errors import RuleError, RuleSyntaxError, did_you_mean, nearest
 from analyzer.expr import Condition, compile_condition
 from analyzer.facts.catalog import catalog
-from analyzer.rules.causes import PACK_FILE, rules_root
+from analyzer.rules.causes import PACK_FILE, SYMPTOM_KINDS, catalogue, rules_root
 from analyzer.rules.fixing.shared_fixes import FILE_NAME as FIXES
 from analyzer.rules.fixing.shared_fixes import SharedFixes, bundled_fixes, fixes_for, with_shared
 from analyzer.rules.gates import FILE_NAME as GATES
@@ -25,7 +24,7 @@ from analyzer.vocabulary.config import is_setting, nearest_setting
 from analyzer.vocabulary.events import events_key
 from analyzer.vocabulary.frameworks import frameworks
 from analyzer.vocabulary.installed import PACKS, installed_folders
-from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
+from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
 
 
 @dataclass(frozen=True)
@@ -112,21 +111,13 @@ def rule_files(place: Path) -> list[Path]:
     return sorted(files)
 
 
-def _shown(path: Path) -> str:
-    """Path as a user types it: relative to the working directory where possible."""
-    try:
-        return path.resolve().relative_to(Path.cwd()).as_posix()
-    except ValueError:
-        return path.as_posix()
-
-
 def load_rule(path: Path) -> Rule:
     """Load one rule and check that every fact it names exists.
 
     Raises:
         RuleError: The file cannot be read or is invalid.
     """
-    return parse_rule(text_of(path, _shown(path)), _shown(path), gates_for(path), fixes_for(path))
+    return parse_rule(text_of(path, shown_path(path)), shown_path(path), gates_for(path), fixes_for(path))
 
 
 def parse_rule(text: str, shown: str, gates: Gates | None = None, fixes: SharedFixes | None = None) -> Rule:
@@ -147,6 +138,12 @@ def parse_rule(text: str, shown: str, gates: Gates | None = None, fixes: SharedF
     for _, condition in rule.conditions():
         refuse_unknown_facts(condition)
     _refuse_undeclared_settings(rule)
+    for index, word in enumerate(rule.explains_also):
+        words = (*SYMPTOM_KINDS, *catalogue())
+        if word not in words:
+            hint = did_you_mean(nearest(word, words))
+            where = rule.where("explains_also", index)
+            raise RuleSyntaxError(f"no cause or kind of symptom is called {word!r}{hint}", where)
     return rule
 
 
@@ -159,20 +156,14 @@ def _refuse_undeclared_settings(rule: Rule) -> None:
     for index, fix in enumerate(rule.fixes):
         for framework, settings in fix.change.items():
             if framework not in frameworks():
-                near = difflib.get_close_matches(framework, frameworks(), n=1)
-                hint = (
-                    f"; did you mean {near[0]!r}?" if near else "; they stand in vocabulary/frameworks.yaml"
-                )
+                near = nearest(framework, frameworks())
+                hint = did_you_mean(near, "; they stand in vocabulary/frameworks.yaml")
                 where = rule.where("fixes", index, "change", framework)
                 raise RuleSyntaxError(f"no framework is called {framework!r}{hint}", where)
             for key in settings:
                 if not is_setting(framework, key):
-                    near_key = nearest_setting(framework, key)
-                    hint = (
-                        f"; did you mean {near_key!r}?"
-                        if near_key
-                        else "; they stand in vocabulary/config.yaml"
-                    )
+                    near = nearest_setting(framework, key)
+                    hint = did_you_mean(near, "; they stand in vocabulary/config.yaml")
                     where = rule.where("fixes", index, "change", framework, key)
                     raise RuleSyntaxError(f"{framework} has no setting {key!r}{hint}", where)
 
@@ -223,7 +214,7 @@ def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
     for source in sources:
         if first.setdefault(source.id, source) is not source:
             raise RuleError(
-                f"id {source.id} is already used by {_shown(Path(first[source.id].file.path))}",
+                f"id {source.id} is already used by {shown_path(Path(first[source.id].file.path))}",
                 source.file.where("id"),
             )
     return RuleSet(known.digest, sources, versions)
@@ -258,9 +249,9 @@ def _read_all(
     files: Sequence[Path], gates: Sequence[Gates], beside: Sequence[Path]
 ) -> tuple[_CheckedRules, tuple[RuleSource, ...]]:
     """Read and check rule files; what stands beside them belongs to the digest."""
-    texts = [text_of(path, _shown(path)) for path in files]
+    texts = [text_of(path, shown_path(path)) for path in files]
     rules = [
-        parse_rule(text, _shown(path), named, fixes_for(path))
+        parse_rule(text, shown_path(path), named, fixes_for(path))
         for path, text, named in zip(files, texts, gates, strict=True)
     ]
     marked = [rule.file for rule in rules if rule.file is not None]
@@ -269,7 +260,7 @@ def _read_all(
         for rule, file, named in zip(rules, marked, gates, strict=True)
     )
     digest = hashlib.sha256(
-        "\0".join([*texts, *(text_of(path, _shown(path)) for path in beside)]).encode()
+        "\0".join([*texts, *(text_of(path, shown_path(path)) for path in beside)]).encode()
     ).hexdigest()[:12]
     known = _CheckedRules(digest, [file.data for file in marked], [sorted(source.gate) for source in sources])
     return known, sources

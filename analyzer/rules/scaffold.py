@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from analyzer.errors import RuleError
+from analyzer.errors import RuleError, did_you_mean, nearest
 from analyzer.rules.cases import CASES_FILE
-from analyzer.rules.causes import catalogue
+from analyzer.rules.causes import FAMILIES, catalogue
 from analyzer.rules.schema import ID_CODE, SLUG, Rule
 
 _RULE = """\
@@ -23,7 +24,7 @@ prior: uncommon
 symptom:
   kind: {kind}
   when: signal.nonfinite_grad.harmful
-  says: "say what is seen, with facts: from step {{signal.nonfinite_grad.first_step}}"
+  says: "say what is seen, with facts where they are known[, from step {{signal.nonfinite_grad.first_step}} on]"
 
 evidence:
   - id: name-the-line
@@ -95,3 +96,24 @@ def write_skeleton(code: str, slug: str, place: Path, rules: tuple[Rule, ...]) -
     (folder / "rule.yaml").write_text(text, encoding="utf-8")
     (folder / CASES_FILE).write_text(_CASES, encoding="utf-8")
     return folder
+
+
+def missing_cause(slug: str, place: Path) -> str:
+    """What the catalogue lacks for a new rule, with the row to be added; empty if it has the cause.
+
+    Args:
+        slug: Name of the rule, and of its cause.
+        place: Directory of the rule; in the bundled rules it is called like a family of causes.
+    """
+    if slug in catalogue():
+        return ""
+    family = place.name if place.name in FAMILIES else "software"
+    row: dict[str, object] = {
+        "id": slug, "title": "State the cause as a sentence", "family": family, "kind": "cause", "parent": None,
+        "symptom_kind": "numerical_breakdown", "restart_advice": "fix-then-restart", "maturity": "common", "look_alikes": [],
+    }  # fmt: skip
+    return (
+        f"no cause is called {slug!r}{did_you_mean(nearest(slug, catalogue()))}\n"
+        "If it is a new one, add it to rules/causes.json, or to causes.yaml of your pack; until then the rules cannot be read:\n"
+        f"  {json.dumps(row)}"
+    )

@@ -6,26 +6,19 @@ Schema for editors are made from it.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from analyzer.errors import RuleSyntaxError
+from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
 from analyzer.expr import Condition, compile_condition
-from analyzer.rules.causes import CauseEntry, catalogue
+from analyzer.rules.causes import FAMILIES, RESTARTS, SYMPTOM_KINDS, CauseEntry, catalogue
 from analyzer.vocabulary.marked import MarkedFile
 from analyzer.vocabulary.packs import SCHEMA_VERSION
-from analyzer.vocabulary.sections import check_section, json_schema
+from analyzer.vocabulary.sections import check_section, json_schema, one_of
 
 MakeCondition = Callable[[str, str], Condition]
-SYMPTOM_KINDS = (
-    "numerical_breakdown", "divergence", "plateau", "oom", "crash", "hang", "slow", "bad_restart", "data_stall",
-    "eval_gap", "ended", "none",
-)  # fmt: skip
-"""Causes whose rules name the same kind compete for the probability."""
-
 PRIOR_BITS: Mapping[str, float] = {"common": -2.0, "uncommon": -4.0, "rare": -7.0}
 """log2 of the odds against "something else" before any evidence was looked at."""
 
@@ -36,13 +29,6 @@ STATUSES = ("experimental", "stable", "deprecated")
 SEVERITIES = ("fatal", "degrading", "wasteful", "advisory")
 STRENGTHS = ("cures", "mitigates", "diagnoses")
 COSTS = ("restart", "preprocess", "code", "hardware")
-RESTARTS = (
-    "restart-as-is",
-    "restart-excluding-node",
-    "fix-then-restart",
-    "resume-from-earlier-checkpoint",
-    "no-action",
-)
 _ID = re.compile(r"[A-Z]{2,5}\d{3}")
 ID_CODE = re.compile(r"[A-Z]{2,5}")
 SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -140,12 +126,6 @@ class Rule:
         return found
 
 
-def _one_of(file: MarkedFile, value: str, options: tuple[str, ...], *keys: str | int) -> str:
-    if value not in options:
-        raise RuleSyntaxError(f"{value!r} is not one of {', '.join(options)}", file.where(*keys))
-    return value
-
-
 def _words(file: MarkedFile, data: Mapping[str, Any], key: str) -> tuple[str, ...]:
     values = data.get(key, [])
     if not all(isinstance(value, str) for value in values):
@@ -174,8 +154,8 @@ def read_rule(file: MarkedFile, condition: MakeCondition = compile_condition) ->
         raise RuleSyntaxError("slug must be lower-case words joined by hyphens", file.where("slug"))
     entry = catalogue().get(data["cause_id"])
     if entry is None:
-        near = difflib.get_close_matches(data["cause_id"], catalogue(), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else " (causes.json, or causes.yaml of a pack)"
+        near = nearest(data["cause_id"], catalogue())
+        hint = did_you_mean(near, "; add it first (causes.json, or causes.yaml of a pack)")
         raise RuleSyntaxError(
             f"cause_id {data['cause_id']!r} is not in the catalogue{hint}", file.where("cause_id")
         )
@@ -186,11 +166,11 @@ def read_rule(file: MarkedFile, condition: MakeCondition = compile_condition) ->
         slug=data["slug"],
         title=data["title"],
         entry=entry,
-        status=_one_of(file, data["status"], STATUSES, "status"),
-        severity=_one_of(file, data["severity"], SEVERITIES, "severity"),
-        family=data["family"],
-        prior=_one_of(file, data["prior"], tuple(PRIOR_BITS), "prior"),
-        symptom_kind=_one_of(file, symptom["kind"], SYMPTOM_KINDS, "symptom", "kind"),
+        status=one_of(file, data["status"], STATUSES, "status"),
+        severity=one_of(file, data["severity"], SEVERITIES, "severity"),
+        family=one_of(file, data["family"], FAMILIES, "family"),
+        prior=one_of(file, data["prior"], tuple(PRIOR_BITS), "prior"),
+        symptom_kind=one_of(file, symptom["kind"], SYMPTOM_KINDS, "symptom", "kind"),
         when=condition(symptom["when"], file.where("symptom", "when")),
         says=symptom["says"],
         evidence=tuple(
@@ -200,7 +180,7 @@ def read_rule(file: MarkedFile, condition: MakeCondition = compile_condition) ->
         fixes=tuple(_read_fix(file, item, index, condition) for index, item in enumerate(data["fixes"])),
         references=_words(file, data, "references"),
         explains_also=_words(file, data, "explains_also"),
-        restart_advice=_one_of(file, advice, RESTARTS, "restart_advice"),
+        restart_advice=one_of(file, advice, RESTARTS, "restart_advice"),
         restart_because=" ".join(data.get("restart_because", "").split()),
         file=file,
     )
@@ -238,8 +218,8 @@ def _read_fix(file: MarkedFile, item: Any, index: int, condition: MakeCondition)
     return RuleFix(
         id=data["id"],
         title=data["title"],
-        strength=_one_of(file, data["strength"], STRENGTHS, *keys, "strength"),
-        cost=_one_of(file, data["cost"], COSTS, *keys, "cost"),
+        strength=one_of(file, data["strength"], STRENGTHS, *keys, "strength"),
+        cost=one_of(file, data["cost"], COSTS, *keys, "cost"),
         requires=None if requires is None else condition(requires, file.where(*keys, "requires")),
         requires_text=data.get("requires_text", ""),
         change=change,
@@ -252,5 +232,5 @@ def _read_fix(file: MarkedFile, item: Any, index: int, condition: MakeCondition)
 def rule_schema() -> dict[str, Any]:
     """JSON Schema of ``rule.yaml``, made from ``FIELDS``."""
     options = {"status": STATUSES, "severity": SEVERITIES, "strength": STRENGTHS, "cost": COSTS, "kind": SYMPTOM_KINDS,
-               "prior": tuple(PRIOR_BITS), "restart_advice": RESTARTS}  # fmt: skip
+               "prior": tuple(PRIOR_BITS), "restart_advice": RESTARTS, "family": FAMILIES}  # fmt: skip
     return json_schema(FIELDS, "analyzer.rule/1", "rule", options)

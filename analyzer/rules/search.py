@@ -1,4 +1,4 @@
-"""Find rules by words, or by a pasted log line: what the line is read as, and which rules look at that."""
+"""Find rules by words, or by a pasted log line: what the line is read as, row of metrics or event, and which rules look at that."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.text.text_log import read_lines
+from analyzer.model.run import Run
 from analyzer.rules.schema import Rule
 
 
@@ -28,14 +29,33 @@ class Reading:
 
 def readings(text: str, rules: Sequence[Rule]) -> tuple[Reading, ...]:
     """Events in pasted log text, the most telling first, each with the rules that look at it."""
+    found = {event.kind: event.role for event in _read(text).events}
+    return tuple(Reading(kind, role, _rules_about(f"event.{kind}.", rules)) for kind, role in found.items())
+
+
+def metrics_in(text: str) -> tuple[str, ...]:
+    """What pasted rows of metrics are read as, the first value of each metric.
+
+    >>> metrics_in("step 10 | train loss 2.5 | lr 1e-4")
+    ('loss 2.5 at step 10', 'learning_rate 0.0001 at step 10')
+    """
+    metrics = _read(text).metrics
+    found = [series for name in metrics.names if (series := metrics.series(name)) is not None]
+    return tuple(
+        f"{series.metric} {series.value[0]:g}"
+        + ("" if (step := series.step_at(0)) is None else f" at step {step}")
+        for series in found
+    )
+
+
+def _read(text: str) -> Run:
     builder = RunBuilder("pasted")
     source = builder.add_source(
         "pasted", format_name="text-log", ingestor="text-log", size_bytes=len(text), sha256_head=""
     )
     lines = ((number, line, None) for number, line in enumerate(text.splitlines(), start=1))
     read_lines(lines, SourceWriter(builder, source))
-    found = {event.kind: event.role for event in builder.finish().events}
-    return tuple(Reading(kind, role, _rules_about(f"event.{kind}.", rules)) for kind, role in found.items())
+    return builder.finish()
 
 
 def _rules_about(prefix: str, rules: Sequence[Rule]) -> tuple[Rule, ...]:

@@ -13,6 +13,7 @@ from analyzer.rules.ending import crash_sign, troubled_end
 from analyzer.rules.gates import holds
 from analyzer.rules.health import Health
 from analyzer.rules.shape_line import anomalous_shape
+from analyzer.vocabulary.events import said
 
 ENOUGH_POINTS = 5
 """Fewer points show no course: nothing can be said about a run from them."""
@@ -164,7 +165,7 @@ def _reported_failure(facts: Mapping[str, Scalar]) -> str | None:
         return next((words for name, words in _BARE_REPORTS.items() if facts.get(name) is True), None)
     if family == "host" or not isinstance(kind, str):
         return None
-    return f"the log reports a failure: {kind.replace('_', ' ')}"
+    return f"the log reports a failure: {said(kind)}"
 
 
 def judge(

@@ -16,6 +16,9 @@ _HOLE = re.compile(r"\{([a-z0-9_.]+)(?:\|([^{}|]*))?\}")
 _OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 
 
+UNKNOWN = "an unknown value"
+
+
 def holes(text: str) -> tuple[str, ...]:
     """Names of the facts that a template mentions."""
     return tuple(match[1] for match in _HOLE.finditer(text))
@@ -31,7 +34,7 @@ def fill(text: str, facts: Mapping[str, Scalar]) -> str:
     def word(match: re.Match[str]) -> str:
         if match[1] in facts:
             return format_scalar(facts[match[1]])
-        return "an unknown value" if match[2] is None else match[2]
+        return UNKNOWN if match[2] is None else match[2]
 
     def part(match: re.Match[str]) -> str:
         needed = [hole[1] for hole in _HOLE.finditer(match[1]) if hole[2] is None]

@@ -6,13 +6,12 @@ canonical key.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from analyzer.errors import RuleSyntaxError
+from analyzer.errors import RuleSyntaxError, nearest
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.frameworks import family, frameworks
 from analyzer.vocabulary.marked import MarkedFile, load_marked
@@ -155,7 +154,7 @@ def nearest_setting(framework: str, key: str) -> str:
     """The declared setting of a framework whose name is nearest; empty if none is near."""
     spellings = _data()["spellings"]
     known = [*spellings.get(framework, {}), *spellings["any"], *_data()["others"].get(framework, ())]
-    return next(iter(difflib.get_close_matches(key, known, n=1, cutoff=0.6)), "")
+    return nearest(key, known)
 
 
 @lru_cache(maxsize=1)

@@ -23,18 +23,17 @@ The declarations stand beside the patterns, not in this package, so that a new l
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analyzer.errors import RuleSyntaxError
+from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
 from analyzer.vocabulary import cache
-from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path
 from analyzer.vocabulary.packs import declared_in_packs, load_own, refuse_foreign_names, remembered
-from analyzer.vocabulary.sections import check_section, json_schema
+from analyzer.vocabulary.sections import check_section, json_schema, one_of
 
 ROLES = ("root_candidate", "symptom", "cascade", "teardown", "advice", "info")
 
@@ -152,7 +151,7 @@ def _data() -> Mapping[str, Any]:
     """Declarations and patterns of all files, as plain data."""
     data: Mapping[str, Any] | None = cache.read("events", events_key())
     if data is None:
-        files = [load_marked(path.read_text(encoding="utf-8"), path.name) for path in event_files()]
+        files = [load_marked(path.read_text(encoding="utf-8"), shown_path(path)) for path in event_files()]
         data = read_events([*files, *map(_of_pack, declared_in_packs(PACK_FILE))])
         cache.write("events", events_key(), data)
     return data
@@ -173,6 +172,16 @@ def event_specs() -> Mapping[str, EventSpec]:
     }
 
 
+def said(kind: str) -> str:
+    """The sentence that an event reads as; the words of its name if nobody declared it.
+
+    >>> said("disk_full"), said("of_an_older_pack")
+    ('a disk or quota is full', 'of an older pack')
+    """
+    spec = event_specs().get(kind)
+    return kind.replace("_", " ") if spec is None else spec.says
+
+
 def events_of(**wanted: Collection[str]) -> list[str]:
     """The declared kinds of which each named trait has one of the given values.
 
@@ -180,7 +189,7 @@ def events_of(**wanted: Collection[str]) -> list[str]:
         wanted: ``role``, ``family`` or ``topic`` to values.
 
     Raises:
-        KeyError: A trait or a value is that of no event.
+        ValueError: A trait or a value is that of no event.
 
     >>> "disk_full" in events_of(topic=["storage"], role=["root_candidate"])
     True
@@ -191,9 +200,9 @@ def events_of(**wanted: Collection[str]) -> list[str]:
     }
     for trait, values in wanted.items():
         known = {value for each in traits.values() for value in each.get(trait, ())}
-        for value in values:
-            if value not in known:
-                raise KeyError(trait if not known else value)
+        for word, names in ((trait, ("role", "family", "topic")), *((value, known) for value in values)):
+            if word not in names:
+                raise ValueError(f"{word!r}{did_you_mean(nearest(word, names))}")
     return [
         kind
         for kind, each in traits.items()
@@ -205,11 +214,6 @@ def pattern_rows() -> Sequence[Sequence[Any]]:
     """Kind, role, literals, regex, types of fields, more, unless, words, once: of each pattern."""
     rows: Sequence[Sequence[Any]] = _data()["patterns"]
     return rows
-
-
-def nearest_event(kind: str) -> str:
-    """The declared kind whose name is nearest; empty if none is near."""
-    return next(iter(difflib.get_close_matches(kind, event_specs(), n=1, cutoff=0.6)), "")
 
 
 def read_events(files: Iterable[MarkedFile]) -> dict[str, Any]:
@@ -245,9 +249,9 @@ def _declarations(
         row = check_section(file, FIELDS, "event", item, keys)
         roles = [row["role"]] if isinstance(row["role"], str) else row["role"]
         for role in roles:
-            _one_of(file, role, ROLES, (*keys, "role"))
+            one_of(file, role, ROLES, *keys, "role")
         if "family" in row:
-            _one_of(file, row["family"], FAMILIES, (*keys, "family"))
+            one_of(file, row["family"], FAMILIES, *keys, "family")
         fields = {**_named(file, row.get("with"), sets, (*keys, "with")), **row.get("fields", {})}
         for field, name in fields.items():
             if field in EVENT_FACTS:
@@ -255,7 +259,7 @@ def _declarations(
                     f"every event has a fact {field!r}; give the field another name",
                     file.where(*keys, "fields", field),
                 )
-            _one_of(file, name, tuple(FIELD_TYPES), (*keys, "fields", field))
+            one_of(file, name, tuple(FIELD_TYPES), *keys, "fields", field)
         yield kind, [row["says"], roles, row.get("family", ""), fields, Path(file.path).stem]
 
 
@@ -266,8 +270,7 @@ def _patterns(file: MarkedFile, data: Mapping[str, Any], events: Mapping[str, An
         keys = ("patterns", index)
         row = check_section(file, FIELDS, "patterns", item, keys)
         if row["kind"] not in events:
-            near = difflib.get_close_matches(row["kind"], events, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "; add it to events"
+            hint = did_you_mean(nearest(row["kind"], events), "; add it to events")
             raise RuleSyntaxError(f"no event is called {row['kind']!r}{hint}", file.where(*keys, "kind"))
         _, roles, _, types, _ = events[row["kind"]]
         more = [
@@ -277,8 +280,7 @@ def _patterns(file: MarkedFile, data: Mapping[str, Any], events: Mapping[str, An
         more = [_expression(file, text, pieces, (*keys, "more")) for text in more]
         for group in _GROUP.findall("".join([regex, *more])):
             if group not in types and group not in COMMON_FIELDS:
-                near = difflib.get_close_matches(group, types, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(nearest(group, types))
                 raise RuleSyntaxError(
                     f"event {row['kind']!r} declares no field {group!r}{hint}", file.where(*keys, "regex")
                 )
@@ -296,11 +298,6 @@ def _patterns(file: MarkedFile, data: Mapping[str, Any], events: Mapping[str, An
             if types.get(group, "str") != "str"
         }
         yield [row["kind"], role, row["literals"], regex, named, more, unless, words, row.get("once", False)]
-
-
-def _one_of(file: MarkedFile, value: str, options: Sequence[str], keys: tuple[str | int, ...]) -> None:
-    if value not in options:
-        raise RuleSyntaxError(f"{value!r} is not one of {', '.join(options)}", file.where(*keys))
 
 
 def _named(

@@ -10,7 +10,7 @@ from typing import Any
 from analyzer.errors import RuleSyntaxError
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.marked import MarkedFile, load_marked
-from analyzer.vocabulary.sections import check_section, json_schema
+from analyzer.vocabulary.sections import check_section, json_schema, one_of
 
 FAMILIES = ("own-loop", "library", "own-words", "place")
 """What a framework can belong to; ``frameworks.yaml`` says what each means."""
@@ -67,9 +67,7 @@ def read_frameworks(file: MarkedFile) -> dict[str, Any]:
         keys = ("frameworks", name)
         row = check_section(file, FIELDS, "framework", item, keys)
         for family in row.get("families", []):
-            if family not in families:
-                raise RuleSyntaxError(f"{family!r} is not one of {', '.join(FAMILIES)}", file.where(*keys))
-            families[family].append(name)
+            families[one_of(file, family, FAMILIES, *keys)].append(name)
         for trait, known in traits.items():
             if trait in row:
                 known[name] = row[trait]

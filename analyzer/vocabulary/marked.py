@@ -59,6 +59,14 @@ class MarkedFile:
         return MarkedFile(self.path, data, marks, self.checked)
 
 
+def shown_path(path: Path) -> str:
+    """Path as a user types it: relative to the working directory where possible."""
+    try:
+        return path.resolve().relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return path.as_posix()
+
+
 def text_of(path: Path, shown: str) -> str:
     """The text of a data file, no more of it than ``load_marked`` takes.
 

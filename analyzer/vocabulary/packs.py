@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from analyzer.errors import RuleSyntaxError
 from analyzer.version import __version__
 from analyzer.vocabulary.installed import PACKS, installed_folders
-from analyzer.vocabulary.marked import MarkedFile, load_marked, text_of
+from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
 from analyzer.vocabulary.sections import check_section
 
 SCHEMA_VERSION = 1
@@ -89,8 +89,10 @@ def load_own(path: Path) -> tuple[MarkedFile, str]:
     """
     about = path.parent / "pack.yaml"
     if not about.is_file():
-        raise RuleSyntaxError("a pack that declares names needs pack.yaml with their prefix", path.as_posix())
-    return load_marked(text_of(path, path.as_posix()), path.as_posix()), _about(about)["prefix"]
+        raise RuleSyntaxError(
+            "a pack that declares names needs pack.yaml with their prefix", shown_path(path)
+        )
+    return load_marked(text_of(path, shown_path(path)), shown_path(path)), _about(about)["prefix"]
 
 
 def _about(path: Path) -> dict[str, Any]:
@@ -99,7 +101,7 @@ def _about(path: Path) -> dict[str, Any]:
     Raises:
         RuleSyntaxError: It is written for other rules, or not as described above.
     """
-    said = load_marked(text_of(path, path.as_posix()), path.as_posix())
+    said = load_marked(text_of(path, shown_path(path)), shown_path(path))
     schema = said.data.get("schema", SCHEMA_VERSION) if isinstance(said.data, dict) else SCHEMA_VERSION
     if schema != SCHEMA_VERSION:
         raise RuleSyntaxError(

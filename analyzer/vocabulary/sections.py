@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from analyzer.errors import RuleSyntaxError
+from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
 from analyzer.vocabulary.marked import MarkedFile
 
 Fields = Mapping[str, Mapping[str, tuple[str, bool]]]
@@ -58,7 +58,8 @@ def check_section(
     for key in data:
         if key not in known:
             raise RuleSyntaxError(
-                f"unknown key {key!r} in {section}; known are {', '.join(known)}", file.where(*keys, key)
+                f"unknown key {key!r} in {section}; known are {', '.join(known)}{did_you_mean(nearest(key, known))}",
+                file.where(*keys, key),
             )
     for key, (type_name, required) in known.items():
         if key not in data:
@@ -67,6 +68,18 @@ def check_section(
         elif not _has_type(data[key], type_name):
             raise RuleSyntaxError(f"{key!r} must be a {type_name}", file.where(*keys, key))
     return data
+
+
+def one_of(file: MarkedFile, value: str, options: Sequence[str], *keys: str | int) -> str:
+    """The value, which is one of some words.
+
+    Raises:
+        RuleSyntaxError: It is none of them; with line and column.
+    """
+    if value not in options:
+        near = did_you_mean(nearest(str(value), options))
+        raise RuleSyntaxError(f"{value!r} is not one of {', '.join(options)}{near}", file.where(*keys))
+    return value
 
 
 def _has_type(value: Any, type_name: str) -> bool:

@@ -209,7 +209,12 @@ def test_a_new_rule_is_a_skeleton_that_the_checks_refuse_until_it_is_filled(tmp_
 
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "my-rule" / "rule.yaml").is_file()
+    assert b"no cause is called 'my-rule'" in made.stdout
+    assert b'{"id": "my-rule", "title": ' in made.stdout
     assert run("rules", "lint", tmp_path / "my-rule").returncode == 4
+    known = run("rules", "new", "IO", "disk-full", "--dir", tmp_path)
+    assert b"no cause" not in known.stdout
+    assert b"R005" in run("rules", "lint", tmp_path / "disk-full").stdout
 
 
 @pytest.mark.parametrize("arguments", [["bad", "my-rule"], ["PREC", "../../evil"]])

@@ -15,6 +15,7 @@ from make_run import INF, NAN, RunMaker, falling, norms
 from analyzer.detect import DETECTORS, run_detectors
 from analyzer.detect.compare import EMITS
 from analyzer.detect.likeness.answer import EMITS as LIKENESS
+from analyzer.errors import RuleSyntaxError
 from analyzer.facts.build import FactDeclarationError, build_facts
 from analyzer.facts.catalog import catalog, spec_of, suggest
 from analyzer.model.signal import FactValue, Signal
@@ -196,6 +197,27 @@ def test_fields_of_log_lines_are_declared_by_their_form():
     assert suggest("signal.loss.fals") == "signal.loss.falls"
 
 
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("signal.a.b | bool | | says", "a fact has 5 columns"),
+        ("signal.a.b | boole | | says | log it", "'boole' is not one of bool, int, float, str; did you mean 'bool'?"),
+        ("signal.a.b | bool | | says | {_LOGG}", "nothing is called {_LOGG}; did you mean '{_LOG}'?"),
+        ("signal.a.c | int | | says | log it", "fact 'signal.a.c' is declared twice"),
+    ],
+)  # fmt: skip
+def test_a_row_of_a_table_is_refused_by_its_line(tmp_path, monkeypatch, row, message):
+    (tmp_path / "hows.txt").write_text("_LOG = log it\n", encoding="utf-8")
+    (tmp_path / "loss.txt").write_text(f"signal.a.c | int | | says |\n{row}\n", encoding="utf-8")
+    monkeypatch.setattr("analyzer.facts.catalog.FOLDER", tmp_path)
+    monkeypatch.setattr("analyzer.facts.catalog.TABLES", ("loss",))
+
+    with pytest.raises(RuleSyntaxError, match=r"loss\.txt:2: ") as error:
+        catalog.__wrapped__()
+
+    assert message in str(error.value)
+
+
 class TestBuild:
     def test_values_and_words(self):
         facts = collapsed().facts()
@@ -219,6 +241,10 @@ class TestBuild:
     def test_undeclared_names_and_wrong_types_are_refused(self, name, value):
         with pytest.raises(FactDeclarationError, match=name):
             build_facts([Signal("test", {name: FactValue(value)})])
+
+    def test_an_undeclared_name_is_told_with_the_nearest(self):
+        with pytest.raises(FactDeclarationError, match=r"did you mean 'signal\.loss\.falls'"):
+            build_facts([Signal("test", {"signal.loss.fals": FactValue(True)})])
 
     def test_whole_number_stands_for_a_float(self):
         facts = build_facts([Signal("test", {"signal.loss.first": FactValue(2)})])

@@ -78,6 +78,9 @@ def test_a_part_of_the_answer_that_raises_is_left_out(monkeypatch, part):
 
     assert sum(OUR_FAULT in gap.reason for gap in dx.gaps) == 1
     assert dx.findings[0].cause.id == CAUSE
+    assert OUR_FAULT in " ".join(analyzer.report(dx, "terminal").split()), (
+        "on the first screen, not with --all only"
+    )
 
 
 @pytest.mark.usefixtures("guarded")

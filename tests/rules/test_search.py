@@ -3,7 +3,7 @@
 import pytest
 
 from analyzer.rules.load import load_rules
-from analyzer.rules.search import readings, with_words
+from analyzer.rules.search import metrics_in, readings, with_words
 
 RULES = load_rules().rules
 
@@ -51,3 +51,12 @@ def test_a_cause_is_found_by_the_rule_that_bears_its_name_not_by_a_second_face()
 
     assert "loss-plateau" in own
     assert [cause for cause in own if rules.by_id(cause).slug != cause] == []
+
+
+def test_a_pasted_row_of_metrics_is_told_with_what_it_is_read_as():
+    assert metrics_in("[trn] step=10 | loss=2.5 | lr=1e-4") == (
+        "loss 2.5 at step 10",
+        "learning_rate 0.0001 at step 10",
+    )
+    assert metrics_in("{'loss': 2.5, 'learning_rate': 1e-05, 'epoch': 0.5}")[0] == "loss 2.5"
+    assert metrics_in("we had a lovely training yesterday") == ()

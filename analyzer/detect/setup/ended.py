@@ -23,7 +23,7 @@ from analyzer.model.run import LogEnd
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
 from analyzer.model.wording import format_scalar
-from analyzer.vocabulary.events import event_specs
+from analyzer.vocabulary.events import said
 
 PASTED_LINES = 30
 """Log of a run that was cut off after so few lines, without a clock and without another file beside it, as people quote them."""
@@ -148,29 +148,17 @@ def _by_failure(view: RunView) -> _End | None:
     if first.family == "cleanup" and not first.is_launchers_root and "sigabrt" not in first.kinds:
         return None  # nothing but what follows from an end
     if first.family == "host":
-        return _End(
-            "crashed" if "oom" in first.speaker.kind else "interrupted", f"it was ended: {_kind(first)}", refs
-        )
-    return _End("crashed", f"the log reports a failure: {_kind(first)}", refs)
+        state = "crashed" if "oom" in first.speaker.kind else "interrupted"
+        return _End(state, f"it was ended: {_said(first)}", refs)
+    return _End("crashed", f"the log reports a failure: {_said(first)}", refs)
 
 
 def _said(failure: Failure) -> str:
-    """The line of a failure as a sentence, with its rank."""
-    spec = event_specs().get(failure.speaker.kind)
-    if spec is None:
-        return _kind(failure)
-    return spec.says + (f" (rank {failure.rank})" if failure.rank is not None else "")
-
-
-def _kind(failure: Failure) -> str:
+    """The line of a failure as a sentence, with its rank; an exception by its name."""
     speaker = failure.speaker
-    raised = speaker.fields.get("exception")
-    name = (
-        str(raised).rpartition(".")[2]
-        if speaker.kind == "python_traceback" and raised
-        else speaker.kind.replace("_", " ")
-    )
-    return name + (f" on rank {failure.rank}" if failure.rank is not None else "")
+    raised = speaker.fields.get("exception") if speaker.kind == "python_traceback" else None
+    words = str(raised).rpartition(".")[2] if raised else said(speaker.kind)
+    return words + (f" (rank {failure.rank})" if failure.rank is not None else "")
 
 
 def _by_code(view: RunView, done: bool | None, refs: list[SourceRef]) -> _End | None:

@@ -13,16 +13,15 @@ A fix of a rule says ``use: lower-rate`` and ``with: {divisor: 3}``; what it say
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from analyzer.errors import RuleSyntaxError
+from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
 from analyzer.rules.causes import rules_root
-from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path
 from analyzer.vocabulary.packs import load_own, pack_of, refuse_foreign_names
 from analyzer.vocabulary.sections import check_section, json_schema
 
@@ -63,7 +62,7 @@ def read_shared_fixes(file: MarkedFile) -> SharedFixes:
 def bundled_fixes() -> SharedFixes:
     """The fixes that the bundled rules share."""
     path = rules_root() / FILE_NAME
-    return read_shared_fixes(load_marked(path.read_text(encoding="utf-8"), path.as_posix()))
+    return read_shared_fixes(load_marked(path.read_text(encoding="utf-8"), shown_path(path)))
 
 
 def fixes_for(place: Path) -> SharedFixes:
@@ -100,8 +99,7 @@ def _written_out(file: MarkedFile, fix: Mapping[str, Any], shared: SharedFixes, 
     where = file.where("fixes", index, "use")
     body = shared.get(fix["use"])
     if body is None:
-        near = difflib.get_close_matches(str(fix["use"]), shared, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "; they stand in fixes.yaml"
+        hint = did_you_mean(nearest(str(fix["use"]), shared), "; they stand in fixes.yaml")
         raise RuleSyntaxError(f"no fix is called {fix['use']!r}{hint}", where)
     values = fix.get("with", {})
 
