@@ -212,3 +212,28 @@ def test_a_bar_that_stands_still_while_rows_go_on_plans_nothing(tmp_path):
     (tmp_path / "train.log").write_text(text, encoding="utf-8")
 
     assert "1 of 10" not in analyzer.diagnose(tmp_path).ended.because
+
+
+@pytest.mark.parametrize("head", ["Traceback (most recent call last):\n", ""])
+def test_a_log_that_ends_inside_a_traceback_is_of_a_crash(tmp_path, head):
+    frames = TRACEBACK.partition("\n")[2].partition("{raised}")[0]
+    (tmp_path / "train.log").write_text(rows(40) + head + frames)
+
+    answer = analyzer.diagnose(tmp_path)
+
+    assert answer.status == "failed"
+    assert answer.ended is not None
+    assert answer.ended.state == "crashed"
+
+
+def test_a_bad_curve_does_not_explain_why_the_host_refused_memory(tmp_path):
+    rows_of_a_detector = "".join(
+        f"Step: {31 * i}. Epoch: {i}/500. Iteration: 31/31. Cls loss: {90_000 / (i + 1):.3f}. Total loss: {90_001 / (i + 1):.3f}\n"
+        for i in range(4)
+    )
+    refused = TRACEBACK.format(raised="OSError: [Errno 12] Cannot allocate memory")
+    (tmp_path / "train.log").write_text(rows_of_a_detector + refused)
+
+    found = analyzer.diagnose(tmp_path).findings
+
+    assert {"host-oom-kill", "bad-pretrained-or-init"} == {finding.cause.id for finding in found[:2]}
