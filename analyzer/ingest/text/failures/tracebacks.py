@@ -116,6 +116,7 @@ class TracebackCapture:
         roots: Where the last exception of each rank is noted.
         carrier: The exception that only carries this one.
         syntax_only: Only a syntax error is believed: the header is missing.
+        torn: The name of a syntax error was seen within a line that ranks wrote at once.
         report_rank: The rank of which a launcher's report prints the traceback once more; what the rank
             itself has printed is not told again.
         flattened: No line was indented so far: a collector, or whoever copied it, took the indentation away.
@@ -129,6 +130,7 @@ class TracebackCapture:
     chained: Raised | None = None
     carrier: Raised | None = None
     syntax_only: bool = False
+    torn: bool = False
     report_rank: int | None = None
     ignored: bool = False
     stack: Stack = field(default_factory=Stack)
@@ -183,6 +185,7 @@ class TracebackCapture:
 
     def _after_frames(self, line: LogLine, text: str, log: LogState) -> Fed:
         text = text[self.margin :]
+        self.torn = self.torn or (self.syntax_only and "SyntaxError" in text)
         if not text or text[0] in " \t|":
             self.flattened = False  # only the first line of what was copied has lost its indentation
             return Fed.OWNED
@@ -297,6 +300,9 @@ class TracebackCapture:
         if self.carrier is not None and not self.emitted:
             carrier, self.carrier = self.carrier, None
             self._emit(self.started, carrier, log, is_last=True)
+            return
+        if self.torn and not self.emitted:
+            self._emit(self.started, Raised("SyntaxError", "", role_of("SyntaxError", "")), log, is_last=True)
             return
         if self.ignored and self.emitted:
             return  # several finalisers write into one another, and each says the same
