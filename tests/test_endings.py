@@ -238,3 +238,28 @@ def test_what_ended_a_run_goes_before_a_likely_waste_of_the_same_weight(tmp_path
     assert whole.findings[0].cause.id == "pipeline-bubble-small-batch"
     assert ended.findings[0].cause.id == "user-cancelled"
     assert "pipeline-bubble-small-batch" in {finding.cause.id for finding in ended.findings}
+
+
+@pytest.mark.parametrize("head", ["Traceback (most recent call last):\n", ""])
+def test_a_log_that_ends_inside_a_traceback_is_of_a_crash(tmp_path, head):
+    frames = TRACEBACK.partition("\n")[2].partition("{raised}")[0]
+    (tmp_path / "train.log").write_text(rows(40) + head + frames)
+
+    answer = analyzer.diagnose(tmp_path)
+
+    assert answer.status == "failed"
+    assert answer.ended is not None
+    assert answer.ended.state == "crashed"
+
+
+def test_a_bad_curve_does_not_explain_why_the_host_refused_memory(tmp_path):
+    rows_of_a_detector = "".join(
+        f"Step: {31 * i}. Epoch: {i}/500. Iteration: 31/31. Cls loss: {90_000 / (i + 1):.3f}. Total loss: {90_001 / (i + 1):.3f}\n"
+        for i in range(4)
+    )
+    refused = TRACEBACK.format(raised="OSError: [Errno 12] Cannot allocate memory")
+    (tmp_path / "train.log").write_text(rows_of_a_detector + refused)
+
+    found = analyzer.diagnose(tmp_path).findings
+
+    assert {"host-oom-kill", "bad-pretrained-or-init"} == {finding.cause.id for finding in found[:2]}

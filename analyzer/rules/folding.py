@@ -11,6 +11,10 @@ from analyzer.rules.score import Ranking, Scored
 FOLDED_FROM = 0.5
 """A kind of symptom must be more likely explained than not before it may account for a later one."""
 
+OF_NUMBERS = frozenset({"numerical_breakdown", "divergence", "plateau", "eval_gap"})
+NOT_BY_NUMBERS = frozenset({"memory", "storage", "hardware"})
+"""Families of causes that no value of a loss brings about: a refused allocation has its own reason on a bad curve too."""
+
 Folding = Mapping[str, Mapping[str, str]]
 """Kind -> {kind that it explains -> title of its top cause}; under "*" every kind that was folded."""
 
@@ -26,6 +30,12 @@ def fold(ranking: Ranking, facts: Mapping[str, Scalar]) -> Folding:
     for kind, items in ranking.kinds.items():
         for other, others in ranking.kinds.items():
             if other == kind or not others or other in folded["*"] or kind in folded["*"]:
+                continue
+            if (
+                kind in OF_NUMBERS
+                and others[0].rule.family in NOT_BY_NUMBERS
+                and came_first(others[0], facts)
+            ):
                 continue
             names = {other, others[0].rule.entry.id}
             together = sum(item.probability for item in items if names & set(item.rule.explains_also))

@@ -109,3 +109,26 @@ def test_epochs_of_weights_that_never_change_are_no_copies(tmp_path):
 
     assert dx.earlier == ()
     assert dx.coverage.metrics["loss"] == 90
+
+
+def test_of_launches_that_failed_without_a_row_the_last_one_counts(tmp_path):
+    first = BANNER + CRASH.replace(
+        "RuntimeError: shape mismatch in block 4", "ImportError: cannot import name 'a' from 'pkg.b'"
+    )
+
+    answer = diagnosed(tmp_path, first + first + BANNER + CRASH)
+
+    assert len(answer.earlier) == 2
+    assert answer.first_failure is not None
+    assert not [finding for finding in answer.findings if finding.cause.id == "library-abi-mismatch"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BANNER * 4 + CRASH + CRASH,
+        CRASH + "\nDuring handling of the above exception, another exception occurred:\n\n" + CRASH,
+    ],
+)
+def test_ranks_that_begin_alike_and_chains_of_exceptions_are_one_launch(tmp_path, text):
+    assert diagnosed(tmp_path, text).earlier == ()

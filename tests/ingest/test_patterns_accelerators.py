@@ -53,7 +53,7 @@ def kinds_of(line: str) -> set[str]:
         ("shm_too_small", "OSError: [Errno 28] No space left on device: '/dev/shm/queue_3'"),
         ("library_mismatch", "[bitsandbytes.cextension|ERROR]bitsandbytes library load error: Configured CUDA binary not found at /opt/lib/libbitsandbytes_cuda131.so"),
         ("library_mismatch", "RuntimeError: use_libuv was requested but PyTorch was build without libuv support"),
-        ("compile_failed", "RuntimeError: Graph compile failed. synStatus=synStatus 26 [Generic failure]."),
+        ("xla_compile_failed", "RuntimeError: Graph compile failed. synStatus=synStatus 26 [Generic failure]."),
         ("object_store_error", "All 10 retry attempts failed. The last failure: Unavailable: Error executing an HTTP request: HTTP response code 503"),
         ("job_memory_limit", "Memory on the node (IP: 10.0.0.1, ID: ab12) where the task (task ID: cd34, name=train, pid=45, memory used=9.00GB) was running was"),
         ("slurm_cancelled", "slurmstepd: error: *** JOB 7 CANCELLED DUE TO TIME LIMIT ***"),

@@ -154,6 +154,16 @@ def test_a_log_that_ends_inside_a_traceback_is_told():
     assert "without an exception line" in run.gaps[0].reason
 
 
+def test_frames_that_end_a_log_below_a_lost_header_are_a_cut_traceback():
+    frames = TRACE.rpartition("RuntimeError")[0].partition("\n")[2]
+    rows = "".join(f"step {step} loss {3 - step / 10:.2f}\n" for step in range(8))
+
+    run = read_text(rows + frames)
+
+    assert [event.kind for event in run.events if event.kind == "traceback_cut"] == ["traceback_cut"]
+    assert not [event for event in read_text(rows + frames + rows).events if event.kind == "traceback_cut"]
+
+
 def test_a_second_traceback_cuts_the_first():
     run = read_text(TRACE.rpartition("RuntimeError")[0] + TRACE)
 

@@ -121,6 +121,7 @@ def _verdict(view: RunView, progress: Progress | None, life: Life) -> _End:
     return (
         _by_failure(view)
         or _by_code(view, done, refs)
+        or _by_torn_traceback(view)
         or _by_own_stop(view)
         or _by_tracker(view, life)
         or _by_last_words(view, progress)
@@ -169,6 +170,16 @@ def _by_code(view: RunView, done: bool | None, refs: list[SourceRef]) -> _End | 
         return _End("crashed", f"it ended with exit code {code}", code_refs)
     if done is False:
         return _End("crashed", _told(view, refs, "its last words are an error"), refs)
+    return None
+
+
+def _by_torn_traceback(view: RunView) -> _End | None:
+    """A traceback without its exception after which no row of metrics came: the log was cut while the program fell."""
+    table = view.run.metrics
+    for event in reversed(of_last_attempt(view, "traceback_cut")):
+        line = event.ref.line or 0
+        if not np.any((table.source == event.ref.source) & (table.line > line)):
+            return _End("crashed", "its log shows a traceback of which the exception is missing", [event.ref])
     return None
 
 

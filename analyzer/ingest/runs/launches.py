@@ -92,7 +92,9 @@ def _cuts(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[i
     cuts: list[int] = []
     step = rows.step
     resets = (np.flatnonzero((np.diff(step) < 0) & (step[1:] <= step[:1])) + 1).tolist()
-    if not rows.line.size or len(resets) > MAX_LAUNCHES:
+    if not rows.line.size:
+        return _failed_at_once(events, begins)
+    if len(resets) > MAX_LAUNCHES:
         return []
     bounds = [0, *resets, step.size]
     spoken = {event.ref.line for event in events}
@@ -113,6 +115,17 @@ def _cuts(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[i
         if again or not _should_resume(events, cuts[-1] if cuts else 0, begin):
             cuts.append(begin)
     return [*cuts, *_without_rows(int(rows.line[-1]), events, begins)]
+
+
+def _failed_at_once(events: Sequence[Event], begins: Sequence[int]) -> list[int]:
+    """Where launches begin that failed one after another without a row.
+
+    Ranks that begin with the same line print it together, before the first of them fails.
+    """
+    raised = [event.ref.line or 0 for event in events if event.kind == "python_traceback"]
+    if not raised or any(line < raised[0] for line in begins):
+        return []
+    return [line for line in begins if line < raised[-1]]
 
 
 def _equally_long(step: Ints, resets: Sequence[int]) -> bool:

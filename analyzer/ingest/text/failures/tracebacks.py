@@ -93,6 +93,12 @@ MAX_FOREIGN_LINES = 60
 FIRST_LINES = 2
 """An excerpt that begins inside a traceback shows a frame in its first line, or after one line of code."""
 
+LONE_FRAMES = 2
+"""A warning that names its place shows one frame."""
+
+LINES_OF_A_FRAME = 3
+"""A frame, its line of code, and the marks below it."""
+
 CHAIN_LINES = 40
 """Python leaves one blank line between an announcement of a chain and the next traceback; other ranks write more."""
 
@@ -110,6 +116,7 @@ class TracebackCapture:
         roots: Where the last exception of each rank is noted.
         carrier: The exception that only carries this one.
         syntax_only: Only a syntax error is believed: the header is missing.
+        torn: The name of a syntax error was seen within a line that ranks wrote at once.
         report_rank: The rank of which a launcher's report prints the traceback once more; what the rank
             itself has printed is not told again.
         flattened: No line was indented so far: a collector, or whoever copied it, took the indentation away.
@@ -123,6 +130,7 @@ class TracebackCapture:
     chained: Raised | None = None
     carrier: Raised | None = None
     syntax_only: bool = False
+    torn: bool = False
     report_rank: int | None = None
     ignored: bool = False
     stack: Stack = field(default_factory=Stack)
@@ -177,6 +185,7 @@ class TracebackCapture:
 
     def _after_frames(self, line: LogLine, text: str, log: LogState) -> Fed:
         text = text[self.margin :]
+        self.torn = self.torn or (self.syntax_only and "SyntaxError" in text)
         if not text or text[0] in " \t|":
             self.flattened = False  # only the first line of what was copied has lost its indentation
             return Fed.OWNED
@@ -292,6 +301,9 @@ class TracebackCapture:
             carrier, self.carrier = self.carrier, None
             self._emit(self.started, carrier, log, is_last=True)
             return
+        if self.torn and not self.emitted:
+            self._emit(self.started, Raised("SyntaxError", "", role_of("SyntaxError", "")), log, is_last=True)
+            return
         if self.ignored and self.emitted:
             return  # several finalisers write into one another, and each says the same
         if self.stack.frames and self.emitted < self.expected and not self.syntax_only:
@@ -324,6 +336,7 @@ class Tracebacks:
         self._chained_at: dict[int | None, int] = {}
         self._roots: dict[int | None, Raised] = {}
         self._ignored: dict[int | None, bool] = {}
+        self._lone: tuple[LogLine, int, Stack] | None = None
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -348,12 +361,33 @@ class Tracebacks:
         Elsewhere a lone frame belongs to a warning.
         """
         is_syntax = ", in " not in line.text
-        if log.captures or not (line.number <= FIRST_LINES or is_syntax):
+        if not log.captures and not (line.number <= FIRST_LINES or is_syntax):
+            self._add_lone(line)
+            return True
+        if log.captures:
             return True
         capture = TracebackCapture(line, self._roots, syntax_only=line.number > FIRST_LINES)
         capture.feed(line, log)
         log.captures.append(capture)
         return False
 
+    def _add_lone(self, line: LogLine) -> None:
+        """Keeps the frames that follow one another below a header that is lost."""
+        frame = python_frame(line.text)
+        if frame is None:
+            return
+        first, last, stack = self._lone or (line, 0, Stack())
+        if line.number - last > LINES_OF_A_FRAME:
+            first, stack = line.without_block(), Stack()
+        if stack.frames < MAX_FRAMES:
+            stack.add(frame)
+        self._lone = first, line.number, stack
+
     def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""
+        """A log that ends among frames was cut inside a traceback, whose header lies in what is lost."""
+        if self._lone is None:
+            return
+        first, last, stack = self._lone
+        if stack.frames >= LONE_FRAMES and log.last_line - last < LINES_OF_A_FRAME:
+            log.out.gap("the log ends inside a traceback without header and exception", line=first.number)
+            log.event("traceback_cut", "symptom", first, stack.place())

@@ -115,7 +115,8 @@ class EndKeeper:
             first = block.data.lstrip().partition(b"\n")[0][:LONGEST_LINE]
             self._banner = max(re.split(rb"[\d\r]+", first), key=len, default=b"")
             at = block.data.find(b"\n") + 1
-            if len(self._banner.strip()) < BANNER_BYTES or not at:
+            is_traceback = self._banner.startswith(b"Traceback (most recent")
+            if len(self._banner.strip()) < BANNER_BYTES or not at or is_traceback:
                 self._banner = b""
         while self._banner and (at := block.data.find(self._banner, at)) >= 0:
             index = int(block.newlines.searchsorted(at))
