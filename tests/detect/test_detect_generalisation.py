@@ -142,3 +142,14 @@ def test_one_evaluation_that_costs_twenty_times_what_training_does():
 
     assert chasm(4.7) is True
     assert chasm(0.3) is False
+
+
+def test_the_first_evaluation_is_compared_with_the_training_answers_beside_it():
+    learned = np.linspace(0.1, 0.9, 60)  # a row per step: at the first one the model knew nothing yet
+
+    def found(held_out):
+        maker = RunMaker().log({"loss": TRAIN, "accuracy": learned})
+        return maker.log({"eval_accuracy": held_out}, first=30, every=15).plain()
+
+    assert found([0.5, 0.7, 0.88])["signal.gap.score_first"] == pytest.approx(-0.08, abs=0.05)
+    assert found([0.95, 0.96, 0.97])["signal.gap.score_first"] < -0.4  # known before they are learned

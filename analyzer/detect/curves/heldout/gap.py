@@ -258,13 +258,16 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
         best < BEST_EARLY and lost >= FELL_BACK and knows,
         [*refs, *refs_at(held_out, [best])],
     )
-    first = float(right.value[0] - held_out.value[0]) / unit
     last = float(np.median(right.value[-2:]) - np.median(held_out.value[-2:])) / unit
     refs = [*refs, *refs_at(right, [len(right) - 1])]
-    out.put("score_first", first, refs)
     out.put("score_last", last, refs)
-    if early:
-        out.put("score_from_start", first >= SCORES_APART, refs)
+    # Beside its evaluation: the first rows of a log per step are answers of a model that knew nothing yet.
+    pairs = beside(held_out, right)
+    if pairs:
+        first = (pairs[0][1] - pairs[0][0]) / unit
+        out.put("score_first", first, refs)
+        if early:
+            out.put("score_from_start", first >= SCORES_APART, refs)
     if min(len(right), len(held_out)) >= EASIER_ROWS:
         out.put("score_training_harder", last <= -EASIER_SCORE, refs)
         if (
