@@ -34,6 +34,7 @@ class Contest:
         causes: Causes that came into question.
         bits: Their scores.
         right: For each cause whether it is right.
+        sound: Whether nothing was wrong, so that "something else" is right as well.
     """
 
     case: str
@@ -42,16 +43,19 @@ class Contest:
     causes: tuple[str, ...]
     bits: tuple[float, ...]
     right: tuple[bool, ...]
+    sound: bool = False
 
     def probabilities(self, calibration: Calibration) -> tuple[list[float], float]:
         """Of the causes and of "something else"."""
         return probabilities_of(self.bits, calibration)
 
     def loss_bits(self, calibration: Calibration) -> float:
-        """Log loss: of the right causes together, of "something else" where none of them is right."""
+        """Log loss: of the right causes together, of "something else" where none of them is right or the run is sound."""
         found, other = self.probabilities(calibration)
         hit = sum(p for p, right in zip(found, self.right, strict=True) if right)
-        return -math.log2(max(LEAST, hit if any(self.right) else other))
+        if self.sound or not any(self.right):
+            hit += other
+        return -math.log2(max(LEAST, hit))
 
 
 def contests(records: Sequence[CaseRecord], rules: RuleSet) -> list[Contest]:
@@ -81,6 +85,7 @@ def contests(records: Sequence[CaseRecord], rules: RuleSet) -> list[Contest]:
                         cause in record.right or (record.label == HEALTHY and entries[cause].kind in ORDINARY)
                         for cause in causes
                     ),
+                    record.label == HEALTHY,
                 )
             )
         if options:

@@ -150,6 +150,12 @@ def test_something_else_counts_in_the_log_loss():
     assert missed.loss_bits(Calibration(1.0, 3.0)) < 1.0
 
 
+def test_of_a_sound_run_a_harmless_explanation_and_something_else_are_right():
+    noise = Contest("c", "c", "eval_gap", ("eval-set-too-small",), (0.0,), (True,), sound=True)
+
+    assert noise.loss_bits(HAND_SET) == 0.0
+
+
 def test_figures_count_what_is_wrong_and_sure():
     sure_and_wrong = Contest("c", "c", "crash", ("a", "b"), (6.0, 0.0), (False, True))
     found = figures([(sure_and_wrong, HAND_SET)])

@@ -125,7 +125,8 @@ def beside(held_out: Series, train: Series) -> list[tuple[float, float]]:
             ]
         if len(held_out) == len(train):  # a line of its own for each, epoch by epoch
             return list(zip(held_out.value.tolist(), train.value.tolist(), strict=True))
-        return []
+        if not _in_one_file(held_out, train):
+            return []
     pairs: list[tuple[float, float]] = []
     for row, near in since_the_last(held_out, train):
         # The last third of the interval: at its start the model was another one. Its mean, as an evaluation is one of
@@ -134,11 +135,19 @@ def beside(held_out: Series, train: Series) -> list[tuple[float, float]]:
     return pairs
 
 
+def _in_one_file(first: Series, second: Series) -> bool:
+    """Whether lines of one file tell which of two points came first."""
+    sources = np.concatenate([first.source, second.source])
+    return bool((sources == sources[0]).all() and (first.line > 0).all() and (second.line > 0).all())
+
+
 def since_the_last(held_out: Series, train: Series) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-    """Row of each evaluation, and the training values of the steps since the one before; rows without any are left out."""
-    order = np.argsort(train.step, kind="stable")
+    """Row of each evaluation, and the training values since the one before, by step or else by line; rows without any are left out."""
+    steps = has_steps(held_out) and has_steps(train)
+    at, evaluated = (train.step, held_out.step) if steps else (train.line, held_out.line)
+    order = np.argsort(at, kind="stable")
     values = train.value[order]
-    ends = np.searchsorted(train.step[order], held_out.step, side="right")
+    ends = np.searchsorted(at[order], evaluated, side="right")
     begins = np.concatenate(([0], ends[:-1]))
     for row, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
         if begin < end:
