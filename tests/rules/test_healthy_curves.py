@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "detect"))
 
 from make_run import RunMaker
 
+from analyzer import diagnose
 from analyzer.rules.load import load_rules
 from analyzer.rules.score import rank
 
@@ -101,3 +102,24 @@ def test_healthy_curves_are_not_accused(shape):
             if items[0].probability >= REPORTED and items[0].rule.severity != "advisory"
         ]
         assert not accused, f"seed {seed}: {accused}"
+
+
+def _epochs(folder, accuracies):
+    losses = np.linspace(0.95, 0.6, len(accuracies))
+    rows = [
+        f'{{"epoch": {i + 1}, "train_loss": {loss:.4f}, "val_loss": {loss + 0.01:.4f}, "val_acc": {right:.4f}}}'
+        for i, (loss, right) in enumerate(zip(losses, accuracies, strict=True))
+    ]
+    (folder / "log.jsonl").write_text("\n".join(rows) + "\n")
+    return diagnose(folder)
+
+
+def test_a_loss_that_falls_is_not_health_where_answers_hardly_get_better(tmp_path):
+    gains, stands = tmp_path / "gains", tmp_path / "stands"
+    for folder in (gains, stands):
+        folder.mkdir()
+    few = _epochs(stands, np.linspace(0.55, 0.58, 14))
+
+    assert _epochs(gains, np.linspace(0.55, 0.86, 14)).status == "healthy"
+    assert few.status == "insufficient"
+    assert "0.58 are right at best" in few.summary
