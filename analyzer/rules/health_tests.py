@@ -326,8 +326,9 @@ TESTS = (
     ),
     HealthTest(
         "steady",
-        "not signal.progress.swings",
-        "the loss does not swing",
+        # Batches of few samples swing in sound runs too; what they teach shows in the held-out loss.
+        "not signal.progress.swings or signal.gap.held_out_gained >= 0.3 and not signal.generalisation.turned",
+        "the loss does not swing, or held-out loss falls all the same",
         "the loss swings by half of its level from point to point",
         "a larger batch or a smaller rate for some hundred steps",
     ),
