@@ -21,8 +21,8 @@ PRIOR_RUNS = 10
 
 FOLDS = 5
 
-LEAST_RUNS = 30
-"""Runs of a kind from which it may be called calibrated: with fewer its error is not known to a tenth."""
+LEAST_RUNS = 60
+"""Runs of a kind from which it may be called calibrated: of thirty, answers that are off by a fifth still pass as chance."""
 
 RESAMPLES = 1000
 """Draws of groups, and of answers at the stated odds: intervals are known to a hundredth."""
