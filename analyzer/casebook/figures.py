@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analyzer.casebook.record import CaseRecord
+from analyzer.model.labels import HEALTHY, ORDINARY
 from analyzer.rules.calibration import HAND_SET, Calibration
+from analyzer.rules.causes import catalogue
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import probabilities_of, rank
 
@@ -32,6 +34,7 @@ class Contest:
         causes: Causes that came into question.
         bits: Their scores.
         right: For each cause whether it is right.
+        sound: Whether nothing was wrong, so that "something else" is right as well.
     """
 
     case: str
@@ -40,24 +43,29 @@ class Contest:
     causes: tuple[str, ...]
     bits: tuple[float, ...]
     right: tuple[bool, ...]
+    sound: bool = False
 
     def probabilities(self, calibration: Calibration) -> tuple[list[float], float]:
         """Of the causes and of "something else"."""
         return probabilities_of(self.bits, calibration)
 
     def loss_bits(self, calibration: Calibration) -> float:
-        """Log loss: of the right causes together, of "something else" where none of them is right."""
+        """Log loss: of the right causes together, of "something else" where none of them is right or the run is sound."""
         found, other = self.probabilities(calibration)
         hit = sum(p for p, right in zip(found, self.right, strict=True) if right)
-        return -math.log2(max(LEAST, hit if any(self.right) else other))
+        if self.sound or not any(self.right):
+            hit += other
+        return -math.log2(max(LEAST, hit))
 
 
 def contests(records: Sequence[CaseRecord], rules: RuleSet) -> list[Contest]:
     """The competition that decides for each run: that of its right cause, else that of its boldest answer.
 
     A run has several kinds of symptoms; those in which its cause does not take part follow from others and would
-    count as errors that nobody sees. Harmless explanations and ordinary endings compete for nothing.
+    count as errors that nobody sees. Harmless explanations and ordinary endings compete for nothing; of a sound run
+    one that does take part is no error.
     """
+    entries = catalogue()
     found: list[Contest] = []
     for record in records:
         ranking = rank(rules.in_question(record.facts), record.facts)
@@ -73,7 +81,11 @@ def contests(records: Sequence[CaseRecord], rules: RuleSet) -> list[Contest]:
                     kind,
                     causes,
                     tuple(item.bits for item in items),
-                    tuple(cause in record.right for cause in causes),
+                    tuple(
+                        cause in record.right or (record.label == HEALTHY and entries[cause].kind in ORDINARY)
+                        for cause in causes
+                    ),
+                    record.label == HEALTHY,
                 )
             )
         if options:
@@ -111,19 +123,21 @@ def figures(items: Sequence[tuple[Contest, Calibration]]) -> Figures:
     if not items:
         return Figures(0, *[math.nan] * 7)
     top1 = top3 = sure = very = loss = brier = 0.0
-    said: list[tuple[float, bool]] = []
-    for contest, calibration in items:
-        found, _ = contest.probabilities(calibration)
-        first, right = found[0], contest.right[0]
+    said = first_answers(items)
+    for (contest, calibration), (first, right) in zip(items, said, strict=True):
         top1 += right
         top3 += any(contest.right[:3])
         sure += not right and first >= 0.6
         very += not right and first >= 0.9
         loss += contest.loss_bits(calibration)
         brier += (first - right) ** 2
-        said.append((first, right))
     n = len(items)
     return Figures(n, top1 / n, top3 / n, sure / n, very / n, loss / n, brier / n, calibration_error(said))
+
+
+def first_answers(items: Sequence[tuple[Contest, Calibration]]) -> list[tuple[float, bool]]:
+    """Probability of each first answer, and whether it is right."""
+    return [(contest.probabilities(calibration)[0][0], contest.right[0]) for contest, calibration in items]
 
 
 def calibration_error(said: Sequence[tuple[float, bool]]) -> float:

@@ -8,30 +8,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
 
-from analyzer.casebook.figures import Contest, Figures, figures
-from analyzer.rules.calibration import Calibration
+from analyzer.casebook.figures import Contest, Figures, calibration_error, figures, first_answers
+from analyzer.rules.calibration import HAND_SET, Calibration
 
 PRIOR_RUNS = 10
 """Weight of the pooled numbers, in runs: hand-set odds count as about ten cases."""
 
 FOLDS = 5
 
-PASSES_BELOW = 0.1
-"""Calibration error in cross-validation up to which a kind is called calibrated."""
+LEAST_RUNS = 60
+"""Runs of a kind from which it may be called calibrated: of thirty, answers that are off by a fifth still pass as chance."""
 
-LEAST_RUNS = 30
-"""Runs of a kind from which it may be called calibrated: with fewer the error itself is not known to 0.1."""
+RESAMPLES = 1000
+"""Draws of groups, and of answers at the stated odds: intervals are known to a hundredth."""
+
+SURE = 0.95
+"""One kind in twenty that is no better passes by chance, and one in twenty that is calibrated does not."""
 
 _LOG_TEMPERATURE = (
     math.log(0.05),
     math.log(2.0),
 )  # twice as bold at most, from runs that no rule was written for
-_OTHER_BITS = (-2.0, 12.0)
+_OTHER_BITS = (-6.0, 12.0)
 
 
 def fit(contests: Sequence[Contest]) -> dict[str, Calibration]:
@@ -84,16 +87,78 @@ def cross_validated(contests: Sequence[Contest]) -> list[tuple[Contest, Calibrat
     return found
 
 
-def fit_with_errors(contests: Sequence[Contest]) -> tuple[dict[str, Calibration], Mapping[str, Figures]]:
-    """The shipped numbers with their cross-validated error, and the figures by kind."""
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What cross-validation says of the calibration of a kind.
+
+    Attributes:
+        figures: What the calibrated answers reached.
+        gain_bits: Log loss saved against the hand-set odds, as at least nineteen of twenty draws of groups have it.
+        error_low: Calibration error that one draw in twenty falls below.
+        error_high: Calibration error that one draw in twenty exceeds.
+        by_chance: Calibration error that answers which are right as often as they say exceed once in twenty.
+        hand_set_error: Calibration error of the hand-set odds.
+    """
+
+    figures: Figures
+    gain_bits: float
+    error_low: float
+    error_high: float
+    by_chance: float
+    hand_set_error: float
+
+    def fails(self) -> str:
+        """Why the kind is not called calibrated; empty if it is."""
+        if self.figures.runs < LEAST_RUNS:
+            return f"fewer than {LEAST_RUNS} runs"
+        if self.gain_bits <= 0:
+            return "log loss no better than by hand"
+        if self.figures.calibration_error > min(self.by_chance, self.hand_set_error):
+            return "wrong more often than by chance"
+        return ""
+
+
+def proof(pairs: Sequence[tuple[Contest, Calibration]]) -> Proof:
+    """Judge the answers of one kind, each with the calibration that was fitted without its group."""
+    rng = np.random.default_rng(0)
+    said = np.array(first_answers(pairs), dtype=float)
+    saved = np.array([contest.loss_bits(HAND_SET) - contest.loss_bits(fitted) for contest, fitted in pairs])
+    groups: dict[str, list[int]] = {}
+    for row, (contest, _) in enumerate(pairs):
+        groups.setdefault(contest.group, []).append(row)
+    rows = list(groups.values())
+    gains, errors, chance = [], [], []
+    for _ in range(RESAMPLES):
+        drawn = np.concatenate([rows[i] for i in rng.integers(len(rows), size=len(rows))])
+        gains.append(float(saved[drawn].mean()))
+        errors.append(_error(said[drawn, 0], said[drawn, 1] > 0))
+        chance.append(_error(said[:, 0], rng.random(len(said)) < said[:, 0]))
+    return Proof(
+        figures(pairs),
+        float(np.quantile(gains, 1 - SURE)),
+        float(np.quantile(errors, 1 - SURE)),
+        float(np.quantile(errors, SURE)),
+        float(np.quantile(chance, SURE)),
+        figures([(contest, HAND_SET) for contest, _ in pairs]).calibration_error,
+    )
+
+
+def _error(stated: np.ndarray, right: np.ndarray) -> float:
+    return calibration_error(list(zip(stated.tolist(), right.tolist(), strict=True)))
+
+
+def fit_with_proof(contests: Sequence[Contest]) -> tuple[dict[str, Calibration], Mapping[str, Proof]]:
+    """The numbers by kind with their cross-validated error, and what the error was measured by."""
     held_out = cross_validated(contests)
     fitted = fit(contests)
-    by_kind = {kind: figures([pair for pair in held_out if pair[0].kind == kind]) for kind in fitted}
+    proofs = {kind: proof([pair for pair in held_out if pair[0].kind == kind]) for kind in fitted}
     return {
         kind: replace(
             calibration,
-            error=round(by_kind[kind].calibration_error, 3),
-            calibrated=calibration.runs >= LEAST_RUNS and by_kind[kind].calibration_error <= PASSES_BELOW,
+            error=round(proofs[kind].figures.calibration_error, 3),
+            error_low=round(proofs[kind].error_low, 3),
+            error_high=round(proofs[kind].error_high, 3),
+            calibrated=not proofs[kind].fails(),
         )
         for kind, calibration in fitted.items()
-    }, by_kind
+    }, proofs

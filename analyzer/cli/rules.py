@@ -213,32 +213,39 @@ def fit_command(
         Path | None, typer.Option("--output", "-o", help="File to write; only the table if left out.")
     ] = None,
 ) -> None:
-    """Fit how far the hand-set odds are to be believed: a temperature per kind of symptom, cross-validated."""
+    """Fit how far the hand-set odds are to be believed: a temperature per kind of symptom, cross-validated.
+
+    A kind is calibrated if its log loss is surely lower than by hand and its answers are right as often as they say, as far as so many runs can tell. Written are those kinds alone; the others keep their hand-set odds.
+    """
     import json
     from dataclasses import asdict
 
     from analyzer.casebook.figures import contests
-    from analyzer.casebook.fitting import fit_with_errors
+    from analyzer.casebook.fitting import fit_with_proof
     from analyzer.casebook.record import good_records
     from analyzer.cli.casebook import HEAD, row
     from analyzer.rules.load import load_rules
 
     records = [record for record in good_records(books) if record.facts and record.split == "fit"]
-    fitted, by_kind = fit_with_errors(contests(records, load_rules(())))
+    fitted, proofs = fit_with_proof(contests(records, load_rules(())))
     if not fitted:
         raise InputError("no labelled run brings a cause into question; nothing can be fitted")
-    typer.echo(f"{HEAD}  temperature  something else (bits)")
+    typer.echo(f"{HEAD}  interval     by chance  bits gained  temperature  something else  calibrated")
     for kind, calibration in fitted.items():
-        numbers = f"  {calibration.temperature:11.2f}  {calibration.other_bits:+21.2f}"
-        typer.echo(row(f"{kind}{' (calibrated)' * calibration.calibrated}", by_kind[kind]) + numbers)
-    if output is not None:
-        data = {
-            "about": "Fitted by `analyzer rules fit`; see analyzer/rules/calibration.py.",
-            "runs": len(records),
-            "kinds": {kind: asdict(calibration) for kind, calibration in fitted.items()},
-        }
+        found = proofs[kind]
+        typer.echo(
+            f"{row(kind, found.figures)}  {found.error_low:.2f}-{found.error_high:.2f}  {found.by_chance:12.3f}"
+            f"  {found.gain_bits:+11.2f}  {calibration.temperature:11.2f}  {calibration.other_bits:+14.2f}"
+            f"  {found.fails() or 'yes'}"
+        )
+    passed = {kind: asdict(calibration) for kind, calibration in fitted.items() if calibration.calibrated}
+    if output is not None and not passed:
+        typer.echo(f"no kind is calibrated: {output} is not written")
+    elif output is not None:
+        about = "Fitted by `analyzer rules fit`; see analyzer/rules/calibration.py."
+        data = {"about": about, "runs": len(records), "kinds": passed}
         output.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-        typer.echo(f"written to {output}")
+        typer.echo(f"written to {output}: {', '.join(passed)}")
 
 
 @app.command("new")

@@ -44,6 +44,15 @@ def uncertainty(values: Values) -> float:
     return SIGMAS * noise(values) * _MEDIAN_ERROR * float(np.sqrt(2.0 / per_part))
 
 
+def slower_at_best(times: Values) -> bool:
+    """Whether even the fastest tenth of the last fifth takes longer than the first fifth usually did.
+
+    A busy host slows most steps and leaves some as fast as ever; a leak, a throttled clock or another node slows all.
+    """
+    part = max(times.size // PARTS, 1)
+    return bool(np.quantile(times[-part:], 0.1) > np.median(times[:part]))
+
+
 def longest_run(mask: npt.NDArray[np.bool_]) -> int:
     """Length of the longest stretch of True."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], mask.astype(np.int8), [0]))))

@@ -57,7 +57,42 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
         series = all_series(run, name)
         if series and len(series[0]) >= MIN_POINTS:
             return tuple(replace(one, metric=metric) for one in series)
-    return _sum_of_parts(run, metric, [name for order, _, name in found if order == _PART])
+    parts = [name for order, _, name in found if order == _PART]
+    return _sum_of_parts(run, metric, parts) if parts else _named_by_phase(run, metric)
+
+
+_PHASE_NAMES = {
+    "loss": word_set("train training trn"),
+    "eval_loss": word_set("valid validation val dev test"),
+}
+
+FALLEN = 0.9
+"""The last third of the rows over the first: a time or a count that is printed every epoch stays as it is."""
+
+
+def _named_by_phase(run: Run, metric: str) -> tuple[Series, ...]:
+    """The two losses of rows such as ``train: 2.31 valid: 2.28``: numbers that fall, and began where no share can be.
+
+    Shares of right answers rise; what stands still could be anything and stays without a meaning.
+    """
+    alone = {
+        phase: [name for name in run.metrics.names if name.lower() in words]
+        for phase, words in _PHASE_NAMES.items()
+    }
+    if any(len(names) != 1 for names in alone.values()):
+        return ()
+    train, held_out = ([*all_series(run, alone[phase][0])] for phase in _PHASES)
+    if len(train) != 1 or len(held_out) != 1 or not same_rows(train[0], held_out[0]):
+        return ()
+    values = train[0].value
+    third = len(values) // 3
+    if (
+        not third
+        or not 1.0 < values[0] < np.inf
+        or np.median(values[-third:]) > FALLEN * np.median(values[:third])
+    ):
+        return ()
+    return (replace(train[0] if metric == "loss" else held_out[0], metric=metric),)
 
 
 _REMADE = word_set(

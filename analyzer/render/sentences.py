@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from analyzer.model.diagnosis import LAB, Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import REPORTED, percent, word_for
+from analyzer.rules.calibration import shipped_calibration
 
 CANDIDATES_NAMED = 4
 """Candidates that are named where no cause stands out."""
@@ -103,7 +104,10 @@ def odds_note(diagnosis: Diagnosis) -> str:
     if not shown:
         return ""
     if shown[0].calibrated:
-        return "percentages of this kind of trouble are calibrated on labelled runs (analyzer benchmark)"
+        runs = shipped_calibration()[shown[0].symptom_kind].runs
+        return (
+            f"percentages of this kind of trouble are calibrated on {runs} labelled runs (analyzer benchmark)"
+        )
     return "percentages: hand-set weights, not calibrated for this kind of trouble; take them as an order"
 
 

@@ -27,13 +27,17 @@ class Calibration:
         other_bits: Score of "something else".
         runs: Labelled runs behind the two numbers.
         error: Expected calibration error of the first answers in grouped cross-validation, 0 to 1.
-        calibrated: Whether ``error`` passed the bound that the fit states, so that the screen may say "calibrated".
+        error_low: Error that one draw of the runs in twenty falls below.
+        error_high: Error that one draw in twenty exceeds.
+        calibrated: Whether the kind passed what the fit asks for, so that the screen may say "calibrated".
     """
 
     temperature: float = 1.0
     other_bits: float = 0.0
     runs: int = 0
     error: float = 1.0
+    error_low: float = 0.0
+    error_high: float = 1.0
     calibrated: bool = False
 
 

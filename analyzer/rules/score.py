@@ -96,9 +96,21 @@ def ledger(rule: Rule, facts: Mapping[str, Scalar]) -> tuple[LedgerLine, ...]:
         facts: Known facts.
     """
     evidence = rule.evidence
-    if (shape := shape_line(rule, facts)) is not None:
-        evidence = (*evidence, shape)
-    return _weighed(evidence, [evaluate(line.test, facts) for line in evidence])
+    verdicts = [evaluate(line.test, facts) for line in evidence]
+    if (shape := shape_line(rule, facts)) is None:
+        return _weighed(evidence, verdicts)
+    # The classifier looks at the curves that lines have looked at already: beside their support its own counts half.
+    supported = any(
+        verdict and line.if_true > 0 and _sees_curves(line)
+        for line, verdict in zip(evidence, verdicts, strict=True)
+    )
+    if supported:
+        shape = replace(shape, if_true=shape.if_true / 2)
+    return _weighed((*evidence, shape), [*verdicts, evaluate(shape.test, facts)])
+
+
+def _sees_curves(line: EvidenceLine) -> bool:
+    return any(name.startswith("signal.") for name in line.test.names)
 
 
 def _weighed(evidence: Sequence[EvidenceLine], verdicts: Sequence[Verdict]) -> tuple[LedgerLine, ...]:

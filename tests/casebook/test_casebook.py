@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from analyzer.casebook.figures import Contest, calibration_error, contests, figures
-from analyzer.casebook.fitting import cross_validated, fit
+from analyzer.casebook.fitting import cross_validated, fit, fit_with_proof
 from analyzer.casebook.from_run import record_of
 from analyzer.casebook.record import CaseRecord, good_records, parse_record, read_casebook, typed_facts
 from analyzer.cli.app import app
@@ -103,6 +103,39 @@ def test_a_kind_of_one_run_keeps_near_the_numbers_of_all():
     assert abs(fitted["hang"].temperature - fitted["crash"].temperature) < 0.5
 
 
+def _one_cause(count, bits, every, kind="crash"):
+    """Runs whose one cause is wrong in every n-th."""
+    return [
+        Contest(f"{bits}{i}", f"{bits}{i}", kind, ("a",), (bits,), (i % every != 0,)) for i in range(count)
+    ]
+
+
+def test_a_kind_is_calibrated_where_its_answers_are_right_as_often_as_they_say():
+    timid = _one_cause(80, 0.0, 10)  # says a half and is right in nine of ten
+    fitted, proofs = fit_with_proof(timid)
+    few, why = fit_with_proof(timid[:20])
+    exact, nothing = fit_with_proof(_one_cause(80, 0.0, 2))  # says a half and is right in half of them
+
+    assert fitted["crash"].calibrated
+    assert proofs["crash"].gain_bits > 0.2
+    assert not few["crash"].calibrated
+    assert "runs" in why["crash"].fails()
+    assert not exact["crash"].calibrated
+    assert nothing["crash"].fails() == "log loss no better than by hand"
+
+
+def test_a_harmless_explanation_of_a_sound_run_is_no_error():
+    facts = record_of(RUN, "healthy").facts
+    sound, failed = (CaseRecord("a", label, facts=facts) for label in ("healthy", "outside"))
+    rules = load_rules(())
+    benign = [c for r in (sound, failed) for c in contests([r], rules)]
+
+    assert [any(c.right) for c in benign] == [
+        any(rules.by_id(cause).entry.kind == "benign" for cause in benign[0].causes),
+        False,
+    ]
+
+
 def test_no_run_calibrates_its_own_group():
     items = [Contest(f"c{i}", "one-thread", "crash", ("a",), (3.0,), (i % 2 == 0,)) for i in range(10)]
     pairs = cross_validated(items)
@@ -115,6 +148,12 @@ def test_something_else_counts_in_the_log_loss():
 
     assert missed.loss_bits(HAND_SET) == pytest.approx(1.0)
     assert missed.loss_bits(Calibration(1.0, 3.0)) < 1.0
+
+
+def test_of_a_sound_run_a_harmless_explanation_and_something_else_are_right():
+    noise = Contest("c", "c", "eval_gap", ("eval-set-too-small",), (0.0,), (True,), sound=True)
+
+    assert noise.loss_bits(HAND_SET) == 0.0
 
 
 def test_figures_count_what_is_wrong_and_sure():

@@ -142,3 +142,36 @@ def test_one_evaluation_that_costs_twenty_times_what_training_does():
 
     assert chasm(4.7) is True
     assert chasm(0.3) is False
+
+
+def test_the_first_evaluation_is_compared_with_the_training_answers_beside_it():
+    learned = np.linspace(0.1, 0.9, 60)  # a row per step: at the first one the model knew nothing yet
+
+    def found(held_out):
+        maker = RunMaker().log({"loss": TRAIN, "accuracy": learned})
+        return maker.log({"eval_accuracy": held_out}, first=30, every=15).plain()
+
+    assert found([0.5, 0.7, 0.88])["signal.gap.score_first"] == pytest.approx(-0.08, abs=0.05)
+    assert found([0.95, 0.96, 0.97])["signal.gap.score_first"] < -0.4  # known before they are learned
+
+
+def test_rows_without_steps_are_compared_by_their_lines():
+    losses = [2.0, 1.6, 1.2, 0.9, 0.7, 0.5, 0.4, 0.3]
+
+    def found(held_out):
+        maker = RunMaker().log({"loss": losses}, steps=None, lines=[1, 2, 4, 5, 7, 8, 10, 11])
+        return maker.log({"eval_loss": held_out}, steps=None, lines=[3, 6, 9, 12]).plain()
+
+    assert found([1.7, 1.0, 0.6, 0.4])["signal.gap.first_ratio"] == pytest.approx(1.7 / 1.6)
+    assert found([3.2, 3.4, 3.9, 4.4])["signal.gap.from_start"] is True
+
+
+def test_held_out_data_that_cost_a_fifth_of_the_first_loss_at_once_are_prepared_alike():
+    fast = [2.0, 0.3, 0.2, 0.1, 0.05]
+
+    def apart(held_out):
+        maker = RunMaker().log({"loss": fast})
+        return maker.log({"eval_loss": held_out}, first=2).plain()["signal.gap.from_start"]
+
+    assert apart([1.2, 1.3, 1.2, 1.3]) is True
+    assert apart([0.38, 0.34, 0.33, 0.35]) is False  # apart as well, and little

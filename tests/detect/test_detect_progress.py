@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from courses_by_row import by_epoch, facts
 from make_run import NAN, RunMaker
@@ -432,3 +433,14 @@ def test_a_loss_that_is_nearly_gone_at_once_does_not_explode_where_it_trembles_f
     assert gone["signal.progress.exploded"] is False
     assert gone["signal.progress.broke"] is False
     assert exploded["signal.progress.exploded"] is True
+
+
+def test_a_fall_that_batches_hide_goes_on_if_held_out_loss_says_so():
+    noise = 0.3 * np.random.default_rng(5).standard_normal(60)
+
+    def unfinished(held_out):
+        maker = RunMaker().log({"loss": np.linspace(1.9, 1.6, 60) + noise})
+        return maker.log({"eval_loss": held_out}, first=6, every=6).plain()["signal.progress.unfinished"]
+
+    assert unfinished(np.linspace(1.85, 1.5, 10)) is True
+    assert unfinished(1.5 + 0.35 * np.exp(-np.arange(10.0))) is False

@@ -76,6 +76,16 @@ def test_gradual_loss_of_speed_is_not_sudden():
     assert plain["signal.throughput.drop_sudden"] is False
 
 
+def test_a_busy_host_slows_most_steps_and_leaves_some_as_fast_as_ever():
+    late = np.random.default_rng(1)
+    times = [t * (late.choice([1.0, 2.0], p=[0.4, 0.6]) if i >= 120 else 1.0) for i, t in enumerate(steady())]
+
+    plain = plain_of(RunMaker().log({"step_time_s": times}))
+
+    assert plain["signal.throughput.dropped"] is False
+    assert plain["signal.pace.slower"] is False
+
+
 def test_throughput_counts_the_other_way_round():
     speeds = [1000.0 / t for t in steady()]
 

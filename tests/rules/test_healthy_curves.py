@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "detect"))
 
 from make_run import RunMaker
 
+from analyzer import diagnose
 from analyzer.rules.load import load_rules
 from analyzer.rules.score import rank
 
@@ -101,3 +102,39 @@ def test_healthy_curves_are_not_accused(shape):
             if items[0].probability >= REPORTED and items[0].rule.severity != "advisory"
         ]
         assert not accused, f"seed {seed}: {accused}"
+
+
+def _epochs(folder, accuracies):
+    losses = np.linspace(0.95, 0.6, len(accuracies))
+    rows = [
+        f'{{"epoch": {i + 1}, "train_loss": {loss:.4f}, "val_loss": {loss + 0.01:.4f}, "val_acc": {right:.4f}}}'
+        for i, (loss, right) in enumerate(zip(losses, accuracies, strict=True))
+    ]
+    (folder / "log.jsonl").write_text("\n".join(rows) + "\n")
+    return diagnose(folder)
+
+
+def test_a_loss_that_falls_is_not_health_where_answers_hardly_get_better(tmp_path):
+    gains, stands = tmp_path / "gains", tmp_path / "stands"
+    for folder in (gains, stands):
+        folder.mkdir()
+    few = _epochs(stands, np.linspace(0.55, 0.58, 14))
+
+    assert _epochs(gains, np.linspace(0.55, 0.86, 14)).status == "healthy"
+    assert few.status == "insufficient"
+    assert "0.58 are right at best" in few.summary
+
+
+def test_batches_that_swing_are_no_doubt_where_held_out_loss_falls(tmp_path):
+    noise = np.exp(0.8 * np.random.default_rng(3).standard_normal(240))
+    level = 0.3 + 0.9 * np.exp(-np.arange(240) / 60)
+
+    def judged(name, held_out):
+        (tmp_path / name).mkdir()
+        rows = [f'{{"step": {i}, "loss": {x:.4f}}}' for i, x in enumerate(level * noise, 1)]
+        rows += [f'{{"step": {20 * i}, "eval_loss": {x:.4f}}}' for i, x in enumerate(held_out, 1)]
+        (tmp_path / name / "log.jsonl").write_text("\n".join(rows) + "\n")
+        return diagnose(tmp_path / name)
+
+    assert judged("falls", level[19::20]).status == "healthy"
+    assert judged("stands", np.full(12, 1.0) + 0.01 * np.arange(12) % 0.03).status != "healthy"

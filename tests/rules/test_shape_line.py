@@ -42,6 +42,13 @@ def test_an_answer_supports_the_causes_of_its_class_and_is_a_hint_against_others
         assert line.counted
 
 
+def test_beside_a_line_that_saw_the_same_curves_its_support_counts_half():
+    seen = ANSWER | {"signal.loss.at_chance": True}
+
+    assert lines(PLATEAU, ANSWER)[LINE_ID].bits == 2.5
+    assert lines(PLATEAU, seen)[LINE_ID].bits == 1.25
+
+
 def test_the_line_says_what_was_seen():
     line = lines(PLATEAU, ANSWER)[LINE_ID]
 

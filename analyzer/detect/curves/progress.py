@@ -140,6 +140,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         return
     if loss is not None:
         _course(out, *loss)
+        _unfinished(out, loss, held_out)
         _begins(out, view, loss[0])
         _breaks(out, *loss, grows_with_score=_scored_best_at_end(scored))
         _level_change(out, view, *loss)
@@ -205,11 +206,24 @@ def _pace(out: FactWriter, numbers: Trend, refs: list[SourceRef]) -> None:
     out.put("third_over_first", a / start, refs)
     if numbers.values.size < UNFINISHED_POINTS:
         return
-    if not numbers.falls() or whole <= max(numbers.margin, 0.0):
-        out.put("unfinished", value=False, refs=refs)
+    if numbers.falls() and whole > max(numbers.margin, 0.0):
+        out.put("accelerates", b - end > start - a and b - end > numbers.margin / 2, refs)
+
+
+def _unfinished(out: FactWriter, loss: tuple[Series, Trend], held_out: tuple[Series, Trend] | None) -> None:
+    """Whether the training loss still falls as it fell before, or the held-out loss where single batches hide it."""
+    if len(loss[0]) < UNFINISHED_POINTS or loss[1].first <= 0:
         return
-    out.put("unfinished", b - end >= UNFINISHED * whole and b - end > numbers.margin / 2, refs)
-    out.put("accelerates", b - end > start - a and b - end > numbers.margin / 2, refs)
+    known = [each for each in (loss, held_out) if each is not None and len(each[0]) >= UNFINISHED_POINTS]
+    going_on = [_goes_on(numbers) for _, numbers in known]
+    shown = known[going_on.index(True)] if True in going_on else loss
+    out.put("unfinished", any(going_on), _ends(shown[0]))
+
+
+def _goes_on(numbers: Trend) -> bool:
+    start, _, b, end = (float(np.median(part)) for part in _quarters(numbers.values))
+    falls = numbers.falls() and start - end > max(numbers.margin, 0.0)
+    return falls and b - end >= UNFINISHED * (start - end) and b - end > numbers.margin / 2
 
 
 def _quarters(values: Values) -> tuple[Values, Values, Values, Values]:

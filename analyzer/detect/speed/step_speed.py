@@ -15,7 +15,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, launch_of, take
-from analyzer.detect.robust import part_medians, uncertainty
+from analyzer.detect.robust import part_medians, slower_at_best, uncertainty
 from analyzer.detect.speed.times import unit_times
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Series
@@ -171,7 +171,7 @@ def _throughput(series: Series, out: FactWriter, least: float) -> None:
     parts = part_medians(series.value)
     ratio = float(parts[0] / parts[-1])
     out.put("throughput.change_ratio", ratio, refs_at(series, [0, len(series) - 1]))
-    stays = bool(min(parts[-1], parts[-2]) > max(parts[0], parts[1]))
+    stays = bool(min(parts[-1], parts[-2]) > max(parts[0], parts[1])) and slower_at_best(series.value)
     dropped = ratio < DROPPED and stays and parts[-1] - parts[0] > max(uncertainty(series.value), least)
     out.put("throughput.dropped", bool(dropped), refs_at(series, [0, len(series) - 1]))
     if dropped:

@@ -36,6 +36,9 @@ EARLY_EPOCHS = 2.0
 APART, SCORES_APART = 1.5, 0.25
 """Held-out over training loss, and difference of accuracies, that no sound first epoch shows."""
 
+STILL_WRONG = 0.2
+"""A fifth of the first training loss: held-out data that cost less at their first evaluation are prepared as the others are."""
+
 NEVER = 0.05
 """A twentieth of its first value: what a held-out loss must fall to have gained anything."""
 
@@ -122,19 +125,29 @@ def beside(held_out: Series, train: Series) -> list[tuple[float, float]]:
             ]
         if len(held_out) == len(train):  # a line of its own for each, epoch by epoch
             return list(zip(held_out.value.tolist(), train.value.tolist(), strict=True))
-        return []
+        if not _in_one_file(held_out, train):
+            return []
     pairs: list[tuple[float, float]] = []
     for row, near in since_the_last(held_out, train):
-        # The last third of the interval: at its start the model was another one.
-        pairs.append((float(held_out.value[row]), float(np.median(near[-max(near.size // 3, 1) :]))))
+        # The last third of the interval: at its start the model was another one. Its mean, as an evaluation is one of
+        # all samples: where rare samples cost most, the usual batch costs less.
+        pairs.append((float(held_out.value[row]), float(np.mean(near[-max(near.size // 3, 1) :]))))
     return pairs
 
 
+def _in_one_file(first: Series, second: Series) -> bool:
+    """Whether lines of one file tell which of two points came first."""
+    sources = np.concatenate([first.source, second.source])
+    return bool((sources == sources[0]).all() and (first.line > 0).all() and (second.line > 0).all())
+
+
 def since_the_last(held_out: Series, train: Series) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-    """Row of each evaluation, and the training values of the steps since the one before; rows without any are left out."""
-    order = np.argsort(train.step, kind="stable")
+    """Row of each evaluation, and the training values since the one before, by step or else by line; rows without any are left out."""
+    steps = has_steps(held_out) and has_steps(train)
+    at, evaluated = (train.step, held_out.step) if steps else (train.line, held_out.line)
+    order = np.argsort(at, kind="stable")
     values = train.value[order]
-    ends = np.searchsorted(train.step[order], held_out.step, side="right")
+    ends = np.searchsorted(at[order], evaluated, side="right")
     begins = np.concatenate(([0], ends[:-1]))
     for row, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
         if begin < end:
@@ -158,7 +171,8 @@ def _losses(
     out.put("first_ratio", first, refs)
     out.put("last_ratio", last, refs)
     if early:
-        out.put("from_start", first >= APART and pairs[1][0] / pairs[1][1] >= APART, refs)
+        apart = first >= APART and pairs[1][0] / pairs[1][1] >= APART
+        out.put("from_start", apart and pairs[0][0] >= STILL_WRONG * float(train[0].value[0]), refs)
     tail = pairs[-EASIER_ROWS:]
     heavy = (
         all(value >= OUTWEIGHS * loss for loss, value in pairs)
@@ -258,13 +272,16 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
         best < BEST_EARLY and lost >= FELL_BACK and knows,
         [*refs, *refs_at(held_out, [best])],
     )
-    first = float(right.value[0] - held_out.value[0]) / unit
     last = float(np.median(right.value[-2:]) - np.median(held_out.value[-2:])) / unit
     refs = [*refs, *refs_at(right, [len(right) - 1])]
-    out.put("score_first", first, refs)
     out.put("score_last", last, refs)
-    if early:
-        out.put("score_from_start", first >= SCORES_APART, refs)
+    # Beside its evaluation: the first rows of a log per step are answers of a model that knew nothing yet.
+    pairs = beside(held_out, right)
+    if pairs:
+        first = (pairs[0][1] - pairs[0][0]) / unit
+        out.put("score_first", first, refs)
+        if early:
+            out.put("score_from_start", first >= SCORES_APART, refs)
     if min(len(right), len(held_out)) >= EASIER_ROWS:
         out.put("score_training_harder", last <= -EASIER_SCORE, refs)
         if (
