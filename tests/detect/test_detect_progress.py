@@ -279,7 +279,9 @@ def test_a_course_that_begins_anew_is_told_from_a_spike():
     course = [2.3, 1.6, 1.1, 0.8, 0.6, 0.5]
     anew = by_epoch([*course, *course, 0.45])
     spike = by_epoch([*course, 2.3, 0.5, 0.45, 0.4, 0.38, 0.36, 0.35])
+    broke = by_epoch([*course, 1.95, 1.91, 1.90, 1.91, 1.93, 1.9])  # three rows fall by their scatter
 
+    assert broke["signal.progress.began_anew"] is False
     assert anew["signal.progress.began_anew"] is True
     assert spike["signal.progress.began_anew"] is False
     assert "signal.progress.began_anew" not in by_epoch([*course, *course])  # one log, twice
