@@ -78,6 +78,9 @@ MOST_PERCENT = 100.0
 TURN_ROWS, SINCE_BEST, BELOW_BEST, LOSS_LEFT = 10, 0.25, 0.95, 0.8
 """Ten evaluations; a quarter of them since the best, four and more, all below 95 % of it while training loss lost a fifth."""
 
+MORE_ERRORS, POINTS = 1.5, 0.02
+"""Half as many errors again, and two of a hundred answers: what no row of a quarter of the run differs by for its scatter."""
+
 NO_WORDS_YET = 4.0
 """Nats a token, a guess among fifty: whole phrases, which BLEU and its kin count, come right later."""
 
@@ -382,25 +385,40 @@ def _lost(out: FactWriter, found: tuple[Score, ...]) -> None:
 
 
 def _turned(out: FactWriter, view: RunView, held: list[Score]) -> None:
-    """Whether a held-out score stays below its best for a quarter of the run and more, while training loss falls on."""
+    """Whether a held-out score stays below its best for a quarter of the run and more, while training loss falls on.
+
+    The one that has stayed so longest is told: shares of right answers stand where ranks are lost already.
+    """
     known = view.once(loss_trend)
-    for score in held:
-        size, best = len(score.series), int((score.reading.better * score.values).argmax())
-        since = size - 1 - best
-        if known is None or size < TURN_ROWS:
-            continue
-        top = float(score.values[best])
-        worse = score.values[best + 1 :] * score.reading.better <= (
-            top * BELOW_BEST if score.reading.better > 0 else -top / BELOW_BEST
-        )
-        losses = known[0].value
-        then = float(losses[min((best + 1) * losses.size // size, losses.size) - 1])
-        fell = bool(0 < float(np.median(losses[-2:])) <= LOSS_LEFT * then)
-        long = since >= max(SINCE_BEST * size, 4)
-        refs = refs_at(score.series, [best, size - 1])
-        out.put("turned", bool(top > 0 and long and worse.all() and fell), refs)
-        out.put("turned_name", score.series.logged_as, refs)
+    long = [score for score in held if len(score.series) >= TURN_ROWS]
+    if known is None or not long:
         return
+    losses = known[0].value
+    turned: list[tuple[int, Score]] = []
+    for score in long:
+        size, values = len(score.series), score.reading.better * score.values
+        since = rows_away(values)
+        then = float(losses[min((size - since) * losses.size // size, losses.size) - 1])
+        fell = bool(0 < float(np.median(losses[-2:])) <= LOSS_LEFT * then)
+        if since >= max(SINCE_BEST * size, 4) and fell and float(values.max()) != 0:
+            turned.append((since, score))
+    shown = max(turned, key=lambda found: found[0])[1] if turned else long[0]
+    best = int((shown.reading.better * shown.values).argmax())
+    refs = refs_at(shown.series, [best, len(shown.series) - 1])
+    out.put("turned", bool(turned), refs)
+    out.put("turned_name", shown.series.logged_as, refs)
+
+
+def rows_away(values: Values) -> int:
+    """Rows to the end of which none is near the best, values that are the better the higher they are.
+
+    Of a share that is close to one, what it lacks is compared, as a twentieth of the share is all that it could lose.
+    """
+    top = float(values.max())
+    least = BELOW_BEST * top if top > 0 else top / BELOW_BEST
+    if 0.0 <= float(values.min()) and top <= 1.0:
+        least = max(least, 1.0 - max(MORE_ERRORS * (1.0 - top), 1.0 - top + POINTS))
+    return int(values.size - 1 - np.flatnonzero(values >= least)[-1])
 
 
 def _halved(out: FactWriter, score: Score) -> None:
