@@ -416,7 +416,7 @@ def rows_away(values: Values) -> int:
     """
     top = float(values.max())
     least = BELOW_BEST * top if top > 0 else top / BELOW_BEST
-    if 0.0 <= float(values.min()) and top <= 1.0:
+    if float(values.min()) >= 0.0 and top <= 1.0:
         least = max(least, 1.0 - max(MORE_ERRORS * (1.0 - top), 1.0 - top + POINTS))
     return int(values.size - 1 - np.flatnonzero(values >= least)[-1])
 
