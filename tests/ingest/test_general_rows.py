@@ -33,6 +33,23 @@ def test_a_row_of_a_home_made_loop(line, expected):
     assert {name: points(run, name) for name in expected} == expected
 
 
+@pytest.mark.parametrize("name", ["val_wer", "val_f1", "val_mAP", "test_map50", "val_mae", "val_dice"])
+def test_a_score_on_a_line_of_its_own_is_read_whatever_its_phase(name):
+    run = read_text(
+        "".join(f"Epoch {n}\n    loss: {3 / n:.4f}\n    {name}: {1 / n:.5f}\n" for n in (1, 2, 3, 4))
+    )
+
+    assert points(run, name.lower()) == [(None, 1.0), (None, 0.5), (None, 0.33333), (None, 0.25)]
+
+
+def test_a_word_that_holds_the_name_of_a_score_is_none():
+    run = read_text(
+        "".join(f"Epoch {n}\n    loss: {3 / n:.4f}\n    lower_power: {1 / n:.5f}\n" for n in (1, 2, 3))
+    )
+
+    assert not {"wer", "lower_power"} & set(run.metrics.names)
+
+
 def test_a_length_in_the_row_of_an_episode_is_that_of_the_episode():
     rows = [f"Episode {n}\tLast length:  {9 + n}\tAverage length: {n + 0.5}" for n in (10, 20, 30)]
     texts = [f"Batch {n}: average length: {n + 0.5}" for n in (10, 20, 30)]
