@@ -42,9 +42,9 @@ exceeded: the Dice loss, which is often called by the same name, begins near one
 
 OUTLINE = word_set("dice dsc dc iou miou jaccard js")
 
-SINGLE_OF, PRINTED = range(2, 9), 1e-4
+SINGLE_OF, SINGLE_OF_MORE, PRINTED = range(2, 9), range(2, 26), 1e-4
 """Numbers of classes for which a mean overlap can be told to be that of one class, and half the last printed digit: with more
-classes some number fits by chance."""
+classes some number fits by chance, with more than two dozen even where neither score moves."""
 
 NOTHING = 0.01
 """One in a hundred: what a class that is hardly ever found scores."""
@@ -90,6 +90,9 @@ _OF_PHRASES = frozenset(
 
 AT_ONCE, NEARLY_ALL = 1500, 0.7
 """Steps within which a log begins early: a score that is perfect there in seven rows of ten was not learned."""
+
+EASY = 0.05
+"""Nats that the first epoch costs on average; untrained steps among a hundred that are learned at once cost as much alone."""
 
 ERRORS = frozenset({"err", "error", "errors", "errorrate"})
 
@@ -150,7 +153,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     _general_lost(out, [score for score in every if score.reading.kind & GENERAL], learns=learns)
     _lost(out, tuple(score for score in found if not score.reading.kind & GENERAL))
     _turned(out, view, [score for score in found if score.reading.phase == "eval" and score.reading.whole])
-    _perfect(out, found)
+    _perfect(out, view, found)
     _guessed(out, rising, learns=learns)
     if out.facts:
         yield out.signal()
@@ -217,7 +220,8 @@ def _one_class_of_all(rising: list[Score]) -> Series | None:
             if len(share.series) != len(mean.series) or share.reading.phase != mean.reading.phase:
                 continue
             overlap, right = _tail(mean.values), _tail(share.values)
-            for count in SINGLE_OF:
+            stand = np.ptp(mean.values) == 0 and np.ptp(share.values) == 0
+            for count in SINGLE_OF_MORE if stand else SINGLE_OF:
                 if (
                     bool((np.abs(overlap * count - right) <= PRINTED * count).all())
                     and float(right.min()) > 0
@@ -430,15 +434,15 @@ def _halved(out: FactWriter, score: Score) -> None:
         out.put("lost_name", score.series.logged_as, refs)
 
 
-def _perfect(out: FactWriter, found: tuple[Score, ...]) -> None:
+def _perfect(out: FactWriter, view: RunView, found: tuple[Score, ...]) -> None:
     """Scores that are at their bound in nearly all rows of a log that begins with the training."""
+    from_first = _easy_from_the_first_batch(view)
     early = [
         score
         for score in found
         if score.reading.whole
         and (score.reading.better > 0 or score.reading.kind & ERRORS)
-        and has_steps(score.series)
-        and (score.series.step_at(0) or 0) <= AT_ONCE
+        and ((score.series.step_at(0) or 0) <= AT_ONCE if has_steps(score.series) else from_first)
     ]
     full = [
         score
@@ -453,6 +457,13 @@ def _perfect(out: FactWriter, found: tuple[Score, ...]) -> None:
         out.put("perfect_name", shown.logged_as, refs_at(shown, [0]))
         held = [score for score in full if score.reading.phase == "eval"]
         out.put("perfect_held_out", bool(held), refs_at(shown, [0, len(shown) - 1]))
+
+
+def _easy_from_the_first_batch(view: RunView) -> bool:
+    """Whether the first row costs next to nothing: where it is a mean of the first epoch, its first batches were right too."""
+    epoch, known = finite_points(view.curve("epoch")), view.once(loss_trend)
+    begins = epoch is None or float(epoch.value[0]) <= 1
+    return begins and known is not None and 0 <= known[1].first <= EASY
 
 
 def _bound(score: Score) -> float:
