@@ -61,6 +61,13 @@ TESTS = (
         "the weight of that part, and whether its gradient reaches the weights",
     ),
     HealthTest(
+        "parts-fall-together",
+        "not signal.data.part_traded",
+        "no part of the loss was traded for the others",
+        "a part of the loss ends at twice its first value and is a quarter of what is left ({signal.data.part_traded_name})",
+        "the weights of the parts, and whether what it demands is met at all",
+    ),
+    HealthTest(
         "no-giant-spike",
         "signal.loss.max <= 1000000 * abs(signal.loss.last) or signal.loss.max < 1",
         "no loss is a million times as high as the last",

@@ -64,6 +64,16 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
             "signal.data.part_stands",
             None,
         ),
+        (
+            {"loss": [0.3 + 2 * 0.5**i for i in range(12)], "pde_loss": [0.15 + 1.96 * 0.5**i for i in range(12)], "ic_loss": [0.15 - 0.12 * 0.7**i for i in range(12)]},
+            "signal.data.part_traded",
+            True,
+        ),
+        (
+            {"loss": [0.3 + 2 * 0.5**i for i in range(12)], "rec_loss": [0.15 + 1.96 * 0.5**i for i in range(12)], "kl_loss": [0.15 - 0.12 * 0.7**i for i in range(12)]},
+            "signal.data.part_traded",
+            None,
+        ),
         ({"loss_d": [0.5, *[0.004] * 7], "loss_g": [1.0, *[6.0] * 7]}, "signal.gan.discriminator_won", True),
         ({"loss_d": [1e-6, 0.0], "loss_g": [15.4, 15.4]}, "signal.gan.discriminator_won", True),
         ({"loss_d": [0.03, 0.02], "loss_g": [5.4, 5.5]}, "signal.gan.discriminator_won", None),
