@@ -42,6 +42,13 @@ def test_a_score_on_a_line_of_its_own_is_read_whatever_its_phase(name):
     assert points(run, name.lower()) == [(None, 1.0), (None, 0.5), (None, 0.33333), (None, 0.25)]
 
 
+def test_the_pixel_loss_of_a_restoration_toolbox_is_its_loss():
+    row = "2023-05-01 10:00:01,123 INFO: [SRx4..][epoch:  0, iter: {0:7,d}, lr:(2.000e-04,)] [eta: 2:00:00, time (data): 0.211 (0.003)] l_pix: {1:.4e} \n"
+    run = read_text("".join(row.format(1000 * n, 0.08 / n) for n in (1, 2, 4)))
+
+    assert points(run, "loss") == [(1000, 0.08), (2000, 0.04), (4000, 0.02)]
+
+
 def test_a_word_that_holds_the_name_of_a_score_is_none():
     run = read_text(
         "".join(f"Epoch {n}\n    loss: {3 / n:.4f}\n    lower_power: {1 / n:.5f}\n" for n in (1, 2, 3))
