@@ -61,6 +61,13 @@ TESTS = (
         "the weight of that part, and whether its gradient reaches the weights",
     ),
     HealthTest(
+        "parts-fall-together",
+        "not signal.data.part_traded",
+        "no part of the loss was traded for the others",
+        "a part of the loss ends at twice its first value and is a quarter of what is left ({signal.data.part_traded_name})",
+        "the weights of the parts, and whether what it demands is met at all",
+    ),
+    HealthTest(
         "no-giant-spike",
         "signal.loss.max <= 1000000 * abs(signal.loss.last) or signal.loss.max < 1",
         "no loss is a million times as high as the last",
@@ -435,7 +442,8 @@ TESTS = (
     ),
     HealthTest(
         "keeps-its-sign",
-        "not signal.progress.crosses_zero",
+        # Cross-entropy less an overlap ends above -1; what is no overlap falls further, or no score rises with it.
+        "not signal.progress.crosses_zero or signal.progress.last >= -1 and signal.progress.score_points >= 8",
         "the loss stays on its side of zero",
         "the loss began above 0 and fell through it ({signal.progress.last})",
         "whether the loss is a likelihood, which may, or an error or overlap, which may not",

@@ -175,3 +175,16 @@ def test_held_out_data_that_cost_a_fifth_of_the_first_loss_at_once_are_prepared_
 
     assert apart([1.2, 1.3, 1.2, 1.3]) is True
     assert apart([0.38, 0.34, 0.33, 0.35]) is False  # apart as well, and little
+
+
+def test_a_score_that_is_kept_does_not_excuse_another_that_is_lost():
+    shares = [0.93 + 0.004 * n for n in range(10)] + [0.97 + 0.0005 * n for n in range(20)]
+    ranks = [0.6, 0.75, 0.85, 0.9, 0.93, 0.95, 0.955, 0.957, 0.953] + [0.93 - 0.001 * n for n in range(21)]
+    kept = [0.6, 0.75, 0.85, 0.9, 0.93, 0.95, 0.955, 0.957, 0.953] + [0.95, 0.945, 0.956] * 7
+    train = falling(30, 0.4, 0.01)
+    lost = RunMaker().log({"loss": train, "val_binary_accuracy": shares, "val_auc": ranks}).plain()
+    scatters = RunMaker().log({"loss": train, "val_binary_accuracy": shares, "val_auc": kept}).plain()
+
+    assert (lost["signal.generalisation.score_kept"], lost["signal.score.turned"]) == (False, True)
+    assert lost["signal.score.turned_name"] == "val_auc"
+    assert (scatters["signal.generalisation.score_kept"], scatters["signal.score.turned"]) == (True, False)

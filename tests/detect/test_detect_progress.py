@@ -250,6 +250,15 @@ def test_a_score_whose_rise_was_seen_is_not_perfect_at_once():
     assert at_once["signal.score.perfect_at_once"] is True
 
 
+def test_an_epoch_whose_mean_costs_nothing_was_answered_from_its_first_batch_on():
+    right = {"accuracy": [1.0] * 5, "eval_accuracy": [1.0] * 5}
+    at_once = RunMaker().log({"loss": [0.02, 0.005, 0.002, 0.001, 0.001], **right}, steps=None).plain()
+    within = RunMaker().log({"loss": [0.31, 0.02, 0.01, 0.005, 0.004], **right}, steps=None).plain()
+
+    assert at_once["signal.score.perfect_at_once"] is True
+    assert "signal.score.perfect_at_once" not in within  # easy, and learned
+
+
 def test_the_rise_of_a_held_out_loss_of_which_little_is_left_is_no_overfitting():
     solved = by_epoch([0.45, 0.03, 0.02, 0.015, 0.013], eval_loss=[0.06, 0.034, 0.035, 0.038, 0.041])
     parted = by_epoch([0.45, 0.3, 0.2, 0.15, 0.1], eval_loss=[0.46, 0.34, 0.35, 0.38, 0.42])
@@ -280,7 +289,9 @@ def test_a_course_that_begins_anew_is_told_from_a_spike():
     course = [2.3, 1.6, 1.1, 0.8, 0.6, 0.5]
     anew = by_epoch([*course, *course, 0.45])
     spike = by_epoch([*course, 2.3, 0.5, 0.45, 0.4, 0.38, 0.36, 0.35])
+    broke = by_epoch([*course, 1.95, 1.91, 1.90, 1.91, 1.93, 1.9])  # three rows fall by their scatter
 
+    assert broke["signal.progress.began_anew"] is False
     assert anew["signal.progress.began_anew"] is True
     assert spike["signal.progress.began_anew"] is False
     assert "signal.progress.began_anew" not in by_epoch([*course, *course])  # one log, twice

@@ -20,6 +20,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": FALLING, "val_acc": RISING, "val_dice": RISING}, "signal.score.rare_never_found", False),
         ({"loss": FALLING, "mIoU": [0.4876] * 8, "pixAcc": [0.9752] * 8}, "signal.score.rare_never_found", True),
         ({"loss": FALLING, "mIoU": RISING, "pixAcc": [0.9752] * 8}, "signal.score.rare_never_found", False),
+        ({"loss": FALLING, "mIoU": [0.0372] * 8, "pixAcc": [0.7815] * 8}, "signal.score.rare_never_found", True),
+        ({"loss": FALLING, "mIoU": [0.0372, *[0.0373] * 7], "pixAcc": [0.7815, *[0.783] * 7]}, "signal.score.rare_never_found", False),
         ({"loss": FALLING, "val_dice": [0.0, 0.02, 0.1, 0.11, 0.1]}, "signal.score.hardly_found", True),
         ({"loss": FALLING, "val_dice": [0.0, 0.02, 0.1, 0.3, 0.4]}, "signal.score.hardly_found", False),
         ({"loss": FALLING, "dice": [0.9, 0.4, 0.2, 0.1, 0.1]}, "signal.score.hardly_found", False),  # a Dice loss
@@ -60,6 +62,16 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         (
             {"loss": [0.52 + 3 * 0.5**i for i in range(12)], "reg_loss": [0.1] * 12, "bc_loss": [0.42 + 3 * 0.5**i for i in range(12)]},
             "signal.data.part_stands",
+            None,
+        ),
+        (
+            {"loss": [0.3 + 2 * 0.5**i for i in range(12)], "pde_loss": [0.15 + 1.96 * 0.5**i for i in range(12)], "ic_loss": [0.15 - 0.12 * 0.7**i for i in range(12)]},
+            "signal.data.part_traded",
+            True,
+        ),
+        (
+            {"loss": [0.3 + 2 * 0.5**i for i in range(12)], "rec_loss": [0.15 + 1.96 * 0.5**i for i in range(12)], "kl_loss": [0.15 - 0.12 * 0.7**i for i in range(12)]},
+            "signal.data.part_traded",
             None,
         ),
         ({"loss_d": [0.5, *[0.004] * 7], "loss_g": [1.0, *[6.0] * 7]}, "signal.gan.discriminator_won", True),

@@ -65,6 +65,16 @@ def one_part_left() -> RunMaker:
     return RunMaker().log(columns)
 
 
+def one_part_traded() -> RunMaker:
+    """A loss of which one part rises while the other falls by more."""
+    columns = {
+        "loss": [0.3 + 2 * 0.5**i for i in range(12)],
+        "pde_loss": [0.15 + 1.96 * 0.5**i for i in range(12)],
+        "ic_loss": [0.15 - 0.12 * 0.7**i for i in range(12)],
+    }
+    return RunMaker().log(columns)
+
+
 def pairs_without_answers() -> RunMaker:
     """A preference loss over answers of no token."""
     none = [0.0] * 4
@@ -88,4 +98,5 @@ RUNS = (
     parted,
     beyond_untrained,
     one_part_left,
+    one_part_traded,
 )

@@ -33,6 +33,30 @@ def test_a_row_of_a_home_made_loop(line, expected):
     assert {name: points(run, name) for name in expected} == expected
 
 
+@pytest.mark.parametrize("name", ["val_wer", "val_f1", "val_mAP", "test_map50", "val_mae", "val_dice"])
+def test_a_score_on_a_line_of_its_own_is_read_whatever_its_phase(name):
+    run = read_text(
+        "".join(f"Epoch {n}\n    loss: {3 / n:.4f}\n    {name}: {1 / n:.5f}\n" for n in (1, 2, 3, 4))
+    )
+
+    assert points(run, name.lower()) == [(None, 1.0), (None, 0.5), (None, 0.33333), (None, 0.25)]
+
+
+def test_the_pixel_loss_of_a_restoration_toolbox_is_its_loss():
+    row = "2023-05-01 10:00:01,123 INFO: [SRx4..][epoch:  0, iter: {0:7,d}, lr:(2.000e-04,)] [eta: 2:00:00, time (data): 0.211 (0.003)] l_pix: {1:.4e} \n"
+    run = read_text("".join(row.format(1000 * n, 0.08 / n) for n in (1, 2, 4)))
+
+    assert points(run, "loss") == [(1000, 0.08), (2000, 0.04), (4000, 0.02)]
+
+
+def test_a_word_that_holds_the_name_of_a_score_is_none():
+    run = read_text(
+        "".join(f"Epoch {n}\n    loss: {3 / n:.4f}\n    lower_power: {1 / n:.5f}\n" for n in (1, 2, 3))
+    )
+
+    assert not {"wer", "lower_power"} & set(run.metrics.names)
+
+
 def test_a_length_in_the_row_of_an_episode_is_that_of_the_episode():
     rows = [f"Episode {n}\tLast length:  {9 + n}\tAverage length: {n + 0.5}" for n in (10, 20, 30)]
     texts = [f"Batch {n}: average length: {n + 0.5}" for n in (10, 20, 30)]

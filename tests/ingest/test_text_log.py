@@ -185,6 +185,35 @@ def test_values_behind_a_progress_bar_count_once_a_step():
     assert points(read_text(text), "loss") == [(29, 10.862), (30, "nan"), (110, 2.5)]
 
 
+def test_the_last_state_of_a_bar_of_held_out_data_is_one_evaluation():
+    bar = "\r{title}: {share:3d}%|#####     | {at}/9 [00:01<00:00,  9.2it/s, loss={loss}, dice={dice}]"
+    text = "".join(
+        f"\rEpoch {epoch}/3: 100%|##########| 50/50 [00:12<00:00,  3.2it/s, loss={2 / epoch:.3f}]\n"
+        + bar.format(title="Validation", share=55, at=5, loss=9.0, dice=0.9)
+        + bar.format(title="Validation", share=100, at=9, loss=8.0, dice=0.8)
+        + bar.format(title="Validation", share=100, at=9, loss=1.5 - 0.1 * epoch, dice=0.25 * epoch)
+        + "\n"
+        for epoch in (1, 2, 3)
+    )
+    sanity = bar.format(title="Sanity Checking", share=100, at=9, loss=7.0, dice=0.1) + "\n"
+
+    run = read_text(sanity + text + sanity)
+
+    assert points(run, "loss") == [(50, 2.0), (100, 1.0), (150, 0.667)]
+    assert points(run, "eval_loss") == [(50, 1.4), (100, 1.3), (150, 1.2)]
+    assert points(run, "val_dice") == [(50, 0.25), (100, 0.5), (150, 0.75)]
+
+
+def test_scores_behind_a_progress_bar_are_read_like_losses():
+    text = "".join(
+        f"\rEpoch {epoch}: 100%|##########| 50/50 [00:12<00:00,  3.2it/s, loss={2 / epoch:.2f}, wer=1.0000, n=7]\n"
+        for epoch in (1, 2, 3)
+    )
+
+    assert points(read_text(text), "wer") == [(50, 1.0), (100, 1.0), (150, 1.0)]
+    assert points(read_text(text), "n") == []
+
+
 def test_means_of_epochs_do_not_mix_with_the_curve_of_steps():
     run = read_text("step 1 loss 3.0\nstep 2 loss 2.0\nEpoch 1 train loss: 2.5\nstep 3 loss 1.0\n")
 

@@ -289,6 +289,21 @@ def test_a_loss_without_a_bottom_is_doubted_although_its_first_point_alone_is_ab
     assert ("fell through it" in diagnose(tmp_path, short_run(falls)).summary) is doubted
 
 
+@pytest.mark.parametrize(("last", "rises", "status"), [(-0.8, True, "healthy"), (-0.8, False, "insufficient"), (-40.0, True, "insufficient")])  # fmt: skip
+def test_cross_entropy_less_an_overlap_may_fall_through_zero_while_the_overlap_rises(
+    tmp_path, last, rises, status
+):
+    left = [0.8**epoch for epoch in range(30)]
+    overlap = [0.85 * (1 - part) if rises else 0.2 + 0.01 * (n % 2) for n, part in enumerate(left)]
+    rows = "".join(
+        f"epoch: {n}\ntrain loss : {last + (0.1 - last) * left[n]:.4f}\nvalidation loss: {last + 0.05 + (0.1 - last) * left[n]:.4f}\n"
+        f"Average global foreground Dice: [{overlap[n]:.4f}]\n"
+        for n in range(30)
+    )
+
+    assert diagnose(tmp_path, rows).status == status
+
+
 def test_a_fault_that_is_possible_forbids_healthy_although_the_reward_rises(tmp_path):
     rows = "".join(
         f"step {step}: rlhf_reward={2 + 0.3 * step:.2f} kl={1 + 2.2 * step:.2f} entropy={50 - 0.45 * step:.2f}\n"

@@ -38,7 +38,8 @@ TWICE, ABOVE_OTHERS = 2.0, 1.5
 """No other rise is half as high; where the way back repeats the first one, none is two thirds as high."""
 
 WAY = 0.1
-"""The row that follows has still a tenth of the leap to go: a spike is made good at once."""
+"""The row that follows has still a tenth of the leap to go, as a spike is made good at once, and the next rows take a tenth of
+it back: three rows of a loss that stays up fall by chance once in six times, by its scatter."""
 
 NEAR_LOW, AS_LONG = 1.05, 0.5
 """Untrained weights need about the rows for their way down that the first ones needed; what is back at the former level in
@@ -110,6 +111,7 @@ def _falls_again(values: Values, row: int, low: float, rises: Values) -> bool:
         LEVEL[0] * values[0] <= values[row] <= LEVEL[1] * values[0]
         and leap >= TWICE * float(np.partition(rises, -2)[-2])
         and bool((np.diff(after) < 0).all())
+        and float(after[0] - after[-1]) >= WAY * leap
         and float(after[1]) - low >= WAY * leap
     )
 

@@ -150,8 +150,9 @@ def detect(view: RunView) -> Iterator[Signal]:
         for series, numbers in scored
         if _gained(numbers) and abs(numbers.fall) >= CLEARLY * _unit(numbers)
     ]
-    if gained:
-        out.put("score_points", max(len(series) for series in gained), _ends(gained[0]))
+    if gained or loss is not None:
+        points = max((len(series) for series in gained), default=0)
+        out.put("score_points", points, _ends(gained[0] if gained or loss is None else loss[0]))
     learned, refs = _learned(loss, held_out, scored)
     if learned is False and loss is not None and begins_in_the_middle(view, loss[0]):
         learned = None  # what it learned, it learned before the first row

@@ -171,13 +171,19 @@ def _part_without_value(view: RunView, out: FactWriter) -> None:
 
 
 _STANDS_BY_DESIGN = word_set(
-    "reg regularization regularisation l1 l2 wd decay kl penalty aux balance entropy z"
+    "reg regularization regularisation l1 l2 wd decay kl kld penalty aux balance entropy z commit commitment vq g d gen disc adv gan"
 )
-"""Parts that hold the model where it is, and need not fall."""
+"""Parts that hold the model where it is, and need not fall, and those of players, of which one gains what the other loses."""
+
+TRADED, A_QUARTER = 2.0, 0.25
+"""A part that ends at twice its first value while it makes a quarter of the loss that is left: it paid for the fall of others."""
 
 
 def _part_stands(view: RunView, out: FactWriter) -> None:
-    """A part that makes up nearly all that is left of a loss that fell, and has stood at its first level throughout."""
+    """A part that makes up nearly all that is left of a loss that fell, and has stood at its first level throughout.
+
+    Or one that rose in exchange: the sum is smaller, and one of its conditions is met less than by an untrained model.
+    """
     total = view.once(loss_points)
     whole = None if total is None else total.good()
     if whole is None or len(whole) < STANDING_ROWS or float(whole.value.min()) <= 0:
@@ -199,6 +205,11 @@ def _part_stands(view: RunView, out: FactWriter) -> None:
             out.put("part_stands", value=True, refs=refs)
             out.put("part_stands_name", part.logged_as, refs)
             return
+        begins, ends = float(np.median(part.value[:FEW_ROWS])), float(np.median(part.value[-FEW_ROWS:]))
+        if ends >= TRADED * begins > 0 and A_QUARTER * last <= ends <= last:
+            refs = refs_at(part, [0, len(part) - 1])
+            out.put("part_traded", value=True, refs=refs)
+            out.put("part_traded_name", part.logged_as, refs)
 
 
 def _zero_part(view: RunView, out: FactWriter) -> None:

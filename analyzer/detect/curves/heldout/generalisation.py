@@ -11,6 +11,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at, truth
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.heldout.gap import beside
+from analyzer.detect.curves.heldout.scores import rows_away
 from analyzer.detect.curves.numerics.bad_points import loss_points, values_beside
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.robust import PARTS, noise
@@ -55,6 +56,9 @@ KEPT = 0.01
 
 FEWER_ERRORS = 0.9
 """A tenth of the errors gone: where the first evaluation is right nineteen times in twenty, little more can be gained."""
+
+LOST_SHARE = 0.25
+"""A quarter of the evaluations, all clearly below the best: such a score is not coming back."""
 
 TURNED = 0.2
 """A fifth of the evaluations after the best one: fewer may be the scatter of the last few."""
@@ -203,8 +207,12 @@ def _parts_in_a_row(out: FactWriter, view: RunView) -> None:
 
 
 def _scores(out: FactWriter, view: RunView) -> None:
-    """Whether a score on held-out data still is at its best at the end, if it gained anything at all."""
+    """Whether a score on held-out data still is at its best at the end, if it gained anything at all.
+
+    Not where another one was lost for good: then it is a matter of taste by which of them the model is chosen.
+    """
     kept: list[tuple[bool, Series]] = []
+    lost = False
     for name in sorted(view.run.metrics.names):
         if (match := _SCORE.match(name)) is None or (score := _share(view.curve(name))) is None:
             continue
@@ -212,13 +220,14 @@ def _scores(out: FactWriter, view: RunView) -> None:
         values = -score.value if falls else score.value
         if len(values) < NOISE_POINTS:
             continue
+        lost = lost or rows_away(values) >= max(LOST_SHARE * len(values), NOISE_POINTS)
         last, margin = float(max(np.median(values[-3:]), values[-1])), KEPT * abs(float(values.max()))
         share = not falls and float(values.min()) >= 0 and float(values.max()) <= 1
         if last > float(values[0]) + margin or (share and 1 - last <= FEWER_ERRORS * (1 - float(values[0]))):
             kept.append((last >= float(values.max()) - margin, score))
     if kept:
         score = next((series for good, series in kept if good), kept[0][1])
-        out.put("score_kept", any(good for good, _ in kept), refs_at(score, [len(score) - 1, 0]))
+        out.put("score_kept", not lost and any(good for good, _ in kept), refs_at(score, [len(score) - 1, 0]))
 
 
 def _collapsed(view: RunView, shares: Values) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curves.heldout.scores import BELOW_BEST, ERRORS, Score, scores_of
+from analyzer.detect.curves.heldout.scores import ERRORS, Score, rows_away, scores_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.score_words import SHARE_OF_ALL
@@ -63,18 +63,14 @@ def _never_back(out: FactWriter, view: RunView, held: list[Score]) -> None:
     ]
     if not long:
         return
-    away = [score for score in long if _rows_away(score) >= max(AWAY_ROWS, AWAY_SHARE * len(score.series))]
+    away = [
+        score for score in long if rows_away(score.values) >= max(AWAY_ROWS, AWAY_SHARE * len(score.series))
+    ]
     loss = view.once(held_out_trend)
     worse = loss is not None and 0 < LOSS_WORSE * loss[1].best <= loss[1].last
     shown = (away or long)[0]
     gone = bool(away) and (worse or len(away) == len(long))
     out.put("never_back", gone, refs_at(shown.series, [int(shown.values.argmax()), len(shown.series) - 1]))
-
-
-def _rows_away(score: Score) -> int:
-    """Rows to the end of which none is near the best."""
-    near = np.flatnonzero(score.values >= BELOW_BEST * float(score.values.max()))
-    return int(score.values.size - 1 - near[-1])
 
 
 def _stands(out: FactWriter, view: RunView, held: list[Score]) -> None:

@@ -42,9 +42,9 @@ exceeded: the Dice loss, which is often called by the same name, begins near one
 
 OUTLINE = word_set("dice dsc dc iou miou jaccard js")
 
-SINGLE_OF, PRINTED = range(2, 9), 1e-4
+SINGLE_OF, SINGLE_OF_MORE, PRINTED = range(2, 9), range(2, 26), 1e-4
 """Numbers of classes for which a mean overlap can be told to be that of one class, and half the last printed digit: with more
-classes some number fits by chance."""
+classes some number fits by chance, with more than two dozen even where neither score moves."""
 
 NOTHING = 0.01
 """One in a hundred: what a class that is hardly ever found scores."""
@@ -78,6 +78,9 @@ MOST_PERCENT = 100.0
 TURN_ROWS, SINCE_BEST, BELOW_BEST, LOSS_LEFT = 10, 0.25, 0.95, 0.8
 """Ten evaluations; a quarter of them since the best, four and more, all below 95 % of it while training loss lost a fifth."""
 
+MORE_ERRORS, POINTS = 1.5, 0.02
+"""Half as many errors again, and two of a hundred answers: what no row of a quarter of the run differs by for its scatter."""
+
 NO_WORDS_YET = 4.0
 """Nats a token, a guess among fifty: whole phrases, which BLEU and its kin count, come right later."""
 
@@ -87,6 +90,9 @@ _OF_PHRASES = frozenset(
 
 AT_ONCE, NEARLY_ALL = 1500, 0.7
 """Steps within which a log begins early: a score that is perfect there in seven rows of ten was not learned."""
+
+EASY = 0.05
+"""Nats that the first epoch costs on average; untrained steps among a hundred that are learned at once cost as much alone."""
 
 ERRORS = frozenset({"err", "error", "errors", "errorrate"})
 
@@ -147,7 +153,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     _general_lost(out, [score for score in every if score.reading.kind & GENERAL], learns=learns)
     _lost(out, tuple(score for score in found if not score.reading.kind & GENERAL))
     _turned(out, view, [score for score in found if score.reading.phase == "eval" and score.reading.whole])
-    _perfect(out, found)
+    _perfect(out, view, found)
     _guessed(out, rising, learns=learns)
     if out.facts:
         yield out.signal()
@@ -214,7 +220,8 @@ def _one_class_of_all(rising: list[Score]) -> Series | None:
             if len(share.series) != len(mean.series) or share.reading.phase != mean.reading.phase:
                 continue
             overlap, right = _tail(mean.values), _tail(share.values)
-            for count in SINGLE_OF:
+            stand = np.ptp(mean.values) == 0 and np.ptp(share.values) == 0
+            for count in SINGLE_OF_MORE if stand else SINGLE_OF:
                 if (
                     bool((np.abs(overlap * count - right) <= PRINTED * count).all())
                     and float(right.min()) > 0
@@ -382,25 +389,40 @@ def _lost(out: FactWriter, found: tuple[Score, ...]) -> None:
 
 
 def _turned(out: FactWriter, view: RunView, held: list[Score]) -> None:
-    """Whether a held-out score stays below its best for a quarter of the run and more, while training loss falls on."""
+    """Whether a held-out score stays below its best for a quarter of the run and more, while training loss falls on.
+
+    The one that has stayed so longest is told: shares of right answers stand where ranks are lost already.
+    """
     known = view.once(loss_trend)
-    for score in held:
-        size, best = len(score.series), int((score.reading.better * score.values).argmax())
-        since = size - 1 - best
-        if known is None or size < TURN_ROWS:
-            continue
-        top = float(score.values[best])
-        worse = score.values[best + 1 :] * score.reading.better <= (
-            top * BELOW_BEST if score.reading.better > 0 else -top / BELOW_BEST
-        )
-        losses = known[0].value
-        then = float(losses[min((best + 1) * losses.size // size, losses.size) - 1])
-        fell = bool(0 < float(np.median(losses[-2:])) <= LOSS_LEFT * then)
-        long = since >= max(SINCE_BEST * size, 4)
-        refs = refs_at(score.series, [best, size - 1])
-        out.put("turned", bool(top > 0 and long and worse.all() and fell), refs)
-        out.put("turned_name", score.series.logged_as, refs)
+    long = [score for score in held if len(score.series) >= TURN_ROWS]
+    if known is None or not long:
         return
+    losses = known[0].value
+    turned: list[tuple[int, Score]] = []
+    for score in long:
+        size, values = len(score.series), score.reading.better * score.values
+        since = rows_away(values)
+        then = float(losses[min((size - since) * losses.size // size, losses.size) - 1])
+        fell = bool(0 < float(np.median(losses[-2:])) <= LOSS_LEFT * then)
+        if since >= max(SINCE_BEST * size, 4) and fell and float(values.max()) != 0:
+            turned.append((since, score))
+    shown = max(turned, key=lambda found: found[0])[1] if turned else long[0]
+    best = int((shown.reading.better * shown.values).argmax())
+    refs = refs_at(shown.series, [best, len(shown.series) - 1])
+    out.put("turned", bool(turned), refs)
+    out.put("turned_name", shown.series.logged_as, refs)
+
+
+def rows_away(values: Values) -> int:
+    """Rows to the end of which none is near the best, values that are the better the higher they are.
+
+    Of a share that is close to one, what it lacks is compared, as a twentieth of the share is all that it could lose.
+    """
+    top = float(values.max())
+    least = BELOW_BEST * top if top > 0 else top / BELOW_BEST
+    if float(values.min()) >= 0.0 and top <= 1.0:
+        least = max(least, 1.0 - max(MORE_ERRORS * (1.0 - top), 1.0 - top + POINTS))
+    return int(values.size - 1 - np.flatnonzero(values >= least)[-1])
 
 
 def _halved(out: FactWriter, score: Score) -> None:
@@ -412,15 +434,15 @@ def _halved(out: FactWriter, score: Score) -> None:
         out.put("lost_name", score.series.logged_as, refs)
 
 
-def _perfect(out: FactWriter, found: tuple[Score, ...]) -> None:
+def _perfect(out: FactWriter, view: RunView, found: tuple[Score, ...]) -> None:
     """Scores that are at their bound in nearly all rows of a log that begins with the training."""
+    from_first = _easy_from_the_first_batch(view)
     early = [
         score
         for score in found
         if score.reading.whole
         and (score.reading.better > 0 or score.reading.kind & ERRORS)
-        and has_steps(score.series)
-        and (score.series.step_at(0) or 0) <= AT_ONCE
+        and ((score.series.step_at(0) or 0) <= AT_ONCE if has_steps(score.series) else from_first)
     ]
     full = [
         score
@@ -435,6 +457,13 @@ def _perfect(out: FactWriter, found: tuple[Score, ...]) -> None:
         out.put("perfect_name", shown.logged_as, refs_at(shown, [0]))
         held = [score for score in full if score.reading.phase == "eval"]
         out.put("perfect_held_out", bool(held), refs_at(shown, [0, len(shown) - 1]))
+
+
+def _easy_from_the_first_batch(view: RunView) -> bool:
+    """Whether the first row costs next to nothing: where it is a mean of the first epoch, its first batches were right too."""
+    epoch, known = finite_points(view.curve("epoch")), view.once(loss_trend)
+    begins = epoch is None or float(epoch.value[0]) <= 1
+    return begins and known is not None and 0 <= known[1].first <= EASY
 
 
 def _bound(score: Score) -> float:

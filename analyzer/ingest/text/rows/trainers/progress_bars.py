@@ -5,10 +5,11 @@
     loss: 2.3456:  10%|█         | 10/100 [00:01<00:09,  9.02it/s]
     100%|██████████| 625/625 [03:20<00:00,  3.12it/s, epoch=4, loss: =6.75, LR=0.00012]
     [losses/total_loss: 1.25 | losses/value_loss: 2.5]:  10%|█         | 10/100 [00:01<00:09,  9.02it/s]
+    Validation: 100%|██████████| 20/20 [00:01<00:00, 12.1it/s, loss=1.75, dice=0.625]
 
 A bar is redrawn many times for one step. Of the redraws with one counter the last one counts, because
 programs set the postfix after, or long after, they move the bar. A line that was copied from a terminal may
-hold several bars.
+hold several bars. Of a bar of held-out data its last state is one evaluation, at the step of the training before it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import TYPE_CHECKING
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.name_words import read_name
+from analyzer.model.score_words import read_score
 
 if TYPE_CHECKING:
     import re
@@ -42,6 +45,7 @@ _TORCHTUNE = LazyRegex(r"(?:^|\s)\d{1,6}\|(\d{1,12})\|$")
 _EPOCH = LazyRegex(r"\b[Ee]poch\W{0,3}(\d{1,9})")
 _EPOCH_BEHIND = LazyRegex(r", [Ee]poch(?:: ?)?=(\d{1,9})(?=,|$)")
 _EVALUATION = LazyRegex(r"(?i)\b(?:val(?!ue)|eval|test|predict|sanity|infer)")
+_HELD_OUT = LazyRegex(r"(?i)\b(?P<what>val(?!ue)|eval|test)(?!.*\b(?:predict|sanity|infer))")
 _KNOWN = frozenset(METRICS) - {"epoch"}
 
 
@@ -55,6 +59,7 @@ class ProgressBars:
         self._base: int | None = None
         self._values: dict[str, float] = {}
         self._line: LogLine | None = None
+        self._held_out: tuple[dict[str, float], LogLine, int] | None = None
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -73,7 +78,8 @@ class ProgressBars:
         if self._base is None and (epoch := _epoch(bar)) is not None:
             # Programs count epochs from 0 or from 1; Lightning, which shows its version, from 0.
             self._base = 0 if "v_num=" in bar["rest"] else min(epoch, 1)
-        if _EVALUATION.search(bar["title"]):
+        held_out = _HELD_OUT.search(bar["title"])
+        if held_out is None and _EVALUATION.search(bar["title"]):
             return "loss" not in line.raw[bar.end() :]
         pairs = {
             match["key"].replace(" ", "_"): match["value"] for match in _TITLE_PAIR.finditer(bar["title"])
@@ -81,10 +87,34 @@ class ProgressBars:
         pairs |= {match["key"]: match["value"] for match in _PAIR.finditer(bar["rest"])}
         values = {name: number for name, text in pairs.items() if (number := parse_number(text)) is not None}
         kept = {name: value for name, value in values.items() if _is_known(name)}
-        if kept:
-            self._note(bar, values, kept, line, log)
+        if held_out is not None:
+            self._evaluated(bar, "test" if held_out["what"].lower() == "test" else "val", kept, line, log)
+        else:
+            self._write_held_out(log)
+            if kept:
+                self._note(bar, values, kept, line, log)
         # Something may be glued to the bar, for example the trainer's own row.
-        return bool(kept) and "loss" not in line.raw[bar.end() :]
+        return (bool(kept) or held_out is not None) and "loss" not in line.raw[bar.end() :]
+
+    def _evaluated(
+        self, bar: re.Match[str], phase: str, kept: dict[str, float], line: LogLine, log: LogState
+    ) -> None:
+        """One evaluation, where the bar is full; before, only some of its samples were seen."""
+        if bar["at"] == bar["of"] and self._place is not None and kept:
+            named = {
+                name if read_name(name).phase == "eval" else f"{phase}_{name}": value
+                for name, value in kept.items()
+            }
+            self._held_out = named, line.detached(), self._place[0]
+        else:
+            self._write_held_out(log)
+
+    def _write_held_out(self, log: LogState) -> None:
+        if self._held_out is not None:
+            values, line, step = self._held_out
+            for name, value in values.items():
+                log.metric(name, value, line, step)
+        self._held_out = None
 
     def _note(
         self,
@@ -115,8 +145,9 @@ class ProgressBars:
             log.metric(name, value, self._line, self._place[0])
 
     def finish(self, log: LogState) -> None:
-        """Write the last state of the last bar."""
+        """Write the last state of the last bars."""
         self._write(log)
+        self._write_held_out(log)
 
 
 def _epoch(bar: re.Match[str]) -> int | None:
@@ -126,4 +157,4 @@ def _epoch(bar: re.Match[str]) -> int | None:
 
 
 def _is_known(name: str) -> bool:
-    return canonical_metric(name) in _KNOWN or name.lower().endswith("loss")
+    return canonical_metric(name) in _KNOWN or name.lower().endswith("loss") or bool(read_score(name).better)
