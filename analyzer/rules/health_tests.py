@@ -398,11 +398,20 @@ TESTS = (
     ),
     HealthTest(
         "reward-kept",
-        "not signal.policy.reward_lost and not signal.policy.reward_slumps and not signal.policy.reward_stands",
-        "the reward was gained and kept",
-        "the reward does not keep what it gained, or never leaves its first level (it ends at"
-        " {signal.policy.reward_end}, its best is {signal.policy.reward_best})",
+        "not signal.policy.reward_lost and not signal.policy.reward_slumps and not signal.rl.eval_reward_falls",
+        "the reward keeps what it gained",
+        "the reward does not keep what it gained (it ends at {signal.policy.reward_end}, its best is"
+        " {signal.policy.reward_best})",
         "the checkpoint of the best reward, and whether tasks became harder on the way",
+    ),
+    HealthTest(
+        "reward-gained",
+        # Of a success rate nine in ten are no more to be gained; nor is what most episodes reach that others miss.
+        "(signal.rl.reward_rises or signal.policy.reward_gained or signal.policy.reward_at_most"
+        " or 0.9 <= signal.policy.reward_end and signal.policy.reward_best <= 1) and not signal.policy.reward_stands",
+        "the reward got better beyond its scatter",
+        "the reward did not get better beyond its scatter: it ends at {signal.policy.reward_end}",
+        "more steps, and what a random policy and a solved task earn",
     ),
     HealthTest(
         "answers-end",

@@ -1,5 +1,7 @@
 """Scores, players, collapses, policies over few rows and pace: what is told, and the look-alike that is left alone."""
 
+import math
+
 import pytest
 from make_run import RunMaker
 
@@ -9,6 +11,8 @@ def facts(**columns):
     return {name: fact.value for name, fact in run.facts().items()}
 
 
+SCATTER = [-150.0 + 90.0 * math.sin(1.7 * i * i) for i in range(2000)]
+"""Episodes of a policy that never learns, in no order."""
 FALLING = [2.0 * 0.8**i for i in range(8)]
 RISING = [0.5 + 0.05 * i for i in range(8)]
 
@@ -105,6 +109,16 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"reward_mean": [22 + i % 3 for i in range(120)]}, "signal.policy.reward_stands", True),
         ({"reward_mean": [5, 9, 12, 14, 18, *[22 + i % 3 for i in range(120)]]}, "signal.policy.reward_stands", False),
         ({"reward_mean": [0.95] * 60 + [0.96] * 60}, "signal.policy.reward_stands", False),
+        ({"reward_mean": SCATTER}, "signal.policy.reward_stands", True),
+        ({"reward_mean": SCATTER}, "signal.policy.reward_lost", False),
+        ({"reward_mean": SCATTER}, "signal.policy.reward_slumps", False),
+        ({"reward_mean": [v + 0.2 * i for i, v in enumerate(SCATTER)]}, "signal.policy.reward_stands", False),
+        ({"reward_mean": [v + (400 if 500 < i < 1500 else 0) for i, v in enumerate(SCATTER)]}, "signal.policy.reward_slumps", True),
+        ({"reward_mean": [20.0, 180.0, *[500.0, 500.0, 470.0] * 5]}, "signal.policy.reward_at_most", True),
+        ({"reward_mean": [500.0] * 17}, "signal.policy.reward_at_most", False),
+        ({"rollout__ep_rew_mean": RISING}, "signal.policy.of_agent", True),
+        ({"reward_mean": RISING, "frac_reward_zero_std": RISING}, "signal.policy.of_agent", False),
+        ({"reward": RISING}, "signal.policy.of_agent", None),
         ({"reward_mean": [1.0, 2.0, 3.0, 8.0, 9.0, 9.0, 9.0, 9.0]}, "signal.policy.reward_gained", True),
         ({"reward_mean": [9.0, 9.0, 9.0, 9.0, 9.1, 9.0, 9.0, 9.0]}, "signal.policy.reward_gained", False),
         ({"reward_1": RISING, "reward_2": RISING}, "signal.policy.reward_end", pytest.approx(0.825)),
