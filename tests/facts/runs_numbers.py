@@ -57,6 +57,11 @@ def still_policy():
     return RunMaker().log({"reward_mean": [22.0 + i % 3 for i in range(120)]})
 
 
+def evaluated_agent():
+    maker = RunMaker().log({"rollout/ep_rew_mean": [-14.0 + 0.05 * i for i in range(40)]})
+    return maker.log({"eval/mean_reward": [-6.0, -7.0, -11.0, -15.0, -22.0]}, first=1, every=9)
+
+
 def pace():
     maker = RunMaker().log(
         {"batch_time": [1.0 + 0.1 * i for i in range(12)], "tokens_per_second": [300.0] * 12}
@@ -90,4 +95,15 @@ def forgetting():
     )
 
 
-RUNS = (forgetting, contradictions, oddities, scores, players, embeddings, policy, still_policy, pace)
+RUNS = (
+    forgetting,
+    contradictions,
+    oddities,
+    scores,
+    players,
+    embeddings,
+    policy,
+    still_policy,
+    evaluated_agent,
+    pace,
+)
