@@ -63,7 +63,7 @@ def _whole(series: Series) -> Series:
     """One point for each evaluation where every batch of it was logged: rows that follow each other at one step."""
     if not has_steps(series):
         return series
-    ends = np.flatnonzero(np.append(np.diff(series.step) != 0, True))  # noqa: FBT003 - a value of the column
+    ends = np.flatnonzero(np.append(np.diff(series.step) != 0, True))
     if len(series) < BATCHES * ends.size:
         return series
     level = [float(np.median(part)) for part in np.split(series.value, ends[:-1] + 1)]

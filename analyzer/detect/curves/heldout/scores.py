@@ -16,6 +16,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import trend
+from analyzer.detect.robust import trailing_run
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set
 from analyzer.model.score_words import GENERAL, OVERLAP, SHARE_OF_ALL, ScoreReading, read_score
@@ -139,6 +140,14 @@ def detect(view: RunView) -> Iterator[Signal]:
     rising = [score for score in found if score.reading.better > 0]
     learns = _learns(view)
     _zero(out, _that_count(view, rising), learns=learns)
+    phrases = [score for score in rising if not score.reading.kind.isdisjoint(_OF_PHRASES)]
+    if phrases and len(phrases[0].series) >= HARDLY_ROWS:
+        shown = phrases[0].series
+        out.put(
+            "no_phrase",
+            not any(score.series.value.any() for score in phrases),
+            refs_at(shown, [len(shown) - 1]),
+        )
     _hardly_found(out, rising)
     _frozen(out, rising, learns=learns)
     _all_right(out, rising)
@@ -386,7 +395,6 @@ def _turned(out: FactWriter, view: RunView, held: list[Score]) -> None:
     known = view.once(loss_trend)
     for score in held:
         size, best = len(score.series), int((score.reading.better * score.values).argmax())
-        since = size - 1 - best
         if known is None or size < TURN_ROWS:
             continue
         top = float(score.values[best])
@@ -396,9 +404,9 @@ def _turned(out: FactWriter, view: RunView, held: list[Score]) -> None:
         losses = known[0].value
         then = float(losses[min((best + 1) * losses.size // size, losses.size) - 1])
         fell = bool(0 < float(np.median(losses[-2:])) <= LOSS_LEFT * then)
-        long = since >= max(SINCE_BEST * size, 4)
+        long = trailing_run(worse) >= max(SINCE_BEST * size, 4)
         refs = refs_at(score.series, [best, size - 1])
-        out.put("turned", bool(top > 0 and long and worse.all() and fell), refs)
+        out.put("turned", bool(top > 0 and long and fell), refs)
         out.put("turned_name", score.series.logged_as, refs)
         return
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at, truth
 from analyzer.detect.curve import take
-from analyzer.detect.curves.players.rl_course import earned_by_agent
+from analyzer.detect.curves.players.rl_course import earned_by_agent, trend
 from analyzer.detect.robust import PARTS, longest_run, noise, part_medians, uncertainty
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.signal import Signal
@@ -222,13 +222,6 @@ def _rewards(view: RunView, out: FactWriter) -> None:
         _part_falls(view, out)
         _held_out(view, out, agent=series is not None and earned_by_agent(view, series) is True)
     _no_signal(view, series, out)
-
-
-def trend(values: Values) -> int:
-    """1 if the last fifth lies above the first by more than the scatter, -1 if below, else 0."""
-    medians, margin = part_medians(values), uncertainty(values)
-    change = float(medians[-1] - medians[0])
-    return 0 if abs(change) <= max(margin, 1e-9) else int(math.copysign(1, change))
 
 
 def _well_below_best(medians: Values) -> bool:

@@ -5,6 +5,7 @@ Claims of ``rl`` compare fifths of a long log; what is exactly so, or so by a fa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points
-from analyzer.detect.robust import PARTS, uncertainty
+from analyzer.detect.robust import PARTS, part_medians, uncertainty
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.refs import SourceRef
@@ -39,8 +40,8 @@ END_LEVELS = 7
 OF_LEVEL = 0.2
 """A fifth of the highest level: rewards that never moved that far have neither been gained nor lost."""
 
-STANDS, STANDS_ROWS, STRAYED = 0.15, 100, 2
-"""A hundred rows within fifteen percent of one level, the first ones among them, but for a tenth: nothing was gained."""
+STANDS, STANDS_ROWS, STRAYED = 0.15, 50, 2
+"""Fifty rows within fifteen percent of one level, the first ones among them, but for a tenth: nothing was gained."""
 
 GROWN = 10.0
 """A value loss ten times its early level follows targets that run away; rewards that grow raise it by their square."""
@@ -110,13 +111,13 @@ def _reward(out: FactWriter, view: RunView) -> None:
     out.put("reward_gained", bool(values.size >= 2 * ROWS and gained), refs)
     late = values[values.size // 2 :]
     out.put("reward_at_most", bool(span > 0 and np.median(late) == values.max()), refs)
-    if (of_agent := earned_by_agent(view, series)) is not None:
-        out.put("of_agent", of_agent, refs[:1])
+    of_agent = earned_by_agent(view, series)
+    out.put("of_agent", of_agent, refs[:1])
     if values.size >= LEVELS_OF:
-        _levels(out, values, refs)
+        _levels(out, values, refs, of_agent=of_agent is True)
 
 
-def _levels(out: FactWriter, values: Values, refs: list[SourceRef]) -> None:
+def _levels(out: FactWriter, values: Values, refs: list[SourceRef], *, of_agent: bool) -> None:
     """Whether the level of a long log falls from its best again, or never leaves its first."""
     levels = np.array([float(np.median(part)) for part in np.array_split(values, LEVELS)])
     best = int(levels.argmax())
@@ -135,7 +136,16 @@ def _levels(out: FactWriter, values: Values, refs: list[SourceRef]) -> None:
         ends = abs(float(np.median(levels[:END_LEVELS]) - np.median(levels[-END_LEVELS:])))
         still = max(away[-1], abs(levels[0] - level), 2 * ends) <= max(STANDS * abs(level), of_scatter)
         solved = SOLVED <= level <= 1.0
-        out.put("reward_stands", bool(level != 0 and not solved and still), refs)
+        # A model that was trained before is paid well at once: what it gains is little beside its level.
+        gains = not of_agent and trend(values) > 0
+        out.put("reward_stands", bool(level != 0 and not solved and still and not gains), refs)
+
+
+def trend(values: Values) -> int:
+    """1 if the last fifth lies above the first by more than the scatter, -1 if below, else 0."""
+    medians, margin = part_medians(values), uncertainty(values)
+    change = float(medians[-1] - medians[0])
+    return 0 if abs(change) <= max(margin, 1e-9) else int(math.copysign(1, change))
 
 
 def _best(values: Values) -> float:
