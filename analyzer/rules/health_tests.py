@@ -244,14 +244,14 @@ TESTS = (
     ),
     HealthTest(
         "in-proportion",
-        "not signal.chance.far_beyond and not (signal.chance.out_of_scale and signal.progress.last >= 14)",
+        "signal.answers.summed or not signal.chance.far_beyond and not (signal.chance.out_of_scale and signal.progress.last >= 14)",
         "the loss is in proportion to the accuracy",
         "the loss ({signal.progress.last}) is far above that of a guess among any number of classes",
         "the range of the inputs and of the logits, and the learning rate",
     ),
     HealthTest(
         "begins-in-proportion",
-        "not (signal.progress.first >= 14 and signal.answers.first_over_answers >= 3.5)",
+        "signal.answers.summed or not (signal.progress.first >= 14 and signal.answers.first_over_answers >= 3.5)",
         "the first loss is no higher than a guess among any number of classes",
         "the first loss ({signal.progress.first}) is beyond what a guess among any number of classes costs",
         "the loss of the very first batch: before any update it tells the weights and inputs from the rate",

@@ -109,5 +109,6 @@ RUNS = (
     policy,
     still_policy,
     evaluated_agent,
+    translations,
     pace,
 )
