@@ -230,7 +230,7 @@ TESTS = (
     ),
     HealthTest(
         "no-explosion",
-        "not signal.progress.exploded and not signal.progress.above_start",
+        "not signal.progress.exploded and not signal.progress.above_start and not signal.exact.runs_away",
         "the loss did not run away",
         "the loss ends at or above its start ({signal.progress.first} to {signal.progress.last})",
         "the first hundred steps at a third of the learning rate",

@@ -61,6 +61,10 @@ def translations():
     return RunMaker().log({"loss": [9.0, 8.0, 7.0, 6.5], "bleu": [0.0] * 4})
 
 
+def wasserstein():
+    return RunMaker().log({"d_loss": [-1.5 * 1.25**i for i in range(90)]})
+
+
 def evaluated_agent():
     maker = RunMaker().log({"rollout/ep_rew_mean": [-14.0 + 0.05 * i for i in range(40)]})
     return maker.log({"eval/mean_reward": [-6.0, -7.0, -11.0, -15.0, -22.0]}, first=1, every=9)
@@ -110,5 +114,6 @@ RUNS = (
     still_policy,
     evaluated_agent,
     translations,
+    wasserstein,
     pace,
 )
