@@ -190,7 +190,8 @@ def _rounded_away(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         return np.zeros(values.size, bool)
     at = np.searchsorted(good, np.arange(values.size))
     before, after = good[np.maximum(at - 1, 0)], good[np.minimum(at, good.size - 1)]
-    return zero & (np.abs(values[before]) <= ROUNDED) & (np.abs(values[after]) <= ROUNDED) & (at > 0)
+    near = (np.abs(values[before]) <= ROUNDED) & (np.abs(values[after]) <= ROUNDED)
+    return np.asarray(zero & near & (at > 0), bool)
 
 
 def _zero_facts(view: RunView, points: BadPoints) -> Signal:
