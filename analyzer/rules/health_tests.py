@@ -385,7 +385,8 @@ TESTS = (
     HealthTest(
         "nothing-collapsed",
         "not signal.gan.discriminator_won and not signal.collapse.latent_unused and not signal.collapse.embeddings_agree"
-        " and not signal.collapse.preference_undecided and not signal.collapse.perplexity_one",
+        " and not signal.collapse.preference_undecided and not signal.collapse.perplexity_one"
+        " and not signal.collapse.pairs_by_heart",
         "no player, code or embedding collapsed",
         "a part of the model does without what it should learn",
         "outputs of a few samples",
