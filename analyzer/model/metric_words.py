@@ -24,7 +24,7 @@ accuracy | accuracy; acc; accu; top1; acc1; top 1; acc top1; accuracy top1; acc 
 grad_norm | grad norm; gradient norm; gnorm; gradnorm; gradientnorm; grads norm; gradients norm; norm grad; norm gradient; grad l2 norm; l2 grad norm; grad 2 norm
 learning_rate | lr; learning rate; learningrate; base lr; lr rate; lrate; learn rate; l r; lr scheduler
 loss_scale | loss scale; loss scaler; lossscale; grad scale; grad scaler; gradscale; amp scale; scaler scale; fp16 scale; fp16 grad scale; dynamic loss scale; amp scaler
-reward_mean | reward; rewards; return; returns; episode reward; episode return; episodic return; episodic reward; episodic returns; episodic rewards; episode returns; episode rewards; ep reward; ep return; ep ret; rew; ep rew; score mean episode; cumulative reward; eval reward episode
+reward_mean | reward; rewards; return; returns; episode reward; episode return; episodic return; episodic reward; episodic returns; episodic rewards; episode returns; episode rewards; ep reward; ep return; ep ret; rew; ep rew; score mean episode; episode score; episode scores; cumulative reward; eval reward episode; proxy; proxy reward; proxy score
 episode_length_mean | ep len; episode len; episode length; episodic length; eplen; ep length
 kl | kl; kl div; kl divergence; kld
 approx_kl | approx kl; approxkl

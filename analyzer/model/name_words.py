@@ -53,11 +53,11 @@ class NameReading(NamedTuple):
 def words_of(name: str) -> tuple[str, ...]:
     """The words of a name in lower case, without repeats.
 
-    >>> words_of("lm-loss-training/lm loss"), words_of("valAccTop1")
-    (('lm', 'loss', 'training'), ('val', 'acc', 'top1'))
+    >>> words_of("lm-loss-training/lm loss"), words_of("valAccTop1"), words_of("Held-out loss")
+    (('lm', 'loss', 'training'), ('val', 'acc', 'top1'), ('heldout', 'loss'))
     """
-    parts = _CUT.sub(" ", _PER_SECOND.sub(" persec ", _HUMP.sub(" ", name))).lower().split()
-    return tuple(dict.fromkeys(parts))
+    parts = _CUT.sub(" ", _PER_SECOND.sub(" persec ", _HUMP.sub(" ", name))).lower()
+    return tuple(dict.fromkeys(parts.replace("held out", "heldout").split()))
 
 
 def is_score(name: str) -> bool:

@@ -25,6 +25,13 @@ _OTHER = word_set(
 _LETTERS = word_set("f p r")
 """Beside another word (``ents_f``) they are F-score, precision and recall."""
 
+_OF_RANKS = word_set("hr hitrate hits hit")
+"""Shares of users whose item is among the first k."""
+_OF_OUTPUT = word_set(
+    "bleu bleu4 sacrebleu chrf rouge rouge1 rouge2 rougel rougelsum meteor cider spice ndcg mrr"
+)
+"""Scores of whole outputs and of ranks over all items: no batch of a training gives them, so they are of held-out data."""
+
 OVERLAP = word_set(
     "f1 fscore dice dsc dc iou miou jaccard js precision recall sensitivity tpr map map50 ap ap50 mcc kappa f"
 )
@@ -66,15 +73,26 @@ def read_score(name: str) -> ScoreReading:
     ((1, 'eval', True), (-1, 'eval', True), (0, '', False))
     >>> read_score("ents_f")[0], read_score("test/f1_liver")[:3]
     (1, (1, 'eval', False))
+    >>> read_score("Recall@20"), read_score("train_ndcg@10").phase
+    (ScoreReading(better=1, phase='eval', whole=True, kind=frozenset({'recall@'})), 'train')
     """
     words = words_of(name)
     if not words or name.startswith(("system.", "system/", "epoch/")) or not _OTHER.isdisjoint(words):
         return _NONE
     phase = read_name(name).phase
     kept = frozenset(word for word in words if not says_no_quantity(word))
-    told = kept & (_RISES | _FALLS | _LETTERS if len(words) > 1 else _RISES | _FALLS)
+    ranked = "@" in name and any(word.isdigit() for word in words)
+    told = kept & (
+        _RISES
+        | _FALLS
+        | (_LETTERS if len(words) > 1 else frozenset())
+        | (_OF_RANKS if ranked else frozenset())
+    )
     if not told or any(word.endswith("loss") for word in words):
         return _NONE
     better = -1 if told & _FALLS else 1
     rest = kept - told - _BESIDE
-    return ScoreReading(better, phase, whole=all(word.isdigit() for word in rest), kind=told)
+    if not phase and (ranked or told & _OF_OUTPUT):
+        phase = "eval"
+    kind = frozenset(f"{word}@" for word in told) if ranked else told
+    return ScoreReading(better, phase, whole=all(word.isdigit() for word in rest), kind=kind)

@@ -34,6 +34,19 @@ def test_outputs_between_zero_and_one_end_just_above_their_floor(classes):
     assert sound["signal.answers.loss_over_sure"] <= 1.0
 
 
+def test_a_loss_that_is_the_same_many_times_what_its_answers_cost_is_a_sum():
+    right = [0.1, 0.3, 0.5, 0.7, 0.8, 0.85, 0.88, 0.9, 0.92]
+    mean = [2.3, 1.9, 1.5, 1.0, 0.7, 0.55, 0.45, 0.38, 0.32]
+
+    summed = by_epoch([64 * loss for loss in mean], accuracy=right)
+    assert summed["signal.answers.summed"] is True
+    assert "signal.answers.first_over_answers" not in summed
+    # weights of a poor start cost many times what a guess does, and only at first
+    assert by_epoch([298.0, 90.0, 20.0, *mean[3:]], accuracy=right)["signal.answers.summed"] is False
+    assert by_epoch(mean, accuracy=right)["signal.answers.summed"] is False
+    assert "signal.answers.summed" not in by_epoch([64 * loss for loss in mean], accuracy=[0.1] * 9)
+
+
 def test_a_loss_that_has_only_begun_to_fall_is_not_at_a_floor():
     guess = math.log(10)
     falling = by_epoch([guess - 0.09 * n for n in range(9)], config={"num_classes": 10}, accuracy=RIGHT)

@@ -34,6 +34,23 @@ def test_other_last_evaluations_count(losses):
     assert evaluated(losses)["signal.eval.loss_last"] == losses[-1]
 
 
+def test_batches_of_one_evaluation_are_one_point():
+    batches = [1.9, 1.0, 1.6, 1.4, 1.5, 1.1] * 4
+    steps = [step for step in (15, 30, 45, 60) for _ in range(6)]
+    whole = RunMaker().log({"loss": TRAIN}).log({"eval_loss": batches}, steps=steps).plain()
+
+    assert whole["signal.eval.points"] == 4
+    assert whole["signal.eval.loss_best"] == pytest.approx(1.45)
+    # two sets of held-out data, and a loss of every step, are left as they are
+    sets = (
+        RunMaker()
+        .log({"loss": TRAIN})
+        .log({"eval_loss": batches[:8]}, steps=[15, 15, 30, 30, 45, 45, 60, 60])
+    )
+    assert sets.plain()["signal.eval.points"] == 8
+    assert evaluated(batches)["signal.eval.points"] == 24
+
+
 def test_accuracy_that_held_out_data_gained():
     learns = RunMaker().log({"loss": TRAIN, "eval_accuracy": np.linspace(30.0, 90.0, 60)}).plain()
     stands = RunMaker().log({"eval_accuracy": [0.34, 0.36] * 10}).log({"accuracy": [0.84]}, first=20).plain()

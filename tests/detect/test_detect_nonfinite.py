@@ -24,6 +24,13 @@ def test_finite_run_is_known_to_be_finite():
     assert "signal.onset.step" not in facts
 
 
+@pytest.mark.parametrize(("between", "seen"), [(0.0004, False), (1.9, True)])
+def test_zeros_between_losses_that_are_nearly_zero_are_rounded(between, seen):
+    facts = RunMaker().log({"loss": [*falling(COUNT), *[between, 0.0] * 5, between]}).plain()
+
+    assert facts["signal.loss_zero.seen"] is seen
+
+
 def test_nothing_logged_is_unknown_and_never_false():
     facts = RunMaker().config(fp16=True).plain()
 

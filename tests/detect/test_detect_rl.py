@@ -83,6 +83,32 @@ def test_a_falling_evaluation_beside_a_rising_reward():
     assert maker.plain()["signal.rl.eval_falls"] is True
 
 
+def test_what_an_agent_earns_in_evaluations_does_not_judge_the_reward():
+    maker = RunMaker().log({"rollout/ep_rew_mean": np.linspace(-14, -12, 50)})
+    maker.log(
+        {"eval/mean_reward": [-6.0, -7.0, -11.0, -15.0, -22.0]},
+        steps=[1, 12, 25, 37, 50],
+        lines=[2, 3, 4, 5, 6],
+    )
+    facts = maker.plain()
+
+    assert facts["signal.rl.eval_reward_falls"] is True
+    assert "signal.rl.eval_falls" not in facts
+
+
+@pytest.mark.parametrize(
+    ("gold", "falls"), [(np.linspace(1.0, 0.7, 50), True), (np.linspace(0.7, 1.0, 50), False)]
+)
+def test_a_proxy_rises_while_what_is_meant_falls(gold, falls):
+    facts = (
+        RunMaker()
+        .log({"proxy": np.linspace(0.8, 2.2, 50), "gold": gold, "kl": np.linspace(0, 5, 50)})
+        .plain()
+    )
+
+    assert facts["signal.rl.eval_falls"] is falls
+
+
 @pytest.mark.parametrize(
     ("name", "values", "large"),
     [

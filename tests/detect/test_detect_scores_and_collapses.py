@@ -1,5 +1,7 @@
 """Scores, players, collapses, policies over few rows and pace: what is told, and the look-alike that is left alone."""
 
+import math
+
 import pytest
 from make_run import RunMaker
 
@@ -9,6 +11,8 @@ def facts(**columns):
     return {name: fact.value for name, fact in run.facts().items()}
 
 
+SCATTER = [-150.0 + 90.0 * math.sin(1.7 * i * i) for i in range(2000)]
+"""Episodes of a policy that never learns, in no order."""
 FALLING = [2.0 * 0.8**i for i in range(8)]
 RISING = [0.5 + 0.05 * i for i in range(8)]
 
@@ -117,12 +121,34 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"reward_mean": [22 + i % 3 for i in range(120)]}, "signal.policy.reward_stands", True),
         ({"reward_mean": [5, 9, 12, 14, 18, *[22 + i % 3 for i in range(120)]]}, "signal.policy.reward_stands", False),
         ({"reward_mean": [0.95] * 60 + [0.96] * 60}, "signal.policy.reward_stands", False),
+        ({"loss": FALLING, "rewards__accuracies": [*RISING, 0.95, 0.95, 0.95], "eval_rewards__accuracies": [0.5, 0.48]}, "signal.collapse.pairs_by_heart", True),
+        ({"loss": FALLING, "rewards__accuracies": [*RISING, 0.95, 0.95, 0.95], "pairwise_accuracy": [0.48]}, "signal.collapse.pairs_by_heart", True),
+        ({"loss": FALLING, "rewards__accuracies": [*RISING, 0.95, 0.95, 0.95], "pairwise_accuracy": [0.71]}, "signal.collapse.pairs_by_heart", False),
+        ({"d_loss": [-1.5 * 1.25**i for i in range(90)]}, "signal.exact.runs_away", True),
+        ({"d_loss": [-1.5 - 0.3 * i for i in range(90)]}, "signal.exact.runs_away", None),
+        ({"tokens": [1.5 * 1.25**i for i in range(90)]}, "signal.exact.runs_away", None),
+        ({"reward_mean": SCATTER}, "signal.policy.reward_stands", True),
+        ({"reward_mean": SCATTER}, "signal.policy.reward_lost", False),
+        ({"reward_mean": SCATTER}, "signal.policy.reward_slumps", False),
+        ({"reward_mean": [v + 0.2 * i for i, v in enumerate(SCATTER)]}, "signal.policy.reward_stands", False),
+        ({"reward_mean": [v + (400 if 500 < i < 1500 else 0) for i, v in enumerate(SCATTER)]}, "signal.policy.reward_slumps", True),
+        ({"reward_mean": [20.0, 180.0, *[500.0, 500.0, 470.0] * 5]}, "signal.policy.reward_at_most", True),
+        ({"reward_mean": [500.0] * 17}, "signal.policy.reward_at_most", False),
+        ({"rollout__ep_rew_mean": RISING}, "signal.policy.of_agent", True),
+        ({"reward_mean": RISING, "frac_reward_zero_std": RISING}, "signal.policy.of_agent", False),
+        ({"reward": RISING}, "signal.policy.of_agent", None),
         ({"reward_mean": [1.0, 2.0, 3.0, 8.0, 9.0, 9.0, 9.0, 9.0]}, "signal.policy.reward_gained", True),
         ({"reward_mean": [9.0, 9.0, 9.0, 9.0, 9.1, 9.0, 9.0, 9.0]}, "signal.policy.reward_gained", False),
         ({"reward_1": RISING, "reward_2": RISING}, "signal.policy.reward_end", pytest.approx(0.825)),
         ({"reward_1": RISING}, "run.rl", True),
         ({"loss": [4 * 0.8**i for i in range(12)], "val_bleu": [1, 3, 5, 7, 8, 9, 8, 7, 8, 7, 8, 7]}, "signal.score.turned", True),
         ({"loss": [4 * 0.8**i for i in range(12)], "val_bleu": [1, 3, 5, 7, 8, 9, 8, 9, 8.9, 8.8, 9, 8.9]}, "signal.score.turned", False),
+        ({"loss": [4 * 0.8**i for i in range(20)], "recall@20": [0.01 * v for v in (40, 70, 90, 95, 98, *[99 - 0.2 * i for i in range(15)])]}, "signal.score.turned", False),
+        ({"loss": [4 * 0.8**i for i in range(20)], "recall@20": [0.02, 0.05, 0.08, 0.1, *[0.099 - 0.004 * i for i in range(16)]]}, "signal.score.turned", True),
+        ({"loss": [4 * 0.8**i for i in range(20)], "train_recall@20": [0.02, 0.05, 0.08, 0.1, *[0.099 - 0.004 * i for i in range(16)]]}, "signal.score.turned", None),
+        ({"loss": FALLING, "recall@20": [0.0] * 8}, "signal.score.rare_never_found", None),
+        ({"loss": [9.0, 8.0, 7.0, 6.5], "bleu": [0.0] * 4}, "signal.score.no_phrase", True),
+        ({"loss": [9.0, 8.0, 7.0, 6.5], "bleu": [0.0, 0.0, 0.0, 0.4]}, "signal.score.no_phrase", False),
         ({"loss": [2.0] * 12, "val_bleu": [1, 3, 5, 7, 8, 9, 8, 7, 8, 7, 8, 7]}, "signal.score.turned", False),
         ({"loss": [4 * 0.8**i for i in range(12)], "val_wer": [9, 7, 5, 4, 3, 3.3, 3.9, 4, 4.2, 4, 4.1, 4.4]}, "signal.score.turned", True),
         ({"loss": [9.0, 8.5, 8.0, 7.0], "bleu": [0.0] * 4}, "signal.score.zero", None),

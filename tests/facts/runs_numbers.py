@@ -34,6 +34,7 @@ def embeddings():
     maker = RunMaker().log(
         {"loss": [0.6931] * 8, "rewards/chosen": [0.0] * 8, "rewards/accuracies": [0.5] * 8}
     )
+    maker.log({"eval_rewards/accuracies": [0.5] * 3})
     return maker.log({"z_std": [0.001] * 8, "perplexity": [1.01] * 8})
 
 
@@ -55,6 +56,19 @@ def policy():
 
 def still_policy():
     return RunMaker().log({"reward_mean": [22.0 + i % 3 for i in range(120)]})
+
+
+def translations():
+    return RunMaker().log({"loss": [9.0, 8.0, 7.0, 6.5], "bleu": [0.0] * 4})
+
+
+def wasserstein():
+    return RunMaker().log({"d_loss": [-1.5 * 1.25**i for i in range(90)]})
+
+
+def evaluated_agent():
+    maker = RunMaker().log({"rollout/ep_rew_mean": [-14.0 + 0.05 * i for i in range(40)]})
+    return maker.log({"eval/mean_reward": [-6.0, -7.0, -11.0, -15.0, -22.0]}, first=1, every=9)
 
 
 def pace():
@@ -90,4 +104,17 @@ def forgetting():
     )
 
 
-RUNS = (forgetting, contradictions, oddities, scores, players, embeddings, policy, still_policy, pace)
+RUNS = (
+    forgetting,
+    contradictions,
+    oddities,
+    scores,
+    players,
+    embeddings,
+    policy,
+    still_policy,
+    evaluated_agent,
+    translations,
+    wasserstein,
+    pace,
+)

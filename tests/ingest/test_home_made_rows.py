@@ -47,3 +47,33 @@ def test_nanogpt_repeats_what_the_command_line_changes():
 
     assert run.config.value("mixed_precision") == "float16"
     assert run.config.value("train.learning_rate") == 0.0006
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("Final test accuracy: 0.523", True),
+        ("**** Final test accuracy: 52.3. ****", True),
+        ("Accuracy on the test set: 52.3 %", True),
+        ("Best test accuracy: 0.523", False),
+        ("Final accuracy: 0.523", False),
+    ],
+)
+def test_a_score_measured_at_the_end_is_one_of_held_out_data(line, read):
+    rows = "".join(f"Epoch [{n}/9] loss: {2 / n:.4f} acc: {90 + n}%\n" for n in range(1, 10))
+
+    assert ("eval_accuracy" in read_text(rows + line + "\n").metrics.names) is read
+
+
+@pytest.mark.parametrize(
+    ("row", "metric"),
+    [
+        ("Episode {n}\tAverage Score: {v}", "reward_mean"),
+        ("episode: {n}/1000, score: {v}, e: 0.05", "reward_mean"),
+        ("Epoch {n}, average score: {v}", "average_score"),
+    ],
+)
+def test_the_score_of_an_episode_is_its_reward(row, metric):
+    run = read_text("".join(row.format(n=n, v=n / 2) + "\n" for n in range(1, 9)))
+
+    assert metric in run.metrics.names

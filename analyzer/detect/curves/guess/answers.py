@@ -46,6 +46,10 @@ BOUNDED_CLASSES = range(2, 11)
 FEW_KNOWN = 0.7
 """Share of right answers up to which the first loss is compared with what a guess with that many right answers costs."""
 
+RIGHT_AT_END, LEARNED, MANY_TIMES, ALIKE = 0.5, 0.2, 5.0, 3.0
+"""Half of the answers right at the end and a fifth more than at first: of a mean, the first rows of a poor start cost many times
+what their answers do and the last ones do not; of a sum all cost as many times more, within a factor of three, as it has terms."""
+
 BELOW_A_GUESS, GUESSES = 0.4, 0.7
 """Of an epoch four tenths of the answers that a guess gets right, while held-out answers of the same epoch have seven tenths of them."""
 
@@ -57,6 +61,11 @@ def detect(view: RunView) -> Iterator[Signal]:
     out = FactWriter("answers", "signal.answers.")
     found = view.once(class_count)
     count = None if found is None else found[0]
+    _summed(out, view, count)
+    fact = out.facts.get("signal.answers.summed")
+    if fact is not None and fact.value:
+        yield out.signal()
+        return  # of a sum of unknown length no level tells anything
     _certainty(out, view, count)
     _floors(out, view, count)
     _first_answers(out, view)
@@ -104,6 +113,23 @@ def _certainty(out: FactWriter, view: RunView, count: int | None) -> None:
         guess = count is not None and right <= LIKE_A_GUESS / count
         plain = guess or level < NOT_GUESSED  # of a guess, or of next to nothing, the ratio says nothing
         out.put("loss_over_sure", min(level / most, 1.0) if plain else level / most, refs)
+        return
+
+
+def _summed(out: FactWriter, view: RunView, count: int | None) -> None:
+    """Whether the loss is, from the first rows to the last, about the same many times what its answers cost: a sum of them."""
+    for loss, shares in _pairs(view):
+        right = shares.value
+        third = len(loss) // 3
+        if third < ENOUGH or float(right[-third:].min()) < RIGHT_AT_END or right[-1] - right[0] < LEARNED:
+            continue
+        classes = (
+            count if count is not None else min(max(round(1 / max(float(right[0]), 1e-3)), 2), MOST_NAMED)
+        )
+        times = loss.value / [most_of_the_sure(float(share), classes) for share in right]
+        first, last = float(np.median(times[:third])), float(np.median(times[-third:]))
+        alike = max(first, last) <= ALIKE * min(first, last)
+        out.put("summed", bool(min(first, last) >= MANY_TIMES and alike), refs_at(loss, [0, len(loss) - 1]))
         return
 
 

@@ -145,6 +145,14 @@ def detect(view: RunView) -> Iterator[Signal]:
     rising = [score for score in found if score.reading.better > 0]
     learns = _learns(view)
     _zero(out, _that_count(view, rising), learns=learns)
+    phrases = [score for score in rising if not score.reading.kind.isdisjoint(_OF_PHRASES)]
+    if phrases and len(phrases[0].series) >= HARDLY_ROWS:
+        shown = phrases[0].series
+        out.put(
+            "no_phrase",
+            not any(score.series.value.any() for score in phrases),
+            refs_at(shown, [len(shown) - 1]),
+        )
     _hardly_found(out, rising)
     _frozen(out, rising, learns=learns)
     _all_right(out, rising)

@@ -11,6 +11,7 @@ from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.name_words import words_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -145,7 +146,7 @@ def _ends_at_once(view: RunView) -> bool:
 
 
 def _explodes(out: FactWriter, view: RunView) -> None:
-    """A series of any name whose size leaves that of all rows before by a million at its end, and stays or breaks."""
+    """A series of any name whose size leaves that of all rows before by a million at its end; a loss also in many rows."""
     for name in sorted(view.run.metrics.names):
         series = None if _UNDEFINED.search(name) or name.startswith("system") else view.curve(name)
         if series is None or len(series) < EXPLODES_ROWS:
@@ -156,6 +157,12 @@ def _explodes(out: FactWriter, view: RunView) -> None:
         if usual > 0 and good.size == sizes.size and sizes[:-2].max() >= EXPLODES * usual > sizes[-2:].max():
             out.put("leap_overcome", value=True, refs=refs_at(series, [int(sizes.argmax())]))
         end = sizes[-2:]
+        if good.size == sizes.size and "loss" in words_of(name):
+            early = float(np.median(sizes[:EXPLODES_ROWS]))
+            # Row by row and of either sign: a loss without a bottom, or players that drive each other.
+            if early > 0 and float(np.median(sizes[-EXPLODES_ROWS:])) >= EXPLODES * max(early, 1.0):
+                out.put("runs_away", value=True, refs=refs_at(series, [len(series) - 1, 0]))
+                out.put("explodes_name", series.logged_as, refs_at(series, [len(series) - 1]))
         huge = (good.max(initial=0.0) >= EXPLODES * usual) and bool(
             (~np.isfinite(end) | (end >= EXPLODES * usual)).any()
         )

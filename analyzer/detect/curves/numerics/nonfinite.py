@@ -41,6 +41,9 @@ ENDING_RUN = 3
 MIN_MASKED_CHECK = 3
 """Bad rows needed before the absence of zeros says anything about the loss behind them."""
 
+ROUNDED = 0.01
+"""A hundredth: batches of what is known by heart scatter by a factor of a hundred and more, so some of them print 0.0000."""
+
 SUDDEN = 0.1
 """A loss that one logged row later is printed as 0.0000 has fallen by a factor of two thousand: no learning does."""
 
@@ -176,10 +179,25 @@ def _ends_in_sudden_zeros(values: npt.NDArray[np.float64]) -> bool:
     return bool(good.size and good[-1] + 1 < values.size and values[good[-1]] >= SUDDEN)
 
 
+def _rounded_away(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Which zeros stand between losses so small that four digits of a log round some of them to 0.
+
+    >>> _rounded_away(np.array([2.0, 0.004, 0.0, 0.0001, 0.0, 0.002])), _rounded_away(np.array([2.0, 0.0, 1.9]))
+    (array([False, False,  True, False,  True, False]), array([False, False, False]))
+    """
+    zero, good = values == 0.0, np.flatnonzero(np.isfinite(values) & (values != 0.0))
+    if not good.size or not zero.any():
+        return np.zeros(values.size, bool)
+    at = np.searchsorted(good, np.arange(values.size))
+    before, after = good[np.maximum(at - 1, 0)], good[np.minimum(at, good.size - 1)]
+    near = (np.abs(values[before]) <= ROUNDED) & (np.abs(values[after]) <= ROUNDED)
+    return np.asarray(zero & near & (at > 0), bool)
+
+
 def _zero_facts(view: RunView, points: BadPoints) -> Signal:
     out = FactWriter("loss_zero", "signal.loss_zero.")
     series = points.series
-    zero = series.value == 0.0
+    zero = (series.value == 0.0) & ~_rounded_away(series.value)
     rows = [int(row) for row in np.flatnonzero(zero)]
     refs = refs_at(series, rows) or refs_at(series, [len(series) - 1])
     out.put("share", float(zero.mean()), refs)

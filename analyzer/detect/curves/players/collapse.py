@@ -71,6 +71,10 @@ _EMBEDDING = word_set(
 )
 
 
+TOLD_APART = 0.8
+"""Four of five pairs of the training in the right order."""
+
+
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.collapse.*``."""
     out = FactWriter("collapse", "signal.collapse.")
@@ -175,6 +179,7 @@ def _preference(out: FactWriter, view: RunView) -> None:
         re.search(r"rewards?/(?:acc|margin)", n) for n in names
     ):
         return
+    _by_heart(out, view)
     loss = view.once(loss_trend)
     if loss is None or len(loss[0]) < ROWS:
         return
@@ -190,6 +195,18 @@ def _preference(out: FactWriter, view: RunView) -> None:
     stays = abs(loss[1].last - math.log(2)) <= UNDECIDED
     refs = refs_at(loss[0], [len(loss[0]) - 1, 0])
     out.put("preference_undecided", stays and (not even or any(even)), refs)
+
+
+def _by_heart(out: FactWriter, view: RunView) -> None:
+    """Whether pairs of the training are told apart and those of held-out data, or of a test behind it, are not."""
+    named = [name for name in sorted(view.run.metrics.names) if "accurac" in name]
+    of_test = {name for name in named if name.startswith(("eval", "val", "test", "pairwise"))}
+    known = [(finite_points(view.curve(name), 1), name in of_test) for name in named]
+    held = [series for series, test in known if series is not None and test]
+    train = [series for series, test in known if series is not None and not test and len(series) >= ROWS]
+    if held and train:
+        apart = all(_end(series) <= 0.5 + EVEN / 2 for series in held) and _end(train[0]) >= TOLD_APART
+        out.put("pairs_by_heart", apart, refs_at(held[0], [len(held[0]) - 1]))
 
 
 def _vocabulary(out: FactWriter, view: RunView) -> None:

@@ -14,7 +14,9 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at, truth
 from analyzer.detect.curve import take
+from analyzer.detect.curves.players.rl_course import earned_by_agent, trend
 from analyzer.detect.robust import PARTS, longest_run, noise, part_medians, uncertainty
+from analyzer.model.name_words import word_set, words_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -76,6 +78,9 @@ LOWEST_CORRELATION = 0.95
 """Engines that agree correlate above 0.99."""
 
 _SCORES = ("reward", "score", "acc", "success", "pass@", "mean@", "win_rate", "return")
+_EARNED = word_set("reward rewards return returns")
+_MEANT = word_set("gold oracle")
+"""What is meant to rise, beside the proxy that is trained on."""
 
 
 def detect(view: RunView) -> Iterator[Signal]:
@@ -215,15 +220,8 @@ def _rewards(view: RunView, out: FactWriter) -> None:
         out.put("reward_erratic", level > 0 and noise(series.value) > level, refs)
     if rises:
         _part_falls(view, out)
-        _held_out(view, out)
+        _held_out(view, out, agent=series is not None and earned_by_agent(view, series) is True)
     _no_signal(view, series, out)
-
-
-def trend(values: Values) -> int:
-    """1 if the last fifth lies above the first by more than the scatter, -1 if below, else 0."""
-    medians, margin = part_medians(values), uncertainty(values)
-    change = float(medians[-1] - medians[0])
-    return 0 if abs(change) <= max(margin, 1e-9) else int(math.copysign(1, change))
 
 
 def _well_below_best(medians: Values) -> bool:
@@ -248,12 +246,14 @@ def _part_falls(view: RunView, out: FactWriter) -> None:
     out.put("reward_part_falls", bool(falling), refs_at(shown[0], [len(shown[0]) - 1, 0]))
 
 
-def _held_out(view: RunView, out: FactWriter) -> None:
+def _held_out(view: RunView, out: FactWriter, *, agent: bool) -> None:
     """Held-out scores beside a rising reward. Four points are needed: two levels of two."""
     for name in view.run.metrics.names:
-        if not name.startswith(("eval", "val", "test")) or "std" in name:
+        words = set(words_of(name))
+        meant = bool(words & _MEANT)
+        if not (meant or name.startswith(("eval", "val", "test"))) or "std" in name:
             continue
-        if name != "eval_accuracy" and not any(word in name for word in _SCORES):
+        if not meant and name != "eval_accuracy" and not any(word in name for word in _SCORES):
             continue
         series = finite(view, name, 4)
         if series is None:
@@ -263,6 +263,10 @@ def _held_out(view: RunView, out: FactWriter) -> None:
         first, last = float(np.median(values[:half])), float(np.median(values[-half:]))
         falls = last < first and best - last >= WELL_BELOW * max(abs(best), 1e-6)
         refs = refs_at(series, [len(series) - 1, int(values.argmax())])
+        if agent and words & _EARNED:
+            # The same reward again, of other episodes: it tells nothing of whether the reward is the right one.
+            out.put("eval_reward_falls", falls, refs)
+            return
         out.put("eval_falls", falls, refs)
         out.put("eval_rises", last > first, refs)
         return

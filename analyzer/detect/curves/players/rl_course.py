@@ -5,6 +5,7 @@ Claims of ``rl`` compare fifths of a long log; what is exactly so, or so by a fa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,12 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points
+from analyzer.detect.robust import PARTS, part_medians, uncertainty
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
+from analyzer.model.tables import Series
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,8 +40,8 @@ END_LEVELS = 7
 OF_LEVEL = 0.2
 """A fifth of the highest level: rewards that never moved that far have neither been gained nor lost."""
 
-STANDS, STANDS_ROWS = 0.15, 100
-"""A hundred rows within fifteen percent of one level, the first five among them: nothing was gained."""
+STANDS, STANDS_ROWS, STRAYED = 0.15, 50, 2
+"""Fifty rows within fifteen percent of one level, the first ones among them, but for a tenth: nothing was gained."""
 
 GROWN = 10.0
 """A value loss ten times its early level follows targets that run away; rewards that grow raise it by their square."""
@@ -60,6 +63,8 @@ COLLAPSED, DECIDED = 0.1, 0.02
 
 _VALUES = word_set("value vf critic q qf qf1 qf2 td baseline")
 _ENTROPY = word_set("entropy ent")
+_OF_EPISODES = word_set("episode episodes episodic ep return returns ret")
+_OF_ANSWERS = word_set("completion_length_mean completion_clipped_share frac_reward_zero_std reward_std kl")
 
 
 def detect(view: RunView) -> Iterator[Signal]:
@@ -76,12 +81,19 @@ def detect(view: RunView) -> Iterator[Signal]:
         yield out.signal()
 
 
+def earned_by_agent(view: RunView, reward: Series) -> bool | None:
+    """Whether a world paid the reward to an agent, and no model judged answers; None if no name tells."""
+    if any(name in _OF_ANSWERS or name.startswith("rewards/") for name in view.run.metrics.names):
+        return False
+    return True if set(words_of(reward.logged_as)) & _OF_EPISODES else None
+
+
 def _reward(out: FactWriter, view: RunView) -> None:
     series = finite_points(view.curve("reward_mean"), ROWS)
     if series is None:
         return
     values, refs = series.value, refs_at(series, [len(series) - 1, 0])
-    best, last = _best(values), float(np.median(values[-3 if values.size > 10 else -2 :]))
+    best, last = _best(values), float(np.median(values[-_window(values) if values.size > 10 else -2 :]))
     out.put("reward_best", best, refs_at(series, [int(values.argmax())]))
     out.put("reward_end", last, refs)
     if values.size >= SAME_ROWS:
@@ -97,25 +109,43 @@ def _reward(out: FactWriter, view: RunView) -> None:
         last - first >= LOST * span and best - last <= LOST / 3 * span and last - first > 3 * _scatter(values)
     )
     out.put("reward_gained", bool(values.size >= 2 * ROWS and gained), refs)
+    late = values[values.size // 2 :]
+    out.put("reward_at_most", bool(span > 0 and np.median(late) == values.max()), refs)
+    of_agent = earned_by_agent(view, series)
+    out.put("of_agent", of_agent, refs[:1])
     if values.size >= LEVELS_OF:
-        _levels(out, values, refs)
+        _levels(out, values, refs, of_agent=of_agent is True)
 
 
-def _levels(out: FactWriter, values: Values, refs: list[SourceRef]) -> None:
+def _levels(out: FactWriter, values: Values, refs: list[SourceRef], *, of_agent: bool) -> None:
     """Whether the level of a long log falls from its best again, or never leaves its first."""
     levels = np.array([float(np.median(part)) for part in np.array_split(values, LEVELS)])
     best = int(levels.argmax())
     won = float(levels[best] - levels[0])
     low = float(levels[max(best, LEVELS - END_LEVELS) :].min())
-    moved = float(np.ptp(levels)) >= OF_LEVEL * float(np.abs(levels).max())
+    # The highest of twenty levels of a reward that only scatters lies above the first one too.
+    moved = won >= OF_LEVEL * float(np.abs(levels).max())
     ended = float(np.median(values[-3:]))
     fell = levels[best] - low >= LOST * won and levels[best] - ended >= LOST / 2 * won
     out.put("reward_slumps", bool(moved and won > 0 and fell), refs)
     if values.size >= STANDS_ROWS:
         level = float(np.median(levels))
-        away = np.abs(np.append(levels, np.median(values[:5])) - level)
+        away = np.sort(np.abs(levels - level))[: LEVELS - STRAYED]
+        # Medians of episodes that scatter widely differ, whatever the policy does.
+        of_scatter = uncertainty(values) * float(np.sqrt(LEVELS / PARTS / 2))
+        ends = abs(float(np.median(levels[:END_LEVELS]) - np.median(levels[-END_LEVELS:])))
+        still = max(away[-1], abs(levels[0] - level), 2 * ends) <= max(STANDS * abs(level), of_scatter)
         solved = SOLVED <= level <= 1.0
-        out.put("reward_stands", bool(level != 0 and not solved and away.max() <= STANDS * abs(level)), refs)
+        # A model that was trained before is paid well at once: what it gains is little beside its level.
+        gains = not of_agent and trend(values) > 0
+        out.put("reward_stands", bool(level != 0 and not solved and still and not gains), refs)
+
+
+def trend(values: Values) -> int:
+    """1 if the last fifth lies above the first by more than the scatter, -1 if below, else 0."""
+    medians, margin = part_medians(values), uncertainty(values)
+    change = float(medians[-1] - medians[0])
+    return 0 if abs(change) <= max(margin, 1e-9) else int(math.copysign(1, change))
 
 
 def _best(values: Values) -> float:
@@ -125,7 +155,13 @@ def _best(values: Values) -> float:
     """
     if values.size < 6:
         return float(values[1:].max())
-    return float(np.median(np.lib.stride_tricks.sliding_window_view(values, 3), axis=1).max())
+    rows = np.lib.stride_tricks.sliding_window_view(values, _window(values))[:: _window(values) // 3]
+    return float(np.median(rows, axis=1).max())
+
+
+def _window(values: Values) -> int:
+    """Neighbours that make one level: three, of a long log a twentieth, for among thousands of threes some are all lucky."""
+    return max(values.size // LEVELS, 3) if values.size >= LEVELS_OF else 3
 
 
 def _scatter(values: Values) -> float:

@@ -259,8 +259,8 @@ def trimmed(name: str, most: int) -> str:
 
     >>> trimmed("Gen Loss Total", 4), trimmed("with the average loss", 4), trimmed("best val loss", 4)
     ('Gen_Loss_Total', 'average_loss', '')
-    >>> trimmed("actor INFO mean return", 4)
-    'mean_return'
+    >>> trimmed("actor INFO mean return", 4), trimmed("Final test accuracy", 4), trimmed("Final loss", 4)
+    ('mean_return', 'test_accuracy', '')
     """
     name = _LEVELS.split(_SENTENCE.split(name)[-1])[-1]
     words = name.replace(". ", " ").replace(".-", "-").replace(" / ", "/").removesuffix(" so far").split(" ")
@@ -268,6 +268,9 @@ def trimmed(name: str, most: int) -> str:
         words = words[1:]
     while words and words[-1].lower() in _VERBS:
         words = words[:-1]
+    if len(words) > 1 and words[0].lower() == "final" and read_name(words[1]).phase == "eval":
+        words = words[1:]  # measured at the end, and no memory of an earlier row
+    words = [word for word in words if word.lower() != "the"]
     if any(part in _PAST for word in words for part in words_of(word)) and not names_memory(name):
         return ""
     if len(words) > most:

@@ -67,6 +67,8 @@ _HOME_NAMES = {
 _UNITS = {"s": ("ms", "s"), "share": ("%",), "share or percent": ("%",), "GiB": ("MiB", "GiB", "MB", "GB", "MB"),
           "tokens/s": ("K", "M", "k"), "samples/s": ("K", "k")}  # fmt: skip
 _LENGTHS, _MEANS = word_set("length len duration"), word_set("average avg mean running")
+_SCORE, _OVER_ROWS = word_set("score scores"), word_set("total moving last final 100")
+_GAME = LazyRegex(r"(?i)^\W{0,20}(?:ep|episodes?|games?)\b")
 _EPISODE = LazyRegex(r"(?i)^\W{0,20}(?:ep|episodes?|games?|trial)\b")
 _UNKNOWN = Metric("", "")
 _SPEEDS = frozenset({"s", "GiB", "tokens/s", "samples/s", "steps/s", "TFLOP/s"})
@@ -256,10 +258,12 @@ def _phases_alone(fields: list[Field]) -> list[Field]:
 
 
 def _of_episode(found: Field, piece: str) -> Field:
-    """A length in the row of an episode is that of the episode: ``Episode 10  Average length: 31.3``."""
+    """Length and score in the row of an episode are those of the episode: ``Episode 10  Average length: 31.3``."""
     words = set(words_of(found.name))
     if words == {"steps"} and _EPISODE.search(piece) is not None:
         return found._replace(name="episode_length")
+    if words & _SCORE and words <= _SCORE | _MEANS | _OVER_ROWS and _GAME.search(piece) is not None:
+        return found._replace(name=f"episode_{found.name}")
     of_it = bool(words & _LENGTHS) and words <= _LENGTHS | _MEANS and _EPISODE.search(piece) is not None
     return found._replace(name="episode_length") if of_it and found.signed else found
 
