@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 import analyzer
-from analyzer import pipeline
 from analyzer.errors import InputError
 
 TABLES = sorted((Path(__file__).parent / "messages").glob("*.yaml"))
@@ -27,6 +26,7 @@ FRAMES = """Traceback (most recent call last):
 IN_A_PACKAGE = """  File "/opt/venv/lib/python3.10/site-packages/torch/nn/modules/module.py", line 1501, in _call_impl
     return forward_call(*args, **kwargs)
 """
+pytestmark = pytest.mark.usefixtures("causes_only")
 LIKELY = 0.6
 """From here on a wrong answer misleads; without more than a message a cause may well stay below."""
 
@@ -45,13 +45,6 @@ def log_of(message: str, *, package: bool) -> str:
 
 def is_raised(message: str) -> bool:
     return EXCEPTION.match(message.split("\n", maxsplit=1)[0]) is not None
-
-
-@pytest.fixture(autouse=True)
-def _what_to_do_is_not_asked(monkeypatch):
-    """Fixes and next checks take a quarter of the time of an answer and never change which cause stands first."""
-    monkeypatch.setattr(pipeline, "resolve_fixes", lambda *_: ())
-    monkeypatch.setattr(pipeline, "_next_checks", lambda *_: ())
 
 
 def answers(folder: Path, text: str) -> list[tuple[str, float]]:
