@@ -48,7 +48,9 @@ def test_the_python_example_runs(capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     fleet = '["samples/failed", "samples/healthy"]'
     assert fleet in code  # all of them are triaged by the command of the README above
-    code = code.replace(fleet, '["samples/failed/qwen2-fp16-sft-loss-zero", "samples/healthy/qwen2-bf16-sft"]')
+    code = code.replace(
+        fleet, '["samples/failed/qwen2-fp16-sft-loss-zero", "samples/healthy/qwen2-bf16-sft"]'
+    )
     exec(compile(code, "README.md", "exec"), {})
 
     assert "bf16-pretrained-model-in-fp16" in capsys.readouterr().out

@@ -67,7 +67,7 @@ def test_a_model_trained_on_own_runs_is_used(corpus, tmp_path, monkeypatch):
 
 
 def test_evaluation_holds_groups_out(corpus, monkeypatch):
-    forest = candidates()[CHOSEN].set_params(n_estimators=20)  # who is held out is asked, not how well it does
+    forest = candidates()[CHOSEN].set_params(n_estimators=20)  # asked is who is held out, not how well
     monkeypatch.setattr(training, "candidates", lambda: {CHOSEN: forest})
     done = run("evaluate", corpus, "--quick")
 
