@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from analyzer import diagnose
 from analyzer.classifier import training
-from analyzer.classifier.labelled import load_labelled
+from analyzer.classifier.labelled import HELD_OUT, load_labelled
 from analyzer.classifier.learning import candidates
 from analyzer.classifier.training import CHOSEN
 from analyzer.cli.app import app
@@ -73,6 +73,11 @@ def test_evaluation_holds_groups_out(corpus, monkeypatch):
 
     assert done.exit_code == 0, done.output
     assert "leave one configuration out: 110 runs" in done.output
+
+
+def test_a_corpus_without_a_held_out_part_judges_no_model(corpus):
+    with pytest.raises(InputError, match="110 not marked as held-out"):
+        load_labelled(corpus, part=HELD_OUT)
 
 
 def test_an_excerpt_gives_the_same_features_as_the_files(corpus, tmp_path):
