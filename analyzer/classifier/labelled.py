@@ -73,11 +73,12 @@ class Labelled:
         )
 
 
-def load_labelled(place: Path) -> Labelled:
+def load_labelled(place: Path, *, part: str = "") -> Labelled:
     """Read a corpus.
 
     Args:
         place: Directory with a manifest, or a Parquet excerpt.
+        part: Only runs of this part; all if empty.
 
     Raises:
         InputError: There is no manifest, a column is missing, or no run can be used.
@@ -88,7 +89,7 @@ def load_labelled(place: Path) -> Labelled:
     source = read_excerpt(place) if place.is_file() else runs_of(place)
     known = set(catalogue())
     for row, run in source:
-        reason = _unusable(row, run, known)
+        reason = _unusable(row, run, known, part)
         if reason:
             left_out[reason] = left_out.get(reason, 0) + 1
             continue
@@ -123,8 +124,10 @@ def _shape(row: dict[str, str]) -> str | None:
     return shape_of(row["label"], late=bool(row.get("onset_step")), course=row.get("course") or "")
 
 
-def _unusable(row: dict[str, str], run: Run | str, known: set[str]) -> str:
+def _unusable(row: dict[str, str], run: Run | str, known: set[str], part: str) -> str:
     """Why a row is left out; empty if it is used."""
+    if part and _group(row, "part") != part:
+        return f"not marked as {part} (column part)"
     if row.get("kind") == "process":
         return "process faults"
     if not row["label"]:

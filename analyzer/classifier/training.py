@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -150,15 +149,3 @@ def _cause_confusions(estimator: Any, runs: Labelled) -> list[tuple[str, str, in
     classes = np.unique(by_cause.shapes)
     raw = cross_fitted(estimator, by_cause, classes)
     return confusions(by_cause.shapes, classes[raw.argmax(axis=1)])
-
-
-def held_out_part(labelled: Labelled, place: Path) -> Labelled:
-    """The runs that the shipped model was not trained on.
-
-    Raises:
-        InputError: The corpus states none.
-    """
-    rows = np.flatnonzero(labelled.groups["part"] == HELD_OUT)
-    if not rows.size:
-        raise InputError(f"{place}: no run is marked as held out (column part = {HELD_OUT})")
-    return labelled.take(rows)

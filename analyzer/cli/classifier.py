@@ -120,17 +120,16 @@ def evaluate_command(
 ) -> None:
     """Judge the classifier on groups that it has not seen: one writer, one architecture at a time."""
     from analyzer.classifier.evaluate import figures
-    from analyzer.classifier.labelled import load_labelled
+    from analyzer.classifier.labelled import HELD_OUT, load_labelled
     from analyzer.classifier.report import write_report
-    from analyzer.classifier.training import evaluate, held_out_part, judge
+    from analyzer.classifier.training import evaluate, judge
     from analyzer.detect.shapes.forest import SHIPPED, read_model
 
-    labelled = load_labelled(corpus)
     if model is not None or shipped:
         read = read_model(SHIPPED if model is None else model)
-        _print_figures("on the held-out part", figures(judge(read, held_out_part(labelled, corpus))))
+        _print_figures("on the held-out part", figures(judge(read, load_labelled(corpus, part=HELD_OUT))))
         return
-    evaluation = evaluate(labelled, compare=not quick)
+    evaluation = evaluate(load_labelled(corpus), compare=not quick)
     for by, judged in evaluation.judged.items():
         _print_figures(f"leave one {by} out", figures(judged))
     if report is not None:

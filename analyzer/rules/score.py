@@ -10,7 +10,7 @@ best rule stands for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from analyzer.expr import Verdict, evaluate
@@ -114,7 +114,15 @@ def _sees_curves(line: EvidenceLine) -> bool:
 
 
 def _weighed(evidence: Sequence[EvidenceLine], verdicts: Sequence[Verdict]) -> tuple[LedgerLine, ...]:
-    """The lines with their bits; of a group only the largest in magnitude counts."""
+    """The lines with their bits."""
+    return tuple(
+        LedgerLine(line, verdict, bits, counted=counted)
+        for line, verdict, (bits, counted) in zip(evidence, verdicts, _bits(evidence, verdicts), strict=True)
+    )
+
+
+def _bits(evidence: Sequence[EvidenceLine], verdicts: Sequence[Verdict]) -> list[tuple[float, bool]]:
+    """Bits of each line and whether they count: of a group only the largest in magnitude do."""
     bits = [
         0.0 if v is None else (e.if_true if v else e.if_false)
         for e, v in zip(evidence, verdicts, strict=True)
@@ -123,15 +131,19 @@ def _weighed(evidence: Sequence[EvidenceLine], verdicts: Sequence[Verdict]) -> t
     for index, line in enumerate(evidence):
         if line.group and (line.group not in best or abs(bits[index]) > abs(bits[best[line.group]])):
             best[line.group] = index
-    return tuple(
-        LedgerLine(line, verdict, value, counted=not line.group or best[line.group] == index)
-        for index, (line, verdict, value) in enumerate(zip(evidence, verdicts, bits, strict=True))
-    )
+    return [
+        (value, not line.group or best[line.group] == index)
+        for index, (line, value) in enumerate(zip(evidence, bits, strict=True))
+    ]
 
 
 def total_bits(rule: Rule, lines: Sequence[LedgerLine]) -> float:
     """Prior plus counted lines, capped."""
-    total = PRIOR_BITS[rule.prior] + sum(line.bits for line in lines if line.counted)
+    return _total(rule, ((line.bits, line.counted) for line in lines))
+
+
+def _total(rule: Rule, lines: Iterable[tuple[float, bool]]) -> float:
+    total = PRIOR_BITS[rule.prior] + sum(bits for bits, counted in lines if counted)
     return max(-MAX_SCORE_BITS, min(MAX_SCORE_BITS, total))
 
 
@@ -262,5 +274,5 @@ def _probability_if(
     scores = [item.bits for item in items]
     lines = items[position].lines
     verdicts = [verdict if entry.line.id == line_id else entry.verdict for entry in lines]
-    scores[position] = total_bits(items[position].rule, _weighed([entry.line for entry in lines], verdicts))
+    scores[position] = _total(items[position].rule, _bits([entry.line for entry in lines], verdicts))
     return probabilities_of(scores, calibration)[0][position]

@@ -7,7 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from analyzer import diagnose
-from analyzer.classifier.labelled import load_labelled
+from analyzer.classifier import training
+from analyzer.classifier.labelled import HELD_OUT, load_labelled
+from analyzer.classifier.learning import candidates
+from analyzer.classifier.training import CHOSEN
 from analyzer.cli.app import app
 from analyzer.detect.shapes.forest import VARIABLE, model_in_use
 from analyzer.errors import InputError
@@ -63,11 +66,18 @@ def test_a_model_trained_on_own_runs_is_used(corpus, tmp_path, monkeypatch):
     assert "the loss hardly moves" in lines[0].because
 
 
-def test_evaluation_holds_groups_out(corpus):
+def test_evaluation_holds_groups_out(corpus, monkeypatch):
+    forest = candidates()[CHOSEN].set_params(n_estimators=20)  # asked is who is held out, not how well
+    monkeypatch.setattr(training, "candidates", lambda: {CHOSEN: forest})
     done = run("evaluate", corpus, "--quick")
 
     assert done.exit_code == 0, done.output
     assert "leave one configuration out: 110 runs" in done.output
+
+
+def test_a_corpus_without_a_held_out_part_judges_no_model(corpus):
+    with pytest.raises(InputError, match="110 not marked as held-out"):
+        load_labelled(corpus, part=HELD_OUT)
 
 
 def test_an_excerpt_gives_the_same_features_as_the_files(corpus, tmp_path):

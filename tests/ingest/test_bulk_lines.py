@@ -150,7 +150,7 @@ OTHERS = (
 )  # fmt: skip
 
 
-def mixed_log(seed, lines=300):
+def mixed_log(seed, lines=180):
     random_ = random.Random(seed)
     parts = []
     break_ = random_.choice(["\n", "\n", "\r\n"])

@@ -10,6 +10,7 @@ import os
 import pkgutil
 import re
 import time
+from functools import cache
 
 import pytest
 
@@ -25,7 +26,7 @@ from analyzer.ingest.text.log_reader import all_patterns
 from analyzer.lazy_regex import LazyRegex
 
 LONG = bool(os.environ.get("ANALYZER_LONG_TESTS"))
-SMALL, LARGE, ATTACKS = (4_000, 64_000, 60) if LONG else (4_000, 16_000, 6)
+SMALL, LARGE, ATTACKS = (4_000, 64_000, 60) if LONG else (2_000, 8_000, 6)
 FREE_S = 0.004
 """Below this on the long line nothing explodes, and the clock is noise."""
 
@@ -44,6 +45,7 @@ _CLASS = {
 }
 
 
+@cache
 def expressions():
     """Every expression of the package by where it stands."""
     found = {}

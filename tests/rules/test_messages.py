@@ -26,6 +26,7 @@ FRAMES = """Traceback (most recent call last):
 IN_A_PACKAGE = """  File "/opt/venv/lib/python3.10/site-packages/torch/nn/modules/module.py", line 1501, in _call_impl
     return forward_call(*args, **kwargs)
 """
+pytestmark = pytest.mark.usefixtures("causes_only")
 LIKELY = 0.6
 """From here on a wrong answer misleads; without more than a message a cause may well stay below."""
 

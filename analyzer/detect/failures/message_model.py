@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.failures.message_features import BUCKETS, pieces
+from analyzer.detect.failures.message_features import pieces
 from analyzer.detect.linear import probabilities, read_linear
 
 if TYPE_CHECKING:
@@ -44,10 +44,9 @@ class MessageModel:
     def probabilities(self, lines: Iterable[str]) -> Values:
         """Calibrated probability of each cause for a message."""
         places = np.fromiter(sorted(pieces(lines)), dtype=np.int64)
-        vector = np.zeros(BUCKETS, dtype=np.float32)
-        vector[places] = self.rarity[places]
+        vector = self.rarity[places]
         length = float(np.linalg.norm(vector)) or 1.0
-        scores = (self.weights @ vector / length + self.bias) / self.temperature
+        scores = (self.weights[:, places] @ vector / length + self.bias) / self.temperature
         return probabilities(scores)
 
 

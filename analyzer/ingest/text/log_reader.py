@@ -162,9 +162,8 @@ class LogReader:
         self._deaf: set[int] = set()
         # asked once: looking at a protocol costs as much as reading a row
         self._learnable = [one if isinstance(one, Learnable) else None for one in self._grammars]
-        self._curious = tuple(
-            self._grammars[index] for index in self._table.grammar_indices[self._table.curious]
-        )
+        curious = (self._grammars[index] for index in self._table.grammar_indices[self._table.curious])
+        self._curious = tuple(grammar for grammar in curious if isinstance(grammar, Curious))
         self._wordings: dict[bytes, bool] = {}
         self._barren = 0
         self._fruitful = False
@@ -319,9 +318,7 @@ class LogReader:
                 if self._barren >= CURIOUS_WORDINGS:
                     continue
                 message = peel(text.decode("utf-8", "replace")).text
-                wanted = any(
-                    grammar.wants(message) for grammar in self._curious if isinstance(grammar, Curious)
-                )
+                wanted = any(grammar.wants(message) for grammar in self._curious)
                 self._wordings[wording] = wanted
                 self._barren += not wanted
             if wanted:

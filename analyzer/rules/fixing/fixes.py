@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
-from analyzer.expr import compile_condition, evaluate
+from analyzer.expr import Condition, compile_condition, evaluate
 from analyzer.expr.evaluate import value_of
 from analyzer.model.config import ConfigValue
 from analyzer.model.diagnosis import ConfigChange, Fix
@@ -189,9 +190,14 @@ def _computed(value: Any, facts: Mapping[str, Scalar]) -> Any:
     text = value if bound is None else bound[2]
     if text.startswith("="):
         text = text[1:].strip()
-        result = value_of(compile_condition(text), facts)
+        result = value_of(_expression(text), facts)
         return f"<{_DOTTED.sub('', text)}>" if result is None else result
     return text if bound is None else _number(text)
+
+
+@lru_cache(maxsize=256)  # all fixes together have some forty
+def _expression(text: str) -> Condition:
+    return compile_condition(text)
 
 
 def _meets(value: Any, wanted: Any, old: str) -> bool:

@@ -16,13 +16,13 @@ KEPT_LINES = 25
 KEPT_FRAMES = 3
 """Frames kept: the last ones name the library that raised."""
 
-# What may belong to an error.
+# What may belong to an error, in small letters.
 _LIKE_AN_ERROR = LazyRegex(
-    r"(?i)\w{0,40}error\b|\bfatal|\bfail(?:ed|ure|s)?\b|\w{0,40}exception\b|\babort|\bcannot\b|can't|\bdenied|\bkilled\b|\bpanic|\binvalid"
-    r"|\bnot found|\bunable|\bout of(?! {0,2}\d)|\btim(?:ed|e) ?out|\brefused|\bmissing|mismatch|unexpected|corrupt|unreachable|exit(?:ed)? (?:with )?(?:code|status)"
-    r"|unrecogni[sz]ed|incompatible|unsupported|\bexceed|\bassert|\bNCCL WARN\b|segmentation|core dumped|\billegal|\bXid\b|preempt|evict|\bterminat"
-    r"|\bcould not\b|\bdoes not\b|\bnot (?:ready|compiled|supported|responding|enough|allowed|available)\b|\bcancell?ed|\bdeleted by\b|\bdied\b|\bbroken\b|\blost\b"
-    r"|\bdiverged|\bunmounted|\bno space|\bMPI_ABORT\b|\bSIG(?:SEGV|KILL|TERM|ABRT|BUS)\b|\btoo (?:many|large|small)\b|\bunavailable\b"
+    r"error\b|exception\b|can't|mismatch|unexpected|corrupt|unreachable|exit(?:ed)? (?:with )?(?:code|status)|unrecogni[sz]ed|incompatible|unsupported"
+    r"|segmentation|core dumped|preempt|evict|\b(?:fatal|fail(?:ed|ure|s)?\b|abort|cannot\b|denied|killed\b|panic|invalid|not found|unable|out of(?! {0,2}\d)"
+    r"|tim(?:ed|e) ?out|refused|missing|exceed|assert|nccl warn\b|illegal|xid\b|terminat|could not\b|does not\b"
+    r"|not (?:ready|compiled|supported|responding|enough|allowed|available)\b|cancell?ed|deleted by\b|died\b|broken\b|lost\b|diverged|unmounted|no space"
+    r"|mpi_abort\b|sig(?:segv|kill|term|abrt|bus)\b|too (?:many|large|small)\b|unavailable\b)"
 )
 _FRAME = LazyRegex(r'^\s{0,40}(?:\[[\w: -]{1,40}\]:? {0,4})?File "')
 _BAR = LazyRegex(r"\d{1,3}%\|")
@@ -35,7 +35,7 @@ _PLAIN_ERROR = LazyRegex(
 )
 # Warnings, notes of a logger, retries, and errors that are measured.
 _MILDER = LazyRegex(
-    r"^[\d:. /-]{0,40}\[?[IWD](?:\d{3,4}|) |(?i:(?<!NCCL )\bwarn(?:ing)?\b|\w{0,40}Warning\b|\bINFO\b|\bDEBUG\b|\bretry|\bignor(?:ed|ing)\b|\b0 errors?\b|will be|error (?:rate|bars?)|errors?[:=] ?\d|\b(?:mean|squared|absolute|abs|test|train|val\w*|relative) error|\bskip|unable to register cu)"
+    r"^[\d:. /-]{0,40}\[?[IWD](?:\d{3,4}|) |(?i:(?<!NCCL )\bwarn(?:ing)?\b|Warning\b|\bINFO\b|\bDEBUG\b|\bretry|\bignor(?:ed|ing)\b|\b0 errors?\b|will be|error (?:rate|bars?)|errors?[:=] ?\d|\b(?:mean|squared|absolute|abs|test|train|val\w*|relative) error|\bskip|unable to register cu)"
 )
 
 _WARNS = LazyRegex(
@@ -75,7 +75,7 @@ def error_lines(lines: Sequence[str]) -> tuple[int, ...]:
     errors = [
         i
         for i, line in enumerate(lines)
-        if _LIKE_AN_ERROR.search(line) and not (_BAR.search(line) or _MILDER.search(line))
+        if _LIKE_AN_ERROR.search(line.lower()) and not (_BAR.search(line) or _MILDER.search(line))
     ]
     frames = [i for i, line in enumerate(lines) if _FRAME.match(line)][-KEPT_FRAMES:]
     code = [i + 1 for i in frames if i + 1 < len(lines)]

@@ -121,13 +121,12 @@ class BulkForm(Protocol):
     swallows: tuple[str, ...]
     passed_by: tuple[str, ...]
 
-    def match(self, block: Block, records: Records, wanted: npt.NDArray[np.int64]) -> Batch:
+    def match(self, block: Block, records: Records) -> Batch:
         """Those of some records that are wholly of this form.
 
         Args:
             block: The block.
             records: Records in which the anchor stands, and nothing that somebody else wants.
-            wanted: int64, sorted: where something stands that somebody else wants, for forms that reach over several records.
         """
 
 
@@ -236,7 +235,6 @@ class Rows:
             for batch, first, last in parts
             if (i := _last_stated(batch, first, last)) is not None
         ]
-        self._tell_steps(parts, log.step)
         curves: dict[tuple[str, int | None], list[CurvePart]] = {}
         for batch, first, last in parts:
             numbers = batch.lines[first:last] + block.first_line
@@ -247,22 +245,6 @@ class Rows:
         if stated:
             log.saw_step(max(stated)[1])
         return True
-
-    def _tell_steps(self, parts: list[tuple[Batch, int, int]], before: int | None) -> None:
-        """Give batches that state no steps the step that the log has reached at each of their records."""
-        asking = [(batch, first, last) for batch, first, last in parts if isinstance(batch, StepsFromOthers)]
-        if not asking:
-            return
-        begins = np.concatenate([batch.starts[first:last] for batch, first, last in parts])
-        steps = np.concatenate([batch.steps[first:last] for batch, first, last in parts])
-        order = np.argsort(begins)
-        order = order[steps[order] != NULL_INT]
-        begins, steps = (
-            begins[order],
-            np.concatenate(([NULL_INT if before is None else before], steps[order])),
-        )
-        for batch, first, last in asking:
-            batch.reached = steps[np.searchsorted(begins, batch.starts[first:last])]
 
 
 def _joined(columns: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
@@ -282,16 +264,6 @@ def _write(parts: list[CurvePart], log: LogState) -> None:
         np.concatenate([part.numbers for part in parts])[order],
         np.concatenate([part.times_s for part in parts])[order],
     )
-
-
-class StepsFromOthers(Batch):
-    """A batch whose records have the step that the log has reached.
-
-    Attributes:
-        reached: int64, shape (n_records_taken,): that step; set right before ``take_all``.
-    """
-
-    reached: npt.NDArray[np.int64]
 
 
 def _last_stated(batch: Batch, first: int, last: int) -> int | None:
@@ -414,7 +386,7 @@ class BulkReader:
         for index, form in enumerate(self._forms):
             chosen = np.flatnonzero(alone & (which == index))
             if chosen.size:
-                batches.append(form.match(block, records.only(chosen), wanted))
+                batches.append(form.match(block, records.only(chosen)))
         return Rows([batch for batch in batches if batch.starts.size])
 
     def _left_over(self, data: bytes, rows: Rows) -> list[tuple[int, int]]:

@@ -145,7 +145,7 @@ class DeepSpeedBulkForm:
         self.last_step = last_step
         self.wrote = wrote
 
-    def match(self, block: Block, records: Records, wanted: npt.NDArray[np.int64]) -> Batch:  # noqa: ARG002
+    def match(self, block: Block, records: Records) -> Batch:
         """See ``BulkForm.match``."""
         kept, columns = self._whole.match(records.rows(block.data))
         return _Lines(records.only(kept), columns, self) if kept.size else Batch(records.only(kept))

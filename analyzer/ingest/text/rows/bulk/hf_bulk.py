@@ -168,7 +168,7 @@ class HfBulkForm:
         self._taker = taker
         self._shapes = LearnedShapes(_learn, rb"(?:%b)?" % _BAR_BEFORE)
 
-    def match(self, block: Block, records: Records, wanted: npt.NDArray[np.int64]) -> Batch:  # noqa: ARG002
+    def match(self, block: Block, records: Records) -> Batch:
         """See ``BulkForm.match``."""
         # Learns the first kind, so that the records after it can be read together.
         self._shapes.match(block.data, int(records.positions[0]), int(records.ends[0]))

@@ -94,29 +94,26 @@ class WholeRows:
     """One expression for many records at once: a call for each of them would cost more than the match.
 
     Args:
-        form: The whole record, with groups; it can match no separator.
-        separator: What stands between two records; a newline or a carriage return.
+        form: The whole record, with groups; it can match no newline.
     """
 
-    def __init__(self, form: bytes, separator: bytes = b"\n") -> None:
-        self._separator = separator
-        begin, end = (rb"(?m)^", rb"$") if separator == b"\n" else (rb"(?<![^\r])", rb"(?![^\r])")
-        self._regex = LazyBytesRegex(begin + form + end)
+    def __init__(self, form: bytes) -> None:
+        self._regex = LazyBytesRegex(rb"(?m)^" + form + rb"$")
 
     def match(self, rows: list[bytes]) -> tuple[npt.NDArray[np.int64], list[list[bytes]]]:
         """Which of some records are of this form, and their groups, column by column; None for no group.
 
         Args:
-            rows: At least one record; none holds the separator.
+            rows: At least one record; none holds a newline.
         """
         # One flat list, without a tuple a record: what is between two matches, then the groups.
-        parts = self._regex.split(self._separator.join(rows))
+        parts = self._regex.split(b"\n".join(rows))
         count = self._regex.groups + 1
         columns = [parts[group::count] for group in range(1, count)]
         between = parts[:-1:count]
         if len(between) == len(rows):
             return np.arange(len(rows)), columns
-        return np.cumsum([text.count(self._separator) for text in between], dtype=np.int64), columns
+        return np.cumsum([text.count(b"\n") for text in between], dtype=np.int64), columns
 
 
 class Kinds:

@@ -191,7 +191,7 @@ class MegatronBulkForm:
         self._taker = taker
         self._shapes = LearnedShapes(_learn, _BEFORE)
 
-    def match(self, block: Block, records: Records, wanted: npt.NDArray[np.int64]) -> Batch:  # noqa: ARG002
+    def match(self, block: Block, records: Records) -> Batch:
         """See ``BulkForm.match``."""
         self._single(block.data, records, 0)  # learns the first kind
         parts: list[_Part] = []

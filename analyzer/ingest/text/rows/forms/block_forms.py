@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Fed
-from analyzer.ingest.text.rows.bulk.timers_bulk import TimersBulkForm
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from analyzer.ingest.text.log_line import LogLine, LogState
-    from analyzer.ingest.text.rows.bulk.bulk_lines import BulkForm
 
 MAX_LINES = 400
 """Lines of a block; the longest, OLMo's norms of every layer, has some 300."""
@@ -134,10 +132,6 @@ class BlockForms:
 
     literals = tuple(literal for form in FORMS for literal in form.literals)
 
-    def bulk_forms(self) -> tuple[BulkForm, ...]:
-        """See ``BulkGrammar``."""
-        return (TimersBulkForm(MEGATRON_TIMERS.names, _write_timers),)
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         for form in FORMS:
@@ -156,15 +150,6 @@ class BlockForms:
 
     def finish(self, log: LogState) -> None:
         """Nothing is left to write."""
-
-
-def _write_timers(
-    rows: Mapping[str, tuple[float, int, float | None]], step: int | None, log: LogState
-) -> None:
-    """What a block of ``MEGATRON_TIMERS`` does at its end."""
-    log.out.framework(MEGATRON_TIMERS.program)
-    for name, (value, number, time_s) in rows.items():
-        log.point(MEGATRON_TIMERS.names[name], value, step, number, None, time_s)
 
 
 class _Block:
