@@ -1,7 +1,7 @@
 """Several launches in one log: a console that every start of a program goes on with.
 
 Steps that begin again are a new launch only if something else says so: the earlier one ended (in words or in an error),
-the first line of the log comes again, or the learning rate begins again. Else they may be those of the next epoch. Rows that
+the first line of the log comes again, or the epochs or the learning rate begin again. Else they may be those of the next epoch. Rows that
 come a second time to the last digit and second are the same log once more, whatever else they look like. The
 last launch is the run; of the earlier ones a line each is kept. One that goes on from a checkpoint belongs to the run,
 and so does one that a launcher restarts, or that should have gone on from a checkpoint that its predecessor saved.
@@ -107,7 +107,8 @@ def _cuts(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[i
         ended = _ended(between)
         banners = [line for line in begins if max(low, ended) < line < high]
         again = _comes_again(rows, bounds[number], at, bounds[number + 2])
-        if not (ended or banners or again or _rate_begins_again(rows, at)):
+        anew = any(event.kind == "training_begins_again" for event in between)
+        if not (ended or banners or again or anew or _rate_begins_again(rows, at)):
             continue
         begin = banners[0] if banners else max(low, ended) + 1
         if again or not _should_resume(events, cuts[-1] if cuts else 0, begin):
