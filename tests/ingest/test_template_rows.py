@@ -122,3 +122,10 @@ class TestBareColumns:
 
 def test_how_many_rows_were_read_by_their_wording_is_told():
     assert only(read_text("it 1: loss 0.5\nit 2: loss 0.25\n"), "rows_read_by_name")["rows"] == 2
+
+
+def test_a_box_that_counts_its_steps_under_total():
+    box = "---------------------------\n| rollout/return   | {0:.1f} |\n| total/epochs     | {1}    |\n| total/steps      | {2}    |\n| train/loss_actor | 1.5     |\n---------------------------\n"
+    run = read_text("".join(box.format(-900 + 300 * n, n, 2000 * n) for n in range(1, 5)))
+
+    assert seen(run, "reward_mean") == [[2000, -600.0], [4000, -300.0], [6000, 0.0], [8000, 300.0]]

@@ -37,7 +37,7 @@ _IN_EPOCH = LazyRegex(
     rf"\[ ?(?P<epoch>{INT})(?:/{INT})?\]\s{{0,3}}\[ {{0,2}}(?P<step>{INT}) ?/ {{0,2}}(?P<total>{INT})\s{{0,2}}(?:\([^)]{{0,6}}\))?\]"
 )
 _BRACKETS = LazyRegex(
-    rf"^\s{{0,40}}\[(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)"
+    rf"^\s{{0,40}}\[(?:[Tt]rain(?:ing)?:? )?(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)"
 )
 _LEADING = LazyRegex(
     rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"

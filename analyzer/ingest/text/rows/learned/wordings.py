@@ -13,7 +13,14 @@ from analyzer.ingest.text.rows.learned.line_phases import held_out_fields, mirro
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, read_name, says_no_quantity, word_set, words_of
+from analyzer.model.name_words import (
+    is_running_mean,
+    is_score,
+    read_name,
+    says_no_quantity,
+    word_set,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine
@@ -318,6 +325,8 @@ def _is_like_loss(name: str) -> bool:
 
 def _plainer(name: str, old: str) -> bool:
     """Whether a name is the plainer one of two for a quantity; the reward of an episode is none of a step."""
+    if is_running_mean(name) != is_running_mean(old):
+        return is_running_mean(old)
     episode, other = ("epi" in text.lower() or "ep_" in text.lower() for text in (name, old))
     return episode if episode != other and "rew" in name.lower() else len(name) < len(old)
 
