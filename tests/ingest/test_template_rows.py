@@ -119,6 +119,22 @@ class TestBareColumns:
     def test_other_columns_are_none(self, text):
         assert read_text(text).metrics.names == ()
 
+    @pytest.mark.parametrize(
+        ("loss", "count", "beside"),
+        [
+            (lambda n: 12 * 0.98**n, 80, ""),
+            (lambda n: 2.5 + n % 7 / 10, 80, None),  # neither rises nor falls
+            (lambda n: 12 * 0.98**n, 20, None),
+            (lambda n: 12 * 0.98**n, 80, "step 1 loss 0.5\nstep 2 loss 0.4\n"),
+        ],
+        ids=["falls", "stands", "few", "beside-a-loss"],
+    )
+    def test_numbers_alone_are_a_series_if_they_fall_and_nothing_else_is_one(self, loss, count, beside):
+        text = "Epoch 0\n" + "".join(f"{loss(n):.12f}\n" for n in range(count)) + (beside or "")
+        names = read_text(text).metrics.names
+
+        assert ("unnamed" in names) is (beside == "")
+
 
 def test_how_many_rows_were_read_by_their_wording_is_told():
     assert only(read_text("it 1: loss 0.5\nit 2: loss 0.25\n"), "rows_read_by_name")["rows"] == 2

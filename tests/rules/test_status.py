@@ -113,6 +113,16 @@ def test_rewards_count_where_losses_have_no_level(tmp_path):
     assert (dx.status, dx.summary.partition(" (")[0]) == ("healthy", "no fault found in 40 rewards")
 
 
+@pytest.mark.parametrize(("other", "status"), [("reward", "healthy"), ("accuracy", "degraded")])
+def test_a_loss_that_leaps_where_the_policy_finds_new_rewards_is_no_doubt(tmp_path, other, status):
+    loss = [5 * 0.97 ** (n % 150) + 40 * (n >= 150) * 0.8 ** (n - 150) + n % 5 / 50 for n in range(300)]
+    rows = "".join(
+        f"step: {2000 * n} loss: {loss[n]:.4f} {other}: {n / 300 + n % 3 / 100:.4f}\n" for n in range(300)
+    )
+
+    assert diagnose(tmp_path, rows).status == status
+
+
 @pytest.mark.parametrize("last", [3.98, 4.05])
 def test_a_short_curve_that_did_not_fall_is_not_called_healthy(tmp_path, last):
     rows = "".join(f"step {n} loss {4.0 + (last - 4.0) * n / 9:.3f}\n" for n in range(10))

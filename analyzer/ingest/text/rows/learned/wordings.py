@@ -36,8 +36,8 @@ STROKES_OF_A_ROW = 3
 
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
 _COLUMNS = LazyRegex(
-    rf"(?i)^\s{{0,2}}(?:[\[(]?(?:epoch|iter|iteration|step)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
-    rf"(?:[:,]\s{{0,3}}|\s{{1,3}}){FLOAT}\s{{0,2}}$"
+    rf"(?i)^\s{{0,2}}(?:(?:[\[(]?(?:epoch|iter|iteration|step)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
+    rf"(?:[:,]\s{{0,3}}|\s{{1,3}}))?{FLOAT}\s{{0,2}}$"
 )
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
 _HELD_OUT = LazyRegex(
