@@ -51,6 +51,12 @@ def test_the_last_launch_decides_status_end_and_curves(tmp_path, text, status, e
     assert len(dx.earlier) == 1
 
 
+def test_a_launch_that_failed_before_its_first_row_is_an_earlier_one(tmp_path):
+    dx = diagnosed(tmp_path, BANNER + CRASH + BANNER + rows(300) + DONE)
+
+    assert (dx.status, len(dx.earlier)) == ("healthy", 1)
+
+
 def test_earlier_launches_are_told_in_a_line_each(tmp_path):
     dx = diagnosed(
         tmp_path, BANNER + rows(100) + CRASH + BANNER + rows(80, nan_from=60) + BANNER + rows(300) + DONE

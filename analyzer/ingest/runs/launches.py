@@ -89,7 +89,7 @@ def _beside(run: Run, source: int, metric: str, line: Ints) -> npt.NDArray[np.fl
 
 def _cuts(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[int]:
     """Lines at which a launch begins that starts from scratch, ascending."""
-    cuts: list[int] = []
+    cuts = _before_rows(rows, events, begins)
     step = rows.step
     resets = (np.flatnonzero((np.diff(step) < 0) & (step[1:] <= step[:1])) + 1).tolist()
     if not rows.line.size or len(resets) > MAX_LAUNCHES:
@@ -114,6 +114,13 @@ def _cuts(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[i
         if again or not _should_resume(events, cuts[-1] if cuts else 0, begin):
             cuts.append(begin)
     return [*cuts, *_without_rows(int(rows.line[-1]), events, begins)]
+
+
+def _before_rows(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[int]:
+    """Where the first launch that logs rows begins, if one above it failed before it had any."""
+    ended = [event.ref.line or 0 for event in events if event.role in _ENDS]
+    first = int(rows.line[0]) if rows.line.size else 0
+    return [line for line in begins if line < first and any(end < line for end in ended)][-1:]
 
 
 def _equally_long(step: Ints, resets: Sequence[int]) -> bool:
