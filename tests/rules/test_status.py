@@ -56,9 +56,17 @@ def mlperf(key, value, **metadata):
         ("aborted", "failed", "given up before it reached its target"),
     ],
 )
-def test_a_benchmark_run_that_logs_scores_only_is_taken_at_its_word(tmp_path, end, status, words):
+@pytest.mark.parametrize("first_rounds", [False, True])
+def test_a_benchmark_run_that_logs_scores_only_is_taken_at_its_word(
+    tmp_path, end, status, words, first_rounds
+):
     scores = "".join(mlperf("eval_accuracy", 0.2 * n, epoch_num=n) for n in range(1, 5))
-    dx = diagnose(tmp_path, scores + mlperf("run_stop", None, status=end))
+    text = scores + mlperf("run_stop", None, status=end)
+    if first_rounds:
+        said = [f'eval_accuracy: {{"epoch": {n}, "value": {0.2 * n}}}' for n in range(1, 5)]
+        said.append(f'run_stop: {{"success": {str(end == "success").lower()}}}')
+        text = "".join(f":::MLPv0.5.0 ncf 1541732933.688 (ncf.py:450) {words}\n" for words in said)
+    dx = diagnose(tmp_path, text)
 
     assert dx.status == status
     assert words in dx.summary
