@@ -74,7 +74,7 @@ def _never_back(out: FactWriter, view: RunView, held: list[Score]) -> None:
 def _rows_away(score: Score) -> int:
     """Rows to the end of which none is near the best."""
     near = np.flatnonzero(score.values >= BELOW_BEST * float(score.values.max()))
-    return int(score.values.size - 1 - near[-1])
+    return int(score.values.size - 1 - near[-1]) if near.size else 0
 
 
 def _stands(out: FactWriter, view: RunView, held: list[Score]) -> None:
