@@ -145,3 +145,15 @@ def test_a_box_that_counts_its_steps_under_total():
     run = read_text("".join(box.format(-900 + 300 * n, n, 2000 * n) for n in range(1, 5)))
 
     assert seen(run, "reward_mean") == [[2000, -600.0], [4000, -300.0], [6000, 0.0], [8000, 300.0]]
+
+
+def test_one_loss_of_several_ranks_is_not_added_up():
+    rows = "".join(
+        f"{rank}: TRAIN [0][{10 * n}/100]\tTime 0.1 (0.1)\tLoss/tok {9.0 / n:.4f} (9.0)\n"
+        for n in range(1, 9)
+        for rank in (0, 1)
+    )
+    loss = RunView(read_text(rows)).curve("loss")
+
+    assert loss.value[0] == 9.0
+    assert len(loss) == 8
