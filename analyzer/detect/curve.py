@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyzer.model.name_words import is_running_mean
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Series
 
@@ -92,7 +93,7 @@ def all_series(run: Run, metric: str) -> tuple[Series, ...]:
     Points belong together if the same reader found them under the same name for the same rank. Files that
     repeat one another (a console log and its copy) give one series.
     """
-    found: list[tuple[tuple[float, bool, int, str, str, int], Series]] = []
+    found: list[tuple[tuple[float, bool, bool, int, str, str, int], Series]] = []
     for reader, rank, rows in _groups(run, metric):
         series = _joined(run, metric, rows)
         found.append((_rank_of(series, reader, rank), series))
@@ -159,13 +160,14 @@ def _groups(run: Run, metric: str) -> Iterator[tuple[str, int, Rows]]:
         yield readers[int(reader_code)], int(ranks[code]), rows[keys == key]
 
 
-def _rank_of(series: Series, ingestor: str, rank: int) -> tuple[float, bool, int, str, str, int]:
-    """Sort key of a series: the best has most points, is text, and is named most plainly."""
+def _rank_of(series: Series, ingestor: str, rank: int) -> tuple[float, bool, bool, int, str, str, int]:
+    """Sort key of a series: the best has most points, is text, is no running mean, and is named most plainly."""
     weight = len(series) * (1.0 if has_steps(series) else STEPLESS_WEIGHT)
     binary = any(name in ingestor for name in _BINARY_INGESTORS)
     return (
         -weight,
         binary,
+        is_running_mean(series.logged_as),
         len(series.logged_as),
         ingestor,
         series.logged_as,

@@ -48,6 +48,8 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
         return _sum_of_parts(run, metric, _remade(run)) if metric == "loss" else ()
     found: list[tuple[int, int, str]] = []
     for name in run.metrics.names:
+        if name.partition("@")[0] != name and name.partition("@")[0] in run.metrics.names:
+            continue  # the same of another rank: no further part
         reading = read_name(name)
         if reading.setting or reading.phase not in _PHASES[metric] or name.startswith("epoch/"):
             continue

@@ -212,3 +212,11 @@ def names_memory(name: str, *, with_unit: bool = False) -> bool:
     """
     words = words_of(name)
     return not _MEM.isdisjoint(words) and not (with_unit and _GIB.keys().isdisjoint(words))
+
+
+_RUNNING = word_set("avg average averaged ave running smooth smoothed moving ema ewma")
+
+
+def is_running_mean(name: str) -> bool:
+    """Whether a value is a mean over earlier rows: it lags behind the value beside it, and from 0 on it rises while that falls."""
+    return not _RUNNING.isdisjoint(words_of(name))

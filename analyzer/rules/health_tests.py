@@ -215,7 +215,7 @@ TESTS = (
     ),
     HealthTest(
         "no-costly-spike",
-        "not signal.spike.slow",
+        "not signal.spike.slow or run.rl",
         "no spike cost a tenth of the run",
         "a spike of {signal.spike.ratio} times the level took {signal.spike.recovery_points} rows to go",
         "what changed at its first row: rate, data, or a restart",

@@ -30,6 +30,26 @@ def test_a_spike_that_comes_back_is_told_from_one_that_costs_steps():
     assert long["signal.spike.slow"] is True
 
 
+def test_a_way_back_of_a_five_hundredth_of_the_run_costs_nothing():
+    loss = np.array(falling(10_000))
+    loss[200:220] *= np.linspace(3.0, 1.2, 20)
+
+    assert RunMaker().log({"loss": loss}, every=32).plain()["signal.spike.slow"] is False
+    assert RunMaker().log({"loss": loss[:2000]}, every=32).plain()["signal.spike.slow"] is True
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_the_level_rises_where_a_part_of_the_loss_begins(begins):
+    loss, part = np.array(falling(200)), np.zeros(200)
+    loss[60:] += 1.5 * loss[0]
+    part[60 if begins else 0 :] = 0.5
+
+    facts = RunMaker().log({"loss": loss, "second_stage_loss": part}).plain()
+
+    assert facts["signal.spike.seen"] is not begins
+    assert facts["signal.stretch.seen"] is not begins
+
+
 def test_a_rise_that_stays_has_not_recovered():
     loss = np.array(falling(300))
     loss[200:] = 6.0

@@ -44,3 +44,10 @@ def facts(**columns):
 )  # fmt: skip
 def test_a_score_that_was_not_kept_is_told_from_its_look_alike(columns, name, value):
     assert facts(**columns).get(name) == value
+
+
+def test_a_score_below_zero_throughout_breaks_no_detector():
+    """An error that is printed with its sign turned, under the name of a score."""
+    facts = RunMaker().log({"eval_accuracy": [-0.31, -0.22, -0.19] + [-0.15] * 20}).plain()
+
+    assert facts.get("signal.score.never_back") is not True

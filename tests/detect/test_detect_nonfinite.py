@@ -429,3 +429,18 @@ class TestSeveralFiles:
         facts = maker.attempt("a.log", 100.0).attempt("b.log", 900.0).plain()
 
         assert facts["signal.nonfinite_loss.seen"] is False
+
+
+@pytest.mark.parametrize("rows", [400, 40])
+def test_a_norm_that_is_printed_only_where_the_scaler_skips_tells_of_no_other_step(rows):
+    """The search for a scale and its later probes print an infinite norm and the skip; beside every row it would be a fault."""
+    maker = RunMaker().log({"loss": falling(rows)})
+    at = [10 * n + 5 for n in range(1, 41)]
+    maker.log({"grad_norm": [INF] * 40}, steps=None, lines=at)
+    for line in at:
+        maker.event("loss_scale_overflow", line=line + 1, role="info")
+
+    facts = maker.plain()
+
+    assert facts.get("signal.nonfinite_grad.harmful", False) is (rows == 40)
+    assert facts["signal.exact.all_finite"] is (rows != 40)

@@ -180,7 +180,9 @@ def test_a_plain_course_and_its_look_alike(columns, name, value):
 
 def test_a_code_that_is_reconstructed_from_makes_no_policy():
     assert facts(kl=[5.0, 4.0, 3.0], recon_loss=[1.0, 0.9, 0.8])["run.rl"] is False
+    assert facts(kl=[5.0, 4.0, 3.0], loss=[1.0, 0.9, 0.8], accuracy=[0.1, 0.2, 0.3])["run.rl"] is False
     assert facts(kl=[5.0, 4.0, 3.0], reward=[1.0, 0.9, 0.8])["run.rl"] is True
+    assert facts(kl=[5.0, 4.0, 3.0], policy_loss=[1.0, 0.9, 0.8])["run.rl"] is True
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,15 @@ def test_every_other_step_waits():
     assert plain["signal.data_wait.share"] > 0.8
 
 
+def test_the_first_wait_of_an_epoch_beside_the_mean_of_its_steps_is_no_starvation():
+    """Every fourth row is the first of an epoch: its wait is longer than the step that is printed with it."""
+    plain = plain_of(
+        RunMaker().log({"step_time_s": [0.3] * 60, "data_time_s": [1.6, 0.0003, 0.0003, 0.0002] * 15})
+    )
+
+    assert plain["signal.data_wait.share"] < 0.3
+
+
 def test_a_wait_that_only_belongs_to_the_start():
     waits = [30.0, 15.0, 10.0, 7.5, 6.0, 5.0]
 
@@ -196,6 +205,23 @@ def test_the_steps_of_the_first_row_are_no_wait(tmp_path, every):
     facts = build_facts(run_detectors(load_run(tmp_path).run)).plain
 
     assert facts["signal.startup.wait_s"] == pytest.approx(600, abs=6)
+
+
+@pytest.mark.parametrize("said", ["Start evaluation on the held-out set (5000 images).", ""])
+def test_an_evaluation_before_training_is_no_slow_start(tmp_path, said):
+    first = datetime(2026, 11, 22, tzinfo=UTC)
+    rows = [(3600 + 5 * step, f"step {step} loss {3 - step / 999:.4f}") for step in range(1, 9)]
+    lines = [(0, "loading checkpoint shards failed once, retrying: CUDA out of memory"), (3, said), *rows]
+    text = "".join(
+        f"{(first + timedelta(seconds=at)).isoformat(sep=' ')[:19]} INFO {words}\n"
+        for at, words in lines
+        if words
+    )
+    (tmp_path / "train.log").write_text(text, encoding="utf-8")
+
+    facts = build_facts(run_detectors(load_run(tmp_path).run)).plain
+
+    assert ("signal.startup.wait_s" in facts) is not bool(said)
 
 
 @pytest.mark.parametrize(

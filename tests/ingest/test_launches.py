@@ -3,6 +3,7 @@
 import pytest
 
 import analyzer
+from analyzer.detect.base import RunView
 from analyzer.ingest.discover import load_run
 
 BANNER = "==== the job begins on its node ====\nNamespace(lr=0.0001, steps=300)\n"
@@ -48,6 +49,12 @@ def test_the_last_launch_decides_status_end_and_curves(tmp_path, text, status, e
     assert (dx.status, dx.ended.state) == (status, ended)
     assert dx.coverage.metrics.get("loss", 0) == points
     assert len(dx.earlier) == 1
+
+
+def test_a_launch_that_failed_before_its_first_row_is_an_earlier_one(tmp_path):
+    dx = diagnosed(tmp_path, BANNER + CRASH + BANNER + rows(300) + DONE)
+
+    assert (dx.status, len(dx.earlier)) == ("healthy", 1)
 
 
 def test_earlier_launches_are_told_in_a_line_each(tmp_path):
@@ -132,3 +139,40 @@ def test_of_launches_that_failed_without_a_row_the_last_one_counts(tmp_path):
 )
 def test_ranks_that_begin_alike_and_chains_of_exceptions_are_one_launch(tmp_path, text):
     assert diagnosed(tmp_path, text).earlier == ()
+
+
+def trainings(style, counts):
+    """Several trainings one after another, each with its epochs from the first one on; no row names a step."""
+    text = ""
+    for number, count in enumerate(counts):
+        text += f"setting {number} of the search\n"
+        for epoch in range(1, count + 1):
+            loss = 0.2 + 2.5 * 0.9**epoch
+            text += style.format(epoch=epoch, loss=loss, held_out=loss + 0.05)
+    return text
+
+
+KERAS = "Epoch {epoch}/60\n - 10s - loss: {loss:.4f} - val_loss: {held_out:.4f}\n"
+HOME = "Epoch: {epoch}, Training Loss: {loss:.4f}, Validation Loss: {held_out:.4f}\n"
+
+
+@pytest.mark.parametrize("style", [KERAS, HOME], ids=["keras", "home-made"])
+def test_epochs_that_begin_again_are_another_training(tmp_path, style):
+    (tmp_path / "train.log").write_text(trainings(style, [60] * 10), encoding="utf-8")
+    view = RunView(load_run(tmp_path).run)
+
+    assert len(view.curve("loss")) == 60
+    assert diagnosed(tmp_path, trainings(style, [60] * 10)).status == "healthy"
+
+
+@pytest.mark.parametrize("style", [KERAS, HOME], ids=["keras", "home-made"])
+def test_a_leap_within_the_epochs_of_one_training_is_still_told(tmp_path, style):
+    rows = [
+        style.format(epoch=epoch, loss=loss, held_out=loss + 0.05)
+        for epoch, loss in enumerate(
+            [0.2 + 2.5 * 0.9**n for n in range(40)] + [3.0 - 0.02 * n for n in range(40)], start=1
+        )
+    ]
+    dx = diagnosed(tmp_path, "".join(rows))
+
+    assert dx.status in {"failed", "degraded"}

@@ -119,6 +119,41 @@ class TestBareColumns:
     def test_other_columns_are_none(self, text):
         assert read_text(text).metrics.names == ()
 
+    @pytest.mark.parametrize(
+        ("loss", "count", "beside"),
+        [
+            (lambda n: 12 * 0.98**n, 80, ""),
+            (lambda n: 2.5 + n % 7 / 10, 80, None),  # neither rises nor falls
+            (lambda n: 12 * 0.98**n, 20, None),
+            (lambda n: 12 * 0.98**n, 80, "step 1 loss 0.5\nstep 2 loss 0.4\n"),
+        ],
+        ids=["falls", "stands", "few", "beside-a-loss"],
+    )
+    def test_numbers_alone_are_a_series_if_they_fall_and_nothing_else_is_one(self, loss, count, beside):
+        text = "Epoch 0\n" + "".join(f"{loss(n):.12f}\n" for n in range(count)) + (beside or "")
+        names = read_text(text).metrics.names
+
+        assert ("unnamed" in names) is (beside == "")
+
 
 def test_how_many_rows_were_read_by_their_wording_is_told():
     assert only(read_text("it 1: loss 0.5\nit 2: loss 0.25\n"), "rows_read_by_name")["rows"] == 2
+
+
+def test_a_box_that_counts_its_steps_under_total():
+    box = "---------------------------\n| rollout/return   | {0:.1f} |\n| total/epochs     | {1}    |\n| total/steps      | {2}    |\n| train/loss_actor | 1.5     |\n---------------------------\n"
+    run = read_text("".join(box.format(-900 + 300 * n, n, 2000 * n) for n in range(1, 5)))
+
+    assert seen(run, "reward_mean") == [[2000, -600.0], [4000, -300.0], [6000, 0.0], [8000, 300.0]]
+
+
+def test_one_loss_of_several_ranks_is_not_added_up():
+    rows = "".join(
+        f"{rank}: TRAIN [0][{10 * n}/100]\tTime 0.1 (0.1)\tLoss/tok {9.0 / n:.4f} (9.0)\n"
+        for n in range(1, 9)
+        for rank in (0, 1)
+    )
+    loss = RunView(read_text(rows)).curve("loss")
+
+    assert loss.value[0] == 9.0
+    assert len(loss) == 8

@@ -57,9 +57,17 @@ def mlperf(key, value, **metadata):
         ("aborted", "failed", "given up before it reached its target"),
     ],
 )
-def test_a_benchmark_run_that_logs_scores_only_is_taken_at_its_word(tmp_path, end, status, words):
+@pytest.mark.parametrize("first_rounds", [False, True])
+def test_a_benchmark_run_that_logs_scores_only_is_taken_at_its_word(
+    tmp_path, end, status, words, first_rounds
+):
     scores = "".join(mlperf("eval_accuracy", 0.2 * n, epoch_num=n) for n in range(1, 5))
-    dx = diagnose(tmp_path, scores + mlperf("run_stop", None, status=end))
+    text = scores + mlperf("run_stop", None, status=end)
+    if first_rounds:
+        said = [f'eval_accuracy: {{"epoch": {n}, "value": {0.2 * n}}}' for n in range(1, 5)]
+        said.append(f'run_stop: {{"success": {str(end == "success").lower()}}}')
+        text = "".join(f":::MLPv0.5.0 ncf 1541732933.688 (ncf.py:450) {words}\n" for words in said)
+    dx = diagnose(tmp_path, text)
 
     assert dx.status == status
     assert words in dx.summary
@@ -112,6 +120,16 @@ def test_rewards_count_where_losses_have_no_level(tmp_path):
     dx = diagnose(tmp_path, rows)
 
     assert (dx.status, dx.summary.partition(" (")[0]) == ("healthy", "no fault found in 40 rewards")
+
+
+@pytest.mark.parametrize(("other", "status"), [("reward", "healthy"), ("accuracy", "degraded")])
+def test_a_loss_that_leaps_where_the_policy_finds_new_rewards_is_no_doubt(tmp_path, other, status):
+    loss = [5 * 0.97 ** (n % 150) + 40 * (n >= 150) * 0.8 ** (n - 150) + n % 5 / 50 for n in range(300)]
+    rows = "".join(
+        f"step: {2000 * n} loss: {loss[n]:.4f} {other}: {n / 300 + n % 3 / 100:.4f}\n" for n in range(300)
+    )
+
+    assert diagnose(tmp_path, rows).status == status
 
 
 @pytest.mark.parametrize("last", [3.98, 4.05])

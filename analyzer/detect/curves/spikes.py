@@ -15,8 +15,9 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import loss_points, values_beside
+from analyzer.detect.curves.objective import begins
 from analyzer.model.signal import Signal
-from analyzer.model.tables import Series
+from analyzer.model.tables import NULL_INT, Series
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,6 +53,9 @@ RECURRENT = 3
 
 SLOW_STEPS = 500
 """Steps; public chronicles call a return within about 200 steps harmless and one of 2000 costly."""
+
+OF_THE_RUN = 0.005
+"""A way back of less than a two-hundredth of the run costs less than the rollback that would save it."""
 
 SLOW_SHARE = 0.1
 """A tenth of all that was logged, in steps of whatever size, is costly as well."""
@@ -106,7 +110,10 @@ def find_spikes(view: RunView) -> Spikes | None:
             Spike(starts[s.row], starts[s.peak], s.base, None if s.back is None else starts[s.back], s.sigmas)
             for s in found
         )
-    return Spikes(curve, found)
+    parts = begins(view, curve) if found else ()
+    return Spikes(
+        curve, tuple(s for s in found if not any(s.row - RETURN_POINTS <= at <= s.peak for at in parts))
+    )
 
 
 def _block_rows(count: int) -> list[tuple[int, int]]:
@@ -201,8 +208,13 @@ def _recovery(out: FactWriter, curve: Series, found: tuple[Spike, ...]) -> None:
     out.put("recovery_points", points, shown)
     if has_steps(curve):
         out.put("recovery_steps", steps, shown)
-    many = steps > SLOW_STEPS if has_steps(curve) else False
+    many = has_steps(curve) and steps > max(SLOW_STEPS, OF_THE_RUN * _steps_logged(curve))
     out.put("slow", (many or points >= SLOW_SHARE * len(curve)) and points >= SLOW_POINTS, shown)
+
+
+def _steps_logged(curve: Series) -> int:
+    known = curve.step[curve.step != NULL_INT]
+    return int(np.ptp(known)) if known.size else 0
 
 
 def _length(curve: Series, spike: Spike) -> int:

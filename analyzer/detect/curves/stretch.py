@@ -17,6 +17,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.guess.chance import class_count
+from analyzer.detect.curves.objective import begins
 from analyzer.detect.curves.players.adversaries import plays
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import scatter
@@ -118,7 +119,10 @@ def course(view: RunView) -> Course | None:
     long = tuple(
         s for s in found if not blocks or (values.size if s.stop is None else s.stop) - s.start >= BLOCK_ROWS
     )
-    return Course(curve, values, tuple(cuts[:-1].tolist()), long)
+    rows = cuts[:-1].tolist()
+    parts = begins(view, curve) if long else ()
+    kept = tuple(s for s in long if not any(rows[s.start - 1] <= at <= rows[s.peak] for at in parts))
+    return Course(curve, values, tuple(rows), kept)
 
 
 def _usual_rise(values: Values) -> float:

@@ -108,8 +108,18 @@ def reward_metrics(view: RunView) -> list[str]:
         for name in names
         if name in _REWARD_NAMES or name.startswith(_REWARD_PREFIXES) or REWARD_OF_AGENT.fullmatch(name)
     )
-    # the divergence of a code from its prior, which is reconstructed from: an autoencoder
-    return [] if set(found) <= {"kl"} and reconstructs(names) else found
+    # a divergence alone may be that of a code from its prior (an autoencoder) or from a teacher
+    return [] if set(found) <= {"kl"} and not _of_a_policy(names) else found
+
+
+_POLICY = word_set(
+    "policy pi pg actor critic advantage advantages adv return returns rewards reward score scores entropy clip clipfrac ratio value vf episode response responses length rollout ref ppo grpo"
+)
+
+
+def _of_a_policy(names: Iterable[str]) -> bool:
+    """Whether a metric beside a divergence is one of a policy, by the words of its name."""
+    return any(not _POLICY.isdisjoint(words_of(name)) for name in names) and not reconstructs(names)
 
 
 _RECONSTRUCTION = word_set(

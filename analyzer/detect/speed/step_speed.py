@@ -17,6 +17,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, launch_of, take
 from analyzer.detect.robust import part_medians, slower_at_best, uncertainty
 from analyzer.detect.speed.times import unit_times
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Series
 
@@ -203,7 +204,9 @@ def _data_wait(view: RunView, step_time: Series | None, out: FactWriter) -> None
     known &= np.isfinite(waits.value[np.maximum(match, 0)])
     if known.sum() < MIN_WAITS:
         return
-    wait, step = waits.value[match[known]], step_time.value[known]
+    step = step_time.value[known]
+    # A wait beyond the step is not of that step: the first of an epoch beside the mean over all since then.
+    wait = np.minimum(waits.value[match[known]], step)
     share = wait / step
     # Few rows may all belong to the start, when the workers fill their queues: the share falls from row to row.
     if known.sum() < MIN_POINTS and (np.diff(share) <= 0).all() and share[-1] < STILL_WAITS * share[0]:
@@ -242,6 +245,9 @@ def _eval_share(view: RunView, out: FactWriter) -> None:
         out.put("eval_time.share", float(evals.value.sum()) / span, refs_at(evals, [0]))
 
 
+_EVALUATION = LazyRegex(r"(?i)\b(?:evaluat|validat)")
+
+
 def _startup(view: RunView, out: FactWriter) -> None:
     """From the first stamped line of the log to where the steps of its first stamped training row begin.
 
@@ -257,7 +263,9 @@ def _startup(view: RunView, out: FactWriter) -> None:
         first = min(stamps, key=lambda event: event.time_s or 0.0)
         steps_s = _time_of_a_row(loss, row)
         wait_s = -1.0 if steps_s is None else float(loss.time_s[row]) - steps_s - (first.time_s or 0.0)
-        if wait_s >= 0:
+        before = [event.text for event in stamps if (event.ref.line or 0) < int(loss.line[row])]
+        # An evaluation before training is work that was asked for; how long it took, nothing tells.
+        if wait_s >= 0 and not any(_EVALUATION.search(text) for text in before):
             out.put("startup.wait_s", wait_s, [first.ref, *refs_at(loss, [row])])
 
 

@@ -1,7 +1,7 @@
 """Several launches in one log: a console that every start of a program goes on with.
 
 Steps that begin again are a new launch only if something else says so: the earlier one ended (in words or in an error),
-the first line of the log comes again, or the learning rate begins again. Else they may be those of the next epoch. Rows that
+the first line of the log comes again, or the epochs or the learning rate begin again. Else they may be those of the next epoch. Rows that
 come a second time to the last digit and second are the same log once more, whatever else they look like. The
 last launch is the run; of the earlier ones a line each is kept. One that goes on from a checkpoint belongs to the run,
 and so does one that a launcher restarts, or that should have gone on from a checkpoint that its predecessor saved.
@@ -89,7 +89,7 @@ def _beside(run: Run, source: int, metric: str, line: Ints) -> npt.NDArray[np.fl
 
 def _cuts(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[int]:
     """Lines at which a launch begins that starts from scratch, ascending."""
-    cuts: list[int] = []
+    cuts = _before_rows(rows, events, begins)
     step = rows.step
     resets = (np.flatnonzero((np.diff(step) < 0) & (step[1:] <= step[:1])) + 1).tolist()
     if not rows.line.size:
@@ -109,7 +109,8 @@ def _cuts(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[i
         ended = _ended(between)
         banners = [line for line in begins if max(low, ended) < line < high]
         again = _comes_again(rows, bounds[number], at, bounds[number + 2])
-        if not (ended or banners or again or _rate_begins_again(rows, at)):
+        anew = any(event.kind == "training_begins_again" for event in between)
+        if not (ended or banners or again or anew or _rate_begins_again(rows, at)):
             continue
         begin = banners[0] if banners else max(low, ended) + 1
         if again or not _should_resume(events, cuts[-1] if cuts else 0, begin):
@@ -126,6 +127,13 @@ def _failed_at_once(events: Sequence[Event], begins: Sequence[int]) -> list[int]
     if not raised or any(line < raised[0] for line in begins):
         return []
     return [line for line in begins if line < raised[-1]]
+
+
+def _before_rows(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[int]:
+    """Where the first launch that logs rows begins, if one above it failed before it had any."""
+    ended = [event.ref.line or 0 for event in events if event.role in _ENDS]
+    first = int(rows.line[0]) if rows.line.size else 0
+    return [line for line in begins if line < first and any(end < line for end in ended)][-1:]
 
 
 def _equally_long(step: Ints, resets: Sequence[int]) -> bool:

@@ -87,7 +87,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     # Kubernetes and CRI: 2026-01-01T00:00:00.123456789Z stdout F message
     ("0123456789", rf"{_DATE}{_ZONE} (?P<stream>stdout|stderr) [FP] "),
     # fairseq and loguru: date | INFO | logger | message
-    ("0123456789", rf"{_DATE} ?\| ?{_LEVEL} *\| ?(?P<logger>[\w.:<>/-]{{1,120}}) [|-] "),
+    ("0123456789", rf"{_DATE} ?\| {{0,8}}{_LEVEL} {{0,8}}\| ?(?P<logger>[\w.:<>/-]{{1,120}}) [|-] "),
     # mmengine, torchtitan and friends: date - logger - INFO - message, or date - INFO - logger - message
     ("0123456789", rf"{_DATE} - (?P<logger>[\w.]{{1,80}}) - {_LEVEL} - "),
     # the place of the call: date - train.py[line:103] - INFO: message, date - src/train.py:103 - INFO - message

@@ -118,6 +118,10 @@ class BadPoints:
         return max(last - start + reach, row)
 
 
+OFTENER = 2
+"""Rows of the loss for each norm: a loop that prints a norm with every row prints as many."""
+
+
 def loss_points(view: RunView) -> BadPoints | None:
     """The training loss with its bad points; from whichever logger shows them."""
     return _choose(view, "loss", _mark_loss)
@@ -156,10 +160,27 @@ def _choose(
 
 
 def _placeholder(view: RunView, series: Series) -> bool:
-    """Whether a column of nothing but -1 means "not computed": it does outside DeepSpeed and HF Trainer."""
-    if series.metric != "grad_norm" or view.uses("deepspeed") or view.uses_hf_trainer:
+    """Whether a column of nothing but -1 means "not computed": it does outside DeepSpeed and HF Trainer.
+
+    A norm that a program prints only where its scaler skips a batch tells of those batches and no other.
+    """
+    if series.metric != "grad_norm":
         return False
-    return bool(np.all(series.value == SENTINEL))
+    if only_at_skips(view, series):
+        return True
+    own = view.uses("deepspeed") or view.uses_hf_trainer
+    return not own and bool(np.all(series.value == SENTINEL))
+
+
+def only_at_skips(view: RunView, series: Series) -> bool:
+    """Whether a norm is printed only where the scaler skips, so that it is infinite, and finite losses go on without it."""
+    if not np.isinf(series.value).all():
+        return False
+    skips = np.array([event.ref.line or 0 for event in view.events("loss_scale_overflow")])
+    loss = view.curve("loss")
+    if skips.size < len(series) or loss is None or len(loss) <= OFTENER * len(series):
+        return False
+    return bool(np.isfinite(loss.value[-GOOD_ROWS:]).all() and loss.line.max() > series.line.max())
 
 
 def _state(view: RunView, series: Series, mark: Callable[[RunView, Series], tuple[Mask, Mask]]) -> BadPoints:

@@ -8,7 +8,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, take
-from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.detect.curves.numerics.bad_points import loss_points, only_at_skips
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import words_of
@@ -82,6 +82,8 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
         if series is None or (_UNDEFINED.search(name) and not _reward_is_lost(view, name, series)):
             continue
         bad = ~np.isfinite(series.value)
+        if _NORM.search(name) and only_at_skips(view, series):
+            continue
         if not bad.any() or (bad[0] and not bad[int(np.argmin(bad)) :].any() and not bad.all()):
             continue  # not a number until there is something to count
         rank = not _NORM.search(name), int(bad.sum())

@@ -302,7 +302,7 @@ def _learn(rows: list[_Example]) -> Shape | None:
 def _step_of(numbers: npt.NDArray[np.float64], steps: list[int | None]) -> Step | None:
     """How rows say their step, None if that is not clear."""
     if all(step is None for step in steps):
-        return Step()
+        return Step(epoch=_counter(numbers))
     if any(step is None for step in steps):
         return None
     told = np.array(steps, np.float64)
@@ -324,6 +324,12 @@ def _step_of(numbers: npt.NDArray[np.float64], steps: list[int | None]) -> Step 
         if length == np.floor(length) and base == np.floor(base):
             return Step(slot, 0, epoch, int(length), int(base))
     return None
+
+
+def _counter(numbers: npt.NDArray[np.float64]) -> int:
+    """The number that counts the rows up, as an epoch does; -1 if there is none."""
+    counts: list[int] = np.flatnonzero(np.all(np.diff(numbers, axis=0) == 1, axis=0)).tolist()
+    return counts[0] if counts and len(numbers) > 1 else -1
 
 
 def _column(
@@ -381,7 +387,8 @@ def _batch(
     kept = np.ones(len(found), np.bool_)
     kept[[0, -1]] = False
     if shape.step.epoch >= 0:
-        begins = np.flatnonzero(np.diff(numbers[shape.step.epoch])) + 1
+        epochs = np.diff(numbers[shape.step.epoch])
+        begins = np.flatnonzero(epochs if steps is not None else epochs < 0) + 1
     kept[begins] = kept[begins - 1] = False
     spans = np.array([match.span() for match in found], np.int64)[kept]
     starts = spans[:, 0] + 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SLOTS = frozenset({INT, FLOAT, TIME})
 _SAYS = LazyRegex(
-    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:id(?:ation|ate)?)?|eval(?:uation)?|test(?:ing)?|dev|cv)|(?P<train>train(?:ing)?|trn))(?![\w/.-])"
+    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:id(?:ation|ate)?)?|eval(?:uat(?:ion|ed|ing|e))?|test(?:ing)?|dev|cv)|(?P<train>train(?:ing)?|trn))(?![\w/.-])"
 )
 _LAST_WORD = LazyRegex(r"[\w/.@-]{0,60}[^\w]{0,6}$")
 _MEASURED = frozenset({"loss", "loss_like", "accuracy", "perplexity"})

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import re
 
 _AT = rf"[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|[=#\[(]|: ?[\[(]){{0,2}}\s{{0,3}}[\"'#]?(?:{INT}\s?-\s{{0,4}})?(?P<at>{INT})(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?P<total>{INT}))?(?!\w|\.[\w{INT}{FLOAT}]|[{INT}{FLOAT}])"
-_BEFORE = r"(?:^|(?<=[\s\[(|,{;:\"'.>/]))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )(?<!episode )(?<!warmup )"
+_BEFORE = r"(?:^|(?<=[\s\[(|,{;:\"'.<>/]))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )(?<!episode )(?<!warmup )"
 _STEP = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>(?:completed |global[ _]?|train(?:ing)?[ _]|optim\w{{0,6}}[ _]|env[ _]|epoch/)?"
     rf"(?:time[ _]?steps?|steps?|iter(?:ation)?s?|itr?|n(?:um)?_updates|num_timesteps|n?updates?|up))(?:\.| at| n[or]\.?)?(?![A-Za-z0-9]){_AT}"
@@ -37,7 +37,7 @@ _IN_EPOCH = LazyRegex(
     rf"\[ ?(?P<epoch>{INT})(?:/{INT})?\]\s{{0,3}}\[ {{0,2}}(?P<step>{INT}) ?/ {{0,2}}(?P<total>{INT})\s{{0,2}}(?:\([^)]{{0,6}}\))?\]"
 )
 _BRACKETS = LazyRegex(
-    rf"^\s{{0,40}}\[(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)"
+    rf"^\s{{0,40}}\[(?:[Tt]rain(?:ing)?:? )?(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)"
 )
 _LEADING = LazyRegex(
     rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"

@@ -37,6 +37,7 @@ from analyzer.ingest.text.rows.learned.wordings import (
     may_be_row,
     read_values,
 )
+from analyzer.ingest.text.rows.trainings import Trainings
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name
 
@@ -66,9 +67,6 @@ WORDS_BESIDE_BOTH = 4
 GUESSED_ROWS = 2
 """Rows with a place whose names are only well formed: what repeats with another number is a series."""
 
-EPOCHS_OF_A_TRAINING = 3
-"""Epochs passed before a fall back to the first one begins another training; tables of results count up to two anew."""
-
 PARTS_BELOW = 2
 """Values with a sign that an indented line below a heading needs if no name of them is known."""
 
@@ -77,8 +75,6 @@ HEADING_LINES = 12
 
 
 _BEGINS_NUMBER = frozenset("0123456789-+.")
-_TRAINING = LazyRegex(r"(?i)(?<![\w/-])(?:fold|seed)(?:[ _](?:no\.?|idx|id))?[ :=#]{1,3}\d{1,9}(?![\w.])")
-"""Which of several trainings a line is of: ``Fold 2``, ``seed: 43``."""
 _OPEN_BAR = LazyRegex(r"[^|\r\n]{0,80}\|[^|\r\n]{0,200}\| {0,3}\d{1,9}/\? \[[^\]\r\n]{0,60}\] ?(?=\S)")
 """A bar of unknown length, behind which another writer went on."""
 _COURSES = frozenset({"loss", "eval_loss", "reward_mean"})
@@ -108,17 +104,14 @@ class TemplateRows:
         self._calls_loss = False
         self._below_others = False
         self._guessed: set[frozenset[str]] = set()
-        self._training = self._told_training = ""
-        self._epoch: int | None = None
-        self._first_epoch: int | None = None
+        self._trainings = Trainings()
         self.rows = 0
         self._barren = 0
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         text = self._unwrapped(line)
-        if (training := _TRAINING.search(text)) is not None:
-            self._training = training[0]
+        self._trainings.hear(text)
         masked = mask(text)
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             if HELD_OUT_HEADING.match(text):
@@ -222,7 +215,7 @@ class TemplateRows:
             values, own = self._held_out(values), True
         where = Where(log.step) if own else self._where(row.place, numbers)
         if where.step is None and not row.place.samples and row.place.epoch >= 0:
-            self._note_epoch(int(counted(numbers[row.place.epoch])), line, log)
+            self._trainings.note(int(counted(numbers[row.place.epoch])), line, log)
         self._write(values, where, line, log)
         self._heading = (line.number, where, None)
         return True
@@ -290,16 +283,6 @@ class TemplateRows:
             self._heading = (line.number, where, epoch)
         else:
             self._heading = (line.number, Where(None, whole_epoch=True), epoch)
-
-    def _note_epoch(self, epoch: int, line: LogLine, log: LogState) -> None:
-        """Tell where a loop of several trainings (folds, settings) begins the next one: its epochs start again."""
-        if self._epoch is None or self._first_epoch is None:
-            self._first_epoch = epoch
-        elif epoch == self._first_epoch and (
-            self._epoch >= epoch + EPOCHS_OF_A_TRAINING or self._training != self._told_training
-        ):
-            log.event("training_begins_again", "info", line, {"epoch": epoch}, None)
-        self._epoch, self._told_training = epoch, self._training
 
     def _without_place(
         self, template: Template, row: WordedRow, values: dict[str, float], line: LogLine, log: LogState

@@ -13,7 +13,14 @@ from analyzer.ingest.text.rows.learned.line_phases import held_out_fields, mirro
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, read_name, says_no_quantity, word_set, words_of
+from analyzer.model.name_words import (
+    is_running_mean,
+    is_score,
+    read_name,
+    says_no_quantity,
+    word_set,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine
@@ -29,8 +36,8 @@ STROKES_OF_A_ROW = 3
 
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
 _COLUMNS = LazyRegex(
-    rf"(?i)^\s{{0,2}}(?:[\[(]?(?:epoch|iter|iteration|step)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
-    rf"(?:[:,]\s{{0,3}}|\s{{1,3}}){FLOAT}\s{{0,2}}$"
+    rf"(?i)^\s{{0,2}}(?:(?:[\[(]?(?:epoch|iter|iteration|step)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
+    rf"(?:[:,]\s{{0,3}}|\s{{1,3}}))?{FLOAT}\s{{0,2}}$"
 )
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
 _HELD_OUT = LazyRegex(
@@ -322,6 +329,8 @@ def _is_like_loss(name: str) -> bool:
 
 def _plainer(name: str, old: str) -> bool:
     """Whether a name is the plainer one of two for a quantity; the reward of an episode is none of a step."""
+    if is_running_mean(name) != is_running_mean(old):
+        return is_running_mean(old)
     episode, other = ("epi" in text.lower() or "ep_" in text.lower() for text in (name, old))
     return episode if episode != other and "rew" in name.lower() else len(name) < len(old)
 

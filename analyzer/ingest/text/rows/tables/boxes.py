@@ -131,7 +131,7 @@ class _Box:
             self._part = key if key.endswith("/") else self._part
             return
         name = f"{self._part}{key}"
-        plain = key.lower().replace(" ", "_")
+        plain = key.lower().replace(" ", "_").removeprefix("total/")
         self._program = self._program or next(
             (p for mark, p in _PROGRAMS if name.lower().startswith(mark)), ""
         )

@@ -7,6 +7,7 @@
     json_stats: {"_type": "train_iter", "epoch": "1/200", "iter": "10/1000", "dt": 0.5, "loss": 2.5}
     {'train/loss': Infinity, 'step': 21}
     :::MLLOG {"time_ms": 1714536247834, "key": "eval_accuracy", "value": 0.72, "metadata": {"step_num": 500}}
+    :::MLPv0.5.0 ncf 1541732933.688 (ncf.py:450) eval_accuracy: {"epoch": 0, "value": 0.41}
 
 A row counts only if it states its step or epoch and holds a quantity that is known by name. The third form
 is OpenRLHF's, the fourth, a result on held-out data, that of the example scripts of accelerate.
@@ -57,6 +58,7 @@ _MLPERF_KEPT = frozenset(
         "current_lr",
     }
 )
+_FIRST_ROUNDS = LazyRegex(r":::MLPv0\S{0,12} .{0,200} (?P<key>\w{1,40}): $")
 _MLPERF_STEPS = ("step_num", "iteration", "step")
 
 _BEFORE = LazyRegex(
@@ -84,7 +86,7 @@ MAX_KEYS = 256
 class JsonLines:
     """Reads rows that state their step."""
 
-    literals = ('"loss":', '"train_loss":', '"grad_norm":', '"step":', '"global_step":', '"iter":', '"key": "eval_accuracy"', '"key": "eval_error"', '"key": "train_loss"', '"key": "tracked_stats"',
+    literals = ('"loss":', '"train_loss":', '"grad_norm":', '"step":', '"global_step":', '"iter":', '"key": "eval_accuracy"', '"key": "eval_error"', '"key": "train_loss"', '"key": "tracked_stats"', ' eval_accuracy: {"',
                 "'step': ", "'global_step': ", "'iteration': ", "'iter': ", "'_step': ", "lobal step ", "lobal_step ", "{'accuracy'", "{'f1'", '"epoch": ')  # fmt: skip
 
     def __init__(self) -> None:
@@ -107,6 +109,8 @@ class JsonLines:
             return self._slowfast(row, line, log)
         if ":::MLLOG" in line.raw:
             return self._mlperf(row, line, log)
+        if (first := _FIRST_ROUNDS.search(line.raw, 0, start)) is not None:
+            return self._mlperf({"key": first["key"], "value": row.get("value"), "metadata": row}, line, log)
         return self._row(row, line, log, _SIGNS)
 
     def _python_dicts(self, line: LogLine, log: LogState) -> bool:
