@@ -59,30 +59,30 @@ def trainings_of(run: Run) -> Trainings:
     found: dict[int, list[int]] = {}
     for event in run.events.of("training_begins_again"):
         found.setdefault(event.ref.source, [0]).append(event.ref.line or 0)
-    stepped = {}
-    for source in {event.ref.source for event in run.events.of("training_heading")} - found.keys():
-        lines = _headed(run, source)
+    headings = run.events.of("training_heading")
+    stepped = set()
+    for source in found.keys() | {event.ref.source for event in headings}:
+        loss = next(iter(all_series(run, "loss")), None)
+        if loss is None or not has_steps(loss):
+            continue
+        own = [event for event in headings if event.ref.source == source]
+        numbered = (
+            [event.ref.line or 0 for event in own] if len({e.fields.get("number") for e in own}) > 1 else []
+        )
+        lines = _begin_again(take(loss, loss.source == source), found.get(source, [])[1:] or numbered)
         if lines:
-            stepped[source] = [0, *lines]
-    begins = {source: tuple(sorted(set(lines))) for source, lines in (found | stepped).items()}
+            stepped.add(source)
+            found[source] = [0, *lines]
+    begins = {source: tuple(sorted(set(lines))) for source, lines in found.items()}
     judged = {source: _judged(run, source, lines) for source, lines in begins.items()}
     return Trainings(begins, judged, frozenset(stepped))
 
 
-def _headed(run: Run, source: int) -> list[int]:
-    """Lines of headings with a number of their own below which the steps of the loss begin again, but for the first."""
-    headings = [event for event in run.events.of("training_heading") if event.ref.source == source]
-    loss = next(iter(all_series(run, "loss")), None)
-    if loss is None or not has_steps(loss) or len({event.fields.get("number") for event in headings}) < 2:
-        return []
-    own = take(loss, loss.source == source)
-    found = []
-    for event in headings:
-        line = event.ref.line or 0
-        row = int(np.searchsorted(own.line, line))
-        if 0 < row < len(own) and own.step[row] < own.step[row - 1]:
-            found.append(line)
-    return found
+def _begin_again(loss: Series, lines: list[int]) -> list[int]:
+    """Those lines below which the steps of the loss fall."""
+    rows = np.searchsorted(loss.line, lines)
+    inside = [(line, int(row)) for line, row in zip(lines, rows, strict=True) if 0 < row < len(loss)]
+    return [line for line, row in inside if loss.step[row] < loss.step[row - 1]]
 
 
 def _judged(run: Run, source: int, begins: tuple[int, ...]) -> int:

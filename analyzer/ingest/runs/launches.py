@@ -109,8 +109,7 @@ def _cuts(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[i
         ended = _ended(between)
         banners = [line for line in begins if max(low, ended) < line < high]
         again = _comes_again(rows, bounds[number], at, bounds[number + 2])
-        anew = any(event.kind == "training_begins_again" for event in between)
-        if not (ended or banners or again or anew or _rate_begins_again(rows, at)):
+        if not (ended or banners or again or _rate_begins_again(rows, at)):
             continue
         begin = banners[0] if banners else max(low, ended) + 1
         if again or not _should_resume(events, cuts[-1] if cuts else 0, begin):

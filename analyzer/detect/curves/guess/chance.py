@@ -22,6 +22,7 @@ from analyzer.detect.curves.progress import (
     long_enough,
     loss_trend,
 )
+from analyzer.detect.curves.units import small_percentages
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.refs import SourceRef
@@ -180,7 +181,8 @@ def shares_of(view: RunView, name: str) -> Series | None:
     if not len(series):
         return None
     top = float(series.value.max())
-    return series if top <= 1.0 else replace(series, value=series.value / 100.0)
+    in_percent = top > 1.0 or name in view.once(small_percentages)
+    return replace(series, value=series.value / 100.0) if in_percent else series
 
 
 def detect(view: RunView) -> Iterator[Signal]:

@@ -16,6 +16,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import trend
+from analyzer.detect.curves.units import PERCENT, SHARE, small_percentages
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set
 from analyzer.model.score_words import GENERAL, OVERLAP, SHARE_OF_ALL, ScoreReading, read_score
@@ -70,11 +71,6 @@ FORGOTTEN = 0.4
 GENERAL_ROWS, GENERAL_LOST = 3, 0.15
 """Three evaluations; a public test differs by some hundredths from one checkpoint to the next, not by a seventh of its value."""
 
-PERCENT = 1.5
-"""Shares end at 1; scores above are in percent."""
-
-MOST_PERCENT = 100.0
-
 TURN_ROWS, SINCE_BEST, BELOW_BEST, LOSS_LEFT = 10, 0.25, 0.95, 0.8
 """Ten evaluations; a quarter of them since the best, four and more, all below 95 % of it while training loss lost a fifth."""
 
@@ -99,7 +95,7 @@ ERRORS = frozenset({"err", "error", "errors", "errorrate"})
 GUESS_OF_RANKS = 0.05
 """Distance from one half up to which an area under the ROC curve is that of a guess."""
 
-RANKS = frozenset({"auc", "auroc", "roc", "rocauc"})
+RANKS = frozenset({"auc", "auroc", "roc", "rocauc", "eer"})
 
 HALF = 0.5
 """A score that ends at half of its best was lost, even if only two evaluations tell."""
@@ -115,12 +111,12 @@ class Score:
     name: str
     reading: ScoreReading
     series: Series
+    percent: bool
 
     @property
     def values(self) -> Values:
         """Shares of one."""
-        top = float(np.abs(self.series.value).max())
-        return self.series.value / 100.0 if PERCENT < top <= MOST_PERCENT else self.series.value
+        return self.series.value / 100.0 if self.percent else self.series.value
 
 
 def scores_of(view: RunView) -> tuple[Score, ...]:
@@ -130,7 +126,9 @@ def scores_of(view: RunView) -> tuple[Score, ...]:
         reading = read_score(name)
         series = finite_points(view.curve(name)) if reading.better else None
         if series is not None:
-            found.append(Score(name, reading, series))
+            top = float(np.abs(series.value).max())
+            percent = SHARE < top <= PERCENT or name in view.once(small_percentages)
+            found.append(Score(name, reading, series, percent))
     return tuple(found)
 
 
@@ -162,7 +160,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     _lost(out, tuple(score for score in found if not score.reading.kind & GENERAL))
     _turned(out, view, [score for score in found if score.reading.phase == "eval" and score.reading.whole])
     _perfect(out, view, found)
-    _guessed(out, rising, learns=learns)
+    _guessed(out, found, learns=learns)
     if out.facts:
         yield out.signal()
 
@@ -293,7 +291,7 @@ def _beyond_all(out: FactWriter, found: tuple[Score, ...]) -> None:
     ]
     for score in rates:
         last, top = float(score.series.value[-1]), float(score.series.value.max())
-        bound = 1.0 if top <= PERCENT * 2 else MOST_PERCENT
+        bound = 1.0 if top <= SHARE * 2 else PERCENT
         out.put("error_beyond_all", last > bound, refs_at(score.series, [len(score.series) - 1]))
         out.put(
             "error_rises",
@@ -478,14 +476,14 @@ def _bound(score: Score) -> float:
     """The best that a score can be."""
     if score.reading.better < 0:
         return 0.0
-    return MOST_PERCENT if float(score.series.value.max()) > PERCENT else 1.0
+    return PERCENT if score.percent or float(score.series.value.max()) > PERCENT else 1.0
 
 
-def _guessed(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
-    """An area under the ROC curve that stays at one half while the loss falls."""
+def _guessed(out: FactWriter, found: tuple[Score, ...], *, learns: bool) -> None:
+    """An area under the ROC curve, or a rate of equal errors, that stays at one half while the loss falls."""
     areas = [
         score
-        for score in rising
+        for score in found
         if score.reading.kind & RANKS and score.reading.whole and score.reading.phase != "train"
     ]
     if areas:

@@ -10,6 +10,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
+from analyzer.detect.curves.units import small_percentages
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.signal import Signal
@@ -68,7 +69,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         if series is None:
             continue
         seen = True
-        row = _impossible(name, series)
+        row = None if name in view.once(small_percentages) else _impossible(name, series)
         row = _in_neither_unit(view, name, series) if row is None else row
         if row is not None and "impossible" not in out.facts:
             refs = refs_at(series, [row])
