@@ -44,9 +44,10 @@ from analyzer.rules.candidates.likeness_only import likeness_only
 from analyzer.rules.candidates.message_only import message_only
 from analyzer.rules.candidates.shape_only import shape_only
 from analyzer.rules.cases import Case, check_case, run_facts_case
+from analyzer.rules.ending import judged_training
 from analyzer.rules.fixing.fixes import resolve_fixes
 from analyzer.rules.fixing.words import localised
-from analyzer.rules.folding import Folding, came_first, fold
+from analyzer.rules.folding import Folding, came_first, fold, in_order
 from analyzer.rules.health import health
 from analyzer.rules.load import RuleSet
 from analyzer.rules.restart import restart_of
@@ -113,7 +114,7 @@ def diagnose_loaded(
     facts = assessment.facts
     folded = fold(assessment.ranking, assessment.facts.plain)
     listed: list[Finding] = []
-    for item in _in_order(assessment.ranking, folded):
+    for item in in_order(assessment.ranking, folded):
         with guard.part(f"finding of rule {item.rule.id}"):
             explains = folded.get(item.rule.symptom_kind, {})
             listed.append(_finding(item, run, assessment, quoter, explains))
@@ -152,20 +153,10 @@ def diagnose_loaded(
         ended=guard.value("end of the run", None, lambda: _ended(run, facts, quoter)),
         onset=guard.value("onset", None, lambda: onset(facts.plain)),
         earlier=loaded.earlier,
-        judged=_judged(facts.plain),
+        judged=judged_training(facts.plain),
         passed_over=tuple(GapNote(label, None, reason) for label, reason in loaded.passed_over),
         gaps=_gap_notes(run, guard),  # all parts are done by now
     )
-
-
-def _judged(facts: Mapping[str, Scalar]) -> str:
-    """Which of several trainings in one log the answer is about; empty for a log of one."""
-    count, judged = facts.get("run.trainings"), facts.get("run.training_judged")
-    if count is None:
-        return ""
-    if judged == count:
-        return f"the last of {count} trainings in this log"
-    return f"training {judged} of {count} in this log, the last whose loss ended in NaN or infinity"
 
 
 def _ended(run: Run, facts: Facts, quoter: Quoter) -> Ended | None:
@@ -294,28 +285,6 @@ def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | Non
         alike=number("alike") or 0,
         launcher_rank=number("launcher.rank") if plain.get("failure.launcher.misreported") is True else None,
     )
-
-
-def _in_order(ranking: Ranking, folded: Folding) -> list[Scored]:
-    items = [item for kind, group in ranking.kinds.items() if kind not in folded["*"] for item in group]
-    severity = {"fatal": 0, "degrading": 1, "wasteful": 2, "advisory": 3}
-
-    def key(item: Scored) -> tuple[bool, int, float, str]:
-        shown = item.probability >= REPORTED
-        # What ended the run weighs as much as what merely made it slow; the likelier of the two leads.
-        grave = "wasteful" if item.rule.entry.kind == "lifecycle" else item.rule.severity
-        return (not shown, severity[grave] if shown else 0, -item.probability, item.rule.id)
-
-    # The leading cause of the gravest kind first; its competitors follow it before any other kind.
-    ordered = sorted(items, key=key)
-    kinds = list(dict.fromkeys(item.rule.symptom_kind for item in ordered))
-    return [
-        item
-        for kind in kinds
-        for item in sorted(
-            (i for i in ordered if i.rule.symptom_kind == kind), key=lambda i: (-i.probability, i.rule.id)
-        )
-    ]
 
 
 def _split(listed: Sequence[Finding], status: str) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:

@@ -29,3 +29,13 @@ def troubled_end(facts: Mapping[str, Scalar]) -> tuple[str, str] | None:
     if facts.get("ended.state") == "interrupted":
         return "interrupted", str(facts.get("ended.because", "it was interrupted"))
     return None
+
+
+def judged_training(facts: Mapping[str, Scalar]) -> str:
+    """Which of several trainings in one log the answer is about; empty for a log of one."""
+    count, judged = facts.get("run.trainings"), facts.get("run.training_judged")
+    if count is None:
+        return ""
+    if judged == count:
+        return f"the last of {count} trainings in this log"
+    return f"training {judged} of {count} in this log, the last whose loss ended in NaN or infinity"

@@ -65,3 +65,26 @@ def came_first(item: Scored, facts: Mapping[str, Scalar]) -> bool:
 def _only_follows(item: Scored, facts: Mapping[str, Scalar]) -> bool:
     seen = [line for line in _lines_seen(item) if facts.get(f"{line}.seen") is True]
     return bool(seen) and all(facts.get(f"{line}.is_consequence") is True for line in seen)
+
+
+def in_order(ranking: Ranking, folded: Folding) -> list[Scored]:
+    """What is not folded, the gravest first; the competitors of a cause follow it before any other kind of trouble."""
+    items = [item for kind, group in ranking.kinds.items() if kind not in folded["*"] for item in group]
+    severity = {"fatal": 0, "degrading": 1, "wasteful": 2, "advisory": 3}
+
+    def key(item: Scored) -> tuple[bool, int, float, str]:
+        shown = item.probability >= REPORTED
+        # What ended the run weighs as much as what merely made it slow; the likelier of the two leads.
+        grave = "wasteful" if item.rule.entry.kind == "lifecycle" else item.rule.severity
+        return (not shown, severity[grave] if shown else 0, -item.probability, item.rule.id)
+
+    # The leading cause of the gravest kind first; its competitors follow it before any other kind.
+    ordered = sorted(items, key=key)
+    kinds = list(dict.fromkeys(item.rule.symptom_kind for item in ordered))
+    return [
+        item
+        for kind in kinds
+        for item in sorted(
+            (i for i in ordered if i.rule.symptom_kind == kind), key=lambda i: (-i.probability, i.rule.id)
+        )
+    ]

@@ -15,7 +15,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import loss_points, values_beside
-from analyzer.detect.curves.objective import begins
+from analyzer.model.name_words import words_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Series
 
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Values = npt.NDArray[np.float64]
+
+ROWS_WITHOUT = 10
+"""Rows in which a part is exactly 0 before it begins; fewer may be rows that print as 0.000."""
+
+MOST_BEHIND = 0.5
+"""More than half of the rows behind its beginning have the part: one that flickers is no stage of the training."""
 
 WINDOW = 15
 """Points before a spike whose median is its base: enough to outvote a few odd ones, few enough to follow a fall."""
@@ -110,7 +116,7 @@ def find_spikes(view: RunView) -> Spikes | None:
             Spike(starts[s.row], starts[s.peak], s.base, None if s.back is None else starts[s.back], s.sigmas)
             for s in found
         )
-    parts = begins(view, curve) if found else ()
+    parts = objective_begins(view, curve) if found else ()
     return Spikes(
         curve, tuple(s for s in found if not any(s.row - RETURN_POINTS <= at <= s.peak for at in parts))
     )
@@ -257,6 +263,22 @@ def _first_above(beside: tuple[npt.NDArray[np.bool_], Values], start: int, stop:
     part = slice(max(start, 0), stop)
     above = np.flatnonzero(beside[0][part] & (beside[1][part] > limit))
     return max(start, 0) + int(above[0]) if above.size else int(np.iinfo(np.int32).max)
+
+
+def objective_begins(view: RunView, curve: Series) -> tuple[int, ...]:
+    """Rows of a loss curve at which a part of the loss that was exactly 0 until then begins: another loss is minimised."""
+    found: set[int] = set()
+    for name in view.run.metrics.names:
+        beside = values_beside(view, curve, name) if "loss" in words_of(name) and name != "loss" else None
+        if beside is None:
+            continue
+        known = beside[0] & np.isfinite(beside[1])
+        there = np.flatnonzero(known & (beside[1] != 0))
+        if not there.size or np.count_nonzero(known[: there[0]]) < ROWS_WITHOUT:
+            continue
+        if there.size > MOST_BEHIND * np.count_nonzero(known[there[0] :]):
+            found.add(int(there[0]))
+    return tuple(sorted(found))
 
 
 DETECTOR = Detector("spikes", ("signal.spike.",), detect)

@@ -17,9 +17,9 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.guess.chance import class_count
-from analyzer.detect.curves.objective import begins
 from analyzer.detect.curves.players.adversaries import plays
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
+from analyzer.detect.curves.spikes import objective_begins
 from analyzer.detect.curves.trend import scatter
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.signal import Signal
@@ -120,7 +120,7 @@ def course(view: RunView) -> Course | None:
         s for s in found if not blocks or (values.size if s.stop is None else s.stop) - s.start >= BLOCK_ROWS
     )
     rows = cuts[:-1].tolist()
-    parts = begins(view, curve) if long else ()
+    parts = objective_begins(view, curve) if long else ()
     kept = tuple(s for s in long if not any(rows[s.start - 1] <= at <= rows[s.peak] for at in parts))
     return Course(curve, values, tuple(rows), kept)
 

@@ -15,6 +15,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, take
 from analyzer.detect.curves.guess.certainty import clipped_cost
+from analyzer.detect.curves.numerics.metric_values import small_percentages
 from analyzer.detect.curves.plateau import classes
 from analyzer.detect.curves.progress import (
     begins_in_the_middle,
@@ -22,7 +23,6 @@ from analyzer.detect.curves.progress import (
     long_enough,
     loss_trend,
 )
-from analyzer.detect.curves.units import small_percentages
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.refs import SourceRef

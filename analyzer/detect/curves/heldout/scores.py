@@ -14,9 +14,9 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points, has_steps
+from analyzer.detect.curves.numerics.metric_values import PERCENT, SHARE, small_percentages
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import trend
-from analyzer.detect.curves.units import PERCENT, SHARE, small_percentages
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set
 from analyzer.model.score_words import GENERAL, OVERLAP, SHARE_OF_ALL, ScoreReading, read_score

@@ -10,7 +10,6 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
-from analyzer.detect.curves.units import small_percentages
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.signal import Signal
@@ -18,6 +17,14 @@ from analyzer.model.tables import Series
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+SHARE, PERCENT = 1.5, 100.0
+"""Shares end at 1, percentages at 100; half again for a share that is summed wrongly."""
+
+TOGETHER = 0.5
+"""Half of the rows hold both."""
+
+_RIGHT = word_set("acc accuracy accu acc1 acc5 accuracy1 accuracy5 top1 top5 prec1 prec5")
 
 ROUNDING = 1e-3
 """What a share or a percentage may exceed its limit by in print."""
@@ -201,6 +208,25 @@ def _not_a_number(out: FactWriter, name: str, series: Series) -> None:
 def _only_first(bad: npt.NDArray[np.bool_]) -> bool:
     """Whether the values become numbers once enough samples exist and stay so."""
     return bool(bad[0] and not bad[int(np.argmin(bad)) :].any() and not bad.all())
+
+
+def small_percentages(view: RunView) -> frozenset[str]:
+    """Names of accuracies that never leave 0 to 1 and are percentages all the same, because their rows hold another in percent.
+
+    So it is with ``Acc@1 1.000 Acc@5 5.000`` of 100 classes.
+    """
+    lines = {}
+    for name in view.run.metrics.names:
+        series = None if _RIGHT.isdisjoint(words_of(name)) else view.curve(name)
+        if series is not None and np.isfinite(series.value).any():
+            places = set(zip(series.source.tolist(), series.line.tolist(), strict=True))
+            lines[name] = (float(np.nanmax(series.value)), places)
+    in_percent = [places for top, places in lines.values() if SHARE < top <= PERCENT]
+    return frozenset(
+        name
+        for name, (top, places) in lines.items()
+        if top <= SHARE and any(len(places & beside) >= TOGETHER * len(places) for beside in in_percent)
+    )
 
 
 DETECTOR = Detector("metric_values", ("signal.metric.",), detect)

@@ -2,10 +2,10 @@
 
 A program prints the same wording row after row. While rows of one wording are read line by line, what was written for
 each is noted beside its numbers. Once enough rows agree on which number is which metric and which is the step, an
-expression of that wording reads all further rows of a block at once, about fifteen times as fast. It takes only
-what is exactly alike: the same words and prefix, finite numbers, a step that goes on, or one that falls where the grammar took
-falls as they stand. All else is read line by line as before; so are the first and the last row of a block, of an epoch and
-of a launch, as a check, and so that the grammars, which count through epochs, see where each begins.
+expression of that wording reads all further rows of a block at once, about fifteen times as fast. It takes only what is
+exactly alike: the same words and prefix, finite numbers, a step that goes on, or one that falls where the grammar took falls as
+they stand. All else is read line by line; so are the first and the last row of a block, of an epoch and of a launch, as a
+check, and for the grammars that count through epochs.
 """
 
 from __future__ import annotations
@@ -358,8 +358,7 @@ def _column(
     return fits[0] if len(fits) == 1 else None
 
 
-_FACTORS = (1.0, 1e-3, 1e-2, 1e3, 1e6, 1e9, 1e12, 2.0**-10, 2.0**-20, 1024.0)
-"""What units make of a number; see ``row_forms.with_unit``."""
+_FACTORS = (1.0, 1e-3, 1e-2, 1e3, 1e6, 1e9, 1e12, 2.0**-10, 2.0**-20, 1024.0)  # see ``row_forms.with_unit``
 
 
 def _expression(key: tuple[str, ...], slots: tuple[int, ...], *, timed: bool) -> bytes:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
+from analyzer.ingest.text.rows.forms.row_forms import EpochCounter, Trainings
 from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
@@ -37,7 +37,6 @@ from analyzer.ingest.text.rows.learned.wordings import (
     may_be_row,
     read_values,
 )
-from analyzer.ingest.text.rows.trainings import Trainings
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name
 

@@ -206,7 +206,9 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     first = slot_at(text, begin)
     place = find_place(piece)
     prefix = "loss_" if _LOSSES.match(piece) else ""
-    found_all = [_of_episode(found, piece) for found in find_fields(piece, place.used)]
+    plain = find_fields(piece, place.used)
+    rewarded = any(canonical_metric(found.name) == "reward_mean" for found in plain)
+    found_all = [_of_episode(found, piece, rewarded=rewarded) for found in plain]
     named = _phases_alone(found_all)
     fields = [
         found._replace(name=prefix + found.name) for found in found_all if is_metric(found) or found in named
@@ -264,12 +266,15 @@ def _phases_alone(fields: list[Field]) -> list[Field]:
     return [found for found in alone if read_name(found.name).phase] if phases >= {"train", "eval"} else []
 
 
-def _of_episode(found: Field, piece: str) -> Field:
-    """Length and score in the row of an episode are those of the episode: ``Episode 10  Average length: 31.3``."""
+def _of_episode(found: Field, piece: str, *, rewarded: bool) -> Field:
+    """Length and score in the row of an episode are those of the episode: ``Episode 10  Average length: 31.3``.
+
+    Beside a reward a score counts something else.
+    """
     words = set(words_of(found.name))
     if words == {"steps"} and _EPISODE.search(piece) is not None:
         return found._replace(name="episode_length")
-    if words & _SCORE and words <= _SCORE | _MEANS | _OVER_ROWS and _GAME.search(piece) is not None:
+    if not rewarded and words & _SCORE and words <= _SCORE | _MEANS | _OVER_ROWS and _GAME.search(piece):
         return found._replace(name=f"episode_{found.name}")
     of_it = bool(words & _LENGTHS) and words <= _LENGTHS | _MEANS and _EPISODE.search(piece) is not None
     return found._replace(name="episode_length") if of_it and found.signed else found

@@ -18,8 +18,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from analyzer.ingest.text.rows.forms.row_forms import Trainings
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
-from analyzer.ingest.text.rows.trainings import Trainings
 from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
