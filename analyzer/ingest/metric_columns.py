@@ -28,7 +28,7 @@ STEP_NAMES = (
 environment, and W&B's ``_step`` counts calls of its log function."""
 
 METRIC_FILE = LazyRegex(
-    r"(?i)(?:^|[/_.-])(?:metrics?|history|progress|training|scalars?|loss(?:es)?|curves?|train[_-]?log|log)[^/]{0,40}$"
+    r"(?i)(?:^|[/_.-])(?:metrics?|history|progress|rewards?|returns?|training|scalars?|loss(?:es)?|curves?|train[_-]?log|log)[^/]{0,40}$"
 )
 """Names of files that hold the course of a run even if no column of theirs is known."""
 

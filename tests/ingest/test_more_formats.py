@@ -292,3 +292,21 @@ def test_notes_that_quote_a_line_of_another_run_are_no_event(tmp_path):
 
     assert dx.status == "healthy"
     assert any("notes and no log" in gap.reason for gap in dx.gaps)
+
+
+def test_rows_of_epochs_below_the_name_of_a_phase(tmp_path):
+    rows = [{"loss_mean": loss(step, 30), "accuracy": step / 40} for step in range(1, 31)]
+    held_out = [{"loss_mean": row["loss_mean"] * 1.1} for row in rows]
+    (tmp_path / "training_metrics.json").write_text(
+        json.dumps({"train_metrics": rows, "dev_metrics": held_out})
+    )
+    run = load_run(tmp_path).run
+
+    assert steps_and_values(run) == (list(range(1, 31)), [row["loss_mean"] for row in rows])
+    assert steps_and_values(run, "eval_loss")[1] == pytest.approx([row["loss_mean"] for row in held_out])
+
+
+def test_a_table_of_rewards_whose_index_has_no_name(tmp_path):
+    (tmp_path / "rewards1.csv").write_text(",reward\n" + "".join(f"{n},{n % 7 - 100}.5\n" for n in range(60)))
+
+    assert len(load_run(tmp_path).run.metrics.series("reward_mean")) == 60

@@ -74,7 +74,7 @@ class CsvMetrics:
             return Match.MAYBE
         # Nothing is known by its name: only a file that is named for it, with a column that counts, is taken.
         is_named = is_csv and METRIC_FILE.search(_SUFFIX.sub("", candidate.name)) is not None
-        return Match.MAYBE if is_named and _counter(text, header) else Match.NO
+        return Match.MAYBE if is_named and _counter(text, header) is not None else Match.NO
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """One point per cell that holds a number."""

@@ -2,6 +2,7 @@
 
 {"loss": [2.1, 1.4], "accuracy": [0.31, 0.52], "val_loss": [2.0, 1.6]}
 {"loss": {"0": 2.1, "1": 1.4}}                                              pandas.DataFrame(history).to_json()
+{"train_metrics": [{"loss": 2.1, "acc": 0.3}, …], "dev_metrics": […]}       a row for each epoch, by the phase
 {"train": [2.1, 1.4], "val": [2.0, 1.6]} or [2.1, 1.4, 1.2]                 in a file that is named for the loss
 """
 
@@ -16,6 +17,7 @@ from analyzer.ingest.metric_columns import is_known_metric
 from analyzer.ingest.scalar_text import metric_value
 from analyzer.ingest.source_text import read_text
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.name_words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,8 +50,10 @@ class HistoryJson:
         if not text.startswith("{"):
             return Match.NO
         key, _, rest = text[1:].partition(":")
-        start = "".join(rest[:40].split())
+        start = "".join(rest[:400].split())
         name = key.strip().strip("\"'")
+        if start.startswith('[{"') and _phase(name):
+            return Match.LIKELY if is_known_metric(start[3:].partition('"')[0]) else Match.NO
         known = is_known_metric(name) or (of_losses and name.lower() in _PHASES)
         if not known or not start.startswith(("[", '{"0":')):
             return Match.NO
@@ -64,7 +68,7 @@ class HistoryJson:
             out.gap(f"not a whole JSON object: {error}", evidence=True)
             return
         of_losses = _OF_LOSSES.search(source.name) is not None
-        columns = data if isinstance(data, dict) else {"loss": data}
+        columns = _by_metric(data) if isinstance(data, dict) else {"loss": data}
         for name, column in columns.items():
             values = _values(column)
             if values:
@@ -73,6 +77,25 @@ class HistoryJson:
                 out.metrics(named[:250], steps=steps, values=values, lines=[1] * len(values))
         if isinstance(data, dict) and any(str(name).startswith("val_") for name in data):
             out.framework("keras")
+
+
+def _phase(name: str) -> str:
+    """The phase that a key names by its first word; empty if it names none."""
+    first = words_of(name)[:1]
+    return first[0] if first and first[0] in _PHASES else ""
+
+
+def _by_metric(data: dict[str, Any]) -> dict[str, Any]:
+    """A column for each metric; rows below the name of a phase become columns of that phase."""
+    columns: dict[str, Any] = {}
+    for name, rows in data.items():
+        phase = _phase(str(name))
+        if not phase or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            columns[name] = rows
+            continue
+        for key in dict.fromkeys(key for row in rows for key in row):
+            columns[f"{phase}/{key}"] = [row.get(key) for row in rows]
+    return columns
 
 
 def _values(column: Any) -> Sequence[float]:
