@@ -80,6 +80,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ),
         ({"loss_d": [0.5, *[0.004] * 7], "loss_g": [1.0, *[6.0] * 7]}, "signal.gan.discriminator_won", True),
         ({"loss_d": [1e-6, 0.0], "loss_g": [15.4, 15.4]}, "signal.gan.discriminator_won", True),
+        ({"loss_d": [*[0.001] * 30, *[50.0] * 10], "loss_g": [*[8.0] * 30, *[0.0] * 10]}, "signal.gan.discriminator_won", True),
+        ({"loss_d": [*[0.001] * 30, *[0.7, 0.6, 0.8] * 10], "loss_g": [*[8.0] * 30, *[1.0, 1.2, 0.9] * 10]}, "signal.gan.discriminator_won", False),
         ({"loss_d": [0.03, 0.02], "loss_g": [5.4, 5.5]}, "signal.gan.discriminator_won", None),
         ({"errD": [0.6] * 8, "errG": [1.1] * 8}, "signal.gan.discriminator_won", False),
         ({"critic_loss": [-0.4] * 8, "gen_loss": [9.0] * 8, "disc_loss": [-2.0] * 8}, "signal.gan.discriminator_won", None),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import finite_points
+from analyzer.detect.curve import finite_points, take
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.refs import SourceRef
@@ -92,13 +92,24 @@ def _level(series: Series) -> float:
     return float(np.median(series.value[-max(len(series) // 2, ROWS) :]))
 
 
+def _first_half(series: Series) -> Series:
+    return take(series, slice(0, len(series) // 2))
+
+
+def _stands(series: Series) -> bool:
+    """Whether the last tenth repeats one number, as a cross-entropy at the bound of its logarithm does."""
+    end = series.value[-(len(series) // 10) :]
+    return end.size >= ROWS and bool(np.ptp(end) == 0.0)
+
+
 def _by_losses(games: list[tuple[Series, Series]], out: FactWriter) -> list[bool]:
     """Of each game whether its judge has won by the losses of both; the facts tell of a won one, else of the first."""
     verdicts: list[bool] = []
     for judge, maker in games:
         if min(len(judge), len(maker)) < ROWS and float(judge.value.max()) > WON_IN_BOTH:
             continue
-        cost, answer = _level(judge), _level(maker)
+        still = _stands(judge) and _stands(maker)  # what was won before both stood still is not won back
+        cost, answer = (_level(_first_half(each) if still else each) for each in (judge, maker))
         bounded = float(judge.value.min()) >= 0  # critics of Wasserstein losses have no such bound
         crushed = cost <= WON and BEATEN <= answer <= MOST
         squared = cost <= SQUARED_WON and SQUARED[0] <= answer <= SQUARED[1]
