@@ -123,11 +123,13 @@ def diagnose_loaded(
         listed = [*_shape_only(assessment, rules, run, quoter, considered), *listed]
     listed = _with_message(listed, assessment, rules, run, quoter)
     tests = health(facts.plain)
-    status, summary, missing = judge(listed, outcome(facts.plain), tests, facts.plain)
+    seen = outcome(facts.plain)
+    status, summary, missing = judge(listed, seen, tests, facts.plain)
     if guard.gaps and status == "healthy":  # what failed might have seen the fault
         what = "failed" if guard.faults else f"did not end in time ({guard.late[0]})"
         status, summary = "insufficient", f"{summary}, but a part of analyzer {what}"
-    listed = _with_likeness(listed, status, assessment, folded, rules, run, quoter)  # decides no status
+    few = bool(seen.missing)
+    listed = _with_likeness(listed, status, assessment, folded, rules, run, quoter, few_points=few)
     findings, ruled_out = _split(listed, status)
     return Diagnosis(
         run_id=run.id,
@@ -225,6 +227,8 @@ def _with_likeness(
     rules: RuleSet,
     run: Run,
     quoter: Quoter,
+    *,
+    few_points: bool,
 ) -> list[Finding]:
     """The findings, and among what they leave to something else the causes of labelled runs with such numbers.
 
@@ -248,7 +252,7 @@ def _with_likeness(
     most = min((f.probability for f in found), default=1.0)
     rest = {(f.cause.id, f.symptom_kind): f for f in listed if f not in found}
     added = False
-    for item in likeness_only(plain, rules, weighed, other):
+    for item in likeness_only(plain, rules, weighed, other, few_points=few_points):
         cause = item.rule.entry.id
         if cause in weighed or all(cause != f.cause.id for f in listed):
             explains = folded.get(item.rule.symptom_kind, {}) if cause in weighed else {}

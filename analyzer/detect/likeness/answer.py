@@ -24,8 +24,9 @@ PLACES = ("first", "second", "third")
 MAX_BITS = 3.0
 """What runs usually turn out to be can tip a balance (8:1) and never overrules what was seen in this one."""
 
-LEAST = 0.1
-"""Probability below which a label is no candidate: less than one in ten is no help to anybody."""
+LEAST = 0.03
+"""Probability below which a label is no candidate. Many causes share the rest where no rule speaks: on 148 labelled runs that no
+rule was written with, one of three is right in 92 % from here on, and in 85 % from a tenth on."""
 
 ENOUGH_MARKS = 12
 """Facts without which the answer is little more than how common the causes are."""

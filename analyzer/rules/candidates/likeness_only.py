@@ -26,6 +26,12 @@ AT_MOST = 0.45
 BREAKDOWN = "numerical_breakdown"
 """Causes of this kind need a value that is not finite; where every value is, they are none."""
 
+FAILURES = frozenset({"crash", "oom", "hang"})
+"""Causes of these kinds need a failure that was seen: numbers alone do not tell why a process died."""
+
+FEW_POINTS_LEAST = 0.1
+"""Of a run with too few points for a verdict a candidate below one in ten is a guess at how common causes are."""
+
 STANDS = "loss-plateau"
 FALLEN = 0.3
 """Share of its first value that a loss has lost of which nobody would say that it does not move."""
@@ -35,7 +41,12 @@ BECAUSE = "labelled public runs with such numbers had this cause; no rule bears 
 
 
 def likeness_only(
-    facts: Mapping[str, Scalar], rules: RuleSet, weighed: Mapping[str, Scored], other: float = 1.0
+    facts: Mapping[str, Scalar],
+    rules: RuleSet,
+    weighed: Mapping[str, Scored],
+    other: float = 1.0,
+    *,
+    few_points: bool = False,
 ) -> Iterator[Scored]:
     """The candidates, in the order of their likeness.
 
@@ -46,10 +57,13 @@ def likeness_only(
         rules: Rules in use.
         weighed: Causes that rules weighed for this run; those that they found (``REPORTED``) are no candidates.
         other: Probability that none of them is right.
+        few_points: Too few were logged for a verdict.
     """
     for place in PLACES:
         cause, share, bits = (facts.get(f"likeness.{place}{part}") for part in ("", "_probability", "_bits"))
         if not isinstance(cause, str) or not isinstance(share, float) or not isinstance(bits, float):
+            return
+        if few_points and share < FEW_POINTS_LEAST:
             return
         rule = rules.by_id(cause)
         known = weighed.get(cause)
@@ -69,6 +83,8 @@ def likeness_only(
 def _refuted(rule: Rule, facts: Mapping[str, Scalar]) -> bool:
     """Whether the curves say the opposite of what the cause says of them."""
     fallen = facts.get("signal.progress.fall_share")
+    if rule.entry.symptom_kind in FAILURES and facts.get("failure.seen") is not True:
+        return True
     return (rule.entry.symptom_kind == BREAKDOWN and facts.get("signal.exact.all_finite") is True) or (
         rule.entry.id == STANDS
         and facts.get("signal.progress.learned") is True
