@@ -81,7 +81,7 @@ def test_zeros_that_clearml_writes_for_nan_are_told_from_zeros(tmp_path):
     told, untold = analyzer.diagnose(FILES / "clearml"), analyzer.diagnose(tmp_path / "run")
 
     assert load_run(FILES / "clearml").run.events.of("nan_reported_as_zero")
-    assert "nonfinite-forward" in {finding.cause.id for finding in told.findings[:2]}
+    assert "nonfinite-forward" in {finding.cause.id for finding in told.findings}
     assert untold.status != "failed"
 
 

@@ -19,6 +19,9 @@ from analyzer.ingest import discover, limits
 from analyzer.ingest.formats.config import training_script
 from analyzer.ingest.text import text_log
 
+# An interruption that falls into a callback of the collector is lost there and comes again a second later.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 FAILED = Path(__file__).parents[2] / "samples" / "failed" / "qwen2-fp16-sft-loss-zero"
 HEALTHY = Path(__file__).parents[2] / "samples" / "healthy"
 CAUSE = "bf16-pretrained-model-in-fp16"
