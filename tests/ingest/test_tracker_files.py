@@ -3,6 +3,7 @@
 import json
 import shutil
 import struct
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 import analyzer
 from analyzer.ingest.discover import load_run
 from analyzer.triage.plan import make_plan
+
+sys.path.append(str(Path(__file__).parents[1] / "robustness"))
+from fuzz_seeds import resealed
 
 FILES = Path(__file__).parent / "tracker_files"
 NAMES = ("swanlab", "clearml", "trackio")
@@ -72,6 +76,21 @@ def test_a_flipped_bit_costs_one_record_of_swanlab(tmp_path):
 
     assert len(course(run, "loss")) == 29
     assert any("hold no intact record" in gap.reason for gap in run.gaps)
+
+
+def test_a_number_of_another_length_costs_its_record(tmp_path):
+    value = struct.pack("<d", 7.754444818553388e196)
+    data = (FILES / "swanlab" / "run-obmw0r90.swanlab").read_bytes()
+    place = data.index(value) - 1
+    assert data[place] == 0x09  # field 1, eight bytes
+    changed = (
+        data[:place] + b"\x0a\x07" + data[place + 2 :]
+    )  # field 1, seven bytes that follow: the same length in all
+    (tmp_path / "run-x.swanlab").write_bytes(resealed("swanlab", changed))
+    run = load_run(tmp_path).run
+
+    assert len(course(run, "loss")) == 29
+    assert any("whose contents are not" in gap.reason for gap in run.gaps)
 
 
 def test_zeros_that_clearml_writes_for_nan_are_told_from_zeros(tmp_path):

@@ -106,7 +106,7 @@ class _Reader:
             elif at == 4:
                 time_s = timestamp(part)
             elif at == 5:
-                value = next((_DOUBLE.unpack(part)[0] for place, part in _parts(part) if place == 1), 0.0)
+                value = _number(part)
         self._end_s = time_s if math.isfinite(time_s) else self._end_s
         if key.startswith(_SYSTEM):
             self._out.metric(f"system.{key[len(_SYSTEM) :]}", value, line=number, time_s=time_s)
@@ -158,6 +158,16 @@ class _Reader:
         self._out.attempt(
             self._source.path.stem, start_s=self._start_s, end_s=self._end_s, exit_code=exit_code
         )
+
+
+def _number(payload: memoryview) -> float:
+    """The number of a scalar's value; one of 0 is not written."""
+    for place, part in _parts(payload):
+        if place == 1:
+            if len(part) != _DOUBLE.size:
+                raise WireError("a number that has not eight bytes")
+            return float(_DOUBLE.unpack(part)[0])
+    return 0.0
 
 
 def _parts(payload: memoryview) -> Iterable[tuple[int, memoryview]]:
