@@ -60,11 +60,13 @@ def trainings_of(run: Run) -> Trainings:
     for event in run.events.of("training_begins_again"):
         found.setdefault(event.ref.source, [0]).append(event.ref.line or 0)
     headings = run.events.of("training_heading")
+    sources = found.keys() | {event.ref.source for event in headings}
+    losses = [series for metric in _LOSSES for series in all_series(run, metric)] if sources else []
+    loss = next((series for series in losses if series.metric == "loss"), None)
     stepped = set()
-    for source in found.keys() | {event.ref.source for event in headings}:
-        loss = next(iter(all_series(run, "loss")), None)
+    for source in sources:
         if loss is None or not has_steps(loss):
-            continue
+            break
         own = [event for event in headings if event.ref.source == source]
         numbered = (
             [event.ref.line or 0 for event in own] if len({e.fields.get("number") for e in own}) > 1 else []
@@ -74,7 +76,7 @@ def trainings_of(run: Run) -> Trainings:
             stepped.add(source)
             found[source] = [0, *lines]
     begins = {source: tuple(sorted(set(lines))) for source, lines in found.items()}
-    judged = {source: _judged(run, source, lines) for source, lines in begins.items()}
+    judged = {source: _judged(losses, source, lines) for source, lines in begins.items()}
     return Trainings(begins, judged, frozenset(stepped))
 
 
@@ -85,12 +87,12 @@ def _begin_again(loss: Series, lines: list[int]) -> list[int]:
     return [line for line, row in inside if loss.step[row] < loss.step[row - 1]]
 
 
-def _judged(run: Run, source: int, begins: tuple[int, ...]) -> int:
-    for metric in _LOSSES:
-        for series in all_series(run, metric):
-            broken = _broken(take(series, series.source == source), begins)
-            if broken.size:
-                return int(broken[-1])
+def _judged(losses: list[Series], source: int, begins: tuple[int, ...]) -> int:
+    """The last training of which some loss ends in NaN or infinity, by the first of the losses that tells of one."""
+    for series in losses:
+        broken = _broken(take(series, series.source == source), begins)
+        if broken.size:
+            return int(broken[-1])
     return len(begins) - 1
 
 
