@@ -22,15 +22,12 @@ from collections.abc import Iterable, Iterator
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.encodings.protobuf_wire import WireError, fields, signed
-from analyzer.ingest.formats.config.structured_text import Entry, StructuredTextError, read_yaml
-from analyzer.ingest.formats.wandb.wandb_facts import write_config
-from analyzer.ingest.formats.wandb.wandb_files import MAX_BYTES, unwrapped
+from analyzer.ingest.formats.wandb.wandb_files import WandbConfig
 from analyzer.ingest.formats.wandb.wandb_framing import FrameReader, note_losses
 from analyzer.ingest.formats.wandb.wandb_items import timestamp
 from analyzer.ingest.formats.wandb.wandb_log import ConsoleWriter
 from analyzer.ingest.metric_columns import MetricColumns
 from analyzer.ingest.names import canonical_metric
-from analyzer.ingest.source_text import read_text
 
 MAGIC = b":SWL\xd6\xe1"
 _START, _FINISH, _SCALAR, _LOG = 10, 11, 13, 16
@@ -179,22 +176,12 @@ def _line(payload: memoryview) -> str:
     return next((str(part, "utf-8", "replace") for number, part in _parts(payload) if number == 1), "")
 
 
-class SwanLabConfig:
-    """Reads the ``config.yaml`` of a SwanLab run."""
+class SwanLabConfig(WandbConfig):
+    """Reads the ``config.yaml`` of a SwanLab run, whose values are wrapped as those of W&B are."""
 
     name = "swanlab-config"
     summary = "configuration of a SwanLab run (config.yaml)"
-    is_log = False
 
     def sniff(self, candidate: Candidate) -> Match:
         """Values stand between a description and a place."""
         return Match.SURE if _CONFIG.search(candidate.head) else Match.NO
-
-    def read(self, source: OpenSource, out: SourceWriter) -> None:
-        """Values become configuration."""
-        found: list[Entry] = []
-        try:
-            found.extend(unwrapped(read_yaml(read_text(source, out, MAX_BYTES))))
-        except StructuredTextError as error:
-            out.gap(f"{error}; what stands before was read", line=error.line)
-        write_config(found, out)

@@ -58,7 +58,7 @@ class WandbConfig:
         found: list[Entry] = []
         versions: dict[str, str] = {}
         try:
-            for entry in unwrapped(read_yaml(read_text(source, out, MAX_BYTES))):
+            for entry in _unwrapped(read_yaml(read_text(source, out, MAX_BYTES))):
                 key = entry.key.removeprefix("_wandb.")
                 if key == entry.key:
                     found.append(entry)
@@ -72,7 +72,7 @@ class WandbConfig:
         write_config(found, out)
 
 
-def unwrapped(entries: Iterator[Entry]) -> Iterator[Entry]:
+def _unwrapped(entries: Iterator[Entry]) -> Iterator[Entry]:
     """Entries without the ``desc`` and ``value`` around them, and SwanLab's ``sort``."""
     for entry in entries:
         match = _WRAPPED.fullmatch(entry.key)
