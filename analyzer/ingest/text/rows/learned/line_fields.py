@@ -226,9 +226,7 @@ def _beside(text: str) -> Iterator[Field]:
 def _memory(text: str) -> str:
     """The last words before a size if they name memory ("GPU mem 20.6G"), as one word; else empty."""
     last = text.split(" ")[-2:]
-    return next(
-        (name for name in ("_".join(last), last[-1]) if names_memory(name) and canonical_metric(name)), ""
-    )
+    return next((name for name in ("_".join(last), last[-1]) if names_memory(name)), "")
 
 
 def _after(text: str) -> Iterator[Field]:
