@@ -25,7 +25,7 @@ from pathlib import Path
 
 from analyzer.ingest.discover import load_run
 from analyzer.ingest.text.events.patterns import all_patterns
-from analyzer.ingest.text.log_reader import BULK_FROM_BYTES
+from analyzer.ingest.text.log_reader import FAST_FROM_BYTES
 from analyzer.ingest.text.scan import LiteralScanner, fast_prefilter
 from analyzer.ingest.text.text_layer import BLOCK_BYTES, read_blocks, record_end, record_start
 
@@ -255,7 +255,7 @@ def main():
     if arguments.measure:
         measure(arguments.measure)
         return
-    assert arguments.size > 2 * max(BULK_FROM_BYTES, BLOCK_BYTES), "too small to be read in bulk"
+    assert arguments.size > 2 * max(FAST_FROM_BYTES, BLOCK_BYTES), "too small for the fast engine"
     with tempfile.TemporaryDirectory() as directory:
         path = arguments.file or Path(directory, "train.log")
         if not arguments.file:

@@ -51,7 +51,7 @@ def read(text):
         ]
         for name, one in series.items()
     }
-    return found, [(event.kind, dict(event.fields)) for event in run.events], reader.rows_in_bulk
+    return found, [(event.kind, dict(event.fields)) for event in run.events], reader.rows_in_blocks
 
 
 @pytest.fixture

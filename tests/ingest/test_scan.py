@@ -7,9 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.ingest.text import scan
-from analyzer.ingest.text.events.patterns import all_patterns
-from analyzer.ingest.text.grammars import grammars
-from analyzer.ingest.text.rows.bulk.bulk_lines import BulkGrammar, make_plan
 from analyzer.ingest.text.scan import ENGINES, LiteralScanner, fast_prefilter
 
 LETTERS = st.lists(st.sampled_from([b"a", b"b", b"\0", b".", b"\\", b"\xff", b"["]), min_size=1, max_size=9)
@@ -91,19 +88,3 @@ def test_without_packages_the_numpy_scan_remains(monkeypatch):
         monkeypatch.delitem(sys.modules, f"analyzer.ingest.text.scan_{engine}", raising=False)
 
     assert fast_prefilter((b"abc",)) is None
-
-
-def test_every_bulk_form_is_safe_beside_all_patterns_and_grammars():
-    """A new pattern or grammar that wants what frequent rows hold would silently make them slow."""
-    asked = grammars()
-    literals = {text.encode() for row in (*all_patterns(), *asked) for text in row.literals}
-
-    plan = make_plan(sorted(literals), all_patterns(), asked)
-
-    assert list(plan.forms) == [
-        (place, index)
-        for place, grammar in enumerate(asked)
-        if isinstance(grammar, BulkGrammar)
-        for index, _ in enumerate(grammar.bulk_forms())
-    ]
-    assert set(plan.first) | set(plan.swallowed) >= literals

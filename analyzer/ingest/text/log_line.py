@@ -20,6 +20,9 @@ from analyzer.model.tables import NULL_INT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
+    import numpy.typing as npt
+
     from analyzer.ingest.base import SourceWriter
     from analyzer.ingest.points import Points
     from analyzer.model.tables import Scalar
@@ -61,13 +64,14 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One value that was written for a line; see ``LogState.point``."""
+    """One value that was written for a line, or, ``summed``, added to what was written before; see ``LogState.point``."""
 
     name: str
     value: float
     step: int | None
     rank: int | None
     time_s: float | None
+    summed: bool = False
 
 
 @dataclass(slots=True)
@@ -221,6 +225,7 @@ class LogState:
     written: list[Written] | None = None
     _first_rank: dict[str, int | None] = field(default_factory=dict)
     _points: dict[tuple[str, int | None], Points] = field(default_factory=dict)
+    _sums: dict[tuple[str, int | None], float] = field(default_factory=dict)
     _seen_once: set[tuple[object, ...]] = field(default_factory=set)
     _kinds: set[str] = field(default_factory=set)
 
@@ -237,18 +242,39 @@ class LogState:
         self.point(name, value, step, line.number, line.rank, line.time_s)
 
     def point(
-        self, name: str, value: float, step: int | None, number: int, rank: int | None, time_s: float | None
+        self,
+        name: str,
+        value: float,
+        step: int | None,
+        number: int,
+        rank: int | None,
+        time_s: float | None,
+        *,
+        summed: bool = False,
     ) -> None:
-        """Write one value of a line number, a rank and a time; see ``metric``."""
+        """Write one value of a line number, a rank and a time; see ``metric``. A ``summed`` one is added to those before."""
         points = self._points.get((name, rank)) or self.points(name, rank)
         known = step if step is not None and 0 <= step <= MAX_STEP else NULL_INT
-        points.add(known, value, number, _NAN if time_s is None else time_s)
         if self.written is not None:
-            self.written.append(Written(name, value, step, rank, time_s))
+            self.written.append(Written(name, value, step, rank, time_s, summed))
+        if summed:
+            value = self._sums[name, rank] = self._sums.get((name, rank), 0.0) + value
+        points.add(known, value, number, _NAN if time_s is None else time_s)
+
+    def summed(self, name: str, rank: int | None, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """float64, shape (n_points,): the sums that further values of a metric make; see ``point``."""
+        sums: npt.NDArray[np.float64] = self._sums.get((name, rank), 0.0) + values.cumsum()
+        self._sums[name, rank] = float(sums[-1])
+        return sums
 
     def has_curve(self, name: str, rank: int | None) -> bool:
         """Whether a rank has already printed a metric."""
         return (name, rank) in self._points
+
+    def last_step_of(self, name: str, rank: int | None) -> int | None:
+        """The step of the newest point of a metric that a rank printed."""
+        points = self._points.get((name, rank))
+        return points.steps[-1] if points is not None and points.steps else None
 
     def points(self, name: str, rank: int | None) -> Points:
         """The columns to which the values of a metric go that a rank printed; see ``metric``."""

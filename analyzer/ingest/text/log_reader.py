@@ -21,15 +21,15 @@ from analyzer.ingest.text.log_line import (
     make_line,
 )
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.bulk.bulk_lines import BulkPlan, BulkReader, Rows, make_plan
-from analyzer.ingest.text.rows.learned.learned_blocks import LearnedBlocks, Rest
-from analyzer.ingest.text.scan import PatientScanner
+from analyzer.ingest.text.rows.learned.learned_blocks import LearnedBlocks
+from analyzer.ingest.text.rows.learned.row_batches import Rest, Rows
+from analyzer.ingest.text.scan import LiteralScanner, PatientScanner, Prefilter, fast_prefilter
 from analyzer.ingest.text.setup.log_end import EndKeeper
 from analyzer.ingest.text.text_layer import Block, record_end, record_start
 from analyzer.vocabulary.packs import remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from analyzer.ingest.base import SourceWriter
     from analyzer.model.run import LogEnd
@@ -41,16 +41,13 @@ MAX_CAPTURED_LINES = 20_000
 MAX_MATCHED_CHARACTERS = 8_000
 """Characters of a line that a pattern sees; the longest real message (a launcher's command) has 3,000."""
 
-BULK_FROM_BYTES = 256 << 10
-"""Size from which a log is read in bulk: the fast engine takes 40 ms to start, and as long to read ten times as much as the
-slow one. Below it rows cost more than twice as much, and nobody notices."""
+FAST_FROM_BYTES = 256 << 10
+"""Size from which a log is searched by the fast engine, which takes 40 ms to start, and as long to read ten times as much as
+the slow one."""
 
 MAX_CAPTURES = 64
 """Captures at the same time; one for each rank of a node that dies is usual."""
 
-
-LITTLE_LEFT = 0.1
-"""Share of a block beside learned rows below which nothing else is worth looking for in bulk."""
 
 FIRST_BYTES, PIECE_BYTES = 32_768, 131_072
 """Parts of the first block: some two hundred rows are enough to learn from, and a few epochs to learn how they count."""
@@ -110,11 +107,6 @@ def _table() -> _Table:
     return _Table(all_patterns(), [grammar.literals for grammar in grammars()])
 
 
-@remembered
-def _plan() -> BulkPlan:
-    return make_plan(_table().literals, all_patterns(), grammars())
-
-
 def literal_hits(data: bytes) -> int:
     """Number of known literals that occur in some bytes: how much they look like a log."""
     return len({index for _, index in _table().scanner.find(data)})
@@ -142,22 +134,20 @@ class LogReader:
 
     Args:
         out: The writer of the source.
-        bulk_from_bytes: Size from which frequent lines are read in bulk.
 
     Attributes:
-        rows_in_bulk: Lines that were read in bulk.
+        rows_in_blocks: Lines that were read in blocks.
     """
 
-    def __init__(self, out: SourceWriter, bulk_from_bytes: int = BULK_FROM_BYTES) -> None:
+    def __init__(self, out: SourceWriter) -> None:
         self.state = LogState(out)
         self._table = _table()
-        self._bulk_from_bytes = bulk_from_bytes
-        self._bulk: BulkReader | None = None
+        self._scanner: Prefilter = self._table.scanner
         self._blocks_read = self._bytes_given = 0
         self._patterns = all_patterns()
         self._grammars: tuple[LineGrammar, ...] = grammars()
         self._lines_left: dict[int, int] = {}
-        self.rows_in_bulk = 0
+        self.rows_in_blocks = 0
         self._muted: set[int] = set()
         self._deaf: set[int] = set()
         # asked once: looking at a protocol costs as much as reading a row
@@ -241,7 +231,7 @@ class LogReader:
                 found_in = self._table.scanner.find(data[start : rows.ends[rows.taken]])
                 hits[at:at] = [(start + position, index) for position, index in found_in]
                 rows.taken += 1
-                self.rows_in_bulk -= 1
+                self.rows_in_blocks -= 1
             found: list[int] = []
             while at < len(hits) and hits[at][0] < end:
                 if hits[at][0] >= start:
@@ -255,7 +245,7 @@ class LogReader:
             # A piece of an endless line has no separator to skip.
             position = end + 1 if data[end : end + 1] in (b"\n", b"\r") else max(end, start + 1)
         rows.take_before(len(data), block, self.state)
-        self.rows_in_bulk += len(rows)
+        self.rows_in_blocks += len(rows)
 
     def _may_wait(self, block: Block, rows: Rows, hits: list[tuple[int, int]]) -> bool:
         """Whether a line with some hits can be read before the rows above it: it only makes events."""
@@ -274,41 +264,27 @@ class LogReader:
         self.state.step = reached
 
     def _scan(self, block: Block) -> tuple[list[tuple[int, int]], Rows]:
-        if self._bulk is None and self._bytes_given >= self._bulk_from_bytes:
-            self._bulk = BulkReader(_plan(), self._table.literals, self._grammars, block.data)
-        learned = [] if self.state.captures else list(self._learned.batches(block, self.state.step))
-        if learned:
-            rest = Rest(block.data, learned)
-            if self._bulk is None or len(rest.data) < LITTLE_LEFT * len(block.data):
-                return rest.placed(self._hits(rest.data, ())), Rows(learned)
-        if self._bulk is None:
-            return self._hits(block.data, ()), Rows(())
-        hits, rows = self._bulk.scan(block)
-        if learned and not set(rows.starts).intersection(*(batch.starts.tolist() for batch in learned)):
-            hits, rows = rest.without(hits), Rows([*rows.batches, *learned])
-        return self._and_curious(block.data, hits, rows.starts), rows
+        if self._scanner is self._table.scanner and self._bytes_given >= FAST_FROM_BYTES:
+            literals = self._table.literals
+            self._scanner = fast_prefilter(literals) or LiteralScanner(literals, block.data)
+        learned = list(self._learned.batches(block, self.state.step))
+        if not learned:
+            return self._hits(block.data), Rows(())
+        rest = Rest(block.data, learned)
+        return rest.placed(self._hits(rest.data)), Rows(learned)
 
-    def _hits(self, data: bytes, rows: Sequence[int]) -> list[tuple[int, int]]:
-        return self._and_curious(data, self._table.scanner.find(data), rows)
-
-    def _and_curious(
-        self, data: bytes, hits: list[tuple[int, int]], rows: Sequence[int]
-    ) -> list[tuple[int, int]]:
+    def _hits(self, data: bytes) -> list[tuple[int, int]]:
+        hits = self._scanner.find(data)
         if self._blocks_read <= CURIOUS_BLOCKS or self._fruitful:
-            hits = self._with_curious(data, hits, rows)
+            hits = self._with_curious(data, hits)
         if self._deaf:
             hits = [hit for hit in hits if hit[1] not in self._deaf]
         return hits
 
-    def _with_curious(
-        self, data: bytes, hits: list[tuple[int, int]], rows: Sequence[int]
-    ) -> list[tuple[int, int]]:
+    def _with_curious(self, data: bytes, hits: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """The hits, and one more at the beginning of each record that reads like a row though it holds no literal."""
         more: list[tuple[int, int]] = []
-        starts = set(rows)
         for record in _RECORDS.finditer(data):
-            if record.start() in starts:
-                continue
             text = record[0]
             if len(text) > MAX_CURIOUS_BYTES:
                 continue

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from analyzer.ingest.text.log_line import LogState
 
 
@@ -25,28 +21,12 @@ class StepGaps:
         self._last: int | None = None
         self._gaps: Counter[int] = Counter()
 
-    def add(self, step: int) -> int | None:
-        """Note a row's step; the distance from the row before, None if this is the first or a restart."""
+    def add(self, step: int) -> None:
+        """Note a row's step; the first one and a restart have no distance from the row before."""
         last, self._last = self._last, step
         self._first = step if self._first is None else self._first
-        if last is None or step <= last:
-            return None
-        if len(self._gaps) < MAX_GAPS or step - last in self._gaps:
+        if last is not None and step > last and (len(self._gaps) < MAX_GAPS or step - last in self._gaps):
             self._gaps[step - last] += 1
-        return step - last
-
-    def add_all(self, steps: npt.NDArray[np.int64]) -> None:
-        """Note many rows at once.
-
-        Args:
-            steps: int64, shape (n_rows,): at least one.
-        """
-        gaps = np.diff(steps, prepend=steps[0] if self._last is None else self._last)
-        for gap, count in zip(*np.unique(gaps[gaps > 0], return_counts=True), strict=True):
-            if len(self._gaps) < MAX_GAPS or int(gap) in self._gaps:
-                self._gaps[int(gap)] += int(count)
-        self._first = int(steps[0]) if self._first is None else self._first
-        self._last = int(steps[-1])
 
     def usual(self) -> int | None:
         """The distance that most rows have; None if there is no such majority.

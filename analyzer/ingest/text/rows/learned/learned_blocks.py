@@ -4,8 +4,8 @@ A program prints the same wording row after row. While rows of one wording are r
 each is noted beside its numbers. Once enough rows agree on which number is which metric and which is the step, an
 expression of that wording reads all further rows of a block at once, about fifteen times as fast. It takes only what is
 exactly alike: the same words and prefix, finite numbers, a step that goes on, or one that falls where the grammar took falls as
-they stand. All else is read line by line; so are the first and the last row of a block, of an epoch and of a launch, as a
-check, and for the grammars that count through epochs.
+they stand, no sign and no repeated step that was never met. All else is read line by line; so are the first and the last row of
+a block, of an epoch and of a launch, as a check, and for the grammars that count through epochs.
 """
 
 from __future__ import annotations
@@ -13,15 +13,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.bulk.bulk_lines import Batch, CurvePart, Records
-from analyzer.ingest.text.rows.bulk.learned_shapes import unix_s
-from analyzer.lazy_regex import LazyRegex
+from analyzer.ingest.text.rows.learned.row_batches import Alike, Batch, CurvePart, Keeper, Records
+from analyzer.ingest.text.rows.learned.whole_rows import (
+    MAX_ROW_CHARACTERS,
+    WholeRows,
+    Wording,
+    anchor_of,
+    expression_of,
+    unix_s,
+    wording_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,52 +51,10 @@ else be read line by line."""
 KEPT_EXAMPLES = 6
 """Rows of the epoch before that show, beside those of the next, how the step goes on from one to the other."""
 
-MAX_WORDINGS, MAX_SHAPES = 64, 6
-"""Wordings that are watched at a time, and that are read in blocks; trainers have two or three."""
+MAX_WORDINGS, MAX_SHAPES = 64, 8
+"""Wordings that are watched at a time, and that are read in blocks; trainers have two or three, each also behind a bar."""
 
-MAX_ROW_CHARACTERS = 2_000
-"""Longer rows are read line by line."""
-
-_NUMBER = LazyRegex(
-    r"(?<![\w.])[-+]?\d{1,18}(?:,\d{3}){0,4}(?:\.\d{0,18})?(?:[eE][-+]?\d{1,3})?(?![\w.]{0,1}\d)"
-)
-_NUMBERS = rb"[-+]?\d{1,18}(?:,\d{3}){0,4}(?:\.\d{0,18})?(?:[eE][-+]?\d{1,3})?"
-_CLOCK = LazyRegex(r"\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?")
-_CLOCKS = rb"(?:\d{4}[-/]\d\d[-/]\d\d[ T_])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
-_SPACES = re.compile(rb"(?:\\ )+")
-_PLAIN_AFTER = frozenset(("", *" ,;|)]}\t"))
-
-
-class _Parts(NamedTuple):
-    """A row in parts.
-
-    Attributes:
-        key: What rows of one wording share: the prefix and the message, without times and numbers.
-        numbers: The numbers of the message.
-        after: What stands right after each.
-    """
-
-    key: tuple[str, ...]
-    numbers: list[str]
-    after: list[str]
-
-
-def _parts(line: LogLine) -> _Parts | None:
-    prefix = line.raw.removesuffix(line.text)
-    if (
-        len(line.raw) > MAX_ROW_CHARACTERS
-        or len(prefix) + len(line.text) != len(line.raw)
-        or "\r" in line.raw
-    ):
-        return None
-    clocks = len(_CLOCK.findall(prefix))
-    if clocks > 1:
-        return None
-    found = list(_NUMBER.finditer(line.text))
-    between = [" ".join(part.split(" ")) for part in _NUMBER.split(line.text)]
-    squeezed = tuple(re.sub(" +", " ", part) for part in between)
-    after = [line.text[match.end() : match.end() + 1] for match in found]
-    return _Parts((_CLOCK.sub("\0", prefix), *squeezed), [match[0] for match in found], after)
+_PLAIN_AFTER = frozenset(("", *" ,;|)]}\t'\""))
 
 
 def _value(number: str) -> float:
@@ -99,7 +64,7 @@ def _value(number: str) -> float:
 class _Example(NamedTuple):
     """A row, who read it, what was written for it, and the step that the log had reached with it."""
 
-    parts: _Parts
+    parts: Wording
     grammar: Learnable
     written: tuple[Written, ...]
     reached: int | None
@@ -113,11 +78,15 @@ class Column(NamedTuple):
         name: As logged.
         slot: The number.
         factor: What makes a value of it.
+        also: Numbers that are always equal to it, any of which may be the metric.
+        summed: Each is added to those before.
     """
 
     name: str
     slot: int
     factor: float
+    also: tuple[int, ...] = ()
+    summed: bool = False
 
 
 class Step(NamedTuple):
@@ -155,7 +124,8 @@ class Shape:
 
     Attributes:
         key: The wording.
-        regex: A whole record, behind the newline before it; groups are the time, if it counts, and the numbers that do.
+        anchor: The longest text that stands in every row as it is.
+        whole: A whole record; groups are the time, if it counts, and the numbers that do.
         timed: Whether the first group is the time.
         step: How they say their step.
         slots: The numbers that are groups, in order.
@@ -163,10 +133,12 @@ class Shape:
         rank: The rank that its prefix names.
         grammar: Who reads them one by one.
         examples: Some of the rows that it was learned from.
+        signed: Numbers that were met below zero; placeholders are negative.
     """
 
     key: tuple[str, ...]
-    regex: re.Pattern[bytes]
+    anchor: bytes
+    whole: WholeRows
     timed: bool
     step: Step
     slots: tuple[int, ...]
@@ -174,6 +146,7 @@ class Shape:
     rank: int | None
     grammar: Learnable
     examples: list[_Example]
+    signed: set[int]
 
 
 class LearnedBlocks:
@@ -185,6 +158,7 @@ class LearnedBlocks:
         self._given_up: set[tuple[str, ...]] = set()
         self._reached: dict[tuple[str, ...], int] = {}
         self._falls: Counter[tuple[str, ...]] = Counter()
+        self._repeats: set[tuple[str, ...]] = set()
 
     def watch(
         self, line: LogLine, grammar: Learnable, written: tuple[Written, ...], step: int | None
@@ -197,7 +171,7 @@ class LearnedBlocks:
             written: Its points.
             step: The step that the log has reached with it.
         """
-        parts = _parts(line)
+        parts = wording_of(line)
         if parts is None or parts.key in self._given_up:
             return
         seen = _Example(parts, grammar, written, step, line.raw)
@@ -206,8 +180,12 @@ class LearnedBlocks:
                 # Another epoch, or another launch: learn anew, with rows of the one before.
                 del self._shapes[parts.key], self._falls[parts.key]
                 self._wordings[parts.key] = [*shape.examples[:KEPT_EXAMPLES], seen]
-            elif step is not None:
-                self._falls[parts.key] += step < self._reached.get(parts.key, step)
+                return
+            shape.signed.update(_below_zero(seen))
+            if step is not None:
+                last = self._reached.get(parts.key)
+                self._falls[parts.key] += last is not None and step < last
+                self._repeats.update((parts.key,) * (step == last))
                 self._reached[parts.key] = step
             return
         if parts.key not in self._wordings and len(self._wordings) >= MAX_WORDINGS:
@@ -219,32 +197,61 @@ class LearnedBlocks:
         shape = _learn(rows) or _learn(rows[-EXAMPLES:])
         if shape is not None and len(self._shapes) < MAX_SHAPES:
             self._shapes[parts.key] = shape
+            if any(row.reached == other.reached for row, other in pairwise(rows)):
+                self._repeats.add(parts.key)
         if shape is not None or len(rows) >= MAX_EXAMPLES:
             del self._wordings[parts.key]
             if shape is None:
                 self._given_up.add(parts.key)
 
-    def batches(self, block: Block, reached: int | None) -> Iterator[LearnedBatch]:
+    def batches(self, block: Block, reached: int | None) -> Iterator[Batch]:
         """The rows of a block that need not be read one by one.
 
         Args:
             block: The block.
             reached: The step that the log has reached.
         """
+        found: dict[bytes, Records] = {}
+        kept: dict[Keeper, list[Alike]] = {}
         for shape in self._shapes.values():
             if not shape.grammar.rows_stand_alone:
                 continue
-            found = list(shape.regex.finditer(block.data))
-            if len(found) < EXAMPLES:
-                continue
+            if shape.anchor not in found:
+                found[shape.anchor] = _records(shape.anchor, block)
             falls = self._falls[shape.key] >= FALLS and shape.step.epoch < 0
-            batch = _batch(shape, found, block, None if falls else reached, falls=falls)
-            if batch is not None:
-                shape.grammar.count_learned(batch.starts.size)
-                yield batch
+            repeats = shape.key in self._repeats
+            rows = _rows(
+                shape, found[shape.anchor], block, None if falls else reached, falls=falls, repeats=repeats
+            )
+            if rows is None:
+                continue
+            shape.grammar.count_learned(rows.records.starts.size)
+            if isinstance(shape.grammar, Keeper):
+                names = tuple(column.name for column in shape.columns)
+                alike = Alike(names, rows.records, np.column_stack(rows.values), shape.rank, rows.times_s)
+                kept.setdefault(shape.grammar, []).append(alike)
+            else:
+                yield LearnedBatch(shape, rows)
+        for keeper, parts in kept.items():
+            yield keeper.batch(parts, block)
 
 
-def _agrees(shape: Shape, parts: _Parts, written: tuple[Written, ...]) -> bool:
+def _records(anchor: bytes, block: Block) -> Records:
+    """The records of a block that hold a text."""
+    positions = np.array([match.start() for match in re.finditer(re.escape(anchor), block.data)], np.int64)
+    places = np.unique(np.searchsorted(block.breaks, positions))
+    edges = np.concatenate(([-1], block.breaks, [len(block.data)]))
+    starts, ends = edges[places] + 1, edges[places + 1]
+    short = ends - starts <= 4 * MAX_ROW_CHARACTERS
+    starts, ends = starts[short], ends[short]
+    return Records(starts, ends, np.searchsorted(block.newlines, starts))
+
+
+def _below_zero(row: _Example) -> set[int]:
+    return {slot for slot, number in enumerate(row.parts.numbers) if number.startswith("-")}
+
+
+def _agrees(shape: Shape, parts: Wording, written: tuple[Written, ...]) -> bool:
     numbers = {slot: np.array([_value(number)]) for slot, number in enumerate(parts.numbers)}
     step = int(shape.step.of(numbers)[0]) if shape.step.slot >= 0 else None
     expected = {column.name: _value(parts.numbers[column.slot]) * column.factor for column in shape.columns}
@@ -278,16 +285,19 @@ def _learn(rows: list[_Example]) -> Shape | None:
     numbers = np.array([[_value(number) for number in row.parts.numbers] for row in rows])
     step = _step_of(numbers, [row.written[0].step for row in rows])
     values = np.array([[point.value for point in row.written] for row in rows])
-    columns = [_column(name, values[:, at], numbers, first.parts) for at, name in enumerate(names)]
+    columns = [_column(first.written[at], values[:, at], numbers, first.parts) for at in range(len(names))]
     timed = first.written[0].time_s is not None
     if step is None or None in columns or (timed and "\0" not in first.parts.key[0]):
         return None
     found = tuple(column for column in columns if column is not None)
-    slots = tuple(sorted({column.slot for column in found} | step.slots()))
-    regex = re.compile(_expression(first.parts.key, slots, timed=timed))
-    shape = Shape(
+    slots = tuple(sorted({slot for column in found for slot in (column.slot, *column.also)} | step.slots()))
+    whole = WholeRows(expression_of(first.parts.key, slots, timed=timed))
+    if whole.match([row.raw.encode("utf-8", "replace") for row in rows])[0].size < len(rows):
+        return None
+    return Shape(
         first.parts.key,
-        regex,
+        anchor_of(first.parts.key),
+        whole,
         timed,
         step,
         slots,
@@ -295,8 +305,8 @@ def _learn(rows: list[_Example]) -> Shape | None:
         first.written[0].rank,
         first.grammar,
         rows[-KEPT_EXAMPLES:],
+        set().union(*map(_below_zero, rows)),
     )
-    return shape if all(regex.match(f"\n{row.raw}\n".encode("utf-8", "replace")) for row in rows) else None
 
 
 def _step_of(numbers: npt.NDArray[np.float64], steps: list[int | None]) -> Step | None:
@@ -333,9 +343,9 @@ def _counter(numbers: npt.NDArray[np.float64]) -> int:
 
 
 def _column(
-    name: str, values: npt.NDArray[np.float64], numbers: npt.NDArray[np.float64], parts: _Parts
+    metric: Written, values: npt.NDArray[np.float64], numbers: npt.NDArray[np.float64], parts: Wording
 ) -> Column | None:
-    """The number that is a metric; of several that fit the one whose words say its name."""
+    """The number that is a metric; of several that fit the one whose words say its name, else any as long as all are equal."""
     fits: list[Column] = []
     for slot in range(numbers.shape[1]):
         number = numbers[:, slot]
@@ -343,39 +353,43 @@ def _column(
             continue  # zeros do not show what the unit behind them makes of a number
         for factor in _FACTORS if number.any() else (1.0,):
             if np.allclose(values, number * factor, rtol=1e-12, atol=0.0):
-                fits.append(Column(name, slot, factor))
+                fits.append(Column(metric.name, slot, factor, summed=metric.summed))
                 break
     # A number that is the value as it stands is the metric; another times a factor only happens to be.
     fits = [column for column in fits if column.factor == 1.0] or fits
     if len(fits) > 1:
-        word = re.sub(r"\W|_", "", name.rpartition("/")[2].lower())
+        word = re.sub(r"\W|_", "", metric.name.rpartition("/")[2].lower())
         said = [
             column
             for column in fits
             if re.sub(r"\W|_", "", parts.key[column.slot + 1].lower()).endswith(word)
         ]
         fits = said if len(said) == 1 else fits
-    return fits[0] if len(fits) == 1 else None
+    if len({column.factor for column in fits}) != 1:
+        return None
+    return fits[0]._replace(also=tuple(column.slot for column in fits[1:]))
 
 
 _FACTORS = (1.0, 1e-3, 1e-2, 1e3, 1e6, 1e9, 1e12, 2.0**-10, 2.0**-20, 1024.0)  # see ``row_forms.with_unit``
 
 
-def _expression(key: tuple[str, ...], slots: tuple[int, ...], *, timed: bool) -> bytes:
-    """The expression of a wording; spaces may be more or fewer, as numbers are wider or narrower."""
-    prefix = (b"(%b)" % _CLOCKS if timed else _CLOCKS).join(
-        re.escape(part.encode()) for part in key[0].split("\0")
-    )
-    message = re.escape(key[1].encode())
-    for slot, part in enumerate(key[2:]):
-        message += (b"(%b)" % _NUMBERS if slot in slots else _NUMBERS) + re.escape(part.encode())
-    return b"\n" + _SPACES.sub(rb" {1,32}", prefix + message) + rb"(?=\n)"
+class _Rows(NamedTuple):
+    """Rows of one wording in one block: where they stand, their steps if they say any, and their values column by column."""
+
+    records: Records
+    steps: npt.NDArray[np.int64] | None
+    values: list[npt.NDArray[np.float64]]
+    times_s: npt.NDArray[np.float64]
 
 
-def _batch(
-    shape: Shape, found: list[re.Match[bytes]], block: Block, reached: int | None, *, falls: bool
-) -> LearnedBatch | None:
-    columns = list(zip(*(match.groups() for match in found), strict=True))
+def _rows(
+    shape: Shape, records: Records, block: Block, reached: int | None, *, falls: bool, repeats: bool
+) -> _Rows | None:
+    if records.starts.size < EXAMPLES:
+        return None
+    places, columns = shape.whole.match(records.rows(block.data))
+    if places.size < EXAMPLES:
+        return None
     numbers = {
         slot: _floats(column) for slot, column in zip(shape.slots, columns[shape.timed :], strict=True)
     }
@@ -383,18 +397,22 @@ def _batch(
     begins = np.zeros(0, np.int64) if steps is None else np.flatnonzero(np.diff(steps) < 0) + 1
     if (begins.size and not falls) or (steps is not None and reached is not None and steps[0] < reached):
         return None  # a restart or an epoch: how counting goes on is not for an expression to say
-    kept = np.ones(len(found), np.bool_)
+    if steps is not None and not repeats and bool((np.diff(steps) == 0).any()):
+        return None  # another program may print the same
+    kept = np.ones(places.size, np.bool_)
     kept[[0, -1]] = False
     if shape.step.epoch >= 0:
         epochs = np.diff(numbers[shape.step.epoch])
         begins = np.flatnonzero(epochs if steps is not None else epochs < 0) + 1
     kept[begins] = kept[begins - 1] = False
-    spans = np.array([match.span() for match in found], np.int64)[kept]
-    starts = spans[:, 0] + 1
-    records = Records(starts, spans[:, 1], starts, np.searchsorted(block.newlines, starts))
+    for slot in set(shape.slots) - shape.signed:
+        kept &= numbers[slot] >= 0
+    for column in shape.columns:
+        for slot in column.also:
+            kept &= numbers[slot] == numbers[column.slot]
     values = [numbers[column.slot][kept] * column.factor for column in shape.columns]
-    times_s = _times(columns[0])[kept] if shape.timed else None
-    return LearnedBatch(records, shape, None if steps is None else steps[kept], values, times_s)
+    times_s = _times(columns[0])[kept] if shape.timed else np.full(int(kept.sum()), np.nan)
+    return _Rows(records.only(places[kept]), None if steps is None else steps[kept], values, times_s)
 
 
 def _floats(column: Iterable[bytes]) -> npt.NDArray[np.float64]:
@@ -408,20 +426,12 @@ def _floats(column: Iterable[bytes]) -> npt.NDArray[np.float64]:
 class LearnedBatch(Batch):
     """Rows of one wording in one block."""
 
-    def __init__(
-        self,
-        records: Records,
-        shape: Shape,
-        steps: npt.NDArray[np.int64] | None,
-        values: list[npt.NDArray[np.float64]],
-        times_s: npt.NDArray[np.float64] | None,
-    ) -> None:
-        super().__init__(records)
-        self._shape, self._values = shape, values
-        if steps is not None:
-            self.steps = steps
-        self._has_steps = steps is not None
-        self._times_s = np.full(records.starts.size, np.nan) if times_s is None else times_s
+    def __init__(self, shape: Shape, rows: _Rows) -> None:
+        super().__init__(rows.records)
+        self._shape, self._values, self._times_s = shape, rows.values, rows.times_s
+        self._has_steps = rows.steps is not None
+        if rows.steps is not None:
+            self.steps = rows.steps
 
     def take(self, index: int, block: Block, log: LogState) -> None:
         """See ``Batch.take``."""
@@ -431,22 +441,20 @@ class LearnedBatch(Batch):
         line = int(self.lines[index])
         time_s = float(self._times_s[index]) if self._shape.timed else block.time_s(line)
         for column, values in zip(self._shape.columns, self._values, strict=True):
-            log.point(column.name, float(values[index]), step, block.number(line), self._shape.rank, time_s)
+            log.point(column.name, float(values[index]), step, block.number(line), self._shape.rank, time_s, summed=column.summed)  # fmt: skip
 
     def ready(self, low: int, high: int, log: LogState) -> bool:  # noqa: ARG002
         """See ``Batch.ready``."""
         return all(log.has_curve(column.name, self._shape.rank) for column in self._shape.columns)
 
     def take_all(
-        self,
-        low: int,
-        high: int,
-        numbers: npt.NDArray[np.int64],
-        log: LogState,  # noqa: ARG002
+        self, low: int, high: int, numbers: npt.NDArray[np.int64], log: LogState
     ) -> Iterable[CurvePart]:
         """See ``Batch.take_all``."""
+        rank, places = self._shape.rank, slice(low, high)
         for column, values in zip(self._shape.columns, self._values, strict=True):
-            yield CurvePart(column.name, self._shape.rank, self.starts[low:high], self.steps[low:high], values[low:high], numbers, self._times_s[low:high])  # fmt: skip
+            written = log.summed(column.name, rank, values[places]) if column.summed else values[places]
+            yield CurvePart(column.name, rank, self.starts[places], self.steps[places], written, numbers, self._times_s[places])  # fmt: skip
 
 
 def _times(clocks: Sequence[bytes]) -> npt.NDArray[np.float64]:
@@ -459,42 +467,3 @@ def _times(clocks: Sequence[bytes]) -> npt.NDArray[np.float64]:
 
 def _day_s(day: bytes) -> float | None:
     return peel(f"{day.decode()} 00:00:00 - x - INFO - y").time_s
-
-
-class Rest:
-    """What rows leave over of some text, as one piece, and where it stood.
-
-    Args:
-        data: The text.
-        batches: The rows; their records do not overlap.
-
-    Attributes:
-        data: The text without the rows; separators stay, so that nothing is found across a row.
-    """
-
-    def __init__(self, data: bytes, batches: Sequence[Batch]) -> None:
-        starts = np.concatenate([batch.starts for batch in batches])
-        order = np.argsort(starts)
-        self._starts = starts[order]
-        self._ends = np.concatenate([batch.ends for batch in batches])[order]
-        begins, ends = [0, *self._ends.tolist()], [*self._starts.tolist(), len(data)]
-        pieces = [data[begin:end] for begin, end in zip(begins, ends, strict=True)]
-        self.data = b"".join(pieces)
-        self._begins = np.array(begins)
-        self._places = np.concatenate(([0], np.cumsum([len(piece) for piece in pieces])))[:-1]
-
-    def placed(self, hits: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Hits in the rest as hits in the text."""
-        if not hits:
-            return []
-        at = np.array([position for position, _ in hits])
-        piece = np.searchsorted(self._places, at, side="right") - 1
-        moved = at - self._places[piece] + self._begins[piece]
-        return list(zip(moved.tolist(), (index for _, index in hits), strict=True))
-
-    def without(self, hits: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Of hits in the text those outside of rows."""
-        at = np.array([position for position, _ in hits], np.int64)
-        row = np.searchsorted(self._starts, at, side="right") - 1
-        outside = (row < 0) | (at >= self._ends[row])
-        return [hits[index] for index in np.flatnonzero(outside).tolist()]

@@ -5,20 +5,19 @@
     [...] [timer.py:198:stop] 0/224, RunningAvgSamplesPerSec=51.1, CurrSamplesPerSec=42.8, ...
     [...] Creating torch.float16 ZeRO stage 2 optimizer
 
-``skipped`` counts all skipped steps so far: its slope is the rate of overflows.
+``skipped`` counts all skipped steps so far: its slope is the rate of overflows. Actor and critic of one run are two engines, which
+print the same step one after the other.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.rows.bulk.deepspeed_bulk import Progress, bulk_forms
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine, LogState
-    from analyzer.ingest.text.rows.bulk.bulk_lines import BulkForm
 
 _PROGRESS = LazyRegex(rf"\bstep=(\d{{1,12}}), skipped=(\d{{1,12}}), lr=\[({NUMBER})?")
 _SPEED = LazyRegex(
@@ -46,58 +45,45 @@ class DeepSpeedLines:
         "dist_world_size=",
     )
 
-    def __init__(self) -> None:
-        self._last_step = -1
-        self._engine = 0
-
-    def bulk_forms(self) -> tuple[BulkForm, ...]:
-        """See ``BulkGrammar``."""
-        return bulk_forms(self._write_progress, self._write_speed, lambda: self._last_step, self._wrote)
-
-    def _wrote(self, step: int) -> None:
-        self._engine, self._last_step = 0, step
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         return self._progress(line, log) or self._speed(line, log) or self._set_up(line, log)
 
-    def _progress(self, line: LogLine, log: LogState) -> bool:
-        found = False
-        for match in _PROGRESS.finditer(line.raw):
-            found = True
+    rows_stand_alone = True
+
+    def count_learned(self, rows: int) -> None:
+        """See ``Learnable``."""
+
+    @staticmethod
+    def _progress(line: LogLine, log: LogState) -> bool:
+        matches = list(_PROGRESS.finditer(line.raw))
+        for match in matches:
+            log.out.framework("deepspeed")
+            step = int(match[1])
+            log.saw_step(step)
+            engine, suffix = 0, ""
+            while log.last_step_of(f"skipped_steps{suffix}", line.rank) == step:
+                engine += 1
+                suffix = f"@engine{engine}"
+            log.metric(f"skipped_steps{suffix}", float(match[2]), line, step)
             rate = parse_number(match[3]) if match[3] else None
-            values = (float(match[2]),) if rate is None else (float(match[2]), rate)
-            self._write_progress(Progress(int(match[1]), values, line.rank, line.time_s), line.number, log)
-        return found
+            if rate is not None:
+                log.metric(f"learning_rate{suffix}", rate, line, step)
+        return bool(matches)
 
-    def _write_progress(self, row: Progress, number: int, log: LogState) -> None:
-        log.out.framework("deepspeed")
-        log.saw_step(row.step)
-        # Actor and critic of one run are two engines, which print the same step one after the other.
-        self._engine = self._engine + 1 if row.step == self._last_step else 0
-        self._last_step = row.step
-        suffix = f"@engine{self._engine}" if self._engine else ""
-        for name, value in zip(("skipped_steps", "learning_rate"), row.values, strict=False):
-            log.point(name + suffix, value, row.step, number, row.rank, row.time_s)
-
-    def _speed(self, line: LogLine, log: LogState) -> bool:
+    @staticmethod
+    def _speed(line: LogLine, log: LogState) -> bool:
         match = _SPEED.search(line.raw)
         if match is None:
             return False
+        # The old form counts micro-steps, which are not optimizer steps: it gets no step.
+        step = int(match["step"]) if match["step"] else None
+        if step is not None:
+            log.saw_step(step)
         speed = parse_number(match["now"] or match["mean"])
-        values = () if speed is None else (speed,)
-        if match["step"]:
-            self._write_speed(Progress(int(match["step"]), values, line.rank, line.time_s), line.number, log)
-        elif speed is not None:
-            # The old form counts micro-steps, which are not optimizer steps: it gets no step.
-            log.metric("samples_per_second", speed, line, None)
+        if speed is not None:
+            log.metric("samples_per_second", speed, line, step)
         return True
-
-    @staticmethod
-    def _write_speed(row: Progress, number: int, log: LogState) -> None:
-        log.saw_step(row.step)
-        for value in row.values:
-            log.point("samples_per_second", value, row.step, number, row.rank, row.time_s)
 
     def _set_up(self, line: LogLine, log: LogState) -> bool:
         if match := _ZERO.search(line.raw):

@@ -15,16 +15,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.log_line import BAR, CONTEXT_BYTES
-from analyzer.ingest.text.rows.bulk.hf_bulk import HfBulkForm
+from analyzer.ingest.text.log_line import BAR, CONTEXT_BYTES, Written
 from analyzer.ingest.text.rows.tables.python_dicts import find_dicts, parse_dict
+from analyzer.ingest.text.rows.trainers.hf_blocks import HfBatch
 from analyzer.ingest.text.rows.trainers.hf_rows import Bar, Row, RowBatch, RowColumns
 from analyzer.ingest.text.rows.trainers.hf_steps import StepModel, fit_steps, usual_gap
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from analyzer.ingest.text.log_line import LogLine, LogState
-    from analyzer.ingest.text.rows.bulk.bulk_lines import BulkForm
+    from analyzer.ingest.text.rows.learned.row_batches import Alike, Batch
+    from analyzer.ingest.text.text_layer import Block
 
 # A row is the trainer's if it holds one of these; any other dict of numbers is not.
 _SIGNS = frozenset(
@@ -63,9 +66,14 @@ class HfConsole:
         self._model: StepModel | None = None
         self._last_step = NULL_INT
 
-    def bulk_forms(self) -> tuple[BulkForm, ...]:
-        """See ``BulkGrammar``."""
-        return (HfBulkForm(self),)
+    rows_stand_alone = True
+
+    def count_learned(self, rows: int) -> None:
+        """See ``Learnable``."""
+
+    def batch(self, parts: Sequence[Alike], block: Block) -> Batch:
+        """See ``Keeper``."""
+        return HfBatch(parts, block, self)
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -84,8 +92,12 @@ class HfConsole:
             row = Row(
                 line.number, line.rank, line.time_s, tuple(values), tuple(values.values()), above, below
             )
-            if self.add(row, log) and "train_runtime" in values:
+            if not self.add(row, log):
+                continue
+            if "train_runtime" in values:
                 log.event("training_completed", "info", line, _summary_fields(values))
+            if log.written is not None and not line.raw[match.end() :].strip():
+                log.written += [Written(name, value, None, line.rank, line.time_s) for name, value in values.items()]  # fmt: skip
         return found
 
     def add(self, row: Row, log: LogState) -> bool:

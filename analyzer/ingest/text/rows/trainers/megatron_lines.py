@@ -12,20 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from analyzer.ingest.text.log_line import Origin
-from analyzer.ingest.text.rows.bulk.bulk_lines import CurvePart
-from analyzer.ingest.text.rows.bulk.megatron_bulk import Iteration, Iterations, MegatronBulkForm, is_loss
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from analyzer.ingest.text.log_line import LogLine, LogState
-    from analyzer.ingest.text.rows.bulk.bulk_lines import BulkForm
 
 _HEAD = LazyRegex(r"\biteration\s{1,12}(\d{1,12})/\s{0,12}(\d{1,12}) \|")
 _FIELD = LazyRegex(rf"\|\s{{0,4}}([A-Za-z][\w ()/.-]{{1,60}}?):\s{{1,16}}({NUMBER})(?=\s)")
@@ -36,6 +29,7 @@ _PARALLEL = LazyRegex(r"using world size: (\d{1,7})")
 
 _SKIPPED = "number of skipped iterations"
 _NAN = "number of nan iterations"
+_TIME = "elapsed time per iteration (ms)"
 _KEPT = frozenset(
     {
         "learning rate",
@@ -44,7 +38,7 @@ _KEPT = frozenset(
         "num zeros",
         "params norm",
         _NAN,
-        "elapsed time per iteration (ms)",
+        _TIME,
         "throughput per GPU (TFLOP/s/GPU)",
         "tokens per gpu per second (tgs)",
         "samples per second",
@@ -58,42 +52,25 @@ _AUXILIARY = LazyRegex(r"(?i)balanc|aux|\bz[ _-]|mtp|router|moe")
 _PLACEHOLDERS = frozenset({"loss scale", "grad norm", "num zeros", "params norm"})
 
 
-class _Plan:
-    """What is written of the lines that print the same fields.
-
-    Attributes:
-        losses: Names as written of the losses proper.
-        metrics: Place of the field, name as written, and whether it may be a placeholder; losses first.
-        scale: Place of the loss scale.
-        skipped: Place of the number of skipped iterations.
-    """
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        losses = [name for name in names if is_loss(name)]
-        self.losses = tuple(name.replace("-", " ") for name in losses if not _AUXILIARY.search(name))
-        self.metrics = tuple(
-            (names.index(name), name.replace("-", " "), name in _PLACEHOLDERS)
-            for name in [*losses, *(name for name in names if name in _KEPT)]
-        )
-        self.scale = names.index("loss scale") if "loss scale" in names else None
-        self.skipped = names.index(_SKIPPED) if _SKIPPED in names else None
+def _is_loss(name: str) -> bool:
+    """Whether a field is a loss, in the spelling of any version."""
+    return name.replace("-", " ").replace("_", " ").endswith("loss")
 
 
 class MegatronLines:
     """Reads iteration and validation lines."""
 
-    literals = ("elapsed time per iteration (ms)", "validation loss at ", "using world size: ")
+    literals = (_TIME, "validation loss at ", "using world size: ")
+
+    rows_stand_alone = True
 
     def __init__(self) -> None:
         self._gaps = StepGaps()
         self._losses: dict[str, None] = {}
         self._lossless: list[tuple[Origin, int]] = []
-        self._plans: dict[tuple[str, ...], _Plan] = {}
-        self._skipped = 0
 
-    def bulk_forms(self) -> tuple[BulkForm, ...]:
-        """See ``BulkGrammar``."""
-        return (MegatronBulkForm(self),)
+    def count_learned(self, rows: int) -> None:
+        """See ``Learnable``."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -112,63 +89,28 @@ class MegatronLines:
         return False
 
     def _iteration(self, step: int, total: int, line: LogLine, log: LogState) -> None:
-        fields: dict[str, float] = {}
-        for name, text in _FIELD.findall(line.raw):
-            value = parse_number(text)
-            if value is not None:
-                fields[name] = value
-        row = Iteration(step, total, tuple(fields), tuple(fields.values()), line.rank, line.time_s)
-        self.write(row, line.number, log)
-
-    def may_write_all(self, rows: Iterations, log: LogState) -> bool:
-        """Whether lines are all usual and none begins a curve."""
-        plan = self._plans.get(rows.names)
-        if plan is None or not plan.losses or plan.skipped is None:
-            return False
-        names = [name for _, name, _ in plan.metrics]
-        known = all(log.has_curve(name, rows.rank) for name in [*names, "skipped_steps"])
-        usual = plan.scale is None or not bool((rows.values[:, plan.scale] < 0).any())
-        counted = bool((rows.values[:, plan.skipped] >= 0).all())
-        return known and usual and counted and len(set(names)) == len(names)
-
-    def write_all(self, rows: Iterations, log: LogState) -> Iterable[CurvePart]:
-        """Do what ``write`` does with each line; the points are for the caller to write."""
-        plan = self._plans[rows.names]
-        log.total_steps = rows.total
-        self._gaps.add_all(rows.steps)
-        columns = {name: rows.values[:, place] for place, name, _ in plan.metrics}
-        skipped = np.minimum(rows.values[:, plan.skipped or 0], 1e9).astype(np.int64)
-        counts = self._skipped + np.cumsum(skipped)
-        self._skipped = int(counts[-1])
-        columns["skipped_steps"] = counts.astype(np.float64)
-        return [
-            CurvePart(name, rows.rank, rows.begins, rows.steps, values, rows.numbers, rows.times_s)
-            for name, values in columns.items()
-        ]
-
-    def write(self, row: Iteration, number: int, log: LogState) -> None:
-        """Take what one line says."""
-        plan = self._plans.get(row.names)
-        if plan is None:
-            plan = self._plans[row.names] = _Plan(row.names)
-            self._losses.update(dict.fromkeys(plan.losses))
+        numbers = ((name, parse_number(text)) for name, text in _FIELD.findall(line.raw))
+        fields = {name: value for name, value in numbers if value is not None}
+        before = log.last_step_of(_TIME, line.rank)
         log.out.framework("megatron")
-        log.saw_step(row.step)
-        log.total_steps = row.total
-        gap = self._gaps.add(row.step)
-        values = row.values
+        log.saw_step(step)
+        log.total_steps = total
+        self._gaps.add(step)
         # DeepSpeed keeps norm and scale to itself when it runs the optimizer: the line then shows
         # "loss scale: -1.0 | grad norm: 0.000 | num zeros: 0.0", which are placeholders.
-        placeholders = plan.scale is not None and values[plan.scale] < 0
-        for place, name, may_be_placeholder in plan.metrics:
-            if not (placeholders and may_be_placeholder):
-                log.point(name, values[place], row.step, number, row.rank, row.time_s)
-        skipped = None if plan.skipped is None else values[plan.skipped]
-        if skipped is not None and skipped >= 0:
-            self._skipped += int(min(skipped, 1e9))
-            log.point("skipped_steps", float(self._skipped), row.step, number, row.rank, row.time_s)
-        if not plan.losses and not self._all_skipped(dict(zip(row.names, values, strict=True)), gap):
-            self._lossless.append((Origin(number, row.rank, row.time_s), row.step))
+        left_out = _PLACEHOLDERS if fields.get("loss scale", 0.0) < 0 else frozenset()
+        losses = [name for name in fields if _is_loss(name)]
+        for name in [*losses, *(name for name in fields if name in _KEPT - left_out)]:
+            log.metric(name.replace("-", " "), fields[name], line, step)
+        skipped = fields.get(_SKIPPED, -1.0)
+        if skipped >= 0:
+            count = float(int(min(skipped, 1e9)))
+            log.point("skipped_steps", count, step, line.number, line.rank, line.time_s, summed=True)
+        proper = [name.replace("-", " ") for name in losses if not _AUXILIARY.search(name)]
+        self._losses.update(dict.fromkeys(proper))
+        gap = step - before if before is not None and before < step else None
+        if not proper and not self._all_skipped(fields, gap):
+            self._lossless.append((line.origin(), step))
 
     @staticmethod
     def _all_skipped(fields: dict[str, float], gap: int | None) -> bool:

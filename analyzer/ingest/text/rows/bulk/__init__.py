@@ -1,1 +1,0 @@
-"""The strict forms that read the frequent rows of large logs."""

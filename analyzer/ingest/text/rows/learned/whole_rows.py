@@ -1,0 +1,129 @@
+"""The wording of a row, an expression for all rows of it at once, and what its groups say."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from analyzer.ingest.text.prefixes import peel
+from analyzer.lazy_regex import LazyRegex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from analyzer.ingest.text.log_line import LogLine
+
+PLAIN_BAR = (
+    rb"[ \t]{0,64}\d{1,3}%\|[^|\r\n{]{0,380}\| {1,3}\d{1,12}/\d{1,12} \[[\d:<,.? -]{0,80}(?:s/it|it/s)?\]"
+)
+"""A progress bar without title and values, to which something may be glued that was printed past it."""
+
+MAX_ROW_CHARACTERS = 2_000
+"""Longer rows are read line by line; in bytes four times as many."""
+
+_NUMBER = LazyRegex(
+    r"(?<![\w.])[-+]?\d{1,18}(?:,\d{3}){0,4}(?:\.\d{0,18})?(?:[eE][-+]?\d{1,3})?(?![\w.]{0,1}\d)"
+)
+_NUMBERS = rb"[-+]?\d{1,18}(?:,\d{3}){0,4}(?:\.\d{0,18})?(?:[eE][-+]?\d{1,3})?"
+_CLOCK = LazyRegex(r"\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?")
+_CLOCKS = rb"(?:\d{4}[-/]\d\d[-/]\d\d[ T_])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_SPACES = re.compile(rb"(?:\\ )+")
+_BAR = LazyRegex(PLAIN_BAR.decode())
+_BEHIND_BAR = "\1"
+
+
+class Wording(NamedTuple):
+    """A row in parts.
+
+    Attributes:
+        key: What rows of one wording share: the prefix, whether a bar stands before it, and the message, without times and numbers.
+        numbers: The numbers of the message.
+        after: What stands right after each.
+    """
+
+    key: tuple[str, ...]
+    numbers: list[str]
+    after: list[str]
+
+
+def wording_of(line: LogLine) -> Wording | None:
+    """A row in parts; None if it is too long, or holds several times before its message."""
+    if len(line.raw) > MAX_ROW_CHARACTERS:
+        return None
+    bar = _BAR.match(line.raw) if "%|" in line.raw else None
+    whole = line.raw[bar.end() :] if bar else line.raw
+    text = peel(whole).text if bar else line.text  # a bar hides the prefix behind it
+    prefix = whole.removesuffix(text)
+    if len(prefix) + len(text) != len(whole) or len(_CLOCK.findall(prefix)) > 1:
+        return None
+    found = list(_NUMBER.finditer(text))
+    squeezed = tuple(re.sub(" +", " ", part) for part in _NUMBER.split(text))
+    after = [text[match.end() : match.end() + 1] for match in found]
+    before = _BEHIND_BAR * bool(bar) + _CLOCK.sub("\0", prefix)
+    return Wording((before, *squeezed), [match[0] for match in found], after)
+
+
+def anchor_of(key: tuple[str, ...]) -> bytes:
+    """The longest piece of a wording that has no number, time, bar or spaces in it, which may be more or fewer."""
+    pieces = (piece for part in key for piece in re.split(r"[\0\1]|  +|^ | $", part))
+    return max(pieces, key=len).encode()
+
+
+def expression_of(key: tuple[str, ...], slots: tuple[int, ...], *, timed: bool) -> bytes:
+    """The expression of a wording; spaces may be more or fewer, as numbers are wider or narrower."""
+    before = PLAIN_BAR if key[0].startswith(_BEHIND_BAR) else b""
+    prefix = (b"(%b)" % _CLOCKS if timed else _CLOCKS).join(
+        re.escape(part.encode()) for part in key[0].removeprefix(_BEHIND_BAR).split("\0")
+    )
+    message = re.escape(key[1].encode())
+    for slot, part in enumerate(key[2:]):
+        message += (b"(%b)" % _NUMBERS if slot in slots else _NUMBERS) + re.escape(part.encode())
+    return before + _SPACES.sub(rb" {1,32}", prefix + message)
+
+
+def unix_s(seconds: Sequence[bytes], day_s: Callable[[bytes], float | None]) -> npt.NDArray[np.float64]:
+    """float64, shape (n_rows,): dates with times, ``2026-10-01 00:00:05``, as unix seconds; NaN if a date is none.
+
+    Args:
+        seconds: At least one.
+        day_s: Unix seconds of a day.
+    """
+    text = np.frombuffer(b"".join(seconds), np.uint8).reshape(len(seconds), 19)
+    days = np.ascontiguousarray(text[:, :10]).view("S10").ravel()
+    begins_s = np.full(len(seconds), np.nan)
+    for day in [days[0]] if bool((days == days[0]).all()) else np.unique(days):
+        begin_s = day_s(bytes(day))
+        begins_s[days == day] = np.nan if begin_s is None else begin_s
+    digits = text[:, [11, 12, 14, 15, 17, 18]].astype(np.int64) - ord("0")
+    seconds_of_day: npt.NDArray[np.int64] = digits @ np.array([36_000, 3_600, 600, 60, 10, 1])
+    return begins_s + seconds_of_day
+
+
+class WholeRows:
+    """One expression for many records at once: a call for each of them would cost more than the match.
+
+    Args:
+        form: The whole record, with groups; it can match no newline.
+    """
+
+    def __init__(self, form: bytes) -> None:
+        self._regex = re.compile(rb"(?m)^" + form + rb"$")
+
+    def match(self, rows: list[bytes]) -> tuple[npt.NDArray[np.int64], list[list[bytes]]]:
+        """Which of some records are of this form, and their groups, column by column.
+
+        Args:
+            rows: At least one record; none holds a newline.
+        """
+        # One flat list, without a tuple a record: what is between two matches, then the groups.
+        parts = self._regex.split(b"\n".join(rows))
+        count = self._regex.groups + 1
+        columns = [parts[group::count] for group in range(1, count)]
+        between = parts[:-1:count]
+        if len(between) == len(rows):
+            return np.arange(len(rows)), columns
+        return np.cumsum([text.count(b"\n") for text in between], dtype=np.int64), columns
