@@ -92,6 +92,17 @@ def test_rows_that_are_not_quite_alike_are_read_one_by_one(one_by_one):
     assert read(text)[:2] == one_by_one(text)[:2]
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_results_below_a_row_of_a_block_get_its_step(line_end, one_by_one):
+    lines = log_of("INFO: eta: 1:36:22  iter: {at}  time: {third:.4f}  loss: {loss:.4f}  lr: {other:.3e}")
+    for at in (800, 600, 400):
+        lines.insert(at, f"INFO: bbox mAP: 0.{at}, segm mAP: 0.{at + 1}")
+    text = line_end.join(lines) + line_end
+
+    assert read(text)[:2] == one_by_one(text)[:2]
+    assert [step for step, _ in points(read_text(text), "bbox_map")] == [400, 600, 800]
+
+
 def test_a_number_that_might_be_two_metrics_is_not_learned():
     line = "step {at} a_loss: {other:.3f} b_loss: {other:.3f}"
     lines = log_of(line, 500)

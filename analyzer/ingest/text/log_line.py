@@ -186,16 +186,16 @@ class Curious(Protocol):
         """Whether it wants a message that holds none of its literals."""
 
 
-@runtime_checkable
-class Learnable(Protocol):
+class Learnable:
     """A grammar whose rows stand alone: what is written for one follows from its numbers, and from the epoch before."""
 
     @property
     def rows_stand_alone(self) -> bool:
         """Whether that is so in this log."""
+        return True
 
-    def count_learned(self, rows: int) -> None:
-        """So many of its rows were read in blocks, without it."""
+    def passed(self, rows: int, number: int, step: int | None) -> None:
+        """So many of its rows were read in blocks, without it; the last stands at this line and says this step."""
 
 
 @dataclass

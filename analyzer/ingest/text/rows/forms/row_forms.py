@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import canonical_metric
+from analyzer.ingest.text.log_line import Learnable
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
@@ -201,7 +202,7 @@ def with_unit(value: float, unit: str, *, in_gib: bool = False) -> float:
     return value * _FACTORS.get(unit, 1.0)
 
 
-class RowForms:
+class RowForms(Learnable):
     """Reads the rows of a set of forms."""
 
     def __init__(self, forms: tuple[RowForm, ...]) -> None:
@@ -289,11 +290,6 @@ class RowForms:
         for name, value in last.values.items():
             if stated is None or (name not in stated):
                 log.metric(_held_out(name), value, last.line, last.step)
-
-    rows_stand_alone = True
-
-    def count_learned(self, rows: int) -> None:
-        """See ``Learnable``."""
 
     def finish(self, log: LogState) -> None:
         """See ``LineGrammar.finish``."""

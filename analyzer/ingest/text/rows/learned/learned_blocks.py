@@ -225,7 +225,6 @@ class LearnedBlocks:
             )
             if rows is None:
                 continue
-            shape.grammar.count_learned(rows.records.starts.size)
             if isinstance(shape.grammar, Keeper):
                 names = tuple(column.name for column in shape.columns)
                 alike = Alike(names, rows.records, np.column_stack(rows.values), shape.rank, rows.times_s)
@@ -439,9 +438,11 @@ class LearnedBatch(Batch):
         if step is not None:
             log.saw_step(step)
         line = int(self.lines[index])
+        number = block.number(line)
         time_s = float(self._times_s[index]) if self._shape.timed else block.time_s(line)
         for column, values in zip(self._shape.columns, self._values, strict=True):
-            log.point(column.name, float(values[index]), step, block.number(line), self._shape.rank, time_s, summed=column.summed)  # fmt: skip
+            log.point(column.name, float(values[index]), step, number, self._shape.rank, time_s, summed=column.summed)  # fmt: skip
+        self._shape.grammar.passed(1, number, step)
 
     def ready(self, low: int, high: int, log: LogState) -> bool:  # noqa: ARG002
         """See ``Batch.ready``."""
@@ -452,6 +453,8 @@ class LearnedBatch(Batch):
     ) -> Iterable[CurvePart]:
         """See ``Batch.take_all``."""
         rank, places = self._shape.rank, slice(low, high)
+        step = int(self.steps[high - 1]) if self._has_steps else None
+        self._shape.grammar.passed(high - low, int(numbers[-1]), step)
         for column, values in zip(self._shape.columns, self._values, strict=True):
             written = log.summed(column.name, rank, values[places]) if column.summed else values[places]
             yield CurvePart(column.name, rank, self.starts[places], self.steps[places], written, numbers, self._times_s[places])  # fmt: skip

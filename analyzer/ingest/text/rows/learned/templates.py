@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
+from analyzer.ingest.text.log_line import Learnable
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.forms.row_forms import EpochCounter, Trainings
 from analyzer.ingest.text.rows.learned.evaluations import Evaluations
@@ -80,7 +81,7 @@ _COURSES = frozenset({"loss", "eval_loss", "reward_mean"})
 _TIMES = frozenset({"step_time_s", "data_time_s"})
 
 
-class TemplateRows:
+class TemplateRows(Learnable):
     """Reads lines that name a step, an epoch or nothing, and quantities."""
 
     literals = (
@@ -353,10 +354,12 @@ class TemplateRows:
         """See ``Learnable``; below a row that names a place may stand others that do not, below a heading those of another phase."""
         return not (self._below_others or self._evaluations.own_rows)
 
-    def count_learned(self, rows: int) -> None:
+    def passed(self, rows: int, number: int, step: int | None) -> None:
         """See ``Learnable``."""
         self.rows += rows
         self._read.more(rows)
+        if step is not None:
+            self._heading = (number, Where(step), None)
 
     def finish(self, log: LogState) -> None:
         """Say how much was read by this reader."""

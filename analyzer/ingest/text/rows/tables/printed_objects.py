@@ -19,6 +19,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from analyzer.ingest.names import canonical_metric
+from analyzer.ingest.text.log_line import Learnable
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.ingest.text.rows.tables.python_dicts import find_dicts, parse_dict
 from analyzer.lazy_regex import LazyRegex
@@ -83,7 +84,7 @@ MAX_KEYS = 256
 """Metrics taken from one row."""
 
 
-class JsonLines:
+class JsonLines(Learnable):
     """Reads rows that state their step."""
 
     literals = ('"loss":', '"train_loss":', '"grad_norm":', '"step":', '"global_step":', '"iter":', '"key": "eval_accuracy"', '"key": "eval_error"', '"key": "train_loss"', '"key": "tracked_stats"', ' eval_accuracy: {"',
@@ -181,11 +182,6 @@ class JsonLines:
             if name in _MLPERF_KEPT:
                 log.metric(name, number, line, step)
         return True
-
-    rows_stand_alone = True
-
-    def count_learned(self, rows: int) -> None:
-        """See ``Learnable``."""
 
     def finish(self, log: LogState) -> None:
         """Nothing is left to write."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analyzer.ingest.text.log_line import Learnable
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 
@@ -32,7 +33,7 @@ _SCALER = LazyRegex(
 _WORLD = LazyRegex(r"\b(?:dist_world_size|world_size)[ =]{1,3}(\d{1,6})\b")
 
 
-class DeepSpeedLines:
+class DeepSpeedLines(Learnable):
     """Reads progress, throughput and the choice of optimizer."""
 
     literals = (
@@ -48,11 +49,6 @@ class DeepSpeedLines:
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         return self._progress(line, log) or self._speed(line, log) or self._set_up(line, log)
-
-    rows_stand_alone = True
-
-    def count_learned(self, rows: int) -> None:
-        """See ``Learnable``."""
 
     @staticmethod
     def _progress(line: LogLine, log: LogState) -> bool:

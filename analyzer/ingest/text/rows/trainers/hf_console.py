@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.log_line import BAR, CONTEXT_BYTES, Written
+from analyzer.ingest.text.log_line import BAR, CONTEXT_BYTES, Learnable, Written
 from analyzer.ingest.text.rows.tables.python_dicts import find_dicts, parse_dict
 from analyzer.ingest.text.rows.trainers.hf_blocks import HfBatch
 from analyzer.ingest.text.rows.trainers.hf_rows import Bar, Row, RowBatch, RowColumns
@@ -40,7 +40,7 @@ MAX_ROWS = 65_536
 """Rows kept until their steps are worked out. What they tell about bars and epochs then holds for the rest."""
 
 
-class HfConsole:
+class HfConsole(Learnable):
     """Collects rows; their steps are worked out when the log is complete, or when there are very many rows.
 
     Attributes:
@@ -65,11 +65,6 @@ class HfConsole:
         self._repeats = 0
         self._model: StepModel | None = None
         self._last_step = NULL_INT
-
-    rows_stand_alone = True
-
-    def count_learned(self, rows: int) -> None:
-        """See ``Learnable``."""
 
     def batch(self, parts: Sequence[Alike], block: Block) -> Batch:
         """See ``Keeper``."""

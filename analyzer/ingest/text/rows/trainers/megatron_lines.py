@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.log_line import Origin
+from analyzer.ingest.text.log_line import Learnable, Origin
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
@@ -57,20 +57,15 @@ def _is_loss(name: str) -> bool:
     return name.replace("-", " ").replace("_", " ").endswith("loss")
 
 
-class MegatronLines:
+class MegatronLines(Learnable):
     """Reads iteration and validation lines."""
 
     literals = (_TIME, "validation loss at ", "using world size: ")
-
-    rows_stand_alone = True
 
     def __init__(self) -> None:
         self._gaps = StepGaps()
         self._losses: dict[str, None] = {}
         self._lossless: list[tuple[Origin, int]] = []
-
-    def count_learned(self, rows: int) -> None:
-        """See ``Learnable``."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analyzer.ingest.text.log_line import Learnable
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
@@ -35,7 +36,7 @@ _TIMES = frozenset({*_NAMES.values(), "gpu_memory_peak_gib"})
 _MIB_PER_GIB = 1024.0
 
 
-class MmengineLines:
+class MmengineLines(Learnable):
     """Reads rows of training and of validation."""
 
     literals = (
@@ -90,11 +91,6 @@ class MmengineLines:
         for name, value in values.items():
             if name not in _TIMES:
                 log.metric("eval_loss" if name == "loss" else f"val/{name}", value, line, log.step)
-
-    rows_stand_alone = True
-
-    def count_learned(self, rows: int) -> None:
-        """See ``Learnable``."""
 
     def finish(self, log: LogState) -> None:
         """See ``LineGrammar.finish``."""
