@@ -70,6 +70,7 @@ def pipelined() -> RunMaker:
     keys = {
         "pipeline_model_parallel_size": 4, "virtual_pipeline_model_parallel_size": 2, "data_parallel_size": 2,
         "global_batch_size": 16, "micro_batch_size": 2, "eval_batch_size": 8, "manual_gc": True, "ignore_data_skip": False,
+        "save_only_model": True, "save_optimizer": False,
     }  # fmt: skip
     return maker.config("megatron", **keys)
 

@@ -136,6 +136,8 @@ _DIRECT: tuple[tuple[str, str, Reader], ...] = (
     ("train.eval_batch_size", "train.eval_batch_size", _positive),
     ("train.manual_gc", "train.manual_gc", truth),
     ("train.ignore_data_skip", "train.ignore_data_skip", truth),
+    ("checkpoint.weights_only", "checkpoint.weights_only", truth),
+    ("checkpoint.optimizer", "checkpoint.optimizer", truth),
     ("versions.deepspeed", "versions.deepspeed", version),
     ("versions.transformers", "versions.transformers", version),
     ("versions.torch", "versions.torch", version),
