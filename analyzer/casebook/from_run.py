@@ -21,6 +21,7 @@ def record_of(
     label: str,
     *,
     acceptable: tuple[str, ...] = (),
+    second: tuple[str, ...] = (),
     source: str = "own",
     framework: str = "",
     confirmed: str = "user",
@@ -36,6 +37,7 @@ def record_of(
         run: A run directory or a log.
         label: Its cause, ``healthy`` or ``outside``.
         acceptable: See ``CaseRecord``, as all that follow.
+        second: What another judge said.
         source: Where it came from.
         framework: Who wrote the log; what the readers recognise if empty.
         confirmed: How the label is known.
@@ -57,6 +59,7 @@ def record_of(
         id=hashlib.sha256(text.encode()).hexdigest()[:16],
         label=label,
         acceptable=acceptable,
+        second=second,
         source=source,
         group=group,
         framework=framework or ",".join(sorted(loaded.frameworks)),
@@ -79,7 +82,7 @@ def records_of(labels: Path, runs: Path) -> tuple[list[CaseRecord], list[str]]:
 
     Args:
         labels: CSV with the columns ``id`` and ``root_cause``; used if there: ``url``, ``acceptable`` (by ``|``),
-            ``framework``, ``confirmed``, ``group``, ``split``.
+            ``second`` (the same, another judge's), ``framework``, ``confirmed``, ``group``, ``split``.
         runs: Folder with one folder for each id.
 
     Raises:
@@ -98,13 +101,14 @@ def records_of(labels: Path, runs: Path) -> tuple[list[CaseRecord], list[str]]:
         place = runs / row["id"]
         if not place.exists():
             continue
-        label = row["root_cause"] if row["root_cause"] in {*catalogue(), HEALTHY} else OUTSIDE
         acceptable = (row.get("acceptable") or "").split("|")
+        second = [_known(word) for word in (row.get("second") or "").split("|") if word]
         try:
             record = record_of(
                 place,
-                label,
+                _known(row["root_cause"]),
                 acceptable=tuple(word for word in acceptable if word in catalogue()),
+                second=tuple(dict.fromkeys(second)),
                 source=row.get("url") or "own",
                 group=row.get("group") or row.get("url") or "",
                 framework=row.get("framework") or "",
@@ -116,3 +120,7 @@ def records_of(labels: Path, runs: Path) -> tuple[list[CaseRecord], list[str]]:
             continue
         found.append(record)
     return found, unread
+
+
+def _known(label: str) -> str:
+    return label if label in {*catalogue(), HEALTHY} else OUTSIDE

@@ -40,6 +40,7 @@ class CaseRecord:
         id: Unique in its casebook.
         label: Id of a cause, ``healthy`` or ``outside``.
         acceptable: Further causes that are right as well, or that a fair judge accepts.
+        second: What another judge said who did not see the label: theirs, then what they accept too; empty if nobody did.
         source: Where the run came from: an address, ``sample/NAME``, ``lab/FAULT/SEED``, or ``own``.
         group: Runs of one group never stand on both sides of a cross-validation: a thread, a repository, a family.
         framework: Who wrote the log, empty if unknown.
@@ -55,6 +56,7 @@ class CaseRecord:
     id: str
     label: str
     acceptable: tuple[str, ...] = ()
+    second: tuple[str, ...] = ()
     source: str = ""
     group: str = ""
     framework: str = ""
@@ -75,6 +77,9 @@ class CaseRecord:
         data = {name: getattr(self, name) for name in self.__slots__}
         data = {name: value for name, value in data.items() if value not in ("", (), None)}
         return json.dumps({"schema": SCHEMA_ID, **data}, sort_keys=False, separators=(",", ":"))
+
+
+_LISTS = ("acceptable", "second")
 
 
 def typed_facts(facts: Mapping[str, Scalar]) -> dict[str, Scalar]:
@@ -114,7 +119,8 @@ def parse_record(line: str, where: str) -> CaseRecord:
         # a fact that a later version renamed or dropped is left out, not an error
         if isinstance(value, bool | int | float | str) and spec_of(name) is not None
     }
-    return CaseRecord(**{**data, "acceptable": tuple(data.get("acceptable", ())), "facts": facts})
+    lists = {name: tuple(data.get(name, ())) for name in _LISTS}
+    return CaseRecord(**{**data, **lists, "facts": facts})
 
 
 def _check_types(data: Mapping[str, Any], where: str) -> None:
@@ -124,11 +130,14 @@ def _check_types(data: Mapping[str, Any], where: str) -> None:
     texts = ("source", "group", "framework", "confirmed", "split", "fix", "day")
     if not all(isinstance(data.get(name, ""), str) for name in texts):
         raise InputError(f"{where}: one of {', '.join(texts)} is no text")
-    if not isinstance(data.get("facts", {}), dict) or not isinstance(data.get("acceptable", []), list):
-        raise InputError(f"{where}: 'facts' must be an object and 'acceptable' a list")
+    if not isinstance(data.get("facts", {}), dict):
+        raise InputError(f"{where}: 'facts' must be an object")
+    for name in _LISTS:
+        if not isinstance(data.get(name, []), list):
+            raise InputError(f"{where}: {name!r} must be a list")
     if data.get("worked") not in (None, True, False):
         raise InputError(f"{where}: 'worked' must be true or false")
-    for word in (data["label"], *data.get("acceptable", [])):
+    for word in (data["label"], *(word for name in _LISTS for word in data.get(name, []))):
         if word not in catalogue() and word not in {HEALTHY, OUTSIDE}:
             raise InputError(f"{where}: no cause is called {word!r}; see: analyzer rules list")
 

@@ -95,13 +95,16 @@ def check_command(books: Books) -> None:
 
 @app.command("stats")
 def stats_command(books: Books) -> None:
-    """Count records by label, framework and how the label is known."""
+    """Count records by label, framework and how the label is known, and how far two judges agree."""
     from collections import Counter
 
+    from analyzer.casebook.agreement import agreement
     from analyzer.casebook.record import good_records
 
     records = good_records(books)
     typer.echo(f"{len(records)} records of {len({r.group or r.id for r in records})} groups")
+    if (twice := agreement(records)) is not None:
+        typer.echo(twice.sentence())
     for name, values in (
         ("label", [record.label for record in records]),
         ("framework", [record.framework or "unknown" for record in records]),

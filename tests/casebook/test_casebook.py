@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from analyzer.casebook.agreement import agreement
 from analyzer.casebook.figures import Contest, calibration_error, contests, figures
 from analyzer.casebook.fitting import cross_validated, fit, fit_with_proof
 from analyzer.casebook.from_run import record_of
@@ -181,9 +182,36 @@ def test_add_check_stats_and_benchmark_from_the_command_line(tmp_path):
     assert "numerical_breakdown, hand-set odds" in judged.output
 
 
+def test_agreement_counts_labels_that_are_accepted_and_not_only_equal_ones():
+    def twice(label, *second, acceptable=()):
+        return CaseRecord(id=label + "-".join(second), label=label, acceptable=acceptable, second=second)
+
+    found = agreement(
+        [
+            twice("overfitting", "overfitting"),
+            twice("overfitting", "too-many-epochs", "overfitting"),
+            twice("loss-plateau", "underfitting", acceptable=("underfitting",)),
+            twice("healthy", "overfitting"),
+            CaseRecord(id="once", label="healthy"),
+        ]
+    )
+
+    assert (found.runs, found.same, found.accepted, found.same_verdict) == (4, 1, 3, 3)
+    assert found.kappa < 0.25
+    assert agreement([CaseRecord(id="once", label="healthy")]) is None
+
+
+def test_a_second_label_that_is_no_cause_is_refused():
+    with pytest.raises(InputError, match="no-such-cause"):
+        parse_record(
+            '{"schema":"analyzer.case/1","id":"a","label":"healthy","second":["no-such-cause"]}', "x:1"
+        )
+
+
 def test_a_casebook_is_built_anew_from_labelled_runs(tmp_path):
     (tmp_path / "labels.csv").write_text(
-        "id,root_cause\nqwen2-fp16-sft-loss-zero,bf16-pretrained-model-in-fp16\n"
+        "id,root_cause,second\n"
+        "qwen2-fp16-sft-loss-zero,bf16-pretrained-model-in-fp16,fp16-activation-overflow|cosmic rays\n"
     )
     book = tmp_path / "book.jsonl"
     result = CliRunner().invoke(
@@ -191,4 +219,8 @@ def test_a_casebook_is_built_anew_from_labelled_runs(tmp_path):
     )
 
     assert "1 records" in result.output
-    assert good_records([book])[0].label == "bf16-pretrained-model-in-fp16"
+    (record,) = good_records([book])
+    assert record.label == "bf16-pretrained-model-in-fp16"
+    assert record.second == ("fp16-activation-overflow", "outside")
+    stats = CliRunner().invoke(app, ["casebook", "stats", str(book)])
+    assert "1 runs labelled twice: the same label in 0 %" in stats.output
