@@ -50,6 +50,7 @@ def load(
     Raises:
         InputError: Nothing there could be read, or the run cannot be fetched.
     """
+    _rules(())  # a pack may know log lines of its own, and one that is broken must not stop the reading
     return _load(source, _places(checkpoint, replay), offline=offline).run
 
 
@@ -155,7 +156,9 @@ def study(
 
         loaded = replace(loaded, run=with_names(loaded.run, metrics))
     baseline_run = (
-        baseline if isinstance(baseline, Run) or baseline is None else load(baseline, offline=offline)
+        baseline
+        if isinstance(baseline, Run) or baseline is None
+        else _load(baseline, [], offline=offline).run
     )
     diagnosis = diagnose_loaded(loaded, rule_set, baseline_run, Quoter(loaded.run), started_s)
     return Study(diagnosis, loaded.run, baseline_run)

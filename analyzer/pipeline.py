@@ -157,7 +157,7 @@ def diagnose_loaded(
         earlier=loaded.earlier,
         judged=judged_training(facts.plain),
         passed_over=tuple(GapNote(label, None, reason) for label, reason in loaded.passed_over),
-        gaps=_gap_notes(run, guard),  # all parts are done by now
+        gaps=_gap_notes(run, (*rules.left_out, *guard.gaps)),  # all parts are done by now
     )
 
 
@@ -461,11 +461,11 @@ def _guesses(run: Run) -> dict[str, str]:
     return found
 
 
-def _gap_notes(run: Run, guard: Guard) -> tuple[GapNote, ...]:
-    """What could not be read, and what could not be worked out."""
+def _gap_notes(run: Run, reasons: Iterable[str]) -> tuple[GapNote, ...]:
+    """What could not be read, and why something could not be worked out."""
     return (
         *(_gap_note(run, gap.ref, gap.reason, gap.rows_lost) for gap in run.gaps),
-        *(GapNote("analyzer", None, clean_text(reason)) for reason in guard.gaps),
+        *(GapNote("analyzer", None, clean_text(reason)) for reason in reasons),
     )
 
 

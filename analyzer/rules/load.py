@@ -23,7 +23,7 @@ from analyzer.vocabulary import cache, packs
 from analyzer.vocabulary.config import is_setting, nearest_setting
 from analyzer.vocabulary.events import events_key
 from analyzer.vocabulary.frameworks import frameworks
-from analyzer.vocabulary.installed import PACKS, installed_folders
+from analyzer.vocabulary.installed import PACKS, installed
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
 
 
@@ -38,11 +38,13 @@ class RuleSet:
         digest: Digest of the text of all rule files, as reports show it.
         sources: Where each rule comes from.
         packs: Name and version of each pack beside the bundled one.
+        left_out: A sentence for each installed pack that cannot be used.
     """
 
     digest: str
     sources: tuple[RuleSource, ...]
     packs: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -171,12 +173,42 @@ def _refuse_undeclared_settings(rule: Rule) -> None:
 def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
     """The bundled rules and those of further packs; a pack may not reuse an id.
 
+    A pack that another package installed and that cannot be used is left out; one that the caller names is an error.
+
     Raises:
         RuleError: A pack is missing or written for other rules, or a rule is invalid.
     """
     packs.use(extra)
+    try:
+        return _load(extra, bundled=bundled)
+    except (RuleError, OSError):
+        broken = _broken_packs()
+        if not broken:
+            raise
+    packs.use(extra)
+    packs.leave_out(broken)
+    return _load(extra, bundled=bundled)
+
+
+def _broken_packs() -> dict[str, str]:
+    """Why an installed pack cannot be used, by its name: each is tried beside the bundled rules and those before it."""
+    names = [name for name, _ in installed(PACKS)]
+    found: dict[str, str] = {}
+    packs.use(())
+    for tried, name in enumerate(names, 1):
+        packs.leave_out({**found, **dict.fromkeys(names[tried:], "")})
+        try:
+            _load((), bundled=True)
+        except (RuleError, OSError) as error:
+            found[name] = str(error)
+    packs.leave_out({})
+    return found
+
+
+def _load(extra: Sequence[Path], *, bundled: bool) -> RuleSet:
+    """The rules of all packs that count."""
     versions = packs.versions_in_use()
-    places = [*([rules_root(), *installed_folders(PACKS)] if bundled else []), *extra]
+    places = [*([rules_root(), *packs.installed_packs()] if bundled else []), *extra]
     files: list[Path] = []
     gates: list[Gates] = []
     for place in places:
@@ -217,7 +249,7 @@ def load_rules(extra: Sequence[Path] = (), *, bundled: bool = True) -> RuleSet:
                 f"id {source.id} is already used by {shown_path(Path(first[source.id].file.path))}",
                 source.file.where("id"),
             )
-    return RuleSet(known.digest, sources, versions)
+    return RuleSet(known.digest, sources, versions, packs.left_out())
 
 
 @dataclass(frozen=True)

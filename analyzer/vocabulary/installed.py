@@ -55,17 +55,17 @@ def installed(group: str) -> list[tuple[str, str]]:
     return [(name, value) for name, value in _entry_points()[group]]
 
 
-def installed_folders(group: str) -> tuple[Path, ...]:
-    """The folders of the packages that the entry points of a group name.
+def folder_of(group: str, name: str, value: str) -> Path:
+    """The folder of the package that an entry point names.
 
     Raises:
-        RuleError: One is no package; its own package is at fault.
+        RuleError: It is no package; its own package is at fault.
     """
-    found = []
-    for name, value in installed(group):
+    try:
         spec = find_spec(value)
-        places = list(spec.submodule_search_locations or ()) if spec is not None else []
-        if not places:
-            raise RuleError(f"{group}: {name} names {value!r}, which is no package with a folder")
-        found.append(Path(places[0]))
-    return tuple(found)
+    except (ImportError, ValueError):  # what it stands in is none
+        spec = None
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    if not places:
+        raise RuleError(f"{group}: {name} names {value!r}, which is no package with a folder")
+    return Path(places[0])

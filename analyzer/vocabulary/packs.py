@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from analyzer.errors import RuleSyntaxError
 from analyzer.version import __version__
-from analyzer.vocabulary.installed import PACKS, installed_folders
+from analyzer.vocabulary.installed import PACKS, folder_of, installed
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
 from analyzer.vocabulary.sections import check_section
 
@@ -35,6 +35,7 @@ _PREFIX = re.compile(r"[a-z][a-z0-9]{1,20}")
 T = TypeVar("T")
 _forget: list[Callable[[], None]] = []
 _named: tuple[Path, ...] = ()
+_left_out: Mapping[str, str] = {}
 
 
 def remembered(function: Callable[[], T]) -> Callable[[], T]:
@@ -62,15 +63,41 @@ def use(places: Sequence[Path]) -> None:
             forget()
 
 
+def leave_out(reasons: Mapping[str, str]) -> None:
+    """From now on let installed packs not count.
+
+    Args:
+        reasons: Why each cannot be used, by the name of its entry point.
+    """
+    global _left_out  # noqa: PLW0603  (as above)
+    _left_out = dict(reasons)
+    for forget in _forget:
+        forget()
+
+
+def left_out() -> tuple[str, ...]:
+    """A sentence for each installed pack that does not count."""
+    return tuple(f"rule pack {name} was left out: {why}" for name, why in _left_out.items())
+
+
 def pack_of(place: Path) -> Path:
     """The pack that a folder or a rule file belongs to: the nearest folder with ``pack.yaml``, or the place itself."""
     place = place.absolute()
     return next((above for above in (place, *place.parents) if (above / "pack.yaml").is_file()), place)
 
 
+def installed_packs() -> tuple[Path, ...]:
+    """Folders of the packs that other packages install, without those that are left out.
+
+    Raises:
+        RuleError: An entry point names no package.
+    """
+    return tuple(folder_of(PACKS, name, value) for name, value in installed(PACKS) if name not in _left_out)
+
+
 def packs_in_use() -> tuple[Path, ...]:
     """Folders of all packs beside the bundled one."""
-    return (*installed_folders(PACKS), *_named)
+    return (*installed_packs(), *_named)
 
 
 def declared_in_packs(file_name: str) -> list[Path]:

@@ -1,6 +1,10 @@
 """Rule packs with names of their own: the example holds, and what is not declared under the prefix is refused."""
 
+import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +17,8 @@ from analyzer.rules.load import load_rules
 from analyzer.vocabulary import packs
 from analyzer.vocabulary.events import event_specs
 
-PACK = Path(__file__).parents[2] / "samples" / "pack"
+ROOT = Path(__file__).parents[2]
+PACK = ROOT / "samples" / "pack"
 RUN = PACK / "tier-draining" / "cases" / "positive-log" / "run"
 
 
@@ -93,6 +98,37 @@ def test_reports_name_the_packs_and_their_versions():
         assert f"rules {found.rules_digest}, pack acme 1.0.0." in analyzer.report(found, form)
     assert "pack acme 1.0.0\n" in call("diagnose", RUN, "--rules", PACK, "--all").stdout
     assert analyzer.diagnose(RUN).rule_packs == ()
+
+
+def test_an_installed_pack_that_is_broken_costs_itself_and_is_named(tmp_path):
+    site = tmp_path / "site"
+    shutil.copytree(PACK, site / "acme_rules")
+    (site / "newer_rules").mkdir()
+    (site / "newer_rules" / "pack.yaml").write_text("prefix: newer\nschema: 2\n", encoding="utf-8")
+    (site / "torn_rules").mkdir()
+    (site / "torn_rules" / "pack.yaml").write_text("prefix: torn\n", encoding="utf-8")
+    (site / "torn_rules" / "events.yaml").write_text("events: [\n", encoding="utf-8")
+    about = site / "some-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: some\nVersion: 1\n", encoding="utf-8")
+    (about / "entry_points.txt").write_text(
+        "[analyzer.rule_packs]\nacme = acme_rules\ngone = gone_rules.below\nnewer = newer_rules\ntorn = torn_rules\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "analyzer", "diagnose", str(RUN), "-f", "json"],
+        env={**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT}", "ANALYZER_CACHE_DIR": str(tmp_path)},
+        check=True, capture_output=True, cwd=tmp_path,
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+
+    assert found["findings"][0]["cause"]["id"] == "acme-tier-draining"
+    assert found["rule_packs"] == ["acme 1.0.0"]
+    gone, newer, torn = (gap["reason"] for gap in found["gaps"] if gap["reason"].startswith("rule pack "))
+    assert gone.startswith("rule pack gone was left out: ")
+    assert newer.startswith("rule pack newer was left out: ")
+    assert "schema 2" in newer
+    assert torn.startswith("rule pack torn was left out: ")
 
 
 def test_names_without_a_prefix_are_refused(tmp_path):
