@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -168,6 +167,8 @@ def keep(record: CaseRecord) -> Path:
         raise InputError(
             f"set {VARIABLE} to a folder that keeps confirmed cases, for example ~/.analyzer-casebook"
         )
+    import secrets  # noqa: PLC0415  (with all that it imports it costs a diagnosis 2 %)
+
     path = Path(place).expanduser() / f"{record.day}-{record.id}-{secrets.token_hex(4)}.jsonl"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,6 @@ A table holds options of the command of its name; what stands on the command lin
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -43,7 +42,12 @@ def _read(path: Path) -> dict[str, Any] | None:
     try:
         if not path.is_file() or path.stat().st_size > MAX_BYTES:
             return None
-        whole = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if path.name == "pyproject.toml" and "analyzer" not in text:
+            return None
+        import tomllib  # noqa: PLC0415  (few projects configure analyzer)
+
+        whole = tomllib.loads(text)
     except (OSError, ValueError) as error:
         if path.name == "pyproject.toml":
             return None  # whoever owns it will be told by their own tools

@@ -274,6 +274,8 @@ _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("@",), r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}\b"),
 )
 
+_SIGNS = [(sign, kind) for kind, (signs, _) in enumerate(_KINDS) for sign in signs]
+
 # A line of a PEM block that stands alone, in quotes or behind a prefix: base64 of its usual width, in both cases and with digits; a hash has one case.
 _BASE64_LINE = r"(?m)(?:^|(?<=[\"'\s]))(?P<keep>\s{0,8})(?=\S{0,76}[A-Z])(?=\S{0,76}[a-z])(?=\S{0,76}\d)(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{76}|[A-Za-z0-9+/]{70})(?=\s*$|[\"'])"
 
@@ -309,10 +311,12 @@ def mask(text: str) -> str:
 
 def _without_secrets(text: str) -> str:
     lower = text.lower()
-    plain = text.isascii()  # a letter such as the long s is found by an expression, whatever its case
-    for signs, pattern in _KINDS:
-        if not plain or any(sign in lower for sign in signs):
-            text = _compiled(pattern).sub(_mask, text)
+    if text.isascii():
+        kinds = {kind for sign, kind in _SIGNS if sign in lower}
+    else:  # a letter such as the long s is found by an expression, whatever its case
+        kinds = set(range(len(_KINDS)))
+    for kind in sorted(kinds):
+        text = _compiled(_KINDS[kind][1]).sub(_mask, text)
     if len(text) >= 64:
         text = _compiled(_BASE64_LINE).sub(_mask, text)
     return text
