@@ -45,7 +45,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         text = path.read_text(encoding="utf-8")
         if path.name == "pyproject.toml" and "analyzer" not in text:
             return None
-        import tomllib  # noqa: PLC0415  (few projects configure analyzer)
+        import tomllib
 
         whole = tomllib.loads(text)
     except (OSError, ValueError) as error:

@@ -311,11 +311,8 @@ def mask(text: str) -> str:
 
 def _without_secrets(text: str) -> str:
     lower = text.lower()
-    if text.isascii():
-        kinds = {kind for sign, kind in _SIGNS if sign in lower}
-    else:  # a letter such as the long s is found by an expression, whatever its case
-        kinds = set(range(len(_KINDS)))
-    for kind in sorted(kinds):
+    plain = text.isascii()  # a letter such as the long s is found by an expression, whatever its case
+    for kind in sorted({kind for sign, kind in _SIGNS if not plain or sign in lower}):
         text = _compiled(_KINDS[kind][1]).sub(_mask, text)
     if len(text) >= 64:
         text = _compiled(_BASE64_LINE).sub(_mask, text)

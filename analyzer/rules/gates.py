@@ -213,7 +213,7 @@ def gates_of(place: Path, above: Gates) -> Gates:
         cache.write("gates", key, texts)
     found = dict(above)
     for name, (says, when) in texts.items():
-        found[name] = Gate(says, Condition(when, path.as_posix(), naming(dict(found))))
+        found[name] = Gate(says, Condition(when, path.as_posix(), naming(dict(found)), checked=True))
     return found
 
 

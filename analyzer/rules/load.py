@@ -238,7 +238,7 @@ def _load(extra: Sequence[Path], *, bundled: bool) -> RuleSet:
                 data["id"],
                 frozenset(gate),
                 MarkedFile(str(path), data, {}, checked=True),
-                partial(Condition, named=naming(names)),
+                partial(Condition, named=naming(names), checked=True),
             )
             for path, data, gate, names in zip(files, known.rules, known.gates, gates, strict=True)
         )
