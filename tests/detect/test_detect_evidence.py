@@ -18,7 +18,6 @@ class TestEmbedding:
 
         assert facts["signal.embedding.special_rows_tiny"] is True
         assert facts["signal.embedding.tiny_token"] == "<|im_start|>"
-        assert facts["signal.embedding.tiny_rows"] == 2
         assert facts["signal.embedding.ordinary_rows_tiny"] is False
         assert facts["signal.embedding.special_row_rms_min"] == 1e-8
 

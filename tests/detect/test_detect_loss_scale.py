@@ -41,7 +41,6 @@ class TestCollapse:
         assert facts["signal.loss_scale.full_ladder"] is True
         assert facts["signal.loss_scale.at_floor"] is True
         assert facts["signal.loss_scale.floor_step"] == 18
-        assert facts["signal.loss_scale.overflows_before_floor"] == 18
         assert facts["signal.loss_scale.collapsing"] is True
         assert facts["signal.loss_scale.recovers"] is False
         assert facts["signal.loss_scale.good_steps_after_last_overflow"] == 0

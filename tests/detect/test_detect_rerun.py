@@ -22,7 +22,7 @@ def rerun(name, bad, **extra):
     return {"pass": "rerun", "op": name, "nonfinite": bad, "extra": json.dumps(extra)}
 
 
-def test_what_cures_is_told_and_the_largest_scale_that_does():
+def test_what_cures_is_told():
     found = facts(
         [
             rerun("recorded", True, forward_bad=False, loss_scale=65536.0),
@@ -35,11 +35,8 @@ def test_what_cures_is_told_and_the_largest_scale_that_does():
     )
 
     assert found["rerun.verdict"] == "loss_scale"
-    assert found["rerun.reproduced"] is True
     assert found["rerun.forward_nonfinite"] is False
     assert found["rerun.float32_finite"] is True
-    assert found["rerun.largest_good_scale"] == 16.0
-    assert found["rerun.scale_one_nonfinite"] is False
     assert "rerun.bfloat16_finite" not in found
     assert "rerun.kernel_wrong" not in found
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.failures.failure_order import CAUSES, Failure, FailureOrder, earlier
 from analyzer.detect.failures.launcher_reports import REPORTS, is_report
@@ -42,7 +40,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         _first(order, order.first, out)
         _at_end(view, order.first, out)
         _followers(order, order.first, out)
-    _silent_rank(view, ranks, out)
     _launcher(view, order, out)
     yield out.signal()
 
@@ -75,18 +72,6 @@ def _at_end(view: RunView, first: Failure, out: FactWriter) -> None:
     ends = [end.line for end in view.run.log_ends if end.source == ref.source]
     if ends and ref.line is not None:
         out.put("first.at_end", ends[0] - ref.line < LAST_LINES, [ref])
-
-
-def _silent_rank(view: RunView, failed: set[int], out: FactWriter) -> None:
-    """The one rank whose log holds no failure although every other one's does."""
-    known = {event.rank for event in view.run.events if event.rank is not None}
-    known |= {int(rank) for rank in np.unique(view.run.metrics.rank) if rank >= 0}
-    world_size = view.run.layout.world_size
-    if world_size is not None and world_size <= 10_000:  # beyond that a list of ranks is no list for people
-        known |= set(range(world_size))
-    silent = known - failed
-    if len(known) >= MANY_RANKS and len(silent) == 1 and len(failed) == len(known) - 1:
-        out.put("silent_rank", next(iter(silent)))
 
 
 def _had_own_error(event: Event) -> bool:

@@ -45,8 +45,6 @@ def likeness(signals: Sequence[Signal], model: LikenessModel | None = None) -> S
     causes = [i for i, label in enumerate(known.labels) if label not in {HEALTHY, OUTSIDE}]
     sound = known.labels.index(HEALTHY) if HEALTHY in known.labels else None
     faulty = 1.0 - (float(shares[sound]) if sound is not None else 0.0)
-    if sound is not None:
-        out.put("sound", float(shares[sound]), refs)
     ranked = sorted(causes, key=lambda i: -float(shares[i]))
     for place, row in zip(PLACES, ranked, strict=False):
         share = float(shares[row]) / max(faulty, 1e-6)

@@ -96,8 +96,6 @@ def _describe(rank: int, group: Group | None, out: FactWriter, refs: list[Source
     own = group.counters[rank]
     issued = max(counters.enqueued for counters in group.counters.values())
     out.put("group", group.description or group.name, refs)
-    out.put("last_issued", own.enqueued, refs)
-    out.put("last_finished", own.completed, refs)
     out.put("behind_by", issued - own.enqueued, refs)
 
 

@@ -21,7 +21,6 @@ from analyzer.model.replay import ReplayTable
 from analyzer.model.signal import Signal
 
 RERUN = "rerun"
-_SCALE = "loss_scale_"
 _VERDICTS = frozenset(
     {
         "precision",
@@ -65,27 +64,11 @@ def _reruns(out: FactWriter, table: ReplayTable, by_name: Mapping[str, int]) -> 
         return [table.ref(by_name[name])]
 
     if "recorded" in bad:
-        out.put("reproduced", bad["recorded"], ref("recorded"))
         forward = _extra(table, by_name["recorded"]).get("forward_bad")
         out.put("forward_nonfinite", forward if isinstance(forward, bool) else None, ref("recorded"))
     for name in ("float32", "bfloat16"):
         if name in bad:
             out.put(f"{name}_finite", not bad[name], ref(name))
-    scales = {
-        name: _number(_extra(table, by_name[name]).get("loss_scale"))
-        for name in bad
-        if name.startswith(_SCALE)
-    }
-    if not scales:
-        return
-    good = {name: scale for name, scale in scales.items() if not bad[name] and scale is not None}
-    largest = max(good, key=lambda name: good[name], default=None)
-    some = ref(largest or next(iter(scales)))
-    out.put("smaller_scale_finite", bool(good), some)
-    out.put("largest_good_scale", None if largest is None else good[largest], some)
-    ones = [name for name, scale in scales.items() if scale == 1.0]
-    if ones:
-        out.put("scale_one_nonfinite", bad[ones[0]], ref(ones[0]))
 
 
 def _verdict(out: FactWriter, extra: Mapping[str, Any], refs: list[SourceRef]) -> None:

@@ -167,15 +167,11 @@ def _place(out: FactWriter, table: ReplayTable, origin: Origin, refs: list[Sourc
     kind = table.text("module_type", row) if exact else None
     direction = table.text("pass", row) or ""
     out.put("first_module", "loss" if origin.how == "loss" else origin.module, refs)
-    out.put("first_module_type", kind, refs)
     out.put("first_op", op, refs)
     out.put("first_pass", _PASSES.get(direction, direction or None), refs)
-    out.put("first_role", table.text("tensor_role", row), refs)
     out.put("first_dtype", table.text("dtype", row), refs)
     out.put("first_step", origin.step, refs)
-    out.put("first_how", origin.how, refs)
     out.put("first_family", _family(origin, op, kind), refs)
-    out.put("first_site", table.text("site", row), refs)
     if origin.how != "unknown_inputs":
         out.put("inputs_finite", origin.how in {"call", "between", "loss"}, refs)
     out.put("masked_row", _masked(origin, table), refs)
@@ -291,8 +287,6 @@ def _size(out: FactWriter, table: ReplayTable, origin: Origin, refs: list[Source
     weights = [r for r in arguments if (table.text("tensor_role", r) or "").startswith(("weight", "bias"))]
     inputs = [r for r in arguments if r not in weights]
     largest, weight = _absmax(table, inputs), _absmax(table, weights)
-    out.put("input_absmax", largest, refs)
-    out.put("weight_absmax", weight, refs)
     limit = LARGEST.get(table.text("dtype", row) or "", math.nan)
     narrow = limit < NARROW_LIMIT
     out.put("narrow_format", narrow if math.isfinite(limit) else None, refs)
@@ -397,8 +391,6 @@ def _limits(out: FactWriter, table: ReplayTable) -> None:
     if np.isfinite(share).any():
         row = int(np.nanargmax(share))
         out.put("limit_share", float(share[row]), [table.ref(row)])
-        out.put("limit_module", table.text("module", row) or table.text("op", row), [table.ref(row)])
-        out.put("near_limit", bool(share[row] > NEAR_LIMIT), [table.ref(row)])
     overflow = table["overflow_frac"]
     if np.isfinite(overflow).any():
         row = int(np.nanargmax(overflow))

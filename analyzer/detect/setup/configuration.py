@@ -106,7 +106,6 @@ _DIRECT: tuple[tuple[str, str, Reader], ...] = (
     ("model.attention", "model.attention", attention),
     ("data.packing", "data.packing", truth),
     ("data.padding_side", "data.padding_side", _word),
-    ("data.padding_free", "data.padding_free", truth),
     ("data.max_length", "data.max_length", _positive),
     ("tokenizer.added_tokens", "tokenizer.added_tokens", _whole),
     ("tokenizer.size", "tokenizer.vocab_size", _positive),

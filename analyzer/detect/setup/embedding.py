@@ -64,9 +64,8 @@ def _rows(out: FactWriter, table: TensorRows) -> None:
     smallest = min(special, key=lambda row: (special[row], row))
     out.put("embedding.special_row_rms_min", special[smallest], refs)
     out.put("embedding.tiny_token", table.row_names[smallest], refs)
-    tiny = [row for row, rms in special.items() if rms < TINY_SHARE * median]
-    out.put("embedding.special_rows_tiny", bool(tiny), refs)
-    out.put("embedding.tiny_rows", len(tiny), refs)
+    tiny = special[smallest] < TINY_SHARE * median
+    out.put("embedding.special_rows_tiny", tiny, refs)
 
 
 def _unused_pad(table: TensorRows, row: int, rms: float) -> bool:

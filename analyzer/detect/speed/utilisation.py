@@ -40,7 +40,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     busy, refs = _pooled(view, _GPU_BUSY)
     if busy.size >= MIN_SAMPLES:
         out.put("gpu.utilization_p95", float(np.percentile(busy, 95)), refs)
-        out.put("gpu.utilization_p5", float(np.percentile(busy, 5)), refs)
         out.put("gpu.utilization_mean", float(busy.mean()), refs)
         out.put("gpu.idle_share", float((busy < IDLE).mean()), refs)
     for name, pattern in (("gpu.memory_p95", _GPU_MEMORY), ("cpu.utilization_p95", _CPU_BUSY)):

@@ -270,7 +270,6 @@ def _frozen(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
     shown = (held or stuck or long)[0]
     out.put("frozen", bool(stuck), refs_at(shown.series, [0, len(shown.series) - 1]))
     if stuck:
-        out.put("frozen_name", shown.series.logged_as, refs_at(shown.series, [0]))
         out.put("frozen_value", float(shown.series.value[0]), refs_at(shown.series, [0]))
         out.put("frozen_rows", len(shown.series))
         out.put("frozen_while_loss_falls", learns, refs_at(shown.series, [0, len(shown.series) - 1]))
@@ -327,7 +326,6 @@ def _parted(out: FactWriter, rising: list[Score]) -> None:
         return
     apart, train, held = worst
     refs = [*refs_at(held.series, [len(held.series) - 1]), *refs_at(train.series, [len(train.series) - 1])]
-    out.put("gap_name", held.series.logged_as, refs[:1])
     out.put("gap", apart, refs)
     at_end = float(train.values[-1])
     out.put(
@@ -390,7 +388,6 @@ def _lost(out: FactWriter, found: tuple[Score, ...]) -> None:
         lost = numbers.rises() and numbers.last - numbers.best >= LOST * abs(numbers.best)
         out.put("lost", lost, refs)
         if lost:
-            out.put("lost_name", score.series.logged_as, refs)
             return
 
 
@@ -437,7 +434,6 @@ def _halved(out: FactWriter, score: Score) -> None:
     if score.reading.better > 0 and 0 < last <= HALF * first:
         refs = refs_at(score.series, [0, len(score.series) - 1])
         out.put("lost", value=True, refs=refs)
-        out.put("lost_name", score.series.logged_as, refs)
 
 
 def _perfect(out: FactWriter, view: RunView, found: tuple[Score, ...]) -> None:

@@ -139,12 +139,7 @@ def _verdicts(out: FactWriter, view: RunView, course: ScaleCourse, refs: list[So
         out.put("full_ladder", _full_ladder(view, course, recovers), refs)
     out.put("at_floor", at_floor, refs)
     if at_floor:
-        step = _floor_step(course)
-        out.put("floor_step", step, refs)
-        before = [
-            o for o in course.overflows if course.ended is not None or step is None or (o.step or 0) <= step
-        ]
-        out.put("overflows_before_floor", len(before) + (course.ended is not None), refs)
+        out.put("floor_step", _floor_step(course), refs)
     out.put("collapsing", _collapsing(course, recovers, at_floor), refs)
     if course.scales.size:
         out.put("below_one", bool(course.scales.min() < 1.0), refs)

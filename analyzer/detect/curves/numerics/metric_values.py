@@ -83,7 +83,6 @@ def detect(view: RunView) -> Iterator[Signal]:
             out.put("impossible", value=True, refs=refs)
             out.put("impossible_name", series.logged_as, refs)
             out.put("impossible_value", float(series.value[row]), refs)
-            out.put("impossible_step", series.step_at(row), refs)
         _not_a_number(out, name, series)
     _negative_part(out, view)
     if seen:
