@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from binascii import b2a_base64
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from analyzer.classifier.labelled import Labelled
 from analyzer.classifier.learning import Calibration
 from analyzer.detect.shapes.feature_list import FEATURE_VERSION, FEATURES
-from analyzer.detect.shapes.forest import SCHEMA
+from analyzer.detect.shapes.forest import PACKED, SCHEMA
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -62,9 +63,11 @@ def model_data(
 
 
 def write_model(data: dict[str, Any], path: Path) -> None:
-    """Write a model file; columns on lines of their own, so that versions can be compared."""
+    """Write a model file, each entry on a line of its own."""
+    packed = {name: b2a_base64(np.array(data[name], kind), newline=False) for name, kind in PACKED.items()}
+    whole = {**data, **{name: column.decode() for name, column in packed.items()}}
     lines = [
-        f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}" for name, value in data.items()
+        f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}" for name, value in whole.items()
     ]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 

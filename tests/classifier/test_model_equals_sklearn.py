@@ -1,6 +1,7 @@
 """The exported forest gives what scikit-learn gives, and a damaged model file is refused with one line."""
 
 import json
+from base64 import b64decode
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from analyzer.classifier.export import model_data, write_model
 from analyzer.classifier.labelled import Labelled
 from analyzer.classifier.learning import Calibration
 from analyzer.detect.shapes.feature_list import FEATURES
-from analyzer.detect.shapes.forest import calibrate, read_model
+from analyzer.detect.shapes.forest import PACKED, calibrate, read_model
 from analyzer.errors import InputError
 
 COUNT = len(FEATURES)
@@ -25,6 +26,10 @@ def training(seed=0, runs=150):
     values[rng.random(values.shape) < 0.2] = np.nan
     truth = CLASSES[(np.nan_to_num(values[:, 0]) > 0.3).astype(int) + (np.nan_to_num(values[:, 5]) > 0)]
     return values, truth
+
+
+def column(data, key):
+    return np.frombuffer(b64decode(data[key]), PACKED[key]).tolist()
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +119,7 @@ def test_loading_needs_no_scikit_learn(fitted):
 def test_a_damaged_model_is_refused_in_one_line(fitted, tmp_path, damage):
     data = json.loads(fitted[2].read_text())
     for key, value in damage.items():
-        data[key] = value + data[key][1:] if isinstance(value, list) and key in {"left", "feature"} else value
+        data[key] = value + column(data, key)[1:] if isinstance(value, list) and key in PACKED else value
     path = tmp_path / "model.json"
     path.write_text(json.dumps(data))
 
@@ -127,7 +132,7 @@ def test_a_damaged_model_is_refused_in_one_line(fitted, tmp_path, damage):
 
 def test_a_tree_that_leads_back_is_refused_instead_of_followed(fitted, tmp_path):
     data = json.loads(fitted[2].read_text())
-    data["left"][3] = 0
+    data["left"] = [*column(data, "left")[:3], 0, *column(data, "left")[4:]]
     path = tmp_path / "model.json"
     path.write_text(json.dumps(data))
 
