@@ -64,7 +64,9 @@ def model_data(
 
 def write_model(data: dict[str, Any], path: Path) -> None:
     """Write a model file, each entry on a line of its own."""
-    packed = {name: b2a_base64(np.array(data[name], kind), newline=False) for name, kind in PACKED.items()}
+    packed = {
+        name: b2a_base64(np.array(data[name], kind).tobytes(), newline=False) for name, kind in PACKED.items()
+    }
     whole = {**data, **{name: column.decode() for name, column in packed.items()}}
     lines = [
         f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}" for name, value in whole.items()
