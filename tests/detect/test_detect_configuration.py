@@ -271,11 +271,6 @@ class TestTraining:
     def test_adapter_file_means_lora(self):
         assert plain("adapter", path="adapter_config.json", peft_type="LORA")["config.lora.enabled"] is True
 
-    def test_quantised_if_one_of_the_switches_is_on(self):
-        assert plain(load_in_8bit=False, load_in_4bit=True)["config.quantized"] is True
-        assert plain(load_in_4bit=True, load_in_8bit=False)["config.quantized"] is True
-        assert plain(load_in_4bit=False)["config.quantized"] is False
-
     def test_fused_kernels(self):
         assert plain(use_liger_kernel=True)["config.kernels.fused"] is True
         assert plain(use_liger_kernel=False)["config.kernels.fused"] is False

@@ -47,7 +47,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     rows = rows[steps == steps[0]]
     by_name = {table.text("op", int(row)) or "": int(row) for row in rows}
     out = FactWriter("rerun", "signal.rerun.")
-    out.put("seen", value=True, refs=[table.ref(int(rows[0]))])
     _reruns(out, table, by_name)
     if "verdict" in by_name:
         row = by_name["verdict"]

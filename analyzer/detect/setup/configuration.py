@@ -311,12 +311,6 @@ def _adapters(view: RunView, out: FactWriter) -> None:
     if said is None and by_word is None and rank is not None and (number(rank.value) or 0) > 0:
         said = True
     out.put("lora.enabled", said if said is not None else by_word, _ref(enabled) + _ref(kind) + _ref(rank))
-    bits = view.config("quantization.bits")
-    if bits is not None:
-        values = [bits.value, *(conflict.value for conflict in bits.conflicts)]
-        on = any(truth(value) or number(value) in {2.0, 3.0, 4.0, 8.0} for value in values)
-        off = all(value is None or truth(value) is False or number(value) in {16.0, 32.0} for value in values)
-        out.put("quantized", True if on else False if off else None, _ref(bits))
     liger, unsloth = view.config("kernels.liger"), view.config("kernels.unsloth")
     flags = [truth(entry.value) for entry in (liger, unsloth) if entry is not None]
     patched = view.uses("unsloth") or any(flags)
