@@ -1,6 +1,6 @@
 """Evidence and checks in plain words: what was seen, why it counts, what an answer would mean. No bits, no fact names.
 
-The words of a fact are those of the catalogue; ``--all`` and the ledger keep names and bits.
+The words of a fact are those of the catalogue; ``--all`` keeps names and bits.
 """
 
 from __future__ import annotations
@@ -43,21 +43,47 @@ def seen_in_words(evidence: Evidence, known: Collection[str] = ()) -> str:
         and len(words) <= LONG
         and not _says_the_same(evidence.because, words, value)
     }
-    # what is not so is told only where nothing else can be
-    so = [words for name, words in told.items() if evidence.values[name] is not False] or list(told.values())
+    # what is not so is told only where nothing else can be: a line is quoted below its reason
+    so = [words for name, words in told.items() if evidence.values[name] is not False]
+    if not so and not any(place.text for place in evidence.refs[:1]):
+        so = list(told.values())
     return "; ".join(so[:2])
 
 
-_WORD = re.compile(r"[A-Za-z0-9_.]{3,40}")
-SAME = 0.5
+def ledger_in_words(evidence: Evidence) -> list[str]:
+    """Each fact behind a line of the ledger as a clause, also those of log lines; the test where none is known."""
+    told = [_whole_fact(name, value) for name, value in evidence.values.items()]
+    return told[:LEDGER] or [evidence.test]
+
+
+LEDGER = 3
+"""Facts of one line that the ledger names."""
+
+
+def _whole_fact(name: str, value: Scalar) -> str:
+    if name.startswith("event."):
+        spec = spec_of(name)
+        says, _, of_it = (spec.meaning if spec else "").partition(": ")
+        if name.endswith(".seen") and says:
+            return f"{'no line says' if value is False else 'a line says'}: {says}"
+        if of_it and not says.startswith("field "):
+            return f"{says}, {of_it}: {format_scalar(value)}"
+        return f"{_short_meaning(name.partition('.')[2].partition('.')[2])}: {format_scalar(value)}"
+    return fact_in_words(name, value) or f"{_short_meaning(name)}: {format_scalar(value)}"
+
+
+_WORD = re.compile(r"[A-Za-z0-9_.]{4,40}")
+STEM = 4
+"""Letters by which two words are held to be the same: ``loss`` and ``losses``, ``fall`` and ``falls``."""
+
+SAME = 0.4
 """Part of the words of a fact that its reason repeats; from here on the reason alone is told."""
 
 
 def _says_the_same(because: str, words: str, value: Scalar) -> bool:
     if isinstance(value, str) and value.lower() in because.lower():
         return True
-    mine = {word.lower() for word in _WORD.findall(words)}
-    theirs = {word.lower() for word in _WORD.findall(because)}
+    mine, theirs = ({word[:STEM].lower() for word in _WORD.findall(text)} for text in (words, because))
     return isinstance(value, bool) and len(mine & theirs) >= SAME * max(1, len(mine))
 
 
@@ -68,7 +94,7 @@ def fact_in_words(name: str, value: Scalar) -> str:
     'data padding side: left'
     """
     spec = spec_of(name)
-    if spec is None or name.startswith(("event.", "classifier.")):
+    if spec is None or name.startswith(("event.", "classifier.", "likeness.")):
         return ""
     meaning = spec.meaning.partition(":")[0]
     if value is True:
@@ -77,6 +103,8 @@ def fact_in_words(name: str, value: Scalar) -> str:
         return f"{meaning}: no"
     if isinstance(value, str) and value in meaning:  # the meaning lists the values that there are
         return f"{_short_meaning(name)}: {value}"
+    if spec.unit == "share" and isinstance(value, float):
+        return f"{meaning}: {percent(value)}"
     unit = f" {spec.unit}" if spec.unit and spec.unit != "step" else ""
     return f"{meaning}: {format_scalar(value)}{unit}"
 
@@ -115,8 +143,10 @@ def question_in_words(check: NextCheck) -> str:
         return f"it is not the case that {_lower(check.meaning)}"
     for sign, words in _OPERATORS:
         text = text.replace(sign, words)
+    text = text.replace(f" and {check.fact} is ", " and ")  # two bounds of one number
     text = _LIST.sub(_one_of, text).replace("'", "").replace('"', "")
-    asked = check.meaning if len(check.meaning) <= SHORT else f"the {_short_meaning(check.fact)}"
+    meaning = check.meaning.partition(":")[0]
+    asked = meaning if len(meaning) <= SHORT else f"the {_short_meaning(check.fact)}"
     return _NAME.sub(lambda match: asked if match[0] == check.fact else _short_meaning(match[0]), text)
 
 
@@ -136,7 +166,7 @@ def answers_in_words(check: NextCheck) -> str:
     """``if yes: 98% for CAUSE, if not: 2%``, with the question; a question of many parts is left to what is seen then."""
     if "(" in check.test or " or " in check.test:
         most, least = sorted((check.if_true, check.if_false), reverse=True)
-        return f"that will make it {percent(most)} or {percent(least)} for {check.cause_id}"
+        return f"depending on what it shows, {check.cause_id} is then {percent(most)} or {percent(least)} probable"
     return (
         f"if {question_in_words(check)}: {percent(check.if_true)} for {check.cause_id}; "
         f"if not: {percent(check.if_false)}"

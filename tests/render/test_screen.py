@@ -12,11 +12,17 @@ import analyzer
 from analyzer.api import study
 from analyzer.cli.output import Format, chosen_format, wants_colour
 from analyzer.cli.progress import reading
-from analyzer.model.diagnosis import Candidate, Headline, NextCheck
+from analyzer.model.diagnosis import Candidate, Evidence, Headline, NextCheck, Place
 from analyzer.render import Style, render_terminal
 from analyzer.render.curves import Line, Panel, deciding, panels_of, thinned
 from analyzer.render.plot import plot_rows
-from analyzer.render.words import answers_in_words, fact_in_words, question_in_words
+from analyzer.render.words import (
+    answers_in_words,
+    fact_in_words,
+    ledger_in_words,
+    question_in_words,
+    seen_in_words,
+)
 
 ROOT = Path(__file__).parent.parent.parent
 SAMPLES = sorted(
@@ -28,6 +34,10 @@ def line(y, x=None):
     y = np.array(y, dtype=np.float64)
     x = np.arange(1, y.size + 1, dtype=np.float64) if x is None else np.array(x, dtype=np.float64)
     return Line("l", "l", x, y, ("a.log",) * y.size, np.arange(y.size), np.zeros(y.size, dtype=np.int64))
+
+
+def evidence(because, values, refs=()):
+    return Evidence("e", "a", True, 3.0, counted=True, because=because, values=values, refs=refs)
 
 
 def panel(*lines, log=False):
@@ -125,6 +135,33 @@ def test_the_words_of_a_list_are_marked_so_that_none_turns_the_question_round():
     assert question_in_words(check) == "the x y is “not_precision”, “kernel” or 3"
 
 
+def test_two_bounds_of_one_number_name_it_once_and_what_it_may_be_is_left_out():
+    test = "signal.x.y >= 0.3 and signal.x.y < 1"
+    check = NextCheck("signal.x.y", "the precision: fp16, bf16 or fp32", "", "c", 0.2, 0.9, test=test)
+
+    assert question_in_words(check) == "the precision is at least 0.3 and below 1"
+
+
+def test_a_reason_is_not_said_twice_and_what_is_not_so_leaves_the_word_to_the_quoted_line():
+    same = {"signal.stall.no_progress": True}
+    quoted = (Place("a.log", 7, "KeyError: 'caption'"),)
+
+    assert seen_in_words(evidence("eight evaluations agree to one percent and training falls no further", same)) == ""
+    assert seen_in_words(evidence("nothing caught it", {"run.completed": False}, quoted)) == ""
+    assert seen_in_words(evidence("nothing caught it", {"run.completed": False})).endswith(": no")
+    assert seen_in_words(evidence("no rule bears it out", {"likeness.first": "overfitting"})) == ""
+
+
+def test_the_ledger_names_facts_in_words_and_those_of_log_lines_too():
+    values = {"event.cpu_oom.seen": True, "event.cpu_oom.tried_gib": 9.5, "config.data.padding_side": "left"}
+
+    assert ledger_in_words(evidence("", values)) == [
+        "a line says: the host refused memory",
+        "tried gib: 9.5",
+        "data padding side: left",
+    ]
+
+
 def test_a_first_fix_that_only_tells_more_is_not_called_a_fix():
     found = study(ROOT / "samples/failed/ddp-8-ranks-one-killed").diagnosis
     screen = render_terminal(found, Style(colour=False))
@@ -156,7 +193,7 @@ def test_a_question_of_many_parts_is_not_spelled_out():
         test="not signal.x.z and (signal.x.y or signal.a.b >= 2)",
     )
 
-    assert answers_in_words(check) == "that will make it 90% or 20% for c"
+    assert answers_in_words(check) == "depending on what it shows, c is then 90% or 20% probable"
 
 
 def test_of_several_findings_the_screen_says_what_happened_and_not_twice_why():

@@ -41,7 +41,7 @@ from analyzer.render.sentences import (
     seen_against,
     something_else,
 )
-from analyzer.render.words import answers_in_words, seen_in_words, strongest
+from analyzer.render.words import answers_in_words, ledger_in_words, seen_in_words, strongest
 
 HERE = Path(__file__).parent
 FULL = 3
@@ -288,7 +288,7 @@ def _ledger(finding: Finding, anchors: Anchors) -> str:
     unknown = [line for line in finding.evidence if line.verdict is None]
     rows = "".join(
         f'<tr><td class="n {"for" if line.bits > 0 else "against"}">{"for" if line.bits > 0 else "against"} {abs(line.bits):.1f}</td>'
-        f"<td>{e(line.because)}{'' if line.verdict else '<span class=soft> (not so here)</span>'}</td><td><code>{breakable(line.observed())}</code></td><td>{'<br>'.join(anchors.link(place) for place in line.refs)}</td></tr>"
+        f"<td>{e(line.because)}{'' if line.verdict else '<span class=soft> (not so here)</span>'}</td><td>{_seen_here(line)}</td><td>{'<br>'.join(anchors.link(place) for place in line.refs)}</td></tr>"
         for line in decided
     )
     open_rows = "".join(f"<li>{e(line.because)} <code>{e(line.test)}</code></li>" for line in unknown)
@@ -302,6 +302,11 @@ def _ledger(finding: Finding, anchors: Anchors) -> str:
         '<table class="wide"><thead><tr><th class="n">weight, bits</th><th>why it counts</th><th>what was seen</th><th>where</th></tr></thead>'
         f"<tbody>{rows}</tbody></table>{more}"
     )
+
+
+def _seen_here(line: Evidence) -> str:
+    """What was seen, in words; the names that a rule's author knows stand beside the pointer."""
+    return f'<span title="{e(line.observed())}">{"<br>".join(map(breakable, ledger_in_words(line)))}</span>'
 
 
 def _rivals(rivals: Sequence[Finding], other: str) -> str:
@@ -332,11 +337,11 @@ def _rival_table(rows: str) -> str:
 
 
 def _rival(finding: Finding) -> str:
-    seen, why = seen_against(finding)
-    observed = f'<br><code class="soft">{breakable(seen)}</code>' if seen else ""
+    against = finding.speaks_against()[:1]
+    seen = f"<br><span class=soft>{_seen_here(against[0])}</span>" if against else ""
     return (
         f'<tr><td class="n">{percent(finding.probability)}</td><td>{e(finding.cause.title)}<br><code class="soft">{e(finding.cause.id)}</code></td>'
-        f"<td>{e(why)}{observed}</td></tr>"
+        f"<td>{e(seen_against(finding)[1])}{seen}</td></tr>"
     )
 
 
