@@ -16,9 +16,10 @@ from analyzer.model.diagnosis import Diagnosis, Finding
 from analyzer.model.refs import SourceFile
 from analyzer.model.run import Run
 from analyzer.model.tables import Event
-from analyzer.model.wording import format_scalar, percent
+from analyzer.model.wording import counted, format_scalar, percent
 from analyzer.render.curves import Line, panels_of
 from analyzer.render.sentences import (
+    amounts_read,
     device_time_note,
     ended_note,
     ended_words,
@@ -231,10 +232,7 @@ def _check(diagnosis: Diagnosis) -> list[str]:
 
 def _seen(diagnosis: Diagnosis) -> list[str]:
     coverage = diagnosis.coverage
-    step = f", last step {coverage.last_step}" if coverage.last_step is not None else ""
-    rows = [
-        f"{len(coverage.sources)} files, {sum(coverage.metrics.values())} metric points, {coverage.events} log events{step}"
-    ]
+    rows = [f"{counted(len(coverage.sources), 'file')}, {amounts_read(coverage)}"]
     if coverage.missing:
         rows.append(f"not seen: {', '.join(coverage.missing)}")
     return rows + [

@@ -75,7 +75,8 @@ _PANELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("loss_scale", "Loss scale", (("loss_scale", "loss scale"),)),
     ("learning_rate", "Learning rate", (("learning_rate", "learning rate"),)),
     ("accuracy", "Accuracy", (("accuracy", "training"), ("eval_accuracy", "validation"))),
-    ("reward", "Reward", (("reward", "reward"),)),
+    ("reward", "Reward", (("reward_mean", "reward"),)),
+    ("kl", "KL divergence", (("kl", "KL"),)),
 )
 _THROUGHPUTS = (
     "tokens_per_second",
@@ -225,12 +226,14 @@ def deciding(panels: tuple[Panel, ...], finding: Finding) -> Panel | None:
                 votes[key] = votes.get(key, 0.0) + abs(line.bits)
     if votes and finding.symptom_kind in _SEEN_IN_CURVES:
         return keys[max(votes, key=lambda key: (votes[key], key == "loss"))]
-    return keys.get("loss") if finding.symptom_kind in _SEEN_IN_CURVES else None
+    # what is slow by its settings alone shows in no curve
+    return keys.get("loss") if finding.symptom_kind in _SEEN_IN_CURVES - {"slow"} else None
 
 
 def panel_key(name: str) -> str:
     """The panel in which a fact about curves is seen."""
-    return _FAMILIES.get(name.removeprefix("signal.").partition(".")[0], "loss")
+    family = "reward" if "reward" in name else name.removeprefix("signal.").partition(".")[0]
+    return _FAMILIES.get(family, "loss")
 
 
 def cited(line: Line, places: Collection[tuple[str, int]]) -> npt.NDArray[np.int64]:

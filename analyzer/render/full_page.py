@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding
-from analyzer.model.wording import percent
+from analyzer.model.wording import counted, percent
 from analyzer.render.page import Page, Style, cut, write_beginning, write_beside, write_change
 from analyzer.render.sentences import (
+    amounts_read,
     arrange,
     explained,
     headline,
@@ -102,7 +103,7 @@ def write_seen(page: Page, diagnosis: Diagnosis) -> None:
     write_read(page, diagnosis)
     if coverage.guesses:
         taken = [f"{logged} as {metric}" for logged, metric in coverage.guesses.items()]
-        page.add(f"taken by the words of its name: {', '.join(taken)} (--metric chooses)", hang=2)
+        page.add(f"read by name: {', '.join(taken)} (--metric corrects it)", hang=2)
     if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
         page.add(f"tested and passed: {'; '.join(coverage.passed)}", hang=2)
     if coverage.missing:
@@ -118,10 +119,5 @@ def write_read(page: Page, diagnosis: Diagnosis) -> None:
     """Files, points, events and settings that were read."""
     coverage = diagnosis.coverage
     formats = sorted({note.format for note in coverage.sources})
-    step = f", last step {coverage.last_step}" if coverage.last_step is not None else ""
-    by_name = f" ({coverage.rows_by_name} rows by their names alone)" if coverage.rows_by_name else ""
-    page.add(
-        f"read: {len(coverage.sources)} files ({', '.join(formats)}), {sum(coverage.metrics.values())} metric points{by_name}, "
-        f"{coverage.events} log events, {coverage.config_keys} settings{step}",
-        hang=2,
-    )
+    files = counted(len(coverage.sources), "file")
+    page.add(f"read: {files} ({', '.join(formats)}), {amounts_read(coverage)}", hang=2)

@@ -8,6 +8,7 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import counted, percent
 from analyzer.render.sentences import (
+    amounts_read,
     arrange,
     device_time_note,
     ended_note,
@@ -148,10 +149,7 @@ def _seen(diagnosis: Diagnosis) -> list[str]:
     parts = [
         "### What was read",
         "",
-        (
-            f"{len(coverage.sources)} files, {sum(coverage.metrics.values())} metric points, {coverage.events} log events, "
-            f"{coverage.config_keys} settings."
-        ),
+        f"{counted(len(coverage.sources), 'file')}, {amounts_read(coverage)}.",
     ]
     if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
         parts.append(f"Tested and passed: {escape('; '.join(coverage.passed))}.")

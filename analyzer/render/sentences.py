@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analyzer.model.diagnosis import LAB, Diagnosis, Evidence, Finding, Fix
-from analyzer.model.wording import REPORTED, percent, word_for
+from analyzer.model.diagnosis import LAB, Coverage, Diagnosis, Evidence, Finding, Fix
+from analyzer.model.wording import REPORTED, counted, percent, word_for
 from analyzer.rules.calibration import shipped_calibration
 
 CANDIDATES_NAMED = 4
@@ -98,6 +98,18 @@ def _by_likeness(findings: Sequence[Finding]) -> Opening:
     return Opening("no rule explains it; labelled runs with such numbers turned out to be", tuple(rows))
 
 
+def amounts_read(coverage: Coverage) -> str:
+    """``582 metric points, 8 log events, 41 settings, last step 60``."""
+    by_name = coverage.rows_by_name
+    parts = [
+        counted(sum(coverage.metrics.values()), "metric point")
+        + (f" ({counted(by_name, 'row')} of no known format, read by name)" if by_name else ""),
+        counted(coverage.events, "log event"),
+        counted(coverage.config_keys, "setting"),
+    ]
+    return ", ".join([*parts, *([] if coverage.last_step is None else [f"last step {coverage.last_step}"])])
+
+
 def odds_note(diagnosis: Diagnosis) -> str:
     """How far the probabilities were measured; empty where none is shown."""
     shown = [finding for finding in diagnosis.findings if not finding.shape_only]
@@ -108,7 +120,7 @@ def odds_note(diagnosis: Diagnosis) -> str:
         return (
             f"percentages of this kind of trouble are calibrated on {runs} labelled runs (analyzer benchmark)"
         )
-    return "percentages: hand-set weights, not calibrated for this kind of trouble; take them as an order"
+    return "percentages rest on hand-set weights, not on counted runs: trust their order more than their size"
 
 
 def made_by(diagnosis: Diagnosis) -> str:
@@ -124,18 +136,17 @@ def something_else(diagnosis: Diagnosis) -> str:
 
 def fix_note(fix: Fix) -> str:
     """Condition and proof of a fix, and whether it is in general words."""
-    notes = [_STRENGTHS[fix.strength, bool(fix.verified_by)]]
-    if fix.scope:
-        notes.append(f"in general words: {fix.scope}")
-    if fix.requires:
-        notes.append(f"if {fix.requires}")
+    condition = f", if {fix.requires}" if fix.requires else ""
+    notes = [_STRENGTHS[fix.strength, bool(fix.verified_by)] + condition]
     if fix.verified_by.startswith(LAB):
         notes.append(f"tried in the fault lab: {fix.verified_by.removeprefix(LAB)}")
     elif fix.verified_by:
         notes.append(f"reproduced: samples/{fix.verified_by}")
     elif fix.strength != A_TEST:
         notes.append("not tried by us")
-    return ", ".join(notes)
+    if fix.scope and fix.changes:
+        notes.append(f"named in general words, since {fix.scope}")
+    return "; ".join(notes)
 
 
 A_TEST = "diagnoses"

@@ -14,6 +14,7 @@ from analyzer.render.full_page import render_everything
 from analyzer.render.page import Page, Style, cut, write_beginning, write_beside, write_change
 from analyzer.render.plot import plot_rows
 from analyzer.render.sentences import (
+    amounts_read,
     arrange,
     explained,
     fix_heading,
@@ -225,20 +226,11 @@ def _write_check(page: Page, diagnosis: Diagnosis) -> None:
 def _write_seen(page: Page, diagnosis: Diagnosis, gaps: int) -> None:
     coverage = diagnosis.coverage
     page.add()
-    by_name = f" ({coverage.rows_by_name} rows by their names alone)" if coverage.rows_by_name else ""
-    parts = [
-        counted(sum(coverage.metrics.values()), "metric point") + by_name,
-        counted(coverage.events, "log event"),
-        counted(coverage.config_keys, "setting"),
-    ]
-    step = [f"last step {coverage.last_step}"] if coverage.last_step is not None else []
-    page.add(f"read {counted(len(coverage.sources), 'file')}: {', '.join([*parts, *step])}", hang=2)
+    page.add(f"read {counted(len(coverage.sources), 'file')}: {amounts_read(coverage)}", hang=2)
     if coverage.guesses:
         taken = [f"{logged} as {metric}" for logged, metric in coverage.guesses.items()]
         more = ", others with --all" if len(taken) > GUESSES else ""
-        page.add(
-            f"taken by the words of its name: {', '.join(taken[:GUESSES])}{more} (--metric chooses)", hang=2
-        )
+        page.add(f"read by name: {', '.join(taken[:GUESSES])}{more} (--metric corrects it)", hang=2)
     if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
         more = "; others with --all" if len(coverage.passed) > PASSED else ""
         page.add(f"tested and passed: {'; '.join(coverage.passed[:PASSED])}{more}", hang=2)

@@ -43,6 +43,12 @@ def seen_in_words(evidence: Evidence, known: Collection[str] = ()) -> str:
         and len(words) <= LONG
         and not _says_the_same(evidence.because, words, value)
     }
+    repeats = any(
+        isinstance(value, bool) and _says_the_same(evidence.because, fact_in_words(name, value), value)
+        for name, value in evidence.values.items()
+    )
+    if repeats:  # the reason says what was seen; beside it only figures are news
+        told = {name: words for name, words in told.items() if not isinstance(evidence.values[name], bool)}
     # what is not so is told only where nothing else can be: a line is quoted below its reason
     so = [words for name, words in told.items() if evidence.values[name] is not False]
     if not so and not any(place.text for place in evidence.refs[:1]):

@@ -33,7 +33,7 @@ TESTS = (
         "finite",
         "signal.exact.all_finite or signal.exact.nonfinite_norm_only and signal.nonfinite_grad.harmful == False"
         " and signal.nonfinite_loss.seen == False",
-        "every value is finite, or was made good",
+        "no NaN or infinity did harm",
         "{signal.exact.nonfinite_name} is not finite at {signal.exact.nonfinite_count} of"
         " {signal.exact.nonfinite_points} points",
         "the losses and inputs of the steps at which it is not",

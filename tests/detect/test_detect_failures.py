@@ -45,6 +45,13 @@ def test_the_line_that_takes_a_process_down_is_not_what_did_it():
     assert plain["event.nccl_timeout.is_consequence"] is False
 
 
+def test_the_number_of_the_only_process_says_nothing():
+    plain = facts_of(RunMaker().event("cuda_oom", path="out.log", line=5, rank=0, tried_gib=2.0)).plain
+
+    assert plain["failure.first.rank"] == 0
+    assert "failure.first.where" not in plain
+
+
 @pytest.mark.parametrize("dead", [0, 5, 63])
 def test_one_dead_rank_explains_63_watchdogs(dead):
     plain = facts_of(sixty_four_ranks(dead)).plain

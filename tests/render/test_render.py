@@ -118,7 +118,7 @@ def test_the_first_screen_holds_cause_evidence_place_fix_rivals_check_and_gap():
         "83% likely: Title of the cause  [fp16-loss-scale-collapse]",
         "(train.log:7)",
         "| loss nan",
-        "fix: Train in bf16 (cures it, if the GPU has it, reproduced: samples/fixed/some)",
+        "fix: Train in bf16 (cures it, if the GPU has it; reproduced: samples/fixed/some)",
         '+  "enabled": false',
         "or else: 10% Title of the cause [fp16-activation-overflow]",
         "to be surer: look at it",
@@ -126,7 +126,7 @@ def test_the_first_screen_holds_cause_evidence_place_fix_rivals_check_and_gap():
         "gap: a.tfevents:3: record 3 is damaged",
         "1 of 2 runs found here, the last to start; not looked at: runs/7a",
         "not seen: grad norm",
-        "not calibrated",
+        "hand-set weights",
     ):
         assert part in text
     assert len(text.splitlines()) <= 40

@@ -146,7 +146,10 @@ def test_a_reason_is_not_said_twice_and_what_is_not_so_leaves_the_word_to_the_qu
     same = {"signal.stall.no_progress": True}
     quoted = (Place("a.log", 7, "KeyError: 'caption'"),)
 
-    assert seen_in_words(evidence("eight evaluations agree to one percent and training falls no further", same)) == ""
+    assert (
+        seen_in_words(evidence("eight evaluations agree to one percent and training falls no further", same))
+        == ""
+    )
     assert seen_in_words(evidence("nothing caught it", {"run.completed": False}, quoted)) == ""
     assert seen_in_words(evidence("nothing caught it", {"run.completed": False})).endswith(": no")
     assert seen_in_words(evidence("no rule bears it out", {"likeness.first": "overfitting"})) == ""
@@ -258,6 +261,28 @@ def test_the_deciding_curve_is_the_one_that_the_evidence_rests_on():
 
     assert deciding(panels_of(found.run), found.diagnosis.findings[0]).key == "grad_norm"
     assert deciding(panels_of(killed.run), killed.diagnosis.findings[0]) is None
+
+
+def test_rewards_are_drawn_where_they_decide(tmp_path):
+    rows = (
+        f"{{'loss': {0.01 + i % 3 / 500:.4f}, 'reward': {0.7 + i % 5 / 100}, 'kl': 0.1, 'step': {i}}}\n"
+        for i in range(120)
+    )
+    (tmp_path / "grpo.log").write_text("".join(rows))
+    found = study(tmp_path)
+    stands = (
+        replace(found.diagnosis.findings[0], symptom_kind="plateau") if found.diagnosis.findings else None
+    )
+
+    assert {"loss", "reward", "kl"} <= {panel.key for panel in panels_of(found.run)}
+    assert stands is None or deciding(panels_of(found.run), stands).key == "reward"
+
+
+def test_what_is_slow_by_its_settings_is_drawn_in_no_curve():
+    found = study(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
+    slow = replace(found.diagnosis.findings[0], symptom_kind="slow", evidence=())
+
+    assert deciding(panels_of(found.run), slow) is None
 
 
 def test_the_suffix_decides_the_format_and_a_contradiction_is_refused():

@@ -123,6 +123,21 @@ def test_a_bound_never_turns_a_setting_the_other_way(tmp_path):
     assert resolve_fixes(SimpleNamespace(fixes=(fix,)), run, {}, Quoter(run).lines) == ()
 
 
+def test_what_may_ease_it_stands_behind_the_tests(bare):
+    fixes = list(fixes_of("nccl-timeout", bare, {}))
+    known = list(fixes_of("nccl-timeout", bare, {"signal.step_time.outliers_at_saves": True}))
+
+    assert fixes[-1] == known[0] == "longer-timeout"
+
+
+def test_a_missing_module_is_installed_and_another_exception_is_mended(bare):
+    assert next(iter(fixes_of("user-code-exception", bare, {}))) == "read-first-traceback"
+    assert (
+        next(iter(fixes_of("user-code-exception", bare, {"event.module_missing.seen": True})))
+        == "install-package"
+    )
+
+
 def test_what_has_no_spelling_is_said_in_general_words(bare):
     fix = fixes_of("learning-rate-too-high", bare, {"config.train.learning_rate": 3e-4})["lower-lr"]
 

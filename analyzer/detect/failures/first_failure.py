@@ -37,7 +37,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     if ranks:
         out.put("ranks", len(ranks))
     if order.first is not None:
-        _first(order, order.first, out)
+        _first(order, order.first, out, alone=max(len(ranks), view.run.layout.world_size or 1) == 1)
         _at_end(view, order.first, out)
         _followers(order, order.first, out)
     _launcher(view, order, out)
@@ -48,13 +48,14 @@ def _refs(failures: list[Failure]) -> list[SourceRef]:
     return event_refs(failure.speaker for failure in failures[:3])
 
 
-def _first(order: FailureOrder, first: Failure, out: FactWriter) -> None:
+def _first(order: FailureOrder, first: Failure, out: FactWriter, *, alone: bool) -> None:
     refs = [first.speaker.ref]
     out.put("first.kind", first.speaker.kind, refs)
     out.put("first.family", first.family, refs)
     out.put("first.rank", first.rank, refs)
     out.put("first.host", first.host, refs)
-    where = [f"rank {first.rank}"] if first.rank is not None else []
+    # the only process there is says nothing by its number
+    where = [] if first.rank is None or (alone and first.rank == 0) else [f"rank {first.rank}"]
     where += [f"on {first.host}"] if first.host is not None else []
     out.put("first.where", " ".join(where) or None, refs)
     others = [

@@ -174,7 +174,7 @@ def _throughput(series: Series, out: FactWriter, least: float) -> None:
     out.put("throughput.change_ratio", ratio, refs_at(series, [0, len(series) - 1]))
     stays = bool(min(parts[-1], parts[-2]) > max(parts[0], parts[1])) and slower_at_best(series.value)
     dropped = ratio < DROPPED and stays and parts[-1] - parts[0] > max(uncertainty(series.value), least)
-    out.put("throughput.dropped", bool(dropped), refs_at(series, [0, len(series) - 1]))
+    out.put("throughput.dropped", bool(dropped), refs_at(series, [len(series) - 1, 0]))
     if dropped:
         _where(series, float(parts[-1] / parts[0]), out)
 

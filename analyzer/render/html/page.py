@@ -24,6 +24,7 @@ from analyzer.render.machine_curves import machine_panels
 from analyzer.render.sentences import (
     NAMED_FROM,
     Opening,
+    amounts_read,
     arrange,
     device_time_note,
     ended_note,
@@ -265,12 +266,14 @@ def _device_time(diagnosis: Diagnosis) -> str:
         (split.copies, "copies"),
         (split.idle, "idle"),
     )
+    shown = [(number, part, word) for number, (part, word) in enumerate(parts) if part]
     bars = "".join(
-        f'<span class="c{number}" style="width:{100 * part:.1f}%" title="{word} {percent(part)}"></span>'
-        for number, (part, word) in enumerate(parts)
-        if part
+        f'<span class="c{number}" style="width:{100 * part:.1f}%"></span>' for number, part, _ in shown
     )
-    return f'<section><h2>Where the time of the device went</h2><div class="split" aria-hidden="true">{bars}</div><p>{e(device_time_note(diagnosis))}</p></section>'
+    words = "".join(
+        f'<span><i class="m c{number}"></i>{word} {percent(part)}</span>' for number, part, word in shown
+    )
+    return f'<section><h2>Where the time of the device went</h2><div class="split" aria-hidden="true">{bars}</div><div class="legend" aria-hidden="true">{words}</div><p>{e(device_time_note(diagnosis))}</p></section>'
 
 
 def _ledgers(full: Sequence[Finding], anchors: Anchors) -> str:
@@ -373,12 +376,10 @@ def _seen(diagnosis: Diagnosis) -> str:
     )
     passed = "".join(f"<li>{e(test)}</li>" for test in coverage.passed)
     sound = diagnosis.status in {"healthy", "insufficient"} and passed
-    step = f", last step {coverage.last_step}" if coverage.last_step is not None else ""
     missing = f"<p>Not seen: {e(', '.join(coverage.missing))}</p>" if coverage.missing else ""
     return (
         f'<section><h2 id="read">What was read and looked for</h2><p>{counted(len(coverage.sources), "file")}, '
-        f"{counted(sum(coverage.metrics.values()), 'metric point')}, {counted(coverage.events, 'log event')}, "
-        f"{counted(coverage.config_keys, 'setting')}{step}.</p>{missing}"
+        f"{e(amounts_read(coverage))}.</p>{missing}"
         + (f"<h3>Not read, or not whole</h3><ul>{gaps}</ul>" if gaps else "")
         + '<table class="wide"><thead><tr><th>subject</th><th>looked for</th><th>was there</th></tr></thead>'
         f"<tbody>{checked}</tbody></table>"
