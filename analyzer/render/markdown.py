@@ -24,6 +24,7 @@ from analyzer.render.sentences import (
     resume_note,
     telling,
 )
+from analyzer.render.words import seen_in_words
 
 _SPECIAL = LazyRegex(r"([\\`*_{}\[\]<>#|~&])")
 _ADDRESS = LazyRegex(r"(?i)\b(https?|ftp|mailto|xmpp)(:)|\b(www)(\.)")
@@ -121,9 +122,9 @@ def _folded(summary: str, rows: list[str]) -> list[str]:
 
 def _evidence(sign: str, line: Evidence) -> str:
     places = ", ".join(code(str(place)) for place in line.refs[:2])
-    return (
-        f"- {sign} ({line.bits:+g} bits): {escape(line.observed())}: {escape(line.because)} {places}".rstrip()
-    )
+    seen = seen_in_words(line)
+    reason = f"{seen} → {line.because}" if seen else line.because
+    return f"- {sign} ({line.bits:+g} bits): {escape(reason)} {places}".rstrip()
 
 
 def _fix(number: int, fix: Fix) -> list[str]:
