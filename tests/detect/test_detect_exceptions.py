@@ -39,6 +39,11 @@ def test_the_last_frame_tells_whose_code_raised(fields, at):
         ("No module named 'torchvision.transforms.functional_tensor'", "installed package"),
         ("No module named 'utils.datasets'", "own code"),
         ("No module named 'einops'", None),
+        ("No module named 'utils'", "own code"),
+        ("No module named 'proj'", "own code"),
+        ("No module named 'distutils'", "standard library"),
+        ("cannot import name 'Mapping' from 'collections'", "standard library"),
+        ("cannot import name 'x' from 'types' (/home/u/proj/types.py)", "own code"),
     ],
 )  # fmt: skip
 def test_a_missing_name_belongs_to_the_run_or_to_a_package(message, where):

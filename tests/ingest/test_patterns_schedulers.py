@@ -23,6 +23,11 @@ LINES = [
     ("job_cancelled", "root_candidate", {"job": "7"}, "srun: Job allocation 7 has been revoked"),
     ("job_not_started", "root_candidate", {"host": "n3"}, "srun: error: Task launch for StepId=7.0 failed on node n3: Job credential expired"),
     ("job_not_started", "root_candidate", {}, "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified"),
+    ("resources_unavailable", "root_candidate", {}, "sbatch: error: Batch job submission failed: Requested node configuration is not available"),
+    ("resources_unavailable", "root_candidate", {"asked": "{'CPU': 1.0, 'GPU': 1.0}"}, "(autoscaler +32s) Error: No available node types can fulfill resource request {'CPU': 1.0, 'GPU': 1.0}. Add suitable node types."),
+    ("resources_unavailable", "symptom", {"asked": "{'CPU': 2.0, 'GPU': 2.0}"},
+     "(autoscaler +3m5s) Warning: The following resource request cannot be scheduled right now: defaultdict(<class 'float'>, {'CPU': 2.0, 'GPU': 2.0}). This is likely due to all cluster resources being claimed by actors."),
+    ("job_cancelled", "root_candidate", {"job": "88123"}, "## OAR [2026-05-19 13:33:12] Job 88123 KILLED ##"),
     ("node_failure", "root_candidate", {"host": "n7"}, "srun: error: Node failure on n7"),
     ("job_signal_notice", "info", {"what": "preempted"}, "submitit WARNING (2026-05-19 13:33:12,453) - Caught signal SIGUSR2 on n1: this job is preempted."),
     ("job_time_limit", "root_candidate", {"used": "3601", "limit": "3600"}, "=>> PBS: job killed: walltime 3601 exceeded limit 3600"),
@@ -75,7 +80,8 @@ def test_what_a_line_says(kind, role, fields, line):
         ("slurm_cancelled", "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-05-19T13:33:12 ***"),
         ("pod_evicted", "Evicted 3 entries from the cache"),
         ("job_preempted", "scheduler: preempted 2 sequences, recomputing"),
-        ("job_not_started", "2 nodes are available"),
+        ("resources_unavailable", "2 nodes are available"),
+        ("job_not_started", "sbatch: error: Batch job submission failed: Requested node configuration is not available"),
     ],
 )
 def test_what_only_looks_like_it(kind, line):

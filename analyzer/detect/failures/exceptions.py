@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
@@ -56,7 +57,10 @@ NAME_GONE = LazyRegex(
 """A name that a library of wide use does not have: whoever asks for it was written for another version, the run's own
 code too. Programs seldom invent such names."""
 
-OWN, PACKAGE = "own code", "installed package"
+OWN, PACKAGE, STANDARD = "own code", "installed package", "standard library"
+
+_LEFT_PYTHON = frozenset({"asynchat", "asyncore", "distutils", "imp", "smtpd"})
+"""Modules that were a part of Python until 3.12."""
 
 _LOST_IN_HANDSHAKE = frozenset(
     {"BrokenPipeError", "EOFError", "_pickle.UnpicklingError", "pickle.UnpicklingError", "UnpicklingError"}
@@ -147,25 +151,27 @@ def raised_at(event: Event) -> str | None:
         return OWN
     if last.startswith("<frozen"):
         return "import system"
-    return PACKAGE if _PACKAGES.search(last) else "standard library"
+    return PACKAGE if _PACKAGES.search(last) else STANDARD
 
 
 def missing_in(event: Event) -> str | None:
-    """Where a name is missing that an import asked for: in the run's own files, or in an installed package.
+    """Where a name is missing that an import asked for: the run's own files, an installed package, the standard library.
 
-    A package that nobody installed is neither. None if it is no such error.
+    A package that nobody installed is none of these. None if it is no such error.
     """
     kind, message = str(event.fields.get("exception", "")), str(event.fields.get("message", ""))
     match = _MISSING_NAME.search(message) if kind.endswith(("ImportError", "ModuleNotFoundError")) else None
-    if match is None or (match["module"] is not None and "." not in match["module"]):
+    if match is None:
         return None
+    root = (match["module"] or match["origin"] or "").partition(".")[0]
+    if root in sys.stdlib_module_names | _LEFT_PYTHON and not match["path"]:
+        return STANDARD
     if match["path"]:
         return PACKAGE if _PACKAGES.search(match["path"]) or "/lib/python" in match["path"] else OWN
-    root = (match["module"] or match["origin"] or "").partition(".")[0]
     folders = re.split(r"[/\\]", str(event.fields.get("file", "")))[:-1]
     if match["partly"] or root in _USUAL_FOLDERS or (root in folders and raised_at(event) == OWN):
         return OWN
-    return PACKAGE if root else None
+    return PACKAGE if root and match["module"] != root else None
 
 
 def _of(failure: Failure | None) -> Event | None:
