@@ -10,10 +10,10 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 import analyzer
 from analyzer.errors import InputError
+from analyzer.vocabulary.marked import load_marked
 
 TABLES = sorted((Path(__file__).parent / "messages").glob("*.yaml"))
 EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|error|Found|Failed|Timeout|Pool|File|BadAlloc|NotMet|Mismatch|Required|IsLost|Unsupported|DECORDError)(?::|$)")  # fmt: skip
@@ -33,7 +33,7 @@ LIKELY = 0.6
 
 def messages(tables=TABLES):
     for table in tables:
-        for causes, lines in yaml.safe_load(table.read_text(encoding="utf-8")).items():
+        for causes, lines in load_marked(table.read_text(encoding="utf-8"), table.name).data.items():
             for line in lines:
                 yield line, [cause.strip() for cause in causes.split("|")]
 
