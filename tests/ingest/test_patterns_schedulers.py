@@ -81,7 +81,10 @@ def test_what_a_line_says(kind, role, fields, line):
         ("pod_evicted", "Evicted 3 entries from the cache"),
         ("job_preempted", "scheduler: preempted 2 sequences, recomputing"),
         ("resources_unavailable", "2 nodes are available"),
-        ("job_not_started", "sbatch: error: Batch job submission failed: Requested node configuration is not available"),
+        (
+            "job_not_started",
+            "sbatch: error: Batch job submission failed: Requested node configuration is not available",
+        ),
     ],
 )
 def test_what_only_looks_like_it(kind, line):
