@@ -45,10 +45,11 @@ FOLDS = 5
 STRENGTH = 30.0
 """Inverse regularisation: as good as 10 and 100 on held-out messages, within their scatter."""
 
-RIGHT_AT_LEAST = 0.85
+RIGHT_AT_LEAST = 0.9
 """Share of the answers that must be right on messages held out; it sets the probability from which one is given.
 
-An answer is a candidate below one half, so a wrong one costs a look; none at all leaves the user with the bare line.
+At 0.85 two of three messages of causes that were left out of training were answered, at 0.9 one of three; and on logs of
+further threads 22 of 33 answers were right at 0.85 and 16 of 20 at 0.9, while the rules know most of those left out.
 """
 
 OTHERWISE = "user-code-exception"
