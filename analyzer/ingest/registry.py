@@ -244,7 +244,7 @@ _BUILTIN = (
     ("job-status", "status of a container (Kubernetes pod as YAML or JSON, docker inspect)", True, "formats.jobs.job_status:JobStatus", _is_container),
     ("execution-trace", "PyTorch execution trace: operators with the shapes of their inputs", False, "formats.timing.execution_trace:ExecutionTrace", _is_execution_trace),
     ("flight-recorder", "collectives of one rank as PyTorch's flight recorder dumps them at a timeout", True, "formats.dumps.flight_recorder:FlightRecorder", _is_flight_dump),
-    ("json-lines", "metrics as JSON lines (LLaMA-Factory, mmengine, mmcv and others)", True, "formats.metrics.json_lines:JsonLines", _is_object),
+    ("json-lines", "metrics as JSON lines or one list of rows (LLaMA-Factory, mmengine, mmcv and others)", True, "formats.metrics.json_lines:JsonLines", _is_history),
     ("kineto", "timing trace (PyTorch profiler, Kineto; chrome trace)", False, "formats.timing.kineto:Kineto", _is_timeline),
     ("launch-script", "launch script (sbatch, bash): scheduler options, environment, arguments", False, "formats.config.launch_script:LaunchScript", _is_script),
     ("mlflow-database", "MLflow database (mlflow.db): metrics, parameters, status of its last run", True, "formats.metrics.mlflow_database:MlflowDatabase", _is_database),

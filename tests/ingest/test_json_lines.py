@@ -37,6 +37,28 @@ def points(run, name):
     return [(series.step_at(i), series.value[i]) for i in range(len(series))]
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("name", ["training_log.json", "result/log"])
+def test_rows_in_one_list_are_read_like_rows_on_lines(indent, name):
+    rows = [{"step": 10 * n, "loss": 2.5 / n, "val": {"loss": 3.0 / n}} for n in range(1, 5)]
+    text = json.dumps(rows, indent=indent)
+    run = read_files({name: text})
+
+    assert claimed_by(name, text) == "json-lines"
+    assert points(run, "loss") == [(10, 2.5), (20, 1.25), (30, 2.5 / 3), (40, 0.625)]
+    assert points(run, "eval_loss")[0] == (10, 3.0)
+    assert run.metrics.series("loss").line[1] == (1 if indent is None else 9)
+
+
+def test_a_list_that_was_cut_off_loses_one_row_and_a_list_of_samples_is_no_log():
+    run = read_files({"log.json": '[{"step": 1, "loss": 2.5}, {"step": 2, "loss": 2.25}, {"step": 3, "lo'})
+
+    assert points(run, "loss") == [(1, 2.5), (2, 2.25)]
+    assert [gap.rows_lost for gap in run.gaps] == [1]
+    assert claimed_by("samples.json", '[{"text": "a", "label": 1}, {"text": "b", "label": 0}]') is None
+    assert claimed_by("boxes.json", '[{"id": 3, "area": 2.5}, {"id": 4, "area": 1.5}]') is None
+
+
 def test_llamafactory_null_is_not_logged_and_an_early_last_row_is_not_finished():
     run = read_files({"trainer_log.jsonl": LLAMAFACTORY_OLD})
 

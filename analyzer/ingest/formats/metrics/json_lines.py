@@ -4,6 +4,7 @@
     {"lr": 0.005, "loss": NaN, "grad_norm": Infinity, "memory": 5037, "step": 10}        vis_data/*.json
     {"mode": "train", "epoch": 1, "iter": 50, "lr": 0.001, "loss": 1.1}                  *.log.json
     {"training_iteration": 1, "info": {"learner": {"default_policy": ...}}, "config": ..}  RLlib result.json
+    [{"step": 10, "loss": 2.4}, {"step": 20, "loss": 2.1}]     the same rows as one list, on a line or on many
 
 Not for datasets, structured text logs or W&B's summary, which are JSON lines too.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import filecmp
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from analyzer.ingest.base import HEAD_BYTES, Candidate, Match, OpenSource, SourceWriter
@@ -29,8 +31,11 @@ from analyzer.ingest.metric_columns import (
     unix_seconds,
 )
 from analyzer.ingest.scalar_text import metric_value, whole_step
-from analyzer.ingest.source_text import bounded_lines, decode
+from analyzer.ingest.source_text import bounded_lines, decode, read_text
 from analyzer.lazy_regex import LazyRegex
+
+MAX_LIST_BYTES = 32 << 20
+"""A list is read whole: ten thousand rows of twenty metrics have ten megabytes."""
 
 _SNIFF_ROWS = 20
 _MAX_NESTING = 4
@@ -43,6 +48,9 @@ _MMENGINE_PATH = LazyRegex(r"(?:^|/)vis_data/(?:\d{8}_\d{6}|scalars)\.json$")
 _LEARNER = LazyRegex(r"^(?:info/learner|learners)/default_policy/(?:learner_stats/)?")
 _SUFFIX = LazyRegex(r"\.\w{1,8}$")
 _NOT_METRICS = frozenset({"current_steps", "total_steps", "percentage", "mode", "iter"})
+_LIST_START = 4096
+_LIST = LazyRegex(r"[\ufeff\s]{0,20}\[\s{0,20}\{")
+_BETWEEN_ROWS = LazyRegex(r"[\ufeff\s]*+[\[,]\s*+(?=\{)")
 Row = dict[str, Any]
 
 
@@ -50,7 +58,7 @@ class JsonLines:
     """Reads metrics that stand one JSON object a line."""
 
     name = "json-lines"
-    summary = "metrics as JSON lines (LLaMA-Factory, mmengine, mmcv and others)"
+    summary = "metrics as JSON lines or one list of rows (LLaMA-Factory, mmengine, mmcv and others)"
     is_log = True
 
     def sniff(self, candidate: Candidate) -> Match:
@@ -68,7 +76,7 @@ class JsonLines:
             return Match.LIKELY
         # Nothing is known by its name: only a file that is named for it, with a column that counts, is taken.
         is_named = METRIC_FILE.search(_SUFFIX.sub("", candidate.name)) is not None
-        return Match.LIKELY if is_named and _counter(rows) else Match.NO
+        return Match.LIKELY if is_named and (named or _counter(rows)) else Match.NO
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """Every number of a row becomes a point; the row's own step counter tells where."""
@@ -89,6 +97,11 @@ class JsonLines:
 
 def _head_rows(candidate: Candidate) -> list[Row]:
     """Flattened rows of the first lines; empty if most lines are something else. Some may be damaged."""
+    if _LIST.match(decode(candidate.head[:_LIST_START])):
+        if candidate.size_bytes > MAX_LIST_BYTES:
+            return []
+        listed = islice(_listed(decode(candidate.head)), _SNIFF_ROWS)
+        return [dict(_numbers(row)) for _, row in listed if row is not None]
     lines = decode(candidate.head).split("\n")
     if len(candidate.head) >= HEAD_BYTES:
         lines = lines[:-1]
@@ -140,7 +153,30 @@ def _is_copy(source: OpenSource) -> bool:
         return False
 
 
+def _listed(text: str) -> Iterator[tuple[int, Row | None]]:
+    """The rows of a list with their lines; at the end None, if what follows is no row and the list not closed."""
+    decoder, line, at = json.JSONDecoder(), 1, 0
+    while between := _BETWEEN_ROWS.match(text, at):
+        line += between[0].count("\n")
+        try:
+            row, end = decoder.raw_decode(text, between.end())
+        except (ValueError, RecursionError):
+            break
+        yield line, row
+        line += text.count("\n", between.end(), end)
+        at = end
+    if not text[at:].strip().startswith("]"):
+        yield line, None
+
+
 def _rows(source: OpenSource, out: SourceWriter) -> Iterator[tuple[int, Row]]:
+    if _LIST.match(decode(source.candidate.head[:_LIST_START])):
+        for line, listed in _listed(read_text(source, out, MAX_LIST_BYTES)):
+            if listed is not None:
+                yield line, listed
+            else:
+                out.gap("the list of rows ends within a row", line=line, rows_lost=1)
+        return
     damaged = 0
     for line, data in bounded_lines(source, out):
         text = decode(data).strip()
