@@ -137,6 +137,11 @@ SHAPES = {
         "Epoch 1/2\nstep 10/20 - loss: 2.5\nstep 20/20 - loss: 2.25\nEval begin...\nstep 4/8 - loss: 3.5\nstep 8/8 - loss: 3.25\nEpoch 2/2\nstep 10/20 - loss: 2.0\n",
         {"loss": [(10, 2.5), (20, 2.25), (30, 2.0)], "eval_loss": [(20, 3.5), (20, 3.25)]},
     ),
+    "batches below a heading that says what is being done and where": (
+        "[Epoch 1 Batch 10/20] loss=2.5\n[Epoch 1 Batch 20/20] loss=2.25\nNow we are doing evaluation on dev with [gpu(0), gpu(1)].\n"
+        "[Batch 4/8] loss=3.5\n[Batch 8/8] loss=3.25\n[Epoch 2 Batch 10/20] loss=2.0\n",
+        {"loss": [(10, 2.5), (20, 2.25), (30, 2.0)], "eval_loss": [(20, 3.5), (20, 3.25)]},
+    ),
     "the epoch of an evaluation below its heading": (
         "epoch: 0, loss is: 2.5\ntesting in eval mode...\nepoch: 0, loss is: 3.5\nepoch: 1, loss is: 2.0\nepoch: 2, loss is: 1.5\n",
         {"loss": [(None, 2.5), (None, 2.0), (None, 1.5)], "eval_loss": [(None, 3.5)]},
