@@ -189,6 +189,18 @@ def test_numbered_directories_with_a_configuration_of_hydra_are_runs(tmp_path):
     assert [e.value for e in loaded.run.config.entries if e.key_in_source == "learning_rate"] == [0.003]
 
 
+def test_the_metrics_of_dvclive_are_one_run_however_their_names_are_parted(tmp_path):
+    metrics = tmp_path / "dvclive/plots/metrics"
+    for name in ("train/loss", "train/loss_weak", "val/synth/f1", "val/weak/f1"):
+        (metrics / name).parent.mkdir(parents=True, exist_ok=True)
+        (metrics / f"{name}.tsv").write_text(f"step\t{name.rpartition('/')[2]}\n1\t0.5\n2\t0.25\n")
+
+    loaded = load_run(tmp_path)
+
+    assert len(loaded.run.sources) == 4
+    assert loaded.run.metrics.series("loss") is not None
+
+
 def test_a_log_below_does_not_speak_for_the_one_in_the_directory(tmp_path):
     project(tmp_path, "sub/train.log")
     (tmp_path / "train.log").write_text(

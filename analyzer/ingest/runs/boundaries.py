@@ -105,6 +105,8 @@ def _own_runs(inner: Sequence[Folder], *, jobs_too: bool) -> Iterator[Folder]:
     libraries: list[Folder] = []
     for child in inner:
         names = [*child.logs, *child.markers, *child.configs, *child.others, *(c.name for c in child.below)]
+        if child.path.endswith("/plots/metrics"):
+            continue  # DVCLive gives each metric a file, and each word of its name a directory
         if shapes.library_run(child.name, names):
             libraries.append(child)
         elif not shapes.is_part(child.name):

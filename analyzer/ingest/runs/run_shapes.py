@@ -52,7 +52,7 @@ _PART = LazyRegex(
     r"(?i)^(?:checkpoints?(?:[-_]?\d+)?|ckpts?|global_step\d+|step[-_]?\d+|epoch[-_]?\d+|tb|tensorboards?|tensorboard_logs?|tb_logs?"
     r"|tfevents|events|logs?|log_dir|result_dir|runs|wandb|mlruns|lightning_logs|nemologs?|attempt_\d+|\d{1,4}|files|conf(?:ig)?s?"
     r"|\.hydra|hparams|metrics|code|src|eval|evaluation|results?|outputs?|models?|weights|profiler?|traces?|vis_data|version_\d+|artifacts"
-    r"|params|tags|media|none_\w+|(?:offline-)?run-\d{8}_\d{6}-\S+|\d{8}_\d{6}|[A-Z][a-z]{2}\d{2}_\d{2}-\d{2}-\d{2}_\S+|data|tmp|latest-run"
+    r"|params|tags|media|plots|none_\w+|(?:offline-)?run-\d{8}_\d{6}-\S+|\d{8}_\d{6}|[A-Z][a-z]{2}\d{2}_\d{2}-\d{2}-\d{2}_\S+|data|tmp|latest-run"
     # Keras writes train/ and validation/, add_scalars one directory per curve ("Loss_train")
     r"|(?:(?:loss|acc(?:uracy)?|lr|metrics?)[_-])?(?:train(?:ing)?|val(?:id(?:ation)?)?|test|dev))$"
 )
