@@ -38,6 +38,14 @@ def test_the_loss_of_a_probability_of_zero_is_known(limit):
     assert facts["signal.stall.constant_end"] is True
 
 
+@pytest.mark.parametrize(("digits", "constant"), [(2, False), (5, True)])
+def test_a_loss_that_moves_less_than_its_last_printed_digit_does_not_stand_still(digits, constant):
+    course = np.round(3.3 - 0.0003 * np.arange(200), digits)
+    course[-30:] = course[-30]
+
+    assert RunMaker().log({"loss": course}).plain()["signal.stall.constant_end"] is constant
+
+
 def test_one_loss_of_caffes_nan_is_enough_and_one_of_keras_is_not():
     assert RunMaker().log({"loss": [21.5, 87.3365]}).plain()["signal.stall.at_float_limit"] is True
     assert RunMaker().log({"loss": [21.5, 87.34]}).plain()["signal.stall.at_float_limit"] is False

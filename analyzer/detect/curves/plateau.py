@@ -49,6 +49,9 @@ update would move. They must be most of the log, for its head may show the fall 
 FROZEN_LOSS, FROZEN_ACCURACY = 0.1, 0.98
 """Below and above these a loss and an accuracy may stand still because nothing is left to learn."""
 
+PRINTED_STEPS = 2.5
+"""Two printed digits and the error of their difference."""
+
 TAIL_POINTS = 20
 """Twenty equal losses in a row: batch noise alone would move one of them."""
 
@@ -176,9 +179,13 @@ def _tail(out: FactWriter, view: RunView, curve: Series) -> None:
     same = values[::-1] == values[-1]
     count = int(np.argmin(same)) if not same.all() else len(curve)
     out.put("equal_points_at_end", count, refs_at(curve, [last, max(last - count + 1, 0)]))
+    before = values[max(last - 2 * count + 1, 0) : last - count + 1]
+    # What moved by two printed digits while it still fell may stand for as many rows and be no less alive.
+    steps = np.diff(np.unique(values))
+    coarse = bool(before.size and np.ptp(before) <= PRINTED_STEPS * float(steps.min(initial=np.inf)))
     out.put(
         "constant_end",
-        TAIL_POINTS <= count < len(curve) and float(values[-1]) > 0.0,
+        TAIL_POINTS <= count < len(curve) and float(values[-1]) > 0.0 and not coarse,
         refs_at(curve, [last, max(last - count + 1, 0)]),
     )
     out.put("after_explosion", *_after_explosion(view, curve))
