@@ -164,6 +164,18 @@ def test_a_run_without_loss_and_gradient_has_failed(zeros, still, rl, failed):
     assert bool(seen.failed) is failed
 
 
+@pytest.mark.parametrize(("gained", "failed"), [(0.016, False), (0.001, True)])
+def test_a_loss_of_zero_throughout_is_not_the_loss_if_held_out_answers_get_better(gained, failed):
+    facts = {
+        "signal.exact.loss_zero": True,
+        "signal.loss_zero.share": 1.0,
+        "signal.generalisation.score_kept": True,
+        "signal.generalisation.accuracy_gained": gained,
+    }
+
+    assert bool(outcome(facts).failed) is failed
+
+
 def short_run(losses):
     return "".join(
         f"{{'loss': {loss}, 'learning_rate': 1e-05, 'epoch': {at / 10}}}\n" for at, loss in enumerate(losses)
