@@ -42,6 +42,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": FALLING, "eval__gsm8k": [0.51, 0.50, 0.52, 0.51]}, "signal.score.general_lost", False),
         ({"loss": [2.0] * 8, "mmlu": [0.62 - 0.04 * i for i in range(8)]}, "signal.score.general_lost", False),
         ({"train_f1": [0.5, 0.6, 0.7, 0.9, 1.0, 1.0], "val_f1": [0.98] * 6}, "signal.score.held_out_stands", False),
+        ({"train_f1": [0.7, 0.8, *[0.99] * 6], "val_f1": [0.8, 0.82, *[0.83] * 6]}, "signal.score.held_out_stands", True),
+        ({"train_f1": [0.8, 0.93, *[0.99] * 6], "val_f1": [0.8, 0.88, *[0.9] * 6]}, "signal.score.held_out_stands", False),
         ({"loss": FALLING, "acc_seg": [100.0] * 8}, "signal.score.perfect_at_once", True),
         ({"loss": FALLING, "acc_seg": [20.0, 70.0, 95.0, *[100.0] * 5]}, "signal.score.perfect_at_once", False),
         ({"loss": FALLING, "top1_err": [3.1, *[0.0] * 7]}, "signal.score.perfect_at_once", True),

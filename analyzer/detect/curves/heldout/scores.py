@@ -65,6 +65,9 @@ APART_AT_ONE, BY_HEART = 0.15, 0.97
 RISEN, STOOD, LEFT_BEHIND = 0.15, 0.03, 0.08
 """Training gains fifteen points, held-out data less than three, and eight points lie between them at the end."""
 
+FOLLOWED = 0.5
+"""Half of what training gained: a pretrained model learns most of it in the first epochs, on both."""
+
 FORGOTTEN = 0.4
 """Four tenths of the best score lost for good while another score is gained: one task is learned at the cost of another."""
 
@@ -333,8 +336,13 @@ def _parted(out: FactWriter, rising: list[Score]) -> None:
     )
     gained = float(np.median(train.values[-3:]) - train.values[0])
     stood = float(np.max(held.values) - held.values[: max(held.values.size // 3, 1)].max())
+    followed = float(np.max(held.values) - held.values[0]) > FOLLOWED * gained
     if min(len(train.series), len(held.series)) >= 2 * FROZEN_ROWS:
-        out.put("held_out_stands", gained >= RISEN and stood <= STOOD and apart >= LEFT_BEHIND, refs)
+        out.put(
+            "held_out_stands",
+            gained >= RISEN and stood <= STOOD and apart >= LEFT_BEHIND and not followed,
+            refs,
+        )
 
 
 def _forgotten(out: FactWriter, rising: list[Score]) -> None:
