@@ -138,9 +138,16 @@ SHAPES = {
         {"loss": [(10, 2.5), (20, 2.25), (30, 2.0)], "eval_loss": [(20, 3.5), (20, 3.25)]},
     ),
     "batches below a heading that says what is being done and where": (
-        "[Epoch 1 Batch 10/20] loss=2.5\n[Epoch 1 Batch 20/20] loss=2.25\nNow we are doing evaluation on dev with [gpu(0), gpu(1)].\n"
-        "[Batch 4/8] loss=3.5\n[Batch 8/8] loss=3.25\n[Epoch 2 Batch 10/20] loss=2.0\n",
+        "[Epoch 1 Batch 10/20] loss=2.5\n[Epoch 1 Batch 20/20] loss=2.25\nNow we are doing evaluation on dev with [gpu(0), gpu(1)].\n[Batch 4/8] loss=3.5\n[Batch 8/8] loss=3.25\n[Epoch 2 Batch 10/20] loss=2.0\n",
         {"loss": [(10, 2.5), (20, 2.25), (30, 2.0)], "eval_loss": [(20, 3.5), (20, 3.25)]},
+    ),
+    "batches without an epoch between rows that name theirs": (
+        "[Epoch 1 Batch 10/20] loss=2.5\n[Epoch 1 Batch 20/20] loss=2.25\n[Batch 4/8] loss=3.5\n[Batch 8/8] loss=3.25\n[Epoch 2 Batch 10/20] loss=2.0\n",
+        {"loss": [(10, 2.5), (20, 2.25), (30, 2.0)], "eval_loss": [(20, 3.5), (20, 3.25)]},
+    ),
+    "an epoch with one batch more than the next": (
+        "epoch 1, iter 10/11, loss 2.5\nepoch 1, iter 11/11, loss 2.25\nepoch 2, iter 0/10, loss 2.0\nepoch 2, iter 10/10, loss 1.5\n",
+        {"loss": [(10, 2.5), (11, 2.25), (11, 2.0), (21, 1.5)]},
     ),
     "the epoch of an evaluation below its heading": (
         "epoch: 0, loss is: 2.5\ntesting in eval mode...\nepoch: 0, loss is: 3.5\nepoch: 1, loss is: 2.0\nepoch: 2, loss is: 1.5\n",

@@ -154,7 +154,7 @@ class EpochCounter:
             self._first = min(self._first, epoch)
             self._offset = (epoch - self._first) * (total or self._offset // passed)
         elif epoch is not None and self._epoch is not None and epoch > self._epoch and step <= self._last:
-            self._offset += total or self._last + (1 if step == 0 else 0)
+            self._offset += max(total or self._last + (1 if step == 0 else 0), self._last)
         self._epoch = epoch if epoch is not None else self._epoch
         self._last = step
         return step + self._offset

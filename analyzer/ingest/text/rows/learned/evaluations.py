@@ -43,6 +43,7 @@ class Evaluations:
         self._reached = -1
         self._batches: int | None = None
         self._epoch: int | None = None
+        self._named_epoch = False
         self._steps: deque[int] = deque(maxlen=KEPT_STEPS)
         self._part = self._first_part = ""
         self.own_rows = False
@@ -73,6 +74,9 @@ class Evaluations:
         total = counted(numbers[place.total]) if place.total >= 0 and place.step >= 0 else ""
         epoch = int(counted(numbers[place.epoch]) or 0) if place.epoch >= 0 else None
         inside = False
+        if not self.open and total and epoch is None and self._named_epoch:
+            # Each row of the training names its epoch: what counts another number of batches without one is no training.
+            self.open, self._reached = self._batches is not None and int(total) < self._batches, -1
         if self.open and total:
             step = int(counted(numbers[place.step]) or 0)
             # Its batches go on to the end; what begins anew is the next epoch, however long that is.
@@ -89,6 +93,7 @@ class Evaluations:
     def _note(self, total: str, epoch: int | None, step: str) -> None:
         self._batches = int(total) if total else self._batches
         self._epoch = epoch if epoch is not None else self._epoch
+        self._named_epoch = epoch is not None
         if step:
             self._steps.append(int(step))
 
