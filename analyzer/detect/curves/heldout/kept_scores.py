@@ -6,6 +6,7 @@ Training may show nothing of it: a score is measured on other data, in another m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,11 @@ from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.score_words import SHARE_OF_ALL
 from analyzer.model.signal import Signal
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Values = npt.NDArray[np.float64]
 
 AWAY_ROWS, AWAY_SHARE = 8, 0.5
 """Eight evaluations to the end, and half of all: a noisy score comes back near its best at times."""
@@ -91,10 +97,9 @@ def _stands(out: FactWriter, view: RunView, held: list[Score]) -> None:
 def _worst_at_end(out: FactWriter, held: list[Score]) -> None:
     """Whether the last evaluation finds not one right answer after evaluations at which most were right."""
     for score in held:
-        rate = bool(score.reading.kind & _ERROR_RATES)
-        if not (rate or score.reading.kind & SHARE_OF_ALL) or len(score.series) <= WORST_ROWS:
+        if not score.reading.kind & (_ERROR_RATES | SHARE_OF_ALL) or len(score.series) <= WORST_ROWS:
             continue
-        right = 1.0 - score.values if rate else score.values
+        right = _right(score)
         broke = right[-1] == 0.0 and float(np.median(right[-1 - WORST_ROWS : -1])) >= KNEW
         out.put(
             "worst_at_end", bool(broke), refs_at(score.series, [len(score.series) - 2, len(score.series) - 1])
@@ -110,10 +115,16 @@ def _broke(out: FactWriter, view: RunView, scores: list[Score]) -> None:
     for score in scores:
         if not score.reading.kind & SHARE_OF_ALL or len(score.series) < BROKEN_ROWS:
             continue
-        best, tail = float(score.values.max()), score.values[-max(len(score.series) // 3, 2) :]
+        right = _right(score)
+        best, tail = float(right.max()), right[-max(len(score.series) // 3, 2) :]
         lost = best >= KNEW and float(tail.max()) <= LEFT * best
-        out.put("collapsed", lost, refs_at(score.series, [int(score.values.argmax()), len(score.series) - 1]))
+        out.put("collapsed", lost, refs_at(score.series, [int(right.argmax()), len(score.series) - 1]))
         return
+
+
+def _right(score: Score) -> Values:
+    """The share of right answers, also of a score that counts the wrong ones (``err-top1``)."""
+    return score.values if score.reading.better > 0 else 1.0 - score.values
 
 
 def _hardly_right(out: FactWriter, every: list[Score]) -> None:
@@ -121,9 +132,9 @@ def _hardly_right(out: FactWriter, every: list[Score]) -> None:
     shares = [s for s in every if s.reading.kind & SHARE_OF_ALL and len(s.series) >= HARDLY_ROWS]
     if shares:
         few = [
-            float(np.median(s.values[-max(s.values.size // 3, 1) :])) <= HARDLY
-            and float(s.values.max()) <= HARDLY_EVER
-            for s in shares
+            float(np.median(right[-max(right.size // 3, 1) :])) <= HARDLY
+            and float(right.max()) <= HARDLY_EVER
+            for right in map(_right, shares)
         ]
         shown = shares[0].series
         out.put("hardly_right", all(few), refs_at(shown, [len(shown) - 1]))
