@@ -12,6 +12,7 @@ from analyzer.detect.curves.numerics.bad_points import loss_points, only_at_skip
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import words_of
+from analyzer.model.score_words import read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series, distinct
 
@@ -26,6 +27,9 @@ UNCOUNTED_ROWS = 6
 
 NAMELESS_ROWS = 5
 """A series that is NaN in all of five rows and more, in a log without a loss: what a loop prints is its loss."""
+
+IMPROVED = 1.2
+"""A fifth more right answers than at the first evaluation: weights that are not finite give one answer to all."""
 
 LOST_ROWS = 3
 """Three rows to the end in which nothing is a number, after one in which all was: no score is undefined that long."""
@@ -104,6 +108,8 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
     told = bool((_LOSS.search(name) or _NORM.search(name)) and not _HELD_OUT.search(name))
     lasting = bool(bad[-min(ROWS, len(bad)) :].all()) and bool(bad.mean() >= 0.5 or bad[-3:].all())
     nameless = len(bad) >= NAMELESS_ROWS and bool(bad.all()) and view.curve("loss") is None
+    if read_score(name).better and _answers_improve(view):
+        return  # a score that nobody computed while the model learned
     all_lost = view.curve("loss") is None and lasting and _nothing_is_finite(view)
     of_training = (told and (lasting or _ends_at_once(view))) or nameless or all_lost
     out.put("nonfinite_training", of_training, refs)
@@ -122,6 +128,16 @@ def _reward_is_lost(view: RunView, name: str, series: Series) -> bool:
         and bool(good[0])
         and not good[-LOST_ROWS:].any()
         and view.curve("loss") is None
+    )
+
+
+def _answers_improve(view: RunView) -> bool:
+    """Whether held-out answers got better by what weights that are not finite could not give."""
+    held_out = view.curve("eval_accuracy")
+    return (
+        held_out is not None
+        and bool(np.isfinite(held_out.value).all())
+        and float(held_out.value[-1]) >= IMPROVED * float(held_out.value[0]) > 0.0
     )
 
 
