@@ -85,6 +85,9 @@ GAINED_SHARE = 0.03
 CLEARLY = 0.15
 """Fifteen points of accuracy are no accident of a small held-out set."""
 
+HALVED = 0.5
+"""Half of the errors gone: a score that begins near its ceiling, as of a pretrained model, gains no fifteen points."""
+
 EPOCHS, STEPS = 2.0, 300
 """Two epochs, or three hundred steps, after which a model that learns at all has left its start."""
 
@@ -145,11 +148,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         _breaks(out, *loss, grows_with_score=_scored_best_at_end(scored))
         _level_change(out, view, *loss)
         out.put("began_anew", *began_anew(*loss, None if held_out is None else held_out[0]))
-    gained = [
-        series
-        for series, numbers in scored
-        if _gained(numbers) and abs(numbers.fall) >= CLEARLY * _unit(numbers)
-    ]
+    gained = [series for series, numbers in scored if _clearly_gained(numbers)]
     if gained or loss is not None:
         points = max((len(series) for series in gained), default=0)
         out.put("score_points", points, _ends(gained[0] if gained or loss is None else loss[0]))
@@ -355,16 +354,21 @@ def _learned(
 
 def _gained(numbers: Trend) -> bool:
     """Whether a score rose by more than its scatter and by more than two evaluations of one model differ."""
-    unit = 100.0 if float(np.abs(numbers.values).max()) > 1.5 else 1.0
+    unit = _unit(numbers)
     return numbers.falls() and numbers.fall >= max(GAINED_SHARE * unit, SOME * abs(numbers.last))
+
+
+def _clearly_gained(numbers: Trend) -> bool:
+    """Whether a score rose by what no small held-out set explains, or half of the errors are gone."""
+    unit = _unit(numbers)
+    first, last = ((unit if level < 0 else 0.0) + level for level in (numbers.first, numbers.last))
+    halved = 0.0 <= last <= HALVED * first
+    return _gained(numbers) and (abs(numbers.fall) >= CLEARLY * unit or halved)
 
 
 def _scored_best_at_end(scored: tuple[tuple[Series, Trend], ...]) -> bool:
     """Whether a score was clearly gained and stands at its best: a loss that grew beside it is a sum over more and more."""
-    return any(
-        _gained(numbers) and abs(numbers.fall) >= CLEARLY * _unit(numbers) and _near_best(numbers)
-        for _, numbers in scored
-    )
+    return any(_clearly_gained(numbers) and _near_best(numbers) for _, numbers in scored)
 
 
 def _hardly(
@@ -385,7 +389,7 @@ def _hardly(
         out.put("hardly", value=False, refs=refs)
         return
     little = numbers.fall < HARDLY * numbers.first and numbers.gain < 2 * HARDLY * numbers.first
-    risen = any(_gained(found) and abs(found.fall) >= CLEARLY * _unit(found) for _, found in scored)
+    risen = any(_clearly_gained(found) for _, found in scored)
     if long_enough(view, series):
         out.put("hardly", little and not risen, refs)
     elif len(series) < FEW_ROWS:
