@@ -240,7 +240,7 @@ def _poor(out: FactWriter, view: RunView) -> None:
         or numbers.fall < LITTLE * numbers.size
         or numbers.last - numbers.best > KEPT * numbers.gain
     )
-    out.put("poor", bool(guess or (few and all(few)) or worse and not _answers_gain(view)), refs)
+    out.put("poor", bool(guess or (few and all(few)) or (worse and not _answers_gain(view))), refs)
 
 
 def _answers_gain(view: RunView) -> bool:
