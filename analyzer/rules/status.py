@@ -113,11 +113,15 @@ def _needed(facts: Mapping[str, Scalar]) -> int:
 def _zero_is_ordinary(facts: Mapping[str, Scalar]) -> bool:
     """Policy losses are 0 where all advantages are; a gradient, or held-out answers that get better, show it is not the loss."""
     gained = facts.get("signal.generalisation.accuracy_gained", 0.0)
-    answers = facts.get("signal.generalisation.score_kept") is True and isinstance(gained, float)
+    answers = (
+        facts.get("signal.generalisation.score_kept") is True
+        and isinstance(gained, float)
+        and gained >= RISES_BESIDE_ZEROS
+    )
     return (
         facts.get("run.rl") is True
         or facts.get("signal.loss_zero.with_finite_grad") is True
-        or (answers and facts.get("signal.loss_zero.share") == 1.0 and gained >= RISES_BESIDE_ZEROS)
+        or (answers and facts.get("signal.loss_zero.share") == 1.0)
     )
 
 
