@@ -50,7 +50,7 @@ _SUFFIX = LazyRegex(r"\.\w{1,8}$")
 _NOT_METRICS = frozenset({"current_steps", "total_steps", "percentage", "mode", "iter"})
 _LIST_START = 4096
 _LIST = LazyRegex(r"[\ufeff\s]{0,20}\[\s{0,20}\{")
-_BETWEEN_ROWS = LazyRegex(r"[\ufeff\s]*+[\[,]\s*+(?=\{)")
+_BETWEEN_ROWS = LazyRegex(r"[\ufeff\s]{0,99}+[\[,]\s{0,99}+(?=\{)")
 Row = dict[str, Any]
 
 
