@@ -179,3 +179,23 @@ def test_numbers_in_arrays_of_jax_are_read(array):
     expected = [] if array == "jnp.array" else [(1, 2.5), (2, 2.25), (3, 2.125)]  # code, which no log prints
 
     assert points(read_text("".join(rows)), "loss") == expected
+
+
+def test_a_row_behind_a_bar_stands_where_it_says_and_not_where_the_bar_stood():
+    row = "\ra2c train:  {0}%|#  | {1}/2000 [00:0{1}<{2}, 3.08s/it]{3}[step={4}] episode={4}.0000 return=-84.{4}788 loss=2527.{4} entropy=1.9459\n"
+    run = read_text(
+        "".join(row.format(n, n, ("1:42:41", "51:55")[n % 2], "  "[: n % 3], n + 1) for n in range(9))
+    )
+
+    assert points(run, "loss") == [(n, 2527 + n / 10) for n in range(1, 10)]
+    assert len(points(run, "entropy")) == 9
+
+
+def test_numbered_rows_that_stand_on_one_line_are_all_read():
+    row = "[{0:03d}] train_loss: 0.{0} | dev_loss: 0.7{0} | micro f1 on dev: 0.8{0} "
+    run = read_text(
+        "".join(row.format(n) + (">>> save models!\n" if n % 3 == 0 else "") for n in range(1, 10))
+    )
+
+    assert points(run, "loss") == [(n, n / 10) for n in range(1, 10)]
+    assert len(points(run, "eval_loss")) == 9

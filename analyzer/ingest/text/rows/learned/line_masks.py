@@ -64,6 +64,11 @@ def _in_place_of(english: str, match: re.Match[str]) -> str:
 _GLUED = LazyRegex(r"(?<=it/s|s/it)\](?=[^\W\d_])")
 """The end of a bar to which the row of the program is glued, because the bar ends no line."""
 
+_BAR_BEFORE = LazyRegex(
+    r"\A[^\r\n]{0,300}?(?:it/s|s/it)\]\s{0,3}(?=\[?(?:global_?)?(?:step|iter)\w{0,8}\s?[=:]\s?\d)"
+)
+"""A bar before a row that counts its own steps: the row stands where it says, and not where the bar stood."""
+
 
 @lru_cache(maxsize=1)
 def _foreign_words() -> tuple[tuple[re.Pattern[str], str], ...]:
@@ -90,7 +95,7 @@ def mask(text: str) -> Masked:
     """
     text = plain_spelling(text)
     if "%|" in text or "[=" in text or "[." in text or not text.isascii():
-        text = _BARS.sub("|", text)
+        text = _BAR_BEFORE.sub("", _BARS.sub("|", text), count=1)
         text = _GLUED.sub("] ", text)
     if "  " in text:
         text = _SPACES.sub("  ", text)

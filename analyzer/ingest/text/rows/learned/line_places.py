@@ -39,6 +39,7 @@ _IN_EPOCH = LazyRegex(
 _BRACKETS = LazyRegex(
     rf"^\s{{0,40}}\[(?:[Tt]rain(?:ing)?:? )?(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)"
 )
+_NUMBERED = LazyRegex(rf"\[{INT}\]:?\s{{1,3}}(?P<word>[A-Za-z]\w{{0,30}})")
 _LEADING = LazyRegex(
     rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"
     rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT}):\s{{1,3}}(?=[A-Za-z])|(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|t ?[=:] ?(?P<step7>{INT})(?=[\s,;|]))"
@@ -175,8 +176,11 @@ def _with(text: str, found: Place, match: re.Match[str]) -> Place:
 
 
 def rows_of(text: str) -> list[tuple[int, int]]:
-    """Where the rows of a line begin and end, if it holds several: each begins with the same word for its step."""
-    steps = list(_STEP.finditer(text)) or list(_EPOCH.finditer(text))
+    """Where the rows of a line begin and end, if it holds several: each begins with the same word for its step.
+
+    Rows that are only numbered, ``[010] loss``, name the same value first.
+    """
+    steps = list(_STEP.finditer(text)) or list(_EPOCH.finditer(text)) or list(_NUMBERED.finditer(text))
     begins = [match.start() for match in steps if match["word"].lower() == steps[0]["word"].lower()]
     if len(begins) < 2 or begins[0] > MAX_BEFORE or any(b - a < MIN_ROW for a, b in pairwise(begins)):
         return [(0, len(text))]
