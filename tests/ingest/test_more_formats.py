@@ -152,6 +152,22 @@ def test_history_of_keras(tmp_path, index):
     assert steps_and_values(run, "eval_loss") == ([1, 2, 3], [2.1, 1.7, 1.4])
 
 
+def test_rows_as_a_list_of_objects_over_many_lines(tmp_path):
+    rows = [{"iteration": n, "avg_loss": 2.0 / n, "wins": 3 * n, "parts": [1, 2]} for n in (1, 2, 3)]
+    (tmp_path / "training_log.json").write_text(json.dumps(rows, indent=2))
+    run = load_run(tmp_path).run
+
+    assert steps_and_values(run) == ([1, 2, 3], [2.0, 1.0, 2.0 / 3])
+
+
+def test_a_list_of_objects_without_a_metric_is_no_history(tmp_path):
+    rows = [{"step": n, "instruction": "say it", "output": "it", "difficulty": n} for n in (1, 2, 3)]
+    (tmp_path / "dataset.json").write_text(json.dumps(rows, indent=2))
+    (tmp_path / "train.log").write_text("".join(f"step {n} loss {2 / n:.4f}\n" for n in range(1, 9)))
+
+    assert not {"difficulty"} & set(load_run(tmp_path).run.metrics.names)
+
+
 @pytest.mark.parametrize(
     ("name", "data", "points"),
     [
