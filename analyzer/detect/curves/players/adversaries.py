@@ -35,6 +35,9 @@ WON, BEATEN, MOST = 0.06, 2.5, 200.0
 
 Logarithms are clamped at -100 as a rule, and a few terms are added: what is larger is no cross-entropy."""
 
+LATE_ROWS = 50
+"""Rows of which the last fifth tells a level."""
+
 FEW = 2
 """Rows that tell of a judge whose loss is nothing (``WON_IN_BOTH``) in each of them."""
 
@@ -92,6 +95,11 @@ def _level(series: Series) -> float:
     return float(np.median(series.value[-max(len(series) // 2, ROWS) :]))
 
 
+def _late(series: Series) -> float:
+    """Level of the last fifth: a judge may win late."""
+    return float(np.median(series.value[-(len(series) // 5) :]))
+
+
 def _first_half(series: Series) -> Series:
     return take(series, slice(0, len(series) // 2))
 
@@ -111,6 +119,8 @@ def _by_losses(games: list[tuple[Series, Series]], out: FactWriter) -> list[bool
         still = _stands(judge) and _stands(maker)  # what was won before both stood still is not won back
         cost, answer = (_level(_first_half(each) if still else each) for each in (judge, maker))
         bounded = float(judge.value.min()) >= 0  # critics of Wasserstein losses have no such bound
+        if cost > WON and min(len(judge), len(maker)) >= LATE_ROWS and not still:
+            cost, answer = _late(judge), _late(maker)
         crushed = cost <= WON and BEATEN <= answer <= MOST
         squared = cost <= SQUARED_WON and SQUARED[0] <= answer <= SQUARED[1]
         won = bounded and (crushed or squared)

@@ -30,8 +30,11 @@ NO_CODE, NO_CODE_AT_ALL = 0.02, 1e-3
 NO_CODE_ONCE = 1e-5
 """A single row tells a divergence that is 0 to five digits: even at the start it is larger."""
 
-FELL = 20.0
-"""The divergence ends at a twentieth of its highest level: it was given up, not built up."""
+LITTLE_CODE = 0.1
+"""A tenth of a nat is a seventh of a bit: no code either, of a divergence that was ``GIVEN_UP`` and is no mean over dimensions."""
+
+FELL, GIVEN_UP = 20.0, 100.0
+"""The divergence ends at a twentieth, or a hundredth, of its highest level: it was given up, not built up."""
 
 NO_SPREAD, SPREAD_LEFT = 0.015, 0.05
 """Standard deviation of embeddings that all agree; normalised ones of d dimensions scatter by 1/sqrt(d), at least 0.02."""
@@ -108,7 +111,10 @@ def _latent(out: FactWriter, view: RunView) -> None:
         if len(series) < ROWS and float(series.value.max()) > NO_CODE_ONCE:
             return
         last, top = _end(series), float(series.value.max())
-        gone = last <= NO_CODE_AT_ALL or (last <= NO_CODE and top >= FELL * max(last, 1e-12))
+        fell = top / max(last, 1e-12)
+        gone = last <= NO_CODE_AT_ALL or any(
+            last <= few and fell >= times for few, times in ((NO_CODE, FELL), (LITTLE_CODE, GIVEN_UP))
+        )
         out.put("latent_unused", gone, refs_at(series, [len(series) - 1, int(series.value.argmax())]))
         out.put("latent_nats", last, refs_at(series, [len(series) - 1]))
         return
