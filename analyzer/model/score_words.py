@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from analyzer.model.name_words import read_name, says_no_quantity, word_set, words_of
 
-_RISES = word_set("""acc accuracy accu acc1 accuracy1 top1 top5 pixacc pixelacc aacc macc top prec1 prec5 map map50 map75 map5095 ap ap50 ap75 ar mar f1 fscore f2 fmeasure fbeta dice dsc dc
+_RISES = word_set("""acc accs accuracy accuracies accu acc1 accuracy1 top1 top5 pixacc pixelacc aacc macc top prec1 prec5 map map50 map75 map5095 ap ap50 ap75 ar mar f1 fscore f2 fmeasure fbeta dice dsc dc
     iou miou giou jaccard js auc auroc auprc roc prc rocauc aucpr bleu bleu4 sacrebleu chrf rouge rouge1 rouge2 rougel rougelsum meteor cider spice
     spearman spearmanr spearmans pearson pearsonr pcc corr correlation kendall r2 mrr ndcg recall precision sensitivity specificity tpr psnr ssim
     em exact hit hits uas las kappa qwk mcc matthews gmean score fitness pck oks mota idf1 success
@@ -37,7 +37,9 @@ OVERLAP = word_set(
 )
 """Scores that are 0 where the rare class is never found, whatever the share of right answers."""
 
-SHARE_OF_ALL = word_set("acc accuracy accu acc1 accuracy1 top1 pixacc pixelacc aacc specificity")
+SHARE_OF_ALL = word_set(
+    "acc accs accuracy accuracies accu acc1 accuracy1 top1 pixacc pixelacc aacc specificity"
+)
 """Scores that naming the largest class alone makes high."""
 
 

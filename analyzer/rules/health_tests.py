@@ -143,7 +143,9 @@ TESTS = (
     ),
     HealthTest(
         "more-than-hardly",
-        "signal.progress.hardly == False",
+        # A straight line, at .33 of its fall after a third, is slow too.
+        "signal.progress.hardly == False and not (signal.progress.unfinished and signal.progress.fall_share < 0.4 and"
+        " signal.progress.points >= 100 and 1 - signal.progress.third_over_first < 0.45 * signal.progress.fall_share)",
         "it lost more than a tenth of its first loss",
         "of its first value the loss lost only {signal.progress.fall_share} (1 would be all of it), over the whole log",
         "the same run at three and at ten times the learning rate",
@@ -422,17 +424,17 @@ TESTS = (
     ),
     HealthTest(
         "reward-kept",
-        "not signal.policy.reward_lost and not signal.policy.reward_slumps and not signal.rl.eval_reward_falls",
+        "not (signal.policy.reward_lost or signal.policy.reward_slumps or signal.policy.reward_short or"
+        " signal.rl.eval_reward_falls)",
         "the reward keeps what it gained",
-        "the reward does not keep what it gained (it ends at {signal.policy.reward_end}, its best is"
-        " {signal.policy.reward_best})",
+        "the reward loses what it gained (it ends at {signal.policy.reward_end}, its best is {signal.policy.reward_best})",
         "the checkpoint of the best reward, and whether tasks became harder on the way",
     ),
     HealthTest(
         "reward-gained",
         # Of a success rate nine in ten are no more to be gained; nor is what most episodes reach that others miss.
-        "(signal.rl.reward_rises or signal.policy.reward_gained or signal.policy.reward_at_most"
-        " or 0.9 <= signal.policy.reward_end and signal.policy.reward_best <= 1) and not signal.policy.reward_stands",
+        "(signal.rl.reward_rises or signal.policy.reward_gained or signal.policy.reward_at_most or"
+        " 0.9 <= signal.policy.reward_end and signal.policy.reward_best <= 1) and not signal.policy.reward_stands",
         "the reward got better beyond its scatter",
         "the reward did not get better beyond its scatter: it ends at {signal.policy.reward_end}",
         "more steps, and what a random policy and a solved task earn",
@@ -453,11 +455,12 @@ TESTS = (
     ),
     HealthTest(
         "keeps-its-sign",
-        # Cross-entropy less an overlap ends above -1; what is no overlap falls further, or no score rises with it.
-        "not signal.progress.crosses_zero or signal.progress.last >= -1 and signal.progress.score_points >= 8",
+        # Cross-entropy less an overlap ends above -1, with a score that rises; a density does not fall thirtyfold.
+        "(not signal.progress.crosses_zero or signal.progress.last >= -1 and signal.progress.score_points >= 8) and"
+        " (signal.progress.first >= 0 or signal.progress.last >= -100 or signal.progress.last >= 30 * signal.progress.first)",
         "the loss stays on its side of zero",
-        "the loss began above 0 and fell through it ({signal.progress.last})",
-        "whether the loss is a likelihood, which may, or an error or overlap, which may not",
+        "the loss falls far below 0, {signal.progress.first} to {signal.progress.last}",
+        "whether it is a likelihood, which may, or an error or overlap, which may not",
     ),
     HealthTest(
         "one-course",

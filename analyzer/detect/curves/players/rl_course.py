@@ -128,6 +128,8 @@ def _levels(out: FactWriter, values: Values, refs: list[SourceRef], *, of_agent:
     ended = float(np.median(values[-3:]))
     fell = levels[best] - low >= LOST * won and levels[best] - ended >= LOST / 2 * won
     out.put("reward_slumps", bool(moved and won > 0 and fell), refs)
+    short = float(levels[best] - np.median(levels[-END_LEVELS:])) >= LOST / 2 * won
+    out.put("reward_short", bool(moved and won > 0 and short), refs)
     if values.size >= STANDS_ROWS:
         level = float(np.median(levels))
         away = np.sort(np.abs(levels - level))[: LEVELS - STRAYED]
@@ -196,7 +198,22 @@ def _entropy(out: FactWriter, view: RunView) -> None:
         first, last = float(values[: max(values.size // 5, 1)].max()), float(np.median(values[-2:]))
         gone = float(values.max()) <= NONE or (first > DECIDED and last <= max(COLLAPSED * first, DECIDED))
         out.put("entropy_gone", gone, refs_at(series, [len(series) - 1, 0]))
+        reward = finite_points(view.curve("reward_mean"), LEVELS_OF)
+        soon = float(np.median(values[len(series) // 4 : len(series) // 3 + 1])) <= max(
+            COLLAPSED * first, DECIDED
+        )
+        told = reward is not None and len(series) >= LEVELS_OF
+        early = bool(gone and soon and told and reward is not None and not _rose_since(reward.value))
+        out.put("narrowed_early", early, refs_at(series, [len(series) // 3, len(series) - 1]))
         return
+
+
+def _rose_since(values: Values) -> bool:
+    """Whether the reward rose after the first third of a log, or there was nothing more to be gained."""
+    levels = np.array([float(np.median(part)) for part in np.array_split(values, LEVELS)])
+    then, now = float(np.median(levels[4:END_LEVELS])), float(np.median(levels[-END_LEVELS:]))
+    most = bool(np.median(values[values.size // 2 :]) == values.max()) or SOLVED <= now <= 1.0
+    return most or now - then > OF_LEVEL * float(np.ptp(levels))
 
 
 def _values(out: FactWriter, view: RunView) -> None:
