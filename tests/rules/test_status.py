@@ -316,7 +316,7 @@ def test_a_loss_without_a_bottom_is_doubted_although_its_first_point_alone_is_ab
 ):
     falls = [0.7, *(last * (0.01 + 0.99 * epoch / 29) for epoch in range(1, 30))]
 
-    assert ("fell through it" in diagnose(tmp_path, short_run(falls)).summary) is doubted
+    assert ("falls far below 0" in diagnose(tmp_path, short_run(falls)).summary) is doubted
 
 
 @pytest.mark.parametrize(("last", "rises", "status"), [(-0.8, True, "healthy"), (-0.8, False, "insufficient"), (-40.0, True, "insufficient")])  # fmt: skip
@@ -352,3 +352,16 @@ def test_a_training_that_got_nowhere_in_many_rows_is_not_called_healthy_because_
     losses = "".join(f"step {step} loss {2.3 + abs(noise.gauss(0, 0.9)):.3f}\n" for step in range(60))
 
     assert diagnose(tmp_path, losses + "Training finished.\n").status == "insufficient"
+
+
+@pytest.mark.parametrize(("course", "status"), [("straight", "insufficient"), ("bent", "healthy")])
+def test_a_loss_that_falls_little_and_at_its_end_as_fast_as_at_first_is_doubted(tmp_path, course, status):
+    dice = random.Random(3)
+    left = [
+        14 - 3.4 * n / 600 if course == "straight" else 14 - 3.4 * (1 - 2.7 ** (-n / 90)) for n in range(600)
+    ]
+    dx = diagnose(
+        tmp_path, "".join(f"step {10 * n} loss {v + dice.gauss(0, 0.3):.4f}\n" for n, v in enumerate(left))
+    )
+
+    assert dx.status == status
