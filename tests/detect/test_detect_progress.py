@@ -61,6 +61,25 @@ def test_a_loss_that_hardly_falls_over_many_epochs_is_told_and_the_first_steps_a
     assert facts({"loss": [2.3 * 0.9**i for i in range(30)]})["signal.progress.little_yet"] is False
 
 
+def test_a_loss_that_settled_early_far_above_zero_is_told_where_no_score_says_that_it_is_low():
+    early = [1.33, 1.02, 0.85, 0.80, 0.79, 0.79, 0.78, 0.79, 0.78, 0.78]
+    slow = [1.33 - 0.06 * n for n in range(10)]
+    low = [1.33, 0.40, 0.22, 0.20, 0.19, 0.19, 0.18, 0.19, 0.18, 0.18]
+    columns = {"loss": early, "epoch": [float(n + 1) for n in range(10)]}
+    name = "signal.progress.stands_high"
+
+    assert by_epoch(early)[name] is True
+    assert by_epoch([2.3 - 0.03 * n for n in range(10)])[name] is True  # an eighth in ten epochs
+    assert by_epoch(slow)[name] is False  # still on its way
+    assert by_epoch(low)[name] is False
+    assert (
+        by_epoch(early, val_acc=[0.30, 0.45, 0.55, 0.60, 0.62, 0.62, 0.63, 0.63, 0.63, 0.63])[name] is False
+    )
+    assert by_epoch(early, val_acc=[0.93] * 9 + [0.94])[name] is False
+    assert facts(columns, lora_r=8)[name] is False  # an adapter of a trained model has less to gain
+    assert name not in by_epoch(early[:5])
+
+
 def test_a_log_without_its_beginning_does_not_tell_what_was_learned():
     level = [0.25 + 0.05 * math.sin(7 * n) for n in range(60)]
     late, early = (RunMaker("text").log({"loss": level}, first=first).plain() for first in (303, 1))
@@ -303,7 +322,12 @@ def test_few_samples_that_outweigh_all_others_are_told_from_a_sum_and_from_dropo
     summed = by_epoch([30 * loss for loss in held_out], eval_loss=held_out)
     dropout = by_epoch([1.5 * loss for loss in held_out], eval_loss=held_out)
 
+    dropped = by_epoch(
+        [278.7, 278.1, 277.5, 276.7, 276.0, 0.9], eval_loss=[*held_out, 0.41]
+    )  # its batch was the last
+
     assert heavy["signal.gap.outweighed"] is True
+    assert dropped["signal.gap.outweighed"] is True
     assert summed["signal.gap.outweighed"] is False
     assert dropout["signal.gap.outweighed"] is False
 

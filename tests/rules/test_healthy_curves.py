@@ -138,3 +138,20 @@ def test_batches_that_swing_are_no_doubt_where_held_out_loss_falls(tmp_path):
 
     assert judged("falls", level[19::20]).status == "healthy"
     assert judged("stands", np.full(12, 1.0) + 0.01 * np.arange(12) % 0.03).status != "healthy"
+
+
+def test_a_loss_in_raw_units_or_one_that_settled_early_is_no_proof_of_health(tmp_path):
+    def judged(name, losses):
+        (tmp_path / name).mkdir()
+        rows = [f'{{"epoch": {i}, "train_loss": {x:.5g}}}' for i, x in enumerate(losses, 1)]
+        (tmp_path / name / "log.jsonl").write_text("\n".join(rows) + "\n")
+        return diagnose(tmp_path / name)
+
+    course = np.exp(-np.arange(14) / 2)
+    early = judged("early", 0.8 + 0.5 * course)
+
+    assert judged("low", 0.1 + 1.2 * course).status == "healthy"
+    assert early.status == "insufficient"
+    assert "a score on held-out data" in early.summary
+    assert judged("raw", 6e4 + 4e4 * np.linspace(1, 0, 14)).status == "insufficient"
+    assert judged("raw, learned", 2e3 + 4e4 * course).status == "healthy"
