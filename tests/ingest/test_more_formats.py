@@ -236,6 +236,15 @@ def test_settings_under_any_keys(tmp_path, name, text):
     assert [entry.value for entry in run.config.entries if entry.key_in_source == "lr"] == [0.0003]
 
 
+@pytest.mark.parametrize("written", ["'adam'", '"adam"', "adam"])
+def test_a_word_is_read_without_the_quotes_that_a_namespace_prints(tmp_path, written):
+    (tmp_path / "args.txt").write_text(f"Namespace(task='a, b', optimizer={written}, lr=0.01)\n")
+    run = load_run(tmp_path).run
+
+    assert run.config.value("train.optimizer") == "adam"
+    assert [entry.value for entry in run.config.entries if entry.key_in_source == "task"] == ["a, b"]
+
+
 def test_a_pointer_of_git_lfs_is_named_as_one(tmp_path):
     (tmp_path / "train.log").write_text(
         f"version https://git-lfs.github.com/spec/v1\noid sha256:{'4d' * 32}\nsize 12345678\n"

@@ -70,6 +70,12 @@ class ArgumentFile:
 
 def _setting(match: re.Match[str], number: int, out: SourceWriter) -> None:
     raw = _DEFAULT.sub("", match["value"] or "").strip()
+    quoted = len(raw) > 1 and raw[0] == raw[-1] and raw[0] in "'\""
     out.config(
-        match["key"], config_scalar(raw), framework="config", layer="runtime_echo", line=number, raw=raw
+        match["key"],
+        config_scalar(raw[1:-1] if quoted else raw),
+        framework="config",
+        layer="runtime_echo",
+        line=number,
+        raw=raw,
     )
