@@ -32,6 +32,7 @@ def configured() -> RunMaker:
         fp16=True, torch_dtype="float32", model_name_or_path="01-ai/Yi-6B", attn_implementation="eager", packing=False,
         padding_side="left", padding_free=False, max_length=512, completion_only_loss=True, template="yi", learning_rate=1e-4,
         warmup_steps=10, lr_scheduler_type="linear", optim="adamw_torch", adam_epsilon=1e-8, adam_beta2=0.999,
+        weight_decay=0.01, dropout=0.1,
         per_device_train_batch_size=2, gradient_accumulation_steps=1, max_grad_norm=1.0, max_steps=1000, num_train_epochs=3,
         logging_steps=1, gradient_checkpointing=True, group_by_length=False, resume_from_checkpoint=None, use_peft=True,
         load_in_4bit=False, torch_compile=False, detect_anomaly=True, use_liger_kernel=False, context_parallel_size=1,

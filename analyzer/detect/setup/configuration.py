@@ -113,6 +113,8 @@ _DIRECT: tuple[tuple[str, str, Reader], ...] = (
     ("train.optimizer", "train.optimizer", _word),
     ("train.adam_epsilon", "train.adam_epsilon", number),
     ("train.adam_beta2", "train.adam_beta2", number),
+    ("train.weight_decay", "train.weight_decay", number),
+    ("train.dropout", "train.dropout", number),
     ("train.micro_batch_size", "train.micro_batch_size", _positive),
     ("train.gradient_accumulation_steps", "train.gradient_accumulation_steps", _positive),
     ("train.max_grad_norm", "train.max_grad_norm", _threshold),
