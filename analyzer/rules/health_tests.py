@@ -143,9 +143,7 @@ TESTS = (
     ),
     HealthTest(
         "more-than-hardly",
-        "signal.progress.hardly == False and signal.progress.stands_high == False and not (signal.progress.unfinished and"
-        " signal.progress.fall_share < 0.4 and 1 - signal.progress.third_over_first < 0.45 * signal.progress.fall_share"  # a line: .33
-        " and signal.progress.points >= 100 and signal.progress.score_points < 8)",
+        "signal.progress.hardly == False and signal.progress.stands_high == False and not signal.progress.in_a_line",
         "it lost more than a tenth of its first loss, and does not stand high since its first third",
         "of its first value the loss lost only {signal.progress.fall_share} (1 would be all of it), over the whole log",
         "a score on held-out data, and the same run at a third and at ten times the learning rate",

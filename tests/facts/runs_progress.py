@@ -88,7 +88,13 @@ def frequencies_alone() -> RunMaker:
     return RunMaker("megatron").log({"loss": [10.8, 9.0, 8.0, *[7.45] * 27]})
 
 
+def rate_far_too_small() -> RunMaker:
+    """A loss that falls in a straight line, and little, over its whole log."""
+    return RunMaker().log({"loss": [14.0 - 0.03 * step for step in range(120)]})
+
+
 RUNS = (
+    rate_far_too_small,
     frequencies_alone,
     pairs_without_answers,
     layers_without_gradient,

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at, truth
-from analyzer.detect.curve import has_steps, spacing, take
+from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.curve import take
 from analyzer.detect.curves.anew import began_anew
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model, long_enough
 from analyzer.detect.curves.trend import Trend, trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.refs import SourceRef
@@ -95,14 +96,12 @@ fifty rows, stands high: of 332 public sound runs six end so without a score, of
 FROM_ABOVE, HIGH_SCORE = 3.0, 0.9
 """A first value of three times the last fell within the first rows, whose level hides it; nine of ten right is a low loss."""
 
-EPOCHS, STEPS = 2.0, 300
-"""Two epochs, or three hundred steps, after which a model that learns at all has left its start."""
+LINE_POINTS, LINE_FALL, LINE_THIRD = 100, 0.4, 0.45
+"""A line loses a third of its fall in its first third, a curve that learns more than a half; a hundred points tell them apart. What lost
+two fifths of its first value has learned something, however straight."""
 
 STEP_SIDE, STEP_SHARE, STEP_LEVEL = 4, 0.8, 0.15
 """Four points on each side; four fifths of all that was gained at once, and a sixth of that on either side."""
-
-LATE_START, LATE_ROWS = 1000, 50
-"""A log whose first point is that late, or has room for so many rows before it, shows no beginning."""
 
 FLED = 100.0
 """Times its first value that a loss lies below zero which has no bottom; a mean likelihood ends some units below."""
@@ -151,6 +150,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     if loss is not None:
         _course(out, *loss)
         _unfinished(out, loss, held_out)
+        _in_a_line(out, loss, scored)
         _begins(out, view, loss[0])
         _breaks(out, *loss, grows_with_score=_scored_best_at_end(scored))
         _level_change(out, view, *loss)
@@ -226,6 +226,17 @@ def _unfinished(out: FactWriter, loss: tuple[Series, Trend], held_out: tuple[Ser
     going_on = [_goes_on(numbers) for _, numbers in known]
     shown = known[going_on.index(True)] if True in going_on else loss
     out.put("unfinished", any(going_on), _ends(shown[0]))
+
+
+def _in_a_line(out: FactWriter, loss: tuple[Series, Trend], scored: tuple[tuple[Series, Trend], ...]) -> None:
+    """Whether the loss still falls as it fell in its first third and has lost little, and no score was followed that rose."""
+    series, numbers = loss
+    if len(series) < LINE_POINTS or numbers.first <= 0 or not _goes_on(numbers):
+        return
+    start, third, _, _ = (float(np.median(part)) for part in _quarters(numbers.values))
+    little = numbers.fall < LINE_FALL * numbers.first and start - third < LINE_THIRD * numbers.fall
+    scores_rose = any(_clearly_gained(found) and len(points) >= ROSE_POINTS for points, found in scored)
+    out.put("in_a_line", little and not scores_rose, _ends(series))
 
 
 def _goes_on(numbers: Trend) -> bool:
@@ -429,47 +440,8 @@ def _stands_high(
     out.put("stands_high", seen and (early or little), _ends(series))
 
 
-def long_enough(view: RunView, series: Series) -> bool:
-    """Whether the log spans so much training that a sound run would show what it learned."""
-    epochs = view.curve("epoch")
-    if epochs is not None and len(epochs) >= 2 and np.isfinite(epochs.value).all():
-        span = float(epochs.value.max() - epochs.value.min())
-        if span >= EPOCHS:
-            return True
-    if not has_steps(series):
-        return True
-    steps = int(series.step[-1]) - int(series.step[0])
-    # Rows that hold an evaluation each are epochs.
-    evaluated = view.once(evaluations)
-    by_epoch = evaluated is not None and 2 * len(evaluated) >= len(series)
-    return steps >= STEPS or by_epoch
-
-
-LATE_EPOCH = 3
-"""A log whose first counter of epochs shows the third or a later one lacks its beginning."""
-
-
-def begins_in_the_middle(view: RunView, series: Series) -> bool:
-    """Whether the log lacks the beginning of the training, so that its first points are no first points."""
-    epochs = [end.first_epoch for end in view.run.log_ends if end.first_epoch is not None]
-    return _is_late(series) or min(epochs, default=0) >= LATE_EPOCH
-
-
-def _is_late(series: Series) -> bool:
-    """Whether the steps of a curve show that rows stood before its first one."""
-    first, usual = series.step_at(0) or 0, spacing(series)
-    return first >= LATE_START or (usual is not None and first >= LATE_ROWS * usual)
-
-
 def _unit(numbers: Trend) -> float:
     return 100.0 if float(np.abs(numbers.values).max()) > 1.5 else 1.0
-
-
-def continues_a_model(view: RunView) -> bool:
-    """Whether the weights were trained before: an adapter, a published model by name, or a run that goes on."""
-    if view.config("lora.r") is not None or truth(view.config_value("train.resumed")) is True:
-        return True
-    return view.uses_hf_trainer or isinstance(view.config_value("model.name"), str)
 
 
 def _kept(

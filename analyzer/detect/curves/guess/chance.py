@@ -17,12 +17,8 @@ from analyzer.detect.curve import align, take
 from analyzer.detect.curves.guess.certainty import clipped_cost
 from analyzer.detect.curves.numerics.metric_values import small_percentages
 from analyzer.detect.curves.plateau import classes
-from analyzer.detect.curves.progress import (
-    begins_in_the_middle,
-    held_out_trend,
-    long_enough,
-    loss_trend,
-)
+from analyzer.detect.curves.progress import held_out_trend, loss_trend
+from analyzer.detect.curves.span import begins_in_the_middle, long_enough
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.refs import SourceRef

@@ -16,12 +16,8 @@ from analyzer.detect.curve import align, finite_points, has_steps
 from analyzer.detect.curves.guess.chance import class_count
 from analyzer.detect.curves.heldout.scores import scores_of
 from analyzer.detect.curves.numerics.bad_points import values_beside
-from analyzer.detect.curves.progress import (
-    begins_in_the_middle,
-    continues_a_model,
-    held_out_trend,
-    loss_trend,
-)
+from analyzer.detect.curves.progress import held_out_trend, loss_trend
+from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model
 from analyzer.detect.curves.trend import Trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.signal import Signal

@@ -4,7 +4,6 @@
 {"loss": {"0": 2.1, "1": 1.4}}                                              pandas.DataFrame(history).to_json()
 {"train_metrics": [{"loss": 2.1, "acc": 0.3}, …], "dev_metrics": […]}       a row for each epoch, by the phase
 {"train": [2.1, 1.4], "val": [2.0, 1.6]} or [2.1, 1.4, 1.2]                 in a file that is named for the loss
-[{"epoch": 1, "loss": 2.1, "acc": 0.3}, …]                                  a row for each epoch or step
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
-from analyzer.ingest.formats.metrics.json_lines import JsonRows, numbers_of
-from analyzer.ingest.metric_columns import STEP_NAMES, first_named, is_known_metric, is_known_score
+from analyzer.ingest.metric_columns import is_known_metric
 from analyzer.ingest.scalar_text import metric_value
 from analyzer.ingest.source_text import read_text
 from analyzer.lazy_regex import LazyRegex
@@ -50,7 +48,7 @@ class HistoryJson:
         if of_losses and _FIRST_NUMBERS.match(text):
             return Match.LIKELY
         if not text.startswith("{"):
-            return Match.LIKELY if _begins_with_row(text) else Match.NO
+            return Match.NO
         key, _, rest = text[1:].partition(":")
         start = "".join(rest[:400].split())
         name = key.strip().strip("\"'")
@@ -69,12 +67,6 @@ class HistoryJson:
         except (ValueError, RecursionError) as error:
             out.gap(f"not a whole JSON object: {error}", evidence=True)
             return
-        if isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
-            rows = JsonRows(out, "other")
-            for row in data:
-                rows.add(row, 1)
-            rows.finish()
-            return
         of_losses = _OF_LOSSES.search(source.name) is not None
         columns = _by_metric(data) if isinstance(data, dict) else {"loss": data}
         for name, column in columns.items():
@@ -85,21 +77,6 @@ class HistoryJson:
                 out.metrics(named[:250], steps=steps, values=values, lines=[1] * len(values))
         if isinstance(data, dict) and any(str(name).startswith("val_") for name in data):
             out.framework("keras")
-
-
-def _begins_with_row(text: str) -> bool:
-    """Whether a list begins with an object that says where it stands and holds a metric."""
-    begin = text.find("{")
-    if not text.startswith("[") or text[1:begin].strip():
-        return False
-    try:
-        row, _ = json.JSONDecoder().raw_decode(text, begin)
-    except (ValueError, RecursionError):
-        return False
-    names = [name for name, value in numbers_of(row) if metric_value(value) is not None]
-    return first_named(names, (*STEP_NAMES, "epoch")) is not None and any(
-        is_known_metric(name) or is_known_score(name) for name in names
-    )
 
 
 def _phase(name: str) -> str:

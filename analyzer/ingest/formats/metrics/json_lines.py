@@ -89,7 +89,7 @@ class JsonLines:
             return
         if dialect == "rllib":
             out.framework("ray")
-        rows = JsonRows(out, dialect, _counter(_head_rows(source.candidate)))
+        rows = _Rows(out, dialect, _counter(_head_rows(source.candidate)))
         for line, row in _rows(source, out):
             rows.add(row, line)
         rows.finish()
@@ -113,7 +113,7 @@ def _head_rows(candidate: Candidate) -> list[Row]:
         except (ValueError, RecursionError):
             continue
         if isinstance(row, dict):
-            rows.append(dict(numbers_of(row)))
+            rows.append(dict(_numbers(row)))
     return rows if 2 * len(rows) >= len(lines) else []
 
 
@@ -197,7 +197,7 @@ def _rows(source: OpenSource, out: SourceWriter) -> Iterator[tuple[int, Row]]:
         out.gap("further lines that are not JSON objects", rows_lost=damaged - _MAX_DAMAGED)
 
 
-class JsonRows:
+class _Rows:
     """What the rows of one file add up to."""
 
     def __init__(self, out: SourceWriter, dialect: str, counter: str | None = None) -> None:
@@ -210,10 +210,9 @@ class JsonRows:
         self._by_epoch = False
 
     def add(self, row: Row, line: int) -> None:
-        """Keep the numbers of a row."""
         if self._dialect == "mmcv" and "mode" not in row:
             return  # the first row describes the machine and the configuration
-        flat = self._of_rllib(row, line) if self._dialect == "rllib" else dict(numbers_of(row))
+        flat = self._of_rllib(row, line) if self._dialect == "rllib" else dict(_numbers(row))
         step_name = first_named(flat.keys(), STEP_NAMES) or (self._counter if self._counter in flat else None)
         step = whole_step(flat[step_name]) if step_name else None
         step = self._step_of(row, step)
@@ -230,12 +229,12 @@ class JsonRows:
         """Numbers of one iteration; every row repeats the configuration, which is noted once."""
         configuration = row.get("config")
         if self._last is None and isinstance(configuration, dict):
-            for key, value in numbers_of(configuration):
+            for key, value in _numbers(configuration):
                 if not isinstance(value, str) or len(value) < _MAX_KEY:
                     self._out.config(
                         key.replace("/", "."), value, framework="rllib", layer="runtime_echo", line=line
                     )
-        flat = dict(numbers_of({name: value for name, value in row.items() if name != "config"}))
+        flat = dict(_numbers({name: value for name, value in row.items() if name != "config"}))
         return {
             _LEARNER.sub("", name).replace("grad_gnorm", "grad_norm"): value for name, value in flat.items()
         }
@@ -253,7 +252,6 @@ class JsonRows:
         return step
 
     def finish(self) -> None:
-        """Write what the rows hold."""
         window = common_spacing(self._columns.steps_of("loss"))
         if window is not None and self._dialect != "other":
             self._out.loss_window(window)
@@ -278,11 +276,10 @@ class JsonRows:
         )
 
 
-def numbers_of(row: Row, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """The values of a row that are no lists, with the names of nested ones joined."""
+def _numbers(row: Row, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     for key, value in row.items():
         if isinstance(value, dict):
             if depth < _MAX_NESTING:
-                yield from numbers_of(value, f"{prefix}{key[:_MAX_KEY]}/", depth + 1)
+                yield from _numbers(value, f"{prefix}{key[:_MAX_KEY]}/", depth + 1)
         elif value is not None and not isinstance(value, bool | list):
             yield f"{prefix}{key[:_MAX_KEY]}", value

@@ -63,7 +63,7 @@ class MlflowDatabase:
                 _read_last_run(database, source.path, out)
         except sqlite3.Error as error:
             out.gap(f"the database cannot be read further: {error}")
-        except (OverflowError, MemoryError) as error:
+        except (OverflowError, MemoryError, UnicodeDecodeError) as error:  # the last: names of columns
             out.gap(f"the database holds what no MLflow writes: {error}")
 
 

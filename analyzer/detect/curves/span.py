@@ -1,0 +1,54 @@
+"""How much of a training a log spans: long enough to show what was learned, from its beginning, or of a model that was trained before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analyzer.detect.base import RunView, truth
+from analyzer.detect.curve import has_steps, spacing
+from analyzer.detect.curves.evaluation import evaluations
+from analyzer.model.tables import Series
+
+EPOCHS, STEPS = 2.0, 300
+"""Two epochs, or three hundred steps, after which a model that learns at all has left its start."""
+
+LATE_EPOCH = 3
+"""A log whose first counter of epochs shows the third or a later one lacks its beginning."""
+
+LATE_START, LATE_ROWS = 1000, 50
+"""A log whose first point is that late, or has room for so many rows before it, shows no beginning."""
+
+
+def long_enough(view: RunView, series: Series) -> bool:
+    """Whether the log spans so much training that a sound run would show what it learned."""
+    epochs = view.curve("epoch")
+    if epochs is not None and len(epochs) >= 2 and np.isfinite(epochs.value).all():
+        span = float(epochs.value.max() - epochs.value.min())
+        if span >= EPOCHS:
+            return True
+    if not has_steps(series):
+        return True
+    steps = int(series.step[-1]) - int(series.step[0])
+    # Rows that hold an evaluation each are epochs.
+    evaluated = view.once(evaluations)
+    by_epoch = evaluated is not None and 2 * len(evaluated) >= len(series)
+    return steps >= STEPS or by_epoch
+
+
+def begins_in_the_middle(view: RunView, series: Series) -> bool:
+    """Whether the log lacks the beginning of the training, so that its first points are no first points."""
+    epochs = [end.first_epoch for end in view.run.log_ends if end.first_epoch is not None]
+    return _is_late(series) or min(epochs, default=0) >= LATE_EPOCH
+
+
+def _is_late(series: Series) -> bool:
+    """Whether the steps of a curve show that rows stood before its first one."""
+    first, usual = series.step_at(0) or 0, spacing(series)
+    return first >= LATE_START or (usual is not None and first >= LATE_ROWS * usual)
+
+
+def continues_a_model(view: RunView) -> bool:
+    """Whether the weights were trained before: an adapter, a published model by name, or a run that goes on."""
+    if view.config("lora.r") is not None or truth(view.config_value("train.resumed")) is True:
+        return True
+    return view.uses_hf_trainer or isinstance(view.config_value("model.name"), str)
