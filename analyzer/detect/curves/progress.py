@@ -150,7 +150,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     if loss is not None:
         _course(out, *loss)
         _unfinished(out, loss, held_out)
-        _in_a_line(out, loss, scored)
+        _in_a_line(out, view, loss, scored)
         _begins(out, view, loss[0])
         _breaks(out, *loss, grows_with_score=_scored_best_at_end(scored))
         _level_change(out, view, *loss)
@@ -228,10 +228,15 @@ def _unfinished(out: FactWriter, loss: tuple[Series, Trend], held_out: tuple[Ser
     out.put("unfinished", any(going_on), _ends(shown[0]))
 
 
-def _in_a_line(out: FactWriter, loss: tuple[Series, Trend], scored: tuple[tuple[Series, Trend], ...]) -> None:
-    """Whether the loss still falls as it fell in its first third and has lost little, and no score was followed that rose."""
+def _in_a_line(
+    out: FactWriter, view: RunView, loss: tuple[Series, Trend], scored: tuple[tuple[Series, Trend], ...]
+) -> None:
+    """Whether the loss still falls as it fell in its first third and has lost little, and no score was followed that rose.
+
+    A model that was trained before has little to lose.
+    """
     series, numbers = loss
-    if len(series) < LINE_POINTS or numbers.first <= 0 or not _goes_on(numbers):
+    if len(series) < LINE_POINTS or numbers.first <= 0 or not _goes_on(numbers) or continues_a_model(view):
         return
     start, third, _, _ = (float(np.median(part)) for part in _quarters(numbers.values))
     little = numbers.fall < LINE_FALL * numbers.first and start - third < LINE_THIRD * numbers.fall
