@@ -159,6 +159,11 @@ def test_an_mmengine_configuration_is_read_without_running_it():
         ("train.py", "import torch\n\ndef main():\n    learning_rate = 1e-4\n    max_steps = 5\n\nmain()\n"),
         ("train.log", "learning_rate: 1e-4\nmax_steps: 10\nfp16: true\n"),
         (
+            "log.txt",
+            '{\n  learningRate : 0.1\n  save : "logs"\n}\n==> training\n'
+            'json_stats: {"dropout":0,"learning_rate":0.1,"max_steps":9,"train_loss":0.4}\n',
+        ),
+        (
             "wandb/run-1/files/config.yaml",
             "wandb_version: 1\n\nlearning_rate:\n  value: 1e-5\nfp16:\n  value: true\n",
         ),
@@ -166,7 +171,7 @@ def test_an_mmengine_configuration_is_read_without_running_it():
         ("trace.json", '{"traceEvents": [], "optimizer": 1, "learning_rate": 1, "max_steps": 1}'),
         ("model.safetensors.index.json", '{"metadata": {}, "weight_map": {"lora_r": "x"}}'),
     ],
-    ids=["script", "log", "wandb", "compose", "trace", "index"],
+    ids=["script", "log", "table", "wandb", "compose", "trace", "index"],
 )
 def test_other_files_are_not_a_training_configuration(name, content):
     assert claimed_by(name, content) is None

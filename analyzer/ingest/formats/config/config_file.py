@@ -144,7 +144,9 @@ def _language(name: str, text: str) -> str | None:
     """json, yaml or python; JSON by content whatever the name, the others by name."""
     start = text.lstrip("\ufeff \t\r\n")
     suffix = name.lower().removesuffix(".gz").removesuffix(".zst").rpartition(".")[2]
-    if start.startswith("{") and (suffix not in {"jsonl", "py"} and not start[1:].lstrip().startswith("%")):
+    # A log may begin with a table of another language, whose keys stand without quotes.
+    begins = start.startswith("{") and (suffix == "json" or start[1:].lstrip()[:1] in {'"', "}", "/"})
+    if begins and suffix not in {"jsonl", "py"}:
         return "json"
     return {"yaml": "yaml", "yml": "yaml", "py": "python"}.get(suffix)
 
