@@ -206,11 +206,28 @@ def _with_new_words(arguments: list[str]) -> list[str]:
     return found
 
 
+_COMPDEF_IN_ZSH = "compdef %(complete_func)s %(prog_name)s"
+_FIRST_TAB_IN_ZSH = (
+    'if [[ $zsh_eval_context[-1] == loadautofunc ]]; then\n  %(complete_func)s "$@"\nelse\n  '
+    + _COMPDEF_IN_ZSH
+    + "\nfi"
+)
+
+
+def _answer_the_first_tab_in_zsh() -> None:
+    """Zsh loads a completion file at the first tab, and Typer's only registers itself then: that tab would only beep."""
+    from typer._completion_shared import _completion_scripts
+
+    _completion_scripts["zsh"] = _completion_scripts["zsh"].replace(_COMPDEF_IN_ZSH, _FIRST_TAB_IN_ZSH)
+
+
 def main() -> None:
     """Entry point of the console script."""
     gc.set_threshold(GC_EVERY)
+    if sys.argv[1:2] in (["--install-completion"], ["--show-completion"]):
+        _answer_the_first_tab_in_zsh()
     try:
-        app(_with_new_words(sys.argv[1:]))
+        app(_with_new_words(sys.argv[1:]), prog_name="analyzer")
     except AnalyzerError as error:
         typer.echo(f"analyzer: {_one_line(error)}", err=True)
         raise SystemExit(error.exit_code) from None
