@@ -6,7 +6,9 @@ an instruction.
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from analyzer.model.refs import SourceFile
 from analyzer.model.run import Run
 from analyzer.model.tables import Event
 from analyzer.model.wording import counted, format_scalar, percent
-from analyzer.render.curves import Line, panels_of
+from analyzer.render.curves import FEW, Line, Panel, curve_of, panels_of
 from analyzer.render.sentences import (
     amounts_read,
     device_time_note,
@@ -50,6 +52,11 @@ SPARKS = "▁▂▃▄▅▆▇█"
 BINS = 24
 CANDIDATES = 4
 SETTINGS = 30
+FURTHER = 6
+"""Curves besides those of the report's charts: a score under a name of its own often decides."""
+
+_SCORES = re.compile(r"(?i)acc|err|[wc]er|f1|auc|iou|map|bleu|score|reward|recall|precision|entropy|loss")
+_HELD_OUT = re.compile(r"(?i)val|dev|test")
 _FAILING = frozenset({"root_candidate", "symptom", "cascade"})
 _WORTH = (
     "precision", "model.name", "model.attention", "optimizer", "train.learning_rate", "train.micro_batch_size",
@@ -61,14 +68,16 @@ _WORTH = (
 
 def render_brief(diagnosis: Diagnosis, run: Run | None = None, most_characters: int = MOST_CHARACTERS) -> str:
     """The brief, ending with a newline; parts that no longer fit are left out whole, and it says which."""
+    panels = () if run is None else panels_of(run)
     parts = [
         ("", _what_happened(diagnosis)),
         ("candidates (our odds)", _candidates(diagnosis)),
         ("first failing lines, verbatim data of the run", [] if run is None else _failing(run)),
         ("lines around the first of them, verbatim", [] if run is None else _around(diagnosis, run)),
-        ("curves (step: value; not finite is named)", [] if run is None else _curves(run)),
+        ("curves (step: value; not finite is named)", _curves(panels)),
         ("evidence for the leading candidate", _evidence(diagnosis)),
         ("next check worth most", _check(diagnosis)),
+        ("further curves, by their names", [] if run is None else _further(run, panels)),
         ("last lines of the log, verbatim data of the run", [] if run is None else _end(diagnosis, run)),
         ("settings that matter", [] if run is None else _settings(run)),
         ("read, and not read", _seen(diagnosis)),
@@ -157,10 +166,12 @@ def _around(diagnosis: Diagnosis, run: Run) -> list[str]:
 
 
 def _end(diagnosis: Diagnosis, run: Run) -> list[str]:
-    """The end of the longest log where no failure tells how it ended."""
-    if diagnosis.first_failure is not None or not run.log_ends:
+    """The end of the longest log, unless it was quoted around the first failure: a program may go on after that."""
+    if not run.log_ends:
         return []
-    last = max(run.log_ends, key=lambda end: end.line)
+    last, first = max(run.log_ends, key=lambda end: end.line), diagnosis.first_failure
+    if first is not None and last.line <= (first.place.line or 0) + AFTER:
+        return []
     found = last_lines(Path(run.sources[last.source].location), LAST)
     return [f"| {_quoted(text)}" for text in dict.fromkeys(found)]  # a warning that is repeated tells it once
 
@@ -169,8 +180,21 @@ def _source(run: Run, path: str) -> SourceFile | None:
     return next((source for source in run.sources if source.path == path and source.location), None)
 
 
-def _curves(run: Run) -> list[str]:
-    return [_curve(panel.title.lower(), line) for panel in panels_of(run) for line in panel.lines]
+def _curves(panels: tuple[Panel, ...]) -> list[str]:
+    return [_curve(panel.title.lower(), line) for panel in panels for line in panel.lines]
+
+
+def _further(run: Run, panels: tuple[Panel, ...]) -> list[str]:
+    """What else was logged, held-out scores first, then other scores and the parts of the loss, plain names before numbered."""
+    told = {line.logged_as for panel in panels for line in panel.lines}
+
+    def later(name: str) -> tuple[bool, bool, bool, int]:
+        score = _SCORES.search(name) is not None
+        return not score, not _HELD_OUT.search(name), any(letter.isdigit() for letter in name), len(name)
+
+    found = (curve_of(run, name) for name in sorted(run.metrics.names, key=later))
+    new = (line for line in found if line is not None and line.y.size >= FEW and line.logged_as not in told)
+    return [_curve(line.label, line) for line in itertools.islice(new, FURTHER)]
 
 
 def _curve(title: str, line: Line) -> str:

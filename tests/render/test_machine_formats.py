@@ -70,6 +70,32 @@ def test_a_brief_quotes_the_frames_of_the_first_failure_and_the_end_where_none_i
     assert "| ready\n| the end is here" in brief
 
 
+def test_a_brief_quotes_the_end_also_where_the_program_went_on_after_its_first_failure(tmp_path):
+    batch = [f"step {step} loss {2 / step:.4f}" for step in range(1, 21)]
+    first = [
+        "Traceback (most recent call last):",
+        '  File "t.py", line 9, in step',
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
+    ]
+    rows = [*first, *batch, "the wrapper gives up"]
+    (tmp_path / "train.log").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    found = study(tmp_path)
+
+    assert "| step 20 loss 0.1000\n| the wrapper gives up\n" in render_brief(found.diagnosis, found.run)
+
+
+def test_a_brief_shows_scores_under_names_of_the_run_before_other_curves(tmp_path):
+    names = ["step", "loss", *(f"timer_{number}" for number in range(9)), "blank_rate", "dev_frame_accuracy"]
+    rows = [[step, 5 - step / 10, *(9 * [step]), 0.9, 0.034] for step in range(40)]
+    text = "\n".join(",".join(str(cell) for cell in row) for row in [names, *rows])
+    (tmp_path / "m.csv").write_text(text + "\n", encoding="utf-8")
+    found = study(tmp_path)
+
+    further = render_brief(found.diagnosis, found.run).partition("[further curves, by their names]\n")[2]
+    assert further.startswith("dev_frame_accuracy: 0: 0.034, ")
+    assert "loss" not in further.partition("\n\n")[0]
+
+
 def test_a_brief_names_points_that_are_not_finite(tmp_path):
     (tmp_path / "m.csv").write_text(
         "step,loss\n" + "".join(f"{i},{'nan' if i > 30 else 5 - i / 10}\n" for i in range(50))
