@@ -133,7 +133,7 @@ def test_the_age_of_the_last_line_against_their_usual_distance(tmp_path):
     ]
     assert going.status == "healthy"
     assert "still running, 130 of 300 steps" in analyzer.report(going, "terminal").partition("\n")[0]
-    assert "they came every 5 s" in silent.ended.because
+    assert "such signs came every 5 s" in silent.ended.because
     assert old_file.ended.silent_s == 90_000
 
 

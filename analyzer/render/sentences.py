@@ -195,11 +195,11 @@ def restart_note(finding: Finding) -> str:
 def explained(finding: Finding) -> list[str]:
     """What else of the run a cause explains, each with the cause that it would point to by itself.
 
-    ``crash: X`` reads ``the crash (not X)``.
+    ``crash: X`` reads ``the crash (by itself a sign of X)``.
     """
     parts = (item.partition(": ") for item in finding.explains)
     return [
-        _KINDS.get(kind, kind.replace("_", " ")) + (f" (not {cause})" if cause else "")
+        _KINDS.get(kind, kind.replace("_", " ")) + (f" (by itself a sign of {cause})" if cause else "")
         for kind, _, cause in parts
     ]
 

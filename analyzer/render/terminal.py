@@ -246,7 +246,7 @@ def _write_seen(page: Page, diagnosis: Diagnosis, gaps: int) -> None:
         page.add(f"gap: {place + ': ' if place else ''}{gap.reason}", hang=2, colour="33")
     if hidden := len(ordered) - len(shown):
         page.add(
-            f"{hidden} {'further ' if shown else ''}gap{'s' if hidden > 1 else ''} in what was read: --all",
+            f"{hidden} {'further ' if shown else ''}gap{'s' if hidden > 1 else ''} in what was read, named by --all",
             colour="33",
         )
     page.add(odds_note(diagnosis), hang=2, colour="2")

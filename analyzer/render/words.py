@@ -87,8 +87,7 @@ SAME = 0.4
 
 
 def _says_the_same(because: str, words: str, value: Scalar) -> bool:
-    if isinstance(value, str) and value.lower() in because.lower():
-        return True
+    """Of a fact that is so or not; a setting is told beside its reason, which speaks of all runs with it."""
     mine, theirs = ({word[:STEM].lower() for word in _WORD.findall(text)} for text in (words, because))
     return isinstance(value, bool) and len(mine & theirs) >= SAME * max(1, len(mine))
 
@@ -135,6 +134,11 @@ def _one_of(found: re.Match[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
+_DETERMINERS = frozenset(
+    {"a", "an", "at", "how", "its", "some", "that", "the", "what", "where", "whether", "which"}
+)
+"""First words of a meaning that need no article before them."""
+
 _NAME = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+\b")
 
 
@@ -152,7 +156,9 @@ def question_in_words(check: NextCheck) -> str:
     text = text.replace(f" and {check.fact} is ", " and ")  # two bounds of one number
     text = _LIST.sub(_one_of, text).replace("'", "").replace('"', "")
     meaning = check.meaning.partition(":")[0]
-    asked = meaning if len(meaning) <= SHORT else f"the {_short_meaning(check.fact)}"
+    asked = meaning if len(meaning) <= SHORT else _short_meaning(check.fact)
+    if text != check.fact and asked.partition(" ")[0] not in _DETERMINERS:
+        asked = f"the {asked}"
     return _NAME.sub(lambda match: asked if match[0] == check.fact else _short_meaning(match[0]), text)
 
 

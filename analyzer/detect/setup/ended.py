@@ -212,7 +212,7 @@ def _by_tracker(view: RunView, life: Life) -> _End | None:
         return None
     return _End(
         "interrupted",
-        f"{tracker} has no exit record; its last sign is {span(life.silent_s)} old",
+        f"{tracker} has no exit record; its last sign of life is {span(life.silent_s)} old",
         refs,
         open_ended=True,
     )
@@ -287,8 +287,8 @@ def _by_cut(view: RunView, life: Life) -> _End | None:
 def _silence(life: Life) -> str:
     """For how long nothing was written, if anything tells it."""
     if life.silent_s is not None:
-        every = f", they came every {span(life.interval_s)}" if life.interval_s else ""
-        return f"; its last sign is {span(life.silent_s)} old{every}"
+        every = f", such signs came every {span(life.interval_s)}" if life.interval_s else ""
+        return f"; its last sign of life is {span(life.silent_s)} old{every}"
     if life.file_age_s is not None and life.file_age_s <= YOUNG_S:
         return "; the file is young, as a copy or a run that goes on would be"
     return ""

@@ -26,7 +26,7 @@ FEATURES = (
     ),
     Feature(
         "eval_rise_of_drop", "evaluation", "share of the gain", "(end - best) / (first - best + scatter)", "Prechelt 1998",
-        "the evaluation loss lost {value:.2f} of what it had gained", 0, 6, ASINH, _EVAL, "best",
+        "the evaluation loss lost {value:.2f} times what it had gained", 0, 6, ASINH, _EVAL, "best",
     ),
     Feature(
         "eval_best_at", "evaluation", "share of the run", "position of the least evaluation loss", "early stopping",
