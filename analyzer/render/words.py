@@ -155,11 +155,15 @@ def question_in_words(check: NextCheck) -> str:
         text = text.replace(sign, words)
     text = text.replace(f" and {check.fact} is ", " and ")  # two bounds of one number
     text = _LIST.sub(_one_of, text).replace("'", "").replace('"', "")
-    meaning = check.meaning.partition(":")[0]
-    asked = meaning if len(meaning) <= SHORT else _short_meaning(check.fact)
-    if text != check.fact and asked.partition(" ")[0] not in _DETERMINERS:
-        asked = f"the {asked}"
-    return _NAME.sub(lambda match: asked if match[0] == check.fact else _short_meaning(match[0]), text)
+    return _NAME.sub(lambda match: _amount(match[0]), text.replace(" * ", " times "))
+
+
+def _amount(name: str) -> str:
+    """A fact within a comparison: ``the median root mean square of the ordinary rows``."""
+    spec = spec_of(name)
+    meaning = spec.meaning.partition(":")[0] if spec else ""
+    words = meaning if 0 < len(meaning) <= SHORT else _short_meaning(name)
+    return words if words.partition(" ")[0] in _DETERMINERS else f"the {words}"
 
 
 def _asked_part(test: str, fact: str) -> str:
