@@ -155,14 +155,17 @@ def question_in_words(check: NextCheck) -> str:
         text = text.replace(sign, words)
     text = text.replace(f" and {check.fact} is ", " and ")  # two bounds of one number
     text = _LIST.sub(_one_of, text).replace("'", "").replace('"', "")
-    return _NAME.sub(lambda match: _amount(match[0]), text.replace(" * ", " times "))
+    meanings = {check.fact: check.meaning}
+    return _NAME.sub(
+        lambda match: _amount(match[0], meanings.get(match[0], "")), text.replace(" * ", " times ")
+    )
 
 
-def _amount(name: str) -> str:
+def _amount(name: str, meaning: str) -> str:
     """A fact within a comparison: ``the median root mean square of the ordinary rows``."""
     spec = spec_of(name)
-    meaning = spec.meaning.partition(":")[0] if spec else ""
-    words = meaning if 0 < len(meaning) <= SHORT else _short_meaning(name)
+    words = (meaning or (spec.meaning if spec else "")).partition(":")[0]
+    words = words if 0 < len(words) <= SHORT else _short_meaning(name)
     return words if words.partition(" ")[0] in _DETERMINERS else f"the {words}"
 
 

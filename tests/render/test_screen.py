@@ -12,6 +12,7 @@ import analyzer
 from analyzer.api import study
 from analyzer.cli.output import Format, chosen_format, wants_colour
 from analyzer.cli.progress import reading
+from analyzer.facts.catalog import spec_of
 from analyzer.model.diagnosis import Candidate, Evidence, Headline, NextCheck, Place
 from analyzer.render import Style, render_terminal
 from analyzer.render.curves import Line, Panel, deciding, panels_of, thinned
@@ -140,6 +141,23 @@ def test_two_bounds_of_one_number_name_it_once_and_what_it_may_be_is_left_out():
     check = NextCheck("signal.x.y", "the precision: fp16, bf16 or fp32", "", "c", 0.2, 0.9, test=test)
 
     assert question_in_words(check) == "the precision is at least 0.3 and below 1"
+
+
+def test_a_comparison_of_two_facts_is_told_in_the_words_of_both():
+    least, median = "signal.embedding.special_row_rms_min", "signal.embedding.median_row_rms"
+    spec = spec_of(least)
+    check = NextCheck(least, spec.meaning, "", "c", 0.9, 0.1, test=f"{least} < 0.01 * {median}")
+
+    assert question_in_words(check) == (
+        "the smallest root mean square among the special tokens' rows is below 0.01 times "
+        "the median root mean square of the ordinary rows"
+    )
+
+
+def test_a_setting_is_told_beside_its_reason_also_where_the_reason_names_its_value():
+    because = "fp16 ends at 65504"
+
+    assert seen_in_words(evidence(because, {"config.precision": "fp16"})) == "precision: fp16"
 
 
 def test_a_reason_is_not_said_twice_and_what_is_not_so_leaves_the_word_to_the_quoted_line():

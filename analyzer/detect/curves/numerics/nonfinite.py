@@ -206,7 +206,6 @@ def _zero_facts(view: RunView, points: BadPoints) -> Signal:
     out.put("seen", len(rows) >= 3 or sudden, refs)
     out.put("sudden", sudden, refs)
     if not rows:
-        out.put("with_zero_grad", value=False, refs=refs)  # without a loss of 0 there is no such step
         return out.signal()
     out.put("first_step", series.step_at(rows[0]), refs)
     masked = int(points.masked.sum())
