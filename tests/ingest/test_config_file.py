@@ -160,8 +160,7 @@ def test_an_mmengine_configuration_is_read_without_running_it():
         ("train.log", "learning_rate: 1e-4\nmax_steps: 10\nfp16: true\n"),
         (
             "log.txt",
-            '{\n  learningRate : 0.1\n  save : "logs"\n}\n==> training\n'
-            'json_stats: {"dropout":0,"learning_rate":0.1,"max_steps":9,"train_loss":0.4}\n',
+            '{\n  learningRate : 0.1\n}\njson_stats: {"dropout":0,"learning_rate":0.1,"max_steps":9,"train_loss":0.4}\n',
         ),
         (
             "wandb/run-1/files/config.yaml",
