@@ -160,6 +160,37 @@ class EpochCounter:
         return step + self._offset
 
 
+class EpochStarts:
+    """First steps of epochs whose rows state their length, which may differ by a batch from epoch to epoch.
+
+    A sampler that keeps the rest of an epoch for the next one gives 182 batches, then 183, then 182.
+    """
+
+    def __init__(self) -> None:
+        self._epoch = self._first = self._length = 0
+
+    def step(self, at: int, epoch: int, length: int) -> int:
+        """Step since the start of training.
+
+        Args:
+            at: As printed, within its epoch.
+            epoch: Epochs before this one.
+            length: Steps of this epoch, as printed.
+
+        >>> starts = EpochStarts()
+        >>> [starts.step(at, *row) for at, *row in ((182, 0, 182), (183, 1, 183), (0, 2, 182), (5, 1, 183))]
+        [182, 365, 365, 188]
+        """
+        same = abs(length - self._length) <= 1
+        if same and epoch >= self._epoch:
+            first = self._first + (epoch - self._epoch) * self._length
+        else:
+            first = epoch * length
+        if same or length > self._length:  # an evaluation has fewer batches, and is counted by itself
+            self._epoch, self._first, self._length = epoch, first, length
+        return first + at
+
+
 def read_pairs(pair: LazyRegex, text: str, names: Mapping[str, str]) -> dict[str, float]:
     """Values of a row by name: of several with one name the first, which is the newest, not the mean.
 
@@ -209,6 +240,7 @@ class RowForms(Learnable):
         self._forms = forms
         self.literals = tuple(dict.fromkeys(literal for form in forms for literal in form.literals))
         self._counters: dict[int, EpochCounter] = {}
+        self._starts: dict[int, EpochStarts] = {}
         self._gaps = StepGaps()
         self._pass: _Pass | None = None
 
@@ -263,7 +295,7 @@ class RowForms(Learnable):
         if at is None or not form.steps:
             return None
         if form.epoch is not None and epoch is not None and total is not None:
-            return max(epoch - form.epoch, 0) * total + at
+            return self._starts.setdefault(index, EpochStarts()).step(at, max(epoch - form.epoch, 0), total)
         if form.restarts:
             return self._counters.setdefault(index, EpochCounter()).running(at, epoch, total)
         return at

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Learnable
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.forms.row_forms import EpochCounter, Trainings
+from analyzer.ingest.text.rows.forms.row_forms import EpochCounter, EpochStarts, Trainings
 from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
@@ -91,6 +91,7 @@ class TemplateRows(Learnable):
     def __init__(self) -> None:
         self._templates: dict[str, Template] = {}
         self._counter = EpochCounter()
+        self._starts = EpochStarts()
         self._heading: tuple[int, Where, int | None] | None = None
         self._evaluations = Evaluations()
         self._base: int | None = None
@@ -267,11 +268,10 @@ class TemplateRows(Learnable):
         step = int(counted(numbers[place.step]))
         total = int(counted(numbers[place.total])) if place.total >= 0 else None
         if place.begins and epoch is not None and total is not None:
-            if place.from_zero:
-                return Where(epoch * total + step)
-            if self._base is None:
+            if self._base is None and not place.from_zero:
                 self._base = min(epoch, 1)  # programs count epochs from 0 or from 1
-            return Where(max(epoch - self._base, 0) * total + step)
+            before = epoch if place.from_zero else max(epoch - (self._base or 0), 0)
+            return Where(self._starts.step(step, before, total))
         if epoch is None and self._heading is not None and self._heading[2] is not None:
             epoch = self._heading[2]
         return Where(self._counter.running(step, epoch, total))

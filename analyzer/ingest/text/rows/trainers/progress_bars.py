@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
+from analyzer.ingest.text.rows.forms.row_forms import EpochStarts
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name
@@ -57,6 +58,7 @@ class ProgressBars:
     def __init__(self) -> None:
         self._place: tuple[int, int] | None = None
         self._base: int | None = None
+        self._starts = EpochStarts()
         self._values: dict[str, float] = {}
         self._line: LogLine | None = None
         self._held_out: tuple[dict[str, float], LogLine, int] | None = None
@@ -131,7 +133,7 @@ class ProgressBars:
         if before := _TORCHTUNE.search(line.raw, max(0, bar.start() - 24), bar.start()):
             step = int(before[1])
         elif epoch is not None and stated < 0:
-            step += max(epoch - (self._base or 0), 0) * of
+            step = self._starts.step(at, max(epoch - (self._base or 0), 0), of)
         place = (step, of)
         if self._place is not None and place != self._place:
             self._write(log)
