@@ -353,3 +353,23 @@ def test_a_log_whose_first_counter_of_epochs_is_printed_alone_says_where_it_begi
     assert [end.first_epoch for end in read_text(rows.format(13, 14)).log_ends] == [13]
     assert [end.first_epoch for end in read_text("Epoch time: 3.2 s\n" + rows.format(1, 2)).log_ends] == [1]
     assert [end.first_epoch for end in read_text("epoch 0.25: loss 0.5\n").log_ends] == [None]
+
+
+def _nequip(head):
+    rows = "".join(
+        f"{phase}\n{head}\n{epoch:>7} {batch:>5} {3 / (epoch + 1):12.3g} {2 / (epoch + 1):12.3g}   0.5\n\n"
+        for epoch in range(1, 6)
+        for phase, batch in (("training", 8), ("training", 16), ("validation", 1))
+    )
+    return read_text(f"! Starting training ...\n\n{rows}")
+
+
+def test_a_table_of_epochs_and_batches_goes_on_below_each_head_and_its_phase():
+    run = _nequip("# Epoch batch         loss       loss_f  Si_f_mae")
+
+    assert [step for step, _ in points(run, "loss")] == [8, 16, 24, 32, 40, 48, 56, 64, 72, 80]
+    assert [step for step, _ in points(run, "eval_loss")] == [16, 32, 48, 64, 80]
+
+
+def test_a_sentence_that_begins_with_epoch_and_batch_is_no_head():
+    assert not points(_nequip("# Epoch batch of the training, its loss, and more"), "loss")

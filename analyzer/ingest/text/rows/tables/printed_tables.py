@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Fed
+from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import parse_number
@@ -55,6 +56,8 @@ _NAMES = LazyRegex(
 _LENGTHS = LazyRegex(r"\b\d{1,6} days?,\s{1,4}(?=\d)")
 _NUMBER_WORD = LazyRegex(r"(?<![\w@.])\d(?![dD]_)")
 _HASH = LazyRegex(r"^\s{0,4}#(?=\s{1,4}[A-Za-z])")
+# Two counters that a single space parts, as cells set to the right of narrow columns are: "# Epoch batch         loss".
+_TWO_COUNTERS = LazyRegex(r"(?i)^\s{0,6}(?:epoch|ep) (?:batch|step|iter)\s{2}")
 # A column of names that are all lower-case words, the measured one first: the lower line of a head in two.
 _SECOND = LazyRegex(r"^\s{0,4}(?:loss|error|cost)(?:\s{1,20}[a-z]{2,12}){2,12}\s*$")
 _EPOCHS = frozenset({"epoch", "epochs", "e", "itn", "round", "ep"})
@@ -109,13 +112,14 @@ class PrintedTables:
 
     def __init__(self) -> None:
         self._read = GeneralRows("table")
+        self._counter = EpochCounter()
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         head = find_head(line.text) or _second_line(line)
         if head is None:
             return False
-        log.captures.append(_Table(head, self._read))
+        log.captures.append(_Table(head, self._read, self._counter, _phase_above(line)))
         return True
 
     def wants(self, text: str) -> bool:
@@ -140,6 +144,8 @@ def find_head(text: str) -> Head | None:
     if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS or "%|" in text:
         return None  # a progress bar, of which there are ten thousands, has strokes as well
     text = _HASH.sub(" ", text.translate(_STROKES))
+    if _TWO_COUNTERS.match(text):
+        return _head(list(_WORDS.finditer(text)), text, sure=True)
     spaced = "|" in text or "\t" in text or "  " in text.strip() or "," in text
     return _head(list(_CELLS.finditer(text)), text, sure=spaced) or (
         None if spaced else _head(list(_NAMES.finditer(text)), text, sure=False)
@@ -206,6 +212,12 @@ def _second_line(line: LogLine) -> Head | None:
     return Head(names, tuple(cell.span() for cell in second), at_once=True)
 
 
+def _phase_above(line: LogLine) -> str:
+    """The phase that a lone word right above a head says: ``validation``."""
+    above = line.before().rstrip("\r\n").rpartition("\n")[2].strip(" :=-").lower()
+    return read_name(above).phase if above.isalpha() and says_no_quantity(above) else ""
+
+
 CELLS_OF_TWO_LINES = 3
 """Columns of a head in two lines; lines of two words stand above each other everywhere."""
 
@@ -218,9 +230,11 @@ def _is_measured(name: str) -> bool:
 class _Table:
     """A table in progress."""
 
-    def __init__(self, head: Head, read: GeneralRows) -> None:
+    def __init__(self, head: Head, read: GeneralRows, counter: EpochCounter, phase: str) -> None:
         self._head = head
         self._read = read
+        self._counter = counter
+        self._phase = phase
         self._others = 0
         self._rows = 0
         self._held_out = ""
@@ -305,6 +319,10 @@ class _Table:
             elif name not in _EPOCHS | _OTHERS and number is not None:
                 named = name.removeprefix("main/").replace("validation/main/", "validation/")
                 values[(part or self._phase_of(name)) + named] = number
+        if self._phase == "eval" and epoch is not None:
+            step = log.step or 0  # its batches are counted by themselves
+        elif "batch" in cells and epoch is not None and step == _count("batch", cells["batch"]):
+            step = self._counter.running(step or 0, epoch)
         if step is not None:
             log.saw_step(step)
         for name, value in values.items():
@@ -314,6 +332,8 @@ class _Table:
     def _phase_of(self, name: str) -> str:
         """Fastai and HF notebooks: beside both losses a score without a word more is that of the evaluation."""
         score = read_score(name)
+        if self._phase == "eval" and not score.phase:
+            return "val_"
         return "val_" if self._scores_held_out and score.better and not score.phase else ""
 
     def _part(self, word: str) -> str:
