@@ -39,7 +39,7 @@ _SKIPPED_DIRECTORIES = frozenset(
 # Files that no ingestor could use and that would only cost a read: code, pictures, weights in pickles.
 _SKIPPED_SUFFIXES = frozenset(
     {".py~", ".pyc", ".so", ".png", ".jpg", ".jpeg", ".gif", ".mp4", ".pdf", ".pt", ".pth", ".pkl", ".bin", ".npy", ".npz",
-     ".onnx", ".zip", ".tar", ".whl", ".arrow", ".h5", ".lock", ".md", ".html", ".css", ".js", ".cu", ".cpp"}
+     ".onnx", ".zip", ".tar", ".whl", ".arrow", ".h5", ".lock", ".html", ".css", ".js", ".cu", ".cpp"}
 )  # fmt: skip
 _TAR_MARK_AT = 257
 """Where a tar archive says ``ustar``."""

@@ -275,3 +275,27 @@ def test_names_that_are_no_utf_8_are_read_and_shown_as_escapes(tmp_path):
         assert dx.status == "healthy"
         assert "\\xe4in.log" in analyzer.report(dx, "json").replace("\\\\", "\\")
         analyzer.report(dx, "terminal").encode("utf-8")
+
+
+def _markdown(tmp_path, text):
+    (tmp_path / "train_net.md").write_text(text)
+    return [found.ingestor.name for found in discover(tmp_path).found]
+
+
+ROWS_OF_A_RUN = "".join(f"epoch {at}:\nloss_D: {1 / at:.3f}, loss_G: {2 / at:.3f}\n\n" for at in range(1, 30))
+
+
+def test_a_markdown_file_whose_lines_are_rows_is_a_log(tmp_path):
+    assert _markdown(tmp_path, f"Using device:  cuda\n{ROWS_OF_A_RUN}") == ["text-log"]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"# How it was trained\n\n```\n{ROWS_OF_A_RUN}```\n",  # a page that quotes a run
+        "".join(f"* epoch {at}: loss {1 / at:.3f}\n" for at in range(1, 30)),  # a list of results
+        "Run `train.py`; each epoch prints loss and accuracy.\n" * 40,
+    ],
+)
+def test_a_page_about_a_run_is_no_log(tmp_path, page):
+    assert not _markdown(tmp_path, page)

@@ -35,6 +35,12 @@ _HOLE = re.compile(rb"\0{64,}")
 _LOG_LINE = re.compile(
     rb"(?m)^.{0,40}(?:\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d|\b(?:INFO|WARNING|ERROR|DEBUG)\b[: \]|]|Traceback \(most recent call last\)|\d{1,3}%\|)"
 )
+# A line that counts an epoch or a step, or tells a loss; and a line that is set as Markdown.
+_ROW = re.compile(rb"(?im)^[^\n#|]{0,40}?\b(?:epoch|step|iter|loss|ep num)[\w/]{0,20}[ \t]{0,3}[:=\[(]?[ \t]{0,3}\d")
+_SET = re.compile(rb"(?m)^[ \t]{0,8}(?:#{1,6} |```|~~~|[-*+] |\|.{0,80}\||!?\[[^\]\n]{1,80}\]\()")
+
+MIN_ROWS_OF_MARKDOWN = 20
+"""Lines of a Markdown file that is a console log under a wrong name; a page that quotes a run shows a few."""
 
 MIN_HITS_BY_CONTENT = 3
 """Different known phrases that make a file with a foreign suffix a log: a training script may quote one or two."""
@@ -57,6 +63,8 @@ class TextLog:
         foreign = bool(suffixes) and suffixes[-1] in _NOT_LOG_SUFFIXES
         text = head if not head.startswith(_BOMS) else head.replace(b"\0", b"")
         lines = len(_LOG_LINE.findall(text[:16_384]))
+        if foreign and suffixes[-1] == ".md":
+            return Match.LIKELY if _is_log_in_markdown(text) else Match.NO
         if foreign:
             # Structured files belong to their own readers; only a log by content is taken.
             structured = text.lstrip()[:1] in (b"{", b"[", b"<")
@@ -85,6 +93,13 @@ class TextLog:
         LogReader(out).read(read_blocks(chunks(), on_long_line))
         for reason in lost:
             out.gap(f"the rest of the file cannot be read: {reason}", evidence=True)
+
+
+def _is_log_in_markdown(text: bytes) -> bool:
+    """Whether nothing of a file is set as Markdown, and the most of its lines are rows."""
+    rows = sum(1 for _ in _ROW.finditer(text))
+    lines = sum(1 for line in text.splitlines() if line.strip())
+    return rows >= MIN_ROWS_OF_MARKDOWN and rows * 2 > lines and _SET.search(text) is None
 
 
 def looks_like_text(head: bytes) -> bool:
