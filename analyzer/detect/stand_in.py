@@ -100,6 +100,7 @@ def _named_by_phase(run: Run, metric: str) -> tuple[Series, ...]:
 _REMADE = word_set(
     "l1 l2 rec recon reconstruction cycle cyc cycles idt identity pixel vgg percep perceptual mel content"
 )
+_MISSED = word_set("loss error err")
 _NOT_REMADE = word_set(
     "real fake gp penalty weight lambda val valid validation test eval kl lr norm time aux"
 )
@@ -111,7 +112,7 @@ def _remade(run: Run) -> list[str]:
     return [
         name
         for name, parts in words.items()
-        if "loss" in parts and parts & _REMADE and not parts & _NOT_REMADE
+        if parts & _MISSED and parts & _REMADE and not parts & _NOT_REMADE
     ]
 
 
@@ -159,6 +160,16 @@ def _mean_of_agents(run: Run) -> tuple[Series, ...]:
         return ()
     value = np.mean([part.value for part in parts], axis=0)
     return (replace(parts[0], metric="reward_mean", value=value, logged_as=_together(parts)),)
+
+
+def players_points(run: Run) -> int:
+    """Points of the losses of players against each other and of policies, which are no course of their own."""
+    series = (
+        all_series(run, name)
+        for name in run.metrics.names
+        if "loss" in "".join(words_of(name)) and _ADVERSARIES.search(name)
+    )
+    return max((len(found[0]) for found in series if found), default=0)
 
 
 def _norm_of_parts(run: Run) -> tuple[Series, ...]:

@@ -14,7 +14,7 @@ _RISES = word_set("""acc accs accuracy accuracies accu acc1 accuracy1 top1 top5 
     mmlu cmmlu ceval agieval gsm8k humaneval mbpp hellaswag winogrande piqa boolq siqa openbookqa obqa
     truthfulqa triviaqa bbh ifeval lambada arcchallenge arceasy livecodebench gpqa""")
 _FALLS = word_set(
-    "wer cer ter der eer error err errors errorrate mae rmse mse mape fid fid50k kid lpips ppl perplexity epe rpe ate mpjpe pampjpe bpc bpd bpb fpr"
+    "wer cer ter der eer error err errors errorrate mae rmse mse mape fid fid50k fid10k kid lpips ppl perplexity epe rpe ate mpjpe pampjpe bpc bpd bpb fpr"
 )
 _BESIDE = word_set("""decode head aux macro micro weighted binary samples mask box bbox segm seg b m cls classification class classes multiclass multilabel ovr ovo
     categorical sparse token tokens word sentence seq sequence top k at 1 2 3 4 5 10 50 75 95 100 mean foreground global avg n pixel

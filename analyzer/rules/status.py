@@ -252,7 +252,16 @@ def _too_little(seen: Outcome, tests: Health, facts: Mapping[str, Scalar], ended
         text = "nothing slow was seen in the trace, which does not tell whether the run learns"
     elif facts.get("signal.trace.traces"):
         text = "the trace holds too little of a device to judge its speed"
+    of_players = facts.get("signal.loss.of_players", 0)
+    if isinstance(of_players, int) and of_players >= ENOUGH_POINTS:
+        return f"{first}nothing wrong was seen in {of_players} points of {_PLAYERS}"
     return f"{first}{text}: needs {', '.join(seen.missing)}"
+
+
+_PLAYERS = (
+    "losses of players that follow each other (generator and discriminator, policy and critic), which need not fall in a"
+    " sound run, so they do not tell whether it learned; what would decide: whether the mean reward rises, or a score of what is made (FID, samples)"
+)
 
 
 _COUNTED = (

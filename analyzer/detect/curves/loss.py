@@ -15,6 +15,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
+from analyzer.detect.stand_in import players_points
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -75,6 +76,8 @@ def detect(view: RunView) -> Iterator[Signal]:
     if points is None:
         if view.run.metrics.names:
             out.put("seen", value=False)
+            if of_players := players_points(view.run):
+                out.put("of_players", of_players)
             yield out.signal()
         return
     series = points.series

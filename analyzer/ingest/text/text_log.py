@@ -36,7 +36,9 @@ _LOG_LINE = re.compile(
     rb"(?m)^.{0,40}(?:\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d|\b(?:INFO|WARNING|ERROR|DEBUG)\b[: \]|]|Traceback \(most recent call last\)|\d{1,3}%\|)"
 )
 # A line that counts an epoch or a step, or tells a loss; and a line that is set as Markdown.
-_ROW = re.compile(rb"(?im)^[^\n#|]{0,40}?\b(?:epoch|step|iter|loss|ep num)[\w/]{0,20}[ \t]{0,3}[:=\[(]?[ \t]{0,3}\d")
+_ROW = re.compile(
+    rb"(?im)^[^\n#|]{0,40}?\b(?:epoch|step|iter|loss|ep num)[\w/]{0,20}[ \t]{0,3}[:=\[(]?[ \t]{0,3}\d"
+)
 _SET = re.compile(rb"(?m)^[ \t]{0,8}(?:#{1,6} |```|~~~|[-*+] |\|.{0,80}\||!?\[[^\]\n]{1,80}\]\()")
 
 MIN_ROWS_OF_MARKDOWN = 20

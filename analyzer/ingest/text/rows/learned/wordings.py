@@ -151,7 +151,7 @@ NOTHING = Template()
 
 
 _ANY_WORD = LazyRegex(
-    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|precision|recall|auc|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid\b)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
+    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|precision|recall|auc|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d))|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
     r"objective|updat|round|generation|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,12}$|^\W{0,3}[\x01][:/]"
 )
 
