@@ -135,3 +135,31 @@ def test_guards_against_values_that_are_not_finite(line, kind):
 
 def test_the_source_line_of_a_guard_is_no_stop():
     assert not read_text('    raise RuntimeError(f" [!] NaN loss with {key}.")\n').events.of("nan_stop")
+
+
+def _listed(rows, epochs=12, width=3):
+    return "".join(
+        f"epoch {epoch:{width}} {name}: {value / epoch}\n"
+        for name, value in rows
+        for epoch in range(1, epochs + 1)
+    )
+
+
+def test_a_score_that_returnn_lists_is_a_cost_and_another_value_is_no_other_training():
+    run = read_text(
+        _listed([("dev_error", 0.8), ("dev_score", 4.5), ("learning_rate", 0.1), ("train_score_output", 5.0)])
+    )
+
+    assert [value for _, value in points(run, "loss")][:2] == [5.0, 2.5]
+    assert [value for _, value in points(run, "eval_loss")][:2] == [4.5, 2.25]
+    assert not run.events.of("training_begins_again")
+
+
+def test_a_dev_score_of_another_program_is_no_cost():
+    assert not points(read_text(_listed([("dev_score", 0.9)], width=1)), "eval_loss")
+
+
+def test_the_same_value_from_the_first_epoch_on_again_is_another_training():
+    run = read_text(_listed([("train_loss", 2.0), ("train_loss", 3.0)]))
+
+    assert [event.ref.line for event in run.events.of("training_begins_again")] == [13]

@@ -19,6 +19,7 @@ from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model, long_enough
 from analyzer.detect.curves.trend import Trend, trend
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.name_words import words_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.score_words import read_score
 from analyzer.model.signal import Signal
@@ -369,7 +370,8 @@ def _learned(
         if found is not None:
             series, numbers = found
             known.append((numbers.falls() and numbers.fall >= SOME * numbers.size, series))
-    known += [(_gained(numbers), series) for series, numbers in scored]
+    ranked = loss is not None and _ranks_better(loss[1], scored)
+    known += [(ranked or _gained(numbers), series) for series, numbers in scored]
     if not known:
         return None, []
     better = [series for good, series in known if good]
@@ -388,6 +390,24 @@ def _clearly_gained(numbers: Trend) -> bool:
     first, last = ((unit if level < 0 else 0.0) + level for level in (numbers.first, numbers.last))
     halved = 0.0 <= last <= HALVED * first
     return _gained(numbers) and (abs(numbers.fall) >= CLEARLY * unit or halved)
+
+
+def _ranks_better(loss: Trend, scored: tuple[tuple[Series, Trend], ...]) -> bool:
+    """Whether the area under the ROC curve of answers that hardly can be told (clicks) grew to the end, far beyond its scatter."""
+    return 0 < loss.last < float(np.log(2.0)) and any(
+        found.values.size >= STILL_POINTS
+        and not {"auc", "auroc"}.isdisjoint(words_of(series.metric))
+        and RANKS[0] <= -found.first / _unit(found)
+        and -found.last / _unit(found) <= RANKS[1]
+        and found.fall >= max(RANKS_BETTER * _unit(found), 3 * found.margin)
+        and _near_best(found)
+        and bool((np.diff([float(np.median(part)) for part in np.array_split(found.values, 4)]) < 0).all())
+        for series, found in scored
+    )
+
+
+RANKS, RANKS_BETTER = (0.6, 0.9), 0.01
+"""A binary cross-entropy of ln 2 is a guess. Models of clicks begin at 0.7 and end at 0.8; a hundredth is more than one published model has over the next."""
 
 
 def _scored_best_at_end(scored: tuple[tuple[Series, Trend], ...]) -> bool:
@@ -413,7 +433,7 @@ def _hardly(
         out.put("hardly", value=False, refs=refs)
         return
     little = numbers.fall < HARDLY * numbers.first and numbers.gain < 2 * HARDLY * numbers.first
-    risen = any(_clearly_gained(found) for _, found in scored)
+    risen = any(_clearly_gained(found) for _, found in scored) or _ranks_better(numbers, scored)
     if long_enough(view, series):
         out.put("hardly", little and not risen, refs)
     elif len(series) < FEW_ROWS:
@@ -431,6 +451,7 @@ def _stands_high(
         return
     series, numbers = loss
     known = any(_gained(found) and abs(found.fall) >= CLEARLY * _unit(found) for _, found in scored)
+    known = known or _ranks_better(numbers, scored)
     high = any(-found.best >= HIGH_SCORE * _unit(found) for _, found in scored)
     short = begins_in_the_middle(view, series) or not long_enough(view, series)
     if known or high or short or continues_a_model(view):

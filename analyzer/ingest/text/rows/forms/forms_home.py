@@ -120,6 +120,16 @@ CATBOOST = RowForm(
     {"learn": "train_loss", "test": "eval_loss", "test1": ""},
 )
 
+RETURNN = RowForm(
+    "",
+    ("dev_score", "train_score"),
+    # the epoch stands in three places; a "dev_score" of another program, where more is better, does not
+    LazyRegex(r"^epoch (?=[ \d]{3} )\s{0,2}\d{1,3} (?=(?:train|dev)_score)"),
+    LazyRegex(rf"(?:^|(?<=\s))(?P<key>(?:train|dev)_score)(?:_output(?:/output_prob)?)?: {VALUE}(?=\s|$)"),
+    {"train_score": "train_loss", "dev_score": "eval_loss"},
+    steps=False,
+)
+
 HOME_FORMS: tuple[RowForm, ...] = (
     DARKNET,
     PADDLEOCR,
@@ -130,4 +140,5 @@ HOME_FORMS: tuple[RowForm, ...] = (
     MARIAN,
     BOOSTED_TREES,
     CATBOOST,
+    RETURNN,
 )

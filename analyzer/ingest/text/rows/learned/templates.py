@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Learnable
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.forms.row_forms import EpochCounter, EpochStarts, Trainings
+from analyzer.ingest.text.rows.forms.row_forms import EpochCounter, EpochStarts, Trainings, is_bare_heading
 from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
@@ -112,7 +112,7 @@ class TemplateRows(Learnable):
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         text = self._unwrapped(line)
-        self._trainings.hear(text)
+        self._trainings.hear(text, line, log)
         masked = mask(text)
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             if HELD_OUT_HEADING.match(text):
@@ -155,6 +155,8 @@ class TemplateRows(Learnable):
         masked = mask(text[:MAX_CHARACTERS])
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             return HELD_OUT_HEADING.match(text) is not None or TRAINING_HEADING.match(text) is not None
+        if is_bare_heading(text):
+            return True
         template = self._template(masked)
         return bool(template.rows or template.columns or template.heading or template.held_out_heading)
 
@@ -216,7 +218,7 @@ class TemplateRows(Learnable):
             values, own = self._held_out(values), True
         where = Where(log.step) if own else self._where(row.place, numbers)
         if where.step is None and not row.place.samples and row.place.epoch >= 0:
-            self._trainings.note(int(counted(numbers[row.place.epoch])), line, log)
+            self._trainings.note(int(counted(numbers[row.place.epoch])), line, log, frozenset(values))
         self._write(values, where, line, log)
         self._heading = (line.number, where, None)
         return True

@@ -1,0 +1,60 @@
+"""The word for sound runs of kinds whose numbers move as faults do elsewhere, and for the look-alikes that are none."""
+
+import math
+
+import pytest
+
+from analyzer import api
+
+
+def diagnose(tmp_path, text):
+    log = tmp_path / "train.log"
+    log.write_text(text)
+    return api.diagnose(log)
+
+
+def fold(heading, first=0):
+    rows = "".join(
+        f"step {step + first} loss {2.3 * math.exp(-step / 100) + 0.2 + step * 7 % 5 / 100:.4f}\n"
+        for step in range(0, 400, 10)
+    )
+    return f"{heading}\n{rows}"
+
+
+def test_folds_under_bare_headings_are_trainings_of_their_own(tmp_path):
+    assert diagnose(tmp_path, "".join(fold(f"Fold {k}") for k in range(1, 6))).status == "healthy"
+
+
+@pytest.mark.parametrize("heading", ["data fold 3 loaded", "Saved."])
+def test_a_loss_that_swings_within_one_training_is_told(tmp_path, heading):
+    text = "".join(fold(heading if k == 0 else "", 400 * k) for k in range(5))
+
+    assert diagnose(tmp_path, text).findings[0].cause.id == "oscillating-loss"
+
+
+def clicks(auc, loss):
+    return "".join(
+        f"[epoch {at}] train logloss: {loss(at):.6f} | val logloss: {loss(at) + 0.002:.6f} | val AUC: {auc(at):.6f}\n"
+        for at in range(1, 11)
+    )
+
+
+def slow(at):
+    return 0.39 + 0.03 * math.exp(-at / 3)
+
+
+def test_a_ranking_of_clicks_that_gains_two_points_steadily_has_learned(tmp_path):
+    assert diagnose(tmp_path, clicks(lambda at: 0.79 - 0.03 * math.exp(-at / 3), slow)).status == "healthy"
+
+
+@pytest.mark.parametrize(
+    "auc",
+    [
+        lambda at: 0.768 + 0.012 * (at * 7 % 5 / 5),  # within its scatter
+        lambda at: 0.79 - 0.004 * math.exp(-at / 3),  # less than a point
+        lambda at: 0.505 + 0.002 * at,  # hardly better than a guess
+        lambda at: 0.77 + 0.02 * math.exp(-at / 3),  # it loses
+    ],
+)
+def test_a_ranking_that_gains_little_or_unsteadily_is_not_called_healthy(tmp_path, auc):
+    assert diagnose(tmp_path, clicks(auc, slow)).status != "healthy"
