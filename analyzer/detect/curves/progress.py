@@ -450,8 +450,7 @@ def _stands_high(
     if loss is None or len(loss[0]) < UNFINISHED_POINTS or loss[1].first <= 0:
         return
     series, numbers = loss
-    known = any(_gained(found) and abs(found.fall) >= CLEARLY * _unit(found) for _, found in scored)
-    known = known or _ranks_better(numbers, scored)
+    known = any(_clearly_gained(found) for _, found in scored) or _ranks_better(numbers, scored)
     high = any(-found.best >= HIGH_SCORE * _unit(found) for _, found in scored)
     short = begins_in_the_middle(view, series) or not long_enough(view, series)
     if known or high or short or continues_a_model(view):
