@@ -16,7 +16,7 @@ import numpy as np
 
 from analyzer.model.name_words import is_running_mean
 from analyzer.model.run import Run
-from analyzer.model.tables import NULL_INT, Series, distinct
+from analyzer.model.tables import NULL_INT, Series
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -80,7 +80,7 @@ def spacing(series: Series) -> int | None:
     gaps = np.diff(known)
     if gaps.min() == gaps.max() > 0:  # the usual case, and a fraction of the cost of sorting
         return int(gaps[0])
-    known = distinct(known)
+    known = np.unique(known)
     if known.size < 2:
         return None
     distances, counts = np.unique(np.diff(known), return_counts=True)
@@ -109,7 +109,7 @@ def left_out(run: Run, metric: str) -> tuple[Series, ...]:
     found: list[Series] = []
     for _, _, rows in _groups(run, metric):
         last = rows[table.attempt[rows] == table.attempt[rows].max()]
-        sources = distinct(table.source[last])
+        sources = np.unique(table.source[last])
         if sources.size < 2:
             continue
         used = np.unique(_joined(run, metric, rows).source)
@@ -155,7 +155,7 @@ def _groups(run: Run, metric: str) -> Iterator[tuple[str, int, Rows]]:
     ranks, rank_code = np.unique(table.rank[rows], return_inverse=True)
     shape = (len(readers), len(table.raw_names), ranks.size)
     keys = np.ravel_multi_index((reader[table.source[rows]], table.raw[rows], rank_code), shape)
-    for key in distinct(keys):
+    for key in np.unique(keys):
         reader_code, _, code = np.unravel_index(int(key), shape)
         yield readers[int(reader_code)], int(ranks[code]), rows[keys == key]
 
@@ -179,9 +179,9 @@ def _joined(run: Run, metric: str, rows: Rows) -> Series:
     """One series out of the files of one reader: attempt by attempt, without what another file repeats."""
     table = run.metrics
     parts: list[Rows] = []
-    for attempt in distinct(table.attempt[rows]):
+    for attempt in np.unique(table.attempt[rows]):
         of_attempt = rows[table.attempt[rows] == attempt]
-        sources = distinct(table.source[of_attempt])
+        sources = np.unique(table.source[of_attempt])
         files = [_by_line(table.line, of_attempt[table.source[of_attempt] == source]) for source in sources]
         files.sort(key=lambda part: (-part.size, run.sources[int(table.source[part[0]])].path))
         parts.extend(_without_repeats(table.step, files))

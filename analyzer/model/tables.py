@@ -24,12 +24,6 @@ NULL_INT = int(np.iinfo(np.int64).min)
 """Stands for "the logger gave none" in the integer columns; never leaves this module as a number."""
 
 
-def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Each value once, sorted: as ``np.unique``, which without a count loads all of ``np.ma`` (an eighth of NumPy's import)."""
-    found: npt.NDArray[Any] = np.unique(values, return_counts=True)[0]
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Series:
     """The points of one metric in the order in which the run logged them (attempt, then row order).

@@ -20,7 +20,7 @@ from analyzer.detect.curve import has_steps, launch_of, spans, take
 from analyzer.detect.robust import SIGMAS, noise
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.signal import Signal
-from analyzer.model.tables import Series, distinct
+from analyzer.model.tables import Series
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -92,7 +92,7 @@ def _launches(series: Series, view: RunView) -> npt.NDArray[np.int64]:
     """Number of the launch of each point, ascending; a resumed program may go on at the very next step."""
     launch = launch_of(series)
     resumed = np.zeros(len(series), np.int64)
-    for source in distinct(series.source):
+    for source in np.unique(series.source):
         lines = [
             event.ref.line for event in view.events("resume_from_checkpoint") if event.ref.source == source
         ]

@@ -11,10 +11,6 @@ from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 
-MANY_RANKS = 3
-"""Ranks that must be known before the silence of one of them says anything."""
-
-
 LAST_LINES = 2
 """A failure in the last lines of a log: a launcher or shell adds one line at most where it says nothing of the failure."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.detect.base import RunView
-from analyzer.model.tables import NULL_INT, distinct
+from analyzer.model.tables import NULL_INT
 
 SURVIVED_ROWS = 3
 """Metric rows after an error that show that training went on: one or two may be buffered output, or what a trainer's
@@ -64,7 +64,7 @@ def _are_several(rows: _Rows, at: int) -> bool:
     if end < min(rows.lines.size, at + WINDOW):
         return True
     # a bar redraws itself within one line of the file: its steps tell the rows apart
-    return distinct(rows.steps[at : at + WINDOW]).size >= SURVIVED_ROWS
+    return np.unique(rows.steps[at : at + WINDOW]).size >= SURVIVED_ROWS
 
 
 class RowsOfLogs:

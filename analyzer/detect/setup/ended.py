@@ -21,7 +21,7 @@ from analyzer.detect.setup.signs_of_life import YOUNG_S, Life, span
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import LogEnd
 from analyzer.model.signal import Signal
-from analyzer.model.tables import NULL_INT, distinct
+from analyzer.model.tables import NULL_INT
 from analyzer.model.wording import format_scalar
 from analyzer.vocabulary.events import said
 
@@ -296,14 +296,14 @@ def _silence(life: Life) -> str:
 
 def _logs(view: RunView) -> list[LogEnd]:
     """Ends of the logs that count steps or hold metrics, those that came furthest first; of all logs if none does."""
-    with_rows = set(distinct(view.run.metrics.source).tolist())
+    with_rows = set(np.unique(view.run.metrics.source).tolist())
     telling = [end for end in view.run.log_ends if end.source in with_rows or end.steps or end.epochs]
     return sorted(telling or view.run.log_ends, key=lambda end: (-(end.step or end.epoch or 0), end.source))
 
 
 def _is_snapshot(view: RunView) -> bool:
     """Whether only a state that was saved with a checkpoint tells how far the run came: such a file stops early by design."""
-    with_rows = {view.run.sources[source].ingestor for source in distinct(view.run.metrics.source).tolist()}
+    with_rows = {view.run.sources[source].ingestor for source in np.unique(view.run.metrics.source).tolist()}
     return with_rows == {"trainer-state"}
 
 
@@ -347,7 +347,7 @@ def _spacing(view: RunView) -> float:
     curve = view.curve("loss")
     if curve is None:
         return 1.0
-    steps = distinct(curve.step[curve.step != NULL_INT])
+    steps = np.unique(curve.step[curve.step != NULL_INT])
     return float(np.median(np.diff(steps))) if steps.size > 2 else 1.0
 
 

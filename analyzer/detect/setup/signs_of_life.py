@@ -12,7 +12,6 @@ import numpy as np
 
 from analyzer.detect.base import RunView
 from analyzer.model.refs import SourceRef
-from analyzer.model.tables import distinct
 
 PATIENCE = 20
 """Usual distances between lines for which a run may be silent: an evaluation or a checkpoint takes as long as many steps."""
@@ -119,7 +118,7 @@ class Life:
 
 def _usual_gap(times_s: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float | None:
     """Median distance of the last rows; None for a single one."""
-    times = distinct(times_s)[-60:]
+    times = np.unique(times_s)[-60:]
     return float(np.median(np.diff(times))) if times.size > 1 else None
 
 

@@ -12,7 +12,6 @@ from analyzer.detect.robust import part_medians
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
-from analyzer.model.tables import distinct
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -83,7 +82,7 @@ def _memory(view: RunView, out: FactWriter) -> None:
         for each in view.all_series("gpu_memory_peak_gib")
         if np.isfinite(each.value).any()
     ]
-    ranks = {int(rank) for rank in distinct(view.run.metrics.rank) if rank >= 0}
+    ranks = {int(rank) for rank in np.unique(view.run.metrics.rank) if rank >= 0}
     if len(peaks) >= 2 and len(ranks) >= 2 and min(peaks) > 0:
         out.put("gpu_memory.rank_spread", max(peaks) / min(peaks))
 

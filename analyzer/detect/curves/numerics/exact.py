@@ -14,7 +14,7 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import words_of
 from analyzer.model.score_words import read_score
 from analyzer.model.signal import Signal
-from analyzer.model.tables import Series, distinct
+from analyzer.model.tables import Series
 
 ROWS = 2
 """Two exact zeros, or two points that are not finite at the end: one may be a row that was cut."""
@@ -271,7 +271,7 @@ def _frozen(out: FactWriter, view: RunView) -> None:
     same = bool(np.all(good.value == good.value[0])) and float(good.value[0]) != 0.0
     digits = len(f"{float(good.value[0]):.8g}".partition("e")[0].replace(".", "").strip("-0"))
     moves = any(
-        (score := view.curve(name)) is not None and distinct(score.value[np.isfinite(score.value)]).size > 1
+        (score := view.curve(name)) is not None and np.unique(score.value[np.isfinite(score.value)]).size > 1
         for name in ("accuracy", "eval_accuracy")
     )
     out.put("loss_frozen", same and not moves and digits >= FROZEN_DIGITS, refs_at(good, [len(good) - 1, 0]))
