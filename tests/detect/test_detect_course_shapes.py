@@ -184,6 +184,15 @@ def test_a_schedule_that_ended_early_and_one_that_never_decayed():
     assert "signal.schedule.ended_step" not in never
 
 
+def test_of_few_rows_half_without_a_rate_tell_that_a_schedule_ended_unless_the_column_has_one_digit():
+    def ended(rates):
+        return "signal.schedule.ended_early" in RunMaker().log({"learning_rate": rates}).plain()
+
+    assert ended([0.003, *[0.0] * 9])
+    assert not ended([0.003, 0.0025, 0.002, 0.0015, 0.001, 0.0005, 0.0])
+    assert not ended([0.00001, *[0.0] * 9])  # printed with five digits
+
+
 def test_a_rate_that_is_printed_with_few_digits_has_not_ended():
     printed = [round(1e-4 * (1 - i / 100), 5) for i in range(100)]  # 0.0001 ... 0.00001, 0.0
 

@@ -251,6 +251,28 @@ def test_an_explosion_of_held_out_data_counts_and_a_loss_that_is_learned_does_no
     assert learned["signal.chance.exploded_at_once"] is False
 
 
+def test_a_loss_that_comes_down_from_a_height_no_start_has_and_learns_nothing_after_it_exploded_at_once():
+    stands = [1.77e7, 45.3, 42.0, 43.1, 42.9, 41.0, 42.5, 43.0]
+    still_learning = [1.77e7, 2000.0, 800.0, 400.0, 200.0, 90.0, 50.0, 40.0]
+    usual_start = [2300.0, 45.3, 42.0, 43.1, 42.9, 41.0, 42.5, 43.0]
+
+    assert by_epoch(stands)["signal.chance.exploded_at_once"] is True
+    assert by_epoch(still_learning)["signal.chance.exploded_at_once"] is False
+    assert by_epoch(usual_start)["signal.chance.exploded_at_once"] is False
+
+
+def test_a_loss_without_a_bottom_is_told_from_a_likelihood_that_settles_and_from_a_player():
+    down = [-60.0, -8299.0, -269500.0, -3759000.0, -31100000.0]
+    density = [1200.0, -900.0, -4100.0, -11800.0, -12100.0, -12050.0, -12110.0]
+
+    assert by_epoch(down)["signal.metric.bottomless"] is True
+    assert by_epoch(density)["signal.metric.bottomless"] is False
+    assert "signal.metric.bottomless" not in by_epoch(down, d_loss=down)
+    assert "signal.metric.bottomless" not in by_epoch(
+        down, accuracy=[0.25] * 5
+    )  # targets that fit no classifier
+
+
 def test_not_one_answer_right_while_training_is_learned_early_are_answers_to_other_labels():
     none = {"eval_accuracy": [0.011, 0.011, 0.0, 0.0, 0.0, 0.0]}
     early = by_epoch(

@@ -33,6 +33,9 @@ ENDED = 1e-6
 ENDED_SHARE, ENDED_POINTS = 0.2, 10
 """A fifth of the log at a rate of nothing: a schedule that ends with the run has one such point, the last."""
 
+HALF, FEW = 0.5, 5
+"""Of fewer rows half, five at least: one row may be rounded or a warm-up's first, the later half is neither."""
+
 DIGITS = 1000
 """Steps of the last digit up to the peak: three digits, as loggers round."""
 
@@ -103,6 +106,8 @@ def _course(out: FactWriter, view: RunView, rates: Series) -> None:
         out.put("rising_to_end", full and float(values[last - 1]) < float(values[last]), refs)
         if decaying is not None:
             out.put("never_decayed", full and decaying, refs)
+    elif tail >= max(FEW, HALF * len(rates)) and top < len(rates) - tail and not _one_digit(values):
+        out.put("ended_early", value=True, refs=refs_at(rates, [len(rates) - tail, last]))
     up = np.flatnonzero(values[1:] >= 5.0 * np.maximum(values[:-1], ENDED * peak)) + 1
     out.put("restarts", int((up > top).sum() + (up[:-1] > 0).sum()) if up.size > 1 else 0, refs)
 
@@ -153,11 +158,16 @@ def _rounded(values: Values) -> bool:
     """Whether the column holds so few digits that a small rate prints as 0: its least value is one last digit."""
     positive = values[values > 0]
     least, peak = float(positive.min()), float(positive.max())
-    digit = 10.0 ** round(float(np.log10(least)))
-    whole = np.abs(positive / digit - np.round(positive / digit)) < 1e-6
-    coarse = abs(least / digit - 1.0) < 1e-6 and peak / digit <= DIGITS and whole.all() and least < peak
+    whole = np.abs(positive / least - np.round(positive / least)) < 1e-6
+    coarse = _one_digit(values) and peak / least <= DIGITS and whole.all() and least < peak
     falling = positive[positive < peak]
     return bool(coarse and falling.size and (np.diff(falling) == 0.0).any())  # a rounded slope is a staircase
+
+
+def _one_digit(values: Values) -> bool:
+    """Whether the least rate above 0 is a power of ten, so that the column may print anything below as 0."""
+    least = float(values[values > 0].min())
+    return abs(least / 10.0 ** round(float(np.log10(least))) - 1.0) < 1e-6
 
 
 def _meant_to_decay(view: RunView, peak: float) -> bool | None:

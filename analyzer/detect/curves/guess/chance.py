@@ -81,6 +81,10 @@ SURE = 0.75
 FAR_START = 20.0
 """First over last: what a first epoch that exploded, or inputs out of scale, leave behind in a classifier."""
 
+RAN_AWAY, STANDS, STANDS_ROWS = 1e4, 0.9, 5
+"""Ten thousand times what followed, and of the third row nine tenths left at the end, over five rows and more: what the
+first rows lost was the explosion, since a start at random costs tens of times what a model learns, not thousands."""
+
 NOT_GUESSED = 0.35
 """Half of ln 2: no guess costs that little, whatever else is wrong."""
 
@@ -221,7 +225,9 @@ def _poor(out: FactWriter, view: RunView) -> None:
         untaught = out.facts.get("signal.chance.training")
         at_guess = bool(few) and few[0] if few else untaught is not None and untaught.value is True
         at_guess = at_guess and numbers.last >= NOT_GUESSED
-        out.put("exploded_at_once", far and at_guess, refs)
+        out.put(
+            "exploded_at_once", (far and at_guess) or (not few and _came_down_and_stands(loss[0].value)), refs
+        )
     if few:
         # what has lost half of its start and falls has only begun (CTC starts with the length of a line)
         beyond = numbers.last >= BEYOND and not (numbers.falls() and numbers.last <= numbers.values[0] / 2)
@@ -237,6 +243,14 @@ def _poor(out: FactWriter, view: RunView) -> None:
         or numbers.last - numbers.best > KEPT * numbers.gain
     )
     out.put("poor", bool(guess or (few and all(few)) or (worse and not _answers_gain(view))), refs)
+
+
+def _came_down_and_stands(values: Values) -> bool:
+    """Whether a loss fell from a height that no start explains within two rows, and then no further."""
+    if values.size < STANDS_ROWS or not bool((values > 0).all()):
+        return False
+    last = float(np.median(values[-3:]))
+    return float(values[0]) >= RAN_AWAY * last and last >= STANDS * float(values[2])
 
 
 def _answers_gain(view: RunView) -> bool:

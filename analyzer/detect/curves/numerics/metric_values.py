@@ -41,6 +41,12 @@ NEGATIVE_ROWS = 3
 BY_DESIGN = -2.0
 """A loss that is negative from its first point on and stays above is a similarity, as cosine losses are."""
 
+DEEP, DEEPER = -1e4, 100.0
+"""Ten thousand below zero and a hundred times lower than at first: log-likelihoods of densities are large, but settle."""
+
+_RIVALS = word_set("d g dis disc discr discriminator critic gen generator adv gan netd netg")
+"""Words of players, whose losses run away from each other."""
+
 SURE_PERPLEXITY, NONE_RIGHT = 5.0, 5
 """Whoever gives the right token a fifth on average is right at times: five accuracies of zero contradict that."""
 
@@ -85,6 +91,7 @@ def detect(view: RunView) -> Iterator[Signal]:
             out.put("impossible_value", float(series.value[row]), refs)
         _not_a_number(out, name, series)
     _negative_part(out, view)
+    _bottomless(out, view)
     if seen:
         if "signal.metric.impossible" not in out.facts:
             out.put("impossible", value=False)
@@ -150,15 +157,19 @@ def _none_right(out: FactWriter, view: RunView) -> None:
     )
 
 
+def _classified(view: RunView) -> bool:
+    """Whether answers are counted as right or wrong, or a perplexity is told."""
+    names = view.run.metrics.names
+    return not {"accuracy", "eval_accuracy"}.isdisjoint(names) or any(map(_PERPLEXITY.search, names))
+
+
 def _losses(out: FactWriter, view: RunView) -> None:
     """A negative loss in a run that also reports a perplexity or an accuracy: cross-entropy is never negative.
 
     The loss of a policy is not meant: it lies around zero and changes its sign with every batch.
     """
     points = view.once(loss_points)
-    names = view.run.metrics.names
-    classified = any(_PERPLEXITY.search(name) for name in names) or {"accuracy", "eval_accuracy"} & set(names)
-    if points is None or not classified:
+    if points is None or not _classified(view):
         return
     good = points.curve()
     if len(good):
@@ -171,6 +182,21 @@ def _losses(out: FactWriter, view: RunView) -> None:
             and float(below[int(below.argmax()) :].mean()) >= STAYS_NEGATIVE
         )
         out.put("negative_loss", stays and float(good.value[low]) <= BELOW_ZERO, refs_at(good, [low]))
+
+
+def _bottomless(out: FactWriter, view: RunView) -> None:
+    """A loss that falls below zero by factors of ten, as an error that is made larger does.
+
+    Of a classifier targets outside 0 and 1 do the same, which ``negative_loss`` tells.
+    """
+    points = view.once(loss_points)
+    good = None if points is None else points.curve()
+    rivals = any(not _RIVALS.isdisjoint(words_of(name)) for name in view.run.metrics.names)
+    if good is None or len(good) < NEGATIVE_ROWS or rivals or _classified(view):
+        return
+    first, last = float(good.value[0]), float(good.value[-1])
+    falls = last <= DEEP and last <= -DEEPER * abs(first) and last == float(good.value.min())
+    out.put("bottomless", falls, refs_at(good, [len(good) - 1, 0]))
 
 
 def _negative_part(out: FactWriter, view: RunView) -> None:
