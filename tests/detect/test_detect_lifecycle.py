@@ -105,6 +105,13 @@ class TestDevices:
         assert facts["hardware.slow_clock_gpu"] == 1
         assert facts["hardware.slow_clock_ratio"] == pytest.approx(1200 / 1900)
 
+    def test_a_gpu_that_computes_nothing_is_not_slow(self):
+        clocks = {f"system.gpu.{gpu}.smClock": [1900.0 if gpu else 210.0] * 40 for gpu in range(4)}
+        busy = {f"system.gpu.{gpu}.gpu": [97.0 if gpu else 0.0] * 40 for gpu in range(4)}
+        maker = RunMaker().log(clocks | busy, path="run.wandb", ingestor="wandb", steps=None)
+
+        assert "hardware.slow_clock_gpu" not in maker.plain()
+
     @settings(max_examples=25)
     @given(seed=st.integers(0, 10_000), level=st.floats(300, 2000))
     def test_healthy_clocks_name_nobody(self, seed, level):

@@ -19,6 +19,9 @@ SLOW_CLOCK = 0.9
 GROWN = 1.3
 """Host memory of the end against that of the start: caches fill early, a leak goes on."""
 
+IDLE_PERCENT = 10.0
+"""A GPU that computes a tenth of the time or less belongs to nobody or to somebody else: its clock rests, and nobody waits."""
+
 NEARLY_FULL = 90.0
 """Percent of the host's memory from which a single print tells of a shortage; below it the next second may differ."""
 
@@ -27,6 +30,7 @@ MIN_GPUS = 3
 """Devices that must be known before one of them can be told from the others."""
 
 _CLOCK = re.compile(r"system\.gpu\.(\d{1,4})\.smClock", re.IGNORECASE)
+_BUSY = re.compile(r"system\.gpu\.(\d{1,4})\.gpu", re.IGNORECASE)
 _TEMPERATURE = re.compile(r"system\.gpu\.(\d{1,4})\.temp", re.IGNORECASE)
 _ERRORS = re.compile(r"system\.gpu\.(\d{1,4})\.uncorrectedMemoryErrors", re.IGNORECASE)
 _PERCENT = re.compile(r"system\.(?:memory(?:_percent)?|proc\.memory\.percent)", re.IGNORECASE)
@@ -62,7 +66,12 @@ def _devices(view: RunView, out: FactWriter) -> None:
     temperatures = {gpu: float(np.nanmedian(s.value)) for gpu, s in _by_device(view, _TEMPERATURE).items()}
     if temperatures:
         out.put("hot_gpu_c", max(temperatures.values()))
-    clocks = {gpu: s for gpu, s in _by_device(view, _CLOCK).items() if len(s) >= ENOUGH_POINTS}
+    idle = {
+        gpu for gpu, s in _by_device(view, _BUSY).items() if float(np.nanmedian(s.value)) <= IDLE_PERCENT
+    }
+    clocks = {
+        gpu: s for gpu, s in _by_device(view, _CLOCK).items() if len(s) >= ENOUGH_POINTS and gpu not in idle
+    }
     medians = {gpu: float(np.nanmedian(s.value)) for gpu, s in clocks.items()}
     slowest = _slowest(medians)
     if slowest is None:
