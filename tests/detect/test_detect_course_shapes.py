@@ -193,6 +193,18 @@ def test_of_few_rows_half_without_a_rate_tell_that_a_schedule_ended_unless_the_c
     assert not ended([0.00001, *[0.0] * 9])  # printed with five digits
 
 
+def test_a_rate_that_leaps_above_its_peak_and_stays_is_told_from_a_warm_up_and_from_cycles():
+    def leaps(rates):
+        return RunMaker().log({"learning_rate": rates}).plain().get("signal.schedule.leaps")
+
+    falling_rate = [0.07 * math.cos(i / 20) for i in range(20)]
+
+    assert leaps([*falling_rate, *[0.66] * 10]) == pytest.approx(9.43, abs=0.01)
+    assert leaps([0.001 * i for i in range(1, 20)]) is None
+    assert leaps([*falling_rate, *falling_rate, *falling_rate]) is None
+    assert leaps([*falling_rate, *[0.66] * 5, *falling_rate]) is None
+
+
 def test_a_rate_that_is_printed_with_few_digits_has_not_ended():
     printed = [round(1e-4 * (1 - i / 100), 5) for i in range(100)]  # 0.0001 ... 0.00001, 0.0
 

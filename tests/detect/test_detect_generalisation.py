@@ -205,3 +205,14 @@ def test_a_score_that_is_kept_does_not_excuse_another_that_is_lost():
     assert (lost["signal.generalisation.score_kept"], lost["signal.score.turned"]) == (False, True)
     assert lost["signal.score.turned_name"] == "val_auc"
     assert (scatters["signal.generalisation.score_kept"], scatters["signal.score.turned"]) == (True, False)
+
+
+def test_a_training_loss_that_is_a_whole_multiple_of_the_held_out_loss_from_the_start_is_told():
+    def multiple(factor, held_out=(2.30, 1.90, 1.41, 0.93, 0.62)):
+        maker = RunMaker().log({"loss": [factor * value for value in held_out]})
+        return maker.log({"eval_loss": list(held_out)}).plain().get("signal.gap.whole_multiple")
+
+    assert multiple(4.0) == 4
+    assert multiple(1.45) is None
+    assert multiple(1.0) is None
+    assert multiple(1000.0) is None  # a sum over samples

@@ -93,7 +93,15 @@ def rate_far_too_small() -> RunMaker:
     return RunMaker().log({"loss": [14.0 - 0.03 * step for step in range(120)]})
 
 
+def accumulated_without_division() -> RunMaker:
+    """A training loss that adds what four parts cost, and a rate that leaps."""
+    losses = [9.2, 9.0, 8.0, 6.0, 5.0, 4.0, 3.2, 2.4, 2.2, 2.0]
+    maker = RunMaker().log({"loss": losses, "learning_rate": [0.01, 0.009, 0.008, 0.007, 0.006, *[0.08] * 5]})
+    return maker.log({"eval_loss": [loss / 4 for loss in losses]})
+
+
 RUNS = (
+    accumulated_without_division,
     rate_far_too_small,
     frequencies_alone,
     pairs_without_answers,

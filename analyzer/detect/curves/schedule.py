@@ -57,6 +57,9 @@ STANDS = 0.02
 MAX_CHANGES = 50
 """A run with more planned changes than that changes all the time."""
 
+LEAP, LEAP_ROWS = 3.0, 5
+"""Three times the former peak from one row to the next, for five rows and to the end: no schedule goes on like that."""
+
 SPENT, SPENT_ROWS, HALF_WAY = 0.005, 5, 0.5
 """Half a percent of the peak is the end of a schedule, five rows show its shape, and half of the plan is still to come."""
 
@@ -108,8 +111,19 @@ def _course(out: FactWriter, view: RunView, rates: Series) -> None:
             out.put("never_decayed", full and decaying, refs)
     elif tail >= max(FEW, HALF * len(rates)) and top < len(rates) - tail and not _one_digit(values):
         out.put("ended_early", value=True, refs=refs_at(rates, [len(rates) - tail, last]))
+    _leap(out, rates)
     up = np.flatnonzero(values[1:] >= 5.0 * np.maximum(values[:-1], ENDED * peak)) + 1
     out.put("restarts", int((up > top).sum() + (up[:-1] > 0).sum()) if up.size > 1 else 0, refs)
+
+
+def _leap(out: FactWriter, rates: Series) -> None:
+    """How many times its former peak a rate that had begun to fall leaps to, to stay there to the end."""
+    values = rates.value
+    row = int(np.argmax(values[1:] / np.maximum(values[:-1], 1e-300))) + 1
+    before, after = values[:row], values[row:]
+    fell = before.size >= LEAP_ROWS and before[-1] < before.max()
+    if fell and after.size >= LEAP_ROWS and after.min() >= LEAP * before.max() > 0:
+        out.put("leaps", float(after[0] / before.max()), refs_at(rates, [row, row - 1]))
 
 
 def _vanished(out: FactWriter, view: RunView) -> None:

@@ -66,9 +66,7 @@ def _devices(view: RunView, out: FactWriter) -> None:
     temperatures = {gpu: float(np.nanmedian(s.value)) for gpu, s in _by_device(view, _TEMPERATURE).items()}
     if temperatures:
         out.put("hot_gpu_c", max(temperatures.values()))
-    idle = {
-        gpu for gpu, s in _by_device(view, _BUSY).items() if float(np.nanmedian(s.value)) <= IDLE_PERCENT
-    }
+    idle = {gpu for gpu, s in _by_device(view, _BUSY).items() if float(np.nanmedian(s.value)) <= IDLE_PERCENT}
     clocks = {
         gpu: s for gpu, s in _by_device(view, _CLOCK).items() if len(s) >= ENOUGH_POINTS and gpu not in idle
     }
