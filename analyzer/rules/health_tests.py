@@ -145,14 +145,14 @@ TESTS = (
         "more-than-hardly",
         "signal.progress.hardly == False and signal.progress.stands_high == False and not signal.progress.in_a_line",
         "it lost more than a tenth of its first loss, and does not stand high since its first third",
-        "of its first value the loss lost only {signal.progress.fall_share} (1 would be all of it), over the whole log",
+        "over the whole log the loss lost only {signal.progress.fall_share%} of its first value",
         "a score on held-out data, and the same run at a third and at ten times the learning rate",
     ),
     HealthTest(
         "enough-to-see",
         "signal.progress.little_yet == False",
         "its first steps took more than a tenth of the loss",
-        "the loss lost a share of {signal.progress.fall_share} of its first value, in too few steps to say more",
+        "the loss lost {signal.progress.fall_share%} of its first value, in too few steps to say more",
         "the rows of the steps that follow",
     ),
     HealthTest(
@@ -403,7 +403,7 @@ TESTS = (
         "keeps-what-it-could",
         "not signal.score.general_lost",
         "public tests do not get worse",
-        "{signal.score.general_lost_name} lost {signal.score.general_lost_share} of its first value while the loss fell",
+        "{signal.score.general_lost_name} lost {signal.score.general_lost_share%} of its first value while the loss fell",
         "the same test on the weights before the training",
     ),
     HealthTest(

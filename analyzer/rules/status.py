@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from analyzer.model.diagnosis import Finding
 from analyzer.model.labels import HEALTHY, ORDINARY
 from analyzer.model.tables import Scalar
-from analyzer.model.wording import LIKELY, REPORTED, word_for
+from analyzer.model.wording import LIKELY, REPORTED, counted, word_for
 from analyzer.rules.ending import crash_sign, troubled_end
 from analyzer.rules.gates import holds
 from analyzer.rules.health import Health
@@ -265,17 +265,18 @@ _PLAYERS = (
 
 
 _COUNTED = (
-    ("signal.loss.points", "loss points"),
-    ("signal.eval.points", "loss points"),
-    ("signal.rl.reward_points", "rewards"),
-    ("signal.generalisation.accuracy_points", "evaluation scores"),
-    ("signal.progress.score_points", "scores"),
+    ("signal.loss.points", "loss point"),
+    ("signal.eval.points", "loss point"),
+    ("signal.rl.reward_points", "reward"),
+    ("signal.generalisation.accuracy_points", "evaluation score"),
+    ("signal.progress.score_points", "score"),
 )
 
 
 def _counted(facts: Mapping[str, Scalar]) -> str:
     """What was looked at, and how much of it: ``120 loss points``."""
-    return next((f"{facts[name]} {word}" for name, word in _COUNTED if name in facts), "no points")
+    found = ((facts.get(name), word) for name, word in _COUNTED)
+    return next((counted(number, word) for number, word in found if isinstance(number, int)), "no points")
 
 
 def _doubt(tests: Health, facts: Mapping[str, Scalar]) -> str | None:

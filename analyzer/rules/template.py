@@ -1,6 +1,7 @@
 """Fill facts into a rule's sentence. Plain names only: no attributes, no indexing, no format codes.
 
-``{fact}`` reads "an unknown value" if the fact is unknown, ``{fact|other words}`` reads the other words.
+``{fact}`` reads "an unknown value" if the fact is unknown, ``{fact|other words}`` reads the other words, and
+``{fact%}`` writes a share of one in percent.
 A part in square brackets is left out if it mentions a fact that is unknown: ``the disk is full[ on {host}]``.
 """
 
@@ -10,9 +11,9 @@ import re
 from collections.abc import Mapping
 
 from analyzer.model.tables import Scalar
-from analyzer.model.wording import format_scalar
+from analyzer.model.wording import format_scalar, percent
 
-_HOLE = re.compile(r"\{([a-z0-9_.]+)(?:\|([^{}|]*))?\}")
+_HOLE = re.compile(r"\{([a-z0-9_.]+)(%)?(?:\|([^{}|]*))?\}")
 _OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 
 
@@ -27,17 +28,18 @@ def holes(text: str) -> tuple[str, ...]:
 def fill(text: str, facts: Mapping[str, Scalar]) -> str:
     """The sentence with its facts.
 
-    >>> fill("stopped {run.when|at some step} with {run.code}[ on {run.host}]", {"run.code": 3})
-    'stopped at some step with 3'
+    >>> fill("stopped {run.when|at some step} with {run.code}[ on {run.host}], {run.lost%} lost", {"run.code": 3, "run.lost": 0.2})
+    'stopped at some step with 3, 20% lost'
     """
 
     def word(match: re.Match[str]) -> str:
-        if match[1] in facts:
-            return format_scalar(facts[match[1]])
-        return UNKNOWN if match[2] is None else match[2]
+        value = facts.get(match[1])
+        if value is None:
+            return UNKNOWN if match[3] is None else match[3]
+        return percent(float(value)) if match[2] and isinstance(value, int | float) else format_scalar(value)
 
     def part(match: re.Match[str]) -> str:
-        needed = [hole[1] for hole in _HOLE.finditer(match[1]) if hole[2] is None]
+        needed = [hole[1] for hole in _HOLE.finditer(match[1]) if hole[3] is None]
         if not needed:
             return match[0]  # brackets of the sentence itself
         return match[1] if all(name in facts for name in needed) else ""

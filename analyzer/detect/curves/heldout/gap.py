@@ -69,9 +69,10 @@ OUTWEIGHS, NEARLY_ALL = 5.0, 0.8
 """Training over held-out loss, at every evaluation, which no dropout and no augmentation makes. A sum that is printed beside a
 mean is as large, but falls as the mean does."""
 
-WHOLE, STAYS_WHOLE, MOST_STEPS = 0.02, 2.0, 64
-"""First training over first held-out loss within two percent of a whole number, and seldom far from it: accumulation steps that
-are added and not averaged; of more than 64 a sum over batches or samples is as likely."""
+WHOLE, STAYS, WHOLE_ROWS, MOST_STEPS = 0.02, 0.1, 3, 64
+"""First training over first held-out loss within two percent of a whole number, and within a tenth of it at the next evaluations
+too, while both fall: accumulation steps that are added and not averaged. The mean of a first epoch is twice what follows as
+well, but not again; of more than 64 a sum over batches or samples is as likely."""
 
 SAME_SCORE = 0.01
 """Held-out answers that are right a point more often than those of training: as often, within their scatter."""
@@ -175,8 +176,8 @@ def _losses(
         out.put("from_start", apart and pairs[0][0] >= STILL_WRONG * float(train[0].value[0]), refs)
         factor = round(1.0 / first)
         whole = 2 <= factor <= MOST_STEPS and abs(1.0 / first / factor - 1.0) <= WHOLE
-        usual = float(np.median([loss / value for value, loss in pairs])) / max(factor, 1)
-        if whole and 1.0 / STAYS_WHOLE <= usual <= STAYS_WHOLE:
+        ratios = [loss / value / max(factor, 1) for value, loss in pairs[:WHOLE_ROWS]]
+        if whole and len(pairs) >= WHOLE_ROWS and max(abs(ratio - 1.0) for ratio in ratios) <= STAYS:
             out.put("whole_multiple", factor, refs)
     tail = pairs[-EASIER_ROWS:]
     # An epoch whose last, smaller batch is dropped may miss the few samples that outweigh the others.
