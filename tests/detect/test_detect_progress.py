@@ -334,7 +334,12 @@ def test_a_course_that_begins_anew_is_told_from_a_spike():
     anew = by_epoch([*course, *course, 0.45])
     spike = by_epoch([*course, 2.3, 0.5, 0.45, 0.4, 0.38, 0.36, 0.35])
     broke = by_epoch([*course, 1.95, 1.91, 1.90, 1.91, 1.93, 1.9])  # three rows fall by their scatter
+    norms = [0.9, 0.8, 0.6, 0.5, 0.4, 0.4]
+    same_gradients = by_epoch([*course, *course, 0.45], grad_norm=[*norms, *norms, 0.4])
+    thrown = by_epoch([*course, *course, 0.45], grad_norm=[*norms, 13.0, *norms[1:], 0.4])
 
+    assert same_gradients["signal.progress.began_anew"] is True
+    assert thrown["signal.progress.began_anew"] is False
     assert broke["signal.progress.began_anew"] is False
     assert anew["signal.progress.began_anew"] is True
     assert spike["signal.progress.began_anew"] is False

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import refs_at
+from analyzer.detect.base import RunView, refs_at
 from analyzer.detect.curve import has_steps
+from analyzer.detect.curves.numerics.bad_points import values_beside
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -57,12 +58,17 @@ ABOVE = 2.0
 """The rows after the leap are twice what stood before it, or else nothing was lost."""
 
 
+PUSHED = 3.0
+"""Three times the largest gradient norm of the first rows, at the leap: new weights have the gradients of the first ones."""
+
+
 def began_anew(
-    series: Series, numbers: Trend, held_out: Series | None = None
+    view: RunView, series: Series, numbers: Trend, held_out: Series | None = None
 ) -> tuple[bool | None, list[SourceRef]]:
     """Whether training began again within the log; None if it is too short or no positive loss.
 
     Args:
+        view: The run, for the gradient norm beside the loss.
         series: The finite points of the training loss.
         numbers: Their numbers.
         held_out: Held-out loss beside them: weights that were lost answer held-out data as badly as at first.
@@ -80,12 +86,22 @@ def began_anew(
     first_way, way_back = int(reached.argmax()), int(reached[row:].argmax()) or values.size - row
     gained = first - low >= GAINED * first and values[row] >= LOST * low and way_back > AS_LONG * first_way
     anew = bool(gained) and (_falls_again(values, row, low, rises) or _as_at_first(values, row, low, rises))
+    if anew and _pushed(view, series, row):
+        return False, refs_at(series, [row - 1, row])
     if anew and held_out is not None and _answers_as_before(held_out, series, row):
         return False, refs_at(series, [row - 1, row])
     again, times_s = values[row:], series.time_s
     if anew and np.array_equal(again, values[: again.size]) and not times_s[0] < times_s[row]:
         return None, []  # to the last digit as at first: the same log twice, for all that is known
     return anew, refs_at(series, [row - 1, row] if anew else [len(series) - 1, 0])
+
+
+def _pushed(view: RunView, series: Series, row: int) -> bool:
+    """Whether the gradient at the leap is one that the first rows never had, so that an update threw the weights away."""
+    beside = values_beside(view, series, "grad_norm")
+    if beside is None or not beside[0][:ROWS].any() or not beside[0][row - 1 : row + 2].any():
+        return False
+    return float(np.nanmax(beside[1][row - 1 : row + 2])) >= PUSHED * float(np.nanmax(beside[1][:ROWS]))
 
 
 def _answers_as_before(held_out: Series, loss: Series, row: int) -> bool:

@@ -155,7 +155,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         _begins(out, view, loss[0])
         _breaks(out, *loss, grows_with_score=_scored_best_at_end(scored))
         _level_change(out, view, *loss)
-        out.put("began_anew", *began_anew(*loss, None if held_out is None else held_out[0]))
+        out.put("began_anew", *began_anew(view, *loss, None if held_out is None else held_out[0]))
     gained = [series for series, numbers in scored if _clearly_gained(numbers)]
     if gained or loss is not None:
         points = max((len(series) for series in gained), default=0)
