@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,9 +15,6 @@ from typer.core import TyperGroup
 from analyzer.cli.exit_codes import INTERRUPTED, OUR_BUG, USAGE
 from analyzer.errors import AnalyzerError
 from analyzer.version import __version__
-
-GC_EVERY = 20_000
-"""New objects between two searches for cycles, thirty times the usual: what is made here to be thrown away has none."""
 
 COMMANDS = {
     "diagnose": "diagnose:diagnose_command",
@@ -223,7 +219,6 @@ def _answer_the_first_tab_in_zsh() -> None:
 
 def main() -> None:
     """Entry point of the console script."""
-    gc.set_threshold(GC_EVERY)
     if sys.argv[1:2] in (["--install-completion"], ["--show-completion"]):
         _answer_the_first_tab_in_zsh()
     try:

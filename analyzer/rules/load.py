@@ -36,7 +36,7 @@ class RuleSet:
 
     Attributes:
         digest: Digest of the text of all rule files, as reports show it.
-        sources: Where each rule comes from.
+        sources: Where each rule comes from, by its id; deprecated ones are left out.
         packs: Name and version of each pack beside the bundled one.
         left_out: A sentence for each installed pack that cannot be used.
     """
@@ -48,11 +48,8 @@ class RuleSet:
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
-        """Every rule that is not deprecated, by id."""
-        rules = (source.rule for source in self.sources)
-        return tuple(
-            sorted((rule for rule in rules if rule.status != "deprecated"), key=lambda rule: rule.id)
-        )
+        """Every rule, by id."""
+        return tuple(source.rule for source in self.sources)
 
     def in_question(self, facts: Collection[str]) -> tuple[Rule, ...]:
         """Rules whose gate can be true: a gate that mentions facts of which none is known stays unknown.
@@ -60,17 +57,17 @@ class RuleSet:
         Args:
             facts: Names of the known facts.
         """
-        chosen = (
-            source.rule for source in self.sources if not source.gate or not source.gate.isdisjoint(facts)
-        )
         return tuple(
-            sorted((rule for rule in chosen if rule.status != "deprecated"), key=lambda rule: rule.id)
+            source.rule for source in self.sources if not source.gate or not source.gate.isdisjoint(facts)
         )
 
     def by_id(self, word: str) -> Rule | None:
         """A rule by id, slug or cause id; of several faces of a cause the one that is called like it."""
-        named = next((rule for rule in self.rules if word in {rule.id, rule.slug}), None)
-        return named or next((rule for rule in self.rules if word == rule.entry.id), None)
+        for keys in (("id", "slug"), ("cause_id",)):
+            for source in self.sources:
+                if any(source.file.data[key] == word for key in keys):
+                    return source.rule
+        return None
 
 
 @dataclass(frozen=True)
@@ -249,7 +246,8 @@ def _load(extra: Sequence[Path], *, bundled: bool) -> RuleSet:
                 f"id {source.id} is already used by {shown_path(Path(first[source.id].file.path))}",
                 source.file.where("id"),
             )
-    return RuleSet(known.digest, sources, versions, packs.left_out())
+    used = (first[name] for name in sorted(first) if first[name].file.data["status"] != "deprecated")
+    return RuleSet(known.digest, tuple(used), versions, packs.left_out())
 
 
 @dataclass(frozen=True)
