@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.errors import FetchError, InputError
 from analyzer.fetch.address import RunSetAddress, parse_address
@@ -71,7 +71,7 @@ def _load(source: str | Path, extra: list[Path], *, offline: bool) -> Loaded:
     from analyzer.fetch.runs import fetch_run  # noqa: PLC0415  (starts processes; not for a local run)
 
     loaded = load_run(fetch_run(address, offline=offline), extra)
-    return replace(loaded, run=replace(loaded.run, root=address.url))
+    return loaded._replace(run=replace(loaded.run, root=address.url))
 
 
 @lru_cache(maxsize=8)
@@ -115,8 +115,7 @@ def diagnose(
     ).diagnosis
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
+class Study(NamedTuple):
     """A diagnosis and the run that it is about: what a report with curves and excerpts needs.
 
     Attributes:
@@ -154,7 +153,7 @@ def study(
     if metrics:
         from analyzer.ingest.chosen_names import with_names  # noqa: PLC0415  (rarely asked for)
 
-        loaded = replace(loaded, run=with_names(loaded.run, metrics))
+        loaded = loaded._replace(run=with_names(loaded.run, metrics))
     baseline_run = (
         baseline
         if isinstance(baseline, Run) or baseline is None
@@ -243,7 +242,7 @@ def study_stdin(
             replay=replay,
             offline=offline,
         )
-        return replace(found, diagnosis=replace(found.diagnosis, root="standard input"))
+        return found._replace(diagnosis=replace(found.diagnosis, root="standard input"))
 
 
 def unreadable(source: str, error: InputError) -> Diagnosis:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from analyzer.casebook.memory import Remembered, own_records, remember
 from analyzer.detect import run_detectors
@@ -73,8 +73,7 @@ NEXT_CHECKS = 3
 """More questions than that are not answered by anyone at two in the morning."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
+class Assessment(NamedTuple):
     """Everything between facts and report; kept for ``explain`` and for tests."""
 
     facts: Facts
@@ -203,7 +202,7 @@ def _shape_only(
     if found is None:
         return []
     finding = _finding(found, run, assessment, quoter, {})
-    return [replace(finding, shape_only=True, calibrated=True)]
+    return [finding._replace(shape_only=True, calibrated=True)]
 
 
 def _with_message(
@@ -256,7 +255,7 @@ def _with_likeness(
         cause = item.rule.entry.id
         if cause in weighed or all(cause != f.cause.id for f in listed):
             explains = folded.get(item.rule.symptom_kind, {}) if cause in weighed else {}
-            capped = replace(item, probability=min(item.probability, most))
+            capped = item._replace(probability=min(item.probability, most))
             rest[cause, item.rule.symptom_kind] = _finding(capped, run, assessment, quoter, explains)
             added = True
     if not added:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
@@ -153,8 +153,7 @@ def fit_with_proof(contests: Sequence[Contest]) -> tuple[dict[str, Calibration],
     fitted = fit(contests)
     proofs = {kind: proof([pair for pair in held_out if pair[0].kind == kind]) for kind in fitted}
     return {
-        kind: replace(
-            calibration,
+        kind: calibration._replace(
             error=round(proofs[kind].figures.calibration_error, 3),
             error_low=round(proofs[kind].error_low, 3),
             error_high=round(proofs[kind].error_high, 3),

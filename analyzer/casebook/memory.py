@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from analyzer.casebook.record import CaseRecord, good_records
 from analyzer.errors import InputError
@@ -40,8 +40,7 @@ SIGNS_NEEDED = 2
 """One common sign (a traceback, say) makes no two failures alike."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(NamedTuple):
     """What the casebook says of one cause.
 
     Attributes:

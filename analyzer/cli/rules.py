@@ -218,7 +218,6 @@ def fit_command(
     A kind is calibrated if its log loss is surely lower than by hand and its answers are right as often as they say, as far as so many runs can tell. Written are those kinds alone; the others keep their hand-set odds.
     """
     import json
-    from dataclasses import asdict
 
     from analyzer.casebook.figures import contests
     from analyzer.casebook.fitting import fit_with_proof
@@ -238,7 +237,7 @@ def fit_command(
             f"  {found.gain_bits:+11.2f}  {calibration.temperature:11.2f}  {calibration.other_bits:+14.2f}"
             f"  {found.fails() or 'yes'}"
         )
-    passed = {kind: asdict(calibration) for kind, calibration in fitted.items() if calibration.calibrated}
+    passed = {kind: calibration._asdict() for kind, calibration in fitted.items() if calibration.calibrated}
     if output is not None and not passed:
         typer.echo(f"no kind is calibrated: {output} is not written")
     elif output is not None:

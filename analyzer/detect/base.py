@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -180,8 +180,7 @@ def _span(view: RunView) -> tuple[int, int] | None:
     return min(int(steps.min()) for steps in known), max(int(steps.max()) for steps in known)
 
 
-@dataclass(frozen=True, slots=True)
-class Detector:
+class Detector(NamedTuple):
     """One family of measurements.
 
     Attributes:

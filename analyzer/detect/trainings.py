@@ -7,8 +7,7 @@ nobody asks about a fold that went well because another one broke.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,8 +25,7 @@ _LOSSES = ("loss", "eval_loss")
 _BEYOND = np.iinfo(np.int32).max
 
 
-@dataclass(frozen=True, slots=True)
-class Trainings:
+class Trainings(NamedTuple):
     """Where the trainings of each log begin and which one is judged.
 
     Attributes:

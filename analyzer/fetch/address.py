@@ -15,6 +15,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from analyzer.errors import FetchError
@@ -48,8 +49,7 @@ _NOT_PROJECTS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(NamedTuple):
     """A W&B server.
 
     Attributes:
@@ -97,8 +97,7 @@ class RunAddress:
         return f"{self.entity}/{self.project}/{self.run_id}"
 
 
-@dataclass(frozen=True, slots=True)
-class RunSetAddress:
+class RunSetAddress(NamedTuple):
     """Many runs: a whole project, or those of one sweep or group.
 
     Attributes:

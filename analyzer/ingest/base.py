@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, cast, runtime_checkable
 
 from analyzer.errors import UnreadableFileError
 from analyzer.ingest import limits, progress
@@ -48,8 +48,7 @@ class Match(IntEnum):
     SURE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A file that might belong to an ingestor.
 
     Attributes:

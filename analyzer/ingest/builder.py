@@ -285,7 +285,7 @@ class RunBuilder:
     def add_log_end(self, end: LogEnd) -> None:
         """See ``SourceWriter.log_end``."""
         text, words, after = (clean_text(part, 512) for part in (end.text, end.last_words, end.afterwards))
-        self.log_ends.append(replace(end, text=text, last_words=words, afterwards=after))
+        self.log_ends.append(end._replace(text=text, last_words=words, afterwards=after))
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
@@ -489,7 +489,7 @@ def resolve_config(read: Sequence[tuple[str | None, ConfigValue]]) -> ConfigFact
         best = max(enumerate(entries), key=lambda item: (LAYERS.index(item[1].layer), item[0]))[1]
         others = tuple(entry for entry in entries if entry.value != best.value)
         cited = next((e for e in entries if e.layer == "file" and e.value == best.value), best)
-        chosen[key] = replace(
-            best, ref=cited.ref, conflicts=others
+        chosen[key] = best._replace(
+            ref=cited.ref, conflicts=others
         )  # cite the user's own file where it agrees
     return ConfigFacts(chosen, tuple(entry for _, entry in read))

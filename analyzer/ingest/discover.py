@@ -9,8 +9,9 @@ import os
 import time
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from analyzer.deadline import Deadline, OutOfTime
 from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, UnreadableFileError
@@ -37,8 +38,7 @@ from analyzer.model.refs import Gap
 from analyzer.model.run import Run
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """A run, which of several it is, and the labels of the others.
 
     Attributes:
@@ -76,7 +76,7 @@ def load_run(path: Path, extra: Sequence[Path] = ()) -> Loaded:
             loaded = _load_archive(path, extra) if archived else _load(path, extra, shown=path)
     except OutOfTime:  # not in a reader, which would be a gap: in the walk, the groups or the tables
         raise UnreadableFileError(f"{path}: {budget.reason}, and nothing was read to its end") from None
-    return replace(loaded, judging_s=budget.judging_s)
+    return loaded._replace(judging_s=budget.judging_s)
 
 
 def _load_archive(path: Path, extra: Sequence[Path]) -> Loaded:
@@ -90,7 +90,7 @@ def _load_archive(path: Path, extra: Sequence[Path]) -> Loaded:
     gaps = tuple(Gap(reason, evidence=True) for reason in place.left_out)
     run = replace(loaded.run, gaps=(*loaded.run.gaps, *gaps))
     weakref.finalize(run, place.close)
-    return replace(loaded, run=run)
+    return loaded._replace(run=run)
 
 
 def _load(path: Path, extra: Sequence[Path], *, shown: Path) -> Loaded:

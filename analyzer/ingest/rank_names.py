@@ -12,8 +12,7 @@ A local rank or a task is a global rank only if the other files say so: ``ranks_
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.lazy_regex import LazyRegex
 
@@ -52,8 +51,7 @@ _NOT_HOST = LazyRegex(
 _ARCHIVE = LazyRegex(r"\.(?:gz|zst)$")
 
 
-@dataclass(frozen=True, slots=True)
-class FilePlace:
+class FilePlace(NamedTuple):
     """What a path says about its writer; None and empty where it says nothing.
 
     Attributes:

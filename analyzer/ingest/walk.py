@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from analyzer.errors import InputError, UnreadableFileError
 from analyzer.ingest import limits, progress
@@ -50,8 +51,7 @@ LIKELY_OURS = (".log", ".out", ".err", ".txt", ".yaml", ".yml", ".jsonl", ".csv"
 """Suffixes of files that a user expects to be read; others (code, data) go without a word."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A candidate with the ingestor chosen for it."""
 
     candidate: Candidate

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.model.wording import percent
 
@@ -13,8 +12,7 @@ _COLOURS = {"failed": "#b3330a", "degraded": "#8a5300", "interrupted": "#8a5300"
 """Behind the word, which is white: readable in light and dark notebooks, and the same as in the report."""
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(NamedTuple):
     """What is shown of a diagnosis.
 
     Attributes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from analyzer.model.refs import SourceRef
 
@@ -13,8 +14,7 @@ LAYERS = ("default", "file", "cli", "env", "runtime_echo")
 """Layers of configuration, weakest first: what the run itself printed beats what a file asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigValue:
+class ConfigValue(NamedTuple):
     """One configured value.
 
     Attributes:

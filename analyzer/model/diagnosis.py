@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.model.card import Card
 from analyzer.model.happened import DeviceTime, Onset
@@ -81,8 +81,7 @@ def _short(name: str) -> str:
     return name.removeprefix("signal.").removeprefix("config.")
 
 
-@dataclass(frozen=True, slots=True)
-class RootCause:
+class RootCause(NamedTuple):
     """A cause of the catalogue. ``id``, ``kind``, ``parent`` and ``look_alikes`` come from there and nowhere else."""
 
     id: str
@@ -95,8 +94,7 @@ class RootCause:
     look_alikes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigChange:
+class ConfigChange(NamedTuple):
     """One key to change.
 
     Attributes:
@@ -122,8 +120,7 @@ LAB = "lab/"
 """Begin of a proof that is a planted fault of the fault lab, not a sample."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(NamedTuple):
     """A change that cures, mitigates or diagnoses.
 
     Attributes:
@@ -153,8 +150,7 @@ class Fix:
     scope: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One cause that was considered, with its ledger.
 
     Attributes:
@@ -249,8 +245,7 @@ class Finding:
         return "\n".join([*rows, f"  {self.bits:+6.1f}  total, in bits{note}"]) + "\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A cause that a headline leaves open, with its probability."""
 
     id: str
@@ -258,8 +253,7 @@ class Candidate:
     probability: float
 
 
-@dataclass(frozen=True, slots=True)
-class Headline:
+class Headline(NamedTuple):
     """The deepest statement that holds at least a half of the probability of the gravest kind of symptom.
 
     Attributes:
@@ -281,8 +275,7 @@ class Headline:
     other: float
 
 
-@dataclass(frozen=True, slots=True)
-class NextCheck:
+class NextCheck(NamedTuple):
     """A fact that nobody logged and that would move the top cause most.
 
     Attributes:
@@ -306,8 +299,7 @@ class NextCheck:
     test: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceNote:
+class SourceNote(NamedTuple):
     """A file that was read, and as what."""
 
     path: str
@@ -337,8 +329,7 @@ class Coverage:
     passed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GapNote:
+class GapNote(NamedTuple):
     """A gap as shown to the user."""
 
     path: str
@@ -347,8 +338,7 @@ class GapNote:
     rows_lost: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FirstFailure:
+class FirstFailure(NamedTuple):
     """The failure that came first, where several lines report one.
 
     Attributes:
@@ -375,8 +365,7 @@ class FirstFailure:
     launcher_rank: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """How the run ended.
 
     Attributes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Onset:
+class Onset(NamedTuple):
     """When trouble began.
 
     Attributes:
@@ -20,8 +19,7 @@ class Onset:
     what: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceTime:
+class DeviceTime(NamedTuple):
     """Where the time of the devices went, by traces of the profiler; shares are of ``window_s``.
 
     Attributes:

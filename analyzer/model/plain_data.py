@@ -12,6 +12,8 @@ def plain_data(value: Any) -> Any:
     """Records, mappings and tuples as objects and lists; NaN and infinities become strings."""
     if is_dataclass(value):
         return {item.name: plain_data(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: plain_data(item) for name, item in value._asdict().items()}
     if isinstance(value, Mapping):
         return {str(key): plain_data(item) for key, item in value.items()}
     if isinstance(value, tuple | list):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,7 @@ class SourceFile:
     grows: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRef:
+class SourceRef(NamedTuple):
     """A place in a source.
 
     Attributes:
@@ -45,8 +45,7 @@ class SourceRef:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """Something that could not be read. A gap is reported to the user, never swallowed.
 
     Attributes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from analyzer.model.config import ConfigFacts
 from analyzer.model.refs import Gap, SourceFile, SourceRef
@@ -12,8 +13,7 @@ from analyzer.model.tables import EventTable, MetricTable
 from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """Where the run ran. None means that nothing on disk says so.
 
     Attributes:
@@ -52,8 +52,7 @@ class Attempt:
     sources: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LogEnd:
+class LogEnd(NamedTuple):
     """How far a text log goes by its own counters and clocks, from its first and last lines.
 
     Attributes:

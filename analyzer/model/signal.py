@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Scalar
 
 
-@dataclass(frozen=True, slots=True)
-class FactSpec:
+class FactSpec(NamedTuple):
     """Declaration of one fact.
 
     Attributes:
@@ -28,8 +28,7 @@ class FactSpec:
     how: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FactValue:
+class FactValue(NamedTuple):
     """A known fact with its provenance.
 
     Attributes:

@@ -6,11 +6,10 @@ keeps ``TimeTrace``: times in seconds, each None where the trace cannot tell it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class FlightGroup:
+class FlightGroup(NamedTuple):
     """What one rank's recorder says about one process group.
 
     Attributes:
@@ -30,8 +29,7 @@ class FlightGroup:
     point_to_point: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FlightStatus:
+class FlightStatus(NamedTuple):
     """A counter of one rank whose group its own file does not name; peers of the group do.
 
     Attributes:
@@ -45,8 +43,7 @@ class FlightStatus:
     completed: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class FlightDump:
+class FlightDump(NamedTuple):
     """The dump of one rank. Its collectives stand in ``Run.collectives_trace``.
 
     Attributes:
@@ -68,8 +65,7 @@ class FlightDump:
     entries: int
 
 
-@dataclass(frozen=True, slots=True)
-class TimeTrace:
+class TimeTrace(NamedTuple):
     """One timing trace (Kineto) of one rank, summed up; times in seconds.
 
     The window reaches from the first to the last event of the device. Its parts add up to it: compute, exposed
@@ -135,8 +131,7 @@ class TimeTrace:
     top_kernel: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorShapes:
+class OperatorShapes(NamedTuple):
     """Inputs of the operators of one execution trace, by the id of their record (``rf_id``).
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ NAMED = 12
 """Differences that are named; those beyond explain nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     """A setting or version in which the runs differ.
 
     Attributes:
@@ -48,8 +47,7 @@ class Difference:
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class Parting:
+class Parting(NamedTuple):
     """Where a curve of two runs parts.
 
     Attributes:
@@ -104,9 +102,9 @@ def partings(good: Run, bad: Run) -> list[Parting]:
             continue
         step, shared = _parting(other.lines[0], panel.lines[0])
         if shared:
-            second = replace(other.lines[0], label="good")
-            both = replace(
-                panel, lines=(replace(panel.lines[0], label="bad"), second), log=panel.log and other.log
+            second = other.lines[0]._replace(label="good")
+            both = panel._replace(
+                lines=(panel.lines[0]._replace(label="bad"), second), log=panel.log and other.log
             )
             found.append(Parting(both, shared, step))
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,7 @@ from analyzer.model.tables import NULL_INT, Series
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One series of a panel.
 
     Attributes:
@@ -41,8 +40,7 @@ class Line:
     attempt: npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(NamedTuple):
     """One chart.
 
     Attributes:
@@ -180,8 +178,8 @@ def thinned(line: Line, buckets: int) -> npt.NDArray[np.int64]:
 def part(line: Line, rows: npt.NDArray[np.int64]) -> Line:
     """Some points of a series."""
     paths = tuple(line.paths[int(row)] for row in rows)
-    return replace(
-        line, x=line.x[rows], y=line.y[rows], paths=paths, lines=line.lines[rows], attempt=line.attempt[rows]
+    return line._replace(
+        x=line.x[rows], y=line.y[rows], paths=paths, lines=line.lines[rows], attempt=line.attempt[rows]
     )
 
 

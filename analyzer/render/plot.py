@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -75,8 +75,7 @@ def _ends(low: float, high: float) -> tuple[str, str]:
     return ends if low == high or ends[0] != ends[1] else (f"{low:.7g}", f"{high:.7g}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
+class _Axis(NamedTuple):
     """Where a point stands among the dots.
 
     Attributes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ MOST_LANES = 64
 """Ranks drawn: those that failed by themselves or are silent come first, the rest are alike."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """Something that a rank reports.
 
     Attributes:
@@ -41,8 +40,7 @@ class Mark:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(NamedTuple):
     """One rank.
 
     Attributes:
@@ -58,8 +56,7 @@ class Lane:
     first: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RankTimes:
+class RankTimes(NamedTuple):
     """Ranks over time.
 
     Attributes:

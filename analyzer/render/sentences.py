@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from analyzer.model.diagnosis import LAB, Coverage, Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import REPORTED, counted, percent, word_for
@@ -50,8 +50,7 @@ def headline(finding: Finding) -> str:
     return f"{percent(finding.probability)} {word_for(finding.probability)}{note}"
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(NamedTuple):
     """What stands above the findings where no cause reaches a half.
 
     Attributes:
@@ -357,8 +356,7 @@ _SAID_ABOVE = frozenset({"log-truncated"})
 """What the first line tells beside a fault (``end unknown, 9 of 12 epochs``), with no more to say than that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """What of a diagnosis is shown how: in full, as a note of one line, as a rival with the reason against it."""
 
     full: tuple[Finding, ...]

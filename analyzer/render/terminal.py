@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from analyzer.guard import OUR_FAULT
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Place
@@ -38,8 +38,7 @@ _SETTINGS = (".yaml", ".yml", ".json", ".py", ".toml")
 """A setting is quoted by its value already."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Room:
+class _Room(NamedTuple):
     """How much of each part is shown.
 
     Attributes:

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from analyzer.rules.causes import rules_root
 
 FILE = "calibration.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(NamedTuple):
     """How the bits of one kind are turned into probabilities.
 
     Attributes:

@@ -19,9 +19,8 @@ that go through ingest, detectors and rules.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.errors import RuleCaseError
 from analyzer.facts.catalog import no_fact, spec_of
@@ -41,8 +40,7 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """One case beside a rule. ``facts`` is None for a run case, whose files stand in ``run_directory``."""
 
     rule_id: str

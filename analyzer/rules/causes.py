@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.errors import RuleError, RuleSyntaxError, did_you_mean, nearest
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
@@ -54,8 +53,7 @@ RESTARTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CauseEntry:
+class CauseEntry(NamedTuple):
     """One entry of the catalogue.
 
     Attributes:

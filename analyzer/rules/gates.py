@@ -18,10 +18,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.errors import (
     RuleCaseError,
@@ -51,8 +50,7 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
 VERDICTS = {"yes": True, "no": False, "unknown": None}
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(NamedTuple):
     """A named condition.
 
     Attributes:

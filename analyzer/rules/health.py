@@ -7,8 +7,8 @@ that are required. None of them names a cause: that is for the rules.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from analyzer.expr import Condition, compile_condition, evaluate
 from analyzer.model.tables import Scalar
@@ -16,8 +16,7 @@ from analyzer.rules.health_tests import TESTS, HealthTest
 from analyzer.rules.template import fill
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(NamedTuple):
     """Which tests of health passed and what speaks against health.
 
     Attributes:
@@ -35,7 +34,7 @@ class Health:
     def without(self, name: str) -> Health:
         """The same without the doubt of one test, where something else answers for it."""
         kept = [(doubt, test) for doubt, test in zip(self.doubts, self.ids, strict=True) if test != name]
-        return replace(self, doubts=tuple(doubt for doubt, _ in kept), ids=tuple(test for _, test in kept))
+        return self._replace(doubts=tuple(doubt for doubt, _ in kept), ids=tuple(test for _, test in kept))
 
 
 @lru_cache(maxsize=64)

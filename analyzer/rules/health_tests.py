@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class HealthTest:
+class HealthTest(NamedTuple):
     """One test of health.
 
     Attributes:

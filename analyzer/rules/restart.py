@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from analyzer.model.tables import Scalar
 from analyzer.rules.schema import Rule
@@ -19,8 +19,7 @@ _REASONS: Mapping[str, str] = {
 """Why, where a rule does not say more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Restart:
+class Restart(NamedTuple):
     """A restart decision.
 
     Attributes:

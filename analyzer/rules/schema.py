@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
 from analyzer.expr import Condition, compile_condition
@@ -57,8 +57,7 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceLine:
+class EvidenceLine(NamedTuple):
     """One weighted test. ``check`` says how to obtain the fact where the catalogue's text is too general."""
 
     id: str
@@ -86,8 +85,7 @@ class RuleFix:
     verified_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One rule, checked."""
 
     id: str

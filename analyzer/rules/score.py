@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from analyzer.expr import Verdict, evaluate
 from analyzer.guard import STRICT, Guard
@@ -24,8 +24,7 @@ MAX_SCORE_BITS = 60.0
 """Beyond 2**60 the probabilities no longer differ in print; the cap keeps the powers finite."""
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerLine:
+class LedgerLine(NamedTuple):
     """One evaluated evidence line. ``counted`` is False where another line of its group outweighs it."""
 
     line: EvidenceLine
@@ -34,8 +33,7 @@ class LedgerLine:
     counted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """One considered rule with its ledger and its probability."""
 
     rule: Rule
@@ -44,8 +42,7 @@ class Scored:
     probability: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """An undecided line of a leading cause: the cause's probability now, and if it turns out true or false."""
 
     rule: Rule
@@ -105,7 +102,7 @@ def ledger(rule: Rule, facts: Mapping[str, Scalar]) -> tuple[LedgerLine, ...]:
         for line, verdict in zip(evidence, verdicts, strict=True)
     )
     if supported:
-        shape = replace(shape, if_true=shape.if_true / 2)
+        shape = shape._replace(if_true=shape.if_true / 2)
     return _weighed((*evidence, shape), [*verdicts, evaluate(shape.test, facts)])
 
 
@@ -161,8 +158,7 @@ BaseRates = Callable[[Sequence[str]], Mapping[str, float]]
 """For the causes of one competition the bits by which experience moves each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(NamedTuple):
     """Considered rules by symptom kind, each kind sorted by probability, and the probability of "something else".
 
     Attributes:
@@ -206,7 +202,7 @@ def rank(
         items = _best_of_each_cause(every)
         if base_rates is not None:
             moved = base_rates([item.rule.entry.id for item in items])
-            items = [replace(item, bits=item.bits + moved.get(item.rule.entry.id, 0.0)) for item in items]
+            items = [item._replace(bits=item.bits + moved.get(item.rule.entry.id, 0.0)) for item in items]
         probabilities, rest = probabilities_of([item.bits for item in items], fitted.get(kind, HAND_SET))
         scored = [
             Scored(item.rule, item.lines, item.bits, probability)

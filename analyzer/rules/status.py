@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from analyzer.model.diagnosis import Finding
 from analyzer.model.labels import HEALTHY, ORDINARY
@@ -49,8 +49,7 @@ NUMERIC_SIGNS = (
 """What a run of which the numerics broke (``gate.numerics_broke``) failed by; a collapsing scale alone may recover."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What the run itself shows, whatever its cause.
 
     Attributes:

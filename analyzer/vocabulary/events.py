@@ -25,9 +25,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
 from analyzer.vocabulary import cache
@@ -95,8 +94,7 @@ _GROUP = re.compile(r"\(\?P<(\w+)>")
 _KIND = re.compile(r"[a-z][a-z0-9_]{1,60}")
 
 
-@dataclass(frozen=True, slots=True)
-class EventSpec:
+class EventSpec(NamedTuple):
     """Declaration of one kind of event.
 
     Attributes:

@@ -231,7 +231,7 @@ def test_a_finite_point_between_two_that_are_not_is_seen(tmp_path):
 def test_where_no_rule_speaks_the_page_gives_candidates_and_a_fix_with_its_condition():
     found = study(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
     first = found.diagnosis.findings[0]
-    candidate = replace(first, evidence=(replace(first.evidence[0], id=LIKENESS),), probability=0.4)
+    candidate = first._replace(evidence=(replace(first.evidence[0], id=LIKENESS),), probability=0.4)
     page = render_html(replace(found.diagnosis, status="insufficient", findings=(candidate,)))
 
     assert "No rule explains it" in page
@@ -250,12 +250,12 @@ def test_text_of_a_run_stays_text():
     found = study(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
     finding = found.diagnosis.findings[0]
     line = replace(finding.evidence[0], because=EVIL, values={"x": EVIL})
-    fix = replace(finding.fixes[0], title=EVIL, code=EVIL)
+    fix = finding.fixes[0]._replace(title=EVIL, code=EVIL)
     evil = replace(
         found.diagnosis,
         root=EVIL,
         summary=EVIL,
-        findings=(replace(finding, symptom=EVIL, evidence=(line, *finding.evidence), fixes=(fix,)),),
+        findings=(finding._replace(symptom=EVIL, evidence=(line, *finding.evidence), fixes=(fix,)),),
     )
     metrics = replace(found.run.metrics, raw_names=(EVIL,) * len(found.run.metrics.raw_names))
     sources = tuple(replace(source, path=EVIL + source.path) for source in found.run.sources)

@@ -186,7 +186,7 @@ def test_json_is_valid_by_the_published_schema_and_keeps_its_key_order():
 
 def test_numbers_that_json_cannot_hold_become_strings():
     line = replace(evidence("a", 3.0), values={"x": float("nan"), "y": float("-inf")})
-    found = replace(finding(), evidence=(line,))
+    found = finding()._replace(evidence=(line,))
     data = json.loads(report(diagnosis(findings=(found,)), "json"), parse_constant=pytest.fail)
 
     assert data["findings"][0]["evidence"][0]["values"] == {"x": "NaN", "y": "-Infinity"}
@@ -194,10 +194,9 @@ def test_numbers_that_json_cannot_hold_become_strings():
 
 def test_markdown_fences_cannot_be_closed_by_log_text_and_html_is_inert():
     change = ConfigChange("x", "k", "1", "2", "c.yaml", 1, "--- a\n+++ b\n+```\n+<script>\n")
-    found = replace(
-        finding(),
+    found = finding()._replace(
         symptom="<script>alert(1)</script>",
-        fixes=(replace(finding().fixes[0], changes=(change,)),),
+        fixes=(finding().fixes[0]._replace(changes=(change,)),),
     )
     text = report(diagnosis(findings=(found,), summary="<b>`x`"), "markdown")
 

@@ -227,11 +227,10 @@ def test_of_several_findings_the_screen_says_what_happened_and_not_twice_why():
 def test_that_a_log_breaks_off_is_said_once_beside_a_fault():
     found = study(ROOT / "samples/failed/qwen2-fp16-sft-loss-zero").diagnosis
     first = found.findings[0]
-    cut = replace(
-        first,
+    cut = first._replace(
         symptom_kind="crash",
         probability=0.55,
-        cause=replace(first.cause, id="log-truncated", title="Cut off"),
+        cause=first.cause._replace(id="log-truncated", title="Cut off"),
     )
 
     assert "Cut off" not in render_terminal(replace(found, findings=(first, cut)), Style(colour=False))
@@ -289,7 +288,7 @@ def test_rewards_are_drawn_where_they_decide(tmp_path):
     (tmp_path / "grpo.log").write_text("".join(rows))
     found = study(tmp_path)
     stands = (
-        replace(found.diagnosis.findings[0], symptom_kind="plateau") if found.diagnosis.findings else None
+        found.diagnosis.findings[0]._replace(symptom_kind="plateau") if found.diagnosis.findings else None
     )
 
     assert {"loss", "reward", "kl"} <= {panel.key for panel in panels_of(found.run)}
@@ -298,7 +297,7 @@ def test_rewards_are_drawn_where_they_decide(tmp_path):
 
 def test_what_is_slow_by_its_settings_is_drawn_in_no_curve():
     found = study(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
-    slow = replace(found.diagnosis.findings[0], symptom_kind="slow", evidence=())
+    slow = found.diagnosis.findings[0]._replace(symptom_kind="slow", evidence=())
 
     assert deciding(panels_of(found.run), slow) is None
 

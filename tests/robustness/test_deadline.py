@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -126,7 +125,7 @@ def test_each_part_may_take_a_quarter_of_what_is_left():
 @pytest.mark.usefixtures("budget")
 @pytest.mark.parametrize("name", [detector.name for detector in detect.DETECTORS[::9]])
 def test_a_detector_without_end_is_left_out_and_named(monkeypatch, name):
-    slow = [replace(d, detect=forever) if d.name == name else d for d in detect.DETECTORS]
+    slow = [d._replace(detect=forever) if d.name == name else d for d in detect.DETECTORS]
     monkeypatch.setattr(detect, "DETECTORS", tuple(slow))
 
     began_s = time.process_time()
@@ -140,7 +139,7 @@ def test_a_detector_without_end_is_left_out_and_named(monkeypatch, name):
 
 @pytest.mark.usefixtures("budget")
 def test_all_detectors_without_end_cost_no_more_than_the_budget(monkeypatch):
-    monkeypatch.setattr(detect, "DETECTORS", tuple(replace(d, detect=forever) for d in detect.DETECTORS))
+    monkeypatch.setattr(detect, "DETECTORS", tuple(d._replace(detect=forever) for d in detect.DETECTORS))
 
     began_s = time.process_time()
     diagnosis = analyzer.diagnose(FAILED)
@@ -153,7 +152,7 @@ def test_all_detectors_without_end_cost_no_more_than_the_budget(monkeypatch):
 @pytest.mark.usefixtures("budget")
 def test_a_run_of_which_a_detector_was_left_out_is_not_healthy(monkeypatch):
     run = next(path for path in sorted(HEALTHY.iterdir()) if analyzer.diagnose(path).status == "healthy")
-    slow = [replace(d, detect=forever) if d.name == "stragglers" else d for d in detect.DETECTORS]
+    slow = [d._replace(detect=forever) if d.name == "stragglers" else d for d in detect.DETECTORS]
     monkeypatch.setattr(detect, "DETECTORS", tuple(slow))
 
     diagnosis = analyzer.diagnose(run)

@@ -1,7 +1,6 @@
 """A reader, detector, rule, part of the answer or renderer that raises becomes a gap that names it; the rest stands."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,7 @@ def guarded(monkeypatch):
 @pytest.mark.usefixtures("guarded")
 @pytest.mark.parametrize("name", [detector.name for detector in detect.DETECTORS])
 def test_a_detector_that_raises_costs_itself(monkeypatch, name):
-    broken = [replace(d, detect=boom) if d.name == name else d for d in detect.DETECTORS]
+    broken = [d._replace(detect=boom) if d.name == name else d for d in detect.DETECTORS]
     monkeypatch.setattr(detect, "DETECTORS", tuple(broken))
 
     dx = analyzer.diagnose(RUN)
@@ -102,7 +101,7 @@ def test_a_renderer_that_raises_leaves_the_answer(monkeypatch, name):
 
 @pytest.mark.usefixtures("guarded")
 def test_the_exit_code_stays_and_debug_shows_the_traceback(monkeypatch):
-    broken = [replace(d, detect=boom) if d.name == "events" else d for d in detect.DETECTORS]
+    broken = [d._replace(detect=boom) if d.name == "events" else d for d in detect.DETECTORS]
     monkeypatch.setattr(detect, "DETECTORS", tuple(broken))
     monkeypatch.setattr("sys.argv", ["analyzer", "diagnose", str(RUN), "--debug"])
 

@@ -7,9 +7,8 @@ breakdown, the drift of a metric begins at the last point that still lay at its 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -47,8 +46,7 @@ _FOLDER = LazyRegex(r"(?:^|/)(?:checkpoint|global_?step|iter|step)[-_]?(\d{1,12}
 """Folders of checkpoints as trainers name them: ``checkpoint-500/``, ``global_step500/``, ``iter_0000500/``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(NamedTuple):
     """The first step at which a metric had left its level for good, and where it shows."""
 
     step: int

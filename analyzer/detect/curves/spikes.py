@@ -6,9 +6,8 @@ A spike is measured against the curve's own scatter: a noisy curve needs a highe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -70,8 +69,7 @@ SLOW_POINTS = 10
 """A slow return must show in points as well: between two sparse points nobody knows when it happened."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spike:
+class Spike(NamedTuple):
     """One excursion above the curve.
 
     Attributes:
@@ -89,8 +87,7 @@ class Spike:
     sigmas: float
 
 
-@dataclass(frozen=True, slots=True)
-class Spikes:
+class Spikes(NamedTuple):
     """All excursions of a loss curve and the thinned curve they were found on."""
 
     curve: Series

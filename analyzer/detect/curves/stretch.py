@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -79,8 +78,7 @@ ROSE_TOO, GRADIENT_TOO = 1.25, 3.0
 """A quarter above what held-out data had cost; three times the norm before: more than either varies from row to row."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(NamedTuple):
     """Rows above the course: the first, the one after the last (None to the end), the highest, and the level before."""
 
     start: int
@@ -89,8 +87,7 @@ class Stretch:
     base: float
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(NamedTuple):
     """A loss in at most ``BLOCKS`` levels: their values, the row of the curve at which each begins, and its stretches."""
 
     curve: Series

@@ -5,8 +5,7 @@ Everything here works from two points on; how many points a claim needs is for t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -40,8 +39,7 @@ LARGEST = 1e150
 """Beyond, squares overflow: such values are huge, whatever else they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trend:
+class Trend(NamedTuple):
     """A curve for which less is better.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,7 @@ WINDOW = SURVIVED_ROWS * 200
 """Metrics after an error among which those rows are looked for; a row holds a hundred at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
+class _Rows(NamedTuple):
     """Rows of one log in order of lines, and what follows each of them: a log may hold as many errors as rows.
 
     Attributes:

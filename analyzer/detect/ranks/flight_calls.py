@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from analyzer.model.refs import SourceRef
 from analyzer.model.replay import CommTable
@@ -24,8 +24,7 @@ EQUAL_SIZES = (
 """Operations whose tensors must have as many elements on every rank; of others the sizes may differ by design."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One collective of one rank."""
 
     rank: int
@@ -35,8 +34,7 @@ class Call:
     ref: SourceRef
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(NamedTuple):
     """One number of one group at which ranks differ.
 
     Attributes:

@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from analyzer.model.traces import FlightDump
 
 MAX_MEMBERS = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Counters:
+class Counters(NamedTuple):
     """Counters of one rank in one group."""
 
     enqueued: int
@@ -36,8 +36,7 @@ class Counters:
         return self.completed + 1 if self.completed < self.enqueued else None
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """One process group over all dumps.
 
     Attributes:

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -55,8 +55,7 @@ class Call:
     seq: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a bad tensor was born.
 
     Attributes:
@@ -84,8 +83,7 @@ class Origin:
         return NULL_INT if self.step is None else self.step
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(NamedTuple):
     """What one rank's rows say: the origin, and whether later steps were clean again."""
 
     origin: Origin | None

@@ -6,15 +6,14 @@ A row helps a cause that its signs already name; alone it accuses nobody, for mo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number
 from analyzer.detect.setup.configuration import version
 from analyzer.model.signal import Signal
 
 
-@dataclass(frozen=True, slots=True)
-class KnownDefect:
+class KnownDefect(NamedTuple):
     """One defect of some versions.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from analyzer.detect.base import RunView, event_refs, truth
 from analyzer.detect.curves.numerics.scale_course import FLOOR_KINDS, OVERFLOW, ScaleCourse, scale_course
@@ -36,8 +36,7 @@ NATIVE_DTYPE_DEFAULT_FROM = 5
 """Since transformers 5 a model is loaded in the dtype of its checkpoint unless told otherwise; before, in fp32."""
 
 
-@dataclass(frozen=True, slots=True)
-class Precision:
+class Precision(NamedTuple):
     """The precision of forward and backward pass.
 
     Attributes:
@@ -51,8 +50,7 @@ class Precision:
     refs: tuple[SourceRef, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Vote:
+class _Vote(NamedTuple):
     name: str
     strength: int
     ref: SourceRef | None

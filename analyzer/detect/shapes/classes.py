@@ -6,14 +6,13 @@ single causes (report of ``analyzer classifier evaluate``). The class names what
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from analyzer.model.labels import HEALTHY
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """One class.
 
     Attributes:

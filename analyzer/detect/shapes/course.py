@@ -7,8 +7,7 @@ curve is thinned to single points first (so that the scatter stays that of a poi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -43,8 +42,7 @@ FLOOR = 1e-5
 _SIGMA = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(NamedTuple):
     """A reduced curve.
 
     Attributes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,7 @@ _SPEEDS = ("tokens_per_second", "tokens_per_second_per_gpu", "samples_per_second
 _CLASSES = frozenset({"vocab_size", "num_labels", "num_classes", "n_classes", "num_class"})
 
 
-@dataclass(frozen=True, slots=True)
-class Curves:
+class Curves(NamedTuple):
     """What the features see.
 
     Attributes:
@@ -143,7 +142,7 @@ def _evaluation(view: RunView, loss: Course | None, reference: Series | None) ->
     scaled = {
         name: getattr(course, name) * factor for name in ("value", "window", "smooth", "rest", "scatter")
     }
-    return replace(course, scale=loss.scale, noise=course.noise * factor, **scaled)
+    return course._replace(scale=loss.scale, noise=course.noise * factor, **scaled)
 
 
 def _pace(view: RunView) -> Course | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 PLAIN, ASINH, LOG2, LOG10 = "plain", "asinh", "log2", "log10"
 """How a value is stored: as it is, compressed by asinh (ratios to noise have heavy tails), or as a logarithm."""
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
+class Feature(NamedTuple):
     """One entry of the catalogue; the catalogue is the documentation of the features.
 
     Attributes:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -196,8 +195,7 @@ def _scatter(loss: Course) -> dict[str, float]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Excursion:
+class Excursion(NamedTuple):
     """The greatest rise of the loss above the best level before it, measured by the scatter there.
 
     Attributes:

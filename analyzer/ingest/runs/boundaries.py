@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from analyzer.ingest.runs import run_shapes as shapes
 
@@ -19,8 +19,7 @@ Make = Callable[[str, str, str, list[str]], R]
 """Makes a run of its path, its kind (``directory`` or ``files``), the reason, and further files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(NamedTuple):
     """Something under a source that is no run.
 
     Attributes:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from analyzer.ingest.rank_names import names_part
 from analyzer.ingest.runs import run_shapes as shapes
@@ -27,8 +28,7 @@ _PHASE = LazyRegex(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RunGroup:
+class RunGroup(NamedTuple):
     """Files of one run. ``label`` is empty if the directory holds one run only.
 
     ``nested`` is whether they lie below the directory and not in it.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from enum import IntFlag
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.prefixes import Peeled, peel
@@ -47,8 +47,7 @@ CONTEXT_BYTES = 1_200
 """Text that is looked at around a record: two redraws of a wide bar; the line before is within it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a value stood, for whoever keeps values until the log is complete.
 
     Attributes:
@@ -62,8 +61,7 @@ class Origin:
     time_s: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """One value that was written for a line, or, ``summed``, added to what was written before; see ``LogState.point``."""
 
     name: str

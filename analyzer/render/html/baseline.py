@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from dataclasses import replace
 
 from analyzer.model.diagnosis import Diagnosis
 from analyzer.model.run import Run
@@ -19,10 +18,9 @@ def with_baseline(panels: tuple[Panel, ...], baseline: Run) -> tuple[Panel, ...]
     """The panels with the baseline's first series as their last one, where both are drawn over steps."""
     theirs = {panel.key: panel for panel in panels_of(baseline)}
     return tuple(
-        replace(
-            panel,
+        panel._replace(
             log=panel.log and other.log,
-            lines=(*panel.lines, replace(other.lines[0], label="baseline")),
+            lines=(*panel.lines, other.lines[0]._replace(label="baseline")),
         )
         if (other := theirs.get(panel.key)) is not None and panel.by_step and other.by_step
         else panel

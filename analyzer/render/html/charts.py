@@ -11,8 +11,7 @@ import html
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,8 +35,7 @@ CITED_POINTS = 12
 """Points of evidence that are marked in one chart; those beyond are in the ledger."""
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
+class Marks(NamedTuple):
     """What is marked in every chart.
 
     Attributes:
@@ -122,8 +120,7 @@ def chart(panel: Panel, marks: Marks) -> tuple[str, dict[str, Any]]:
     return figure, {"domain": list(domain), "shared": panel.by_step, "word": panel.word, "lines": points}
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
+class _Scale(NamedTuple):
     """Where a point stands in the picture, of 1000 by 1000.
 
     Attributes:

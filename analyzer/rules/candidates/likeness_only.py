@@ -9,7 +9,6 @@ with the right cause is then one of three in 94 %, against 90 % where only silen
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from analyzer.detect.likeness.answer import PLACES
 from analyzer.expr import compile_condition
@@ -74,7 +73,7 @@ def likeness_only(
         )
         entry = LedgerLine(line, verdict=True, bits=bits, counted=True)
         if known is None:
-            yield Scored(replace(rule, says=SAYS), (entry,), bits, min(other * share, AT_MOST))
+            yield Scored(rule._replace(says=SAYS), (entry,), bits, min(other * share, AT_MOST))
         else:
             together = min(known.probability + other * share, AT_MOST)
             yield Scored(known.rule, (*known.lines, entry), known.bits + bits, together)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
 from analyzer.expr import compile_condition
 from analyzer.model.tables import Scalar
@@ -48,7 +47,7 @@ def message_only(
     line = EvidenceLine(
         "words", compile_condition(f'message.cause == "{cause}"', "words"), BECAUSE, bits, 0.0
     )
-    told = replace(rule, says=SAYS, symptom_kind="crash")
+    told = rule._replace(says=SAYS, symptom_kind="crash")
     return Scored(
         told, (LedgerLine(line, verdict=True, bits=bits, counted=True),), bits, min(probability, AT_MOST)
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
 from analyzer.detect.shapes.classes import Shape
 from analyzer.model.tables import Scalar
@@ -36,7 +35,7 @@ def shape_only(
     rule = rules.by_id(shape.cause)
     if rule is None:
         return None
-    told = replace(rule, severity=_severity(shape), says=_sentence(shape))
+    told = rule._replace(severity=_severity(shape), says=_sentence(shape))
     line = shape_line(rule, facts)
     lines = () if line is None else (LedgerLine(line, verdict=True, bits=line.if_true, counted=True),)
     return Scored(told, lines, sum(entry.bits for entry in lines), probability)

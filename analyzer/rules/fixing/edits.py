@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.ingest.formats.config.structured_text import (
     MAX_ENTRIES,
@@ -157,8 +156,7 @@ class Edits:
         return "json" if first.lstrip().startswith("{") else "yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """Where a new key goes.
 
     Attributes:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.expr import Condition, compile_condition, evaluate
 from analyzer.expr.evaluate import value_of
@@ -31,8 +30,7 @@ GENERAL = "setting"
 """In the place of a trainer: what is to be set, in words that belong to nobody."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Chosen:
+class _Chosen(NamedTuple):
     """What a fix changes for this run.
 
     Attributes:
@@ -116,7 +114,7 @@ def _changes(fix: RuleFix, run: Run, facts: Mapping[str, Scalar], file_lines: Fi
     if in_files:
         # what has its value already is not shown, so it cannot carry the diff
         changes = sorted(in_files.values(), key=_settled)
-        return _Chosen([replace(changes[0], diff=edits.diff()), *changes[1:]])
+        return _Chosen([changes[0]._replace(diff=edits.diff()), *changes[1:]])
     if elsewhere or not fix.change:
         return _Chosen(elsewhere)
     if family("place").issuperset(fix.change):

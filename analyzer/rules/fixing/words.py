@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.tables import Scalar
 from analyzer.vocabulary.frameworks import built_on, family
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(NamedTuple):
     """A word and what a run must be for it to mean anything.
 
     Attributes:

@@ -7,8 +7,7 @@ that the scores of any trainer count.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -107,8 +106,7 @@ LOST = 0.3
 """Three tenths of the best score lost at the end: evaluations of neighbouring checkpoints differ by a tenth of that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(NamedTuple):
     """One score: its reading and its finite points as a share of one where it is a percentage."""
 
     name: str

@@ -20,8 +20,7 @@ NaN prints less than usual. From this follows what is used here and in ``nonfini
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -61,8 +60,7 @@ FROZEN_ROWS = 5
 """Equal learning rates in a row that count as frozen: four updates that a moving schedule did not see."""
 
 
-@dataclass(frozen=True, slots=True)
-class BadPoints:
+class BadPoints(NamedTuple):
     """A series with the points that are not finite.
 
     Attributes:

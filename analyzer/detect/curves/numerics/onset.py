@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, spacing
@@ -25,8 +25,7 @@ LATE_STEPS = 200
 """Two hundred good steps rule out a fault of set-up; what comes then is training, data or chance."""
 
 
-@dataclass(frozen=True, slots=True)
-class Onset:
+class Onset(NamedTuple):
     """The first bad step.
 
     Attributes:

@@ -7,8 +7,8 @@ logged more rarely than every step shows a drop of several halvings at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -38,8 +38,7 @@ ROUNDED = 1.1
 """A row prints three decimals, so 0.0039 stands there as 0.004; the next scale above is twice as high."""
 
 
-@dataclass(frozen=True, slots=True)
-class Overflow:
+class Overflow(NamedTuple):
     """One skipped step.
 
     Attributes:
@@ -135,7 +134,7 @@ def _placed(overflow: Overflow, series: Series | None) -> Overflow:
     lower = series.value <= lowered * ROUNDED
     rows = np.flatnonzero((series.source == overflow.ref.source) & (series.line > line) & lower)
     step = series.step_at(int(rows[0])) if rows.size else None
-    return overflow if step is None or step < (overflow.step or 0) else replace(overflow, step=step)
+    return overflow if step is None or step < (overflow.step or 0) else overflow._replace(step=step)
 
 
 def _finite_part(series: Series) -> Series | None:

@@ -13,8 +13,7 @@ import math
 import re
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, TypeGuard
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -52,8 +51,7 @@ _EMBEDDING = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Tensor:
+class _Tensor(NamedTuple):
     """One entry of the header; ``start`` is its offset in the file."""
 
     name: str

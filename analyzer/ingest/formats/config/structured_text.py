@@ -12,7 +12,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.ingest.encodings.json_positions import JsonReader, JsonTextError
 from analyzer.ingest.scalar_text import config_scalar
@@ -31,8 +31,7 @@ REPEATED = "repeated key"
 """Note on an entry whose key stood in the same section before; frameworks let the last one win in silence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One configured scalar.
 
     Attributes:

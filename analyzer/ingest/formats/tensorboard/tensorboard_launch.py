@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from analyzer.ingest.base import Candidate
 from analyzer.lazy_regex import LazyRegex
@@ -51,8 +51,7 @@ def is_held_out(candidate: Candidate) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class WriterName:
+class WriterName(NamedTuple):
     """What the name of an event file says.
 
     Attributes:

@@ -12,8 +12,7 @@ bytes become columns. Nothing is taken on trust: every fixed byte is compared an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import google_crc32c
 import numpy as np
@@ -49,8 +48,7 @@ _PROBES = 4
 """Records looked at for a new form before the rest of a length is decoded one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Points:
+class Points(NamedTuple):
     """Points of one tag, in record order.
 
     Attributes:
@@ -68,8 +66,7 @@ class Points:
     values: Float64s
 
 
-@dataclass(frozen=True, slots=True)
-class _Template:
+class _Template(NamedTuple):
     """Tags of the scalars, and the checksum of the payload with its varying bytes set to zero."""
 
     tags: tuple[str, ...]

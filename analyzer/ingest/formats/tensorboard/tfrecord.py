@@ -17,7 +17,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -84,8 +84,7 @@ def header_length(buffer: bytes, offset: int) -> int | None:
     return length
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(NamedTuple):
     """A stretch that could not be read.
 
     Attributes:
@@ -101,8 +100,7 @@ class Loss:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """Whole records of one window; their payload checksums are not verified yet.
 
     Attributes:

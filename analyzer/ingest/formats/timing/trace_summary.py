@@ -8,7 +8,6 @@ the device; the call that launched it tells whether the host was late (``host_wa
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,8 +74,7 @@ def _host(columns: TraceColumns, trace: TimeTrace) -> TimeTrace:
     data = annotated & _named(columns, *_DATA, anywhere=True)
     has_steps = bool(steps.any())
     syncs = columns.of(*LAUNCHES) & _named(columns, *_SYNCS, anywhere=True)
-    return replace(
-        trace,
+    return trace._replace(
         steps=int(steps.sum()),
         step_median_s=float(np.median(columns.duration_ns[steps])) * NS if has_steps else None,
         data_s=covered(starts[data], ends[data]) * NS if data.any() else None,
@@ -99,8 +97,7 @@ def _device(columns: TraceColumns, rows: Longs, trace: TimeTrace) -> TimeTrace:
     window_s = int(ends.max() - starts.min()) * NS
     compute_s, working_s, busy_s = time_of(is_compute), time_of(is_kernel), time_of(np.ones(rows.size, bool))
     host_copies_ns = float(columns.duration_ns[rows][from_host].sum())
-    trace = replace(
-        trace,
+    trace = trace._replace(
         window_s=window_s,
         compute_s=compute_s,
         communication_s=time_of(is_communication),
@@ -144,13 +141,12 @@ def _launched(columns: TraceColumns, rows: Longs, is_compute: Mask, trace: TimeT
     call = np.where(known, call, NONE)
     host_ns, kernel_ns = _gaps(columns, rows, call)
     measured = known & is_compute
-    trace = replace(trace, host_wait_s=host_ns * NS, kernel_wait_s=kernel_ns * NS)
+    trace = trace._replace(host_wait_s=host_ns * NS, kernel_wait_s=kernel_ns * NS)
     if not measured.any():
         return trace
     launches = columns.duration_ns[call[measured]]
     shorter = columns.duration_ns[rows[measured]] < launches
-    return replace(
-        trace,
+    return trace._replace(
         launch_median_s=float(np.median(launches)) * NS,
         shorter_than_launch=float(shorter.mean()),
     )
@@ -185,8 +181,7 @@ def _operators(columns: TraceColumns, rows: Longs, trace: TimeTrace) -> TimeTrac
     own = columns.name[owner] == top
     longest = owner[own][int(time_ns[own].argmax())]
     record = int(columns.record[longest])
-    return replace(
-        trace,
+    return trace._replace(
         top_operator=clean_text(columns.names[top][:MAX_NAME], MAX_NAME),
         top_operator_s=float(totals[top]) * NS,
         top_operator_record=record if record > 0 else None,

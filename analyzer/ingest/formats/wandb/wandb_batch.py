@@ -7,8 +7,7 @@ other records are left to be decoded field by field. The bytes of an item are sh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -32,8 +31,7 @@ _HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden rati
 _LOW_BYTES = np.array([(1 << 8 * size) - 1 for size in range(8)] + [2**64 - 1], np.uint64)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundItems:
+class FoundItems(NamedTuple):
     """What was found in a batch of records.
 
     Attributes:
@@ -54,8 +52,7 @@ class FoundItems:
         """The same with some of the items only."""
         if wanted.all():
             return self
-        return replace(
-            self,
+        return self._replace(
             row=self.row[wanted],
             key=self.key[wanted],
             key_stop=self.key_stop[wanted],

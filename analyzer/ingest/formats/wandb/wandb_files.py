@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -80,7 +79,7 @@ def _unwrapped(entries: Iterator[Entry]) -> Iterator[Entry]:
             if entry.key != "wandb_version":
                 yield entry
         elif match["part"] == "value":
-            yield replace(entry, key=match["key"] + (match["rest"] or ""))
+            yield entry._replace(key=match["key"] + (match["rest"] or ""))
 
 
 class WandbSummary:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from analyzer.ingest.base import SourceWriter, TruncatedSourceError
 
@@ -35,8 +35,7 @@ _WHOLE, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _SEED = tuple(zlib.crc32(bytes([kind])) for kind in range(5))
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(NamedTuple):
     """Bytes that gave no record.
 
     Attributes:

@@ -9,8 +9,7 @@ Not for finding tracebacks in a log: see ``tracebacks``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.lazy_regex import LazyRegex
 
@@ -34,8 +33,7 @@ _LIBRARY = LazyRegex(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One call on a stack.
 
     Attributes:

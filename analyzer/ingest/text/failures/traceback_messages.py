@@ -8,8 +8,7 @@ The second line belongs to the message, although nothing marks where a message e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.text.failures.traceback_frames import PYTHON_FRAME
 from analyzer.ingest.text.prefixes import peel
@@ -60,8 +59,7 @@ MAX_MESSAGE = 500
 """Characters kept of a message, its further lines included."""
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
+class Raised(NamedTuple):
     """An exception: its dotted name, the first line of its message, and its role when it stands alone."""
 
     exception: str

@@ -9,7 +9,7 @@ The tables stand in ``forms_*.py``; loops without a form of their own are read b
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.log_line import Learnable
@@ -350,8 +350,7 @@ class RowForms(Learnable):
         self._gaps.state_window(log)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pass:
+class _Pass(NamedTuple):
     """The newest row of an evaluation that goes on.
 
     Attributes:

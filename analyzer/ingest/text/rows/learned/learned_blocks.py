@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -118,8 +117,7 @@ class Step(NamedTuple):
         return steps.astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """How rows of one wording are read.
 
     Attributes:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -39,8 +38,7 @@ def usual_gap(steps: Steps) -> int | None:
     return int(values[best]) if int(counts[best]) * 2 > gaps.size else None
 
 
-@dataclass(frozen=True, slots=True)
-class StepModel:
+class StepModel(NamedTuple):
     """How steps follow from rows.
 
     Attributes:
