@@ -111,11 +111,8 @@ def evaluate_command(
         bool, typer.Option("--shipped", help="The same for the model that comes with analyzer.")
     ] = False,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Directory for REPORT.md and its plots.")
+        Path | None, typer.Option("--report", help="Directory for REPORT.md.")
     ] = None,
-    plots: Annotated[
-        bool, typer.Option("--plots/--no-plots", help="Draw the plots (needs matplotlib).")
-    ] = True,
     quick: Annotated[bool, typer.Option("--quick", help="Only the chosen kind of model.")] = False,
 ) -> None:
     """Judge the classifier on groups that it has not seen: one writer, one architecture at a time."""
@@ -133,7 +130,7 @@ def evaluate_command(
     for by, judged in evaluation.judged.items():
         _print_figures(f"leave one {by} out", figures(judged))
     if report is not None:
-        typer.echo(f"written to {write_report(evaluation, report, plots=plots)}")
+        typer.echo(f"written to {write_report(evaluation, report)}")
 
 
 @app.command("excerpt")

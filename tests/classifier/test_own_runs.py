@@ -66,13 +66,16 @@ def test_a_model_trained_on_own_runs_is_used(corpus, tmp_path, monkeypatch):
     assert "the loss hardly moves" in lines[0].because
 
 
-def test_evaluation_holds_groups_out(corpus, monkeypatch):
+def test_evaluation_holds_groups_out(corpus, monkeypatch, tmp_path):
     forest = candidates()[CHOSEN].set_params(n_estimators=20)  # asked is who is held out, not how well
     monkeypatch.setattr(training, "candidates", lambda: {CHOSEN: forest})
-    done = run("evaluate", corpus, "--quick")
+    done = run("evaluate", corpus, "--quick", "--report", tmp_path)
 
     assert done.exit_code == 0, done.output
     assert "leave one configuration out: 110 runs" in done.output
+    report = (tmp_path / "REPORT.md").read_text()
+    assert "110 labelled runs in" in report
+    assert "| false alarms on healthy runs | <= 0.03 | " in report
 
 
 def test_a_corpus_without_a_held_out_part_judges_no_model(corpus):
