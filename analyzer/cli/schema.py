@@ -9,74 +9,30 @@ import typer
 app = typer.Typer(help="Print the schema of a contract.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@app.command("diagnosis")
-def diagnosis_command() -> None:
-    """JSON Schema of what `diagnose --format json` prints."""
-    import json
-
-    from analyzer.render.json import diagnosis_schema
-
-    typer.echo(json.dumps(diagnosis_schema(), indent=2))
-
-
-@app.command("rule")
-def rule_command() -> None:
-    """JSON Schema of rule.yaml, for editors."""
-    import json
-
-    from analyzer.rules.schema import rule_schema
-
-    typer.echo(json.dumps(rule_schema(), indent=2))
+SCHEMAS = {
+    "diagnosis": ("analyzer.render.json:diagnosis_schema", "of what `diagnose --format json` prints."),
+    "rule": ("analyzer.rules.schema:rule_schema", "of rule.yaml, for editors."),
+    "gates": ("analyzer.rules.gates:gate_schema", "of a file of named conditions."),
+    "fixes": ("analyzer.rules.fixing.shared_fixes:fix_schema", "of a file of fixes that rules share."),
+    "events": ("analyzer.vocabulary.events:event_schema", "of a file of events and their patterns, for editors."),
+    "frameworks": ("analyzer.vocabulary.frameworks:framework_schema", "of the file of frameworks."),
+    "config": ("analyzer.vocabulary.config:config_schema", "of the file of settings."),
+}
+"""Of each contract the function that makes its schema, and what it is a schema of."""
 
 
-@app.command("gates")
-def gates_command() -> None:
-    """JSON Schema of a file of named conditions."""
-    import json
+def _add(name: str, place: str, of: str) -> None:
+    @app.command(name, help=f"JSON Schema {of}")
+    def command() -> None:
+        import json
+        from importlib import import_module
 
-    from analyzer.rules.gates import gate_schema
-
-    typer.echo(json.dumps(gate_schema(), indent=2))
-
-
-@app.command("fixes")
-def fixes_command() -> None:
-    """JSON Schema of a file of fixes that rules share."""
-    import json
-
-    from analyzer.rules.fixing.shared_fixes import fix_schema
-
-    typer.echo(json.dumps(fix_schema(), indent=2))
+        module, _, function = place.partition(":")
+        typer.echo(json.dumps(getattr(import_module(module), function)(), indent=2))
 
 
-@app.command("events")
-def events_command() -> None:
-    """JSON Schema of a file of events and their patterns, for editors."""
-    import json
-
-    from analyzer.vocabulary.events import event_schema
-
-    typer.echo(json.dumps(event_schema(), indent=2))
-
-
-@app.command("frameworks")
-def frameworks_command() -> None:
-    """JSON Schema of the file of frameworks."""
-    import json
-
-    from analyzer.vocabulary.frameworks import framework_schema
-
-    typer.echo(json.dumps(framework_schema(), indent=2))
-
-
-@app.command("config")
-def config_command() -> None:
-    """JSON Schema of the file of settings."""
-    import json
-
-    from analyzer.vocabulary.config import config_schema
-
-    typer.echo(json.dumps(config_schema(), indent=2))
+for _name, (_place, _of) in SCHEMAS.items():
+    _add(_name, _place, _of)
 
 
 @app.command("replay")

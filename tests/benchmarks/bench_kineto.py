@@ -145,12 +145,16 @@ def peak_mb():
 def read_ours(path):
     """Events with a duration, time of kernels in us, seconds, and memory before and at the peak."""
     sys.path.insert(0, str(REPOSITORY))
-    from analyzer.ingest.formats.timing.kineto import load_trace
+    from analyzer.ingest.base import OpenSource
+    from analyzer.ingest.formats.timing.kineto import CHUNK_BYTES
+    from analyzer.ingest.formats.timing.kineto_stream import read_columns
     from analyzer.ingest.formats.timing.trace_summary import summarise
+    from analyzer.ingest.walk import make_candidate
 
     before = peak_mb()
     start = time.process_time()
-    columns, _ = load_trace(path)
+    source = OpenSource(make_candidate(path, path.name), 0)
+    columns, _ = read_columns(source.chunks(CHUNK_BYTES), 1 << 62, 1 << 62)
     seconds = time.process_time() - start
     peak = peak_mb()
     kernels = columns.of("kernel")

@@ -13,13 +13,10 @@ times have a resolution of 1 ns, in compact JSON that of a double.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
-from analyzer.ingest.formats.timing.kineto_stream import Progress, read_columns
-from analyzer.ingest.formats.timing.trace_columns import TraceColumns
+from analyzer.ingest.formats.timing.kineto_stream import read_columns
 from analyzer.ingest.formats.timing.trace_summary import summarise
 from analyzer.ingest.rank_names import MAX_RANK, place_of
 
@@ -80,26 +77,6 @@ class Kineto:
         _layout(progress.header, out)
         rank = _rank(progress.header, source.name)
         out.timing(summarise(columns, out.source, rank, complete=progress.complete))
-
-
-def load_trace(path: Path) -> tuple[TraceColumns, Progress]:
-    """The events of one trace file as columns, read to its end, for other uses than a diagnosis.
-
-    Args:
-        path: JSON, plain or gzipped or with zstd.
-
-    Raises:
-        UnreadableFileError: The file cannot be opened.
-    """
-    from analyzer.ingest.walk import make_candidate  # noqa: PLC0415  (it imports every reader's registry)
-
-    source = OpenSource(make_candidate(path, path.name), 0)
-    limit = 1 << 62
-    return read_columns(_chunks(source), limit, limit)
-
-
-def _chunks(source: OpenSource) -> Iterator[bytes]:
-    return source.chunks(CHUNK_BYTES)
 
 
 def _layout(header: dict[str, Any], out: SourceWriter) -> None:
