@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView
+from analyzer.detect.ranks.stragglers import MANY_RANKS
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.traces import TimeTrace
@@ -22,9 +23,6 @@ MIN_WINDOW_S = 0.05
 
 MIN_STEPS = 3
 """Of marked steps the first ones load kernels and fill caches."""
-
-MANY_RANKS = 3
-"""With two ranks each is the slower one half of the time."""
 
 AGREE = 1.05
 
