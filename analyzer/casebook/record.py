@@ -10,9 +10,8 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.errors import InputError
 from analyzer.facts.catalog import spec_of
@@ -32,8 +31,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][\w.:+-]{0,63}")
 """A word that may stand in a record: the name of a class, a dtype, a framework; never a sentence or a path."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseRecord:
+class CaseRecord(NamedTuple):
     """One labelled run.
 
     Attributes:
@@ -62,7 +60,7 @@ class CaseRecord:
     framework: str = ""
     confirmed: str = ""
     split: str = "fit"
-    facts: Mapping[str, Scalar] = field(default_factory=dict)
+    facts: Mapping[str, Scalar] = {}
     fix: str = ""
     worked: bool | None = None
     day: str = ""
@@ -74,7 +72,7 @@ class CaseRecord:
 
     def to_json(self) -> str:
         """The record as one line of JSON without its end."""
-        data = {name: getattr(self, name) for name in self.__slots__}
+        data = {name: getattr(self, name) for name in self._fields}
         data = {name: value for name, value in data.items() if value not in ("", (), None)}
         return json.dumps({"schema": SCHEMA_ID, **data}, sort_keys=False, separators=(",", ":"))
 
@@ -109,7 +107,7 @@ def parse_record(line: str, where: str) -> CaseRecord:
         raise InputError(f"{where}: no JSON object") from None
     if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA_ID:
         raise InputError(f"{where}: no record of {SCHEMA_ID}")
-    unknown = sorted(set(data) - set(CaseRecord.__slots__))
+    unknown = sorted(set(data) - set(CaseRecord._fields))
     if unknown:
         raise InputError(f"{where}: unknown key {unknown[0]!r}")
     _check_types(data, where)

@@ -110,9 +110,7 @@ def evaluate_command(
     shipped: Annotated[
         bool, typer.Option("--shipped", help="The same for the model that comes with analyzer.")
     ] = False,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="Directory for REPORT.md.")
-    ] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Directory for REPORT.md.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Only the chosen kind of model.")] = False,
 ) -> None:
     """Judge the classifier on groups that it has not seen: one writer, one architecture at a time."""

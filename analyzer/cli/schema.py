@@ -14,7 +14,10 @@ SCHEMAS = {
     "rule": ("analyzer.rules.schema:rule_schema", "of rule.yaml, for editors."),
     "gates": ("analyzer.rules.gates:gate_schema", "of a file of named conditions."),
     "fixes": ("analyzer.rules.fixing.shared_fixes:fix_schema", "of a file of fixes that rules share."),
-    "events": ("analyzer.vocabulary.events:event_schema", "of a file of events and their patterns, for editors."),
+    "events": (
+        "analyzer.vocabulary.events:event_schema",
+        "of a file of events and their patterns, for editors.",
+    ),
     "frameworks": ("analyzer.vocabulary.frameworks:framework_schema", "of the file of frameworks."),
     "config": ("analyzer.vocabulary.config:config_schema", "of the file of settings."),
 }

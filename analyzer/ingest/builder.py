@@ -347,7 +347,7 @@ class RunBuilder:
                 yield event
             else:
                 fields = {**event.fields, "host": host} if host else event.fields
-                yield replace(event, attempt=attempt, rank=rank, fields=fields)
+                yield event._replace(attempt=attempt, rank=rank, fields=fields)
 
     def _tell_thinned(self) -> None:
         dropped: dict[int, list[int]] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from analyzer.model.card import Card
@@ -21,8 +21,7 @@ ENDINGS = ("completed", "crashed", "interrupted", "still running", "unknown")
 SEVERITIES = ("fatal", "degrading", "wasteful", "advisory")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A citation as shown to the user.
 
     Attributes:
@@ -43,8 +42,7 @@ LIKENESS = "likeness"
 """Id of the line of evidence that says what labelled runs with such numbers turned out to be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """One line of the ledger.
 
     Attributes:
@@ -66,7 +64,7 @@ class Evidence:
     bits: float
     counted: bool
     because: str
-    values: Mapping[str, Scalar] = field(default_factory=dict)
+    values: Mapping[str, Scalar] = {}
     refs: tuple[Place, ...] = ()
     if_true: float = 0.0
     if_false: float = 0.0
@@ -306,8 +304,7 @@ class SourceNote(NamedTuple):
     format: str
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(NamedTuple):
     """What was seen.
 
     ``metrics`` maps a canonical metric to its number of points. ``rows_by_name`` counts rows of loops without a
@@ -325,7 +322,7 @@ class Coverage:
     completed: bool | None = None
     missing: tuple[str, ...] = ()
     rows_by_name: int = 0
-    guesses: Mapping[str, str] = field(default_factory=dict)
+    guesses: Mapping[str, str] = {}
     passed: tuple[str, ...] = ()
 
 

@@ -97,8 +97,7 @@ class LogEnd(NamedTuple):
     errors: tuple[tuple[int, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TensorRows:
+class TensorRows(NamedTuple):
     """What was measured on one tensor of a checkpoint, in float64 over finite elements.
 
     Attributes:
@@ -117,9 +116,9 @@ class TensorRows:
     shape: tuple[int, ...]
     nonfinite: int
     ref: SourceRef
-    row_rms: Mapping[int, float] = field(default_factory=dict)
+    row_rms: Mapping[int, float] = {}
     median_row_rms: float | None = None
-    row_names: Mapping[int, str] = field(default_factory=dict)
+    row_names: Mapping[int, str] = {}
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from analyzer.model.refs import SourceRef
@@ -40,8 +39,7 @@ class FactValue(NamedTuple):
     refs: tuple[SourceRef, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(NamedTuple):
     """What one detector measured on one subject; no interpretation.
 
     Attributes:
@@ -51,5 +49,5 @@ class Signal:
     """
 
     kind: str
-    facts: Mapping[str, FactValue] = field(default_factory=dict)
+    facts: Mapping[str, FactValue] = {}
     onset_step: int | None = None

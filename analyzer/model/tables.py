@@ -7,9 +7,9 @@ The metric table is a struct of NumPy columns and not an Arrow table: importing 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -153,8 +153,7 @@ class MetricTable:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One recognised log line or trace event.
 
     Attributes:
@@ -178,7 +177,7 @@ class Event:
     time_s: float | None = None
     rank: int | None = None
     attempt: int = 0
-    fields: Mapping[str, Scalar] = field(default_factory=dict)
+    fields: Mapping[str, Scalar] = {}
     order: int = 0
 
 

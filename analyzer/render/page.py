@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from analyzer.ingest.masking import clean_text
 from analyzer.model.diagnosis import Diagnosis, Fix, Place
@@ -28,8 +28,7 @@ LONGEST_PATH = 40
 _STATUS_COLOUR = {"failed": "31;1", "degraded": "33;1", "interrupted": "33;1", "healthy": "32;1"}
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(NamedTuple):
     """How to write for a terminal.
 
     Attributes:
@@ -43,7 +42,7 @@ class Style:
     colour: bool
     width: int = WIDTH
     links: bool = False
-    locations: Mapping[str, str] = field(default_factory=dict)
+    locations: Mapping[str, str] = {}
     here: str = ""
 
     def paint(self, text: str, code: str) -> str:

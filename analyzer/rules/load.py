@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyzer.errors import RuleError, RuleSyntaxError, did_you_mean, nearest
 from analyzer.expr import Condition, compile_condition
@@ -228,7 +228,7 @@ def _load(extra: Sequence[Path], *, bundled: bool) -> RuleSet:
     known = _cached(key, len(files))
     if known is None:
         known, sources = _read_all(files, gates, beside)
-        cache.write("rules", key, asdict(known))
+        cache.write("rules", key, known._asdict())
     else:
         sources = tuple(
             RuleSource(
@@ -250,8 +250,7 @@ def _load(extra: Sequence[Path], *, bundled: bool) -> RuleSet:
     return RuleSet(known.digest, tuple(used), versions, packs.left_out())
 
 
-@dataclass(frozen=True)
-class _CheckedRules:
+class _CheckedRules(NamedTuple):
     """Rules that were read and checked before.
 
     Attributes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
@@ -69,8 +68,7 @@ class EvidenceLine(NamedTuple):
     check: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFix:
+class RuleFix(NamedTuple):
     """A fix as written: ``change`` maps framework -> key -> value; a value ``= expression`` is computed from facts."""
 
     id: str
@@ -79,7 +77,7 @@ class RuleFix:
     cost: str
     requires: Condition | None = None
     requires_text: str = ""
-    change: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    change: Mapping[str, Mapping[str, Any]] = {}
     code: str = ""
     verify: str = ""
     verified_by: str = ""

@@ -231,7 +231,7 @@ def test_a_finite_point_between_two_that_are_not_is_seen(tmp_path):
 def test_where_no_rule_speaks_the_page_gives_candidates_and_a_fix_with_its_condition():
     found = study(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
     first = found.diagnosis.findings[0]
-    candidate = first._replace(evidence=(replace(first.evidence[0], id=LIKENESS),), probability=0.4)
+    candidate = first._replace(evidence=(first.evidence[0]._replace(id=LIKENESS),), probability=0.4)
     page = render_html(replace(found.diagnosis, status="insufficient", findings=(candidate,)))
 
     assert "No rule explains it" in page
@@ -249,7 +249,7 @@ def test_a_sound_run_says_which_tests_it_passed():
 def test_text_of_a_run_stays_text():
     found = study(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
     finding = found.diagnosis.findings[0]
-    line = replace(finding.evidence[0], because=EVIL, values={"x": EVIL})
+    line = finding.evidence[0]._replace(because=EVIL, values={"x": EVIL})
     fix = finding.fixes[0]._replace(title=EVIL, code=EVIL)
     evil = replace(
         found.diagnosis,

@@ -185,7 +185,7 @@ def test_json_is_valid_by_the_published_schema_and_keeps_its_key_order():
 
 
 def test_numbers_that_json_cannot_hold_become_strings():
-    line = replace(evidence("a", 3.0), values={"x": float("nan"), "y": float("-inf")})
+    line = evidence("a", 3.0)._replace(values={"x": float("nan"), "y": float("-inf")})
     found = finding()._replace(evidence=(line,))
     data = json.loads(report(diagnosis(findings=(found,)), "json"), parse_constant=pytest.fail)
 

@@ -9,9 +9,8 @@ before and right after it are compared; a difference counts beyond three times t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -45,8 +44,7 @@ SAME_RATE = 0.05
 _NAMED_STEP = LazyRegex(r"(?:checkpoint|step|iter)[-_=]?0{0,12}(?P<step>[1-9]\d{0,11})(?:\.\w{1,12})?/?$")
 
 
-@dataclass(frozen=True)
-class _Boundary:
+class _Boundary(NamedTuple):
     """The points around one restart, in the order of logging; all finite."""
 
     before: Series

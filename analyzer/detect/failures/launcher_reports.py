@@ -9,7 +9,7 @@ the report holds the time at which the launcher looked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from analyzer.model.tables import Event
 
@@ -28,8 +28,7 @@ def _pid(event: Event) -> int | None:
     return pid if isinstance(pid, int) else None
 
 
-@dataclass(frozen=True)
-class LaunchersWord:
+class LaunchersWord(NamedTuple):
     """What the launcher's lines say about processes.
 
     Attributes:
@@ -37,7 +36,7 @@ class LaunchersWord:
             so, by source and process id.
     """
 
-    forced: Mapping[tuple[int, int], Event] = field(default_factory=dict)
+    forced: Mapping[tuple[int, int], Event] = {}
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> LaunchersWord:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).with_name("messages.npz")
 
 
-@dataclass(frozen=True)
-class MessageModel:
+class MessageModel(NamedTuple):
     """Weights of each cause over the pieces of a message.
 
     Attributes:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).with_name("likeness.npz")
 
 
-@dataclass(frozen=True)
-class LikenessModel:
+class LikenessModel(NamedTuple):
     """Weights of each label over marks.
 
     Attributes:

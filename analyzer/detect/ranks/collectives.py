@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,8 +47,7 @@ _MISSING = (("recorder_missing_ranks", "missing"), ("desync_report", "lagging"),
 """Reports in which torch or Horovod itself names the ranks that did not come."""
 
 
-@dataclass(frozen=True)
-class Wait:
+class Wait(NamedTuple):
     """What one rank waited for when its watchdog spoke."""
 
     rank: int

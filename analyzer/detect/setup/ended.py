@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,8 +65,7 @@ class _End:
     """Whether neither an end nor an error was written."""
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(NamedTuple):
     """How far the run came and how far it was to go.
 
     Attributes:

@@ -10,7 +10,8 @@ and so does one that a launcher restarts, or that should have gone on from a che
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +31,7 @@ _SAME_JOB = frozenset({"elastic_restart", "resume_from_checkpoint"})
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class _Rows:
+class _Rows(NamedTuple):
     """Line, step, value and time of the rows of one log, and their learning rate where it is known."""
 
     line: Ints

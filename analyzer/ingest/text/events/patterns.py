@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.vocabulary.events import NUMBER, SIZE, pattern_rows
 from analyzer.vocabulary.packs import remembered
@@ -28,8 +27,7 @@ _UNIT_BYTES = {"bytes": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 __all__ = ["NUMBER", "SIZE", "Pattern", "all_patterns", "gib", "match_pattern"]
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """One kind of line.
 
     Attributes:
@@ -48,10 +46,10 @@ class Pattern:
     role: str
     literals: tuple[str, ...]
     regex: str
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = {}
     more: tuple[str, ...] = ()
     unless: str = ""
-    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    words: Mapping[str, Mapping[str, str]] = {}
     once: bool = False
 
 

@@ -13,8 +13,7 @@ A block is written when it is complete, because its step may stand at its end. B
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Fed
@@ -36,8 +35,7 @@ _TIMERS = ("batch-generator", "forward-backward", "forward-compute", "backward-c
 _INTEGER = r"\d{1,12}"
 
 
-@dataclass(frozen=True)
-class BlockForm:
+class BlockForm(NamedTuple):
     """How one program prints a block.
 
     Attributes:
@@ -57,7 +55,7 @@ class BlockForm:
     literals: tuple[str, ...]
     head: LazyRegex
     row: LazyRegex
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = {}
     step_key: str = ""
     end: LazyRegex | None = None
     validation: bool = False

@@ -8,7 +8,6 @@ The tables stand in ``forms_*.py``; loops without a form of their own are read b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.names import canonical_metric
@@ -59,8 +58,7 @@ _GIB = {
 }
 
 
-@dataclass(frozen=True)
-class RowForm:
+class RowForm(NamedTuple):
     """How one program prints a row.
 
     Attributes:
@@ -87,7 +85,7 @@ class RowForm:
     literals: tuple[str, ...]
     head: LazyRegex
     pair: LazyRegex
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = {}
     epoch: int | None = None
     restarts: bool = False
     steps: bool = True
