@@ -13,6 +13,7 @@ from typing import NamedTuple
 from analyzer.casebook.memory import Remembered, own_records, remember
 from analyzer.detect import run_detectors
 from analyzer.detect.base import RunView
+from analyzer.expr import decided_by
 from analyzer.facts.build import Facts, build_facts
 from analyzer.facts.happened import device_time, onset
 from analyzer.guard import STRICT, Guard
@@ -299,11 +300,18 @@ def _split(listed: Sequence[Finding], status: str) -> tuple[tuple[Finding, ...],
     floors = {"failed": LISTED_FROM, "degraded": LISTED_FROM}
     floor = floors.get(status, REPORTED if status == "healthy" else CANDIDATE_FROM)
     if status in {"insufficient", "interrupted"}:  # how it ended says less than what its curves may mean
-        listed = sorted(listed, key=lambda finding: finding.cause.kind in ORDINARY)
+        listed = sorted(listed, key=lambda finding: _says_less(finding, status))
     elif status != "healthy":  # a log that merely stops explains no fault
         listed = sorted(listed, key=lambda finding: finding.cause.id == "log-truncated")
     findings = tuple(finding for finding in listed if finding.probability >= floor)
     return findings, tuple(finding for finding in listed if finding.probability < floor)
+
+
+def _says_less(finding: Finding, status: str) -> int:
+    """2 for a crash that hardly comes into question beside the end that somebody brought about, 1 for such an end."""
+    hardly = finding.symptom_kind == "crash" and finding.probability < REPORTED
+    ordinary = finding.cause.kind in ORDINARY
+    return 2 if status == "interrupted" and hardly and not ordinary else int(ordinary)
 
 
 def _finding(
@@ -352,7 +360,7 @@ def _finding(
 
 
 def _evidence(entry: LedgerLine, run: Run, facts: Facts, quoter: Quoter) -> Evidence:
-    names = [name for name in entry.line.test.names if name in facts.plain]
+    names = decided_by(entry.line.test, facts.plain)
     refs: dict[SourceRef, None] = {}
     if entry.verdict is not None:
         for name in names:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from analyzer.expr.parse import Condition
@@ -43,6 +43,27 @@ def evaluate(condition: Condition, facts: Mapping[str, Value]) -> Verdict:
         facts: Known facts; absent or None means unknown.
     """
     return _truth(_value(condition.tree, facts))
+
+
+def decided_by(condition: Condition, facts: Mapping[str, Value]) -> tuple[str, ...]:
+    """The known facts to which a condition owes its verdict, in order of first mention.
+
+    Of an ``or`` that holds those are the parts that hold, of an ``and`` that fails the parts that fail.
+    """
+    found = set(_deciding(condition.tree, facts))
+    return tuple(name for name in condition.names if name in found and name in facts)
+
+
+def _deciding(node: ast.expr, facts: Mapping[str, Value]) -> Iterator[str]:
+    if isinstance(node, ast.UnaryOp):
+        yield from _deciding(node.operand, facts)
+    elif isinstance(node, ast.BoolOp):
+        verdict = _bool_op(node, facts)
+        for child in node.values:
+            if verdict is None or _truth(_value(child, facts)) is verdict:
+                yield from _deciding(child, facts)
+    else:
+        yield from (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
 def _truth(value: Value) -> Verdict:

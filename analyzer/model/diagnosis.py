@@ -52,7 +52,7 @@ class Evidence(NamedTuple):
         bits: What the line adds, log2 of the likelihood ratio; 0 when unknown.
         counted: False if another line of the same group outweighs it.
         because: The author's reason.
-        values: The facts that the condition used and their values.
+        values: The facts that decided the condition and their values.
         refs: Where those facts were seen.
         if_true: Bits that the line adds when its test holds.
         if_false: Bits that it adds when the test does not hold.

@@ -30,7 +30,7 @@ from analyzer.render.sentences import (
     restart_note,
     something_else,
 )
-from analyzer.render.words import answers_in_words, seen_in_words, strongest
+from analyzer.render.words import answers_in_words, grounds, strongest
 
 MOST_CHARACTERS = 6_000
 """About 2,000 tokens: English with paths and numbers takes three characters a token in the usual vocabularies."""
@@ -132,10 +132,9 @@ def _evidence(diagnosis: Diagnosis) -> list[str]:
         return []
     rows = []
     for line in strongest(diagnosis.findings[0], 5):
-        seen = seen_in_words(line)
         where = f" ({line.refs[0]})" if line.refs else ""
         sign = "+" if line.bits > 0 else "-"
-        rows.append(f"{sign} {f'{seen} -> ' if seen else ''}{_quoted(line.because)}{where}")
+        rows.append(f"{sign} {_quoted(grounds(line))}{where}")
     return rows
 
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding
 from analyzer.model.wording import counted, percent
-from analyzer.render.page import Page, Style, cut, write_beginning, write_beside, write_change
+from analyzer.render.page import Page, Style, quoted_line, write_beginning, write_beside, write_change
 from analyzer.render.sentences import (
     amounts_read,
     arrange,
+    because_here,
     explained,
     headline,
     made_by,
@@ -66,9 +67,9 @@ def _write_finding(page: Page, finding: Finding) -> None:
 
 def _write_evidence(page: Page, sign: str, line: Evidence) -> None:
     where = f"  [{page.place(line.refs[0])}]" if line.refs else ""
-    page.add(f"{sign}{abs(line.bits):g} {line.observed()}: {line.because}{where}", indent=2, hang=3)
+    page.add(f"{sign}{abs(line.bits):g} {line.observed()}: {because_here(line)}{where}", indent=2, hang=3)
     if line.refs and line.refs[0].text and not line.refs[0].path.endswith(_SETTINGS):
-        page.raw(f"     | {cut(line.refs[0].text, page.style.width - 7)}", colour="2")
+        page.raw(f"     | {quoted_line(line.refs[0].text, page.style.width - 7)}", colour="2")
 
 
 def _write_rivals(page: Page, rivals: Sequence[Finding], other: str) -> None:

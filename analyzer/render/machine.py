@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from analyzer.model.diagnosis import Diagnosis, Finding, Place
 from analyzer.model.wording import REPORTED, percent
-from analyzer.render.sentences import restart_note
+from analyzer.render.sentences import because_here, restart_note
 
 _LEVELS = {"fatal": "error", "degrading": "error", "wasteful": "warning", "advisory": "note"}
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -82,7 +82,7 @@ def render_junit(diagnosis: Diagnosis) -> str:
         for finding in findings:
             rows.append(f"{percent(finding.probability)} {finding.cause.title} [{finding.cause.id}]")
             rows += [
-                f"  + {line.because}" + (f" ({line.refs[0]})" if line.refs else "")
+                f"  + {because_here(line)}" + (f" ({line.refs[0]})" if line.refs else "")
                 for line in finding.speaks_for()[:3]
             ]
             rows += [f"  fix: {fix.title}" for fix in finding.fixes[:1]]

@@ -24,7 +24,7 @@ from analyzer.render.sentences import (
     resume_note,
     telling,
 )
-from analyzer.render.words import seen_in_words
+from analyzer.render.words import grounds
 
 _SPECIAL = LazyRegex(r"([\\`*_{}\[\]<>#|~&])")
 _ADDRESS = LazyRegex(r"(?i)\b(https?|ftp|mailto|xmpp)(:)|\b(www)(\.)")
@@ -122,9 +122,7 @@ def _folded(summary: str, rows: list[str]) -> list[str]:
 
 def _evidence(sign: str, line: Evidence) -> str:
     places = ", ".join(code(str(place)) for place in line.refs[:2])
-    seen = seen_in_words(line)
-    reason = f"{seen} → {line.because}" if seen else line.because
-    return f"- {sign} ({line.bits:+g} bits): {escape(reason)} {places}".rstrip()
+    return f"- {sign} ({line.bits:+g} bits): {escape(grounds(line))} {places}".rstrip()
 
 
 def _fix(number: int, fix: Fix) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -109,8 +110,23 @@ class Page:
         return whole
 
 
-def cut(text: str, room: int) -> str:
-    """A text that fits into some columns."""
+_LOGGERS_OWN = re.compile(
+    r"(?:(?:\[[^\[\]]{0,90}+\]|\([^()\s]{1,40}+\)|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL|[DIWEF](?:\d{4})?)(?=[\s:])"
+    r"|\d[\d:.,/TZ+-]{4,40}+|[\w./-]{1,160}+:\d{1,6}\]?|what\(\))[:\s]*+)++"
+)
+"""Clock, level, rank and place that a logger puts before what it says."""
+
+
+def quoted_line(text: str, room: int) -> str:
+    """A line of a log in some columns; where it is too long, what the logger put before its words goes first.
+
+    >>> quoted_line("ERROR 2026-07-31T10:36:53.04Z [rank0]: TypeError: list indices must be integers", 50)
+    '… TypeError: list indices must be integers'
+    """
+    if len(text) <= room:
+        return text
+    head = _LOGGERS_OWN.match(text.lstrip())
+    text = f"… {text.lstrip()[head.end() :]}" if head else text
     return text if len(text) <= room else text[: room - 1] + "…"
 
 

@@ -17,6 +17,12 @@ NAMED_FROM = 0.01
 """Share from which a rival is named before the mere look-alikes: 1 in 100."""
 
 
+def because_here(evidence: Evidence) -> str:
+    """The reason of a line; one that is written for the case that its test holds says so where it does not."""
+    not_so = evidence.verdict is False and evidence.if_true
+    return f"not so here: {evidence.because}" if not_so else evidence.because
+
+
 def reason_against(finding: Finding) -> str:
     """Why a cause is not the answer, in one clause."""
     seen, why = seen_against(finding)
@@ -27,7 +33,7 @@ def seen_against(finding: Finding) -> tuple[str, str]:
     """What was seen against a cause, empty if nothing was, and why it is not the answer."""
     against = finding.speaks_against()
     if against:
-        return against[0].observed(), against[0].because
+        return against[0].observed(), because_here(against[0])
     undecided = [line for line in finding.evidence if line.verdict is None and line.if_true > 0]
     if undecided:
         return "", f"nothing shows that {max(undecided, key=lambda line: line.if_true).because}"

@@ -11,7 +11,7 @@ from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Place
 from analyzer.model.wording import counted, percent
 from analyzer.render.curves import Panel, deciding
 from analyzer.render.full_page import render_everything
-from analyzer.render.page import Page, Style, cut, write_beginning, write_beside, write_change
+from analyzer.render.page import Page, Style, quoted_line, write_beginning, write_beside, write_change
 from analyzer.render.plot import plot_rows
 from analyzer.render.sentences import (
     amounts_read,
@@ -24,7 +24,7 @@ from analyzer.render.sentences import (
     restart_note,
     something_else,
 )
-from analyzer.render.words import answers_in_words, rivals_worth_naming, seen_in_words, strongest
+from analyzer.render.words import answers_in_words, grounds, rivals_worth_naming, strongest
 
 MOST_LINES = 40
 """Of a screen; what is beyond scrolls away before it is read."""
@@ -147,17 +147,16 @@ def _write_cause(page: Page, diagnosis: Diagnosis, finding: Finding, room: _Room
 
 
 def _write_evidence(page: Page, line: Evidence, known: set[str], quoted: set[Place]) -> None:
-    seen = seen_in_words(line, known)
     where = f"  ({page.place(line.refs[0])})" if line.refs else ""
-    reason = f"{seen} → {line.because}" if seen else line.because
-    page.add(f"{'+ ' if line.bits > 0 else '- against it: '}{reason}{where}", indent=2, hang=2)
+    sign = "+ " if line.bits > 0 else "- against it: "
+    page.add(f"{sign}{grounds(line, known)}{where}", indent=2, hang=2)
     if (
         line.refs
         and line.refs[0] not in quoted
         and line.refs[0].text
         and not line.refs[0].path.endswith(_SETTINGS)
     ):
-        page.raw(f"    | {cut(line.refs[0].text, page.style.width - 6)}", colour="2")
+        page.raw(f"    | {quoted_line(line.refs[0].text, page.style.width - 6)}", colour="2")
     quoted.update(line.refs[:1])
 
 
@@ -233,8 +232,9 @@ def _write_seen(page: Page, diagnosis: Diagnosis, gaps: int) -> None:
     if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
         more = "; others with --all" if len(coverage.passed) > PASSED else ""
         page.add(f"tested and passed: {'; '.join(coverage.passed[:PASSED])}{more}", hang=2)
-    if coverage.missing:
-        page.add(f"not seen: {', '.join(coverage.missing)}", hang=2)
+    unsaid = [what for what in coverage.missing if what not in diagnosis.summary]
+    if unsaid:
+        page.add(f"not seen: {', '.join(unsaid)}", hang=2)
     ordered = sorted(diagnosis.gaps, key=lambda gap: OUR_FAULT not in gap.reason)
     at_fault = any(
         OUR_FAULT in gap.reason for gap in ordered

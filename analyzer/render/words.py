@@ -12,7 +12,7 @@ from analyzer.facts.catalog import spec_of
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, NextCheck
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import format_scalar, percent
-from analyzer.render.sentences import telling
+from analyzer.render.sentences import because_here, telling
 
 LONG = 110
 """Characters from which the words of a fact are left to ``--all``: the reason stands beside them anyway."""
@@ -54,6 +54,17 @@ def seen_in_words(evidence: Evidence, known: Collection[str] = ()) -> str:
     if not so and not any(place.text for place in evidence.refs[:1]):
         so = list(told.values())
     return "; ".join(so[:2])
+
+
+def grounds(evidence: Evidence, known: Collection[str] = ()) -> str:
+    """What was seen, and after an arrow why it counts.
+
+    Args:
+        evidence: A line of the ledger.
+        known: Names of facts that were told already.
+    """
+    seen = seen_in_words(evidence, known)
+    return f"{seen} → {because_here(evidence)}" if seen else because_here(evidence)
 
 
 def ledger_in_words(evidence: Evidence) -> list[str]:
@@ -170,10 +181,15 @@ def _amount(name: str, meaning: str) -> str:
 
 
 def _asked_part(test: str, fact: str) -> str:
-    """The parts of a plain conjunction that the unknown fact decides; the others are known."""
-    if "(" in test or " or " in test:
+    """The parts of a plain chain of ``and`` or of ``or`` that the unknown fact decides; of others the whole test."""
+    if _is_nested(test):
         return test
-    return " and ".join(part for part in test.split(" and ") if fact in part)
+    joint = " or " if " or " in test else " and "
+    return joint.join(part for part in test.split(joint) if fact in part)
+
+
+def _is_nested(test: str) -> bool:
+    return "(" in test or (" or " in test and " and " in test)
 
 
 def _short_meaning(name: str) -> str:
@@ -182,8 +198,8 @@ def _short_meaning(name: str) -> str:
 
 
 def answers_in_words(check: NextCheck) -> str:
-    """``if yes: 98% for CAUSE, if not: 2%``, with the question; a question of many parts is left to what is seen then."""
-    if "(" in check.test or " or " in check.test:
+    """``if yes: 98% for CAUSE, if not: 2%``, with the question; a nested one is left to what is seen then."""
+    if _is_nested(check.test):
         most, least = sorted((check.if_true, check.if_false), reverse=True)
         return f"depending on what it shows, {check.cause_id} is then {percent(most)} or {percent(least)} probable"
     return (

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.errors import RuleSyntaxError
-from analyzer.expr import compile_condition, evaluate
+from analyzer.expr import compile_condition, decided_by, evaluate
 from analyzer.expr.evaluate import value_of
 
 NAMES = ["a.x", "a.y", "b.flag", "b.other"]
@@ -159,3 +159,18 @@ def test_the_value_of_an_expression_is_unknown_if_a_fact_is():
 
     assert value_of(expression, {"rate": 3e-4}) == pytest.approx(1e-4)
     assert value_of(expression, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "facts", "names"),
+    [
+        ("killed or code == 1", {"killed": True, "code": 0}, ("killed",)),
+        ("killed or code == 1", {"killed": False, "code": 0}, ("killed", "code")),
+        ("killed and code == 1", {"killed": True, "code": 0}, ("code",)),
+        ("not (killed or code == 1)", {"killed": True, "code": 0}, ("killed",)),
+        ("(killed or late) and code == 1", {"late": True, "code": 1}, ("late", "code")),
+        ("killed or code == 1", {"code": 0}, ("code",)),
+    ],
+)
+def test_a_verdict_is_owed_to_the_parts_that_decide_it(text, facts, names):
+    assert decided_by(compile_condition(text), facts) == names

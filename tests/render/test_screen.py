@@ -16,10 +16,12 @@ from analyzer.facts.catalog import spec_of
 from analyzer.model.diagnosis import Candidate, Evidence, Headline, NextCheck, Place
 from analyzer.render import Style, render_terminal
 from analyzer.render.curves import Line, Panel, deciding, panels_of, thinned
+from analyzer.render.page import quoted_line
 from analyzer.render.plot import plot_rows
 from analyzer.render.words import (
     answers_in_words,
     fact_in_words,
+    grounds,
     ledger_in_words,
     question_in_words,
     seen_in_words,
@@ -201,6 +203,36 @@ def test_long_names_stand_on_lines_of_their_own_and_are_counted_where_they_are_m
     assert screen.splitlines()[1] == f"  run {'y' * 90}"
     assert f"not looked at: {others[0]} and 3 more; all of them: analyzer triage" in plain
     assert others[1] not in plain
+
+
+def test_a_reason_says_so_where_what_it_tells_was_not_seen():
+    line = replace(
+        evidence("the curve falls beneath its swing", {}), verdict=False, if_true=-4.0, if_false=1.5
+    )
+
+    assert grounds(line) == "not so here: the curve falls beneath its swing"
+    assert grounds(replace(line, if_true=0.0)) == "the curve falls beneath its swing"  # written for this case
+    assert grounds(replace(line, verdict=True)) == "the curve falls beneath its swing"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("2019-05-09 14:49:11.3: W tf/common_runtime/bfc_allocator.cc:267] Allocator ran out", "… Allocator ran out"),
+        ("[rank0]:[E1018 10:22:33.123456 ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught it", "… Watchdog caught it"),
+        ("(raylet) A worker died or was killed by something", "… A worker died or was killed by something"),
+        ("RuntimeError: a text that begins at once and is long", "RuntimeError: a text that begins at once and is…"),
+        ("ERROR short", "ERROR short"),
+    ],
+)  # fmt: skip
+def test_of_a_long_line_the_loggers_own_words_go_first(text, shown):
+    assert quoted_line(text, 48) == shown
+
+
+def test_a_question_of_alternatives_asks_for_the_unknown_one():
+    check = NextCheck("signal.x.y", "the loss was NaN", "", "c", 0.03, 0.67, test="signal.x.y or signal.a.b")
+
+    assert answers_in_words(check) == "if the loss was NaN: 3% for c; if not: 67%"
 
 
 def test_a_question_of_many_parts_is_not_spelled_out():
