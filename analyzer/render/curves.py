@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from analyzer.detect.base import RunView
 from analyzer.detect.curve import has_steps
+from analyzer.detect.curves.players.adversaries import losses_of_players, plays
 from analyzer.ingest.names import METRICS
 from analyzer.model.diagnosis import Finding
 from analyzer.model.run import Run
@@ -75,6 +76,11 @@ _PANELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("accuracy", "Accuracy", (("accuracy", "training"), ("eval_accuracy", "validation"))),
     ("reward", "Reward", (("reward_mean", "reward"),)),
     ("kl", "KL divergence", (("kl", "KL"),)),
+    (
+        "entropy",
+        "Entropy of the policy",
+        (("entropy", "entropy"), ("entropy_loss", "entropy loss, its negative")),
+    ),
 )
 _THROUGHPUTS = (
     "tokens_per_second",
@@ -105,7 +111,11 @@ def panels_of(run: Run) -> tuple[Panel, ...]:
         ),
         *(("memory", "GPU memory", ((name, METRICS[name].meaning),)) for name in _first(view, _MEMORY)),
     ]
-    found = (_panel(view, key, title, metrics) for key, title, metrics in wanted)
+    found = [_panel(view, key, title, metrics) for key, title, metrics in wanted]
+    if plays(view):
+        both = zip(("discriminator", "generator"), losses_of_players(view), strict=True)
+        drawn = [(label, series) for label, series in both if series is not None]
+        found.insert(1, _drawn(view, "players", "Losses of the players", "", drawn))
     return tuple(panel for panel in found if panel is not None)
 
 
@@ -125,13 +135,19 @@ def _panel(view: RunView, key: str, title: str, metrics: tuple[tuple[str, str], 
         for name, label in metrics
         if (series := view.curve(name)) is not None and len(series) >= FEW
     ]
+    unit = METRICS[metrics[0][0]].unit if metrics[0][0] in METRICS else ""
+    return _drawn(view, key, title, unit, found)
+
+
+def _drawn(
+    view: RunView, key: str, title: str, unit: str, found: Sequence[tuple[str, Series]]
+) -> Panel | None:
     if not found:
         return None
     by_step = any(has_steps(series) for _, series in found)
     lines = tuple(
         _line(view.run, label, series) for label, series in found if has_steps(series) or not by_step
     )
-    unit = METRICS[metrics[0][0]].unit if metrics[0][0] in METRICS else ""
     return Panel(key, title, unit, _is_wide(lines), by_step, lines)
 
 
@@ -205,7 +221,7 @@ def _telling_points(y: Floats, rows: npt.NDArray[np.int64]) -> set[int]:
 _FAMILIES = {
     "loss_scale": "loss_scale", "skipped_steps": "loss_scale", "nonfinite_grad": "grad_norm", "grad_norm": "grad_norm",
     "learning_rate": "learning_rate", "schedule": "learning_rate", "step_time": "throughput", "throughput": "throughput",
-    "gpu_memory": "memory", "reward": "reward", "accuracy": "accuracy",
+    "gpu_memory": "memory", "reward": "reward", "accuracy": "accuracy", "entropy": "entropy", "gan": "players",
 }  # fmt: skip
 """Family of facts -> panel that shows them; every other family of ``signal.`` is seen in the loss."""
 
@@ -230,8 +246,9 @@ def deciding(panels: tuple[Panel, ...], finding: Finding) -> Panel | None:
 
 def panel_key(name: str) -> str:
     """The panel in which a fact about curves is seen."""
-    family = "reward" if "reward" in name else name.removeprefix("signal.").partition(".")[0]
-    return _FAMILIES.get(family, "loss")
+    family = name.removeprefix("signal.").partition(".")[0]
+    within = next((word for word in ("reward", "entropy") if word in name), family)
+    return _FAMILIES.get(within, "loss")
 
 
 def cited(line: Line, places: Collection[tuple[str, int]]) -> npt.NDArray[np.int64]:

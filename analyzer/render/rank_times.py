@@ -10,6 +10,7 @@ import numpy as np
 from analyzer.detect.base import RunView
 from analyzer.detect.failures.failure_order import CAUSES, SAME_MOMENT_S, Failure, FailureOrder
 from analyzer.detect.failures.launcher_reports import REPORTS
+from analyzer.detect.ranks.flight_waits import waits_of
 from analyzer.ingest.rank_names import ranks_of
 from analyzer.model.diagnosis import Place
 from analyzer.model.run import Run
@@ -48,12 +49,14 @@ class Lane(NamedTuple):
         host: Its host, empty if unknown.
         marks: What it reports, in order; none if it finished every collective that it issued, while others wait.
         first: Whether the first failure of the run is its own.
+        awaited: Whether, by the flight recorder, the others wait for it and it waits for nobody.
     """
 
     rank: int
     host: str
     marks: tuple[Mark, ...]
     first: bool
+    awaited: bool = False
 
 
 class RankTimes(NamedTuple):
@@ -93,6 +96,8 @@ def rank_times(run: Run) -> RankTimes | None:
     ]
     if len(lanes) < 2:
         return None
+    awaited = waits_of(run.flight).origins
+    lanes = [lane._replace(awaited=lane.rank in awaited) for lane in lanes]
     kept = sorted(lanes, key=_telling)[:MOST_LANES]
     return RankTimes(
         tuple(sorted(kept, key=lambda lane: lane.rank)), max(0, len(lanes) - MOST_LANES), by_clock
@@ -106,7 +111,7 @@ def _telling_ranks(failures: Iterable[Failure]) -> set[int | None]:
 
 def _telling(lane: Lane) -> tuple[bool, bool, bool, int]:
     kinds = {mark.what for mark in lane.marks}
-    return not lane.first, CAUSE not in kinds, bool(kinds - {LAST}), lane.rank
+    return not (lane.first or lane.awaited), CAUSE not in kinds, bool(kinds - {LAST}), lane.rank
 
 
 def _lanes(

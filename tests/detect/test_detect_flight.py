@@ -43,7 +43,7 @@ class TestWhoIsAtFault:
     def test_hosts_that_stand_still(self, tmp_path, culprits, as_json):
         facts = facts_of(stall(tensor_parallel(), culprits).write(tmp_path, as_json=as_json))
 
-        assert facts["faulty_ranks"] == ", ".join(map(str, culprits))
+        assert facts["faulty_ranks"] == " and ".join(map(str, culprits))
         assert facts["never_issued"] is True
         assert facts["host_still"] is True
         assert facts["device_stopped"] is False
@@ -165,7 +165,7 @@ def test_genuine_dumps_of_gloo():
 @pytest.mark.skipif(not PUBLIC.is_dir(), reason="public dumps are not at hand")
 @pytest.mark.parametrize(
     ("case", "injected", "rule"),
-    [("gpu_error_1st", "12, 14", "device_stopped"), ("lock_gil_2nd", "10, 15", "host_still")],
+    [("gpu_error_1st", "12 and 14", "device_stopped"), ("lock_gil_2nd", "10 and 15", "host_still")],
 )
 def test_injected_ranks_of_the_public_cases(case, injected, rule):
     facts = facts_of(next(PUBLIC.glob(f"**/{case}")))

@@ -77,6 +77,37 @@ def test_a_page_is_well_formed_small_and_whole(sample):
     assert {link.removeprefix("#") for link in reader.links} <= set(reader.ids)
 
 
+def test_a_rank_for_which_the_others_wait_is_marked():
+    page = page_of(ROOT / "rules/distributed/rank-host-stall/cases/positive-gloo-recorder/run")
+
+    assert re.findall(r"<div class=first><b>(\d+)</b>", page) == ["5"]
+    assert "the others wait for it, and it for nobody" in page
+    assert "<td>flight recorder</td>" in page
+
+
+def test_the_losses_of_two_players_and_an_entropy_have_charts(tmp_path):
+    (tmp_path / "gan.csv").write_text(
+        "epoch,loss_d,loss_g\n" + "".join(f"{i},{1 / i},{1 + i / 10}\n" for i in range(1, 60)),
+        encoding="utf-8",
+    )
+    (tmp_path / "rl.jsonl").write_text(
+        "".join(
+            json.dumps({"step": i, "reward_mean": i / 9, "entropy": 2 / (1 + i)}) + "\n" for i in range(60)
+        ),
+        encoding="utf-8",
+    )
+
+    assert "Losses of the players" in page_of(tmp_path / "gan.csv")
+    assert "Entropy of the policy" in page_of(tmp_path / "rl.jsonl")
+
+
+def test_records_of_a_binary_file_are_named_in_one_line(tmp_path):
+    page = page_of(ROOT / "samples/failed/yi-6b-base-loss-scale-floor-with-replay")
+
+    assert "(a record that is no text)" not in page
+    assert re.search(r'No text, a binary file; cited are records <b id="line-\d+-336">336</b>', page)
+
+
 def test_the_page_holds_what_the_issue_asks_for():
     page = page_of(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
 
@@ -303,7 +334,7 @@ PROBE = """addEventListener('load', () => {
   }
   out.copies = document.querySelectorAll('button.copy').length;
   const figures = [...(document.querySelector('.charts')?.children ?? [])], last = figures.at(-1);
-  if (last) out.alone = figures.length % 2 === 0 || last.getBoundingClientRect().width > 0.9 * last.parentElement.getBoundingClientRect().width;
+  if (last) out.filled = last.parentElement.getBoundingClientRect().right - last.getBoundingClientRect().right < 2 || figures.length % 2 === 0;
   out.wide = document.documentElement.scrollWidth > innerWidth;
   const link = document.querySelector('a[href^="#line"]');
   if (link) { location.hash = link.hash; out.target = !!document.querySelector(':target'); }
@@ -343,7 +374,7 @@ def test_in_a_browser_the_page_can_be_read_zoomed_and_used_by_keyboard(tmp_path,
     assert seen["reset"]
     assert seen["copies"] >= 1
     assert seen["target"]
-    assert seen["alone"], "the last chart of an odd number takes the whole row"
+    assert seen["filled"], "the last row of charts ends where the others do"
     assert not seen["wide"]
 
 

@@ -46,11 +46,13 @@ def _listed(ranks: Collection[int]) -> str:
     """Ranks in words.
 
     >>> _listed({15, 10}), _listed(range(100))[-14:]
-    ('10, 15', '31 and 68 more')
+    ('10 and 15', '31 and 68 more')
     """
     ordered = sorted(ranks)
-    more = f" and {len(ordered) - MAX_NAMED} more" if len(ordered) > MAX_NAMED else ""
-    return ", ".join(map(str, ordered[:MAX_NAMED])) + more
+    *others, last = [str(rank) for rank in ordered[:MAX_NAMED]] or [""]
+    if len(ordered) > MAX_NAMED:
+        others, last = [*others, last], f"{len(ordered) - MAX_NAMED} more"
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _at_fault(waits: Waits, places: dict[int, SourceRef], out: FactWriter) -> None:

@@ -85,7 +85,9 @@ class Anchors:
         rows: dict[int, str] = {}
         for line in cited:
             around = quoter.around(source, line, REACH) if source is not None and quoter is not None else []
-            rows.update(around or [(line, self.places[path, line].text or "(a record that is no text)")])
+            rows.update(around or [(line, self.places[path, line].text)])
+        if not any(rows.values()):
+            return self._records(path, cited)
         written: list[str] = []
         before = None
         for number in sorted(rows):
@@ -93,10 +95,18 @@ class Anchors:
                 written.append('<span class="row soft"><b>⋮</b></span>')
             before = number
             hit = f' hit" id="{self._name(path, number)}' if number in cited else ""
-            text = rows[number]
+            text = rows[number] or "(a record that is no text)"
             shown = text if len(text) <= LONGEST else text[:LONGEST] + " … (cut)"
             written.append(f'<span class="row{hit}"><b>{number}</b>{html.escape(shown)}</span>')
         return (
             f'<div class="excerpt"><h3><code>{html.escape(path)}</code></h3>'
             f'<pre tabindex="0" aria-label="Excerpt of {html.escape(path)}">{"".join(written)}</pre></div>'
+        )
+
+    def _records(self, path: str, cited: Sequence[int]) -> str:
+        """Records of a binary file, in one line: their values stand in the charts."""
+        named = ", ".join(f'<b id="{self._name(path, number)}">{number}</b>' for number in sorted(cited))
+        return (
+            f'<div class="excerpt"><h3><code>{html.escape(path)}</code></h3>'
+            f'<p class="soft">No text, a binary file; cited {"is record" if len(cited) == 1 else "are records"} {named}</p></div>'
         )

@@ -26,6 +26,7 @@ from analyzer.render.sentences import (
     Opening,
     amounts_read,
     arrange,
+    because_here,
     device_time_note,
     ended_note,
     ended_words,
@@ -42,7 +43,7 @@ from analyzer.render.sentences import (
     seen_against,
     something_else,
 )
-from analyzer.render.words import answers_in_words, ledger_in_words, seen_in_words, strongest
+from analyzer.render.words import answers_in_words, grounds, ledger_in_words, strongest
 
 HERE = Path(__file__).parent
 FULL = 3
@@ -184,8 +185,7 @@ def _cause(finding: Finding, anchors: Anchors, *, first: bool, only_if: bool) ->
 
 
 def _reason(line: Evidence, anchors: Anchors) -> str:
-    seen = seen_in_words(line)
-    reason = f"{e(seen)} → {e(line.because)}" if seen else e(line.because)
+    reason = e(grounds(line))
     where = f" ({anchors.link(line.refs[0])})" if line.refs else ""
     return (
         f"{reason}{where}" if line.bits > 0 else f'<span class="against">Against it:</span> {reason}{where}'
@@ -251,7 +251,11 @@ def _charts(
     )
     figures = [figure for figure, _ in drawn]
     groups = (("", figures[: len(panels)]), ("<h3>The machine</h3>", figures[len(panels) :]))
-    grids = "".join(f'{head}<div class="charts">{"".join(group)}</div>' for head, group in groups if group)
+    grids = "".join(
+        f'{head}<div class="charts{" three" if len(group) == 3 else ""}">{"".join(group)}</div>'
+        for head, group in groups
+        if group
+    )
     text = f'<section><h2 id="curves">Curves</h2>{when}{shaded}{tools}{grids}</section>'
     return text, [points for _, points in drawn]
 
@@ -291,7 +295,7 @@ def _ledger(finding: Finding, anchors: Anchors) -> str:
     unknown = [line for line in finding.evidence if line.verdict is None]
     rows = "".join(
         f'<tr><td class="n {"for" if line.bits > 0 else "against"}">{"for" if line.bits > 0 else "against"} {abs(line.bits):.1f}</td>'
-        f"<td>{e(line.because)}{'' if line.verdict else '<span class=soft> (not so here)</span>'}</td><td>{_seen_here(line)}</td><td>{'<br>'.join(anchors.link(place) for place in line.refs)}</td></tr>"
+        f"<td>{e(because_here(line))}</td><td>{_seen_here(line)}</td><td>{'<br>'.join(anchors.link(place) for place in line.refs)}</td></tr>"
         for line in decided
     )
     open_rows = "".join(f"<li>{e(line.because)} <code>{e(line.test)}</code></li>" for line in unknown)
@@ -384,7 +388,7 @@ def _seen(diagnosis: Diagnosis) -> str:
         + '<table class="wide"><thead><tr><th>subject</th><th>looked for</th><th>was there</th></tr></thead>'
         f"<tbody>{checked}</tbody></table>"
         + (
-            f"<details><summary>Tested and passed ({len(coverage.passed)})</summary><ul>{passed}</ul></details>"
+            f"<details class=ways><summary>Tested and passed ({len(coverage.passed)})</summary><ul>{passed}</ul></details>"
             if sound
             else ""
         )

@@ -35,6 +35,8 @@ def ranks_section(run: Run, anchors: Anchors) -> str:
     legend = "".join(
         f'<span><i class="m {what}"></i>{words}</span>' for what, words in _WORDS.items() if what in used
     )
+    if any(lane.awaited for lane in times.lanes):
+        legend += '<span><i class="m awaited"></i>the others wait for it, and it for nobody</span>'
     hidden = (
         f"<p class=soft>{times.hidden} further ranks report nothing else than these.</p>"
         if times.hidden
@@ -80,7 +82,7 @@ def _lane(lane: Lane, times: RankTimes, low: float, high: float, anchors: Anchor
         drawn.append("<em>had finished every collective that it issued</em>")
     name = f"{lane.rank}{' first' if lane.first else ''}"
     host = f' title="{e(lane.host)}"' if lane.host else ""
-    return f'<div{" class=first" if lane.first else ""}><b{host}>{name}</b><span class="lane">{"".join(drawn)}</span></div>'
+    return f'<div{" class=first" if lane.first or lane.awaited else ""}><b{host}>{name}</b><span class="lane">{"".join(drawn)}</span></div>'
 
 
 def _when(mark: Mark, times: RankTimes, low: float) -> str:

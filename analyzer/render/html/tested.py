@@ -57,4 +57,6 @@ def tested(coverage: Coverage) -> list[tuple[str, str, bool]]:
             "replay" in formats or "replay-trace" in formats,
         )
     )
+    if "flight-recorder" in formats:
+        rows.append(("flight recorder", "ranks for which the others wait, collectives that differ", True))
     return rows

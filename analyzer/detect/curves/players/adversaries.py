@@ -87,7 +87,12 @@ def detect(view: RunView) -> Iterator[Signal]:
 
 def plays(view: RunView) -> bool:
     """Whether the losses of both players are logged: each follows the other, so none has a course of its own."""
-    return bool(_players(view, _JUDGE, _JUDGE_LOSS)) and bool(_players(view, _MAKER, _MAKER_LOSS))
+    return None not in losses_of_players(view)
+
+
+def losses_of_players(view: RunView) -> tuple[Series | None, Series | None]:
+    """The loss of the judge and that of the maker, None for one that is not logged."""
+    return _first(_players(view, _JUDGE, _JUDGE_LOSS)), _first(_players(view, _MAKER, _MAKER_LOSS))
 
 
 def _level(series: Series) -> float:
