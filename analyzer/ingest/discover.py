@@ -36,6 +36,7 @@ from analyzer.ingest.runs.unread import WANTED, last_errors
 from analyzer.ingest.walk import LIKELY_OURS, MAX_FILES, Discovery, Found, discover
 from analyzer.model.refs import Gap
 from analyzer.model.run import Run
+from analyzer.model.wording import counted
 
 
 class Loaded(NamedTuple):
@@ -238,10 +239,9 @@ def _note_unread(discovery: Discovery, builder: RunBuilder) -> None:
     for name, reason in discovery.unreadable:
         builder.add_gap(f"{name}: {reason}", evidence=_may_tell(name))
     if discovery.empty:
-        shown = ", ".join(discovery.empty[:3])
-        more = f" and {len(discovery.empty) - 3} more" if len(discovery.empty) > 3 else ""
-        what = "empty files" if len(discovery.empty) > 1 else "empty file"
-        builder.add_gap(f"{shown}{more}: {what} (0 bytes): created and never written to")
+        others = len(discovery.empty) - 1
+        shown = discovery.empty[0] + (f" and {counted(others, 'further file')}" if others else "")
+        builder.add_gap(f"{shown}: empty, created and never written to")
     ours = [name for name in discovery.unknown if name.lower().endswith(LIKELY_OURS)]
     if ours:
         names = ", ".join(ours[:3]) + (f" and {len(ours) - 3} more" if len(ours) > 3 else "")

@@ -38,14 +38,20 @@ def counted(number: int, what: str, several: str = "") -> str:
     return f"{number} {what if number == 1 else several or what + 's'}"
 
 
+LONG_NUMBER = 1e8
+"""From here on digits are counted, not read: nine of them."""
+
+
 def format_scalar(value: Scalar) -> str:
     """A value as a person writes it.
 
     >>> format_scalar(65536.0), format_scalar(0.000123456), format_scalar(True)
     ('65536', '0.000123', 'yes')
+    >>> format_scalar(8116699648.0), format_scalar(1e-7)
+    ('8.12e+09', '1e-07')
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.3g}"
+        return f"{value:.0f}" if value.is_integer() and abs(value) < LONG_NUMBER else f"{value:.3g}"
     return str(value)

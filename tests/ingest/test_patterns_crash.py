@@ -119,6 +119,7 @@ def test_a_missing_package_is_no_disagreement_of_libraries() -> None:
     [
         "Running tokenizer on dataset:  88%|####9 | 3837/4336 [12:07<03:25, 24.7 examples/s]",
         "W0101 api.py] Sending process 7 closing signal SIGTERM",
+        "subprocess.CalledProcessError: Command 'cc -c a.c' died with <Signals.SIGHUP: 1>.",
         "Killed 3 stale workers",
         "loss 0.3 lr 1e-5",
         "2024-01-01 INFO error: none",
