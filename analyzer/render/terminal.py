@@ -232,7 +232,8 @@ def _write_seen(page: Page, diagnosis: Diagnosis, gaps: int) -> None:
     if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
         more = "; others with --all" if len(coverage.passed) > PASSED else ""
         page.add(f"tested and passed: {'; '.join(coverage.passed[:PASSED])}{more}", hang=2)
-    unsaid = [what for what in coverage.missing if what not in diagnosis.summary]
+    lacking = diagnosis.status == "insufficient"  # there the summary has said what is needed
+    unsaid = [what for what in coverage.missing if not (lacking and what in diagnosis.summary)]
     if unsaid:
         page.add(f"not seen: {', '.join(unsaid)}", hang=2)
     ordered = sorted(diagnosis.gaps, key=lambda gap: OUR_FAULT not in gap.reason)
