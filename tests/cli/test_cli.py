@@ -310,6 +310,17 @@ def test_a_baseline_is_compared_in_two_sentences():
     assert "apart: loss from step 2 on" in shown
 
 
+def test_a_comparison_is_a_page_where_the_suffix_says_so(tmp_path):
+    runs = ("samples/healthy/qwen2-bf16-sft", "samples/failed/qwen2-fp16-sft-loss-zero")
+
+    assert run("compare", *runs, "-o", str(tmp_path / "beside.html")).returncode == 0
+    page = (tmp_path / "beside.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "fp16.<wbr>enabled" in page or "fp16<wbr>.enabled" in page
+    assert run("compare", *runs, runs[1], "-o", str(tmp_path / "beside.html")).returncode == 2
+    assert run("compare", *runs, "-o", str(tmp_path / "beside.csv")).returncode == 2
+
+
 def test_compare_finds_no_parting_between_a_run_and_itself():
     shown = run("compare", "samples/healthy/qwen2-bf16-sft", "samples/healthy/qwen2-bf16-sft").stdout.decode()
 
