@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 SHARE = 10
 """Part of the time that watching may take: after a look of one second the next comes ten seconds later at the earliest."""
 
-ENDED = frozenset({"completed", "crashed", "interrupted"})
-"""States of ``Diagnosis.ended`` after which nothing more is written."""
+ENDED = frozenset({"completed", "crashed"})
+"""States of ``Diagnosis.ended`` that an end in the log proves."""
+
+SILENT = frozenset({"interrupted"})
+"""States that silence may stand behind: over only if nothing was written between two looks."""
 
 
 def watch_command(
@@ -50,6 +53,7 @@ def watch_command(
     from analyzer.ingest.written import written
 
     told, seen = "", None
+    still: Diagnosis | None = None
     while True:
         state = written(source)
         pause_s = every
@@ -67,7 +71,10 @@ def watch_command(
                 typer.echo(f"{time.strftime('%H:%M:%S')} {line}")
             if not line.startswith("waiting: "):
                 _end_if_over(found, fail_on.threshold, once_ended=once_ended)
+                still = found
             pause_s = max(every, SHARE * (time.monotonic() - started_s))
+        elif once_ended and still is not None and _ended(still, SILENT):
+            raise typer.Exit(DONE)
         time.sleep(pause_s)
 
 
@@ -81,5 +88,9 @@ def watch_line(found: Diagnosis) -> str:
 def _end_if_over(found: Diagnosis, threshold: float, *, once_ended: bool) -> None:
     if any(f.severity in {"fatal", "degrading"} and f.probability >= threshold for f in found.findings):
         raise typer.Exit(FINDING)
-    if once_ended and found.ended is not None and found.ended.state in ENDED:
+    if once_ended and _ended(found, ENDED):
         raise typer.Exit(DONE)
+
+
+def _ended(found: Diagnosis, states: frozenset[str]) -> bool:
+    return found.ended is not None and found.ended.state in states

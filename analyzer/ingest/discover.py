@@ -241,7 +241,7 @@ def _note_unread(discovery: Discovery, builder: RunBuilder) -> None:
     if discovery.empty:
         others = len(discovery.empty) - 1
         shown = discovery.empty[0] + (f" and {counted(others, 'further file')}" if others else "")
-        builder.add_gap(f"{shown}: empty, created and never written to")
+        builder.add_gap(f"{shown}: empty (0 bytes), created and never written to")
     ours = [name for name in discovery.unknown if name.lower().endswith(LIKELY_OURS)]
     if ours:
         names = ", ".join(ours[:3]) + (f" and {len(ours) - 3} more" if len(ours) > 3 else "")
