@@ -71,6 +71,10 @@ def test_nothing_tells_a_reader_to_fetch_the_package_from_the_index():
     told = {path.name: named.findall(path.read_text(encoding="utf-8")) for path in paths if path.is_file()}
 
     assert {name: found for name, found in told.items() if found} == {}
+    hints = [
+        path for path in ROOT.glob("analyzer/**/*.py") if "training-analyzer[" in path.read_text("utf-8")
+    ]
+    assert hints == []  # nor does an error message
     assert named.search('pip install "training-analyzer[mcp]"')
     assert "**It is not on the\npackage index**" in TEXT
 

@@ -31,6 +31,6 @@ def mcp_command(
         from analyzer.agents.server import build_server
     except ModuleNotFoundError as error:
         raise InputError(
-            f'analyzer mcp needs the extra mcp ({error.name} is missing): pip install "training-analyzer[mcp]"'
+            f"analyzer mcp needs the package mcp ({error.name} is missing): pip install 'mcp>=2,<3'"
         ) from error
     build_server(Desk(folders, rules or [])).run("stdio")

@@ -77,7 +77,12 @@ Engine = Annotated[
     str,
     typer.Option("--engine", help="local, dask, dask:ADDRESS, or MODULE:CALLABLE that returns an executor."),
 ]
-Timeout = Annotated[str, typer.Option("--timeout", help="Time that one run may take.")]
+Timeout = Annotated[
+    str,
+    typer.Option(
+        "--timeout", help="Time that one run may take; of gigabytes it gets a second more for every 4 MB."
+    ),
+]
 Memory = Annotated[str, typer.Option("--mem", help="Memory that one run may take.")]
 Rules = Annotated[
     list[Path] | None, typer.Option("--rules", help="Further rule pack (directory or rule.yaml); repeatable.")

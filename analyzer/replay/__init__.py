@@ -26,7 +26,7 @@ def need_torch() -> None:
         InputError: torch cannot be imported.
     """
     if find_spec("torch") is None:
-        raise InputError("this needs torch; install it, or the extra: training-analyzer[replay]")
+        raise InputError("this needs torch: pip install torch")
 
 
 def record(model: Any, path: str, **options: Any) -> Recorder:

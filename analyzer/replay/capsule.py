@@ -199,7 +199,7 @@ def _safetensors() -> Any:
     try:
         import safetensors.torch  # noqa: PLC0415  (an extra)
     except ImportError:
-        raise InputError("capsules need safetensors; install it, or training-analyzer[replay]") from None
+        raise InputError("capsules need safetensors: pip install safetensors") from None
     return safetensors.torch
 
 

@@ -104,7 +104,9 @@ class _Handler(BaseHTTPRequestHandler):
             return 200, "text/plain; version=0.0.4", _metrics(self.server.jobs)
         job = self.server.jobs.get(address.path.removeprefix("/diagnoses/"))
         if job is None:
-            raise _Refused(404, "no such diagnosis; the last 256 are kept")
+            told = "POST /diagnoses, GET /diagnoses/ID[?format=…], /health and /metrics are what there is"
+            kept = "no such diagnosis; the last 256 are kept"
+            raise _Refused(404, kept if address.path.startswith("/diagnoses/") else told)
         wanted = parse_qs(address.query).get("format", [""])[0]
         if not wanted:
             return 200, "application/json", _state(job)

@@ -186,7 +186,9 @@ def _dask(address: str, options: Options, workers: int) -> tuple[ExecutorEngine,
     try:
         distributed: Any = import_module("distributed")  # 0.4 s and only for this engine
     except ImportError as error:
-        raise InputError("the engine dask needs the extra: pip install 'training-analyzer[dask]'") from error
+        raise InputError(
+            "the engine dask needs dask and distributed: pip install 'dask[distributed]'"
+        ) from error
     for name in ["distributed", "asyncio", "tornado", *logging.root.manager.loggerDict]:
         if name.partition(".")[0] in {
             "distributed",

@@ -234,6 +234,11 @@ def input_digest(paths: Iterable[str]) -> str:
     return digest.hexdigest()[:16]
 
 
+def input_bytes(paths: Iterable[str]) -> int:
+    """Bytes of files and directories; 0 for what is not there, such as a run behind an address."""
+    return sum(state.st_size for path in paths for _, state in _states(path))
+
+
 def _states(path: str) -> Iterator[tuple[str, os.stat_result]]:
     if not os.path.isdir(path):
         try:

@@ -43,8 +43,7 @@ def file_system(url: str) -> tuple[Any, str]:
         system, path = url_to_fs(url)
     except ImportError as error:
         raise InputError(
-            f"{url}: {error}; install the extra training-analyzer[remote] and the package for this protocol, "
-            "for example s3fs or gcsfs"
+            f"{url}: {error}; install fsspec and the package for this protocol, for example s3fs or gcsfs"
         ) from error
     except ValueError as error:
         raise InputError(f"{url}: {error}") from error

@@ -24,6 +24,7 @@ from typing import IO, Any
 
 from analyzer.errors import InputError
 from analyzer.ingest.masking import clean_text
+from analyzer.triage.plan import input_bytes
 from analyzer.triage.record import empty_record
 from analyzer.triage.specs import Options, Task
 from analyzer.triage.worker import encode
@@ -36,6 +37,9 @@ POLL_S = 0.2
 
 START_S = 120.0
 """A worker that is not ready after this long never will be; importing takes a quarter of a second."""
+
+SLOWEST_BYTES_PER_S = 4_000_000
+"""What a run holds is read at least that fast on a crowded machine (25 MB/s on an idle one): gigabytes get more time."""
 
 RECYCLED_FROM_BYTES = 300 * 1024**2
 """A worker that a large run has left this big between batches is replaced; a fresh one takes 60 MiB."""
@@ -214,7 +218,11 @@ class Supervisor:
         now = time.monotonic()
         for worker in [worker for worker in self._workers if worker.batch]:
             limit = self._options.timeout_s if worker.ready else START_S
-            if now - worker.since_s > limit:
+            late = now - worker.since_s > limit
+            if late and worker.ready:
+                spec = worker.batch[0].task.spec
+                limit += input_bytes([spec.location, *spec.extra]) // SLOWEST_BYTES_PER_S
+            if late and now - worker.since_s > limit:
                 worker.verdict = f"no answer within {limit:g} s (limit --timeout)"
             elif _rss_bytes(worker.pid) > self._options.memory_bytes + RECYCLED_FROM_BYTES:
                 size = self._options.memory_bytes / 1024**3
