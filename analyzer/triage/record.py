@@ -14,6 +14,7 @@ from analyzer.ingest.masking import clean_text
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Place
 from analyzer.model.run import Run
 from analyzer.model.wording import REPORTED
+from analyzer.render.sentences import because_here
 from analyzer.triage.last_words import last_words
 from analyzer.triage.specs import Task
 from analyzer.triage.templates import fingerprint_of, says_something, template_of
@@ -229,7 +230,7 @@ def _evidence(line: Evidence) -> dict[str, Any]:
         "id": line.id,
         "bits": _round(line.bits),
         "observed": line.observed(),
-        "because": line.because,
+        "because": because_here(line),
         "places": [{"path": ref.path, "line": ref.line, "text": ref.text or None} for ref in line.refs],
     }
 
