@@ -329,23 +329,6 @@ def test_momentum_makes_a_rate_of_plain_descent_larger(momentum, over):
     assert found["config.rate.over_usual"] == pytest.approx(over)
 
 
-def test_a_course_that_begins_anew_is_told_from_a_spike():
-    course = [2.3, 1.6, 1.1, 0.8, 0.6, 0.5]
-    anew = by_epoch([*course, *course, 0.45])
-    spike = by_epoch([*course, 2.3, 0.5, 0.45, 0.4, 0.38, 0.36, 0.35])
-    broke = by_epoch([*course, 1.95, 1.91, 1.90, 1.91, 1.93, 1.9])  # three rows fall by their scatter
-    norms = [0.9, 0.8, 0.6, 0.5, 0.4, 0.4]
-    same_gradients = by_epoch([*course, *course, 0.45], grad_norm=[*norms, *norms, 0.4])
-    thrown = by_epoch([*course, *course, 0.45], grad_norm=[*norms, 13.0, *norms[1:], 0.4])
-
-    assert same_gradients["signal.progress.began_anew"] is True
-    assert thrown["signal.progress.began_anew"] is False
-    assert broke["signal.progress.began_anew"] is False
-    assert anew["signal.progress.began_anew"] is True
-    assert spike["signal.progress.began_anew"] is False
-    assert "signal.progress.began_anew" not in by_epoch([*course, *course])  # one log, twice
-
-
 def test_few_samples_that_outweigh_all_others_are_told_from_a_sum_and_from_dropout():
     held_out = [0.80, 0.57, 0.39, 0.37, 0.42]
     heavy = by_epoch([278.7, 278.1, 277.5, 276.7, 276.0], eval_loss=held_out)
@@ -444,17 +427,6 @@ def test_an_explosion_in_the_first_epoch_does_not_hide_what_is_lost_later():
     assert lost["signal.progress.kept"] is False
 
 
-def test_training_that_begins_anew_repeats_its_first_rows():
-    start = [1.68, 0.58, 0.21, 0.25, 0.12, 0.15, 0.09, 0.12]
-    lost = facts({"loss": [*start, 0.05, 0.1, 0.06, *start, 0.07, 0.05]})
-    spike = facts({"loss": [*start, 0.05, 0.1, 0.06, 1.6, 0.1, 0.08, 0.07, 0.09, 0.05, 0.06, 0.05, 0.06]})
-    swings = facts({"loss": [237.0, 196.0, 136.0, 152.0, 191.0, 172.0, 114.0, 80.0, 62.0, 39.0]})
-
-    assert lost["signal.progress.began_anew"] is True
-    assert spike["signal.progress.began_anew"] is False
-    assert swings["signal.progress.began_anew"] is False
-
-
 def test_a_fall_within_the_first_rows_of_a_long_log_is_progress():
     noise = [0.05 * math.sin(37.0 * n) for n in range(3000)]
     fell = facts({"loss": [0.5 + 1.8 * math.exp(-n / 5) + noise[n] for n in range(3000)]})
@@ -471,24 +443,6 @@ def test_a_loss_that_falls_to_the_end_at_one_pace_is_not_called_finished():
 
     assert going_on["signal.progress.unfinished"] is True
     assert slowing["signal.progress.unfinished"] is False
-
-
-def test_a_spike_that_takes_three_rows_to_go_is_no_training_begun_anew():
-    slow = [0.72, 0.7, 0.69, 0.69, 0.65, 0.6, 0.48, 0.44]
-    spike = by_epoch([*slow, 0.75, 0.53, 0.5, 0.41, 0.4, 0.39, 0.38, 0.37, 0.36, 0.35])
-    again = by_epoch([*slow, *slow, 0.42, 0.4])
-
-    assert spike["signal.progress.began_anew"] is False
-    assert again["signal.progress.began_anew"] is True
-
-
-def test_a_leap_that_held_out_loss_does_not_share_is_bad_rows_and_no_training_begun_anew():
-    course = [3.5, 2.8, 2.5, 2.3, 3.8, 2.8, 2.2, 2.1]
-    kept = by_epoch(course, eval_loss=[3.3, 2.7, 2.4, 2.2, 2.6, 2.3, 2.2, 2.1])
-    lost = by_epoch(course, eval_loss=[3.3, 2.7, 2.4, 2.2, 3.3, 2.7, 2.4, 2.2])
-
-    assert kept["signal.progress.began_anew"] is False
-    assert lost["signal.progress.began_anew"] is True
 
 
 def test_a_loss_that_is_nearly_gone_at_once_does_not_explode_where_it_trembles_far_below_its_start():

@@ -206,13 +206,13 @@ def test_long_names_stand_on_lines_of_their_own_and_are_counted_where_they_are_m
 
 
 def test_a_reason_says_so_where_what_it_tells_was_not_seen():
-    line = replace(
-        evidence("the curve falls beneath its swing", {}), verdict=False, if_true=-4.0, if_false=1.5
+    line = evidence("the curve falls beneath its swing", {})._replace(
+        verdict=False, if_true=-4.0, if_false=1.5
     )
 
     assert grounds(line) == "not so here: the curve falls beneath its swing"
-    assert grounds(replace(line, if_true=0.0)) == "the curve falls beneath its swing"  # written for this case
-    assert grounds(replace(line, verdict=True)) == "the curve falls beneath its swing"
+    assert grounds(line._replace(if_true=0.0)) == "the curve falls beneath its swing"  # written for this case
+    assert grounds(line._replace(verdict=True)) == "the curve falls beneath its swing"
 
 
 @pytest.mark.parametrize(

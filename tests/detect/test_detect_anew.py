@@ -1,0 +1,51 @@
+"""A launch that began anew within one log, against spikes, explosions and bad rows that look like it."""
+
+from __future__ import annotations
+
+from courses_by_row import by_epoch, facts
+
+
+def test_a_course_that_begins_anew_is_told_from_a_spike():
+    course = [2.3, 1.6, 1.1, 0.8, 0.6, 0.5]
+    anew = by_epoch([*course, *course, 0.45])
+    spike = by_epoch([*course, 2.3, 0.5, 0.45, 0.4, 0.38, 0.36, 0.35])
+    broke = by_epoch([*course, 1.95, 1.91, 1.90, 1.91, 1.93, 1.9])  # three rows fall by their scatter
+    norms = [0.9, 0.8, 0.6, 0.5, 0.4, 0.4]
+    same_gradients = by_epoch([*course, *course, 0.45], grad_norm=[*norms, *norms, 0.4])
+    thrown = by_epoch([*course, *course, 0.45], grad_norm=[*norms, 13.0, *norms[1:], 0.4])
+
+    assert same_gradients["signal.progress.began_anew"] is True
+    assert thrown["signal.progress.began_anew"] is False
+    assert broke["signal.progress.began_anew"] is False
+    assert anew["signal.progress.began_anew"] is True
+    assert spike["signal.progress.began_anew"] is False
+    assert "signal.progress.began_anew" not in by_epoch([*course, *course])  # one log, twice
+
+
+def test_training_that_begins_anew_repeats_its_first_rows():
+    start = [1.68, 0.58, 0.21, 0.25, 0.12, 0.15, 0.09, 0.12]
+    lost = facts({"loss": [*start, 0.05, 0.1, 0.06, *start, 0.07, 0.05]})
+    spike = facts({"loss": [*start, 0.05, 0.1, 0.06, 1.6, 0.1, 0.08, 0.07, 0.09, 0.05, 0.06, 0.05, 0.06]})
+    swings = facts({"loss": [237.0, 196.0, 136.0, 152.0, 191.0, 172.0, 114.0, 80.0, 62.0, 39.0]})
+
+    assert lost["signal.progress.began_anew"] is True
+    assert spike["signal.progress.began_anew"] is False
+    assert swings["signal.progress.began_anew"] is False
+
+
+def test_a_spike_that_takes_three_rows_to_go_is_no_training_begun_anew():
+    slow = [0.72, 0.7, 0.69, 0.69, 0.65, 0.6, 0.48, 0.44]
+    spike = by_epoch([*slow, 0.75, 0.53, 0.5, 0.41, 0.4, 0.39, 0.38, 0.37, 0.36, 0.35])
+    again = by_epoch([*slow, *slow, 0.42, 0.4])
+
+    assert spike["signal.progress.began_anew"] is False
+    assert again["signal.progress.began_anew"] is True
+
+
+def test_a_leap_that_held_out_loss_does_not_share_is_bad_rows_and_no_training_begun_anew():
+    course = [3.5, 2.8, 2.5, 2.3, 3.8, 2.8, 2.2, 2.1]
+    kept = by_epoch(course, eval_loss=[3.3, 2.7, 2.4, 2.2, 2.6, 2.3, 2.2, 2.1])
+    lost = by_epoch(course, eval_loss=[3.3, 2.7, 2.4, 2.2, 3.3, 2.7, 2.4, 2.2])
+
+    assert kept["signal.progress.began_anew"] is False
+    assert lost["signal.progress.began_anew"] is True
