@@ -239,6 +239,30 @@ def test_a_loss_of_three_classes_that_has_only_begun_to_fall_was_softmaxed_once(
     assert by_epoch(slow, accuracy=right)["signal.chance.second_softmax"] is False
 
 
+def test_a_second_softmax_of_four_classes_shows_in_a_narrow_range_that_it_keeps_to():
+    right = [0.756, 0.891, 0.896, 0.898, 0.903, 0.906, 0.91]
+    narrow = [loss + 0.001 * (-1) ** n for n, loss in enumerate(softmax_twice(right, classes=4))]
+    # As high, by smoothed labels; it falls twice as fast as more answers are right.
+    smoothed = [0.84 + 2.0 * (0.91 - share) for share in right]
+
+    assert by_epoch(narrow, accuracy=right)["signal.chance.second_softmax"] is True
+    assert by_epoch(smoothed, accuracy=right)["signal.chance.second_softmax"] is False
+
+
+def test_losses_far_apart_are_of_other_units_where_as_many_answers_are_right():
+    stands, cost = [0.0216, 0.0220, 0.0215, 0.0217, 0.0218, 0.0221], [2.11, 2.09, 2.08, 2.08, 2.079, 2.079]
+    guess = [0.114, 0.125, 0.131, 0.128, 0.126, 0.127]
+    learned = [0.2, 0.5, 0.7, 0.8, 0.9, 0.95]
+
+    same = by_epoch(stands, eval_loss=cost, accuracy=guess, eval_accuracy=guess)
+    other = by_epoch(stands, eval_loss=cost, accuracy=learned, eval_accuracy=guess)
+
+    assert (same["signal.gap.from_start"], same["signal.gap.chasm"]) == (False, False)
+    assert (same["signal.chance.training"], same["signal.chance.training_learned"]) == (True, False)
+    assert (other["signal.gap.from_start"], other["signal.gap.chasm"]) == (True, True)
+    assert other["signal.chance.training"] is False
+
+
 def test_an_explosion_of_held_out_data_counts_and_a_loss_that_is_learned_does_not():
     flat = [2.6, 2.5, 2.4, 2.33, 2.31, 2.3, 2.3, 2.3]
     few = [0.1, 0.08, 0.13, 0.08, 0.09, 0.08, 0.08, 0.08]

@@ -17,6 +17,9 @@ WHOLE = {
     "eval_accuracy": ["Accuracy/test", "valAcc", "val_sparse_categorical_accuracy"],
     "eval_perplexity": ["lm-loss-validation/lm loss validation ppl"],
     "entropy_loss": ["train/entropy_loss", "Losses/entropy_loss"],
+    "reward_mean": ["Environment/Cumulative Reward"],
+    "value_loss": ["Losses/Value Loss"],
+    "entropy": ["Policy/Entropy"],
     "step_time_s": ["perf/batch_time", "iter_time_ms"],
 }  # fmt: skip
 

@@ -100,9 +100,10 @@ WORSE = 1.03
 TWICE = 0.12
 """Distance from the loss that a second softmax gives at the accuracy of the same row, while it is not yet saturated."""
 
-WIDE, FEW_CLASSES = 0.3, 8
+WIDE, CLOSE, FEW_CLASSES = 0.3, 5, 8
 """At one accuracy some number of classes always fits; over a range of them only the true one does. A sound loss falls two
-to three times as fast as its accuracy rises, and is lower."""
+to three times as fast as its accuracy rises, and is lower: over any range it leaves the line by as much as the range, so
+that a third of the range is enough for one that keeps to it within a fifth."""
 
 
 def class_count(view: RunView) -> tuple[int, list[SourceRef]] | None:
@@ -297,11 +298,13 @@ def _training(out: FactWriter, view: RunView, count: int) -> None:
     near = numbers.last >= NEAR * uniform and (
         numbers.last >= AT_IT * uniform or numbers.fall <= LITTLE / 2 * numbers.first
     )
+    # Divided by a number of samples too many, a loss says nothing of its level; answers and its standing still do.
+    near = near or (bool(guess) and abs(numbers.fall) <= LITTLE / 2 * numbers.first)
     near = near and long_enough(view, series)
     # An accuracy beside it decides: a loss near ln(C) with most answers right is another matter.
     out.put("training", near and guess is not False, refs)
     out.put("worse_than_guess", numbers.last >= WORSE * uniform and guess is not False, refs)
-    out.put("training_learned", numbers.last <= WELL_BELOW * uniform or guess is False, refs)
+    out.put("training_learned", numbers.last <= WELL_BELOW * uniform if guess is None else not guess, refs)
 
 
 def _held_out(out: FactWriter, view: RunView, count: int) -> None:
@@ -353,7 +356,8 @@ def _second_softmax(out: FactWriter, view: RunView) -> None:
         range_ = float(np.ptp(right[learned])) if learned.any() else 0.0
         # Of few classes a loss that has only begun to fall fits as well: what decides is an accuracy that a second softmax
         # alone puts beside so high a loss.
-        wide = range_ >= WIDE and float(right[-1]) >= SURE if count < FEW_CLASSES else range_ >= WIDE / 2
+        enough = range_ >= WIDE or (range_ >= WIDE / 3 and float(fits[learned].max()) <= range_ / CLOSE)
+        wide = enough and float(right[-1]) >= SURE if count < FEW_CLASSES else range_ >= WIDE / 2
         told = stated is not None or (count >= 2.8 and wide)
         fitting = learned.sum() >= ENOUGH and float(fits[learned].max()) <= TWICE and bool(learned[-1])
         fitting = fitting and float(np.median(fits[-max(rows.size // 2, 2) :])) <= TWICE / 3

@@ -290,6 +290,9 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
         out.put("score_first", first, refs)
         if early:
             out.put("score_from_start", first >= SCORES_APART, refs)
+        if max(abs(first), abs(last)) <= 2 * SAME_SCORE:  # other data would be answered otherwise
+            for name in ("from_start", "chasm"):
+                out.put(name, value=False, refs=refs)
     if min(len(right), len(held_out)) >= EASIER_ROWS:
         out.put("score_training_harder", last <= -EASIER_SCORE, refs)
         if (
