@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "detect"))
 from make_run import RunMaker
 
 from analyzer import diagnose
+from analyzer.rules.health import health
 from analyzer.rules.load import load_rules
 from analyzer.rules.score import rank
 
@@ -155,3 +156,24 @@ def test_a_loss_in_raw_units_or_one_that_settled_early_is_no_proof_of_health(tmp
     assert "a score on held-out data" in early.summary
     assert judged("raw", 6e4 + 4e4 * np.linspace(1, 0, 14)).status == "insufficient"
     assert judged("raw, learned", 2e3 + 4e4 * course).status == "healthy"
+
+
+def test_texts_known_by_heart_and_held_out_losses_that_lost_their_gain_are_no_health():
+    texts = {
+        "signal.progress.last": 0.02, "signal.progress.score_points": 0, "run.rl": False,
+        "config.model.vocab_size": 32000, "config.train.epochs": 20.0,
+    }  # fmt: skip
+    parted = {"signal.gap.opened": True, "signal.gap.last_ratio": 4.5, "signal.progress.score_points": 0}
+    far = {**parted, "signal.generalisation.worse_than_best": 3.4}
+    learned = {"signal.gap.never_generalised": True, "signal.progress.fall_share": 0.7}
+
+    assert "more-than-by-heart" in health(texts).ids
+    for one in ({"config.train.epochs": 2.0}, {"signal.progress.last": 0.4}, {"config.model.vocab_size": 10}):
+        assert "more-than-by-heart" not in health({**texts, **one}).ids
+    assert "gap-closed" in health(far).ids
+    assert "gap-closed" not in health({**far, "signal.generalisation.worse_than_best": 1.2}).ids
+    # A task that is solved long after its loss has parted: the answers count.
+    solved = {"signal.progress.score_points": 40, "signal.gap.score_last": 0.0, "signal.gap.last_ratio": 9.0}
+    assert "gap-closed" not in health({**far, **solved}).ids
+    assert "agrees" in health(learned).ids
+    assert "agrees" not in health({**learned, "signal.progress.fall_share": 0.2}).ids
