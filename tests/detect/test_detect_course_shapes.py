@@ -72,6 +72,17 @@ def test_the_order_of_update_norm_and_gradient_norm_is_kept():
     assert facts["signal.spike.update_first"] is True
 
 
+def test_the_end_of_a_dip_is_no_spike():
+    rng = np.random.default_rng(5)
+    stands = 0.16 * np.exp(0.01 * rng.standard_normal(900))
+    dip = np.concatenate([stands[:400], 0.5 * stands[400:420], stands[420:]])
+    # From as low a level to as high a one, but after a course that had come down to it.
+    spike = np.concatenate([np.geomspace(0.5, 0.08, 400), 0.08 * np.ones(20), stands[420:]])
+
+    assert RunMaker().log({"loss": list(dip)}).plain()["signal.spike.seen"] is False
+    assert RunMaker().log({"loss": list(spike)}).plain()["signal.spike.seen"] is True
+
+
 def test_heavy_tailed_noise_has_no_spikes():
     noise = np.exp(0.4 * np.random.default_rng(0).standard_t(2, 1000))
 

@@ -50,6 +50,9 @@ MAX_POINTS = 50_000
 REGAINED = 1.2
 """The end may lie a fifth above the level before the spikes and count as back: the scatter of one window."""
 
+AS_BEFORE = 1.05
+"""A twentieth above the level of as many points before: two medians of the same curve."""
+
 OFTEN, LONG = 0.01, 4
 """One point in a hundred that sticks out belongs to a noise with heavy tails; a spike among it must last some points."""
 
@@ -104,7 +107,7 @@ def find_spikes(view: RunView) -> Spikes | None:
     values = np.array([float(np.median(curve.value[a:b])) for a, b in rows]) if rows else curve.value
     if not _walkable(values):
         return None
-    found = tuple(walk(values))
+    found = tuple(spike for spike in walk(values) if not _ends_a_dip(values, spike))
     if len(found) > max(values.size * OFTEN, 2.0):
         found = tuple(s for s in found if (values.size if s.back is None else s.back) - s.row >= LONG)
     if rows:
@@ -117,6 +120,17 @@ def find_spikes(view: RunView) -> Spikes | None:
     return Spikes(
         curve, tuple(s for s in found if not any(s.row - RETURN_POINTS <= at <= s.peak for at in parts))
     )
+
+
+def _ends_a_dip(values: Values, spike: Spike) -> bool:
+    """Whether the curve only goes back to where it stood before a dip: a running mean begins anew with each epoch."""
+    end = values.size if spike.back is None else spike.back
+    before = values[max(spike.row - (end - spike.row), 0) : spike.row]
+    if end - spike.row < WINDOW or before.size < 2 * WINDOW:
+        return False
+    first, second = (float(np.median(half)) for half in np.array_split(before, 2))
+    stood = max(first, second) <= REGAINED * min(first, second)
+    return stood and float(np.median(values[spike.row : end])) <= AS_BEFORE * float(np.median(before))
 
 
 def _block_rows(count: int) -> list[tuple[int, int]]:
