@@ -95,6 +95,15 @@ def test_reinforcement_learning_counts_steps_of_the_environment():
     assert points(run, "loss") == [(4096, 0.5, 3)]
 
 
+def test_the_mean_beside_a_median_of_episodes_is_their_return():
+    head = "steps\tepisodes\telapsed\tmean\tmedian\tstdev\tmax\tmin\taverage_loss\n"
+    run = read_files({"scores.txt": head + "100\t5\t3.5\t-20.5\t-21\t2\t-17\t-23\t0.5\n"})
+    other = read_files({"metrics.csv": "step,loss,mean,median\n1,0.5,3.25,3\n2,0.25,3.5,3\n"})
+
+    assert points(run, "reward_mean") == [(100, -20.5, 2)]
+    assert "reward_mean" not in other.metrics.names
+
+
 def test_a_wider_header_after_a_restart_names_the_columns_that_follow():
     run = read_files(
         {"metrics.csv": "epoch,step,train_loss\n0,9,2.5\nepoch,step,train_loss,val_loss\n0,19,2.25,2.0\n"}

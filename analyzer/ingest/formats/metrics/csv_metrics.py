@@ -43,6 +43,9 @@ _NAME = LazyRegex(r"[^\d\W][^\"\r\n]{0,199}|_[^\"\r\n]{0,199}")
 _WANDB_RANGE = LazyRegex(r"__(?:MIN|MAX)$")
 _MAX_DAMAGED = 20
 _COUNTED_ROWS = 50
+_OF_RETURNS = {"episodes", "median", "stdev"}
+"""Beside its mean: what ChainerRL and PFRL write of the returns of each evaluation."""
+
 _RATE_GROUP = LazyRegex(r"(?i)lr/pg([1-9]\d?)")
 
 
@@ -233,6 +236,8 @@ class _Table:
             column == "Value" and "Step" in self._header
         ):  # TensorBoard's download names the tag in the file name
             return _SUFFIX.sub("", self._file_name)
+        if column == "mean" and set(self._header) >= _OF_RETURNS:
+            return "mean_reward"
         group = _RATE_GROUP.fullmatch(column)
         if group and "lr/pg0" in self._header:  # YOLO counts its parameter groups from 0, Lightning from 1
             return f"lr/group{group[1]}"
