@@ -14,10 +14,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from analyzer.detect.curve import all_series, has_steps, lineage, take
+from analyzer.detect.curve import all_series, each_evaluation, has_steps, lineage, take
 from analyzer.detect.stand_in import same_rows, stand_in
 from analyzer.detect.trainings import trainings_of
 from analyzer.model.config import ConfigScalar, ConfigValue
+from analyzer.model.name_words import read_name
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
 from analyzer.model.signal import FactValue, Signal
@@ -133,7 +134,10 @@ class RunView:
         """The primary series of a metric along the lineage of the last attempt; None if it was not logged."""
         if metric not in self._curves:
             found = self.all_series(metric)
-            self._curves[metric] = take(found[0], lineage(found[0])[0]) if found else None
+            series = take(found[0], lineage(found[0])[0]) if found else None
+            if series is not None and read_name(metric).phase == "eval":
+                series = each_evaluation(series, losses="loss" in metric)
+            self._curves[metric] = series
         return self._curves[metric]
 
     @property

@@ -38,6 +38,10 @@ _BINARY_INGESTORS = ("tensorboard", "wandb")
 """Their records have numbers but no lines that a reader could look up; text wins a tie."""
 
 
+BATCHES = 3
+"""Rows of one step on average: more than the data sets on which one model is usually evaluated."""
+
+
 def take(series: Series, rows: Rows | Mask | slice) -> Series:
     """The chosen points of a series, in the order of ``rows`` (indices or a mask, shape (n_points,), or a slice)."""
     return replace(
@@ -70,6 +74,25 @@ def _enough(series: Series, least: int) -> Series | None:
 def has_steps(series: Series) -> bool:
     """Whether at least half of the points carry a step."""
     return bool(len(series)) and float(np.mean(series.step != NULL_INT)) >= 0.5
+
+
+def each_evaluation(series: Series, *, losses: bool) -> Series:
+    """One point for each evaluation where its batches were logged: rows that follow each other at one step.
+
+    The losses of batches have a median; a score in such rows runs on to that of all batches, which is the last one.
+    """
+    if not has_steps(series):
+        return series
+    ends = np.flatnonzero(np.append(np.diff(series.step) != 0, True))
+    if ends.size < 2 or len(series) < BATCHES * ends.size:
+        return series  # a counter that stands still tells nothing apart
+    last = take(series, ends)
+    if not losses:
+        return last
+    return replace(
+        last,
+        value=np.array([np.median(part) for part in np.split(series.value, ends[:-1] + 1)], dtype=np.float64),
+    )
 
 
 def spacing(series: Series) -> int | None:

@@ -49,6 +49,19 @@ def test_batches_of_one_evaluation_are_one_point():
     )
     assert sets.plain()["signal.eval.points"] == 8
     assert evaluated(batches)["signal.eval.points"] == 24
+    # nor does a counter that stands still tell evaluations apart
+    stands = RunMaker().log({"loss": TRAIN}).log({"eval_loss": batches}, steps=[1] * 24)
+    assert stands.plain()["signal.eval.points"] == 24
+
+
+def test_a_score_that_runs_over_the_batches_of_an_evaluation_is_its_last_value():
+    running = [0.9, 0.72, 0.7, 0.65, 0.8, 0.74, 0.71, 0.68, 0.7, 0.73, 0.72, 0.72]
+    steps = [step for step in (15, 30, 45) for _ in range(4)]
+    facts = RunMaker().log({"loss": TRAIN}).log({"eval_accuracy": running}, steps=steps).plain()
+
+    assert facts["signal.generalisation.accuracy_points"] == 3
+    assert facts["signal.generalisation.accuracy_best"] == 0.72
+    assert facts["signal.generalisation.accuracy_lost"] == 0.0
 
 
 def test_accuracy_that_held_out_data_gained():

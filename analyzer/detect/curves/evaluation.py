@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,10 +34,6 @@ LITTLE_LEFT = 0.1
 """A held-out loss of a tenth of the first training loss: the task is solved, and a twentieth more or less is scatter."""
 
 
-BATCHES = 5
-"""Rows of one step on average: more than the data sets on which one model is evaluated."""
-
-
 def evaluations(view: RunView) -> Series | None:
     """Evaluation losses in the order of training, without a last one that was made of the best checkpoint again.
 
@@ -46,7 +41,6 @@ def evaluations(view: RunView) -> Series | None:
     digit. The point stands at the last step but tells nothing about it.
     """
     series = view.curve("eval_loss")
-    series = None if series is None else _whole(series)
     if series is None or len(series) < 3:
         return series
     last, before = float(series.value[-1]), series.value[:-1]
@@ -57,17 +51,6 @@ def evaluations(view: RunView) -> Series | None:
         if repeats and digits >= RARE_DIGITS
         else series
     )
-
-
-def _whole(series: Series) -> Series:
-    """One point for each evaluation where every batch of it was logged: rows that follow each other at one step."""
-    if not has_steps(series):
-        return series
-    ends = np.flatnonzero(np.append(np.diff(series.step) != 0, True))
-    if len(series) < BATCHES * ends.size:
-        return series
-    level = [float(np.median(part)) for part in np.split(series.value, ends[:-1] + 1)]
-    return replace(take(series, ends), value=np.array(level))
 
 
 def detect(view: RunView) -> Iterator[Signal]:
