@@ -122,6 +122,28 @@ def test_the_rows_of_mlperf():
     assert [value for _, value in points(run, "eval_accuracy")] == [0.25]
 
 
+@pytest.mark.parametrize(
+    ("benchmark", "name"), [("rnnt", "eval_wer"), ("ssd", "eval_map"), ("resnet", "eval_accuracy")]
+)
+def test_what_a_benchmark_of_mlperf_calls_its_accuracy(benchmark, name):
+    row = ':::MLLOG {"time_ms": 1, "key": "%s", "value": %s, "metadata": {"epoch_num": 4}}\n'
+    run = read_text(row % ("submission_benchmark", f'"{benchmark}"') + row % ("eval_accuracy", "0.0625"))
+
+    assert [value for _, value in points(run, name)] == [0.0625]
+
+
+def test_a_second_part_of_held_out_data_is_none_of_the_training():
+    training = "[Epoch 1 Batch %d/1200] loss=1.5, lr=0.0001, metrics:accuracy:0.5\n"
+    evaluation = "[Batch %d/%d] loss=0.5, metrics:accuracy:0.75\n"
+    text = "".join(training % at for at in range(100, 1300, 100))
+    text += "Evaluating dev_a on device(0).\n" + "".join(evaluation % (at, 310) for at in (100, 200, 300))
+    text += "Evaluating dev_b on device(0).\n" + "".join(evaluation % (at, 330) for at in (100, 200, 300))
+    run = read_text(text)
+
+    assert {value for _, value in points(run, "loss")} == {1.5}
+    assert len(points(run, "eval_loss")) == 6
+
+
 def test_steps_that_start_again_in_each_epoch_count_on():
     text = "".join(f"Epoch {e}, Step {i}/3 loss: {e}.{i}\n" for e in (1, 2) for i in (1, 2, 3))
 

@@ -74,11 +74,12 @@ class Evaluations:
         total = counted(numbers[place.total]) if place.total >= 0 and place.step >= 0 else ""
         epoch = int(counted(numbers[place.epoch]) or 0) if place.epoch >= 0 else None
         inside = False
-        if not self.open and total and epoch is None and self._named_epoch:
+        step = int(counted(numbers[place.step]) or 0) if total else 0
+        if total and epoch is None and self._named_epoch and (not self.open or step <= self._reached):
             # Each row of the training names its epoch: what counts another number of batches without one is no training.
+            # It begins anew with each part of the data that is evaluated.
             self.open, self._reached = self._batches is not None and int(total) < self._batches, -1
         if self.open and total:
-            step = int(counted(numbers[place.step]) or 0)
             # Its batches go on to the end; what begins anew is the next epoch, however long that is.
             inside = self._batches is not None and int(total) != self._batches and step > self._reached
             self.open, self._reached = inside and step < int(total), step

@@ -59,6 +59,17 @@ _MLPERF_KEPT = frozenset(
         "current_lr",
     }
 )
+# What MLPerf's benchmarks log as their "accuracy".
+_MLPERF_SCORES = {
+    "rnnt": "eval_wer",
+    "ssd": "eval_map",
+    "retinanet": "eval_map",
+    "maskrcnn": "eval_map",
+    "gnmt": "eval_bleu",
+    "transformer": "eval_bleu",
+    "dlrm": "eval_auc",
+    "unet3d": "eval_dice",
+}
 _FIRST_ROUNDS = LazyRegex(r":::MLPv0\S{0,12} .{0,200} (?P<key>\w{1,40}): $")
 _MLPERF_STEPS = ("step_num", "iteration", "step")
 
@@ -87,11 +98,12 @@ MAX_KEYS = 256
 class JsonLines(Learnable):
     """Reads rows that state their step."""
 
-    literals = ('"loss":', '"train_loss":', '"grad_norm":', '"step":', '"global_step":', '"iter":', '"key": "eval_accuracy"', '"key": "eval_error"', '"key": "train_loss"', '"key": "tracked_stats"', ' eval_accuracy: {"',
+    literals = ('"loss":', '"train_loss":', '"grad_norm":', '"step":', '"global_step":', '"iter":', '"key": "eval_accuracy"', '"key": "submission_benchmark"', '"key": "eval_error"', '"key": "train_loss"', '"key": "tracked_stats"', ' eval_accuracy: {"',
                 "'step': ", "'global_step': ", "'iteration': ", "'iter': ", "'_step': ", "lobal step ", "lobal_step ", "{'accuracy'", "{'f1'", '"epoch": ')  # fmt: skip
 
     def __init__(self) -> None:
         self._has_steps = False
+        self._accuracy = "eval_accuracy"
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -172,15 +184,17 @@ class JsonLines(Learnable):
             log.metric(name, value, line, step)
         return True
 
-    @staticmethod
-    def _mlperf(row: dict[str, Any], line: LogLine, log: LogState) -> bool:
+    def _mlperf(self, row: dict[str, Any], line: LogLine, log: LogState) -> bool:
         value, metadata = row.get("value"), row.get("metadata")
+        if row.get("key") == "submission_benchmark":
+            self._accuracy = _MLPERF_SCORES.get(str(value), "eval_accuracy")
+            return False
         stated = metadata if isinstance(metadata, dict) else {}
         step = next((_integer(stated[key]) for key in _MLPERF_STEPS if key in stated), None)
         values = value if isinstance(value, dict) else {str(row.get("key")): value}
         for name, number in _numbers(values).items():
             if name in _MLPERF_KEPT:
-                log.metric(name, number, line, step)
+                log.metric(self._accuracy if name == "eval_accuracy" else name, number, line, step)
         return True
 
     def finish(self, log: LogState) -> None:
