@@ -432,7 +432,7 @@ TESTS = (
     HealthTest(
         "reward-gained",
         # Of a success rate nine in ten are no more to be gained; nor is what most episodes reach that others miss.
-        "(signal.rl.reward_rises or signal.policy.reward_gained or signal.policy.reward_at_most or"
+        "signal.policy.reward_gained or (signal.rl.reward_rises or signal.policy.reward_at_most or"
         " 0.9 <= signal.policy.reward_end and signal.policy.reward_best <= 1) and not signal.policy.reward_stands",
         "the reward got better beyond its scatter",
         "the reward did not get better beyond its scatter: it ends at {signal.policy.reward_end}",

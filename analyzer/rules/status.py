@@ -315,6 +315,10 @@ def _open_end(facts: Mapping[str, Scalar]) -> str | None:
     return None
 
 
+SURER = 1.5
+"""A held-out loss that rises by less than half while its score stands at its best makes the answers surer, not worse."""
+
+
 def _odd_shape(facts: Mapping[str, Scalar]) -> str | None:
     """What the curves look like to the classifier if that is no healthy run, whether it answers or abstains."""
     leaning = {
@@ -325,6 +329,10 @@ def _odd_shape(facts: Mapping[str, Scalar]) -> str | None:
     if found is None or found[0].severity not in {"fatal", "degrading"}:
         return None
     shape, share = found
+    rise = facts.get("signal.generalisation.worse_than_best")
+    kept = facts.get("signal.generalisation.score_kept") is True and isinstance(rise, float) and rise <= SURER
+    if shape.name == "overfits" and kept:
+        return None  # it is read from losses; the score by which the model is chosen says otherwise
     return f"by their shape {shape.says} ({share:.0%}), which no rule bears out"
 
 

@@ -372,15 +372,15 @@ def _learned(
             known.append((numbers.falls() and numbers.fall >= SOME * numbers.size, series))
     ranked = loss is not None and _ranks_better(loss[1], scored)
     known += [(ranked or _gained(numbers), series) for series, numbers in scored]
-    if not known:
-        return None, []
     better = [series for good, series in known if good]
-    return bool(better), _ends(better[0] if better else known[0][1])
+    return (bool(better), _ends(better[0] if better else known[0][1])) if known else (None, [])
 
 
 def _gained(numbers: Trend) -> bool:
-    """Whether a score rose by more than its scatter and by more than two evaluations of one model differ."""
+    """Whether a score rose by more than its scatter and two evaluations of one model differ by; or by half, at once and for good."""
     unit = _unit(numbers)
+    if numbers.values.size > 2 and numbers.values[0] - numbers.values[1:].max() >= HALVED * unit:
+        return True
     return numbers.falls() and numbers.fall >= max(GAINED_SHARE * unit, SOME * abs(numbers.last))
 
 

@@ -203,8 +203,10 @@ def _score_gained(out: FactWriter, view: RunView) -> None:
 
 
 def _ends_at_best(values: npt.NDArray[np.float64]) -> bool:
+    """Whether the last value is a twentieth better than the first, and what is missing to the best no more than that, or than a twentieth of all gained."""
     least = SCORE_GAINED * abs(float(values[0]))
-    return float(values[-1] - values[0]) >= least and float(values.max() - values[-1]) <= least
+    missing, gained = float(values.max() - values[-1]), float(values.max() - values[0])
+    return float(values[-1] - values[0]) >= least and missing <= max(least, SCORE_GAINED * gained)
 
 
 def _against_the_start(out: FactWriter, train: tuple[Series, Trend], held_out: tuple[Series, Trend]) -> None:

@@ -90,6 +90,8 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
             continue
         if not bad.any() or (bad[0] and not bad[int(np.argmin(bad)) :].any() and not bad.all()):
             continue  # not a number until there is something to count
+        if bad.all() and read_score(name).better and _answers_improve(view):
+            continue  # a score that nobody computed while the model learned
         rank = not _NORM.search(name), int(bad.sum())
         if worst is None or rank > worst[:2]:
             worst = *rank, name, series
