@@ -77,6 +77,8 @@ def _mean_of_sum(run: Run, metric: str, found: tuple[Series, ...]) -> tuple[Seri
     if not beside or not same_rows(found[0], beside[0]):
         return found
     means = tuple(_logarithm(series) for series in beside)
+    if not means[0].value.any():
+        return found  # a perplexity of exactly 1 in every row was not computed
     if float(np.median(found[0].value)) < SUM_OVER_MEAN * max(float(np.median(means[0].value)), 1e-3):
         return found
     return means

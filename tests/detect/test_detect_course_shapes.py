@@ -50,6 +50,27 @@ def test_the_level_rises_where_a_part_of_the_loss_begins(begins):
     assert facts["signal.stretch.seen"] is not begins
 
 
+def test_a_mean_that_begins_anew_with_every_pass_is_no_spike():
+    rng = np.random.default_rng(3)
+    batches = [(0.9 * math.exp(-at / 5) + 0.2) * (1 + 0.5 * rng.standard_normal(120)) for at in range(12)]
+    means = np.concatenate([np.cumsum(one) / np.arange(1, 121) for one in batches])
+    spiked = means.copy()
+    spiked[780:840] *= np.linspace(5.0, 1.2, 60)  # in the middle of a pass
+
+    assert RunMaker().log({"loss": means}).plain()["signal.spike.seen"] is False
+    assert RunMaker().log({"loss": spiked}).plain()["signal.spike.seen"] is True
+
+
+@pytest.mark.parametrize(
+    ("column", "planned"), [("stage", True), ("curriculum/level", True), ("queue_length", False)]
+)
+def test_a_stage_that_begins_with_a_higher_loss_is_a_planned_change(column, planned):
+    loss = np.concatenate([falling(150, 3.0, 0.6), falling(150, 4.0, 0.7)])
+    facts = RunMaker().log({"loss": loss, column: [0.0] * 150 + [1.0] * 150}).plain()
+
+    assert (facts.get("signal.schedule.change_what") == column) is planned
+
+
 def test_a_rise_that_stays_has_not_recovered():
     loss = np.array(falling(300))
     loss[200:] = 6.0

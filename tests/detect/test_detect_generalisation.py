@@ -114,11 +114,13 @@ def test_a_loss_that_was_logged_as_perplexities_is_their_logarithm():
     facts = RunMaker().log({"perplexity": np.exp(TRAIN), "eval_perplexity": np.exp(TRAIN) + 1}).plain()
     broken = RunMaker().log({"perplexity": [9.0, 8.0, NAN, NAN, NAN]}).plain()
     both = RunMaker().log({"loss": [1.0] * 9, "perplexity": [99.0] * 9}).plain()
+    summed = RunMaker().log({"loss": [9000.0] * 9, "perplexity": [1.0] * 9}).plain()  # nobody computed it
 
     assert facts["signal.loss.last"] == pytest.approx(TRAIN[-1])
     assert facts["signal.eval.points"] == len(TRAIN)
     assert broken["signal.nonfinite_loss.persists"] is True
     assert both["signal.loss.last"] == 1.0
+    assert summed["signal.loss.last"] == 9000.0
 
 
 def test_a_policy_loss_around_zero_is_no_negative_cross_entropy():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from make_run import NAN, RunMaker
+from make_run import NAN, RunMaker, falling
 
 
 def policy(**columns):
@@ -63,6 +63,16 @@ def test_only_a_lasting_divergence_beyond_usual_values_is_an_explosion(name, val
 
     assert facts["signal.rl.kl_exploded"] is exploded
     assert ("signal.rl.kl_explosion_step" in facts) is exploded
+
+
+def test_the_divergence_of_a_latent_code_is_that_of_no_policy():
+    facts = (
+        RunMaker()
+        .log({"loss": falling(100), "recon_loss": falling(100), "kl": [0.02] * 50 + [60.0] * 50})
+        .plain()
+    )
+
+    assert "signal.rl.kl_exploded" not in facts
 
 
 def test_a_collapsed_policy_needs_less_divergence():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,6 +74,11 @@ _BATCH = LazyRegex(
     r"^(?:global[ _-]?)?batch[ _-]?size$|^(?:cur(?:rent)?_?)?seq(?:uence)?_?len(?:gth)?$|^curriculum_seqlen$|^seqlen$"
 )
 """Columns that tell the size of a step."""
+
+_STAGE = LazyRegex(
+    r"(?i)^(?:(?:train(?:ing)?|curriculum)[ _/-]?)?(?:stage|phase|level|lesson|difficulty|resolution)$"
+)
+"""Columns that number the stages of a training: each may begin with a harder task, and so with a higher loss."""
 
 
 def detect(view: RunView) -> Iterator[Signal]:
@@ -241,6 +247,9 @@ def _change_steps(view: RunView, rates: Series | None) -> Iterator[tuple[int, st
         series = view.curve(name)
         if series is not None:
             yield from _jumps(series, f"{name} ({what})", 1.05)
+    for name in view.run.metrics.names:
+        if _STAGE.match(name) and (stages := view.curve(name)) is not None:
+            yield from _jumps(replace(stages, value=stages.value + 1.0), name, 1.05)  # counted from 0 as well
     if rates is not None:
         yield from _jumps(rates, "the learning rate", JUMP)
 

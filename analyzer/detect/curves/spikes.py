@@ -72,6 +72,13 @@ SLOW_POINTS = 10
 """A slow return must show in points as well: between two sparse points nobody knows when it happened."""
 
 
+QUIET_ROWS, AWAKE = 8, 5.0
+"""A mean over the rows of a pass hardly moves at its end; its first rows scatter as single batches do."""
+
+PASS_ROWS, PASSES, ON_TIME, NEARLY, AT_BEGIN = 20, 4, 0.7, 0.8, 0.25
+"""Passes of twenty rows and more, at least five, of which most begin with such a place; a mean settles within a quarter of a pass."""
+
+
 class Spike(NamedTuple):
     """One excursion above the curve.
 
@@ -107,7 +114,13 @@ def find_spikes(view: RunView) -> Spikes | None:
     values = np.array([float(np.median(curve.value[a:b])) for a, b in rows]) if rows else curve.value
     if not _walkable(values):
         return None
-    found = tuple(spike for spike in walk(values) if not _ends_a_dip(values, spike))
+    begins, rows_of_pass = _begins_of_means(values)
+    found = tuple(
+        spike
+        for spike in walk(values)
+        if not ((begins <= spike.row) & (spike.row <= begins + AT_BEGIN * rows_of_pass)).any()
+        and not _ends_a_dip(values, spike)
+    )
     if len(found) > max(values.size * OFTEN, 2.0):
         found = tuple(s for s in found if (values.size if s.back is None else s.back) - s.row >= LONG)
     if rows:
@@ -143,6 +156,28 @@ def _block_rows(count: int) -> list[tuple[int, int]]:
 def _walkable(values: Values) -> bool:
     """A loss around zero has no ratio to its base, and squares of huge ones overflow."""
     return values.size >= 2 * WINDOW and float(values.min()) > 0 and float(values.max()) < 1e150
+
+
+def _begins_of_means(values: Values) -> tuple[npt.NDArray[np.int64], int]:
+    """Rows at which a mean over the rows of a pass begins anew, and the rows of such a pass; none if the values are no such means."""
+    moves = np.abs(np.diff(values))
+    least = float(moves[moves > 0].min(initial=np.inf))
+    quiet = np.lib.stride_tricks.sliding_window_view(moves, QUIET_ROWS).max(axis=1)[:-1]
+    wakes = np.flatnonzero(moves[QUIET_ROWS:] >= AWAKE * np.maximum(quiet, least)) + QUIET_ROWS + 1
+    ahead = np.concatenate([wakes[k:] - wakes[:-k] for k in range(1, min(WINDOW, wakes.size))] or [wakes[:0]])
+    near = np.convolve(
+        np.bincount(ahead[ahead >= PASS_ROWS], minlength=3), np.ones(3), "same"
+    )  # a row may be missing
+    first = int((near >= NEARLY * near.max()).argmax())  # two passes are as regular as one
+    rows = first + int(near[first : first + 3].argmax())
+    if near.max() < max(ON_TIME * (values.size / max(rows, 1) - 1), PASSES):
+        return wakes[:0], rows
+    begins = wakes[
+        np.isin(wakes, np.concatenate([wakes + way * rows + late for way in (-1, 1) for late in (-1, 0, 1)]))
+    ]
+    return np.concatenate(
+        [begins - rows, begins, begins + rows]
+    ), rows  # one that happened to go on at its level too
 
 
 def walk(values: Values) -> Iterator[Spike]:

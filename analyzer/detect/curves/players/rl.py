@@ -40,6 +40,9 @@ EXPLODED_RATIO = 100.0
 EARLY_FLOOR = 0.01
 """Divergences begin at exactly zero, because policy and reference are equal: any later value is infinitely larger."""
 
+_OF_CODES = word_set("recon rec reconstruction elbo vae vq")
+"""Words of a model that encodes and decodes; it has no policy."""
+
 USUAL_KL, USUAL_APPROX_KL = 10.0, 1.0
 """Per token a divergence beyond 10 nats is another model; of one update, PPO's target is about 0.02."""
 
@@ -155,6 +158,8 @@ def _negative(view: RunView, out: FactWriter) -> None:
 
 def _explosion(view: RunView, out: FactWriter) -> None:
     """A divergence that ends far beyond its early level; single spikes, which the estimators know, do not count."""
+    if not _OF_CODES.isdisjoint(word for name in view.run.metrics.names for word in words_of(name)):
+        return  # that of a latent code from its prior, which has a size
     verdicts = []
     from_reference = KL_OF_COLLAPSE if _entropy_collapsed(view) else USUAL_KL
     for name, usual in (("kl", from_reference), ("approx_kl", USUAL_APPROX_KL)):
