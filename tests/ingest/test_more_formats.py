@@ -11,6 +11,7 @@ import pytest
 
 import analyzer
 from analyzer.errors import InputError
+from analyzer.errors import UnknownFormatError
 from analyzer.ingest.discover import load_run
 
 START = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
@@ -184,6 +185,17 @@ def test_lists_of_a_file_that_is_named_for_the_loss(tmp_path, name, data, points
 
     assert ("loss" in run.metrics.names) is (points is not None)
     assert points is None or steps_and_values(run) == ([1, 2, 3], points)
+
+
+def test_a_history_whose_counter_comes_first(tmp_path):
+    (tmp_path / "curve_3_epochs.json").write_text(
+        json.dumps({"epochs": [1, 2, 3], "train_loss": [2.0, 1.5, 1.1]}, indent=2)
+    )
+    assert steps_and_values(load_run(tmp_path).run) == ([1, 2, 3], [2.0, 1.5, 1.1])
+
+    (tmp_path / "curve_3_epochs.json").write_text(json.dumps({"epochs": [1, 2, 3], "pages": [2, 1, 1]}))
+    with pytest.raises(UnknownFormatError):
+        load_run(tmp_path)
 
 
 def test_samples_of_nvidia_smi(tmp_path):

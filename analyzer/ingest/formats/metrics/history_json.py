@@ -3,6 +3,7 @@
 {"loss": [2.1, 1.4], "accuracy": [0.31, 0.52], "val_loss": [2.0, 1.6]}
 {"loss": {"0": 2.1, "1": 1.4}}                                              pandas.DataFrame(history).to_json()
 {"train_metrics": [{"loss": 2.1, "acc": 0.3}, …], "dev_metrics": […]}       a row for each epoch, by the phase
+{"epochs": [1, 2], "train_loss": [2.1, 1.4]}                                the counter first
 {"train": [2.1, 1.4], "val": [2.0, 1.6]} or [2.1, 1.4, 1.2]                 in a file that is named for the loss
 """
 
@@ -29,6 +30,10 @@ _START = 4096
 
 _OF_LOSSES = LazyRegex(r"(?i)(?:^|[/_.-])loss(?:es)?(?:[_-]?(?:history|log|curves?|values?))?\.json$")
 _PHASES = frozenset({"train", "training", "val", "valid", "validation", "test", "eval", "dev"})
+_COUNTER = LazyRegex(
+    r"""(?i)\{\s{0,20}["'](?:epochs?|steps?|iterations?)["']\s{0,9}:\s{0,9}\[[\s\d.,]{1,4000}\]\s{0,9},"""
+)
+"""The list that counts the rows may come first."""
 _FIRST_NUMBERS = LazyRegex(r"\[\s{0,20}-?\d[\d.eE+-]{0,30}\s{0,20},\s{0,20}-?\d")
 
 
@@ -49,6 +54,8 @@ class HistoryJson:
             return Match.LIKELY
         if not text.startswith("{"):
             return Match.NO
+        if counter := _COUNTER.match(text):
+            text = "{" + text[counter.end() :]
         key, _, rest = text[1:].partition(":")
         start = "".join(rest[:400].split())
         name = key.strip().strip("\"'")
