@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import analyzer
-from analyzer.errors import InputError
-from analyzer.errors import UnknownFormatError
+from analyzer.errors import InputError, UnknownFormatError
 from analyzer.ingest.discover import load_run
 
 START = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)

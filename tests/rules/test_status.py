@@ -249,15 +249,23 @@ def test_a_part_of_the_loss_that_is_not_finite_forbids_healthy_where_no_norm_is_
 
 
 @pytest.mark.parametrize(
-    ("worse", "within_noise", "doubted"), [(1.4, False, True), (1.02, False, False), (1.4, True, False)]
+    ("worse", "within_noise", "gained", "doubted"),
+    [
+        (1.4, False, False, True),
+        (1.02, False, False, False),
+        (1.4, True, False, False),
+        (1.4, False, True, False),
+        (1.6, False, True, True),
+    ],
 )
-def test_a_held_out_loss_that_only_rises_is_doubted(worse, within_noise, doubted):
+def test_a_held_out_loss_that_only_rises_is_doubted(worse, within_noise, gained, doubted):
     found = health(
         {
             "signal.generalisation.turned": True,
             "signal.generalisation.never_fell": True,
             "signal.generalisation.worse_than_best": worse,
             "signal.generalisation.within_noise": within_noise,
+            "signal.gap.score_gained": gained,
         }
     )
     assert ("held-out-fell" in found.ids) is doubted
