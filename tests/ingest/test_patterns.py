@@ -35,7 +35,6 @@ LINES = [
     ("bf16_unsupported", {"device": "gpu"}, "ValueError: Your setup doesn't support bf16/gpu. You need torch>=1.10, using Ampere GPU with cuda>=11.0"),
     ("bf16_unsupported", {"gpu_name": "Tesla T4", "compute_capability": 7.5},
      "ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 GPU has compute capability 7.5."),
-    ("fp16_unsupported", {}, 'RuntimeError: "slow_conv2d_cpu" not implemented for \'Half\''),
     ("nonfinite_hook", {"module": "model.norm", "pass": "backward"}, "backward hook: NaN gradient in model.norm (Gemma3RMSNorm)"),
     ("nonfinite_hook", {"module": "model.layers.3"}, "forward hook: model.layers.3 output absmax=inf nonfinite=199"),
     ("module_absmax", {"module": "model.layers.0", "value": 19970.0}, "forward hook: model.layers.0 output absmax=1.997e+04 nonfinite=0"),

@@ -1,0 +1,34 @@
+"""Lines that hold the words of ``programs/wordings.yaml`` and say something else."""
+
+from __future__ import annotations
+
+import pytest
+from log_reading import read_text
+
+LOOK_ALIKES = [
+    ("module_missing", "run.sh: line 4: nvidia-smi: command not found"),
+    ("module_missing", "config: the key accelerate: not found, the default is taken"),
+    ("cuda_oom", "INFO worker.py] Available KV cache memory: 41.20 GiB"),
+    ("cuda_oom", "INFO setting the desired GPU memory utilization to 0.9"),
+    ("no_accelerator", "WARNING: No NVIDIA GPU found, falling back to the CPU"),
+    ("library_mismatch", "DeprecationWarning: `np.string_` was removed in the NumPy 2.0 release"),
+    ("argument_rejected", "INFO the batch size 96 is divisible by the world size 8"),
+    ("argument_rejected", "Hint: the number of heads must be divisible by the tensor parallel size"),
+    ("argument_rejected", "unknown optimizer state is dropped"),
+    ("access_denied", "WARNING AuthenticationError: retrying in 2 s"),
+    ("shm_too_small", "the tests cover ObjectStoreFullError and others"),
+    ("missing_path", "INFO steps/train.sh: expected files are listed in conf/files"),
+    ("checkpoint_corrupt", "INFO no error while deserializing header: 812 tensors"),
+    ("xla_compile_failed", "I0101 gemm_fusion_autotuner.cc:41] Autotuning finished for HLO: %gemm"),
+    ("nccl_timeout", "INFO NCCL operation ncclAllReduce took 12 ms, timeout 600 s"),
+    ("resources_unavailable", "INFO Total available GPUs 8, desired GPUs 8"),
+    ("peer_gpu_access", "INFO peer access is supported between these two devices"),
+    ("illegal_memory_access", "hsa_init returned HSA_STATUS_SUCCESS"),
+    ("nan_stop", "the parameter alpha has valid values"),
+    ("environment_unsolvable", "INFO acme requires a different Python: skipped on this platform"),
+]
+
+
+@pytest.mark.parametrize(("kind", "line"), LOOK_ALIKES)
+def test_a_line_with_the_same_words_is_not_taken(kind, line):
+    assert not read_text(line + "\n").events.of(kind)
