@@ -25,6 +25,17 @@ LOOK_ALIKES = [
     ("peer_gpu_access", "INFO peer access is supported between these two devices"),
     ("illegal_memory_access", "hsa_init returned HSA_STATUS_SUCCESS"),
     ("nan_stop", "the parameter alpha has valid values"),
+    ("argument_rejected", "ValueError: y must be one of the labels that were fitted"),
+    ("argument_rejected", "the seed should be one of 1, 2, 3"),
+    ("argument_rejected", "unknown model size, counting the parameters"),
+    ("missing_path", "WARNING Image path /data/img/1.png not found, skipping it"),
+    ("missing_path", "INFO cache /home/u/.cache does not exist, it will be created"),
+    ("record_undecodable", "WARNING NoBackendError: skipping one clip"),
+    ("access_denied", "WARNING urllib.error.HTTPError: HTTP Error 403: Forbidden, retrying"),
+    ("keyboard_interrupt", "INFO handlers are registered for SIGINT and SIGTERM"),
+    ("library_mismatch", "INFO the CPU supports AVX instructions"),
+    ("hub_unreachable", "httpx.ConnectError: [Errno 111] Connection refused"),
+    ("job_time_limit", "State: COMPLETED (exit code 0)"),
     ("environment_unsolvable", "INFO acme requires a different Python: skipped on this platform"),
 ]
 
