@@ -36,6 +36,9 @@ LOOK_ALIKES = [
     ("library_mismatch", "INFO the CPU supports AVX instructions"),
     ("hub_unreachable", "httpx.ConnectError: [Errno 111] Connection refused"),
     ("job_time_limit", "State: COMPLETED (exit code 0)"),
+    ("rendezvous_failure", "INFO bootstrap.cc:89 CCOM INFO waiting for incoming connection"),
+    ("device_memory_hint", "DEBUG create cublas handle on stream 0"),
+    ("missing_path", "INFO No checkpoints found in out/run1, training starts anew"),
     ("environment_unsolvable", "INFO acme requires a different Python: skipped on this platform"),
 ]
 
