@@ -22,7 +22,7 @@ LINES = [
     ("slurm_step_aborted", "teardown", {"job": "7.0"}, "srun: Force Terminated StepId=7.0"),
     ("job_cancelled", "root_candidate", {"job": "7"}, "srun: Job allocation 7 has been revoked"),
     ("job_not_started", "root_candidate", {"host": "n3"}, "srun: error: Task launch for StepId=7.0 failed on node n3: Job credential expired"),
-    ("job_not_started", "root_candidate", {}, "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified"),
+    ("argument_rejected", "root_candidate", {"argument": "account or account"}, "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified"),
     ("resources_unavailable", "root_candidate", {}, "sbatch: error: Batch job submission failed: Requested node configuration is not available"),
     ("resources_unavailable", "root_candidate", {"asked": "{'CPU': 1.0, 'GPU': 1.0}"}, "(autoscaler +32s) Error: No available node types can fulfill resource request {'CPU': 1.0, 'GPU': 1.0}. Add suitable node types."),
     ("resources_unavailable", "symptom", {"asked": "{'CPU': 2.0, 'GPU': 2.0}"},
