@@ -30,6 +30,7 @@ LOOK_ALIKES = [
     ("argument_rejected", "unknown model size, counting the parameters"),
     ("missing_path", "WARNING Image path /data/img/1.png not found, skipping it"),
     ("missing_path", "INFO cache /home/u/.cache does not exist, it will be created"),
+    ("missing_path", "RuntimeError: Parent directory /out/run1 does not exist."),
     ("record_undecodable", "WARNING NoBackendError: skipping one clip"),
     ("access_denied", "WARNING urllib.error.HTTPError: HTTP Error 403: Forbidden, retrying"),
     ("keyboard_interrupt", "INFO handlers are registered for SIGINT and SIGTERM"),
