@@ -25,6 +25,31 @@ class TestBars:
 
         assert points(run, "loss") == [(8, 1.5), (16, 1.25)]
 
+    def test_values_behind_colons_count_once_for_a_counter_and_those_of_a_validation_once(self):
+        run = read_text(
+            "".join(
+                f"Epoch 0:  50%{BAR} {at}/4 [00:10<00:10,  1.0it/s, loss:{loss},epoch mean:2.5]\n"
+                for at, loss in ((2, 2.0), (3, 2.0), (3, 1.5), (4, 1.5), (4, 1.25))
+            )
+            + "".join(
+                f"validating...:  50%{BAR} {at}/2 [00:01<00:01,  1.0it/s, loss:{loss}]\n"
+                for at, loss in ((1, 9.0), (2, 1.75))
+            )
+        )
+
+        assert points(run, "loss") == [(2, 2.0), (3, 1.5), (4, 1.25)]
+        assert points(run, "eval_loss") == [(4, 1.75)]
+
+    @pytest.mark.parametrize(
+        ("counts", "steps"),
+        [((2, 4, 2, 4), [2, 4, 6, 8]), ((2, 3, 2, 4), [2, 3, 2, 4])],
+        ids=["full bar is an epoch", "bar broken off is a launch"],
+    )
+    def test_a_full_bar_that_begins_again_is_the_next_epoch(self, counts, steps):
+        run = read_text("".join(f"50%{BAR} {at}/4 [00:10<00:10,  1.0it/s, loss=2.5]\n" for at in counts))
+
+        assert [step for step, _ in points(run, "loss")] == steps
+
     def test_every_bar_of_a_line_without_returns_is_read(self):
         run = read_text(
             f"[rollout 8 / 8]: 100%{BAR} 8/8 [00:10<00:00,  1.0it/s][losses/total_loss: 1.5]:  11%{BAR} 11/100 [00:10<01:30,  1.0it/s]"

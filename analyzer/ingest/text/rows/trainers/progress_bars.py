@@ -2,14 +2,15 @@
 
     Training:   1%|          | 28/5000 [00:22<54:11,  1.53it/s, loss=10.8620, lr=5.79e-05, step=29]
     Epoch 0:  10%|█         | 10/100 [00:01<00:09,  9.02it/s, v_num=0, train_loss_step=nan]
+    Epoch 0:  10%|█         | 10/100 [00:01<00:09,  9.02it/s, loss:2.25,epoch mean:2.5]
     loss: 2.3456:  10%|█         | 10/100 [00:01<00:09,  9.02it/s]
-    100%|██████████| 625/625 [03:20<00:00,  3.12it/s, epoch=4, loss: =6.75, LR=0.00012]
     [losses/total_loss: 1.25 | losses/value_loss: 2.5]:  10%|█         | 10/100 [00:01<00:09,  9.02it/s]
     Validation: 100%|██████████| 20/20 [00:01<00:00, 12.1it/s, loss=1.75, dice=0.625]
 
-A bar is redrawn many times for one step. Of the redraws with one counter the last one counts, because
-programs set the postfix after, or long after, they move the bar. A line that was copied from a terminal may
-hold several bars. Of a bar of held-out data its last state is one evaluation, at the step of the training before it.
+What it shows is read as a row is (``wordings``). A bar is redrawn many times for one step. Of the redraws with one
+counter the last one counts, because programs set the postfix after, or long after, they move the bar. A line that was
+copied from a terminal may hold several bars. Of a bar of held-out data its last state is one evaluation, at the step of
+the training before it. A bar that was full and begins again without an epoch is that of the next epoch.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.forms.row_forms import EpochStarts
-from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
+from analyzer.ingest.text.rows.learned.line_masks import counted, mask
+from analyzer.ingest.text.rows.learned.wordings import NOTHING, Template, learn, read_values
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name
 from analyzer.model.score_words import read_score
@@ -37,16 +39,14 @@ TITLE_CHARACTERS = 126
 _BAR = LazyRegex(
     r"(?P<title>(?:[^|\r\n%]| \| ){0,120}?)\s{0,3}\d{1,3}%\|[^|]{0,400}\| {1,3}(?P<at>\d{1,12})/(?P<of>\d{1,12}) \[(?P<rest>[^\]\r\n]{1,2000})\]"
 )
-_TITLE_PAIR = LazyRegex(
-    rf"(?<![\w/.])(?P<key>(?:[A-Za-z]\w{{0,20}}/)?(?:[A-Za-z]\w{{0,20}}[_/ ])?[Ll]oss|lr|grad_norm)\s{{0,2}}[:=]?\s{{0,8}}(?P<value>{NUMBER})(?=[\s,;:|)\]]|$)"
-)
-_PAIR = LazyRegex(rf"(?:^|, )(?P<key>[A-Za-z][\w/. -]{{0,60}}?)(?:: ?)?=(?P<value>{NUMBER})(?=,|$|\]| \()")
+_STATED = LazyRegex(r"\b(?:global_)?step(?:: ?)?=(\d{1,15})(?:\.0{1,4})?(?![\w.])")
 # torchtune puts epoch and step before the title: "1|10|Loss: 1.25:  10%|..."
 _TORCHTUNE = LazyRegex(r"(?:^|\s)\d{1,6}\|(\d{1,12})\|$")
-_EPOCH = LazyRegex(r"\b[Ee]poch\W{0,3}(\d{1,9})")
-_EPOCH_BEHIND = LazyRegex(r", [Ee]poch(?:: ?)?=(\d{1,9})(?=,|$)")
 _EVALUATION = LazyRegex(r"(?i)\b(?:val(?!ue)|eval|test|predict|sanity|infer)")
 _HELD_OUT = LazyRegex(r"(?i)\b(?P<what>val(?!ue)|eval|test)(?!.*\b(?:predict|sanity|infer))")
+MAX_TEMPLATES = 2_000
+"""Wordings of bars that are kept; a title that names a file is worded anew each time."""
+
 _KNOWN = frozenset(METRICS) - {"epoch"}
 
 
@@ -58,6 +58,8 @@ class ProgressBars:
     def __init__(self) -> None:
         self._place: tuple[int, int] | None = None
         self._base: int | None = None
+        self._at = self._of = self._passed = 0
+        self._templates: dict[str, Template] = {}
         self._starts = EpochStarts()
         self._values: dict[str, float] = {}
         self._line: LogLine | None = None
@@ -77,35 +79,44 @@ class ProgressBars:
         return understood
 
     def _read(self, bar: re.Match[str], line: LogLine, log: LogState) -> bool:
-        if self._base is None and (epoch := _epoch(bar)) is not None:
+        values, epoch = self._shown(bar[0].lstrip("\r\n"))
+        if self._base is None and epoch is not None:
             # Programs count epochs from 0 or from 1; Lightning, which shows its version, from 0.
             self._base = 0 if "v_num=" in bar["rest"] else min(epoch, 1)
         held_out = _HELD_OUT.search(bar["title"])
         if held_out is None and _EVALUATION.search(bar["title"]):
             return "loss" not in line.raw[bar.end() :]
-        pairs = {
-            match["key"].replace(" ", "_"): match["value"] for match in _TITLE_PAIR.finditer(bar["title"])
-        }
-        pairs |= {match["key"]: match["value"] for match in _PAIR.finditer(bar["rest"])}
-        values = {name: number for name, text in pairs.items() if (number := parse_number(text)) is not None}
-        kept = {name: value for name, value in values.items() if _is_known(name)}
         if held_out is not None:
-            self._evaluated(bar, "test" if held_out["what"].lower() == "test" else "val", kept, line, log)
+            self._evaluated(bar, "test" if held_out["what"].lower() == "test" else "val", values, line, log)
         else:
             self._write_held_out(log)
-            if kept:
-                self._note(bar, values, kept, line, log)
+            if values:
+                self._note(bar, values, epoch, line, log)
         # Something may be glued to the bar, for example the trainer's own row.
-        return (bool(kept) or held_out is not None) and "loss" not in line.raw[bar.end() :]
+        return (bool(values) or held_out is not None) and "loss" not in line.raw[bar.end() :]
+
+    def _shown(self, text: str) -> tuple[dict[str, float], int | None]:
+        """The values around a bar, if one of them is known, and its epoch."""
+        masked = mask(text)
+        template = self._templates.get(masked.key)
+        if template is None:
+            template = learn(masked) if len(self._templates) < MAX_TEMPLATES else NOTHING
+            self._templates[masked.key] = template
+        values: dict[str, float] = {}
+        for row in template.rows:
+            values |= read_values(row, masked.numbers)
+        place = template.rows[0].place if template.rows else template.heading
+        epoch = counted(masked.numbers[place.epoch]) if place is not None and place.epoch >= 0 else ""
+        return values if any(map(_is_known, values)) else {}, int(epoch) if epoch else None
 
     def _evaluated(
-        self, bar: re.Match[str], phase: str, kept: dict[str, float], line: LogLine, log: LogState
+        self, bar: re.Match[str], phase: str, values: dict[str, float], line: LogLine, log: LogState
     ) -> None:
         """One evaluation, where the bar is full; before, only some of its samples were seen."""
-        if bar["at"] == bar["of"] and self._place is not None and kept:
+        if bar["at"] == bar["of"] and self._place is not None and values:
             named = {
                 name if read_name(name).phase == "eval" else f"{phase}_{name}": value
-                for name, value in kept.items()
+                for name, value in values.items()
             }
             self._held_out = named, line.detached(), self._place[0]
         else:
@@ -119,25 +130,24 @@ class ProgressBars:
         self._held_out = None
 
     def _note(
-        self,
-        bar: re.Match[str],
-        values: dict[str, float],
-        kept: dict[str, float],
-        line: LogLine,
-        log: LogState,
+        self, bar: re.Match[str], values: dict[str, float], epoch: int | None, line: LogLine, log: LogState
     ) -> None:
         at, of = int(bar["at"]), int(bar["of"])
-        epoch = _epoch(bar)
-        stated = values.get("step", values.get("global_step", -1.0))
-        step = int(stated) if 0 <= stated < 1e15 else at
         if before := _TORCHTUNE.search(line.raw, max(0, bar.start() - 24), bar.start()):
             step = int(before[1])
-        elif epoch is not None and stated < 0:
+        elif stated := _STATED.search(bar["rest"]):
+            step = int(stated[1])
+        elif epoch is not None:
             step = self._starts.step(at, max(epoch - (self._base or 0), 0), of)
+        else:
+            again = at < self._at and (of, of) == (self._at, self._of)
+            self._passed = (self._passed + of if again else self._passed) * (of == self._of)
+            self._at, self._of = at, of
+            step = self._passed + at
         place = (step, of)
         if self._place is not None and place != self._place:
             self._write(log)
-        self._place, self._values, self._line = place, kept, line.detached()
+        self._place, self._values, self._line = place, values, line.detached()
         log.saw_step(step)
 
     def _write(self, log: LogState) -> None:
@@ -150,12 +160,6 @@ class ProgressBars:
         """Write the last state of the last bars."""
         self._write(log)
         self._write_held_out(log)
-
-
-def _epoch(bar: re.Match[str]) -> int | None:
-    """The epoch that a bar is of, in its title or behind its counter."""
-    found = _EPOCH.search(bar["title"]) or _EPOCH_BEHIND.search(bar["rest"])
-    return None if found is None else int(found[1])
 
 
 def _is_known(name: str) -> bool:
