@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.names import METRICS, canonical_metric
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 _NUMBER = f"[{INT}{FLOAT}]"
 # [A-Za-z\u00c0-\u1fff\u2c00-\u2dff\u3040-\uffdc_] (no dash, arrow, bullet, box or full stop of any script) and
 # [\u00c0-\uffdc], by what they leave out: a class of 65,000 letters is compiled letter by letter
-_LETTER = r"[^\x00-@\[-^`{-\xbf\u2000-\u2bff\u2e00-\u303f\uffdd-\U0010ffff]"
+_LETTER = r"[^\x00-@\[-^`{-\xbf\u2000-\u2bff\u2e00-\u303f\ufe00-\ufe0f\uffdd-\U0010ffff]"
 _NOT_LATIN = r"[^\x00-\xbf\uffdd-\U0010ffff]"
 _WORD = (
     _LETTER
-    + r"[\w]{0,60}(?:(?:[/@.-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|\.\d{1,3}_\w{1,30}){0,8}"
+    + r"[\w]{0,60}(?:(?:[/@.+-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|\.\d{1,3}_\w{1,30}){0,8}"
 )
 # a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
@@ -55,6 +56,8 @@ _PAIRS = LazyRegex(
 _AFTER = LazyRegex(rf"(?P<value>{_NUMBER}) (?P<name>{_NAME})(?=[,;|)\]\t]|  | - |$)")
 _RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
 _BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
+_NUMBERED = LazyRegex(rf"{INT} {{1,3}}{FLOAT}")
+"""A whole number between a name and its value is part of the name, which a mask does not keep: ``Prec@5 01 77.5``."""
 _UNIT_AFTER = LazyRegex(_UNIT)
 _MEAN = LazyRegex(
     rf"{_NUMBER}[a-z%]{{0,2}},? {{1,3}}\((?P<mean> ?{_NUMBER})[a-z%]{{0,3}}\)|(?:\u00b1|\+/-) ?(?P<spread>{_NUMBER})"
@@ -203,6 +206,8 @@ def _rated(text: str) -> Iterator[Field]:
 def _beside(text: str) -> Iterator[Field]:
     pairs = _PAIRS.match(text) is not None
     for match in _BESIDE.finditer(text):
+        if _NUMBERED.match(text, match.end() - 1):
+            continue
         unit = _unit(text, match.end("value"))
         name, wide = known_tail(match["name"]), False
         if not name:
@@ -269,7 +274,10 @@ def trimmed(name: str, most: int) -> str:
     if len(words) > 1 and words[0].lower() == "final" and read_name(words[1]).phase == "eval":
         words = words[1:]  # measured at the end, and no memory of an earlier row
     words = [word for word in words if word.lower() != "the"]
-    if any(part in _PAST for word in words for part in words_of(word)) and not names_memory(name):
+    past = [
+        word for before, word in pairwise(["", *words]) if before.lower() != "on"
+    ]  # "Acc on target" is none
+    if any(part in _PAST for word in past for part in words_of(word)) and not names_memory(name):
         return ""
     if len(words) > most:
         return known_tail(" ".join(words))

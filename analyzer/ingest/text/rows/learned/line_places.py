@@ -149,6 +149,8 @@ def _by_its_word(text: str, found: Place) -> Place:
 def _steps(text: str, batches: list[re.Match[str]]) -> list[re.Match[str]]:
     """Where steps are counted; behind the values of an episode stands how many steps it had, not where the run is."""
     steps = list(_STEP.finditer(text))
+    # Behind a value "steps=158" says how many it took.
+    steps = [m for m in steps if m["word"].lower() != "steps" or not _VALUE.search(text, 0, m.start())]
     episode = next((match for match in batches if match["word"].lower().startswith("episode")), None)
     if episode is None or any(match.start() < episode.start() for match in steps):
         return steps

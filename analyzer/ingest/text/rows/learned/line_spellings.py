@@ -16,7 +16,7 @@ _NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|nan|inf)"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 
 _ODD = LazyRegex(
-    r"[a-z],[a-z]|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
+    r"\w,[a-z]|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|(?:poch|tep|ter|tion)\d|train \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
@@ -45,8 +45,8 @@ _NOTED = LazyRegex(
 )
 
 
-_PAIRED = LazyRegex(
-    rf"(?<![\w./,])([A-Za-z]\w{{2,40}}),([A-Za-z]\w{{2,40}}) {{1,3}}({_NUMBER}) {{1,3}}({_NUMBER})(?![\w.])"
+_LISTED_NAMES = LazyRegex(
+    rf"(?<![\w./,])([A-Za-z]\w{{2,40}}(?:,[A-Za-z]\w{{2,40}}){{1,7}}) {{1,3}}({_NUMBER}(?: {{1,3}}{_NUMBER}){{1,7}})(?![\w.])"
 )
 _STROKE = LazyRegex(
     r"(?<=[\d)\]])/(?!(?:s|sec|second|it|iter|step|batch|epoch|gpu|device|min|h|hr)\b)(?=[A-Za-z][\w ./()%-]{0,40}[:=] {0,3}[-+\d\[(])"
@@ -87,8 +87,8 @@ def plain_spelling(text: str) -> str:
     ('epoch 3 batch 10/90 loss: 0.5, val loss: 0.75', 'step 3 12.5/s loss: 0.5')
     >>> plain_spelling("[eval] iter 500: train 2.1 val 2.3")
     '[eval] iter 500: train: 2.1, val: 2.3'
-    >>> plain_spelling("loss_a,loss_b 0.5 2.0"), plain_spelling("steps a,b 3")
-    ('loss_a: 0.5, loss_b: 2.0', 'steps a,b 3')
+    >>> plain_spelling("loss_a,loss_b,acc 0.5 2.0 0.75"), plain_spelling("steps a,b 3")
+    ('loss_a: 0.5, loss_b: 2.0, acc: 0.75', 'steps a,b 3')
     >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("step_20: loss_nan"), plain_spelling("wrote epoch_3")
     ('step 20: loss -4.5', 'step 20: loss nan', 'wrote epoch_3')
     """
@@ -106,11 +106,18 @@ def plain_spelling(text: str) -> str:
         text = _GLUED.sub(r"\1 \2", text)
     if _POINT.search(text) is None and _SURE_COMMA.search(text):
         text = _COMMA.sub(_with_point, text)
-    text = _STROKE.sub(", ", _PAIRED.sub(r"\1: \3, \2: \4", text))
+    text = _STROKE.sub(", ", _LISTED_NAMES.sub(_paired, text))
     text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
     text = _PHASES.sub(r"\1: \2, \3: \4", text)
     text = _QUOTIENT.sub(r"train \1: \3, \2 \1: \4", text)
     return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
+
+
+def _paired(match: re.Match[str]) -> str:
+    """Names before their values, each beside its own; as many as there are values."""
+    names, values = match[1].split(","), match[2].split()
+    paired = ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=False))
+    return paired if len(names) == len(values) else match[0]
 
 
 def _with_point(match: re.Match[str]) -> str:

@@ -151,7 +151,7 @@ NOTHING = Template()
 
 
 _ANY_WORD = LazyRegex(
-    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|precision|recall|auc|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d))|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
+    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|prec(?:ision|\b)|recall|auc|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d))|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
     r"objective|updat|round|generation|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,12}$|^\W{0,3}[\x01][:/]"
 )
 
@@ -213,6 +213,9 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     fields = [
         found._replace(name=prefix + found.name) for found in found_all if is_metric(found) or found in named
     ]
+    lone = fields[0] if len(found_all) == len(fields) == 1 and place.step >= 0 else None
+    if lone is not None and lone.signed and lone.name.lower() in _TOTALS and FLOAT in piece[lone.start :]:
+        fields = [lone._replace(name="total_loss")]  # "[epoch: 1/90, iter: 50/448] total: 1.25"
     if "osses" in piece:  # "[Losses: x 0.29, y 0.27, total 22.33]"
         fields = [found._replace(signed=True) if found.name.lower() in _TOTALS else found for found in fields]
     fields = _phased(piece, fields)
@@ -399,7 +402,7 @@ _OF_PRINTING = LazyRegex(
 )
 """What a logger and the text of a tensor put around words and numbers."""
 _OTHER_PAIR = LazyRegex(
-    rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?\s{{0,3}}[:=]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}][\w%/]{{0,12}}(?: [A-Za-z]{{1,9}}/\w{{1,9}}| (?:s|secs?|seconds|mins?|minutes|ms|hours?)\b)?"
+    rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?(?: (?:is|are|was)\b)?\s{{0,3}}[:=]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}][\w%/]{{0,12}}(?: [A-Za-z]{{1,9}}/\w{{1,9}}| (?:s|secs?|seconds|mins?|minutes|ms|hours?)\b)?"
 )
 
 
