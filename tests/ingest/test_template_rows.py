@@ -157,3 +157,24 @@ def test_one_loss_of_several_ranks_is_not_added_up():
 
     assert loss.value[0] == 9.0
     assert len(loss) == 8
+
+
+@pytest.mark.parametrize(
+    ("program", "row"),
+    [
+        ("marian", "Ep. 1 : Up. {n}00 : Sen. 6{n},000 : Cost 7.5 : gNorm 1.25 : L.r. 3.0e-05"),
+        (
+            "nemo",
+            "Training epoch 0, iteration {n}/9 | lr: 1e-05 | global_step: {n} | reduced_train_loss: 8.5",
+        ),
+        ("torchtune", "Step {n} | loss:8.5 lr:1e-05 peak_memory_active:20.5"),
+        ("deepspeed", "steps: {n}0 loss: 8.5 iter time (s): 1.25 samples/sec: 12.5"),
+        (
+            "paddleocr",
+            "epoch: [1/9], iter: {n}0, lr: 0.1, loss: 2.5, avg_reader_cost: 0.5 s, ips: 30.5 samples/s",
+        ),
+    ],
+)
+def test_a_program_is_known_by_its_rows(program, row):
+    assert program in read_text("".join(row.format(n=n) + "\n" for n in range(1, 4))).frameworks
+    assert program not in read_text("step 1 loss: 8.5\nepoch: [1/9], iter: 10, loss: 2.5\n").frameworks

@@ -16,7 +16,7 @@ that it minimises is its loss; areas and accuracies beside it are left out.
 
 from __future__ import annotations
 
-from analyzer.ingest.text.rows.forms.row_forms import COLON, UNIT, VALUE, RowForm
+from analyzer.ingest.text.rows.forms.row_forms import COLON, VALUE, RowForm
 from analyzer.ingest.text.rows.printed_numbers import NUMBER
 from analyzer.lazy_regex import LazyRegex
 
@@ -28,14 +28,6 @@ DARKNET = RowForm(
     LazyRegex(rf"(?:^|\s){_STEP}: (?={NUMBER}, {NUMBER} avg(?: loss)?, {NUMBER} rate, )"),
     LazyRegex(rf"(?:^|(?<= ))(?={NUMBER} (?P<key>avg loss|avg|rate|seconds)(?:,|\s|$))(?P<value>{NUMBER})"),
     {"avg loss": "loss", "avg": "loss", "rate": "lr", "seconds": "step_time_s"},
-)
-
-PADDLEOCR = RowForm(
-    "paddleocr",
-    (", avg_reader_cost: ",),
-    LazyRegex(rf"\bepoch: \[(?P<epoch>\d{{1,9}})/\d{{1,9}}\], (?:global_step|iter): {_STEP}, "),
-    LazyRegex(COLON.replace(UNIT, r"x{0,3}" + UNIT)),
-    {"avg_samples": "", "eta": ""},
 )
 
 TENSORPACK = RowForm(
@@ -73,14 +65,6 @@ OPENNMT_EPOCHS = RowForm(
     LazyRegex(COLON),
     _NMT_NAMES,
     epoch=1,
-)
-
-MARIAN = RowForm(
-    "marian",
-    (" : Sen. ",),
-    LazyRegex(rf"\bEp\. (?P<epoch>\d{{1,9}}) : Up\. {_STEP} : (?=Sen\. )"),
-    LazyRegex(rf"(?:^|(?<=: ))(?P<key>Cost|gNorm|L\.r\.) {VALUE}(?=\s|$)"),
-    {"Cost": "loss", "gNorm": "grad_norm", "L.r.": "lr"},
 )
 
 _TRAINED_ON = ("train", "training")
@@ -132,12 +116,10 @@ RETURNN = RowForm(
 
 HOME_FORMS: tuple[RowForm, ...] = (
     DARKNET,
-    PADDLEOCR,
     TENSORPACK,
     BIGDL,
     OPENNMT,
     OPENNMT_EPOCHS,
-    MARIAN,
     BOOSTED_TREES,
     CATBOOST,
     RETURNN,

@@ -80,32 +80,6 @@ LITGPT = RowForm(
     {"loss train": "loss", "val": "val_loss", "iter time": "step_time_s"},
 )
 
-TORCHTUNE = RowForm(
-    "torchtune",
-    (" | loss:", " | rewards"),
-    LazyRegex(rf"^Step {_STEP} \| (?=[a-z_/]{{1,40}}:)"),
-    LazyRegex(rf"(?:^|(?<= ))(?P<key>[A-Za-z][\w/.-]{{0,60}}):(?:tensor\()?{VALUE}(?![\w.])"),
-    {"peak_memory_active": "gpu_memory_peak_gib", "peak_memory_alloc": "gpu_memory_allocated_gib",
-     "peak_memory_reserved": "gpu_memory_reserved_gib"},
-)  # fmt: skip
-
-NEMO = RowForm(
-    "nemo",
-    ("Training epoch ",),
-    LazyRegex(rf"Training epoch (?P<epoch>\d{{1,9}}), iteration {_STEP}/{_TOTAL}(?= \|)"),
-    LazyRegex(rf"\| (?P<key>[A-Za-z][^|:]{{1,60}}): {VALUE}(?=\s|$)"),
-    {"global_batch_size": "", "consumed_samples": ""},
-    restarts=True,
-    step_key="global_step",
-)
-
-DEEPSPEED_PIPELINE = RowForm(
-    "deepspeed",
-    (" iter time (s): ",),
-    LazyRegex(rf"\bsteps: {_STEP}(?= loss: )"),
-    LazyRegex(rf"(?P<key>loss|iter time \(s\)|samples/sec): {VALUE}(?=\s|$)"),
-)
-
 PADDLENLP = RowForm(
     "paddlenlp",
     (", interval_runtime: ", ", interval_samples_per_second: "),
@@ -217,9 +191,6 @@ LANGUAGE_FORMS: tuple[RowForm, ...] = (
     NANOGPT,
     MAXTEXT,
     LITGPT,
-    TORCHTUNE,
-    NEMO,
-    DEEPSPEED_PIPELINE,
     PADDLENLP,
     MINDFORMERS,
     VERL,

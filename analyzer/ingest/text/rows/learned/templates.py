@@ -106,6 +106,7 @@ class TemplateRows(Learnable):
         self._below_others = False
         self._guessed: set[frozenset[str]] = set()
         self._trainings = Trainings()
+        self._program = ""
         self.rows = 0
         self._barren = 0
 
@@ -134,9 +135,11 @@ class TemplateRows(Learnable):
             if template.evaluates and not template.bar:
                 self._evaluations.begin(line.number, text)
             return False
-        read = False
+        read, self._program = False, template.program
         for row in template.rows:
             read = self._row(template, row, masked.numbers, line, log) or read
+        if read and template.program:
+            log.out.framework(template.program)
         return read
 
     def _unwrapped(self, line: LogLine) -> str:
@@ -249,7 +252,8 @@ class TemplateRows(Learnable):
                 log.metric(f"part/{name}", value, line, where.step)
             else:
                 log.metric(f"epoch/{name}" if means else name, value, line, where.step)
-        self._read.note(line, values, where.step)
+        if not self._program:
+            self._read.note(line, values, where.step)
 
     @staticmethod
     def _sums_up(name: str, log: LogState) -> bool:

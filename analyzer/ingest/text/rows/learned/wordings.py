@@ -133,6 +133,7 @@ class Template:
     Attributes:
         evaluates: The heading is that of an evaluation.
         bar: The heading is a progress bar.
+        program: Who prints such rows, empty if many do.
         waiting: Rows of names that are only well formed, until one more follows.
     """
 
@@ -143,6 +144,7 @@ class Template:
     indented: bool = False
     columns: bool = False
     bar: bool = False
+    program: str = ""
     waiting: list[tuple[LogLine, dict[str, float], Where]] = field(default_factory=list)
     seen: int = 0
 
@@ -171,7 +173,12 @@ def learn(masked: Masked) -> Template:
     if _NO_ROW.match(text) or _CODE.search(text):
         return NOTHING
     rows = [row for begin, end in rows_of(text) if (row := _row(text, begin, end)) is not None]
-    template = Template(rows, indented=_INDENTED.match(text) is not None)
+    program = _PROGRAM.search(text) if rows else None
+    template = Template(
+        rows,
+        indented=_INDENTED.match(text) is not None,
+        program=(program and program.lastgroup) or "",
+    )
     if not rows:
         place = find_place(text)
         words = _other_words(
@@ -191,6 +198,11 @@ def learn(masked: Masked) -> Template:
     return template
 
 
+_PROGRAM = LazyRegex(
+    rf"(?P<deepspeed>\bsteps: {INT} loss: {FLOAT} iter time \(s\): )|(?P<marian> : Up\. {INT} : Sen\. )|(?P<nemo>\bTraining epoch {INT}, iteration {INT}/{INT} \|)"
+    rf"|(?P<paddleocr>\bepoch: \[{INT}/{INT}\], (?:global_step|iter): {INT}, .{{0,999}}\bavg_reader_cost: )|(?P<torchtune>^Step {INT} \| [a-z_/.]{{1,40}}:)"
+)
+"""Programs whose rows need no form, by what only they print."""
 _BAR_ALONE = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[")
 _BATCHES_SET = LazyRegex(
     rf"(?i)^\W{{0,8}}batch(?:es)?\s{{0,3}}=\s{{0,3}}{INT}\W{{0,4}}$"
