@@ -363,7 +363,8 @@ class TemplateRows(Learnable):
     def passed(self, rows: int, number: int, step: int | None) -> None:
         """See ``Learnable``."""
         self.rows += rows
-        self._read.more(rows)
+        if not self._program:
+            self._read.more(rows)
         if step is not None:
             self._heading = (number, Where(step), None)
 
