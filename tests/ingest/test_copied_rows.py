@@ -42,8 +42,12 @@ class TestBars:
 
     @pytest.mark.parametrize(
         ("counts", "steps"),
-        [((2, 4, 2, 4), [2, 4, 6, 8]), ((2, 3, 2, 4), [2, 3, 2, 4])],
-        ids=["full bar is an epoch", "bar broken off is a launch"],
+        [
+            ((2, 4, 2, 4), [2, 4, 6, 8]),
+            ((2, 3, 2, 4), [2, 3, 2, 4]),
+            ((0, 4, 0, 4), [0, 4, 4, 8]),
+        ],
+        ids=["full bar is an epoch", "bar broken off is a launch", "an empty bar is no redraw of a full one"],
     )
     def test_a_full_bar_that_begins_again_is_the_next_epoch(self, counts, steps):
         run = read_text("".join(f"50%{BAR} {at}/4 [00:10<00:10,  1.0it/s, loss=2.5]\n" for at in counts))

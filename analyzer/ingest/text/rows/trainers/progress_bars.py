@@ -56,7 +56,7 @@ class ProgressBars:
     literals = ("loss", "Loss")
 
     def __init__(self) -> None:
-        self._place: tuple[int, int] | None = None
+        self._place: tuple[int, int, int] | None = None
         self._base: int | None = None
         self._at = self._of = self._passed = 0
         self._templates: dict[str, Template] = {}
@@ -144,7 +144,7 @@ class ProgressBars:
             self._passed = (self._passed + of if again else self._passed) * (of == self._of)
             self._at, self._of = at, of
             step = self._passed + at
-        place = (step, of)
+        place = (step, of, self._passed)  # "0/8" behind a full bar is no redraw of it
         if self._place is not None and place != self._place:
             self._write(log)
         self._place, self._values, self._line = place, values, line.detached()
