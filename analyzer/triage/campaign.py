@@ -212,8 +212,16 @@ def merge_shards(campaign: Campaign, notice: Notice) -> Result:
     Raises:
         InputError: There are no shards, or they were made by different versions or rules.
     """
+    if not campaign.place.folders("shards"):
+        raise _no_shards(campaign.place)  # before a lock makes a folder where none was
     with campaign.place.alone():
         return _merge_alone(campaign, notice)
+
+
+def _no_shards(place: Place, reason: str = "") -> InputError:
+    return InputError(
+        f"{place.shown}: no shards to merge; run analyzer triage --shard I/N --out {place.shown}{reason}"
+    )
 
 
 def _merge_alone(campaign: Campaign, notice: Notice) -> Result:
@@ -221,10 +229,7 @@ def _merge_alone(campaign: Campaign, notice: Notice) -> Result:
     result = Result(FleetSummary())
     datasets = _shards(place, result)
     if not datasets:
-        reason = f" ({result.damaged[0]})" if result.damaged else ""
-        raise InputError(
-            f"{place.shown}: no shards to merge; run analyzer triage --shard I/N --out {place.shown}{reason}"
-        )
+        raise _no_shards(place, f" ({result.damaged[0]})" if result.damaged else "")
     made_by = {(d.manifest["tool_version"], d.manifest["rules_digest"]) for d in datasets}
     counts = {tuple(d.manifest["shard"])[1] for d in datasets}
     if len(made_by) > 1 or len(counts) > 1:

@@ -274,7 +274,7 @@ def test_a_held_out_loss_that_only_rises_is_doubted(worse, within_noise, gained,
 @pytest.mark.parametrize(
     ("facts", "doubt"),
     [
-        ({"signal.stall.constant_end": True, "signal.stall.equal_points_at_end": 50}, "the last 50 losses"),
+        ({"signal.stall.constant_end": True, "signal.stall.equal_points_at_end": 50}, "repeats one number"),
         ({"signal.stall.constant_end": False}, None),
         ({"signal.loss_scale.first": 65536.0, "signal.loss_scale.last": 1.0}, "fell from 65536 to 1"),
         ({"signal.loss_scale.first": 1.0, "signal.loss_scale.last": 1.0}, None),

@@ -140,7 +140,7 @@ def test_the_plan_alone_reads_no_run_and_can_be_given_back(tmp_path):
         ([".", "--shard", "1/4"], 2, "--shard needs --out"),
         ([".", "--timeout", "soon"], 2, "give a time"),
         ([".", "--mem", "1MB"], 2, "at least 128MiB"),
-        (["merge", "/nowhere"], 3, "no shards to merge"),
+        (["merge", "nowhere"], 3, "no shards to merge"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_said_without_a_traceback(tmp_path, monkeypatch, arguments, code, text):
@@ -150,6 +150,7 @@ def test_wrong_usage_is_said_without_a_traceback(tmp_path, monkeypatch, argument
     assert result.returncode == code, result.stderr
     assert text in " ".join(result.stderr.replace("│", " ").split())
     assert "Traceback" not in result.stderr
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_source_without_runs_exits_as_diagnose_does_and_says_so(tmp_path):
