@@ -2,7 +2,8 @@
 
 The curves of ``excerpt.parquet`` are written as three loggers would (CSV per step, JSON lines per step, console rows per
 epoch), with and without the run's configuration beside them, and diagnosed as a user would. Labels come from outcome
-tests that never saw the fault's name. Every second fault, by its name, is held out: nobody tunes on its runs.
+tests that never saw the fault's name. Every second fault, by its name, was held out at first; that half wore out, its
+single answers were looked at too, and neither half is blind any more.
 
     python -m samples.lab answers [--runs trainings] [--part held-out] [--every 3] [--confusion]
 """
@@ -38,7 +39,7 @@ Curves = dict[str, dict[int, float]]
 
 
 def held_out_fault(fault: str) -> bool:
-    """Whether a fault is kept from tuning: every second one, by its name alone."""
+    """Whether a fault was kept from tuning at first: every second one, by its name alone."""
     return hashlib.sha256(fault.encode()).digest()[0] % 2 == 1
 
 
@@ -164,7 +165,7 @@ def table(answers: Sequence[Answer]) -> list[str]:
     """One line for each form and half of the faults."""
     lines = [f"{'':54} faulty  top-1  top-3  called healthy  wrong at .6 | sound  called healthy  accused"]
     for form in dict.fromkeys(item.form for item in answers):
-        for half, chosen in (("open faults", False), ("held-out faults", True)):
+        for half, chosen in (("open faults", False), ("faults held out at first", True)):
             here = [a for a in answers if a.form == form and held_out_fault(a.fault) == chosen]
             bad, good = [a for a in here if a.labels], [a for a in here if not a.labels]
             lines.append(f"{form + ', ' + half:54} {_faulty(bad)} | {_sound(good)}")
@@ -216,14 +217,13 @@ def run(options: argparse.Namespace) -> None:
         answers = list(pool.map(answer, chosen, chunksize=16))
     print("\n".join(table(answers)))
     if options.confusion:
-        # Of held-out faults nobody looks at single answers.
         missed = Counter(
             (
                 a.fault if options.runs == "trainings" else "/".join(a.labels) or "healthy",
                 a.causes[0] if a.causes else a.status,
             )
             for a in answers
-            if not a.right_in(1) and not (options.runs == "trainings" and held_out_fault(a.fault))
+            if not a.right_in(1)
         )
         for (label, said), count in missed.most_common(60):
             if label not in {"healthy", "none"} or said not in {"healthy", "insufficient"}:
