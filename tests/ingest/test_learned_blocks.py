@@ -92,6 +92,16 @@ def test_rows_that_are_not_quite_alike_are_read_one_by_one(one_by_one):
     assert read(text)[:2] == one_by_one(text)[:2]
 
 
+@pytest.mark.parametrize("written", ["1.2.3", "1-2", "1,2", "1,234.5", "1e", "12e-3"])
+def test_what_only_has_the_characters_of_a_number_is_none(written, one_by_one):
+    lines = log_of(LOGS["home-made"])
+    lines[700] = lines[700].replace("gnorm 1.", f"gnorm {written} ")
+    lines[710] = lines[710].rpartition("| ")[0] + f"| {written} ms/step"
+    text = "\n".join(lines) + "\n"
+
+    assert read(text)[:2] == one_by_one(text)[:2]
+
+
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_results_below_a_row_of_a_block_get_its_step(line_end, one_by_one):
     lines = log_of("INFO: eta: 1:36:22  iter: {at}  time: {third:.4f}  loss: {loss:.4f}  lr: {other:.3e}")

@@ -21,6 +21,7 @@ from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.learned.row_batches import Alike, Batch, CurvePart, Keeper, Records
 from analyzer.ingest.text.rows.learned.whole_rows import (
     MAX_ROW_CHARACTERS,
+    NUMBERS,
     WholeRows,
     Wording,
     anchor_of,
@@ -53,6 +54,7 @@ KEPT_EXAMPLES = 6
 MAX_WORDINGS, MAX_SHAPES = 64, 8
 """Wordings that are watched at a time, and that are read in blocks; trainers have two or three, each also behind a bar."""
 
+_ALL_NUMBERS = re.compile(rb"(?:%b(?:\n|\Z))++" % NUMBERS)
 _PLAIN_AFTER = frozenset(("", *" ,;|)]}\t'\""))
 
 
@@ -124,6 +126,7 @@ class Shape(NamedTuple):
         key: The wording.
         anchor: The longest text that stands in every row as it is.
         whole: A whole record; groups are the time, if it counts, and the numbers that do.
+        loose: The same with groups that may hold what is no number.
         timed: Whether the first group is the time.
         step: How they say their step.
         slots: The numbers that are groups, in order.
@@ -137,6 +140,7 @@ class Shape(NamedTuple):
     key: tuple[str, ...]
     anchor: bytes
     whole: WholeRows
+    loose: WholeRows
     timed: bool
     step: Step
     slots: tuple[int, ...]
@@ -288,13 +292,17 @@ def _learn(rows: list[_Example]) -> Shape | None:
         return None
     found = tuple(column for column in columns if column is not None)
     slots = tuple(sorted({slot for column in found for slot in (column.slot, *column.also)} | step.slots()))
-    whole = WholeRows(expression_of(first.parts.key, slots, timed=timed))
-    if whole.match([row.raw.encode("utf-8", "replace") for row in rows])[0].size < len(rows):
+    texts = [row.raw.encode("utf-8", "replace") for row in rows]
+    loose, whole = (
+        WholeRows(expression_of(first.parts.key, slots, timed=timed, loose=loose)) for loose in (True, False)
+    )
+    if whole.match(texts)[0].size < len(rows):
         return None
     return Shape(
         first.parts.key,
         anchor_of(first.parts.key),
         whole,
+        loose if loose.match(texts)[0].size == len(rows) else whole,
         timed,
         step,
         slots,
@@ -384,12 +392,15 @@ def _rows(
 ) -> _Rows | None:
     if records.starts.size < EXAMPLES:
         return None
-    places, columns = shape.whole.match(records.rows(block.data))
+    texts = records.rows(block.data)
+    places, columns = shape.loose.match(texts)
+    try:
+        numbers = dict(zip(shape.slots, map(_floats, columns[shape.timed :]), strict=True))
+    except ValueError:
+        places, columns = shape.whole.match(texts)
+        numbers = dict(zip(shape.slots, map(_floats, columns[shape.timed :]), strict=True))
     if places.size < EXAMPLES:
         return None
-    numbers = {
-        slot: _floats(column) for slot, column in zip(shape.slots, columns[shape.timed :], strict=True)
-    }
     steps = shape.step.of(numbers) if shape.step.slot >= 0 else None
     begins = np.zeros(0, np.int64) if steps is None else np.flatnonzero(np.diff(steps) < 0) + 1
     if (begins.size and not falls) or (steps is not None and reached is not None and steps[0] < reached):
@@ -412,12 +423,15 @@ def _rows(
     return _Rows(records.only(places[kept]), None if steps is None else steps[kept], values, times_s)
 
 
-def _floats(column: Iterable[bytes]) -> npt.NDArray[np.float64]:
-    texts = list(column)
+def _floats(column: list[bytes]) -> npt.NDArray[np.float64]:
+    """float64, shape (n_rows,): numbers; ``ValueError`` if one of them is none."""
     try:
-        return np.fromiter(map(float, texts), np.float64, len(texts))
+        return np.fromiter(map(float, column), np.float64, len(column))
     except ValueError:
-        return np.fromiter((float(text.replace(b",", b"")) for text in texts), np.float64, len(texts))
+        text = b"\n".join(column)
+        if _ALL_NUMBERS.fullmatch(text) is None:
+            raise
+        return np.fromiter(map(float, text.replace(b",", b"").split()), np.float64, len(column))
 
 
 class LearnedBatch(Batch):

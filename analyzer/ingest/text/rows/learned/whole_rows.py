@@ -28,7 +28,7 @@ MAX_ROW_CHARACTERS = 2_000
 _NUMBER = LazyRegex(
     r"(?<![\w.])[-+]?\d{1,18}(?:,\d{3}){0,4}(?:\.\d{0,18})?(?:[eE][-+]?\d{1,3})?(?![\w.]{0,1}\d)"
 )
-_NUMBERS = rb"[-+]?\d{1,18}(?:,\d{3}){0,4}(?:\.\d{0,18})?(?:[eE][-+]?\d{1,3})?"
+NUMBERS = rb"[-+]?\d{1,18}(?:,\d{3}){0,4}(?:\.\d{0,18})?(?:[eE][-+]?\d{1,3})?"
 _CLOCK = LazyRegex(r"\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?")
 _CLOCKS = rb"(?:\d{4}[-/]\d\d[-/]\d\d[ T_])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _SPACES = re.compile(rb"(?:\\ )+")
@@ -73,16 +73,31 @@ def anchor_of(key: tuple[str, ...]) -> bytes:
     return max(pieces, key=len).encode()
 
 
-def expression_of(key: tuple[str, ...], slots: tuple[int, ...], *, timed: bool) -> bytes:
-    """The expression of a wording; spaces may be more or fewer, as numbers are wider or narrower."""
+def expression_of(key: tuple[str, ...], slots: tuple[int, ...], *, timed: bool, loose: bool) -> bytes:
+    """The expression of a wording; spaces may be more or fewer, as numbers are wider or narrower.
+
+    Args:
+        key: The wording.
+        slots: The numbers that are groups.
+        timed: Whether the time is a group.
+        loose: Of groups look at the characters only, which takes half the time; making floats of them shows what is no number.
+    """
     before = PLAIN_BAR if key[0].startswith(_BEHIND_BAR) else b""
     prefix = (b"(%b)" % _CLOCKS if timed else _CLOCKS).join(
         re.escape(part.encode()) for part in key[0].removeprefix(_BEHIND_BAR).split("\0")
     )
     message = re.escape(key[1].encode())
     for slot, part in enumerate(key[2:]):
-        message += (b"(%b)" % _NUMBERS if slot in slots else _NUMBERS) + re.escape(part.encode())
+        number = _like_number(part) if loose else NUMBERS
+        message += (b"(%b)" % number if slot in slots else NUMBERS) + re.escape(part.encode())
     return before + _SPACES.sub(rb" {1,32}", prefix + message)
+
+
+def _like_number(after: str) -> bytes:
+    """The characters of a number, none of which may begin what stands after it: nothing is given back."""
+    if after.startswith((".", "e", "E", "+", "-")):
+        return NUMBERS
+    return rb"[\d.eE+-]{1,32}+" if after.startswith(",") else rb"[\d.,eE+-]{1,32}+"
 
 
 def unix_s(seconds: Sequence[bytes], day_s: Callable[[bytes], float | None]) -> npt.NDArray[np.float64]:
