@@ -9,6 +9,7 @@ from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.text import log_reader
 from analyzer.ingest.text.log_reader import LogReader
 from analyzer.ingest.text.rows.learned import learned_blocks
+from analyzer.ingest.text.rows.learned.templates import TemplateRows
 from analyzer.ingest.text.text_layer import read_blocks
 
 LOGS = {
@@ -146,3 +147,19 @@ def test_launches_in_every_block_do_not_keep_rows_from_being_read_in_blocks(rest
 
     assert (points_of, events) == one_by_one(text)[:2]
     assert in_blocks > 2 * ROWS or "Epoch" in restart
+
+
+def test_a_row_below_a_plain_bar_stands_where_its_last_redraw_does(monkeypatch):
+    asked = []
+    feed = TemplateRows.feed
+    monkeypatch.setattr(TemplateRows, "feed", lambda self, *seen: asked.append(seen) or feed(self, *seen))
+    text = ""
+    for part in range(1, 5):
+        for at in range(100 * part - 99, 100 * part + 1):
+            text += (
+                f"\r{at // 4:3d}%|{'#' * (at // 40):10}| {at}/400 [00:{at % 60:02d}<10:00,  1.0{at % 10}it/s]"
+            )
+        text += f"\n  loss: {6 - part}.5  accuracy: 0.{part}\n"
+
+    assert points(read_text(text), "loss") == [(100, 5.5), (200, 4.5), (300, 3.5), (400, 2.5)]
+    assert len(asked) < 400 / 10

@@ -23,6 +23,7 @@ from analyzer.ingest.text.log_line import (
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.learned.learned_blocks import LearnedBlocks
 from analyzer.ingest.text.rows.learned.row_batches import Rest, Rows
+from analyzer.ingest.text.rows.learned.whole_rows import PLAIN_BAR
 from analyzer.ingest.text.scan import LiteralScanner, PatientScanner, Prefilter, fast_prefilter
 from analyzer.ingest.text.setup.log_end import EndKeeper
 from analyzer.ingest.text.text_layer import Block, record_end, record_start
@@ -69,6 +70,8 @@ LINES_GONE_ON = 60
 
 _RECORDS = re.compile(rb"[^\r\n]+")
 _DIGITS = b"0123456789"
+_PLAIN_BAR = re.compile(PLAIN_BAR + rb"[ \t]{0,64}")
+_NO_HIT = (-1, -1)
 
 _KINDS_WITH_STEP = frozenset({"grad_overflow_iteration"})
 """Events whose step is the step that the log has reached."""
@@ -155,6 +158,7 @@ class LogReader:
         curious = (self._grammars[index] for index in self._table.grammar_indices[self._table.curious])
         self._curious = tuple(grammar for grammar in curious if isinstance(grammar, Curious))
         self._wordings: dict[bytes, bool] = {}
+        self._plain_bars: set[bytes] = set()
         self._barren = 0
         self._fruitful = False
         self._learned = LearnedBlocks()
@@ -282,8 +286,12 @@ class LogReader:
         return hits
 
     def _with_curious(self, data: bytes, hits: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The hits, and one more at the beginning of each record that reads like a row though it holds no literal."""
+        """The hits, and one more at the beginning of each record that reads like a row though it holds no literal.
+
+        Of redraws of a plain bar between which nothing is hit, the first and the last: they say where what comes below stands.
+        """
         more: list[tuple[int, int]] = []
+        bars: set[tuple[int, int]] = set()
         for record in _RECORDS.finditer(data):
             text = record[0]
             if len(text) > MAX_CURIOUS_BYTES:
@@ -297,9 +305,15 @@ class LogReader:
                 wanted = any(grammar.wants(message) for grammar in self._curious)
                 self._wordings[wording] = wanted
                 self._barren += not wanted
+                if wanted and _PLAIN_BAR.fullmatch(text):
+                    self._plain_bars.add(wording)
             if wanted:
                 more.append((record.start(), self._table.curious))
-        return sorted([*hits, *more]) if more else hits
+                if wording in self._plain_bars:
+                    bars.add(more[-1])
+        merged = sorted([*hits, *more]) if more else hits
+        near = zip([_NO_HIT, *merged], merged, [*merged[1:], _NO_HIT], strict=False)
+        return [hit[1] for hit in near if not bars.issuperset(hit)] if bars else merged
 
     def _read_line(self, line: LogLine, found: list[int]) -> None:
         captures = self.state.captures
