@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.learned.row_batches import Alike, Batch, CurvePart, Keeper, Records
+from analyzer.ingest.text.rows.learned.row_batches import Alike, Batch, CurvePart, Keeper, Records, distinct
 from analyzer.ingest.text.rows.learned.whole_rows import (
     MAX_ROW_CHARACTERS,
     NUMBERS,
@@ -31,7 +31,7 @@ from analyzer.ingest.text.rows.learned.whole_rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     import numpy.typing as npt
 
@@ -55,6 +55,7 @@ MAX_WORDINGS, MAX_SHAPES = 64, 8
 """Wordings that are watched at a time, and that are read in blocks; trainers have two or three, each also behind a bar."""
 
 _ALL_NUMBERS = re.compile(rb"(?:%b(?:\n|\Z))++" % NUMBERS)
+_TENS = 10 ** np.arange(8, -1, -1)
 _PLAIN_AFTER = frozenset(("", *" ,;|)]}\t'\""))
 
 
@@ -239,8 +240,10 @@ class LearnedBlocks:
 
 def _records(anchor: bytes, block: Block) -> Records:
     """The records of a block that hold a text."""
-    positions = np.array([match.start() for match in re.finditer(re.escape(anchor), block.data)], np.int64)
-    places = np.unique(np.searchsorted(block.breaks, positions))
+    anchor = anchor or b"\n"
+    lengths = np.fromiter(map(len, block.data.split(anchor)), np.int64) + len(anchor)
+    positions = np.cumsum(lengths[:-1]) - len(anchor)
+    places = distinct(np.searchsorted(block.breaks, positions))
     edges = np.concatenate(([-1], block.breaks, [len(block.data)]))
     starts, ends = edges[places] + 1, edges[places + 1]
     short = ends - starts <= 4 * MAX_ROW_CHARACTERS
@@ -292,17 +295,17 @@ def _learn(rows: list[_Example]) -> Shape | None:
         return None
     found = tuple(column for column in columns if column is not None)
     slots = tuple(sorted({slot for column in found for slot in (column.slot, *column.also)} | step.slots()))
-    texts = [row.raw.encode("utf-8", "replace") for row in rows]
+    text = "\n".join(row.raw for row in rows).encode("utf-8", "replace")
     loose, whole = (
         WholeRows(expression_of(first.parts.key, slots, timed=timed, loose=loose)) for loose in (True, False)
     )
-    if whole.match(texts)[0].size < len(rows):
+    if whole.match(text, len(rows))[0].size < len(rows):
         return None
     return Shape(
         first.parts.key,
         anchor_of(first.parts.key),
         whole,
-        loose if loose.match(texts)[0].size == len(rows) else whole,
+        loose if loose.match(text, len(rows))[0].size == len(rows) else whole,
         timed,
         step,
         slots,
@@ -392,12 +395,12 @@ def _rows(
 ) -> _Rows | None:
     if records.starts.size < EXAMPLES:
         return None
-    texts = records.rows(block.data)
-    places, columns = shape.loose.match(texts)
+    text, count = records.text(block.data), records.starts.size
+    places, columns = shape.loose.match(text, count)
     try:
         numbers = dict(zip(shape.slots, map(_floats, columns[shape.timed :]), strict=True))
     except ValueError:
-        places, columns = shape.whole.match(texts)
+        places, columns = shape.whole.match(text, count)
         numbers = dict(zip(shape.slots, map(_floats, columns[shape.timed :]), strict=True))
     if places.size < EXAMPLES:
         return None
@@ -472,11 +475,11 @@ class LearnedBatch(Batch):
             yield CurvePart(column.name, rank, self.starts[places], self.steps[places], written, numbers, self._times_s[places])  # fmt: skip
 
 
-def _times(clocks: Sequence[bytes]) -> npt.NDArray[np.float64]:
+def _times(clocks: list[bytes]) -> npt.NDArray[np.float64]:
     """float64, shape (n_clocks,): unix seconds of dates with times; the day is worked out once."""
-    seconds = unix_s([clock[:19] for clock in clocks], _day_s)
-    fractions = [float(b"0." + clock[20:]) if len(clock) > 20 else 0.0 for clock in clocks]
-    times_s: npt.NDArray[np.float64] = seconds + np.array(fractions)
+    text = np.array(clocks, "S29").view(np.uint8).reshape(len(clocks), 29)  # with nine digits of a second
+    digits = np.maximum(text[:, 20:].astype(np.int64) - ord("0"), 0)
+    times_s: npt.NDArray[np.float64] = unix_s(text[:, :19], _day_s) + digits @ _TENS / 1e9
     return times_s
 
 

@@ -108,9 +108,22 @@ class Records(NamedTuple):
         """Some of them."""
         return Records(*(column[kept] for column in self))
 
-    def rows(self, data: bytes) -> list[bytes]:
-        """Their text."""
-        return [data[start:end] for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True)]
+    def text(self, data: bytes) -> bytes:
+        """Their text, a line each."""
+        starts, ends = _runs(self.starts, self.ends)
+        pieces = [data[start:end] for start, end in zip(starts, ends, strict=True)]
+        return b"\n".join(pieces).replace(b"\r", b"\n")
+
+
+def distinct(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Sorted places, each once."""
+    return places[np.diff(places, prepend=-1) > 0]
+
+
+def _runs(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> tuple[list[int], list[int]]:
+    """Where sorted records begin and end; those between which only a separator stands are one."""
+    apart = starts[1:] > ends[:-1] + 1
+    return starts[np.append(starts[:1] >= 0, apart)].tolist(), ends[np.append(apart, ends[:1] >= 0)].tolist()
 
 
 class Alike(NamedTuple):
@@ -261,9 +274,8 @@ class Rest:
     def __init__(self, data: bytes, batches: Sequence[Batch]) -> None:
         starts = np.concatenate([batch.starts for batch in batches])
         order = np.argsort(starts)
-        self._starts = starts[order]
-        self._ends = np.concatenate([batch.ends for batch in batches])[order]
-        begins, ends = [0, *self._ends.tolist()], [*self._starts.tolist(), len(data)]
+        first, last = _runs(starts[order], np.concatenate([batch.ends for batch in batches])[order])
+        begins, ends = [0, *last], [*first, len(data)]
         pieces = [data[begin:end] for begin, end in zip(begins, ends, strict=True)]
         self.data = b"".join(pieces)
         self._begins = np.array(begins)

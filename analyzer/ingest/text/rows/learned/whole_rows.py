@@ -11,7 +11,7 @@ from analyzer.ingest.text.prefixes import peel
 from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import numpy.typing as npt
 
@@ -100,16 +100,15 @@ def _like_number(after: str) -> bytes:
     return rb"[\d.eE+-]{1,32}+" if after.startswith(",") else rb"[\d.,eE+-]{1,32}+"
 
 
-def unix_s(seconds: Sequence[bytes], day_s: Callable[[bytes], float | None]) -> npt.NDArray[np.float64]:
+def unix_s(text: npt.NDArray[np.uint8], day_s: Callable[[bytes], float | None]) -> npt.NDArray[np.float64]:
     """float64, shape (n_rows,): dates with times, ``2026-10-01 00:00:05``, as unix seconds; NaN if a date is none.
 
     Args:
-        seconds: At least one.
+        text: Shape (n_rows, 19), at least one.
         day_s: Unix seconds of a day.
     """
-    text = np.frombuffer(b"".join(seconds), np.uint8).reshape(len(seconds), 19)
     days = np.ascontiguousarray(text[:, :10]).view("S10").ravel()
-    begins_s = np.full(len(seconds), np.nan)
+    begins_s = np.full(len(text), np.nan)
     for day in [days[0]] if bool((days == days[0]).all()) else np.unique(days):
         begin_s = day_s(bytes(day))
         begins_s[days == day] = np.nan if begin_s is None else begin_s
@@ -128,17 +127,18 @@ class WholeRows:
     def __init__(self, form: bytes) -> None:
         self._regex = re.compile(rb"(?m)^" + form + rb"$")
 
-    def match(self, rows: list[bytes]) -> tuple[npt.NDArray[np.int64], list[list[bytes]]]:
+    def match(self, text: bytes, count: int) -> tuple[npt.NDArray[np.int64], list[list[bytes]]]:
         """Which of some records are of this form, and their groups, column by column.
 
         Args:
-            rows: At least one record; none holds a newline.
+            text: The records, a line each.
+            count: Their number, at least one.
         """
         # One flat list, without a tuple a record: what is between two matches, then the groups.
-        parts = self._regex.split(b"\n".join(rows))
-        count = self._regex.groups + 1
-        columns = [parts[group::count] for group in range(1, count)]
-        between = parts[:-1:count]
-        if len(between) == len(rows):
-            return np.arange(len(rows)), columns
+        parts = self._regex.split(text)
+        width = self._regex.groups + 1
+        columns = [parts[group::width] for group in range(1, width)]
+        between = parts[:-1:width]
+        if len(between) == count:
+            return np.arange(count), columns
         return np.cumsum([text.count(b"\n") for text in between], dtype=np.int64), columns

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analyzer.ingest.text.log_line import CONTEXT_BYTES
-from analyzer.ingest.text.rows.learned.row_batches import Batch, Records
+from analyzer.ingest.text.rows.learned.row_batches import Batch, Records, distinct
+from analyzer.ingest.text.rows.learned.whole_rows import WholeRows
 from analyzer.ingest.text.rows.trainers.hf_rows import NO_BAR, Row, RowBatch
 from analyzer.model.tables import NULL_INT
 
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from analyzer.ingest.text.rows.trainers.hf_console import HfConsole
     from analyzer.ingest.text.text_layer import Block
 
-# As ``log_line.BAR``, at the beginning of a record; characters are counted, not bytes.
-_BAR = re.compile(
-    rb"[ \t]{0,300}\d{1,3}%\|(?:[^|\r\n\x80-\xbf][\x80-\xbf]{0,3}){0,400}\| {1,3}(\d{1,12})/(\d{1,12}) \["
+# As ``log_line.BAR``, at the beginning of a record, and the rest of it; characters are counted, not bytes.
+_BARS = WholeRows(
+    rb"([ \t]{0,300}\d{1,3}%\|(?:[^|\r\n]{0,400}|(?:[^|\r\n\x80-\xbf][\x80-\xbf]{0,3}){0,400})\| {1,3}(\d{1,12})/(\d{1,12}) \[)[^\n]*"
 )
+_BAR_BYTES = 2_048
+"""Of a record in which a bar is looked for: one of 400 wide characters has fewer."""
 
 
 class HfBatch(Batch):
@@ -71,7 +73,7 @@ class HfBatch(Batch):
         values = self._parts[self._kinds[low]].values[self._within[low:high]]
         if bool((values[1:] == values[:-1]).all(axis=1).any()):
             return False
-        return self._taker.may_add_all(self._row(low, 0, None), high - low)
+        return self._taker.may_add_all(self._row(low, 0, None))
 
     def take_all(
         self, low: int, high: int, numbers: npt.NDArray[np.int64], log: LogState
@@ -91,20 +93,24 @@ def bars_around(
 
     As the reader of single lines sees them: within some text around the record, and nothing but blank above the bar below.
     """
-    data = block.data
-    signs = np.array([match.start() for match in re.finditer(rb"%\|", data)], np.int64)
-    edges = np.concatenate(([-1], block.breaks))
-    records = edges[np.unique(np.searchsorted(block.breaks, signs))] + 1
-    found = [match for begin in records.tolist() if (match := _BAR.match(data, begin))]
-    begins = np.array([match.start() for match in found], np.int64)
-    shown = np.array([[*NO_BAR], *([int(bar[1]), int(bar[2])] for bar in found)], np.int64)
+    data, text = block.data, block.text
+    signs = np.flatnonzero((text[:-1] == ord("%")) & (text[1:] == ord("|")))
+    if not signs.size:
+        return np.full((starts.size, 4), NULL_INT)
+    edges = np.concatenate(([-1], block.breaks, [len(data)]))
+    places = distinct(np.searchsorted(block.breaks, signs))
+    begins = edges[places] + 1
+    bars = Records(begins, np.minimum(edges[places + 1], begins + _BAR_BYTES), places)
+    kept, (shown_as, *counts) = _BARS.match(bars.text(data), begins.size)
+    begins = begins[kept]
+    stops = begins + np.fromiter(map(len, shown_as), np.int64)
+    shown = np.array([NO_BAR, *zip(*(map(int, count) for count in counts), strict=True)], np.int64)
     above = np.searchsorted(begins, starts, side="right")
     near = np.concatenate(([0], begins))[above] > starts - CONTEXT_BYTES
     above[~near & (starts > CONTEXT_BYTES)] = 0
     below = np.searchsorted(begins, ends)
-    for place in np.flatnonzero(below < begins.size).tolist():
-        end, bar = int(ends[place]), found[below[place]]
-        if bar.end() > end + CONTEXT_BYTES or not data[end : bar.start()].isspace():
+    below[np.append(stops, len(data) + CONTEXT_BYTES + 1)[below] > ends + CONTEXT_BYTES] = -1
+    for place in np.flatnonzero((below >= 0) & (np.append(begins, -1)[below] > ends + 1)).tolist():
+        if not data[int(ends[place]) : int(begins[below[place]])].isspace():
             below[place] = -1
-    below[below == begins.size] = -1
     return np.column_stack([shown[above], shown[below + 1]])

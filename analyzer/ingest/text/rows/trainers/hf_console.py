@@ -37,7 +37,7 @@ _SIGNS = frozenset(
 _QUOTES = {0x2018: "'", 0x2019: "'"}
 
 MAX_ROWS = 65_536
-"""Rows kept until their steps are worked out. What they tell about bars and epochs then holds for the rest."""
+"""Rows, and the rest of a block, kept until their steps are worked out. What they tell about bars and epochs then holds for the rest."""
 
 
 class HfConsole(Learnable):
@@ -108,12 +108,10 @@ class HfConsole(Learnable):
             log.saw_step(reached[0])
         return True
 
-    def may_add_all(self, first: Row, count: int) -> bool:
-        """Whether rows are no second print of the row before, and do not fill the columns."""
+    def may_add_all(self, first: Row) -> bool:
+        """Whether rows are no second print of the row before."""
         previous = self._previous
-        if previous is None or _ended(previous):
-            return False
-        return not previous.same_print(first) and len(self.rows) + count < MAX_ROWS
+        return previous is not None and not _ended(previous) and not previous.same_print(first)
 
     def add_all(self, rows: RowBatch, last: Row, log: LogState) -> None:
         """Do what ``add`` does with each row, but for the step of the log."""
@@ -124,6 +122,8 @@ class HfConsole(Learnable):
             bars = rows.bars[(rows.bars[:, [0, 2]] != NULL_INT).any(axis=1)]
             if bars.size:
                 log.total_steps = int(bars[0, 1] if bars[0, 2] == NULL_INT else bars[0, 3])
+        if len(self.rows) >= MAX_ROWS:
+            self._write(log)
 
     def _keep(self, row: Row, log: LogState) -> None:
         if self._previous is not None and _ended(self._previous) and "loss" in row.names:
