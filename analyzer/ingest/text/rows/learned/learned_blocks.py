@@ -360,7 +360,7 @@ def _column(
         if not number.any() and parts.after[slot] not in _PLAIN_AFTER:
             continue  # zeros do not show what the unit behind them makes of a number
         for factor in _FACTORS if number.any() else (1.0,):
-            if np.allclose(values, number * factor, rtol=1e-12, atol=0.0):
+            if (np.abs(values - number * factor) <= 1e-12 * np.abs(number * factor)).all():
                 fits.append(Column(metric.name, slot, factor, summed=metric.summed))
                 break
     # A number that is the value as it stands is the metric; another times a factor only happens to be.
@@ -429,6 +429,8 @@ def _rows(
 def _floats(column: list[bytes]) -> npt.NDArray[np.float64]:
     """float64, shape (n_rows,): numbers; ``ValueError`` if one of them is none."""
     try:
+        if column and column[:1] * len(column) == column:  # many are settings
+            return np.full(len(column), float(column[0]))
         return np.fromiter(map(float, column), np.float64, len(column))
     except ValueError:
         text = b"\n".join(column)
