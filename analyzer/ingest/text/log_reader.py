@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -211,7 +212,7 @@ class LogReader:
 
     def _read_block(self, block: Block) -> None:
         """Walk over the lines with a hit, or over all while a capture listens; rows come in between in order."""
-        data = block.data
+        data, newlines = block.data, block.newlines.tolist()
         hits, rows = self._scan(block)
         at, position = 0, 0
         while True:
@@ -242,7 +243,7 @@ class LogReader:
                     found.append(hits[at][1])
                 at += 1
             if end > start:
-                index = int(block.newlines.searchsorted(start))
+                index = bisect_left(newlines, start)
                 line = make_line(data, start, end, block.number(index), block.time_s(index))
                 with self._at_step(rows.step_before(start, self.state)) if waits else nullcontext():
                     self._read_line(line, found)
