@@ -1,4 +1,4 @@
-"""Lines that hold the words of ``programs/wordings.yaml`` and say something else."""
+"""Lines that hold the words of ``programs/wordings*.yaml`` and say something else."""
 
 from __future__ import annotations
 
@@ -6,6 +6,21 @@ import pytest
 from log_reading import read_text
 
 LOOK_ALIKES = [
+    ("job_time_limit", "INFO MaxRuntimeInSeconds 86400 is asked for"),
+    ("job_time_limit", "the request has timed out after 3 attempts, calling again"),
+    ("job_preempted", "INFO 12 MiB of the pool was reclaimed"),
+    ("job_cancelled", "INFO the record was deleted upon request"),
+    ("node_failure", "INFO no host is on the list of NodeLost events"),
+    ("sighup", "INFO a handler for signal SIGHUP is installed"),
+    ("resources_unavailable", "0/4 nodes are available at the moment, the pod waits"),
+    ("image_pull_failed", "INFO manifest for the data was written"),
+    ("nccl_timeout", "INFO comm task timeout: 1800 s is the default"),
+    ("gpu_off_bus", "INFO health check passed: XID 0"),
+    ("segfault", "trainer-1 exited with code 0"),
+    ("sigkill", "train.service: Main process exited, code=exited, status=9"),
+    ("disk_full", "INFO Usage of EmptyDir volume is watched"),
+    ("access_denied", "WARNING license checkout failed, going on without"),
+    ("service_unreachable", "INFO curl: (7) is what a closed port gives"),
     ("module_missing", "run.sh: line 4: nvidia-smi: command not found"),
     ("module_missing", "config: the key accelerate: not found, the default is taken"),
     ("cuda_oom", "INFO worker.py] Available KV cache memory: 41.20 GiB"),
