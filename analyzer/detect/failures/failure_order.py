@@ -8,6 +8,7 @@ launcher cleans up. A collective timeout counts from the moment at which the wai
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,6 +54,18 @@ SKIP_LINES = 6
 
 SHELL_GOES_ON = frozenset({"command_not_found"})
 """What a shell reports before it runs the next line of its script."""
+
+_GOES_ON = re.compile(
+    r"(?i)\b(?:retrying|will retry|skipp(?:ed|ing)\b(?! step)|ignor(?:ed|ing)|falling back|fall back|going on|continuing|attempting to recover"
+    r"|proceeding without|halving|restart(?:ed|ing)|respawning)\b|; using\b"
+)
+"""Words of a program that met a failure and goes on, on the line that reports it."""
+
+_DATA = re.compile(
+    r'^\W{0,3}(?:prompt|question|answer|input|sample|text|src|source|query|instruction)(?: \d{1,9}| text)?"?\s?[:=|]',
+    re.I,
+)
+"""How a line begins that shows what the program reads or writes, whatever stands in it."""
 
 LINES_IN_VAIN = 12
 """Lines from a failed allocation to an exception that it led to: the allocator's message, the word that the batch is left out."""
@@ -198,6 +211,7 @@ class FailureOrder:
                 _skipped(failure, skips, following, rows)
                 or _survived(failure, following, rows)
                 or _answered(view, failure)
+                or _passed_in_own_words(view, failure, following)
             )
         ]
         ends = {end.source: end.line for end in view.run.log_ends}
@@ -389,6 +403,28 @@ def _answered(view: RunView, failure: Failure) -> bool:
     calls = [event.ref.line or 0 for event in view.events("store_unreachable") if event.ref.source == source]
     ends = [end.line for end in view.run.log_ends if end.source == source]
     return bool(calls and ends) and len(calls) < VAIN_CALLS and ends[0] - calls[-1] >= LINES_GONE_ON
+
+
+def _passed_in_own_words(view: RunView, failure: Failure, following: _Following) -> bool:
+    """Whether a line without a traceback says that the program goes on, is a text it works on, or stands above its planned end."""
+    if (
+        failure.family not in {"exception", "memory", "peers", "device"}
+        or "python_traceback" in failure.kinds
+    ):
+        return False
+    _, source, line = failure.place
+    if following.next_line(failure) is not None:
+        return False
+    said = [end.ref.line or 0 for end in view.events("training_completed") if end.ref.source == source]
+    table = view.run.metrics
+    # A script may say so after a program that never trained, or that a full device ended.
+    trained = bool(((table.source == source) & (table.line < line)).any())
+    if failure.family in {"exception", "peers"} and trained and max(said, default=0) > line:
+        return True
+    text = next((event.text for event in failure.events if event.text), "")
+    written = bool(said) or any(end.source == source and end.line > line for end in view.run.log_ends)
+    goes_on = failure.family != "device" and _GOES_ON.search(text)
+    return written and bool(goes_on or _DATA.match(text))
 
 
 def _places(view: RunView, kind: str) -> frozenset[tuple[int, int]]:

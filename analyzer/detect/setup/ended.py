@@ -399,7 +399,9 @@ def _after_completion(view: RunView) -> Failure | None:
             (event.ref.source, event.attempt) == (source, attempt) and (event.ref.line or 0) < line
             for event in done
         )
-        own = failure.family in {"exception", "device", "memory"} or "sigabrt" in failure.kinds
+        # One line of the exception's family without its traceback is what the shell, a library or a sample says.
+        raised = failure.family == "exception" and "python_traceback" in failure.kinds
+        own = raised or failure.family in {"device", "memory"} or "sigabrt" in failure.kinds
         if own and behind and not failure.kinds & FROM_OUTSIDE:
             return failure
     return None

@@ -61,7 +61,7 @@ _NOTES = frozenset({"SimplifiedTraceback"})
 """Exceptions that only say that frames were left out (JAX)."""
 # What stands above the traceback of an exception that ends nothing.
 _IGNORED = LazyRegex(
-    r"Exception ignored in\b|Error in (?:atexit|sys\.excepthook)|Exception in thread .{0,80}(?:pin_memory|QueueFeeder|QueueManager|tensorboard)"
+    r"Exception ignored in\b|Error in (?:atexit|sys\.excepthook)|--- Logging error ---|Exception in thread .{0,80}(?:pin_memory|QueueFeeder|QueueManager|tensorboard)"
 )
 _COMPILER = LazyRegex(r"^(?:torch\._(?:dynamo|inductor)|triton)\.")
 # A temporary folder that cannot be removed: a file system of a server keeps an open file under such a name.
