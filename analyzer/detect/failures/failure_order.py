@@ -63,7 +63,7 @@ _GOES_ON = re.compile(
 
 _DATA = re.compile(
     r'^\W{0,3}(?:prompt|question|answer|input|sample|text|src|source|query|instruction)(?: \d{1,9}| text)?"?\s?[:=|]',
-    re.I,
+    re.IGNORECASE,
 )
 """How a line begins that shows what the program reads or writes, whatever stands in it."""
 
