@@ -169,6 +169,28 @@ def test_an_excerpt_that_begins_inside_a_traceback_is_read() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("frames", "asked"),
+    [
+        ([("train.py", "main"), (SITE + "torch/nn/modules/module.py", "__getattr__")], None),
+        ([("train.py", "main"), (SITE + "torch/nn/modules/module.py", "_wrapped_call_impl"), (SITE + "torch/nn/modules/module.py", "_call_impl")], None),
+        ([("train.py", "main"), (SITE + "transformers/trainer.py", "compute_loss"), (SITE + "torch/nn/modules/module.py", "_call_impl")], "transformers/trainer.py"),
+        ([("train.py", "main"), (SITE + "torch/nn/functional.py", "linear")], "torch/nn/functional.py"),
+        ([("train.py", "main"), (SITE + "torch/nn/modules/module.py", "load_state_dict")], "torch/nn/modules/module.py"),
+    ],
+)  # fmt: skip
+def test_what_a_module_hands_on_was_asked_for_by_the_frame_before(
+    frames: list[tuple[str, str]], asked: str | None
+) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        + "".join(frame(*f) for f in frames)
+        + "TypeError: forward() missing 1 required positional argument: 'mask'\n"
+    )
+    raised_in = only(read_text(text), "python_traceback").get("raised_in")
+    assert raised_in == (None if asked is None else SITE + asked)
+
+
 @pytest.mark.parametrize("exception", ["cv2.error", "socket.timeout", "struct.error", "socket.gaierror"])
 def test_an_exception_whose_name_begins_small_is_read_below_its_frames(exception: str) -> None:
     text = "Traceback (most recent call last):\n" + frame("train.py", "main") + f"{exception}: it failed\n"

@@ -160,8 +160,20 @@ _AWAITING = frozenset(
 """Functions in which a loader takes over what its workers have made."""
 
 
+_PASSED_ON = LazyRegex(
+    r"[/\\](?:torch[/\\](?:nn[/\\]modules[/\\]module|nn[/\\]parallel[/\\]\w{1,30}|_dynamo[/\\]\w{1,30}|utils[/\\]_contextlib|amp[/\\]autocast_mode)"
+    r"|accelerate[/\\]utils[/\\]operations|functools|contextlib)\.py$"
+)
+_PASSING = LazyRegex(
+    r"^(?:\w{1,40}\.)?(?:_{0,2}(?:wrapped_)?call(?:_impl|_{2})?|__getattr__|forward|_run_ddp_forward|_fn|(?:decorate|inner|wrapper)\w{0,30}|_call_user_compiler)$"
+)
+"""Functions that hand a call or a look-up on: what goes wrong in them was asked for by the frame before."""
+
+
 class Stack:
     """What is kept of the frames of one traceback: the last one, the last of the user, and the phase.
+
+    ``asked`` is the last frame that does not merely hand on what another asked for.
 
     ``finalizing`` tells that the process was cleaning up behind itself, ``awaiting`` that it took over a batch of a
     worker of its loader.
@@ -171,6 +183,7 @@ class Stack:
         self.frames = 0
         self.last: Frame | None = None
         self.last_user: Frame | None = None
+        self.asked: Frame | None = None
         self.phase = ""
         self.finalizing = False
         self.awaiting = False
@@ -179,6 +192,8 @@ class Stack:
         """Take the next frame, outermost first."""
         self.frames += 1
         self.last = frame
+        if not (_PASSED_ON.search(frame.file) and _PASSING.search(frame.function)):
+            self.asked = frame
         self.finalizing |= frame.function in _FINALIZERS
         self.awaiting |= frame.function in _AWAITING
         phase = phase_of(frame.file, frame.function)
@@ -196,5 +211,6 @@ class Stack:
         return {name: value for name, value in fields.items() if value not in {"", 0}}
 
     def origin(self) -> dict[str, Scalar]:
-        """Field ``raised_in``, the file of the last frame, where that is not the user's own."""
-        return {"raised_in": self.last.file} if self.last is not None and self.last.is_library else {}
+        """Field ``raised_in``, the file of the last frame that asked for what failed, where that is not the user's own."""
+        frame = self.asked or self.last
+        return {"raised_in": frame.file} if frame is not None and frame.is_library else {}
