@@ -165,19 +165,17 @@ def _begins_of_means(values: Values) -> tuple[npt.NDArray[np.int64], int]:
     quiet = np.lib.stride_tricks.sliding_window_view(moves, QUIET_ROWS).max(axis=1)[:-1]
     wakes = np.flatnonzero(moves[QUIET_ROWS:] >= AWAKE * np.maximum(quiet, least)) + QUIET_ROWS + 1
     ahead = np.concatenate([wakes[k:] - wakes[:-k] for k in range(1, min(WINDOW, wakes.size))] or [wakes[:0]])
-    near = np.convolve(
-        np.bincount(ahead[ahead >= PASS_ROWS], minlength=3), np.ones(3), "same"
-    )  # a row may be missing
-    first = int((near >= NEARLY * near.max()).argmax())  # two passes are as regular as one
+    # Distances that occur most, one more or less counted with them, as a row may be missing; two passes are as regular as one.
+    near = np.convolve(np.bincount(ahead[ahead >= PASS_ROWS], minlength=3), np.ones(3), "same")
+    first = int((near >= NEARLY * near.max()).argmax())
     rows = first + int(near[first : first + 3].argmax())
     if near.max() < max(ON_TIME * (values.size / max(rows, 1) - 1), PASSES):
         return wakes[:0], rows
-    begins = wakes[
-        np.isin(wakes, np.concatenate([wakes + way * rows + late for way in (-1, 1) for late in (-1, 0, 1)]))
-    ]
+    due = np.concatenate([wakes + way * rows + late for way in (-1, 1) for late in (-1, 0, 1)])
+    begins = wakes[np.isin(wakes, due)]
     return np.concatenate(
         [begins - rows, begins, begins + rows]
-    ), rows  # one that happened to go on at its level too
+    ), rows  # one may go on at its level by chance
 
 
 def walk(values: Values) -> Iterator[Spike]:

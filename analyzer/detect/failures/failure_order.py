@@ -8,7 +8,6 @@ launcher cleans up. A collective timeout counts from the moment at which the wai
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +17,7 @@ from functools import cached_property
 from analyzer.detect.base import RunView
 from analyzer.detect.failures.launcher_reports import REPORTS, LaunchersWord, join_reports, time_is_of_looking
 from analyzer.detect.failures.went_on import RowsOfLogs
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.tables import Event
 from analyzer.vocabulary.events import FAMILIES, event_specs
 
@@ -55,15 +55,14 @@ SKIP_LINES = 6
 SHELL_GOES_ON = frozenset({"command_not_found"})
 """What a shell reports before it runs the next line of its script."""
 
-_GOES_ON = re.compile(
+_GOES_ON = LazyRegex(
     r"(?i)\b(?:retrying|will retry|skipp(?:ed|ing)\b(?! step)|ignor(?:ed|ing)|falling back|fall back|going on|continuing|attempting to recover"
     r"|proceeding without|halving|restart(?:ed|ing)|respawning)\b|; using\b"
 )
 """Words of a program that met a failure and goes on, on the line that reports it."""
 
-_DATA = re.compile(
-    r'^\W{0,3}(?:prompt|question|answer|input|sample|text|src|source|query|instruction)(?: \d{1,9}| text)?"?\s?[:=|]',
-    re.IGNORECASE,
+_DATA = LazyRegex(
+    r'(?i)^\W{0,3}(?:prompt|question|answer|input|sample|text|src|source|query|instruction)(?: \d{1,9}| text)?"?\s?[:=|]'
 )
 """How a line begins that shows what the program reads or writes, whatever stands in it."""
 
