@@ -131,8 +131,12 @@ def test_a_lock_whose_owner_died_is_no_lock(tmp_path):
     assert len(locations(tmp_path / "out")) == 2
 
 
-def shards(tmp_path, count=12):
-    root = write_fleet(tmp_path / "fleet", count)
+RUNS = 30
+"""Runs are dealt by a hash of their path: of so many the second of three shards is empty once in 200,000 times."""
+
+
+def shards(tmp_path):
+    root = write_fleet(tmp_path / "fleet", RUNS)
     for part in (1, 2, 3):
         triage(root, tmp_path / "out" / "shards" / f"{part:05d}-of-00003", shard=(part, 3))
     return root, tmp_path / "out"
@@ -144,7 +148,7 @@ def test_a_shard_killed_before_its_manifest_is_missing_and_no_reason_to_refuse(t
     result = merge(out)
 
     assert result.missing == [2]
-    assert 0 < len(locations(out)) < 12
+    assert 0 < len(locations(out)) < RUNS
 
 
 @pytest.mark.parametrize("damage", ["bit", "cut", "manifest", "gone"])
@@ -166,7 +170,7 @@ def test_a_damaged_shard_is_told_and_the_others_are_merged(tmp_path, damage):
 
     assert result.missing == [2]
     assert len(result.damaged) == 1
-    assert 0 < len(locations(out)) < 12
+    assert 0 < len(locations(out)) < RUNS
 
 
 def test_shards_that_overlap_give_each_run_once(tmp_path, monkeypatch):
