@@ -56,6 +56,12 @@ LOOK_ALIKES = [
     ("device_memory_hint", "DEBUG create cublas handle on stream 0"),
     ("missing_path", "INFO No checkpoints found in out/run1, training starts anew"),
     ("environment_unsolvable", "INFO acme requires a different Python: skipped on this platform"),
+    ("library_mismatch", "I cpu_feature_guard.cc] optimized to use AVX2 in critical operations"),
+    ("no_accelerator", "WARNING No GPU device found, falling back to the CPU"),
+    ("module_missing", "INFO apex is not installed; please install apex for speed"),
+    ("missing_path", "WARNING lmdb.Error: /cache/a: No such file or directory, skipping"),
+    ("state_dict_mismatch", "INFO the class weights file is not a file in the archive list"),
+    ("cuda_oom", "INFO memory_pool: 12 GB free"),
 ]
 
 

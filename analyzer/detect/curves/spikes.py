@@ -114,13 +114,11 @@ def find_spikes(view: RunView) -> Spikes | None:
     values = np.array([float(np.median(curve.value[a:b])) for a, b in rows]) if rows else curve.value
     if not _walkable(values):
         return None
-    begins, rows_of_pass = _begins_of_means(values)
-    found = tuple(
-        spike
-        for spike in walk(values)
-        if not ((begins <= spike.row) & (spike.row <= begins + AT_BEGIN * rows_of_pass)).any()
-        and not _ends_a_dip(values, spike)
-    )
+    found = tuple(spike for spike in walk(values) if not _ends_a_dip(values, spike))
+    if found:
+        begins, rows_of_pass = _begins_of_means(values)
+        settled = begins + AT_BEGIN * rows_of_pass
+        found = tuple(s for s in found if not ((begins <= s.row) & (s.row <= settled)).any())
     if len(found) > max(values.size * OFTEN, 2.0):
         found = tuple(s for s in found if (values.size if s.back is None else s.back) - s.row >= LONG)
     if rows:
