@@ -18,11 +18,11 @@ unit | | nats, bits, percent, pct, ms, s, sec, secs, seconds
 """Words beside a quantity."""
 
 QUANTITIES = """
-loss | loss; losses; losses total; l total; l pix; losses sum; lm loss; cross entropy; crossentropy; cross entropy loss; crossentropy loss; crossentropyloss; cross entropy loss with log softmax; weighted category cross entropy; categorical crossentropy; sparse categorical crossentropy; lossvalue; loss value
+loss | loss; losses; losses total; l total; l pix; losses sum; lm loss; cross entropy; crossentropy; cross entropy loss; crossentropy loss; crossentropyloss; c e loss; cross entropy loss with log softmax; weighted category cross entropy; categorical crossentropy; sparse categorical crossentropy; lossvalue; loss value
 perplexity | perplexity; ppl; lm loss ppl; word ppl; token ppl; loss ppl
 accuracy | accuracy; acc; accu; accs; accuracies; top1; acc1; top 1; acc top1; accuracy top1; acc top 1; accuracy top 1; prec1; prec 1; acc 1; acc1 top; token acc; tokenaccuracy; categorical accuracy; sparse categorical accuracy; binary accuracy; multiclass accuracy; multiclassaccuracy; binaryaccuracy; category accuracy; weighted category accuracy; top1 acc; top1 accuracy; cls acc; classification accuracy; token acc; tokenacc
 grad_norm | grad norm; gradient norm; gnorm; gradnorm; gradientnorm; grads norm; gradients norm; norm grad; norm gradient; grad l2 norm; l2 grad norm; grad 2 norm
-learning_rate | lr; learning rate; learningrate; base lr; lr rate; lrate; learn rate; l r; lr scheduler
+learning_rate | lr; learning rate; learningrate; base lr; base learning rate; lr rate; lrate; learn rate; l r; lr scheduler
 loss_scale | loss scale; loss scaler; lossscale; grad scale; grad scaler; gradscale; amp scale; scaler scale; fp16 scale; fp16 grad scale; dynamic loss scale; amp scaler
 reward_mean | reward; rewards; return; returns; episode reward; episode return; episodic return; episodic reward; episodic returns; episodic rewards; episode returns; episode rewards; ep reward; ep return; ep ret; rew; ep rew; score mean episode; episode score; episode scores; cumulative reward; eval reward episode; proxy; proxy reward; proxy score
 episode_length_mean | ep len; episode len; episode length; episodic length; eplen; ep length

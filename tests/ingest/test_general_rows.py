@@ -23,6 +23,12 @@ ROWS = [
     ("Epoch 2/50 box_loss 0.5 obj_loss 0.25 mAP@.5 0.125 mAP@.5:.95 0.0",
      {"box_loss": [(None, 0.5)], "map50": [(None, 0.125)], "map50_95": [(None, 0.0)]}),
     ("Epoch 9: train loss 0.25, best loss 0.125", {"loss": [(None, 0.25)]}),
+    ("Epoch 3 @ 10:27 PM : 0.5 C.E. Loss, 75.5% Accuracy", {"loss": [(None, 0.5)], "accuracy": [(None, 75.5)], "pm": []}),
+    ("[000500/50000] night | loss 0.5 | GPU 75% | 3.25 it/s | batch 16", {"loss": [(500, 0.5)]}),
+    ("Epoch 3 | loss 0.5 | batch 16", {"loss": [(16, 0.5)]}),
+    ("[2,   150/ 2500] - train_losses - Decoder Loss (total): 2.5 - Code Loss: [0.5][lr: 2.5e-04] (12.5 ms)", {"decoder_loss": [(150, 2.5)], "code_loss": [(150, 0.5)]}),
+    ("epoch3; batch20; g_loss:2.5; d_loss: 0.5; ", {"g_loss": [(20, 2.5)], "d_loss": [(20, 0.5)]}),
+    ("Snapshot 2000 saved, average loss: 2.5, average time: 1.25", {"loss": [(2000, 2.5)]}),
 ]  # fmt: skip
 
 
@@ -83,6 +89,8 @@ NO_ROWS = [
     "step 3: loss nanms",
     "  loss_weight: 1.0",
     "step:0/1480 val_loss_bound:inf_norm",
+    "30/30 [=======] - 9ms/step\n    accuracy                           0.83       503",
+    "epoch 3\n              LOC: precision:  40.00%; recall:  50.00%; FB1:  44.44  5",
 ]
 
 

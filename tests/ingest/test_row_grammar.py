@@ -69,6 +69,10 @@ SHAPES = {
         "average    since         example\nloss       last          counter\n0.625000   0.625000            3\n0.500000   0.375000            6\n",
         {"loss": [(3, 0.625), (6, 0.5)]},
     ),
+    "a head in two lines with strokes": (
+        "|  Epoch  |  Iteration  |  Time Elapsed  |  Mini-batch  |  Mini-batch  |  Base Learning  |\n|         |             |   (hh:mm:ss)   |   Accuracy   |     Loss     |      Rate       |\n|=====|\n|       1 |           1 |       00:00:01 |       10.50% |         2.25 |          0.5000 |\n|       2 |          50 |       00:00:09 |       75.00% |         1.75 |          0.2500 |\n",
+        {"accuracy": [(1, 10.5), (50, 75.0)], "loss": [(1, 2.25), (50, 1.75)], "learning_rate": [(1, 0.5), (50, 0.25)]},
+    ),
     "a table without a counter": (
         "D_loss  acc  G_loss\n0.5 | 75 | 4.5 | 0:04:16\n0.25 | 80 | 5.5 | 0:04:35\n0.125 | 85 | 6.5 | 0:04:53\n",
         {"d_loss": [(None, 0.5), (None, 0.25), (None, 0.125)], "g_loss": [(None, 4.5), (None, 5.5), (None, 6.5)]},

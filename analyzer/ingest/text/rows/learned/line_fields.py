@@ -53,7 +53,7 @@ _PAIRS = LazyRegex(
 )
 """A line of nothing but names and numbers in turn: each name is that of the number behind it."""
 
-_AFTER = LazyRegex(rf"(?P<value>{_NUMBER}) (?P<name>{_NAME})(?=[,;|)\]\t]|  | - |$)")
+_AFTER = LazyRegex(rf"(?P<value>{_NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - |$)")
 _RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
 _BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
 _NUMBERED = LazyRegex(rf"{INT} {{1,3}}{FLOAT}")

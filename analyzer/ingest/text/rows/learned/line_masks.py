@@ -20,7 +20,7 @@ INT, FLOAT, TIME = "\x01", "\x02", "\x03"
 
 _NUMBERS = LazyRegex(
     r"(?<![A-Za-z0-9_.@])(?<![tT]op-)("
-    r"\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)?|\d{1,3}:\d\d(?::\d\d)?(?:\.\d{1,6})?(?![\d:])"
+    r"\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)?|\d{1,3}:\d\d(?::\d\d)?(?:\.\d{1,6})?(?![\d:])(?: ?[AP]M\b)?"
     r"|[-+]?(?:[1-9]\d{0,2}(?:,\d{3}){1,5}(?!\d|,\d)(?:\.\d{1,6})?"
     r"|(?:\d{1,320}(?:\.\d{1,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?(?!\.#)|1\.#(?:IND|QNAN|INF)"
     r"|(?:[nN][aA][nN]|[iI]nfinity|INFINITY|[iI][nN][fF])(?:\(ind\)|x{1,3})?(?![A-Za-z0-9_]))"
@@ -65,9 +65,9 @@ _GLUED = LazyRegex(r"(?<=it/s|s/it)\](?=[^\W\d_])")
 """The end of a bar to which the row of the program is glued, because the bar ends no line."""
 
 _BAR_BEFORE = LazyRegex(
-    r"\A[^\r\n]{0,300}?(?:it/s|s/it)\]\s{0,3}(?=\[?(?:global_?)?(?:step|iter)\w{0,8}\s?[=:]\s?\d)"
+    r"\A[^\r\n]{0,300}?(?:it/s|s/it)\]\s{0,3}(?=\[?(?:(?:global_?)?(?:step|iter)\w{0,8}\s?[=:]|[Ee]poch[=: ]{1,4})\s?\d)"
 )
-"""A bar before a row that counts its own steps: the row stands where it says, and not where the bar stood."""
+"""A bar before a row that counts its own steps or epochs: the row stands where it says, and not where the bar stood."""
 
 
 @lru_cache(maxsize=1)

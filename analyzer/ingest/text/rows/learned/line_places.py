@@ -18,7 +18,7 @@ _STEP = LazyRegex(
     rf"(?:time[ _]?steps?|steps?|iter(?:ation)?s?|itr?|n(?:um)?_updates|num_timesteps|n?updates?|up))(?:\.| at| n[or]\.?)?(?![A-Za-z0-9]){_AT}"
 )
 _BATCH = LazyRegex(
-    rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb|ticks?|rounds?|generations?|cycles?)(?:[ _](?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
+    rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb|ticks?|rounds?|generations?|cycles?|snapshots?)(?:[ _](?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
 )
 _EPOCH = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>epochs?|ep|e)(?:\.| n[or]\.?|[ _](?:idx|index|num|id|no))?(?![A-Za-z0-9]){_AT}"
@@ -37,7 +37,7 @@ _IN_EPOCH = LazyRegex(
     rf"\[ ?(?P<epoch>{INT})(?:/{INT})?\]\s{{0,3}}\[ {{0,2}}(?P<step>{INT}) ?/ {{0,2}}(?P<total>{INT})\s{{0,2}}(?:\([^)]{{0,6}}\))?\]"
 )
 _BRACKETS = LazyRegex(
-    rf"^\s{{0,40}}\[(?:[Tt]rain(?:ing)?:? )?(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)"
+    rf"^\s{{0,40}}\[(?:[Tt]rain(?:ing)?:? )?(?:(?P<epoch>{INT})(?:, {{1,2}}|: {{0,2}}))?(?P<step>{INT})(?:/ {{0,3}}(?P<total>{INT}))?\](?=:?\s{{0,3}}\S)"
 )
 _NUMBERED = LazyRegex(rf"\[{INT}\]:?\s{{1,3}}(?P<word>[A-Za-z]\w{{0,30}})")
 _LEADING = LazyRegex(
@@ -136,7 +136,11 @@ def _by_its_word(text: str, found: Place) -> Place:
     steps = sorted(_steps(text, batches), key=_rank)
     used = {slot for match in (*steps, *batches) for slot in _slots(text, match)}
     found = found._replace(used=found.used | used)
-    leading = _RATIO_FIRST.match(text) if not steps and not found.step >= 0 else None
+    leading = _RATIO_FIRST.match(text) if not steps else None
+    if leading is None and batches and FLOAT in text[: batches[0].start()]:
+        leading = _BRACKETS.match(
+            text
+        )  # behind the values stands how large a batch is: "[10/900] loss 0.5 | batch 16"
     named = steps or ([leading] if leading else batches)
     chosen = named[0] if named else _other_form(text)
     if chosen is None:

@@ -18,7 +18,7 @@ _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 _ODD = LazyRegex(
     r"\w,[a-z]|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
-    r"|(?:poch|tep|ter|tion)\d|train \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
+    r"|(?:poch|tep|ter|tion|atch)\d|train \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -30,7 +30,7 @@ _INDEXED = LazyRegex(
 _GLUED = LazyRegex(
     r"(?<![\w/])(step|iter|iteration|epoch|loss|acc|accuracy|ppl|lr|reward)_(-?\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?|-?nan|-?inf)(?![\w.])"
 )
-_COUNTED = LazyRegex(r"(?i)(?<![\w/.-])(epoch|step|iter|iteration)(\d{1,9})(?![\w.])")
+_COUNTED = LazyRegex(r"(?i)(?<![\w/.-])(epoch|step|iter|iteration|batch)(\d{1,9})(?![\w.])")
 _COMMA = LazyRegex(r"(?<![\d.,])(\d{1,4}),(\d{1,12})(?![\d,])")
 _SURE_COMMA = LazyRegex(
     r"[=:] {0,4}-?(?:0,\d{1,12}|\d{1,4},(?:\d{1,2}|\d{4,12}))(?![\d,])"

@@ -59,7 +59,10 @@ _HASH = LazyRegex(r"^\s{0,4}#(?=\s{1,4}[A-Za-z])")
 # Two counters that a single space parts, as cells set to the right of narrow columns are: "# Epoch batch         loss".
 _TWO_COUNTERS = LazyRegex(r"(?i)^\s{0,6}(?:epoch|ep) (?:batch|step|iter)\s{2}")
 # A column of names that are all lower-case words, the measured one first: the lower line of a head in two.
-_SECOND = LazyRegex(r"^\s{0,4}(?:loss|error|cost)(?:\s{1,20}[a-z]{2,12}){2,12}\s*$")
+_SECOND = LazyRegex(
+    r"^\s{0,4}(?:loss|error|cost)(?:\s{1,20}[a-z]{2,12}){2,12}\s*$|^\|\s{1,40}\|[^\d]{0,200}\|\s{1,12}(?:Loss|RMSE)\s{1,12}\|"
+)
+_BETWEEN = LazyRegex(r"[^|]+")
 _EPOCHS = frozenset({"epoch", "epochs", "e", "itn", "round", "ep"})
 _STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "example_counter"})  # fmt: skip
 _COUNTERS = _EPOCHS | _STEPS
@@ -71,8 +74,8 @@ _HEADER_CELL = LazyRegex(r"^(?:\d[dD](?=_)|[^\W\d])[\w /.()%@#*-]{0,39}$")
 _COUNT = LazyRegex(
     r"^(?:(?:epoch|ep|step|iter|iteration)[ :#]{0,2})?(?P<at>\d{1,12})(?P<rest>\.\d{1,6})?(?:/(?P<of>\d{1,12}))?$"
 )
-_ABOUT = "\u7ea6~\u2248\u2191\u2193*"
-"""Marks beside a number: about, better, worse, the best so far."""
+_ABOUT = "\u7ea6~\u2248\u2191\u2193*%"
+"""Marks beside a number: about, better, worse, the best so far, percent."""
 _LETTERS = {"p": "precision", "r": "recall", "f": "f1", "a": "accuracy"}
 """Columns of one letter beside a loss, as scripts of spaCy head them."""
 
@@ -204,8 +207,11 @@ def _second_line(line: LogLine) -> Head | None:
     if _SECOND.search(line.text) is None:
         return None
     above = line.before().rstrip("\r\n").rpartition("\n")[2]
-    first, second = list(_WORDS.finditer(above)), list(_WORDS.finditer(line.text))
-    names = tuple(f"{a[0]}_{b[0]}".lower().replace(" ", "_") for a, b in zip(first, second, strict=False))
+    parts = _BETWEEN if "|" in line.text else _WORDS
+    first, second = (list(parts.finditer(half.strip().strip("|"))) for half in (above, line.text))
+    # MATLAB leaves the cell below a counter empty, and writes "Mini-batch" above "Loss".
+    cells = ((a[0].strip().lower(), b[0].strip().lower()) for a, b in zip(first, second, strict=False))
+    names = tuple("_".join(pair).strip("_").replace("i-b", "ib").replace(" ", "_") for pair in cells)
     fits = len(first) == len(second) >= CELLS_OF_TWO_LINES and len(set(names)) == len(names)
     if not fits or not any(_is_measured(name) for name in names) or not _COUNTERS.intersection(names):
         return None
