@@ -51,8 +51,13 @@ MAX_CAPTURES = 64
 """Captures at the same time; one for each rank of a node that dies is usual."""
 
 
-FIRST_BYTES, PIECE_BYTES = 32_768, 131_072
-"""Parts of the first block: some two hundred rows are enough to learn from, and a few epochs to learn how they count."""
+FIRST_BYTES, PIECE_BYTES = 8_192, 131_072
+"""Parts of the first block, each twice as large as the one before, up to a size: some fifty rows are enough to learn from, and
+a few epochs to learn how they count."""
+
+MIN_SCANNED_ANEW, SCANS_ANEW = 8_192, 3
+"""Bytes below a row with which a wording was learned that are worth looking for its like at once, and not from the next block on;
+and how often in a block: what is learned and unlearned row after row must not make a block cost a hundred times as much."""
 
 CURIOUS_WORDINGS = 1_000
 """Wordings without a row or a known literal that are looked at in one log, about 50 microseconds each."""
@@ -214,7 +219,7 @@ class LogReader:
         """Walk over the lines with a hit, or over all while a capture listens; rows come in between in order."""
         data, newlines = block.data, block.newlines.tolist()
         hits, rows = self._scan(block)
-        at, position = 0, 0
+        at, position, left = 0, 0, SCANS_ANEW
         while True:
             if self.state.captures:
                 start = position
@@ -249,6 +254,11 @@ class LogReader:
                     self._read_line(line, found)
             # A piece of an endless line has no separator to skip.
             position = end + 1 if data[end : end + 1] in (b"\n", b"\r") else max(end, start + 1)
+            worth = len(data) - position > MIN_SCANNED_ANEW and left > 0
+            if self._learned.more and worth and not self.state.captures:
+                rows.take_before(position, block, self.state)
+                self.rows_in_blocks, left = self.rows_in_blocks + rows.taken, left - 1
+                at, (hits, rows) = 0, self._scan(block, position)
         rows.take_before(len(data), block, self.state)
         self.rows_in_blocks += len(rows)
 
@@ -268,15 +278,18 @@ class LogReader:
         yield
         self.state.step = reached
 
-    def _scan(self, block: Block) -> tuple[list[tuple[int, int]], Rows]:
+    def _scan(self, block: Block, begin: int = 0) -> tuple[list[tuple[int, int]], Rows]:
+        """Where something was found in a block, and its rows, from a position on."""
         if self._scanner is self._table.scanner and self._bytes_given >= FAST_FROM_BYTES:
             literals = self._table.literals
             self._scanner = fast_prefilter(literals) or LiteralScanner(literals, block.data)
-        learned = list(self._learned.batches(block, self.state.step))
+        learned = list(self._learned.batches(block, self.state.step, begin))
         if not learned:
-            return self._hits(block.data), Rows(())
-        rest = Rest(block.data, learned)
-        return rest.placed(self._hits(rest.data)), Rows(learned)
+            hits = self._hits(block.data)
+        else:
+            rest = Rest(block.data, learned)
+            hits = rest.placed(self._hits(rest.data))
+        return hits[bisect_left(hits, (begin,)) :], Rows(learned)
 
     def _hits(self, data: bytes) -> list[tuple[int, int]]:
         hits = self._scanner.find(data)
@@ -403,8 +416,9 @@ def _pieces(block: Block) -> Iterator[Block]:
     if block.numbers is not None:
         yield block
         return
-    start, line = 0, block.first_line
-    for size in (FIRST_BYTES, *[PIECE_BYTES] * (len(block.data) // PIECE_BYTES)):
+    start, line, size = 0, block.first_line, FIRST_BYTES // 2
+    while True:
+        size = min(2 * size, PIECE_BYTES)
         end = block.data.rfind(b"\n", start, start + size) + 1
         if not end or len(block.data) - end < size:
             break

@@ -153,7 +153,11 @@ class Shape(NamedTuple):
 
 
 class LearnedBlocks:
-    """Watches rows that are read one by one, and reads their like in blocks."""
+    """Watches rows that are read one by one, and reads their like in blocks.
+
+    Attributes:
+        more: Whether a wording was learned since rows were last looked for.
+    """
 
     def __init__(self) -> None:
         self._wordings: dict[tuple[str, ...], list[_Example]] = {}
@@ -162,6 +166,7 @@ class LearnedBlocks:
         self._reached: dict[tuple[str, ...], int] = {}
         self._falls: Counter[tuple[str, ...]] = Counter()
         self._repeats: set[tuple[str, ...]] = set()
+        self.more = False
 
     def watch(
         self, line: LogLine, grammar: Learnable, written: tuple[Written, ...], step: int | None
@@ -199,7 +204,7 @@ class LearnedBlocks:
             return
         shape = _learn(rows) or _learn(rows[-EXAMPLES:])
         if shape is not None and len(self._shapes) < MAX_SHAPES:
-            self._shapes[parts.key] = shape
+            self._shapes[parts.key], self.more = shape, True
             if any(row.reached == other.reached for row, other in pairwise(rows)):
                 self._repeats.add(parts.key)
         if shape is not None or len(rows) >= MAX_EXAMPLES:
@@ -207,20 +212,22 @@ class LearnedBlocks:
             if shape is None:
                 self._given_up.add(parts.key)
 
-    def batches(self, block: Block, reached: int | None) -> Iterator[Batch]:
+    def batches(self, block: Block, reached: int | None, begin: int = 0) -> Iterator[Batch]:
         """The rows of a block that need not be read one by one.
 
         Args:
             block: The block.
             reached: The step that the log has reached.
+            begin: Where the part of the block that is left begins.
         """
+        self.more = False
         found: dict[bytes, Records] = {}
         kept: dict[Keeper, list[Alike]] = {}
         for shape in self._shapes.values():
             if not shape.grammar.rows_stand_alone:
                 continue
             if shape.anchor not in found:
-                found[shape.anchor] = _records(shape.anchor, block)
+                found[shape.anchor] = _records(shape.anchor, block, begin)
             falls = self._falls[shape.key] >= FALLS and shape.step.epoch < 0
             repeats = shape.key in self._repeats
             rows = _rows(
@@ -238,15 +245,15 @@ class LearnedBlocks:
             yield keeper.batch(parts, block)
 
 
-def _records(anchor: bytes, block: Block) -> Records:
-    """The records of a block that hold a text."""
+def _records(anchor: bytes, block: Block, begin: int) -> Records:
+    """The records of a block that begin at a position or below it and hold a text."""
     anchor = anchor or b"\n"
     lengths = np.fromiter(map(len, block.data.split(anchor)), np.int64) + len(anchor)
     positions = np.cumsum(lengths[:-1]) - len(anchor)
     places = distinct(np.searchsorted(block.breaks, positions))
     edges = np.concatenate(([-1], block.breaks, [len(block.data)]))
     starts, ends = edges[places] + 1, edges[places + 1]
-    short = ends - starts <= 4 * MAX_ROW_CHARACTERS
+    short = (ends - starts <= 4 * MAX_ROW_CHARACTERS) & (starts >= begin)
     starts, ends = starts[short], ends[short]
     return Records(starts, ends, np.searchsorted(block.newlines, starts))
 
@@ -406,12 +413,14 @@ def _rows(
         return None
     steps = shape.step.of(numbers) if shape.step.slot >= 0 else None
     begins = np.zeros(0, np.int64) if steps is None else np.flatnonzero(np.diff(steps) < 0) + 1
-    if (begins.size and not falls) or (steps is not None and reached is not None and steps[0] < reached):
-        return None  # a restart or an epoch: how counting goes on is not for an expression to say
+    # A restart or an epoch: how counting goes on is not for an expression to say.
+    end = int(begins[0]) if begins.size and not falls else places.size
+    if end < EXAMPLES or (steps is not None and reached is not None and steps[0] < reached):
+        return None
     if steps is not None and not repeats and bool((np.diff(steps) == 0).any()):
         return None  # another program may print the same
     kept = np.ones(places.size, np.bool_)
-    kept[[0, -1]] = False
+    kept[0] = kept[end - 1 :] = False
     if shape.step.epoch >= 0:
         epochs = np.diff(numbers[shape.step.epoch])
         begins = np.flatnonzero(epochs if steps is not None else epochs < 0) + 1
