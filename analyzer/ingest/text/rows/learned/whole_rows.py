@@ -31,7 +31,7 @@ _NUMBER = LazyRegex(
 NUMBERS = rb"[-+]?\d{1,18}(?:,\d{3}){0,4}(?:\.\d{0,18})?(?:[eE][-+]?\d{1,3})?"
 _CLOCK = LazyRegex(r"\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?")
 _CLOCKS = rb"(?:\d{4}[-/]\d\d[-/]\d\d[ T_])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
-_SPACES = re.compile(rb"(?:\\ )+")
+_PADDING = re.compile(rb"(?:\\ ){2}|^\\ |\\ $")
 _BAR = LazyRegex(PLAIN_BAR.decode())
 _BEHIND_BAR = "\1"
 
@@ -61,7 +61,8 @@ def wording_of(line: LogLine) -> Wording | None:
     if len(prefix) + len(text) != len(whole) or len(_CLOCK.findall(prefix)) > 1:
         return None
     found = list(_NUMBER.finditer(text))
-    squeezed = tuple(re.sub(" +", " ", part) for part in _NUMBER.split(text))
+    # Beside a number there may be more spaces or fewer, between words only where there are several.
+    squeezed = tuple(re.sub("^ +| +$", " ", re.sub(" {3,}", "  ", part)) for part in _NUMBER.split(text))
     after = [text[match.end() : match.end() + 1] for match in found]
     before = _BEHIND_BAR * bool(bar) + _CLOCK.sub("\0", prefix)
     return Wording((before, *squeezed), [match[0] for match in found], after)
@@ -80,17 +81,20 @@ def expression_of(key: tuple[str, ...], slots: tuple[int, ...], *, timed: bool, 
         key: The wording.
         slots: The numbers that are groups.
         timed: Whether the time is a group.
-        loose: Of groups look at the characters only, which takes half the time; making floats of them shows what is no number.
+        loose: Of numbers look at the characters only, which takes half the time; making floats of groups shows what is no number.
     """
     before = PLAIN_BAR if key[0].startswith(_BEHIND_BAR) else b""
-    prefix = (b"(%b)" % _CLOCKS if timed else _CLOCKS).join(
-        re.escape(part.encode()) for part in key[0].removeprefix(_BEHIND_BAR).split("\0")
-    )
-    message = re.escape(key[1].encode())
+    clock = b"(%b)" % _CLOCKS if timed else _CLOCKS
+    prefix = clock.join(map(_padded, key[0].removeprefix(_BEHIND_BAR).split("\0")))
+    message = _padded(key[1])
     for slot, part in enumerate(key[2:]):
         number = _like_number(part) if loose else NUMBERS
-        message += (b"(%b)" % number if slot in slots else NUMBERS) + re.escape(part.encode())
-    return before + _SPACES.sub(rb" {1,32}", prefix + message)
+        message += (b"(%b)" % number if slot in slots else number) + _padded(part)
+    return before + prefix + message
+
+
+def _padded(part: str) -> bytes:
+    return _PADDING.sub(rb" {1,32}", re.escape(part.encode()))
 
 
 def _like_number(after: str) -> bytes:

@@ -104,7 +104,8 @@ def bars_around(
     kept, (shown_as, *counts) = _BARS.match(bars.text(data), begins.size)
     begins = begins[kept]
     stops = begins + np.fromiter(map(len, shown_as), np.int64)
-    shown = np.array([NO_BAR, *zip(*(map(int, count) for count in counts), strict=True)], np.int64)
+    columns = [np.fromiter(map(int, count), np.int64, len(count)) for count in counts]
+    shown = np.vstack([NO_BAR, np.column_stack(columns)])
     above = np.searchsorted(begins, starts, side="right")
     near = np.concatenate(([0], begins))[above] > starts - CONTEXT_BYTES
     above[~near & (starts > CONTEXT_BYTES)] = 0
