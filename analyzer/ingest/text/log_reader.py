@@ -236,6 +236,8 @@ class LogReader:
             if not waits:
                 rows.take_before(start, block, self.state)
             if rows.taken < len(rows) and rows.starts[rows.taken] == start:
+                if self._ended_by_row():
+                    continue
                 # A capture listens: the row is read as lines after all.
                 found_in = self._table.scanner.find(data[start : rows.ends[rows.taken]])
                 hits[at:at] = [(start + position, index) for position, index in found_in]
@@ -260,6 +262,16 @@ class LogReader:
                 at, (hits, rows) = 0, self._scan(block, position)
         rows.take_before(len(data), block, self.state)
         self.rows_in_blocks += len(rows)
+
+    def _ended_by_row(self) -> bool:
+        """End the captures that listen if each is of something below which a row may follow, but not within."""
+        if not all(getattr(capture, "ends_at_rows", False) for capture in self.state.captures):
+            return False
+        for capture in self.state.captures:
+            capture.finish(self.state)
+            self._lines_left.pop(id(capture), None)
+        self.state.captures.clear()
+        return True
 
     def _may_wait(self, block: Block, rows: Rows, hits: list[tuple[int, int]]) -> bool:
         """Whether a line with some hits can be read before the rows above it: it only makes events."""

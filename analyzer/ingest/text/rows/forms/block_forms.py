@@ -159,6 +159,7 @@ class _Block:
         self._step = int(head["step"] or 0) if head.get("step") else None
         self._values: dict[str, tuple[float, LogLine]] = {}
         self._lines = 0
+        self.ends_at_rows = form.names_only  # no row of it is one that others read
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
