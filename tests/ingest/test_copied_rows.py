@@ -154,6 +154,12 @@ def test_a_row_that_is_glued_to_a_bar_is_read():
     # which loop the bar counted, that of the training or of an evaluation behind it, is not said
     assert points(run, "loss") == [(None, 1.5), (None, 1.25), (None, 1.125)]
 
+    row = (
+        "  {0}%|#  | {1}/9000 [00:10<00:00,  5.0it/s]Iteration [{2:5d}/ 9000] | d_loss: {3} | g_loss: 2.{3}\n"
+    )
+    rows = "".join(row.format(n, 100 * n + n % 2, 100 * n, n / 8) for n in (3, 4, 5))
+    assert points(read_text(rows), "d_loss") == [(300, 0.375), (400, 0.5), (500, 0.625)]
+
 
 def test_columns_of_one_letter_beside_a_loss_are_its_scores():
     rows = "".join(
