@@ -16,6 +16,9 @@ CANDIDATES_NAMED = 4
 NAMED_FROM = 0.01
 """Share from which a rival is named before the mere look-alikes: 1 in 100."""
 
+LEADS_FROM = 0.1
+"""Below it a cause is worth less to a reader than a harmless line that says where to look."""
+
 
 def because_here(evidence: Evidence) -> str:
     """The reason of a line; one that is written for the case that its test holds says so where it does not."""
@@ -374,10 +377,12 @@ def arrange(diagnosis: Diagnosis, *, show_all: bool, top: int) -> Layout:
     """Choose what to show.
 
     In full: of each kind of symptom the leading cause if it is at least "possible", and the first cause in any
-    case. Notes: harmless explanations, and of a run of which too little is known how its log ends. Rivals: the rest, those that deserve the doubt first.
+    case, but for a harmless explanation of a faulty run beside which no cause holds a tenth. Notes: harmless
+    explanations, and of a run of which too little is known how its log ends. Rivals: the rest, those that deserve the doubt first.
     """
     full: list[Finding] = []
     notes: list[Finding] = []
+    faulty = diagnosis.status in {"failed", "degraded"}
     missing = diagnosis.status == "insufficient"  # what is missing leads, not how the log ends
     for finding in diagnosis.findings:
         leads = all(finding.symptom_kind != other.symptom_kind for other in (*full, *notes))
@@ -389,9 +394,10 @@ def arrange(diagnosis: Diagnosis, *, show_all: bool, top: int) -> Layout:
             continue
         elif leads and len(full) < top and (finding.probability >= REPORTED or not full):
             full.append(finding)
+    if faulty and notes and all(finding.probability < LEADS_FROM for finding in full):
+        full, notes = notes[:1], notes[1:]  # it says where to look, what has next to no share does not
     chosen = {finding.rule_id for finding in (*full, *notes)}
     rest = [f for f in (*diagnosis.findings, *diagnosis.ruled_out) if f.rule_id not in chosen]
-    faulty = diagnosis.status in {"failed", "degraded"}
     rivals = sorted(rest, key=lambda f: _doubt(f, full)) if faulty or show_all else []
     return Layout(tuple(full), tuple(notes), tuple(rivals))
 
