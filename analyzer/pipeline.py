@@ -237,7 +237,10 @@ def _with_likeness(
     """
     ranking, plain = assessment.ranking, assessment.facts.plain
     found = [f for f in listed if f.probability >= REPORTED and f.cause.kind not in ORDINARY]
-    if status in {"healthy", "interrupted"} or (found and plain.get("failure.seen") is True):
+    told = (
+        found and plain.get("failure.seen") is True or listed and plain.get("event.error_line.seen") is True
+    )
+    if status in {"healthy", "interrupted"} or told:
         return list(listed)
     weighed = {
         item.rule.entry.id: item

@@ -496,4 +496,11 @@ TESTS = (
         "loss and accuracy are those of a softmax taken twice",
         "whether the model ends in a softmax before the cross-entropy",
     ),
+    HealthTest(
+        "no-unknown-last-words",
+        'not (event.error_line.seen and message.probability > 0 and ended.state == "unknown")',
+        "it does not end in a line that reads like an error",
+        "its last lines read like an error that no pattern knows",
+        "the lines that are quoted, and the log of the launcher or scheduler",
+    ),
 )

@@ -199,7 +199,7 @@ class LogReader:
     def _unknown_error(self, end: LogEnd) -> None:
         """Note the last line that is plainly an error where nothing else was told, or where the log ends with it.
 
-        Where nothing at all was told, a line that may be one is noted too, but fails no run.
+        A line that may be one is noted too, but fails no run: its words must be like known messages to be a doubt.
         """
         state = self.state
         near = [(number, text) for number, text in end.errors if end.line - number < LINES_GONE_ON]
@@ -207,7 +207,7 @@ class LogReader:
         plain = [(number, text) for number, text in errors if is_plain_error(text)]
         if plain and (state.is_empty or plain[-1][0] > max(state.told_line, end.line - ENDING_LINES)):
             (number, text), role = plain[-1], "symptom"
-        elif errors and state.is_empty:
+        elif errors and (state.is_empty or errors[-1][0] > max(state.told_line, end.line - ENDING_LINES)):
             (number, text), role = errors[-1], "info"
         else:
             return
