@@ -237,10 +237,8 @@ def _with_likeness(
     """
     ranking, plain = assessment.ranking, assessment.facts.plain
     found = [f for f in listed if f.probability >= REPORTED and f.cause.kind not in ORDINARY]
-    told = (
-        found and plain.get("failure.seen") is True or listed and plain.get("event.error_line.seen") is True
-    )
-    if status in {"healthy", "interrupted"} or told:
+    written = "failure.seen" if found else "event.error_line.seen"
+    if status in {"healthy", "interrupted"} or (listed and plain.get(written) is True):
         return list(listed)
     weighed = {
         item.rule.entry.id: item
