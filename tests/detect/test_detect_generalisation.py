@@ -85,6 +85,10 @@ def test_accuracy_that_held_out_data_gained():
             None,
         ),  # neither a hundredth of the score nor a tenth of the errors
         ([0.60, 0.75, 0.81, 0.80, 0.74, 0.70], False),
+        ([0.84, 0.87, 0.88, 0.885], True),  # few, but each better than the one before
+        ([0.84, 0.87, 0.868, 0.885], None),  # so few that their order is all that tells
+        ([0.84, 0.85], None),
+        ([0.880, 0.881, 0.882], None),  # nothing that two evaluations of one model would not differ by
     ],
 )
 def test_a_score_that_was_high_at_once_is_kept_if_a_tenth_of_its_errors_is_gone(scores, kept):
@@ -231,3 +235,19 @@ def test_a_training_loss_that_is_a_whole_multiple_of_the_held_out_loss_from_the_
     assert multiple(1.45) is None
     assert multiple(1.0) is None
     assert multiple(1000.0) is None  # a sum over samples
+
+
+@pytest.mark.parametrize(
+    ("losses", "more", "kept"),
+    [
+        ([0.35, 0.31, 0.36, 0.42], {}, True),
+        ([0.35, 0.31, 0.44, 0.62], {}, None),  # twice its best: no longer answers that only are surer
+        ([0.35, 0.31, 0.36, 0.42], {"eval_rouge1": [0.5, 0.6, 0.4, 0.3]}, False),  # another score is lost
+    ],
+)
+def test_few_scores_that_each_are_better_are_kept_while_the_loss_rises_by_less_than_half(losses, more, kept):
+    scores = {"eval_loss": losses, "eval_f1": [0.84, 0.87, 0.88, 0.885], **more}
+    facts = RunMaker().log({"loss": TRAIN}).log(scores, first=15, every=15).plain()
+
+    assert facts.get("signal.generalisation.score_kept") is kept
+    assert facts["signal.generalisation.parted_in_a_row"] is (kept is not True)

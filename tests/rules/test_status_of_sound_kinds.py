@@ -58,3 +58,22 @@ def test_a_ranking_of_clicks_that_gains_two_points_steadily_has_learned(tmp_path
 )
 def test_a_ranking_that_gains_little_or_unsteadily_is_not_called_healthy(tmp_path, auc):
     assert diagnose(tmp_path, clicks(auc, slow)).status != "healthy"
+
+
+def tuned(losses, scores):
+    return "".join(
+        f"epoch {at} train_loss: {0.6 * 0.5**at:.4f} val_loss: {loss:.4f} val_f1: {score:.4f}\n"
+        for at, (loss, score) in enumerate(zip(losses, scores, strict=True))
+    )
+
+
+@pytest.mark.parametrize(
+    ("losses", "scores", "status"),
+    [
+        ([0.35, 0.31, 0.36, 0.42], [0.84, 0.87, 0.88, 0.885], "healthy"),  # surer, and right more often
+        ([0.35, 0.31, 0.44, 0.62], [0.84, 0.87, 0.88, 0.885], "degraded"),
+        ([0.35, 0.31, 0.36, 0.42], [0.84, 0.87, 0.86, 0.84], "degraded"),
+    ],
+)
+def test_a_short_fine_tuning_whose_score_still_rises_is_sound(tmp_path, losses, scores, status):
+    assert diagnose(tmp_path, tuned(losses, scores)).status == status

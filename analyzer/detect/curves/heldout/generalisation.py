@@ -60,6 +60,9 @@ FEWER_ERRORS = 0.9
 LOST_SHARE = 0.25
 """A quarter of the evaluations, all clearly below the best: such a score is not coming back."""
 
+FEW_EACH_BETTER, SURER = 3, 1.5
+"""Three evaluations, each better than the one before, tell what five tell that scatter, if the loss rose by less than half."""
+
 TURNED = 0.2
 """A fifth of the evaluations after the best one: fewer may be the scatter of the last few."""
 
@@ -212,6 +215,7 @@ def _scores(out: FactWriter, view: RunView) -> None:
     Not where another one was lost for good: then it is a matter of taste by which of them the model is chosen.
     """
     kept: list[tuple[bool, Series]] = []
+    few: list[tuple[Values, Series]] = []
     lost = False
     for name in sorted(view.run.metrics.names):
         if (match := _SCORE.match(name)) is None or (score := _share(view.curve(name))) is None:
@@ -219,15 +223,26 @@ def _scores(out: FactWriter, view: RunView) -> None:
         falls = match["what"] in {"wer", "cer"}
         values = -score.value if falls else score.value
         if len(values) < NOISE_POINTS:
+            rose = out.facts.get("signal.generalisation.worse_than_best")
+            if rose is None or (isinstance(rose.value, float) and rose.value <= SURER):
+                few.append((values, score))
             continue
         lost = lost or rows_away(values) >= max(LOST_SHARE * len(values), NOISE_POINTS)
         last, margin = float(max(np.median(values[-3:]), values[-1])), KEPT * abs(float(values.max()))
         share = not falls and float(values.min()) >= 0 and float(values.max()) <= 1
         if last > float(values[0]) + margin or (share and 1 - last <= FEWER_ERRORS * (1 - float(values[0]))):
             kept.append((last >= float(values.max()) - margin, score))
+    kept += [(True, score) for values, score in few if not lost and _each_better(values)]
+    lost = lost or any(values[-1] < values.max() - KEPT * abs(values.max()) for values, _ in few)
     if kept:
         score = next((series for good, series in kept if good), kept[0][1])
         out.put("score_kept", not lost and any(good for good, _ in kept), refs_at(score, [len(score) - 1, 0]))
+
+
+def _each_better(values: Values) -> bool:
+    """Whether each of a few evaluations is better than the one before, and the last by more than neighbours differ."""
+    ordered = values.size >= FEW_EACH_BETTER and bool((np.diff(values) > 0).all())
+    return ordered and bool(values[-1] > values[0] + KEPT * abs(float(values.max())))
 
 
 def _collapsed(view: RunView, shares: Values) -> bool:
