@@ -85,6 +85,29 @@ def test_yolo_pads_its_columns_and_counts_parameter_groups_from_zero():
     assert [value for _, value, _ in points(run, "learning_rate")] == [0.1, 0.1]
 
 
+@pytest.mark.parametrize(
+    ("row", "evaluated"),
+    [
+        ("1,1.5,0,0,0,0", [3]),  # no validation in this epoch
+        ("1,1.5,0,0,1.7,0", [2, 3]),  # nothing was found yet, at a loss
+        ("1,1.5,0,0,nan,nan", [2, 3]),
+    ],
+)
+def test_yolo_writes_zeros_for_the_validation_of_an_epoch_that_had_none(row, evaluated):
+    header = "epoch,train/box_loss,metrics/precision(B),metrics/mAP50(B),val/box_loss,val/cls_loss"
+    run = read_files({"results.csv": f"{header}\n{row}\n2,1.2,0.9,0.8,1.1,0.6\n"})
+
+    assert run.metrics.series("train/box_loss").line.tolist() == [2, 3]
+    for name in ("val/box_loss", "metrics/map50(b)"):
+        assert run.metrics.series(name).line.tolist() == evaluated
+
+
+def test_zeros_of_other_tables_are_values():
+    run = read_files({"metrics.csv": "step,loss,val/score,metrics/f1\n1,0.5,0,0\n2,0.4,0.5,0.6\n"})
+
+    assert run.metrics.series("val/score").value.tolist() == [0.0, 0.5]
+
+
 def test_reinforcement_learning_counts_steps_of_the_environment():
     run = read_files(
         {

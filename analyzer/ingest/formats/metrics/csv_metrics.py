@@ -49,6 +49,10 @@ _OF_RETURNS = {"episodes", "median", "stdev"}
 _RATE_GROUP = LazyRegex(r"(?i)lr/pg([1-9]\d?)")
 
 
+_HELD_OUT, _HELD_OUT_LOSS = ("metrics/", "val/"), LazyRegex(r"val/\w{1,20}_loss")
+"""Columns of YOLO's ``results.csv`` that an epoch without validation fills with zeros: the losses too, which no validation gives."""
+
+
 class CsvMetrics:
     """Reads tables of metrics."""
 
@@ -226,6 +230,8 @@ class _Table:
         self._names = [self._metric_name(name) for name in header]
         if self._step_at is not None:
             self._names[self._step_at] = None
+        losses = any(_HELD_OUT_LOSS.fullmatch(name) for name in header)
+        self._held_out = [at for at, name in enumerate(header) if losses and name.startswith(_HELD_OUT)]
 
     def _metric_name(self, column: str) -> str | None:
         if self._before and column not in TIME_NAMES:
@@ -254,8 +260,9 @@ class _Table:
             cells = self._without_cut_cell(cells, line)
         step = whole_step(self._cell(cells, self._step_at))
         time_s = unix_seconds(self._cell(cells, self._time_at))
+        left_out = self._held_out if all(self._cell(cells, at) == 0.0 for at in self._held_out) else ()
         for at, (name, cell) in enumerate(zip(self._names, cells, strict=False)):
-            if name is None or not cell or (at == self._time_at and not math.isnan(time_s)):
+            if name is None or not cell or at in left_out or (at == self._time_at and not math.isnan(time_s)):
                 continue
             number = metric_number(cell)
             if number is not None:
