@@ -21,6 +21,9 @@ ENOUGH_POINTS = 5
 ENOUGH_POINTS_COMPLETED = 2
 """A run that says itself that it completed needs less: a first and a last value that are finite."""
 
+LITTLE_FALL = 0.1
+"""Less than a tenth between two losses may be how two batches differ: the end of a run does not tell that it learned."""
+
 ENOUGH_POINTS_CLEAR, CLEAR_FALL = 3, 0.2
 """Three epochs of which each is better, a fifth of the first loss gone: scatter does not do that."""
 
@@ -95,9 +98,12 @@ def outcome(facts: Mapping[str, Scalar]) -> Outcome:
 
 def _needed(facts: Mapping[str, Scalar]) -> int:
     """Points that a verdict of health needs: fewer the more they show."""
-    if facts.get("run.completed") is True:
-        return ENOUGH_POINTS_COMPLETED
     share = facts.get("signal.progress.fall_share")
+    if facts.get("run.completed") is True:
+        little = (
+            isinstance(share, float) and share < LITTLE_FALL and not facts.get("signal.progress.score_points")
+        )
+        return ENOUGH_POINTS_CLEAR if little else ENOUGH_POINTS_COMPLETED
     if facts.get("signal.progress.kept") is not True:
         return ENOUGH_POINTS
     fell = share if isinstance(share, float) else 0.0

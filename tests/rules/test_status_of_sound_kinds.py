@@ -77,3 +77,22 @@ def tuned(losses, scores):
 )
 def test_a_short_fine_tuning_whose_score_still_rises_is_sound(tmp_path, losses, scores, status):
     assert diagnose(tmp_path, tuned(losses, scores)).status == status
+
+
+@pytest.mark.parametrize(
+    ("losses", "status"),
+    [
+        ([12.55, 11.81], "insufficient"),  # ten steps of a benchmark that ended as planned
+        ([12.55, 7.4], "healthy"),
+        ([12.55, 12.1, 11.81], "healthy"),
+    ],
+)
+def test_two_losses_that_hardly_differ_say_nothing_even_if_the_run_ended_as_planned(tmp_path, losses, status):
+    head = "[rank0]:[titan] 2026-05-19 15:04:4{} - root - INFO - "
+    rows = "".join(
+        f"{head.format(at)}step: {9 * at + 1:2d}  loss: {loss:8.5f}  grad_norm:  3.2500  memory: 60.99GiB(64.27%)  tps: 8,432\n"
+        for at, loss in enumerate(losses)
+    )
+    end = f"{head.format(9)}Training completed\n"
+
+    assert diagnose(tmp_path, rows + end).status == status
