@@ -96,3 +96,27 @@ def test_two_losses_that_hardly_differ_say_nothing_even_if_the_run_ended_as_plan
     end = f"{head.format(9)}Training completed\n"
 
     assert diagnose(tmp_path, rows + end).status == status
+
+
+def mixed(right, held_out):
+    return "".join(
+        f"Epoch {at}: train_loss {1.2 + 1.1 * math.exp(-at / 10):.4f} train_acc {right(at):.4f}"
+        f" val_loss {0.35 + 1.8 * math.exp(-at / 10):.4f} val_acc {held_out(at):.4f}\n"
+        for at in range(40)
+    )
+
+
+def hard(at):
+    return 0.55 - 0.35 * math.exp(-at / 10)
+
+
+@pytest.mark.parametrize(
+    ("held_out", "status"),
+    [
+        (lambda at: 0.93 - 0.7 * math.exp(-at / 10), "healthy"),  # mixup
+        (lambda at: 0.72 - 0.1 * math.exp(-at / 10), "insufficient"),  # right that often at once
+        (lambda at: 0.93 - 0.7 * math.exp(-at / 10) - 0.006 * max(at - 20, 0), "insufficient"),  # it loses
+    ],
+)
+def test_training_samples_that_are_made_hard_and_teach_the_easy_ones_are_sound(tmp_path, held_out, status):
+    assert diagnose(tmp_path, mixed(hard, held_out)).status == status

@@ -20,6 +20,7 @@ from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model
 from analyzer.detect.curves.trend import Trend
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -79,6 +80,10 @@ SAME_SCORE = 0.01
 
 EASIER, EASIER_SCORE, EASIER_ROWS = 1.3, 0.12, 3
 """Training loss over held-out loss, or accuracy below it, to the end: training is made harder than it need be."""
+
+
+MOST_RIGHT, TAUGHT = 0.75, 0.5
+"""Three of four held-out answers right, and half of all more than at first: mixed, cut or blurred samples may be that hard."""
 
 
 def _first_epoch(view: RunView, held_out: Series) -> bool | None:
@@ -296,11 +301,24 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
             for name in ("from_start", "chasm"):
                 out.put(name, value=False, refs=refs)
     if min(len(right), len(held_out)) >= EASIER_ROWS:
-        out.put("score_training_harder", last <= -EASIER_SCORE, refs)
-        if (
-            last >= -SAME_SCORE
-        ):  # samples that are harder are right less often: else the two losses are not summed alike
-            out.put("training_harder", value=False, refs=refs)
+        _harder(out, held_out, unit, last, refs)
+
+
+def _harder(out: FactWriter, held_out: Series, unit: float, ahead: float, refs: list[SourceRef]) -> None:
+    """Whether training answers stay behind held-out ones, which they may if those were learned from them all the same."""
+    taught = _taught(held_out, unit)
+    out.put("score_training_harder", ahead <= -EASIER_SCORE and not taught, refs)
+    # Samples that are harder are right less often: else the two losses are not summed alike.
+    if ahead >= -SAME_SCORE or taught:
+        out.put("training_harder", value=False, refs=refs)
+
+
+def _taught(held_out: Series, unit: float) -> bool:
+    """Whether held-out answers rose by half of all, most are right and they stand at their best: hard samples taught them."""
+    values = held_out.value / unit
+    level = float(np.median(values[-2:]))
+    gained, missing = level - float(values[0]), float(values.max()) - level
+    return level >= MOST_RIGHT and gained >= TAUGHT and missing <= SAME_SCORE
 
 
 def _learned_early(right: Series, unit: float) -> bool:
