@@ -325,6 +325,10 @@ SURER = 1.5
 """A held-out loss that rises by less than half while its score stands at its best makes the answers surer, not worse."""
 
 
+MOVED = 0.05
+"""A twentieth gone beyond its scatter, kept to the end: what a model that was trained before gains is no standing still."""
+
+
 def _odd_shape(facts: Mapping[str, Scalar]) -> str | None:
     """What the curves look like to the classifier if that is no healthy run, whether it answers or abstains."""
     leaning = {
@@ -339,7 +343,19 @@ def _odd_shape(facts: Mapping[str, Scalar]) -> str | None:
     kept = facts.get("signal.generalisation.score_kept") is True and isinstance(rise, float) and rise <= SURER
     if shape.name == "overfits" and kept:
         return None  # it is read from losses; the score by which the model is chosen says otherwise
+    fell = facts.get("signal.progress.fall_share")
+    if shape.name == "no-progress" and isinstance(fell, float) and fell >= MOVED and _moved(facts):
+        return None
     return f"by their shape {shape.says} ({share:.0%}), which no rule bears out"
+
+
+def _moved(facts: Mapping[str, Scalar]) -> bool:
+    """Whether the loss got better beyond its scatter, stayed so, and is that of a model that needed no more."""
+    learned, kept, hardly, still = (facts.get(f"signal.progress.{name}") for name in _MOVES)
+    return learned is True and kept is True and hardly is False and still is not True
+
+
+_MOVES = ("learned", "kept", "hardly", "still")
 
 
 def _unseen(facts: Mapping[str, Scalar]) -> tuple[str, ...]:

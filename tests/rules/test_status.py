@@ -220,6 +220,25 @@ def test_curves_of_an_ill_shape_are_not_called_healthy(shape, probability, statu
 
 
 @pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({}, "healthy"),
+        ({"fall_share": 0.03}, "insufficient"),  # as a loss that stands still loses as well
+        ({"kept": False}, "insufficient"),
+        ({"learned": False}, "insufficient"),  # within its scatter
+        ({"hardly": True}, "insufficient"),  # a model that began at random has more to lose
+        ({"still": True}, "insufficient"),
+    ],
+)
+def test_a_shape_that_stands_still_does_not_weigh_against_a_loss_that_fell(more, status):
+    course = {"fall_share": 0.07, "learned": True, "kept": True, "hardly": False, "still": False} | more
+    facts = {f"signal.progress.{name}": value for name, value in course.items()}
+    facts |= {"signal.loss.points": 430, "classifier.shape": "no-progress", "classifier.probability": 0.8}
+
+    assert judge((), outcome(facts), health(facts), facts)[0] == status
+
+
+@pytest.mark.parametrize(
     ("facts", "words"),
     [
         ({"signal.trace.traces": 1, "signal.trace.window_s": 0.4}, "nothing slow was seen in the trace"),
