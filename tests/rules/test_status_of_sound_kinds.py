@@ -120,3 +120,22 @@ def hard(at):
 )
 def test_training_samples_that_are_made_hard_and_teach_the_easy_ones_are_sound(tmp_path, held_out, status):
     assert diagnose(tmp_path, mixed(hard, held_out)).status == status
+
+
+@pytest.mark.parametrize(
+    ("name", "fall", "status"),
+    [
+        ("contrastive loss", 1.6, "healthy"),
+        ("info_nce_loss", 1.0, "healthy"),
+        ("xent loss", 1.0, "insufficient"),  # cross-entropy of classes
+        ("train loss", 1.0, "insufficient"),  # of what no name says, no floor is known
+        ("contrastive loss", 0.2, "degraded"),  # hardly told apart
+    ],
+)
+def test_a_loss_that_tells_pairs_apart_may_settle_far_above_zero(tmp_path, name, fall, status):
+    rows = "".join(
+        f"Epoch {at}: {name} {4.6 + fall * math.exp(-at / 8) + at * 7 % 5 / 500:.4f}\n"
+        for at in range(1, 101)
+    )
+
+    assert diagnose(tmp_path, rows).status == status

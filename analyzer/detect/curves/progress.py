@@ -16,7 +16,7 @@ from analyzer.detect.curve import take
 from analyzer.detect.curves.anew import began_anew
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.numerics.bad_points import loss_points
-from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model, long_enough
+from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model, has_floor, long_enough
 from analyzer.detect.curves.trend import Trend, trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import words_of
@@ -453,7 +453,7 @@ def _stands_high(
     known = any(_clearly_gained(found) for _, found in scored) or _ranks_better(numbers, scored)
     high = any(-found.best >= HIGH_SCORE * _unit(found) for _, found in scored)
     short = begins_in_the_middle(view, series) or not long_enough(view, series)
-    if known or high or short or continues_a_model(view):
+    if known or high or short or continues_a_model(view) or has_floor(series):
         out.put("stands_high", value=False, refs=_ends(series))
         return
     fallen = numbers.fall / numbers.first

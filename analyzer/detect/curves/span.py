@@ -7,6 +7,7 @@ import numpy as np
 from analyzer.detect.base import RunView, truth
 from analyzer.detect.curve import has_steps, spacing
 from analyzer.detect.curves.evaluation import evaluations
+from analyzer.model.name_words import word_set, words_of
 from analyzer.model.tables import Series
 
 EPOCHS, STEPS = 2.0, 300
@@ -17,6 +18,15 @@ LATE_EPOCH = 3
 
 LATE_START, LATE_ROWS = 1000, 50
 """A log whose first point is that late, or has room for so many rows before it, shows no beginning."""
+
+
+_PAIRS = word_set("contrastive nce infonce ntxent simclr supcon moco")
+"""Words of a loss that tells pairs apart among the other samples of its batch, all of which are alike in part."""
+
+
+def has_floor(series: Series) -> bool:
+    """Whether the name of a loss says that it has a floor far above 0, at which most of it stands in a sound run."""
+    return not _PAIRS.isdisjoint(words_of(series.logged_as))
 
 
 def long_enough(view: RunView, series: Series) -> bool:
