@@ -139,3 +139,25 @@ def test_a_loss_that_tells_pairs_apart_may_settle_far_above_zero(tmp_path, name,
     )
 
     assert diagnose(tmp_path, rows).status == status
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "status"),
+    [
+        (0.70, 0.72, "healthy"),  # a detector that is trained on
+        (0.02, 0.04, "insufficient"),  # one that began at random, and hardly moves
+        (0.72, 0.30, "insufficient"),  # it lost what it knew
+    ],
+)
+def test_a_detector_that_finds_half_at_once_was_trained_before(tmp_path, first, last, status):
+    rows = "".join(
+        f"{at},{0.76 - 0.004 * at:.4f},{0.52 - 0.004 * at:.4f},{first + (last - first) * at / 15:.4f},"
+        f"{0.9 - 0.002 * at:.4f},{0.6 - 0.002 * at:.4f}\n"
+        for at in range(1, 16)
+    )
+    table = tmp_path / "results.csv"
+    table.write_text(
+        "epoch,train/box_loss,train/cls_loss,metrics/mAP50(B),val/box_loss,val/cls_loss\n" + rows
+    )
+
+    assert api.diagnose(table).status == status

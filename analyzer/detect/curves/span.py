@@ -7,6 +7,7 @@ import numpy as np
 from analyzer.detect.base import RunView, truth
 from analyzer.detect.curve import has_steps, spacing
 from analyzer.detect.curves.evaluation import evaluations
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.tables import Series
 
@@ -22,6 +23,13 @@ LATE_START, LATE_ROWS = 1000, 50
 
 _PAIRS = word_set("contrastive nce infonce ntxent simclr supcon moco")
 """Words of a loss that tells pairs apart among the other samples of its batch, all of which are alike in part."""
+
+
+FOUND, _PRECISION = (
+    0.5,
+    LazyRegex(r"(?i)(?:(?:metrics|val|eval|test)[/_])?map(?:_?50(?:[-_]95)?)?(?:\([a-z]\))?$"),
+)
+"""Half of the objects found and right: no detector that began at random is so far after its first epoch."""
 
 
 def has_floor(series: Series) -> bool:
@@ -61,4 +69,11 @@ def continues_a_model(view: RunView) -> bool:
     """Whether the weights were trained before: an adapter, a published model by name, or a run that goes on."""
     if view.config("lora.r") is not None or truth(view.config_value("train.resumed")) is True:
         return True
-    return view.uses_hf_trainer or isinstance(view.config_value("model.name"), str)
+    named = view.uses_hf_trainer or isinstance(view.config_value("model.name"), str)
+    return named or any(_finds_at_once(view, name) for name in view.run.metrics.names)
+
+
+def _finds_at_once(view: RunView, name: str) -> bool:
+    """Whether a mean average precision is half of all at the first evaluation already, where a guess finds nothing."""
+    found = view.curve(name) if _PRECISION.match(name) is not None else None
+    return found is not None and len(found) > 0 and FOUND <= float(found.value[0]) <= 1.0
