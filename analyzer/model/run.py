@@ -70,6 +70,8 @@ class LogEnd(NamedTuple):
         step: Last step of a counter over the whole training.
         steps: Steps that it goes to.
         within_epoch: How much of the last epoch is done, 0 to 1, by a counter that begins again in each epoch.
+        epoch_done: Whether the last epoch was trained to its end, by what closed the epoch before it and by its length; None
+            if nothing tells it.
         last_words: Line near the end that says that the program is done; empty if there is none.
         afterwards: Line behind the last counter that reports a test or a final score; empty if there is none.
         begins: Numbers of the lines on which the first line of the log comes again, the counters set aside: further
@@ -91,6 +93,7 @@ class LogEnd(NamedTuple):
     step: int | None = None
     steps: int | None = None
     within_epoch: float | None = None
+    epoch_done: bool | None = None
     last_words: str = ""
     afterwards: str = ""
     begins: tuple[int, ...] = ()

@@ -17,6 +17,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, number
 from analyzer.detect.curves.drift import checkpoints
 from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
+from analyzer.detect.failures.went_on import SURVIVED_ROWS
 from analyzer.detect.setup.run_course import completed, exit_code, last_step, of_last_attempt
 from analyzer.detect.setup.signs_of_life import YOUNG_S, Life, span
 from analyzer.model.refs import SourceRef
@@ -50,6 +51,9 @@ _SIGNALS = {
 }
 """Exit codes of a process that was ended from outside, and by which signal."""
 
+FULL = 0.9
+"""Part of a counter within an epoch from which on the epoch counts as done: rows come every so many batches."""
+
 PASSED = 2
 """A run that goes on beyond its plan passes it once; steps twice as high were counted by something else."""
 
@@ -72,14 +76,14 @@ class Progress(NamedTuple):
         reached: Steps or epochs done.
         planned: Steps or epochs asked for.
         unit: ``steps`` or ``epochs``.
-        short: Whether the rest is more than one row of the log.
+        short: Whether the rest is more than one row of the log; None if the last epoch began and nothing says that it ended.
         ref: Where that stands.
     """
 
     reached: float
     planned: float
     unit: str
-    short: bool
+    short: bool | None
     ref: SourceRef | None
 
     def words(self) -> str:
@@ -186,13 +190,21 @@ def _by_torn_traceback(view: RunView) -> _End | None:
 def _by_own_stop(view: RunView) -> _End | None:
     """A stop that the run's own settings asked for: an end, or a pause that a later job goes on from."""
     stops = of_last_attempt(view, "configured_stop")
-    if not stops:
+    if not stops or _trained_on(view, stops[-1].ref):  # one fold or trial of several stopped
         return None
     rule = str(stops[-1].fields.get("rule", "a rule of its own"))
     pause = "minutes" in rule or "SIGTERM" in rule or "ime limit" in rule or "training_time" in rule
     return _End(
         "interrupted" if pause else "completed", f"it stopped by its own settings: {rule}", [stops[-1].ref]
     )
+
+
+def _trained_on(view: RunView, ref: SourceRef) -> bool:
+    """Whether rows of training follow a line of a log; those of a test that follows its end are none."""
+    curve = view.curve("loss")
+    if curve is None or ref.line is None:
+        return False
+    return np.unique(curve.line[(curve.source == ref.source) & (curve.line > ref.line)]).size >= SURVIVED_ROWS
 
 
 def _by_tracker(view: RunView, life: Life) -> _End | None:
@@ -254,6 +266,9 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
     if progress is None:
         return _by_cut(view, life) or _End("unknown", "nothing says how long it was to be, nor that it ended")
     refs = [progress.ref] if progress.ref is not None else []
+    if progress.short is None:
+        text = f"the last of {progress.words().partition(' of ')[2]} began, and nothing says that it ended"
+        return _End("unknown", text, refs, open_ended=True)
     if not progress.short:
         return _End("completed", f"it reached {progress.words()}", refs)
     after = next((end for end in _logs(view) if end.afterwards), None)
@@ -321,25 +336,56 @@ def _is_part(view: RunView) -> bool:
 
 
 def progress_of(view: RunView) -> Progress | None:
-    """How far the run came of what it was to do: by its own counter of steps, its settings, its counter of epochs."""
-    logs = _logs(view)
+    """How far the run came of what it was to do: by its counters of steps and epochs and by its settings.
+
+    The last epoch that was trained to its end outweighs a number of steps: such a number may count the batches of each
+    device, those before accumulation, or a last batch that is dropped.
+    """
+    end = next((end for end in _logs(view) if end.epochs), None)
+    epochs = None if end is None else _epochs(end)
+    steps = _steps_of(view)
+    if steps is None or epochs is None:
+        return steps or epochs
+    whole = end is not None and end.epoch_done and epochs.planned > 1 and epochs.short is False
+    return epochs if steps.short and whole else steps
+
+
+def _steps_of(view: RunView) -> Progress | None:
+    """Steps done of those that the log's own counter or the settings name."""
     step, refs = last_step(view)
-    counted = next((end for end in logs if end.steps), None)
+    counted = next((end for end in _logs(view) if end.steps), None)
     entry = view.config("train.max_steps")
     wanted = number(view.config_value("train.max_steps"))
-    if counted is not None and step is not None and counted.steps and step >= PASSED * counted.steps:
+    of_rest = counted is not None and counted.step is not None and _counts_rest(view, counted.step)
+    if (
+        counted is not None
+        and step is not None
+        and counted.steps
+        and step >= PASSED * counted.steps
+        and not of_rest
+    ):
         counted = None  # passed many times over, it counts the batches of an epoch
     if counted is not None and counted.steps and counted.step is not None:
-        reached = max(counted.step, step) if step is not None and step <= counted.steps else counted.step
+        alike = step is not None and step <= counted.steps and not of_rest
+        reached = max(counted.step, step) if step is not None and alike else counted.step
         return _steps(view, reached, counted.steps, SourceRef(counted.source, counted.line))
     if wanted is not None and wanted > 0 and step is not None:
         return _steps(view, step, wanted, refs[0] if refs else None if entry is None else entry.ref)
-    epochs = next((end for end in logs if end.epochs), None)
-    return _epochs(epochs) if epochs is not None else None
+    return None
 
 
 def _steps(view: RunView, reached: float, planned: float, ref: SourceRef | None) -> Progress:
     return Progress(reached, planned, "steps", planned - reached > _spacing(view), ref)
+
+
+def _counts_rest(view: RunView, counted: int) -> bool:
+    """Whether a counter began at 0 where the steps of the metrics went on from a checkpoint: it counts what was left to do."""
+    curve = view.curve("loss")
+    steps = np.empty(0) if curve is None else curve.step[curve.step != NULL_INT]
+    every = _spacing(view)
+    if not steps.size or steps.min() <= every:
+        return False
+    return bool(abs(steps.max() - steps.min() + every - counted) <= 2 * every)
 
 
 def _spacing(view: RunView) -> float:
@@ -352,14 +398,19 @@ def _spacing(view: RunView) -> float:
 
 
 def _epochs(end: LogEnd) -> Progress:
-    """Epochs begin at 0 or at 1; one that a counter within it shows to be full counts as done."""
+    """Epochs begin at 0 or at 1; the last one counts as done if a counter within it or what closed the others says so."""
     assert end.epoch is not None
     assert end.epochs is not None
     done = end.epoch + (1 if end.first_epoch == 0 else 0)
-    if end.within_epoch is not None and end.within_epoch < 0.9:  # rows come every so many batches
+    whole = (
+        end.epoch_done if end.within_epoch is None else end.within_epoch >= FULL
+    )  # rows come every so many batches
+    if whole is False:
         done -= 1
     last = end.epochs if end.first_epoch else end.epochs - 1  # an unseen begin may have been 0
-    short = done < (end.epochs if end.first_epoch in {0, 1} else last)
+    short: bool | None = done < (end.epochs if end.first_epoch in {0, 1} else last)
+    if whole is None and not short:
+        short = None
     return Progress(min(done, end.epochs), end.epochs, "epochs", short, SourceRef(end.source, end.line))
 
 

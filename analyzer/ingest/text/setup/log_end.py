@@ -14,6 +14,7 @@ import numpy as np
 
 from analyzer.ingest.text.failures.error_lines import error_lines, last_warning
 from analyzer.ingest.text.prefixes import peel
+from analyzer.ingest.text.setup.epoch_course import EPOCH, EpochCourse
 from analyzer.ingest.text.torn_end import is_piece
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.run import LogEnd
@@ -48,16 +49,13 @@ BANNER_BYTES = 10
 TIMED_LINES = 60
 """Last lines whose times are compared; peeling a prefix costs more than all else here."""
 
-_EPOCH = LazyRegex(
-    r"(?i)(?<![A-Za-z])(?:epochs?|époque|epoche|época|эпоха|エポック|에포크|轮次)\b[\"'\])]{0,2}[ \t]{0,4}[:=#\[(-]{0,3}[ \t]{0,8}"
-    r"(\d{1,7})[ \t]{0,4}(?:/|of|out of)[ \t]{0,4}(\d{1,7})"
-)
 _STEP = LazyRegex(
     r"(?i)(?<![A-Za-z])(?:global[_ ]?)?(?:steps?|iter(?:ation)?s?|it|updates?|train[_ ]iters?)\b[\"'\])]{0,2}[ \t]{0,4}[:=#\[(]{0,3}[ \t]{0,12}"
     r"(\d{1,10})[ \t]{0,4}(?:/|of|out of)[ \t]{0,12}(\d{1,10})"
 )
 _BAR = LazyRegex(r"^[ \t]{0,8}\d{1,3}%\|[^|]{0,400}\| {0,3}(\d{1,12})/(\d{1,12}) \[")
 _TITLED_BAR = LazyRegex(r"^[^|%]{1,120}\d{1,3}%\|[^|]{0,400}\| {0,3}(\d{1,12})/(\d{1,12}) \[")
+_STEP_OF_BAR = LazyRegex(r"\[[^\]]{0,200}\b(?:global_)?step=(\d{1,12})\b")
 _WITHIN = LazyRegex(
     r"^[ \t\x08]{0,8}(\d{1,9})/(\d{1,9})(?: {1,3}\[|[ \t]{0,3}━)|\][ \t]{0,2}\[[ \t]{0,6}(\d{1,9})/[ \t]{0,6}(\d{1,9})\]"
     r"|(?i:\bbatch(?:es)?)\b[ \t]{0,3}[:=\[(]{0,2}[ \t]{0,8}(\d{1,9})[ \t]{0,3}(?:/|of)[ \t]{0,8}(\d{1,9})"
@@ -88,6 +86,7 @@ class EndKeeper:
         self._times: list[float] = []
         self._banner = b""
         self._begins: list[int] = []
+        self._epochs = EpochCourse()
 
     def pass_on(self, blocks: Iterable[Block]) -> Iterator[Block]:
         """The same blocks."""
@@ -105,6 +104,7 @@ class EndKeeper:
                     time_s for time_s in (block.times_s[0], block.times_s[-1]) if time_s is not None
                 )
             self._find_banner(block)
+            self._epochs.note(block)
             self._block = block
             yield block
 
@@ -181,6 +181,8 @@ class EndKeeper:
         first = next(
             (t for line in (head or tail)[:HEAD_LINES] if (t := peel(line).time_s) is not None), None
         )
+        if self._epochs.line and not any(EPOCH.search(line) for line in tail):
+            head = [*head, self._epochs.line]  # an epoch longer than what is kept began above it
         progress = _Progress(head, tail)
         if progress.first_epoch is None:
             progress.first_epoch = _bare_epoch(_lines(self._head)[:HEAD_LINES])
@@ -199,6 +201,7 @@ class EndKeeper:
             step=progress.step,
             steps=progress.steps,
             within_epoch=progress.within,
+            epoch_done=self._epochs.is_done(tail),
             last_words=_last_words([word.text for word in last[-LAST_LINES:]]),
             afterwards=progress.afterwards,
             begins=tuple(self._begins),
@@ -274,7 +277,7 @@ class _Progress:
             self.afterwards = text.strip()
 
     def _read_epoch(self, text: str) -> bool:
-        match = _EPOCH.search(text) or _YOLO.match(text)
+        match = EPOCH.search(text) or _YOLO.match(text)
         if match is None or int(match[1]) > int(match[2]):
             return False
         number = int(match[1])
@@ -289,6 +292,10 @@ class _Progress:
         found = None if _BAR.match(text) else _WITHIN.search(text) or _TITLED_BAR.match(text)
         if found is not None:
             done, total = (int(group) for group in found.groups() if group is not None)
+            named = _STEP_OF_BAR.search(text)
+            if named is not None and 0 <= int(named[1]) - done <= 1 and "poch" not in text:
+                self._counts.append((done, total))  # the bar of all steps, though it has a title
+                return True
             if 0 < total >= done:
                 self.within = done / total
             return False
