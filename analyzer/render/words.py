@@ -162,6 +162,10 @@ def question_in_words(check: NextCheck) -> str:
         return f"it is not the case that {_lower(check.meaning)}"
     if text in {f"{check.fact} == false", f"{check.fact} == False"}:
         return f"it is not the case that {_lower(check.meaning)}"
+    empty = re.fullmatch(re.escape(check.fact) + r""" (==|!=) (?:""|'')""", text)
+    if empty is not None:
+        told = _amount(check.fact, check.meaning).partition(",")[0]
+        return f"it {'does not tell' if empty[1] == '==' else 'tells'} {told}"
     for sign, words in _OPERATORS:
         text = text.replace(sign, words)
     text = text.replace(f" and {check.fact} is ", " and ")  # two bounds of one number
@@ -202,8 +206,9 @@ def answers_in_words(check: NextCheck) -> str:
     if _is_nested(check.test):
         most, least = sorted((check.if_true, check.if_false), reverse=True)
         return f"depending on what it shows, {check.cause_id} is then {percent(most)} or {percent(least)} probable"
+    only = "only " if check.if_true < check.if_false else ""  # a yes then speaks for another cause
     return (
-        f"if {question_in_words(check)}: {percent(check.if_true)} for {check.cause_id}; "
+        f"if {question_in_words(check)}: {only}{percent(check.if_true)} for {check.cause_id}; "
         f"if not: {percent(check.if_false)}"
     )
 

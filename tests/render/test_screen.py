@@ -138,6 +138,18 @@ def test_the_words_of_a_list_are_marked_so_that_none_turns_the_question_round():
     assert question_in_words(check) == "the x y is “not_precision”, “kernel” or 3"
 
 
+@pytest.mark.parametrize(
+    ("sign", "words"),
+    [("!=", "it tells where the tensor arose"), ("==", "it does not tell where the tensor arose")],
+)
+def test_a_question_whether_something_is_told_names_no_empty_value(sign, words):
+    check = NextCheck(
+        "signal.x.y", "where the tensor arose, in words", "", "c", 0.9, 0.2, test=f'signal.x.y {sign} ""'
+    )
+
+    assert question_in_words(check) == words
+
+
 def test_two_bounds_of_one_number_name_it_once_and_what_it_may_be_is_left_out():
     test = "signal.x.y >= 0.3 and signal.x.y < 1"
     check = NextCheck("signal.x.y", "the precision: fp16, bf16 or fp32", "", "c", 0.2, 0.9, test=test)
@@ -232,7 +244,7 @@ def test_of_a_long_line_the_loggers_own_words_go_first(text, shown):
 def test_a_question_of_alternatives_asks_for_the_unknown_one():
     check = NextCheck("signal.x.y", "the loss was NaN", "", "c", 0.03, 0.67, test="signal.x.y or signal.a.b")
 
-    assert answers_in_words(check) == "if the loss was NaN: 3% for c; if not: 67%"
+    assert answers_in_words(check) == "if the loss was NaN: only 3% for c; if not: 67%"
 
 
 def test_a_question_of_many_parts_is_not_spelled_out():

@@ -130,6 +130,27 @@ def test_what_may_ease_it_stands_behind_the_tests(bare):
     assert fixes[-1] == known[0] == "longer-timeout"
 
 
+@pytest.mark.parametrize(
+    ("slug", "facts", "first"),
+    [
+        ("library-abi-mismatch", {"event.import_failed.name": "AdamW"}, "version-with-the-name"),
+        ("library-abi-mismatch", {"exception.message": "Descriptors cannot not be created directly."}, "older-protobuf"),
+        ("library-abi-mismatch", {"event.library_mismatch.symbol": "_ZN3c104"}, "match-versions"),
+        ("oom-fragmentation", {"event.cuda_oom.reserved_gib": 11.0}, "split-limit-older"),
+        ("oom-fragmentation", {"event.cuda_oom.unallocated_gib": 2.0}, "expandable-segments"),
+    ],
+)  # fmt: skip
+def test_the_first_fix_is_that_of_the_message(bare, slug, facts, first):
+    of_imports = {"event.import_failed.name": "", "exception.name_gone": False, "exception.api_clash": False}
+
+    assert next(iter(fixes_of(slug, bare, {**of_imports, **facts}))) == first
+
+
+def test_nobody_is_sent_to_a_scheduler_for_a_key_that_was_pressed(bare):
+    assert "who" in fixes_of("user-cancelled", bare, {"event.slurm_cancelled.seen": True})
+    assert "who" not in fixes_of("user-cancelled", bare, {"event.keyboard_interrupt.seen": True})
+
+
 def test_a_missing_module_is_installed_and_another_exception_is_mended(bare):
     assert next(iter(fixes_of("user-code-exception", bare, {}))) == "read-first-traceback"
     assert (
