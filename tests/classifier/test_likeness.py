@@ -121,6 +121,24 @@ def test_a_loss_that_fell_is_not_like_one_that_does_not_move():
     assert named == [["loss-plateau"], []]
 
 
+@pytest.mark.parametrize(
+    ("cause", "facts", "few_points", "named"),
+    [
+        ("gan-discriminator-dominates", {"signal.progress.last": 0.5}, False, False),
+        ("gan-discriminator-dominates", {"signal.gan.discriminator_won": False}, False, True),
+        ("rl-policy-collapse", {"run.rl": False}, False, False),
+        ("loss-plateau", {}, True, False),
+        ("loss-plateau", {"signal.progress.learned": False}, True, True),
+        ("loss-plateau", {"signal.progress.learned": False, "run.last_step": 9}, False, False),
+    ],
+)
+def test_no_cause_is_a_candidate_of_whose_symptom_nothing_is_known(cause, facts, few_points, named):
+    likely = {"likeness.first": cause, "likeness.first_probability": 0.3, "likeness.first_bits": 1.0}
+    found = likeness_only({**likely, **facts}, load_rules(()), {}, few_points=few_points)
+
+    assert [item.rule.entry.id for item in found] == [cause] * named
+
+
 def scored(cause, probability):
     rule = load_rules(()).by_id(cause)
     assert rule is not None
