@@ -263,3 +263,35 @@ def test_a_bad_curve_does_not_explain_why_the_host_refused_memory(tmp_path):
     found = analyzer.diagnose(tmp_path).findings
 
     assert {"host-oom-kill", "bad-pretrained-or-init"} == {finding.cause.id for finding in found[:2]}
+
+
+def test_a_signal_to_the_launcher_is_an_end_from_outside_and_no_failure(tmp_path):
+    told = "W0101 10:00:00.000000 7 torch/distributed/elastic/agent/server/api.py:739] Received 15 death signal, shutting down workers\n"
+    raised = TRACEBACK.format(raised="torch.distributed.elastic.multiprocessing.api.SignalException: Process 7 got signal: 15")  # fmt: skip
+    dx = diagnosed(tmp_path, rows(130) + told + raised)
+
+    assert (dx.status, dx.ended.state) == ("interrupted", "interrupted")
+    assert "the launcher got SIGTERM" in dx.ended.because
+
+
+def test_a_run_that_gave_up_before_its_target_ended_by_itself(tmp_path):
+    line = ':::MLLOG {{"namespace": "", "time_ms": {ms}, "event_type": "{kind}", "key": "{key}", "value": {value}, "metadata": {{"epoch_num": {epoch}{more}}}}}\n'
+    text = "".join(
+        line.format(ms=1000 * epoch, kind="POINT_IN_TIME", key="eval_accuracy", value=0.7 + epoch / 1000, epoch=epoch, more="")
+        for epoch in range(1, 9)
+    )  # fmt: skip
+    end = line.format(
+        ms=9000, kind="INTERVAL_END", key="run_stop", value="null", epoch=8, more=', "status": "aborted"'
+    )
+    dx = diagnosed(tmp_path, text + end)
+
+    assert (dx.status, dx.ended.state) == ("failed", "completed")
+    assert dx.ended.because == "it stopped without reaching its target"
+
+
+def test_the_exception_is_quoted_and_not_the_code_that_it_left(tmp_path):
+    crash = TRACEBACK.format(raised="ValueError: shard 17 holds no samples")
+    dx = diagnosed(tmp_path, rows(40) + crash + "srun: error: node1: task 0: Exited with exit code 1\n")
+    quoted = [line.refs[0].text for line in dx.findings[0].evidence if line.id == "ended-the-run"]
+
+    assert quoted == ["ValueError: shard 17 holds no samples"]

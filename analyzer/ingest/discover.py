@@ -274,6 +274,27 @@ def _nothing_read(path: Path, discovery: Discovery, builder: RunBuilder) -> Inpu
     if discovery.unknown:
         names = ", ".join(discovery.unknown[:3])
         looked = "TensorBoard, W&B, trainer_state.json, DeepSpeed and console logs"
-        return UnknownFormatError(f"{path}: no file of a known format (found {names}; looked for {looked})")
+        return UnknownFormatError(
+            f"{path}: no file of a known format (found {names}; looked for {looked}){_of_archives(discovery.unknown, alone=path.is_file())}"
+        )
+    others = (
+        []
+        if discovery.empty or not path.is_dir()
+        else sorted(item.name for item in path.iterdir() if item.is_file())
+    )
     what = "only empty files" if discovery.empty else "no files"
+    if others:
+        found = ", ".join(map(safe_name, others[:3]))
+        what = f"no file that could tell of a run (found {found}){_of_archives(others, alone=False)}"
     return InputError(f"{path}: {what}; give the directory or log file of a run")
+
+
+_PACKED = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+
+
+def _of_archives(names: Sequence[str], *, alone: bool) -> str:
+    """What to do with archives, which are looked into where one is given itself."""
+    packed = next((name for name in names if name.lower().endswith(_PACKED)), None)
+    if packed is None:
+        return ""
+    return "; the archive is damaged" if alone else f"; {safe_name(packed)} is read if it is given itself"

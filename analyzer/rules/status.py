@@ -150,18 +150,22 @@ def _lost_its_loss(facts: Mapping[str, Scalar]) -> bool:
     return facts.get("signal.loss_zero.sudden") is True and not _zero_is_ordinary(facts)
 
 
+BY_SIGNAL = "SignalException"
+"""What torch's launcher raises when somebody ends it: the end came from outside, and nothing failed."""
+
+
 def _bad_ending(facts: Mapping[str, Scalar]) -> str | None:
     """How the run ended, if it ended badly by its own record."""
-    code = facts.get("run.exit_code")
-    if isinstance(code, int) and code != 0:
-        return f"it ended with exit code {code}"
     if facts.get("event.target_not_reached.seen") is True and facts.get("run.completed") is not True:
         return "it was given up before it reached its target"
     if facts.get("run.completed") is False and facts.get("event.python_traceback.seen") is True:
         raised = str(facts.get("event.python_traceback.exception", "an exception")).rpartition(".")[2]
+        if raised == BY_SIGNAL and facts.get("ended.state") == "interrupted":
+            return None
         message = str(facts.get("event.python_traceback.message", "")).partition("\n")[0][:MESSAGE_CHARACTERS]
         return f"it ended in {raised}" + (f": {message}" if message else "")
-    return None
+    code = facts.get("run.exit_code")
+    return f"it ended with exit code {code}" if isinstance(code, int) and code != 0 else None
 
 
 _BARE_REPORTS = {

@@ -299,3 +299,20 @@ def test_a_markdown_file_whose_lines_are_rows_is_a_log(tmp_path):
 )
 def test_a_page_about_a_run_is_no_log(tmp_path, page):
     assert not _markdown(tmp_path, page)
+
+
+def test_a_folder_of_pictures_or_archives_is_not_told_to_be_empty(tmp_path):
+    pictures, packed, empty = (tmp_path / name for name in ("pictures", "packed", "empty"))
+    for folder in (pictures, packed, empty):
+        folder.mkdir()
+    (pictures / "curve.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (packed / "logs.zip").write_bytes(b"PK\x03\x04broken")
+
+    for folder, told in [
+        (pictures, r"no file that could tell of a run \(found curve\.png\)"),
+        (packed, r"logs\.zip is read if it is given itself"),
+        (packed / "logs.zip", "the archive is damaged"),
+        (empty, "no files"),
+    ]:
+        with pytest.raises(InputError, match=told):
+            load_run(folder)

@@ -124,6 +124,7 @@ def _verdict(view: RunView, progress: Progress | None, life: Life) -> _End:
         return _End("completed", _told(view, refs, "it says that it completed"), refs)
     return (
         _by_failure(view)
+        or _by_signal(view)
         or _by_code(view, done, refs)
         or _by_torn_traceback(view)
         or _by_own_stop(view)
@@ -166,6 +167,14 @@ def _said(failure: Failure) -> str:
     return words + (f" (rank {failure.rank})" if failure.rank is not None else "")
 
 
+def _by_signal(view: RunView) -> _End | None:
+    """The launcher was told to end, and no process had failed before."""
+    told = of_last_attempt(view, "launcher_signalled")
+    if not told:
+        return None
+    return _End("interrupted", "it was ended from outside: the launcher got SIGTERM", [told[0].ref])
+
+
 def _by_code(view: RunView, done: bool | None, refs: list[SourceRef]) -> _End | None:
     code, code_refs = exit_code(view)
     if code in _SIGNALS:
@@ -189,6 +198,9 @@ def _by_torn_traceback(view: RunView) -> _End | None:
 
 def _by_own_stop(view: RunView) -> _End | None:
     """A stop that the run's own settings asked for: an end, or a pause that a later job goes on from."""
+    given_up = of_last_attempt(view, "target_not_reached")
+    if given_up:
+        return _End("completed", "it stopped without reaching its target", [given_up[-1].ref])
     stops = of_last_attempt(view, "configured_stop")
     if not stops or _trained_on(view, stops[-1].ref):  # one fold or trial of several stopped
         return None

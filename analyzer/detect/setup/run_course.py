@@ -217,10 +217,13 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
     died = [event for event in of_last_attempt(view, *ENDINGS) if _is_end(view, event)]
     if code == 0 and died:
         return None, []
+    raised = [event for event in died if event.kind == "python_traceback"]
     if code is not None:
-        return code == 0, code_refs
+        return code == 0, event_refs(
+            raised[:1]
+        ) or code_refs  # the exception says more than the code that it left
     if died:
-        return False, event_refs(died[-1:])
+        return False, event_refs(raised[:1] or died[-1:])
     ended_well = of_last_attempt(view, "process_exit_ok")
     if ended_well and not view.run.events.with_roles(_ERRORS):
         return True, event_refs(ended_well[-1:])

@@ -72,7 +72,12 @@ def likeness_only(
             return
         rule = rules.by_id(cause)
         known = weighed.get(cause)
-        if rule is None or _refuted(rule, facts) or _unseen(rule, facts, few_points=few_points) or (known is not None and known.probability >= REPORTED):
+        if (
+            rule is None
+            or _refuted(rule, facts)
+            or _unseen(rule, facts, few_points=few_points)
+            or (known is not None and known.probability >= REPORTED)
+        ):
             continue
         line = EvidenceLine(
             LIKENESS, compile_condition(f'likeness.{place} == "{cause}"', LIKENESS), BECAUSE, bits, 0.0
