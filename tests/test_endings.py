@@ -295,3 +295,16 @@ def test_the_exception_is_quoted_and_not_the_code_that_it_left(tmp_path):
     quoted = [line.refs[0].text for line in dx.findings[0].evidence if line.id == "ended-the-run"]
 
     assert quoted == ["ValueError: shard 17 holds no samples"]
+
+
+def test_numbers_do_not_explain_a_crash_of_a_run_that_a_person_stopped(tmp_path):
+    bad = "".join(f"step {step}/300 loss nan grad_norm nan\n" for step in range(41, 61))
+    stopped = TRACEBACK.format(raised="KeyboardInterrupt")
+    (tmp_path / "train.log").write_text(rows(40) + bad + stopped)
+
+    dx = analyzer.diagnose(tmp_path)
+    shown = analyzer.report(dx, "terminal")
+
+    assert dx.status == "failed"
+    assert dx.ended.state == "interrupted"
+    assert "also explains the crash" not in shown
