@@ -308,3 +308,19 @@ def test_numbers_do_not_explain_a_crash_of_a_run_that_a_person_stopped(tmp_path)
     assert dx.status == "failed"
     assert dx.ended.state == "interrupted"
     assert "also explains the crash" not in shown
+
+
+def test_a_benchmark_that_reached_its_target_is_not_told_to_have_learned_nothing(tmp_path):
+    line = ':::MLLOG {{"namespace": "", "time_ms": {ms}, "event_type": "{kind}", "key": "{key}", "value": {value}, "metadata": {{"epoch_num": {epoch}{more}}}}}\n'
+    text = "".join(
+        line.format(ms=1000 * at, kind="POINT_IN_TIME", key="eval_accuracy", value=0.896 + 0.003 * (at % 3), epoch=at, more="")
+        for at in range(1, 12)
+    )  # fmt: skip
+    end = line.format(
+        ms=13000, kind="INTERVAL_END", key="run_stop", value="null", epoch=12, more=', "status": "success"'
+    )
+    dx = diagnosed(tmp_path, text + end)
+
+    assert dx.ended.state == "completed"
+    assert "got better" not in dx.summary
+    assert not dx.findings

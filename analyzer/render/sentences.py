@@ -88,7 +88,9 @@ def opening(diagnosis: Diagnosis) -> Opening | None:
         return None  # the class itself leads, and nothing below it came into question
     other = f"{percent(found.other)} for something else"
     if found.level == "open":
-        if any(finding.probability >= 0.5 for finding in diagnosis.findings[1:]):  # why it ended is named below
+        if any(
+            finding.probability >= 0.5 for finding in diagnosis.findings[1:]
+        ):  # why it ended is named below
             return Opening(f"behind its numbers no cause stands out, {other}; the likeliest", tuple(rows))
         return Opening(f"no cause stands out: none reaches 50%, {other}; the likeliest", tuple(rows))
     if found.untold >= NAMED_FROM:

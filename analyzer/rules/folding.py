@@ -42,7 +42,9 @@ def fold(ranking: Ranking, facts: Mapping[str, Scalar]) -> Folding:
             follows = came_first(items[0], facts) and _only_follows(others[0], facts)
             if together > FOLDED_FROM or follows:
                 # a run that was ended from outside was not brought down by its numbers
-                if not (other == "crash" and kind in OF_NUMBERS and facts.get("ended.state") == "interrupted"):
+                if not (
+                    other == "crash" and kind in OF_NUMBERS and facts.get("ended.state") == "interrupted"
+                ):
                     folded.setdefault(kind, {})[other] = others[0].rule.entry.id
                 folded["*"][other] = kind
     return folded

@@ -248,8 +248,9 @@ EXPLAINED = 0.5
 
 def _too_little(seen: Outcome, tests: Health, facts: Mapping[str, Scalar], ended: Sequence[Finding]) -> str:
     """Why so little was seen that nothing can be said, or what the little shows."""
-    if tests.doubts:
-        words, decides = tests.doubts[0]
+    found = tests.without("learned") if facts.get("event.training_completed.reason") == REACHED else tests
+    if found.doubts:
+        words, decides = found.doubts[0]
         return f"{words}; what would decide: {decides}"
     first = f"{ended[0].cause.title}; otherwise " if ended else ""
     text = "nothing wrong was seen, but too little to call it healthy"
@@ -288,13 +289,18 @@ def _counted(facts: Mapping[str, Scalar]) -> str:
     return next((counted(number, word) for number, word in found if isinstance(number, int)), "no points")
 
 
+REACHED = "success"
+"""What MLPerf's runs note when their score reached the target."""
+
+
 def _doubt(tests: Health, facts: Mapping[str, Scalar]) -> str | None:
     """What keeps a run without a finding from being called healthy, and what would decide it."""
     found = tests
     points, fallen = facts.get("signal.progress.points", 0), facts.get("signal.progress.fall_share")
     lost = isinstance(points, int) and points >= ENOUGH_TO_LEARN and isinstance(fallen, float) and fallen < 0
-    # Who ended as planned may have had little left to learn.
-    if facts.get("run.completed") is True and not lost:
+    # Who ended as planned may have had little left to learn; a benchmark that ends in success reached its target.
+    reached = facts.get("event.training_completed.reason") == REACHED
+    if facts.get("run.completed") is True and (reached or not lost):
         found = found.without("learned")
     if found.doubts:
         words, decides = found.doubts[0]

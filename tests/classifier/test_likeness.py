@@ -130,6 +130,12 @@ def test_a_loss_that_fell_is_not_like_one_that_does_not_move():
         ("loss-plateau", {}, True, False),
         ("loss-plateau", {"signal.progress.learned": False}, True, True),
         ("loss-plateau", {"signal.progress.learned": False, "run.last_step": 9}, False, False),
+        (
+            "loss-plateau",
+            {"signal.progress.learned": False, "event.training_completed.reason": "success"},
+            False,
+            False,
+        ),
     ],
 )
 def test_no_cause_is_a_candidate_of_whose_symptom_nothing_is_known(cause, facts, few_points, named):

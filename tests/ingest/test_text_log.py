@@ -123,7 +123,8 @@ def test_the_rows_of_mlperf():
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "name"), [("rnnt", "eval_wer"), ("ssd", "eval_map"), ("resnet", "eval_accuracy")]
+    ("benchmark", "name"),
+    [("rnnt", "eval_wer"), ("ssd", "eval_map"), ("resnet", "eval_accuracy"), ("gpt3", "eval_loss")],
 )
 def test_what_a_benchmark_of_mlperf_calls_its_accuracy(benchmark, name):
     row = ':::MLLOG {"time_ms": 1, "key": "%s", "value": %s, "metadata": {"epoch_num": 4}}\n'

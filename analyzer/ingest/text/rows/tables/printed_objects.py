@@ -68,6 +68,7 @@ _MLPERF_SCORES = {
     "gnmt": "eval_bleu",
     "transformer": "eval_bleu",
     "unet3d": "eval_dice",
+    **dict.fromkeys(("gpt3", "llama2_70b_lora", "llama31_8b", "llama31_405b", "flux1"), "eval_loss"),
 }
 _FIRST_ROUNDS = LazyRegex(r":::MLPv0\S{0,12} .{0,200} (?P<key>\w{1,40}): $")
 _MLPERF_STEPS = ("step_num", "iteration", "step")
