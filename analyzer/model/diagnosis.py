@@ -113,6 +113,16 @@ class ConfigChange(NamedTuple):
     line: int | None = None
     diff: str = ""
 
+    def in_words(self) -> str:
+        """What to set; a switch of a command line has no value, it stands there or not.
+
+        >>> ConfigChange("megatron", "--bf16", None, "true").in_words()
+        'add --bf16'
+        """
+        if self.key.startswith("--") and self.new in {"true", "false"}:
+            return f"{'add' if self.new == 'true' else 'leave out'} {self.key}"
+        return f"{self.key} = {self.new}"
+
 
 LAB = "lab/"
 """Begin of a proof that is a planted fault of the fault lab, not a sample."""

@@ -127,6 +127,13 @@ def _parting(good: Line, bad: Line) -> tuple[float | None, int]:
     return None, int(shared.size)
 
 
+def _unread(good: Run, bad: Run) -> str:
+    """That nothing can be said of settings, where those of a run were not read."""
+    missing = [run for run in (good, bad) if not len(run.config)]
+    which = "both runs" if len(missing) > 1 else "one of the runs"
+    return f"whether settings differ is unknown: of {which} none was read" if missing else ""
+
+
 def in_short(good: Run, bad: Run, diagnosis: Diagnosis) -> tuple[str, ...]:
     """What ``analyzer compare`` tells of two runs, in two sentences: what differs, and where the curves part."""
     rows = differences(good, bad, diagnosis)
@@ -138,7 +145,7 @@ def in_short(good: Run, bad: Run, diagnosis: Diagnosis) -> tuple[str, ...]:
     settings = (
         f"{counted(len(rows), 'setting')} differ{'s' if len(rows) == 1 else ''}"
         if rows
-        else "no setting differs"
+        else _unread(good, bad) or "no setting differs"
     )
     found = partings(good, bad)
     parted = [f"{p.panel.title.lower()} from step {p.step:.0f} on" for p in found if p.step is not None]
@@ -158,8 +165,9 @@ def render_comparison(good: Run, bad: Run, diagnosis: Diagnosis, style: Style, *
     page.add(diagnosis.summary, indent=2)
     rows = differences(good, bad, diagnosis)
     page.add()
+    unread = "" if rows else _unread(good, bad)
     page.add(
-        f"{counted(len(rows), 'setting')} differ{'s' if len(rows) == 1 else ''}"
+        (unread or f"{counted(len(rows), 'setting')} differ{'s' if len(rows) == 1 else ''}")
         + (", those first that bear on the cause" if rows else ""),
         colour="1",
     )
@@ -175,7 +183,9 @@ def render_comparison(good: Run, bad: Run, diagnosis: Diagnosis, style: Style, *
     for parting in partings(good, bad):
         page.add()
         when = "stay together" if parting.step is None else f"part at step {parting.step:.0f}"
-        page.add(f"{parting.panel.title}: the curves {when} ({parting.shared} shared steps)", colour="1")
+        page.add(
+            f"{parting.panel.title}: the curves {when} ({counted(parting.shared, 'shared step')})", colour="1"
+        )
         if parting.step is not None and plots:
             for line in plot_rows(parting.panel, style.width, 4, parting.step, both=True):
                 page.raw(line.replace("o validation", "  o good run"))

@@ -132,7 +132,7 @@ def _fix(number: int, fix: Fix) -> list[str]:
         parts += [_fence(diff, "diff"), ""]
     for change in fix.changes:
         if change.path is None:
-            parts += [f"   {change.framework}: {code(f'{change.key} = {change.new}')}", ""]
+            parts += [f"   {change.framework}: {code(change.in_words())}", ""]
         elif not diff:
             parts += [
                 f"   {code(f'{change.path}:{change.line or 0}')} {escape(f'{change.key}: {change.old} → {change.new}')}",

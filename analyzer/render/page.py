@@ -179,7 +179,7 @@ def write_change(page: Page, heading: str, fix: Fix, most: int | None = None) ->
         page.raw(f"     {line}", colour=code)
     for change in fix.changes:
         if change.path is None:
-            page.add(f"{change.framework}: {change.key} = {change.new}", indent=5, hang=2)
+            page.add(f"{change.framework}: {change.in_words()}", indent=5, hang=2)
         elif not diffs:
             old = f"{change.old} -> " if change.old is not None else ""
             page.add(f"{change.path}:{change.line or '?'}  {change.key}: {old}{change.new}", indent=5, hang=2)

@@ -329,6 +329,15 @@ def test_compare_finds_no_parting_between_a_run_and_itself():
     assert "part at" not in shown
 
 
+def test_settings_of_which_none_was_read_are_not_told_to_be_equal(tmp_path):
+    for name, factor in (("a.log", 1.0), ("b.log", 1.5)):
+        rows = "".join(f"step {step} loss {factor * (2 - step / 20):.3f}\n" for step in range(1, 20))
+        (tmp_path / name).write_text(rows, encoding="utf-8")
+    shown = run("compare", str(tmp_path / "a.log"), str(tmp_path / "b.log")).stdout.decode()
+
+    assert "whether settings differ is unknown: of both runs none was read" in shown
+
+
 def test_watch_ends_with_1_once_a_fault_is_likely_and_with_0_when_a_run_completes(tmp_path):
     failing = run("watch", QWEN)
     assert failing.returncode == 1

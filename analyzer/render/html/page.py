@@ -200,7 +200,7 @@ def _fix(fix: Fix, heading: str) -> str:
     loose = [change for change in fix.changes if not change.diff and not (diff and change.path)]
     if loose:
         rows = "".join(
-            f"<span>{e(change.framework)}: {e(change.key)} = {e(change.new)}"
+            f"<span>{e(change.framework)}: {e(change.in_words())}"
             f"{f'  # {e(change.path)}:{change.line}, now {e(str(change.old))}' if change.path else ''}</span>"
             for change in loose
         )
