@@ -29,12 +29,15 @@ def flat_run(end):
 
 
 def test_a_run_that_died_has_failed_whatever_else_was_poor(tmp_path):
-    crash = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\ntorch.distributed.elastic.multiprocessing.api.SignalException: Process 7 got signal: 15\n'
-    dx = diagnose(tmp_path, flat_run(crash))
+    head = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\n'
+    of_launcher = "torch.distributed.elastic.multiprocessing.api.SignalException: Process 7 got signal: 15\n"
+    dx = diagnose(tmp_path, flat_run(f"{head}RuntimeError: shape mismatch in block 4\n"))
+    stopped = diagnose(tmp_path, flat_run(head + of_launcher))
     alone = diagnose(tmp_path, flat_run(""))
 
     assert alone.status == "degraded"
     assert dx.status == "failed"
+    assert (stopped.status, stopped.ended.state) == ("degraded", "interrupted"), "from outside, as by a key"
 
 
 def test_a_failure_that_no_rule_explains_is_told_with_its_line(tmp_path):
