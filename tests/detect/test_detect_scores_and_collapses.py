@@ -54,6 +54,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"val_f1": [0.82, 0.84, 0.86, 0.86, 0.86, 0.86]}, "signal.progress.score_points", None),
         ({"loss": FALLING, "acc_seg": [100.0] * 8}, "signal.score.perfect_at_once", True),
         ({"loss": FALLING, "acc_seg": [20.0, 70.0, 95.0, *[100.0] * 5]}, "signal.score.perfect_at_once", False),
+        # an easy task: a guess at the first evaluation, all of it known from the second on
+        ({"loss": FALLING, "eval_acc": [0.46, *[1.0] * 7]}, "signal.score.perfect_at_once", False),
         ({"loss": FALLING, "top1_err": [3.1, *[0.0] * 7]}, "signal.score.perfect_at_once", True),
         ({"loss": FALLING, "val_auc": [1.0] * 8}, "signal.score.perfect_held_out", True),
         ({"loss": FALLING, "val_auc": [0.493, 0.4896]}, "signal.score.ranks_like_a_guess", True),

@@ -456,8 +456,9 @@ def _perfect(out: FactWriter, view: RunView, found: tuple[Score, ...]) -> None:
         score
         for score in early
         if float((score.series.value == _bound(score)).mean()) >= NEARLY_ALL
-        # where the first rows show how it rose, it was learned
+        # where the first rows show how it rose, it was learned: one row at the level of a guess is enough
         and float(np.median(score.series.value[:FROZEN_ROWS])) == _bound(score)
+        and abs(float(score.values[0]) - (score.reading.better > 0)) <= 1.0 - HIGH
     ]
     if early:
         shown = (full or early)[0].series
