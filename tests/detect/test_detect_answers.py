@@ -17,6 +17,17 @@ def by_epoch(losses, config=None, **more):
 RIGHT = [0.4, 0.75, 0.9, 0.95, 0.97, 0.98, 0.98, 0.985, 0.985]
 
 
+def test_answers_that_both_evaluations_around_an_epoch_get_right_are_right_within_it_unless_samples_are_sorted():
+    losses, held = [2.47, 2.35, 2.2, 2.1, 1.7], [0.17, 0.25, 0.3, 0.4, 0.6]
+    sorted_ = by_epoch(losses, accuracy=[0.004, 0.0, 0.1, 0.2, 0.4], eval_accuracy=held)
+    augmented = by_epoch(losses, accuracy=[0.11, 0.13, 0.15, 0.2, 0.4], eval_accuracy=held)
+    other_scale = by_epoch(losses, accuracy=[0.002, 0.003, 0.004, 0.005, 0.006], eval_accuracy=held)
+
+    assert sorted_["signal.answers.training_below_guess"] is True
+    assert augmented["signal.answers.training_below_guess"] is False
+    assert other_scale["signal.answers.training_below_guess"] is False
+
+
 def slowing(start, end, count=9):
     return [end + (start - end) * 0.5**n for n in range(count)]
 
