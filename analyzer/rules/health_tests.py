@@ -171,7 +171,8 @@ TESTS = (
     ),
     HealthTest(
         "as-low-as-its-answers",
-        "not signal.answers.loss_over_sure >= 1.5 and not signal.answers.exactly_bounded_floor"
+        "not (signal.answers.loss_over_sure >= 1.5 and not signal.answers.over_bounded_floor < 0.8)"
+        " and not signal.answers.exactly_bounded_floor"
         " and not (signal.answers.at_bounded_floor and signal.answers.loss_over_sure >= 1.1)",
         "the loss is as low as the answers allow",
         "the loss is {signal.answers.loss_over_sure|some} times that of a model which is as often right and knows it",

@@ -126,6 +126,24 @@ def test_a_loss_that_falls_is_not_health_where_answers_hardly_get_better(tmp_pat
     assert "0.58 are right at best" in few.summary
 
 
+def test_a_loss_that_smoothed_labels_hold_up_is_no_doubt_and_one_at_the_floor_of_bounded_outputs_is(tmp_path):
+    def judged(name, end):
+        (tmp_path / name).mkdir()
+        losses = end + (2.303 - end) * np.exp(-0.45 * np.arange(20))
+        right = 0.97 - 0.87 * np.exp(-0.5 * np.arange(20))
+        rows = [
+            f'{{"epoch": {i}, "train_loss": {x:.4f}, "test_loss": {x - 0.01:.4f}, "test_acc1": {100 * share:.2f}}}'
+            for i, (x, share) in enumerate(zip(losses, right, strict=True))
+        ]
+        (tmp_path / name / "log.jsonl").write_text("\n".join(rows) + "\n")
+        return diagnose(tmp_path / name)
+
+    assert (
+        judged("smoothed", 0.63).status == "healthy"
+    )  # ten classes, a tenth of each label spread over all: 0.5 at least
+    assert judged("bounded", 1.5).status != "healthy"  # no output between 0 and 1 costs less than 1.46
+
+
 def test_batches_that_swing_are_no_doubt_where_held_out_loss_falls(tmp_path):
     noise = np.exp(0.8 * np.random.default_rng(3).standard_normal(240))
     level = 0.3 + 0.9 * np.exp(-np.arange(240) / 60)
