@@ -127,3 +127,15 @@ def test_what_a_logger_and_a_tensor_print_around_numbers_are_no_words_of_a_row()
     assert points(read_text("12:00 Actor INFO episodic returns: 26.0, episode: 4\n"), "reward_mean") == [
         (4, 26.0)
     ]
+
+
+def test_an_evaluation_below_a_bar_stands_where_the_bar_ended_not_where_it_began():
+    rows = ""
+    for epoch, loss in ((1, 1.5), (2, 1.25), (3, 1.0)):
+        title = f"\rEpoch {epoch}/3:"
+        rows += f"{title}   0%|          | 0/20 [00:00<?, ?it/s]"
+        rows += f"{title}  50%|█████     | 10/20 [00:01<00:01, 9.00it/s, acc=0.250, loss={loss + 0.5}]"
+        rows += f"{title} 100%|██████████| 20/20 [00:02<00:00, 9.00it/s, acc=0.500, loss={loss + 0.25}]"
+        rows += f"\nValidation: loss={loss}, accuracy=0.75\n"
+
+    assert points(read_text(rows), "eval_loss") == [(20, 1.5), (40, 1.25), (60, 1.0)]

@@ -93,6 +93,7 @@ class TemplateRows(Learnable):
         self._counter = EpochCounter()
         self._starts = EpochStarts()
         self._heading: tuple[int, Where, int | None] | None = None
+        self._reached: int | None = None
         self._evaluations = Evaluations()
         self._base: int | None = None
         self._estimates: list[tuple[LogLine, float, int]] = []
@@ -130,6 +131,7 @@ class TemplateRows(Learnable):
             return False  # it counts the batches of the evaluation
         if template.heading is not None and is_whole(template.heading, masked.numbers):
             self._set_heading(template.heading, masked.numbers, line)
+            self._reached = log.step
             if template.evaluates and self._heading is not None and self._heading[1].step is not None:
                 log.saw_step(self._heading[1].step)
             if template.evaluates and not template.bar:
@@ -223,7 +225,7 @@ class TemplateRows(Learnable):
         if where.step is None and not row.place.samples and row.place.epoch >= 0:
             self._trainings.note(int(counted(numbers[row.place.epoch])), line, log, frozenset(values))
         self._write(values, where, line, log)
-        self._heading = (line.number, where, None)
+        self._heading, self._reached = (line.number, where, None), log.step
         return True
 
     def _held_out(self, values: dict[str, float]) -> dict[str, float]:
@@ -290,6 +292,14 @@ class TemplateRows(Learnable):
         else:
             self._heading = (line.number, Where(None, whole_epoch=True), epoch)
 
+    def _below(self, heading: Where, log: LogState) -> Where:
+        """Where a row below a heading stands: there, or at the step to which a bar, whose first state it was, has come since."""
+        step = log.step
+        passed = (
+            step is not None and step != self._reached and heading.step is not None and step > heading.step
+        )
+        return Where(step) if passed else heading
+
     def _without_place(
         self, template: Template, row: WordedRow, values: dict[str, float], line: LogLine, log: LogState
     ) -> bool:
@@ -305,16 +315,17 @@ class TemplateRows(Learnable):
             and line.number - self._heading[0] <= HEADING_LINES
             and row.words <= BARE_WORDS
         ):
+            where = self._below(self._heading[1], log)
             self._below_others = True
             kept = values if row.sure else known
             if kept:
                 own = {name: value for name, value in kept.items() if not self._sums_up(name, log)}
-                self._write(own, self._heading[1], line, log)
+                self._write(own, where, line, log)
                 for name in kept.keys() - own.keys():
-                    log.metric(f"epoch/{name}", kept[name], line, self._heading[1].step)
+                    log.metric(f"epoch/{name}", kept[name], line, where.step)
                 return True
             if template.indented and row.told and len(values) >= PARTS_BELOW:
-                return self._once_seen(template, values, self._heading[1], line, log)
+                return self._once_seen(template, values, where, line, log)
         if row.phased and row.sure and row.words <= BARE_WORDS and (self.rows or log.has_points):
             # the result of an epoch or of an evaluation beside rows of a training
             self._write(known, Where(log.step) if row.held_out else Where(None, whole_epoch=True), line, log)
