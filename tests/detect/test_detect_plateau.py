@@ -52,6 +52,14 @@ def test_one_loss_of_caffes_nan_is_enough_and_one_of_keras_is_not():
     assert RunMaker().log({"loss": [21.5, 16.1181]}).plain()["signal.stall.at_float_limit"] is False
 
 
+def test_a_part_of_the_loss_that_ends_at_caffes_limit_tells_it_of_the_weighted_whole():
+    whole = [184.354, 1746.73, 1746.73, 1746.73]
+    parted = RunMaker().log({"loss": whole}).log({"loss": [9.21768, 87.3365, 87.3365, 87.3365]})
+
+    assert parted.plain()["signal.stall.at_float_limit"] is True
+    assert RunMaker().log({"loss": whole}).plain()["signal.stall.at_float_limit"] is False
+
+
 def test_training_and_evaluation_at_chance():
     maker = (
         RunMaker().log({"loss": CHANCE}).log({"eval_loss": [2.303, 2.305, 2.301, 2.304]}, first=50, every=50)

@@ -109,7 +109,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     stall = FactWriter("stall", "signal.stall.")
     points = view.once(loss_points)
     if points is not None and len(points.curve()):
-        _at_limit(stall, points.curve())
+        _at_limit(stall, view, points.curve())
         _frozen(stall, view, points.curve())
     if points is not None and len(points.curve()) >= PARTS:
         _tail(stall, view, points.curve())
@@ -166,10 +166,12 @@ def _digits(value: float) -> int:
     return len(f"{value:.8g}".partition("e")[0].replace(".", "").strip("-0"))
 
 
-def _at_limit(out: FactWriter, curve: Series) -> None:
+def _at_limit(out: FactWriter, view: RunView, curve: Series) -> None:
+    """Whether the loss ends at such a limit, or one of its parts does, whose weight makes another number of the whole."""
     tail = curve.value[-LIMIT_POINTS:]
     lasting = len(tail) == LIMIT_POINTS and any(bool(np.all(np.abs(tail - limit) < 1e-2)) for limit in LIMITS)
-    exact = abs(float(tail[-1]) - LIMITS[0]) < LIMIT_DIGIT
+    ends = [float(series.value[-1]) for series in (curve, *view.all_series("loss")) if len(series)]
+    exact = any(abs(end - LIMITS[0]) < LIMIT_DIGIT for end in ends)
     out.put("at_float_limit", lasting or exact, refs_at(curve, [len(curve) - 1]))
 
 
