@@ -49,3 +49,11 @@ def test_a_leap_that_held_out_loss_does_not_share_is_bad_rows_and_no_training_be
 
     assert kept["signal.progress.began_anew"] is False
     assert lost["signal.progress.began_anew"] is True
+
+
+def test_a_leap_of_the_first_updates_of_a_long_log_is_no_training_begun_anew():
+    stroke = [1.7, 0.33, 0.38, 0.21, 0.2, 0.32, 0.31, 2.1, 1.1, 0.6, 0.45, 0.4, 0.38, 0.36]
+    settled = [0.3 - 0.0002 * row for row in range(600)]
+
+    assert by_epoch([*stroke, *settled[:60]])["signal.progress.began_anew"] is True
+    assert by_epoch([*stroke, *settled])["signal.progress.began_anew"] is False

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 ROWS = 3
 """Rows before the leap and after it."""
 
+EARLY = 0.02
+"""A leap within the first fiftieth of the rows is a stroke of the first updates: nobody lost a model that was hardly trained."""
+
 GAINED = 0.2
 """A fifth of the first loss had been gained: before, a leap to the first loss is scatter."""
 
@@ -79,7 +82,7 @@ def began_anew(
         return None, []
     rises = np.diff(values)
     row = int(rises.argmax()) + 1
-    if not ROWS <= row <= values.size - ROWS:
+    if not max(ROWS, EARLY * values.size) <= row <= values.size - ROWS:
         return False, refs_at(series, [len(series) - 1, 0])
     low = float(np.median(values[row - ROWS : row]))
     reached = values <= NEAR_LOW * low
