@@ -195,3 +195,26 @@ def test_texts_known_by_heart_and_held_out_losses_that_lost_their_gain_are_no_he
     assert "gap-closed" not in health({**far, **solved}).ids
     assert "agrees" in health(learned).ids
     assert "agrees" not in health({**learned, "signal.progress.fall_share": 0.2}).ids
+
+
+@pytest.mark.parametrize(
+    ("lost", "gained", "loss_gained", "doubted"),
+    [
+        (0.045, 0.035, 0.036, True),  # nearer to where it began than to its best
+        (0.01, 0.035, 0.036, False),
+        (0.045, 0.035, 0.4, False),  # a score of few samples scatters while the loss falls by two fifths
+        (0.001, 0.0, None, None),  # no held-out loss beside it
+    ],
+)
+def test_a_held_out_score_that_gives_back_more_than_it_gained_is_not_called_healthy(
+    lost, gained, loss_gained, doubted
+):
+    facts = {
+        "signal.generalisation.accuracy_points": 39,
+        "signal.generalisation.accuracy_best": 0.905,
+        "signal.generalisation.accuracy_lost": lost,
+        "signal.generalisation.accuracy_gained": gained,
+        "signal.gap.held_out_gained": loss_gained,
+    }
+
+    assert ("answers-gain" in health(facts).ids) is bool(doubted)
