@@ -369,7 +369,8 @@ def _learned(
     for found in (loss, held_out):
         if found is not None:
             series, numbers = found
-            known.append((numbers.falls() and numbers.fall >= SOME * numbers.size, series))
+            fell = numbers.falls() and not numbers.only_back
+            known.append((fell and numbers.fall >= SOME * numbers.size, series))
     ranked = loss is not None and _ranks_better(loss[1], scored)
     known += [(ranked or _gained(numbers), series) for series, numbers in scored]
     better = [series for good, series in known if good]

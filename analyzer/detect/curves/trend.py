@@ -35,6 +35,9 @@ STEADY_POINTS = 5
 LONG, FIRST_ROWS, STAND_OUT = 500, 3, 6.0
 """Of a long log the whole fall may lie within its first rows: they are the start if they stand out by six standard errors."""
 
+RISING_ROWS, ROSE_BY, BACK = 3, 1.1, 0.95
+"""Three rises in a row at the very start, by a tenth together, are no noise; an end within a twentieth of the start gained nothing."""
+
 LARGEST = 1e150
 """Beyond, squares overflow: such values are huge, whatever else they are."""
 
@@ -89,6 +92,15 @@ class Trend(NamedTuple):
     def steady(self) -> bool:
         """Whether every one of a few points is below the one before."""
         return self.values.size >= STEADY_POINTS and bool((np.diff(self.values) < 0).all())
+
+    @property
+    def only_back(self) -> bool:
+        """Whether all that fell had risen within the first rows, so that the end is no better than the very first value."""
+        start = self.values[: RISING_ROWS + 1]
+        if start.size <= RISING_ROWS or start[0] <= 0 or not (np.diff(start) > 0).all():
+            return False
+        rise = float(start[-1] - start[0])
+        return rise >= max((ROSE_BY - 1) * start[0], self.margin) and self.last >= BACK * float(start[0])
 
     def rises(self) -> bool:
         """Whether the curve ends higher than it began, beyond its scatter."""
