@@ -136,6 +136,14 @@ def test_a_policy_loss_around_zero_is_no_negative_cross_entropy():
         assert facts["signal.metric.negative_loss"] is negative
 
 
+def test_a_loss_whose_own_term_falls_below_zero_is_no_negative_cross_entropy():
+    unbounded = np.linspace(0.5, -4.0, 60)
+
+    for term, told in (("recon_loss", None), ("ce_loss", True)):
+        facts = RunMaker().log({"loss": unbounded, term: unbounded - 0.1, "accuracy": [0.5] * 60}).plain()
+        assert facts.get("signal.metric.negative_loss") is told
+
+
 def test_few_losses_beyond_every_guess_are_a_divergence_and_a_spike_is_none():
     for losses, diverged in (
         ([11.2, 11.1, 38.0, 37.0], True),

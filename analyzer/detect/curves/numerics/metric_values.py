@@ -11,7 +11,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import word_set, words_of
+from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -169,7 +169,7 @@ def _losses(out: FactWriter, view: RunView) -> None:
     The loss of a policy is not meant: it lies around zero and changes its sign with every batch.
     """
     points = view.once(loss_points)
-    if points is None or not _classified(view):
+    if points is None or not _classified(view) or _has_negative_term(view):
         return
     good = points.curve()
     if len(good):
@@ -182,6 +182,18 @@ def _losses(out: FactWriter, view: RunView) -> None:
             and float(below[int(below.argmax()) :].mean()) >= STAYS_NEGATIVE
         )
         out.put("negative_loss", stays and float(good.value[low]) <= BELOW_ZERO, refs_at(good, [low]))
+
+
+def _has_negative_term(view: RunView) -> bool:
+    """Whether a term of the loss that is no cross-entropy by its name falls below zero itself, as a likelihood may."""
+    for name in view.run.metrics.names:
+        words = frozenset(words_of(name))
+        if "loss" not in words or words & _DISTANCES or read_name(name).whole:
+            continue
+        term = view.curve(name)
+        if term is not None and len(term) >= NEGATIVE_ROWS and float(term.value.min()) <= BELOW_ZERO:
+            return True
+    return False
 
 
 def _bottomless(out: FactWriter, view: RunView) -> None:
