@@ -130,6 +130,15 @@ def test_of_launches_that_failed_without_a_row_the_last_one_counts(tmp_path):
     assert not [finding for finding in answer.findings if finding.cause.id == "library-abi-mismatch"]
 
 
+def test_a_launch_that_completed_behind_failed_ones_is_the_run_though_none_logged_a_row(tmp_path):
+    completed = diagnosed(tmp_path, BANNER + CRASH + BANNER + CRASH + BANNER + DONE)
+    printed_at_the_end = diagnosed(tmp_path, BANNER + CRASH + BANNER)
+
+    assert completed.status not in {"failed", "degraded"}
+    assert len(completed.earlier) == 2
+    assert printed_at_the_end.status == "failed"
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -120,12 +120,14 @@ def _cuts(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[i
 def _failed_at_once(events: Sequence[Event], begins: Sequence[int]) -> list[int]:
     """Where launches begin that failed one after another without a row.
 
-    Ranks that begin with the same line print it together, before the first of them fails.
+    Ranks that begin with the same line print it together, before the first of them fails. One behind the last failure
+    counts where it completed: a banner that a program prints as it ends begins nothing.
     """
     raised = [event.ref.line or 0 for event in events if event.kind == "python_traceback"]
     if not raised or any(line < raised[0] for line in begins):
         return []
-    return [line for line in begins if line < raised[-1]]
+    done = max((event.ref.line or 0 for event in events if event.kind == "training_completed"), default=0)
+    return [line for line in begins if line < max(raised[-1], done)]
 
 
 def _before_rows(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[int]:
