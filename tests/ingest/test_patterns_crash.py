@@ -191,6 +191,18 @@ def test_what_a_module_hands_on_was_asked_for_by_the_frame_before(
     assert raised_in == (None if asked is None else SITE + asked)
 
 
+@pytest.mark.parametrize(
+    "builder", ["hydra/_internal/instantiate/_instantiate2.py", "mmengine/registry/build_functions.py"]
+)
+def test_what_a_configuration_names_is_called_with_the_runs_own_arguments(builder: str) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        + frame(SITE + builder, "_call_target")
+        + "TypeError: __init__() got an unexpected keyword argument 'width'\n"
+    )
+    assert "raised_in" not in only(read_text(text), "python_traceback")
+
+
 @pytest.mark.parametrize("exception", ["cv2.error", "socket.timeout", "struct.error", "socket.gaierror"])
 def test_an_exception_whose_name_begins_small_is_read_below_its_frames(exception: str) -> None:
     text = "Traceback (most recent call last):\n" + frame("train.py", "main") + f"{exception}: it failed\n"

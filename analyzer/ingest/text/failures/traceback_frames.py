@@ -170,6 +170,12 @@ _PASSING = LazyRegex(
 """Functions that hand a call or a look-up on: what goes wrong in them was asked for by the frame before."""
 
 
+_BUILDERS = LazyRegex(
+    r"[/\\](?:hydra[/\\]_internal[/\\]instantiate[/\\]_instantiate2|mmengine[/\\]registry[/\\]build_functions|mm(?:cv|engine)[/\\]utils[/\\]registry)\.py$"
+)
+"""Files that call what a configuration names with the arguments that it gives: the configuration is the run's own."""
+
+
 class Stack:
     """What is kept of the frames of one traceback: the last one, the last of the user, and the phase.
 
@@ -213,4 +219,6 @@ class Stack:
     def origin(self) -> dict[str, Scalar]:
         """Field ``raised_in``, the file of the last frame that asked for what failed, where that is not the user's own."""
         frame = self.asked or self.last
-        return {"raised_in": frame.file} if frame is not None and frame.is_library else {}
+        if frame is None or not frame.is_library or _BUILDERS.search(frame.file):
+            return {}
+        return {"raised_in": frame.file}
