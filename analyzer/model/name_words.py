@@ -106,6 +106,8 @@ def _vocabulary() -> tuple[dict[str, tuple[str, str]], dict[frozenset[str], str]
 _WORDS, _QUANTITIES, _LIKES = _vocabulary()
 _SCORES = frozenset(SCORES.replace("\n", " ").replace(",", " ").split())
 _SETTINGS = frozenset(CONTEXTS.replace("\n", " ").replace(",", " ").split())
+_ACCUMULATED = ("acc", "iter")
+"""Iterations since the first epoch (OpenPCDet and the trainers made of it); an accuracy of one is said the other way round."""
 _OF_QUANTITIES = frozenset().union(*_QUANTITIES, *_LIKES)
 
 
@@ -117,8 +119,12 @@ def read_name(name: str) -> NameReading:
     ('eval_loss', 'loss', '')
     >>> read_name("grad_norm/layer3").quantity, read_name("grad_norm/layer3").whole
     ('grad_norm', False)
+    >>> read_name("Acc_iter").quantity, read_name("iter_acc").quantity
+    ('', 'accuracy')
     """
     words = words_of(name)[:MAX_WORDS]
+    if words == _ACCUMULATED:
+        return NameReading("", "", whole=False, order=5, setting=True)
     phase, left = _phase(words)
     plain = frozenset(left)
     units = frozenset(word for word in left if _WORDS.get(word, ("",))[0] == "unit")

@@ -139,6 +139,18 @@ def test_a_launch_that_completed_behind_failed_ones_is_the_run_though_none_logge
     assert printed_at_the_end.status == "failed"
 
 
+def test_arguments_refused_behind_a_training_that_completed_are_a_launch_of_their_own(tmp_path):
+    usage = "usage: train.py [-h] --out OUT\n"
+    refused = usage + "train.py: error: the following arguments are required: --out\n"
+
+    answer = diagnosed(tmp_path, BANNER + rows(300) + DONE + refused + refused)
+
+    assert answer.status == "failed"
+    assert answer.findings[0].cause.id == "invalid-config-argument"
+    assert len(answer.earlier) == 1
+    assert diagnosed(tmp_path, BANNER + refused + BANNER + rows(300) + DONE).status == "healthy"
+
+
 @pytest.mark.parametrize(
     "text",
     [

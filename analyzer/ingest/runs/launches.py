@@ -26,6 +26,8 @@ COPIED = 5
 """Rows that agree in all digits by no accident."""
 
 _ENDS = frozenset({"root_candidate", "cascade", "teardown"})
+_PARSED = frozenset({"unknown", "required"})
+"""Fields of what only a parser of arguments says; that a value is refused, a later call may say as well."""
 _SAME_JOB = frozenset({"elastic_restart", "resume_from_checkpoint"})
 
 Ints = npt.NDArray[np.int64]
@@ -144,8 +146,16 @@ def _equally_long(step: Ints, resets: Sequence[int]) -> bool:
 
 
 def _without_rows(last: int, events: Sequence[Event], begins: Sequence[int]) -> list[int]:
-    """Where a launch begins that failed before its first row, behind one that trained and completed."""
-    for line in begins:
+    """Where a launch begins that failed before its first row, behind one that trained and completed.
+
+    A parser refuses its arguments before anything else is done, so what it says begins a launch too.
+    """
+    refused = [
+        event.ref.line or 0
+        for event in events
+        if event.kind == "argument_rejected" and _PARSED & event.fields.keys()
+    ]
+    for line in sorted([*begins, *(line - 1 for line in refused)]):
         behind = [event for event in events if (event.ref.line or 0) > last]
         done = any(event.kind == "training_completed" and (event.ref.line or 0) < line for event in behind)
         failed = any(event.role in _ENDS and (event.ref.line or 0) > line for event in behind)
