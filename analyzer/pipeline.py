@@ -309,8 +309,8 @@ def _split(listed: Sequence[Finding], status: str) -> tuple[tuple[Finding, ...],
 
 
 def _says_less(finding: Finding, status: str) -> int:
-    """2 for a crash that hardly comes into question beside the end that somebody brought about, 1 for such an end."""
-    hardly = finding.symptom_kind == "crash" and finding.probability < REPORTED
+    """2 for what hardly comes into question beside the end that somebody brought about, 1 for such an end."""
+    hardly = finding.probability < REPORTED
     ordinary = finding.cause.kind in ORDINARY
     return 2 if status == "interrupted" and hardly and not ordinary else int(ordinary)
 

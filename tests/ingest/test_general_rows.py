@@ -323,6 +323,19 @@ def test_each_score_of_a_list_is_that_of_a_class(listed):
     ]
 
 
+@pytest.mark.parametrize(
+    "title",
+    ["Map:", "Map (num_proc=6):", "Filter:", "Generating train split:", "Running tokenizer on dataset:"],
+)
+def test_bars_of_a_dataset_that_is_prepared_tell_no_speed_of_the_training(title):
+    bars = "\r".join(
+        f"{title}  {n}%|#   | {n}/60 [00:00<00:05,  {9 - n / 9:.2f} examples/s]" for n in range(1, 40, 3)
+    )
+    rows = "".join(f"step {n} loss {2.5 - n / 20:.3f}\n" for n in range(12))
+
+    assert set(read_text(bars + "\n" + rows).metrics.names) == {"loss"}
+
+
 def test_a_dash_before_a_name_is_none_of_its_letters():
     run = read_text(
         "".join(

@@ -67,6 +67,9 @@ _LOST_IN_HANDSHAKE = frozenset(
 )
 _HANDSHAKE = LazyRegex(r"[/\\]multiprocessing[/\\](?:reduction|spawn|forkserver|popen_\w{1,20})\.py$")
 
+_LOST_PEER = frozenset({"BrokenPipeError", "ConnectionAbortedError", "ConnectionResetError", "EOFError"})
+_PIPE = LazyRegex(r"[/\\]multiprocessing[/\\]connection\.py$")
+
 _PACKAGES = LazyRegex(
     r"site-packages|dist-packages|[/\\](?:torch|deepspeed|transformers)[/\\]|torchinductor_"
 )
@@ -92,7 +95,9 @@ def detect(view: RunView) -> Iterator[Signal]:
     seen = view.events("python_traceback")
     if not seen:
         return
-    tracebacks = [event for event in seen if event.role == "root_candidate" or handshake(event)]
+    tracebacks = [
+        event for event in seen if event.role == "root_candidate" or handshake(event) or lost_pipe(event)
+    ]
     out = FactWriter("exceptions", "exception.")
     out.put("own", bool(tracebacks), event_refs(tracebacks or seen[:1]))
     if tracebacks:
@@ -115,6 +120,7 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
         out.put("misuse", MISUSE.search(message) is not None, [speaker.ref])
         out.put("environment", ENVIRONMENT.search(f"{kind} {message}") is not None, [speaker.ref])
     out.put("handshake", handshake(speaker), [speaker.ref])
+    out.put("lost_pipe", lost_pipe(speaker), [speaker.ref])
     out.put("place", _place(speaker), [speaker.ref])
     out.put("missing_in", missing_in(speaker), [speaker.ref])
     at = raised_at(speaker)
@@ -138,6 +144,12 @@ def handshake(event: Event) -> bool:
         lost
         and _HANDSHAKE.search(str(event.fields.get("raised_in", event.fields.get("file", "")))) is not None
     )
+
+
+def lost_pipe(event: Event) -> bool:
+    """Whether the pipe to another process of this machine was found closed: that process had ended, this one waited for it."""
+    lost = event.fields.get("exception") in _LOST_PEER
+    return lost and _PIPE.search(str(event.fields.get("raised_in", ""))) is not None
 
 
 def raised_at(event: Event) -> str | None:
