@@ -21,6 +21,8 @@ OF_THE_SHELL = (
     "mkdir: cannot create directory 'runs': File exists",
     "bash: /etc/profile.d/modules.sh: No such file or directory",
     "sh: git: command not found",
+    "slurmstepd: error: couldn't chdir to `/workspace': No such file or directory: going to /tmp instead",
+    "[INFO|2026-01-01 10:00:00] pkg.valuehead:157 >> Provided path (out/sft) does not contain value head weights: out/sft does not appear to have a file named value_head.bin.",
 )
 ENDS = (
     "RuntimeError: CUDA out of memory. Tried to allocate 1.2 GiB",
