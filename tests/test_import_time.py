@@ -17,6 +17,7 @@ HEAVY = (
     "matplotlib",
     "pydantic",
     "rich",
+    "numpy.ma",
     "google.protobuf",
     "tarfile",
     "analyzer.cli.triage",

@@ -19,6 +19,7 @@ from analyzer.detect.stand_in import same_rows, stand_in
 from analyzer.detect.trainings import trainings_of
 from analyzer.model.config import ConfigScalar, ConfigValue
 from analyzer.model.name_words import read_name
+from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
 from analyzer.model.signal import FactValue, Signal
@@ -79,7 +80,7 @@ def _mean_of_sum(run: Run, metric: str, found: tuple[Series, ...]) -> tuple[Seri
     means = tuple(_logarithm(series) for series in beside)
     if not means[0].value.any():
         return found  # a perplexity of exactly 1 in every row was not computed
-    if float(np.median(found[0].value)) < SUM_OVER_MEAN * max(float(np.median(means[0].value)), 1e-3):
+    if float(median_of(found[0].value)) < SUM_OVER_MEAN * max(float(median_of(means[0].value)), 1e-3):
         return found
     return means
 

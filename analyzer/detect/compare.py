@@ -17,6 +17,7 @@ from analyzer.detect.curves.numerics.scale_course import scale_course
 from analyzer.detect.setup.configuration import detect as detect_configuration
 from analyzer.detect.setup.embedding import detect as detect_embedding
 from analyzer.model.config import ConfigValue
+from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import FactValue, Signal
 from analyzer.model.tables import Scalar, Series
@@ -214,7 +215,7 @@ def _difference(out: FactWriter, view: RunView, baseline: RunView) -> None:
     out.put("difference_changes_sign", bool((sign > 0).mean() >= 0.2 and (sign < 0).mean() >= 0.2), refs)
     first = np.abs(relative[ours.series.step[usable] <= FIRST_STEPS])
     if first.size:
-        out.put("apart_from_start", bool(np.median(first) > PARTING), refs)
+        out.put("apart_from_start", bool(median_of(first) > PARTING), refs)
 
 
 def _norms(out: FactWriter, view: RunView, baseline: RunView) -> None:
@@ -235,7 +236,7 @@ def _norms(out: FactWriter, view: RunView, baseline: RunView) -> None:
         return
     ratios = norm[usable] / reference[usable]
     refs = [ours[1].ref(int(np.flatnonzero(usable)[-1]))]
-    out.put("norm_ratio", float(np.median(ratios)), refs)
+    out.put("norm_ratio", float(median_of(ratios)), refs)
     apart = bool((ratios > NORMS_APART).all() or (ratios < 1 / NORMS_APART).all())
     out.put("norms_apart", apart, refs)
 

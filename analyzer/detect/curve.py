@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.model.name_words import is_running_mean
+from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Series
 
@@ -91,7 +92,7 @@ def each_evaluation(series: Series, *, losses: bool) -> Series:
         return last
     return replace(
         last,
-        value=np.array([np.median(part) for part in np.split(series.value, ends[:-1] + 1)], dtype=np.float64),
+        value=np.array([median_of(part) for part in np.split(series.value, ends[:-1] + 1)], dtype=np.float64),
     )
 
 
@@ -103,7 +104,7 @@ def spacing(series: Series) -> int | None:
     gaps = np.diff(known)
     if gaps.min() == gaps.max() > 0:  # the usual case, and a fraction of the cost of sorting
         return int(gaps[0])
-    known = np.unique(known)
+    known = distinct_of(known)
     if known.size < 2:
         return None
     distances, counts = np.unique(np.diff(known), return_counts=True)
@@ -132,10 +133,10 @@ def left_out(run: Run, metric: str) -> tuple[Series, ...]:
     found: list[Series] = []
     for _, _, rows in _groups(run, metric):
         last = rows[table.attempt[rows] == table.attempt[rows].max()]
-        sources = np.unique(table.source[last])
+        sources = distinct_of(table.source[last])
         if sources.size < 2:
             continue
-        used = np.unique(_joined(run, metric, rows).source)
+        used = distinct_of(_joined(run, metric, rows).source)
         found += [
             table.series_of(metric, _by_line(table.line, last[table.source[last] == source]))
             for source in sources[~np.isin(sources, used)]
@@ -178,7 +179,7 @@ def _groups(run: Run, metric: str) -> Iterator[tuple[str, int, Rows]]:
     ranks, rank_code = np.unique(table.rank[rows], return_inverse=True)
     shape = (len(readers), len(table.raw_names), ranks.size)
     keys = np.ravel_multi_index((reader[table.source[rows]], table.raw[rows], rank_code), shape)
-    for key in np.unique(keys):
+    for key in distinct_of(keys):
         reader_code, _, code = np.unravel_index(int(key), shape)
         yield readers[int(reader_code)], int(ranks[code]), rows[keys == key]
 
@@ -202,9 +203,9 @@ def _joined(run: Run, metric: str, rows: Rows) -> Series:
     """One series out of the files of one reader: attempt by attempt, without what another file repeats."""
     table = run.metrics
     parts: list[Rows] = []
-    for attempt in np.unique(table.attempt[rows]):
+    for attempt in distinct_of(table.attempt[rows]):
         of_attempt = rows[table.attempt[rows] == attempt]
-        sources = np.unique(table.source[of_attempt])
+        sources = distinct_of(table.source[of_attempt])
         files = [_by_line(table.line, of_attempt[table.source[of_attempt] == source]) for source in sources]
         files.sort(key=lambda part: (-part.size, run.sources[int(table.source[part[0]])].path))
         parts.extend(_without_repeats(table.step, files))
@@ -271,7 +272,7 @@ def position(series: Series) -> npt.NDArray[np.int64]:
     if has_steps(series):
         return series.step
     index = np.zeros(len(series), np.int64)
-    for attempt in np.unique(series.attempt):
+    for attempt in distinct_of(series.attempt):
         mask = series.attempt == attempt
         index[mask] = np.arange(int(mask.sum()))
     return index

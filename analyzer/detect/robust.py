@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyzer.model.ranked import median_of
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -29,13 +31,13 @@ def noise(values: Values) -> float:
         return 0.0
     steps = np.abs(np.diff(values))
     # Differences of many identical values have median 0 although others scatter; fall back to their mean.
-    spread = float(np.median(steps)) or float(np.mean(steps)) / 2.0
+    spread = float(median_of(steps)) or float(np.mean(steps)) / 2.0
     return _MAD_TO_SIGMA * spread / float(np.sqrt(2.0))
 
 
 def part_medians(values: Values) -> Values:
     """Median of each fifth of a curve of at least five points; float64, shape (5,)."""
-    return np.array([float(np.median(part)) for part in np.array_split(values, PARTS)])
+    return np.array([float(median_of(part)) for part in np.array_split(values, PARTS)])
 
 
 def uncertainty(values: Values) -> float:
@@ -50,7 +52,7 @@ def slower_at_best(times: Values) -> bool:
     A busy host slows most steps and leaves some as fast as ever; a leak, a throttled clock or another node slows all.
     """
     part = max(times.size // PARTS, 1)
-    return bool(np.quantile(times[-part:], 0.1) > np.median(times[:part]))
+    return bool(np.quantile(times[-part:], 0.1) > median_of(times[:part]))
 
 
 def longest_run(mask: npt.NDArray[np.bool_]) -> int:

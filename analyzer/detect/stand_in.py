@@ -10,6 +10,7 @@ import numpy as np
 from analyzer.detect.curve import all_series, has_steps
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, word_set, words_of
+from analyzer.model.ranked import median_of
 
 if TYPE_CHECKING:
     from analyzer.model.run import Run
@@ -91,7 +92,7 @@ def _named_by_phase(run: Run, metric: str) -> tuple[Series, ...]:
     if (
         not third
         or not 1.0 < values[0] < np.inf
-        or np.median(values[-third:]) > FALLEN * np.median(values[:third])
+        or median_of(values[-third:]) > FALLEN * median_of(values[:third])
     ):
         return ()
     return (replace(train[0] if metric == "loss" else held_out[0], metric=metric),)

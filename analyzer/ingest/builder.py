@@ -16,6 +16,7 @@ from analyzer.ingest.names import canonical_metric, unit_factor
 from analyzer.ingest.points import Points, told_of_dropped
 from analyzer.ingest.rank_names import place_of, ranks_of
 from analyzer.model.config import LAYERS, ConfigFacts, ConfigScalar, ConfigValue
+from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import Gap, SourceFile, SourceRef
 from analyzer.model.replay import CommTable, ReplayTable
 from analyzer.model.run import Attempt, Layout, LogEnd, Run, TensorRows
@@ -442,7 +443,7 @@ class RunBuilder:
 
 def _smallest_stride(steps: npt.NDArray[np.int64]) -> int:
     """Samples between two points: the batch size if every step was logged."""
-    known = np.unique(steps[steps != NULL_INT])
+    known = distinct_of(steps[steps != NULL_INT])
     return int(np.diff(known).min()) if known.size > 1 else 1
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from analyzer.errors import InputError
 from analyzer.ingest.names import METRICS
+from analyzer.model.ranked import distinct_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -55,7 +56,7 @@ def with_names(run: Run, chosen: Mapping[str, str]) -> Run:
         picked = np.isin(table.raw, codes)
         if metric in names:
             others = column == names.index(metric)
-            for raw in np.unique(table.raw[others & ~picked]):
+            for raw in distinct_of(table.raw[others & ~picked]):
                 names.append(f"logged as {table.raw_names[int(raw)]}")
                 column[others & (table.raw == raw)] = len(names) - 1
         else:

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import NULL_INT
 
@@ -184,7 +185,7 @@ class TraceTable:
 
     def values(self, name: str) -> list[str]:
         """Distinct known texts of a text column, sorted."""
-        return sorted({self.texts[code] for code in np.unique(self.data[name]) if code != UNKNOWN_CODE})
+        return sorted({self.texts[code] for code in distinct_of(self.data[name]) if code != UNKNOWN_CODE})
 
     def text(self, name: str, index: int) -> str | None:
         """One text, None if unknown."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analyzer.model.diagnosis import Diagnosis
+from analyzer.model.ranked import median_of
 from analyzer.model.run import Run
 from analyzer.model.wording import counted, percent
 from analyzer.render.curves import Line, Panel, panels_of
@@ -116,7 +117,7 @@ def _parting(good: Line, bad: Line) -> tuple[float | None, int]:
         return None, 0
     a, b = bad.y[ours], good.y[theirs]
     jumps = np.abs(np.diff(b[np.isfinite(b)]))
-    noise = float(np.median(jumps)) if jumps.size else 0.0
+    noise = float(median_of(jumps)) if jumps.size else 0.0
     with np.errstate(invalid="ignore"):
         apart = np.abs(a - b) > np.maximum(PARTED * np.abs(b), NOISES * noise)
     broken = ~np.isfinite(a) & np.isfinite(b)

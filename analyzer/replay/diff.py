@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from analyzer.errors import InputError
+from analyzer.model.ranked import distinct_of
 from analyzer.model.replay import ReplayTable
 
 TOLERANCE = {"float64": 1e-6, "float32": 1e-3, "bfloat16": 3e-2, "float16": 5e-3}
@@ -118,7 +119,7 @@ def _places(table: ReplayTable, *, steps: bool) -> dict[tuple[Any, ...], int]:
     """Row of each tensor by what it is, in order of execution."""
     rows = np.flatnonzero(table.mask("pass", *_MEASURED))
     rows = rows[np.lexsort((rows, table["seq"][rows], table["rank"][rows], table["step"][rows]))]
-    numbers = {step: index for index, step in enumerate(np.unique(table["step"][rows]).tolist())}
+    numbers = {step: index for index, step in enumerate(distinct_of(table["step"][rows]).tolist())}
     found: dict[tuple[Any, ...], int] = {}
     for row in rows.tolist():
         values = [table.value(name, row) for name in _KEY]

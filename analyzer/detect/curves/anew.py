@@ -13,6 +13,7 @@ import numpy as np
 from analyzer.detect.base import RunView, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import values_beside
+from analyzer.model.ranked import median_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -84,7 +85,7 @@ def began_anew(
     row = int(rises.argmax()) + 1
     if not max(ROWS, EARLY * values.size) <= row <= values.size - ROWS:
         return False, refs_at(series, [len(series) - 1, 0])
-    low = float(np.median(values[row - ROWS : row]))
+    low = float(median_of(values[row - ROWS : row]))
     reached = values <= NEAR_LOW * low
     first_way, way_back = int(reached.argmax()), int(reached[row:].argmax()) or values.size - row
     gained = first - low >= GAINED * first and values[row] >= LOST * low and way_back > AS_LONG * first_way
@@ -146,8 +147,8 @@ def _as_at_first(values: Values, row: int, low: float, rises: Values) -> bool:
     return bool(
         near
         and _learns_again(values, row)
-        and np.median(after[:ROWS]) >= ABOVE * low
-        and np.median(apart) <= ALIKE
+        and median_of(after[:ROWS]) >= ABOVE * low
+        and median_of(apart) <= ALIKE
         and apart[:2].max() <= 2 * ALIKE
     )
 
@@ -155,6 +156,6 @@ def _as_at_first(values: Values, row: int, low: float, rises: Values) -> bool:
 def _learns_again(values: Values, row: int) -> bool:
     """Whether the rows after the leap come down as the same number of first rows did."""
     count = min(row, values.size - row)
-    first = float(values[0] - np.median(values[count - ROWS : count]))
-    again = float(values[row] - np.median(values[row + count - ROWS : row + count]))
+    first = float(values[0] - median_of(values[count - ROWS : count]))
+    again = float(values[row] - median_of(values[row + count - ROWS : row + count]))
     return again >= OF_THE_FIRST_WAY * first

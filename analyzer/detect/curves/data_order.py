@@ -11,6 +11,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.robust import noise
+from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -80,7 +81,7 @@ def find_cycle(values: Values) -> tuple[int, float] | None:
         return None
     flat = _detrended(values)
     spread = float(flat.std())
-    level = float(np.median(np.abs(values)))
+    level = float(median_of(np.abs(values)))
     if spread <= 0 or level <= 0:
         return None
     period = _likely_period(flat)
@@ -117,7 +118,7 @@ def _rise_per_cycle(smooth: Values, period: int, count: int) -> float:
             smooth[start + i * period : start + (i + 1) * period + period // 4] for i in range(count)
         )
     ]
-    return float(np.median(rises))
+    return float(median_of(rises))
 
 
 def _detrended(values: Values) -> Values:
@@ -145,7 +146,7 @@ def _likely_period(flat: Values) -> int | None:
 def _spacing(series: Series) -> int | None:
     if not has_steps(series) or len(series) < 2:
         return None
-    return max(int(np.median(np.diff(series.step))), 1)
+    return max(int(median_of(np.diff(series.step))), 1)
 
 
 def _epoch_steps(view: RunView) -> float | None:

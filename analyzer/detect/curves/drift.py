@@ -20,6 +20,7 @@ from analyzer.detect.curves.numerics.nonfinite import earliest_step
 from analyzer.detect.curves.numerics.onset import find_onset
 from analyzer.detect.robust import noise
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.ranked import median_of, row_medians
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -114,10 +115,10 @@ def _start(series: Series, metric: str) -> int | None:
     """
     cuts = np.linspace(0, len(series), min(len(series), MAX_BINS) + 1).astype(int)
     sign = -1.0 if metric == "loss_scale" else 1.0
-    values = sign * np.log([float(np.median(series.value[a:b])) for a, b in pairwise(cuts)])
+    values = sign * np.log([float(median_of(series.value[a:b])) for a, b in pairwise(cuts)])
     width = 1 if metric == "loss_scale" or values.size < 3 * SMOOTH else SMOOTH
-    smooth = np.median(np.lib.stride_tricks.sliding_window_view(values, width), axis=1)
-    end = float(np.median(values[-3:])) if metric != "loss_scale" else float(values[-1])
+    smooth = row_medians(np.lib.stride_tricks.sliding_window_view(values, width))
+    end = float(median_of(values[-3:])) if metric != "loss_scale" else float(values[-1])
     margin = 0.0 if metric == "loss_scale" else 3.0 * noise(values) / np.sqrt(width)
     limit = float(np.log(RISE[metric]))
     lowest = _lowest_of_final_rise(smooth, margin, limit)

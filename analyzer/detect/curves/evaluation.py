@@ -10,6 +10,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -82,13 +83,13 @@ def _ends_worse(values: npt.NDArray[np.float64]) -> bool:
     after = values[1:]
     if not after.size:
         return False
-    return bool(np.median(after[-5:]) >= WORSE * values[0])  # of five, two outliers do not move it
+    return bool(median_of(after[-5:]) >= WORSE * values[0])  # of five, two outliers do not move it
 
 
 def _solved(good: Series, first: float) -> bool:
     """Whether little is left of the first loss and the rise is less still: a matter of few samples, not of the model."""
     best, after = float(good.value.min()), good.value[int(good.value.argmin()) :]
-    return 0 <= best <= LITTLE_LEFT * first and float(np.median(after[-5:])) - best <= LITTLE_LEFT / 2 * first
+    return 0 <= best <= LITTLE_LEFT * first and float(median_of(after[-5:])) - best <= LITTLE_LEFT / 2 * first
 
 
 def _parts(view: RunView, good: Series, best: int) -> bool | None:
@@ -114,7 +115,7 @@ def _parts(view: RunView, good: Series, best: int) -> bool | None:
     now = train.value[train.step > good.step[-1] - interval]
     if not then.size or not now.size:
         return None
-    return bool(np.median(now) <= STILL_FALLING * np.median(then))
+    return bool(median_of(now) <= STILL_FALLING * median_of(then))
 
 
 DETECTOR = Detector("evaluation", ("signal.eval.",), detect)

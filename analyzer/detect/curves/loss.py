@@ -16,6 +16,7 @@ from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
 from analyzer.detect.stand_in import players_points
+from analyzer.model.ranked import median_of, row_medians
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -112,7 +113,7 @@ def _trend(out: FactWriter, view: RunView, good: Series) -> None:
     """Facts that need a fifth of a curve to compare with another."""
     values, perplexity = good.value, view.curve("perplexity")
     beyond = any(
-        bool(np.median(curve.value[-FEW_POINTS:]) >= ASTRONOMICAL)
+        bool(median_of(curve.value[-FEW_POINTS:]) >= ASTRONOMICAL)
         for curve in (good, perplexity)
         if curve is not None and len(curve)
     )
@@ -163,7 +164,7 @@ def diverges(values: Values) -> bool | None:
     if float(medians.min()) <= 0:
         return None
     count = min(max(values.size // 20, 3), 20)  # the end: a twentieth, at least three points
-    end = float(np.median(values[-count:]))
+    end = float(median_of(values[-count:]))
     return end > max(DIVERGED * float(medians.min()), float(medians[0]) + 3.0 * noise(values))
 
 
@@ -200,7 +201,7 @@ def _at_chance(view: RunView, good: Series) -> bool | None:
     values = good.value
     if values.size < CHANCE_POINTS:
         return None
-    level = float(np.median(values))
+    level = float(median_of(values))
     steady = np.abs(values - level) <= CHANCE_BAND * level
     medians = part_medians(values)
     if level <= 0 or steady.mean() < CHANCE_SHARE or _flat(medians, uncertainty(values)) is not True:
@@ -224,7 +225,7 @@ def _accuracy(view: RunView) -> float | None:
         if series is None or not np.isfinite(series.value).any():
             continue
         values = series.value[np.isfinite(series.value)]
-        return float(np.median(values)) / (100.0 if float(values.max()) > 1.0 else 1.0)
+        return float(median_of(values)) / (100.0 if float(values.max()) > 1.0 else 1.0)
     return None
 
 
@@ -235,7 +236,7 @@ def _spike(out: FactWriter, good: Series) -> None:
         return
     windows = np.lib.stride_tricks.sliding_window_view(values, 2 * NEIGHBOURS + 1)
     others = np.delete(windows, NEIGHBOURS, axis=1)
-    around = np.median(others, axis=1)
+    around = row_medians(others)
     centre = values[NEIGHBOURS : NEIGHBOURS + around.size]
     usable = around > 0
     if not usable.any():
@@ -244,7 +245,7 @@ def _spike(out: FactWriter, good: Series) -> None:
         ratios = np.where(usable, centre / np.where(usable, around, 1.0), 0.0)
     # The last points have neighbours on one side only.
     tail = float(values[-NEIGHBOURS:].max()) / float(
-        np.median(values[-3 * NEIGHBOURS : -NEIGHBOURS]) or np.inf
+        median_of(values[-3 * NEIGHBOURS : -NEIGHBOURS]) or np.inf
     )
     best = int(ratios.argmax())
     if tail > ratios[best]:
@@ -265,8 +266,8 @@ def _before_onset(out: FactWriter, view: RunView, good: Series) -> None:
         if 0 < low * FEW_FACTOR <= float(values[-1]):
             out.put("growth_before_onset", float(values[-1]) / low, [*refs_at(good, [count - 1]), onset.ref])
         return
-    end = float(np.median(values[-ONSET_POINTS:]))
-    windows = np.median(np.lib.stride_tricks.sliding_window_view(values, ONSET_POINTS), axis=1)
+    end = float(median_of(values[-ONSET_POINTS:]))
+    windows = row_medians(np.lib.stride_tricks.sliding_window_view(values, ONSET_POINTS))
     best = float(windows.min())
     if best > 0:
         out.put("growth_before_onset", end / best, [*refs_at(good, [count - 1]), onset.ref])

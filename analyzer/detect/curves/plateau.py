@@ -14,6 +14,7 @@ from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.spikes import find_spikes
 from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -183,7 +184,7 @@ def _tail(out: FactWriter, view: RunView, curve: Series) -> None:
     out.put("equal_points_at_end", count, refs_at(curve, [last, max(last - count + 1, 0)]))
     before = values[max(last - 2 * count + 1, 0) : last - count + 1]
     # What moved by two printed digits while it still fell may stand for as many rows and be no less alive.
-    steps = np.diff(np.unique(values))
+    steps = np.diff(distinct_of(values))
     coarse = bool(before.size and np.ptp(before) <= PRINTED_STEPS * float(steps.min(initial=np.inf)))
     out.put(
         "constant_end",
@@ -212,7 +213,7 @@ def _after_explosion(view: RunView, curve: Series) -> tuple[bool | None, list[So
     if tail.size < 2 * PARTS:
         return None, refs
     medians, margin = part_medians(tail), uncertainty(tail)
-    level = float(np.median(tail))
+    level = float(median_of(tail))
     flat = float(np.abs(medians - medians[0]).max()) <= max(margin, 0.02 * level)
     if (
         not exploded
@@ -238,9 +239,9 @@ def _level(out: FactWriter, view: RunView, curve: Series) -> None:
         out.put("last_over_uniform", final / uniform, [*refs, count[1]])
     held_out = finite_points(view.curve("eval_loss"))
     if held_out is not None and len(held_out) >= 3 and held_out.value.any():  # a loss of 0 was not computed
-        steady = float(np.ptp(held_out.value)) <= AGREES * abs(float(np.median(held_out.value)))
-        near = abs(float(np.median(held_out.value)) - float(np.median(values))) <= 2 * AGREES * abs(first)
-        level = float(np.median(held_out.value))
+        steady = float(np.ptp(held_out.value)) <= AGREES * abs(float(median_of(held_out.value)))
+        near = abs(float(median_of(held_out.value)) - float(median_of(values))) <= 2 * AGREES * abs(first)
+        level = float(median_of(held_out.value))
         usual = any(abs(level - math.log(c)) <= AGREES * math.log(c) for c in (2, 3, 4, 5, 10, 20, 100, 1000))
         shown = refs_at(held_out, [0, len(held_out) - 1])
         out.put("eval_still", steady, shown)
@@ -299,7 +300,7 @@ def _one_answer(out: FactWriter, view: RunView) -> None:
     points = view.once(loss_points)
     if train is None or held_out is None or points is None:
         return
-    if min(len(train), len(held_out)) < STILL_POINTS or np.unique(points.good().value).size < STILL_POINTS:
+    if min(len(train), len(held_out)) < STILL_POINTS or distinct_of(points.good().value).size < STILL_POINTS:
         return
     scale = 100.0 if float(train.value[-1]) > 1.0 else 1.0
     level, share = float(train.value[-1]) / scale, float(held_out.value[0]) / scale
@@ -348,7 +349,7 @@ def _layers(out: FactWriter, view: RunView) -> None:
             continue
         index = _INDEX.search(match["layer"])
         if index is not None:
-            found.append((int(index[0]), float(np.median(series.value)), series))
+            found.append((int(index[0]), float(median_of(series.value)), series))
     by_layer = {number_: (value, series) for number_, value, series in reversed(found)}
     if len(by_layer) < LAYERS:
         return

@@ -20,6 +20,7 @@ from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model,
 from analyzer.detect.curves.trend import Trend, trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import words_of
+from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.score_words import read_score
 from analyzer.model.signal import Signal
@@ -210,7 +211,7 @@ def _pace(out: FactWriter, numbers: Trend, refs: list[SourceRef]) -> None:
 
     What is learned falls fast first; samples that are learned by heart one by one, and rates that are far too small, do not.
     """
-    start, a, b, end = (float(np.median(part)) for part in _quarters(numbers.values))
+    start, a, b, end = (float(median_of(part)) for part in _quarters(numbers.values))
     whole = start - end
     out.put("third_over_first", a / start, refs)
     if numbers.values.size < UNFINISHED_POINTS:
@@ -239,14 +240,14 @@ def _in_a_line(
     series, numbers = loss
     if len(series) < LINE_POINTS or numbers.first <= 0 or not _goes_on(numbers) or continues_a_model(view):
         return
-    start, third, _, _ = (float(np.median(part)) for part in _quarters(numbers.values))
+    start, third, _, _ = (float(median_of(part)) for part in _quarters(numbers.values))
     little = numbers.fall < LINE_FALL * numbers.first and start - third < LINE_THIRD * numbers.fall
     scores_rose = any(_clearly_gained(found) and len(points) >= ROSE_POINTS for points, found in scored)
     out.put("in_a_line", little and not scores_rose, _ends(series))
 
 
 def _goes_on(numbers: Trend) -> bool:
-    start, _, b, end = (float(np.median(part)) for part in _quarters(numbers.values))
+    start, _, b, end = (float(median_of(part)) for part in _quarters(numbers.values))
     falls = numbers.falls() and start - end > max(numbers.margin, 0.0)
     return falls and b - end >= UNFINISHED * (start - end) and b - end > numbers.margin / 2
 
@@ -280,7 +281,7 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score
     level = max(ABOVE * numbers.first, numbers.first + numbers.margin)
     out.put("above_start", numbers.last > level and _stays(values, level) and not grows_with_score, refs)
     # Of a long curve single points scatter; of a short one the first is where it began.
-    base = numbers.first if values.size >= MANY else min(float(values[0]), float(np.median(values[:3])))
+    base = numbers.first if values.size >= MANY else min(float(values[0]), float(median_of(values[:3])))
     peak = int(numbers.smooth.argmax())
     if base > 0:
         out.put("peak_over_first", numbers.peak / base, [*refs_at(series, [peak]), *refs])
@@ -291,7 +292,7 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score
         sound = grows_with_score or _regained(values)
         out.put("exploded", lost and not sound, [*refs_at(series, [peak]), *refs])
         # The first rows may be an explosion themselves, so their median is the level of an untrained model.
-        wild = np.flatnonzero(values[1:] >= WILD * max(float(np.median(values[:3])), 0.0)) + 1
+        wild = np.flatnonzero(values[1:] >= WILD * max(float(median_of(values[:3])), 0.0)) + 1
         out.put("wild_rows", int(wild.size), refs_at(series, [int(row) for row in wild]) or refs)
         if wild.size:
             out.put("wild_value", float(values[wild].max()), refs_at(series, [int(row) for row in wild]))
@@ -304,7 +305,7 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score
         stays = _stays(values, ROSE * numbers.best)
         out.put("rose_and_stays", beyond and numbers.last >= ROSE * numbers.best and stays, best)
         out.put("last_over_best", numbers.last / numbers.best, best)
-    before = float(np.median(values[:-1]))
+    before = float(median_of(values[:-1]))
     top = float(values[:-1].max())
     jump = values[-1] >= JUMP * before and values[-1] >= 2 * top and values[-1] >= JUMP_FLOOR
     out.put("jump_at_end", bool(jump and before > 0), refs)
@@ -313,11 +314,11 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score
     out.put("broke", any(value is True for value in known), best)
     if values.size >= SWING_POINTS:
         half = values[values.size // 2 :]
-        swing = float(np.median(np.abs(np.diff(half)))) / max(float(np.median(half)), 1e-12)
+        swing = float(median_of(np.abs(np.diff(half)))) / max(float(median_of(half)), 1e-12)
         turns = float(np.mean(np.diff(np.sign(np.diff(half))) != 0)) if half.size >= 3 else 0.0
         out.put(
             "swings",
-            swing >= SWING and turns >= 0.5 and float(np.median(half)) >= SWING_LEVEL * numbers.first,
+            swing >= SWING and turns >= 0.5 and float(median_of(half)) >= SWING_LEVEL * numbers.first,
             refs,
         )
 
@@ -333,7 +334,7 @@ def _regained(values: Values) -> bool:
     before, after = values[max(top - REGAINED_ROWS, 0) : top], values[top + 1 :]
     if min(before.size, after.size - 1) < REGAINED_ROWS - 1:
         return False
-    return float(np.sort(after)[-2]) <= ROSE * float(np.median(before))
+    return float(np.sort(after)[-2]) <= ROSE * float(median_of(before))
 
 
 def _level_change(out: FactWriter, view: RunView, series: Series, numbers: Trend) -> None:
@@ -343,7 +344,7 @@ def _level_change(out: FactWriter, view: RunView, series: Series, numbers: Trend
     fled = first > 0 and numbers.last <= -FLED * max(first, 1.0)
     # A trainer of language models prints losses of preferences and policies there, which have no bound at 0.
     begins_above = not view.uses_hf_trainer and 0 < first >= float(values.max()) and numbers.falls()
-    above = fled or begins_above or float(np.median(values[: max(values.size // 5, 1)])) > 0
+    above = fled or begins_above or float(median_of(values[: max(values.size // 5, 1)])) > 0
     below = numbers.last < -1e-9 and numbers.last <= -numbers.margin / 2
     out.put("crosses_zero", above and below, _ends(series))
     if values.size < 2 * STEP_SIDE:
@@ -402,7 +403,7 @@ def _ranks_better(loss: Trend, scored: tuple[tuple[Series, Trend], ...]) -> bool
         and -found.last / _unit(found) <= RANKS[1]
         and found.fall >= max(RANKS_BETTER * _unit(found), 3 * found.margin)
         and _near_best(found)
-        and bool((np.diff([float(np.median(part)) for part in np.array_split(found.values, 4)]) < 0).all())
+        and bool((np.diff([float(median_of(part)) for part in np.array_split(found.values, 4)]) < 0).all())
         for series, found in scored
     )
 
@@ -458,7 +459,7 @@ def _stands_high(
         out.put("stands_high", value=False, refs=_ends(series))
         return
     fallen = numbers.fall / numbers.first
-    start, third, _, _ = (float(np.median(part)) for part in _quarters(numbers.values))
+    start, third, _, _ = (float(median_of(part)) for part in _quarters(numbers.values))
     early = fallen < HALF and start - third >= EARLY * fallen * start
     seen = float(numbers.values[0]) < FROM_ABOVE * numbers.last
     # The mean over a first epoch hides what was lost within it; rows of steps do not.
@@ -492,7 +493,7 @@ def _kept(
 
 def _near_best(numbers: Trend) -> bool:
     away = numbers.last - numbers.best
-    settled = float(np.median(numbers.values[: max(numbers.values.size // SETTLED, 3)])) - numbers.best
+    settled = float(median_of(numbers.values[: max(numbers.values.size // SETTLED, 3)])) - numbers.best
     gain = min(numbers.gain, max(settled, 0.0))
     return away <= max(numbers.margin, KEPT * gain, 0.05 * abs(numbers.best))
 

@@ -18,6 +18,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, launch_of, spans, take
 from analyzer.detect.robust import SIGMAS, noise
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -90,7 +91,7 @@ def _launches(series: Series, view: RunView) -> npt.NDArray[np.int64]:
     """Number of the launch of each point, ascending; a resumed program may go on at the very next step."""
     launch = launch_of(series)
     resumed = np.zeros(len(series), np.int64)
-    for source in np.unique(series.source):
+    for source in distinct_of(series.source):
         lines = [
             event.ref.line for event in view.events("resume_from_checkpoint") if event.ref.source == source
         ]
@@ -125,7 +126,7 @@ def _boundaries(series: Series, view: RunView) -> Iterator[_Boundary]:
 
 
 def _level(values: npt.NDArray[np.float64]) -> float:
-    return float(np.median(values))
+    return float(median_of(values))
 
 
 def _near(boundary: _Boundary) -> npt.NDArray[np.float64]:

@@ -16,6 +16,7 @@ from analyzer.detect.robust import noise
 from analyzer.detect.setup.ended import progress_of
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, words_of
+from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -273,7 +274,7 @@ def _shift(curve: Series, step: int) -> float | None:
     before, after = curve.value[max(at - NEAR, 0) : at], curve.value[at : at + NEAR]
     if before.size < 3 or after.size < 3:
         return None
-    low, high = float(np.median(before)), float(np.median(after))
+    low, high = float(median_of(before)), float(median_of(after))
     if low <= 0 or high <= 0:
         return None
     scatter = (
@@ -287,7 +288,7 @@ def _explains(curve: Series, step: int) -> bool:
     after = curve.value[np.searchsorted(curve.step, step) :]
     if after.size < 2 * NEAR:
         return False
-    return bool(np.median(after[-NEAR:]) <= 1.1 * np.median(after[:NEAR]))
+    return bool(median_of(after[-NEAR:]) <= 1.1 * median_of(after[:NEAR]))
 
 
 DETECTOR = Detector("schedule", ("signal.schedule.",), detect)

@@ -15,6 +15,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import loss_points, values_beside
 from analyzer.model.name_words import words_of
+from analyzer.model.ranked import median_of, row_medians
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Series
 
@@ -111,7 +112,7 @@ def find_spikes(view: RunView) -> Spikes | None:
     if curve is None or len(curve) < 2 * WINDOW:
         return None
     rows = _block_rows(len(curve))
-    values = np.array([float(np.median(curve.value[a:b])) for a, b in rows]) if rows else curve.value
+    values = np.array([float(median_of(curve.value[a:b])) for a, b in rows]) if rows else curve.value
     if not _walkable(values):
         return None
     found = tuple(spike for spike in walk(values) if not _ends_a_dip(values, spike))
@@ -139,9 +140,9 @@ def _ends_a_dip(values: Values, spike: Spike) -> bool:
     before = values[max(spike.row - (end - spike.row), 0) : spike.row]
     if end - spike.row < WINDOW or before.size < 2 * WINDOW:
         return False
-    first, second = (float(np.median(half)) for half in np.array_split(before, 2))
+    first, second = (float(median_of(half)) for half in np.array_split(before, 2))
     stood = max(first, second) <= REGAINED * min(first, second)
-    return stood and float(np.median(values[spike.row : end])) <= AS_BEFORE * float(np.median(before))
+    return stood and float(median_of(values[spike.row : end])) <= AS_BEFORE * float(median_of(before))
 
 
 def _block_rows(count: int) -> list[tuple[int, int]]:
@@ -181,12 +182,12 @@ def walk(values: Values) -> Iterator[Spike]:
     if not _walkable(values):
         return
     windows = np.lib.stride_tricks.sliding_window_view(values, WINDOW)[:-1]
-    base = np.median(windows, axis=1)  # base[i] belongs to values[i + WINDOW]
+    base = row_medians(windows)  # base[i] belongs to values[i + WINDOW]
     relative = values[WINDOW:] / base - 1.0
-    sigma = 1.4826 * float(np.median(np.abs(relative - np.median(relative))))
+    sigma = 1.4826 * float(median_of(np.abs(relative - median_of(relative))))
     limit = max(SIGMAS * sigma, RATIO - 1.0)
     high = np.flatnonzero(relative > limit)
-    ahead = np.median(np.lib.stride_tricks.sliding_window_view(values, RETURN_POINTS), axis=1)
+    ahead = row_medians(np.lib.stride_tricks.sliding_window_view(values, RETURN_POINTS))
     end = -1
     for index in high:
         row = int(index) + WINDOW
@@ -245,7 +246,7 @@ def detect(view: RunView) -> Iterator[Signal]:
 def _recovery(out: FactWriter, curve: Series, found: tuple[Spike, ...]) -> None:
     back = [spike for spike in found if spike.back is not None]
     # A spike that came back to the level of an earlier one that did not has regained nothing.
-    lowest, end = min(spike.base for spike in found), float(np.median(curve.value[-WINDOW:]))
+    lowest, end = min(spike.base for spike in found), float(median_of(curve.value[-WINDOW:]))
     recovered = len(back) == len(found) and end <= REGAINED * lowest
     out.put("recovered", recovered, refs_at(curve, [s.back or s.peak for s in found][-1:]))
     if not back:
@@ -283,7 +284,7 @@ def _company(out: FactWriter, view: RunView, spikes: Spikes, spike: Spike) -> No
         around = _known(beside, spike.row - 3, spike.peak + 2)
         if before.size < RETURN_POINTS or not around.size:
             continue
-        level = float(np.median(before))
+        level = float(median_of(before))
         if level <= 0:
             continue
         heights[metric] = _first_above(beside, spike.row - 3, spike.peak + 2, 1.5 * level)

@@ -21,6 +21,7 @@ from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.spikes import objective_begins
 from analyzer.detect.curves.trend import scatter
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -103,7 +104,7 @@ def course(view: RunView) -> Course | None:
         return None
     curve = known[0]
     cuts = np.linspace(0, len(curve), min(len(curve), BLOCKS) + 1).astype(int)
-    values = np.array([float(np.median(curve.value[a:b])) for a, b in pairwise(cuts)])
+    values = np.array([float(median_of(curve.value[a:b])) for a, b in pairwise(cuts)])
     if not 0 < float(values.min()) <= float(values.max()) < 1e150:
         return None
     blocks = len(curve) > BLOCKS
@@ -182,7 +183,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     out.put("step", curve.step_at(known.rows[first.start]), refs)
     out.put("ratio", max(float(known.values[s.peak]) / s.base for s in found), refs)
     out.put("rows", (known.values.size if first.stop is None else first.stop) - first.start, refs)
-    end = float(np.median(known.values[-2:]))
+    end = float(median_of(known.values[-2:]))
     out.put("returned", all(s.stop is not None for s in found), refs)
     rise = float(known.values[first.peak]) - first.base
     falling = found[-1].stop is None and known.values[-1] <= known.values[-2]
@@ -200,7 +201,7 @@ def _level(out: FactWriter, view: RunView, known: Course) -> None:
     if tail.size < LEVEL_ROWS:
         out.put("to_a_guess", value=False, refs=refs_at(known.curve, [len(known.curve) - 1]))
         return
-    level = float(np.median(tail))
+    level = float(median_of(tail))
     still = float(np.ptp(tail[-max(tail.size * 2 // 3, LEVEL_ROWS) :])) <= LEVEL * level
     stated = view.once(class_count)
     counts = USUAL_CLASSES if stated is None else (stated[0],)
@@ -225,7 +226,7 @@ def _company(out: FactWriter, view: RunView, known: Course, stretch: Stretch) ->
         before, within = _around(series, known.curve, known.rows[stretch.start], stop)
         if not len(before) or not len(within):
             continue
-        level = float(before.value.min()) if name == "held_out_rose" else float(np.median(before.value))
+        level = float(before.value.min()) if name == "held_out_rose" else float(median_of(before.value))
         out.put(
             name, float(within.value.max()) >= factor * level, refs_at(within, [int(within.value.argmax())])
         )

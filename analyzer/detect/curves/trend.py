@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from analyzer.model.ranked import median_of, row_medians
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -117,9 +119,7 @@ def running_medians(values: Values, width: int) -> Values:
         return values
     windows = np.lib.stride_tricks.sliding_window_view(values, width)
     rows = max(1, MEDIAN_CELLS // width)  # all at once would take the square of a long curve
-    inner = np.concatenate(
-        [np.median(windows[at : at + rows], axis=1) for at in range(0, len(windows), rows)]
-    )
+    inner = np.concatenate([row_medians(windows[at : at + rows]) for at in range(0, len(windows), rows)])
     side = width // 2
     return np.concatenate((np.full(side, inner[0]), inner, np.full(side, inner[-1])))
 
@@ -133,7 +133,7 @@ def scatter(values: Values) -> float:
     if values.size < SCATTER_POINTS:
         return 0.0
     bends = np.abs(np.diff(values, 2))
-    middle = float(np.median(bends)) or float(np.mean(bends)) / 2.0
+    middle = float(median_of(bends)) or float(np.mean(bends)) / 2.0
     return 1.4826 * middle / float(np.sqrt(6.0))  # variances of a second difference: 1 + 4 + 1
 
 
@@ -151,7 +151,7 @@ def trend(values: Values) -> Trend | None:
     smooth = running_medians(values, _width(values.size))
     ends = 1 if values.size < 8 else min(max(values.size // 10, 2), 50)
     starts = 1 if values.size < 20 else min(max(values.size // 50, 3), 20)
-    level = float(np.median(values[-ends:]))
+    level = float(median_of(values[-ends:]))
     spread = scatter(values)
     margin = SIGMAS * spread * float(np.sqrt(1.0 / starts + 1.0 / ends))
     if values.size < SCATTER_POINTS:
@@ -172,7 +172,7 @@ def trend(values: Values) -> Trend | None:
 
 def _first(values: Values, starts: int, spread: float) -> float:
     """Level of the first points; of a long curve that of the first three where all that fell fell right after them."""
-    level = float(np.median(values[:starts]))
+    level = float(median_of(values[:starts]))
     if values.size < LONG:
         return level
     early = values[:FIRST_ROWS]
@@ -180,7 +180,7 @@ def _first(values: Values, starts: int, spread: float) -> float:
     stands_out = float(early.min()) - level > STAND_OUT * spread * float(
         np.sqrt(1.0 / FIRST_ROWS + 1.0 / starts)
     )
-    return float(np.median(early)) if falls and stands_out else level
+    return float(median_of(early)) if falls and stands_out else level
 
 
 def _width(points: int) -> int:
@@ -197,7 +197,7 @@ def _order(values: Values) -> float:
     if values.size < SORTED_POINTS:
         return 0.0
     if values.size > MOST_PAIRS:
-        values = np.array([np.median(part) for part in np.array_split(values, MOST_PAIRS)])
+        values = np.array([median_of(part) for part in np.array_split(values, MOST_PAIRS)])
     count = values.size
     upper = np.triu(np.sign(values[None, :] - values[:, None]), 1)
     variance = count * (count - 1) * (2 * count + 5) / 18.0

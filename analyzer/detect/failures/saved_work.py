@@ -10,6 +10,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView
 from analyzer.detect.curves.drift import checkpoints
 from analyzer.detect.failures.first_failure import order_of
+from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
 
@@ -32,7 +33,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     out.put("lost_steps", end - last, [ref])
     gaps = [second[0] - first[0] for first, second in pairwise(before)]
     if gaps:
-        out.put("interval_steps", int(np.median(gaps)), [ref])
+        out.put("interval_steps", int(median_of(gaps)), [ref])
     seconds = _seconds_per_step(view)
     if seconds is not None:
         out.put("lost_hours", (end - last) * seconds / 3600, [ref])
@@ -54,7 +55,7 @@ def _seconds_per_step(view: RunView) -> float | None:
     moved = np.diff(steps) > 0
     if not moved.any():
         return None
-    pace = float(np.median(np.diff(times)[moved] / np.diff(steps)[moved]))
+    pace = float(median_of(np.diff(times)[moved] / np.diff(steps)[moved]))
     return pace if pace > 0 else None
 
 

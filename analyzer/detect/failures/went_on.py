@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.detect.base import RunView
+from analyzer.model.ranked import distinct_of
 from analyzer.model.tables import NULL_INT
 
 SURVIVED_ROWS = 3
@@ -63,7 +64,7 @@ def _are_several(rows: _Rows, at: int) -> bool:
     if end < min(rows.lines.size, at + WINDOW):
         return True
     # a bar redraws itself within one line of the file: its steps tell the rows apart
-    return np.unique(rows.steps[at : at + WINDOW]).size >= SURVIVED_ROWS
+    return distinct_of(rows.steps[at : at + WINDOW]).size >= SURVIVED_ROWS
 
 
 class RowsOfLogs:

@@ -8,6 +8,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Event
 
@@ -86,7 +87,7 @@ def _gap(view: RunView, started: Event, out: FactWriter) -> None:
     timeouts = {event.fields.get("timeout_ms") for event in view.events("nccl_timeout")}
     known = [float(value) / 1000 for value in timeouts if isinstance(value, int)]
     if known:
-        timeout_s = float(np.median(known))
+        timeout_s = float(median_of(known))
         out.put(
             "gap_equals_timeout", abs(gap_s - timeout_s) <= max(TOLERANCE_S, 0.1 * timeout_s), [started.ref]
         )

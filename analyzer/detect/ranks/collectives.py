@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.failures.failure_order import CAUSES
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.launcher_reports import REPORTS, is_report
 from analyzer.detect.ranks.collective_phase import phase_before
+from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
@@ -260,7 +259,7 @@ def _without_watchdog(view: RunView, waited: Sequence[Event]) -> set[int]:
     """The rank that does not say that it waited; nothing if several are silent: their lines may just be lost."""
     timed_out = {member for event in waited if (member := _member(event)) is not None}
     known = {event.rank for event in view.run.events if event.rank is not None}
-    known |= {int(rank) for rank in np.unique(view.run.metrics.rank) if rank >= 0}
+    known |= {int(rank) for rank in distinct_of(view.run.metrics.rank) if rank >= 0}
     world_size = view.run.layout.world_size
     if world_size is not None and world_size <= MAX_LISTED:
         known |= set(range(world_size))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.failures.failure_order import CAUSES
 from analyzer.detect.failures.first_failure import order_of
+from analyzer.model.ranked import median_of, row_medians
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
 
@@ -68,10 +69,10 @@ def _straggler(view: RunView, out: FactWriter) -> None:
     ranks, times = _by_rank(view, "step_time_s")
     if len(ranks) < MANY_RANKS or times.shape[1] < ENOUGH_STEPS:
         return
-    medians = np.median(times, axis=1)
+    medians = row_medians(times)
     worst = int(medians.argmax())
     others = np.delete(times, worst, axis=0)
-    rest = float(np.median(np.delete(medians, worst)))
+    rest = float(median_of(np.delete(medians, worst)))
     if rest <= 0:
         return
     out.put("straggler.ranks", len(ranks))
@@ -106,7 +107,7 @@ def _growth(view: RunView, metric: str) -> float | None:
     if good.size < 5 * ENOUGH_STEPS:
         return None
     fifth = good.size // 5
-    return float(np.median(good[-fifth:]) / np.median(good[:fifth]))
+    return float(median_of(good[-fifth:]) / median_of(good[:fifth]))
 
 
 def _replicas(view: RunView, out: FactWriter) -> None:
@@ -148,7 +149,7 @@ def _silence(view: RunView, out: FactWriter) -> None:
     distances = np.diff(loss.time_s[np.isfinite(loss.time_s)])
     distances = distances[distances > 0]
     if distances.size >= ENOUGH_STEPS:
-        out.put("silence.median_steps", gap_s / float(np.median(distances)), refs_at(loss, [row]))
+        out.put("silence.median_steps", gap_s / float(median_of(distances)), refs_at(loss, [row]))
 
 
 DETECTOR = Detector(

@@ -13,6 +13,7 @@ import numpy as np
 from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.replay.replay_origin import Course, Origin, origins
 from analyzer.model.float_formats import LARGEST
+from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.replay import TEXT_FORMATS, ReplayTable
 from analyzer.model.signal import Signal
@@ -69,8 +70,8 @@ def detect(view: RunView) -> Iterator[Signal]:
     refs = [table.ref(0)]
     out.put("seen", value=True, refs=refs)
     out.put("rows", len(table) + table.dropped, refs)
-    out.put("ranks", int(np.unique(table["rank"]).size), refs)
-    out.put("steps", int(np.unique(table["step"]).size), refs)
+    out.put("ranks", int(distinct_of(table["rank"]).size), refs)
+    out.put("steps", int(distinct_of(table["step"]).size), refs)
     courses = view.once(courses_of)
     first = view.once(first_course)
     _limits(out, table)
@@ -104,7 +105,7 @@ def measured(view: RunView) -> ReplayTable:
 def _seen_better(table: ReplayTable) -> npt.NDArray[np.bool_]:
     """Rows of hooks about steps that were replayed operator by operator, if the replay shows the fault as well."""
     replayed = table.mask("source_format", "torch_dispatch")
-    again = np.unique(table["step"][replayed & (table["nonfinite"] == 1)])
+    again = distinct_of(table["step"][replayed & (table["nonfinite"] == 1)])
     seen: npt.NDArray[np.bool_] = table.mask("source_format", "torch_hooks") & np.isin(table["step"], again)
     return seen
 
@@ -131,7 +132,7 @@ def harmful(view: RunView) -> bool | None:
     if course.recovered or good:
         return False
     if course.direction == "bwd":
-        bad_steps = np.unique(
+        bad_steps = distinct_of(
             table["step"][(table["nonfinite"] == 1) & (table["step"] >= origin.step_or_first)]
         )
         return True if bad_steps.size >= STANDING_STEPS else None
@@ -367,7 +368,7 @@ def _ranks(
     if len(known) < ANCHORED_FROM:
         return
     step = table["step"]
-    at_step = {int(rank) for rank in np.unique(table["rank"][step == step[origin.row]])}
+    at_step = {int(rank) for rank in distinct_of(table["rank"][step == step[origin.row]])}
     if len(at_step) < ANCHORED_FROM:
         return
     made_here = [

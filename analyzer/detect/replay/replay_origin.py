@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from analyzer.model.ranked import distinct_of
 from analyzer.model.replay import ReplayTable
 from analyzer.model.tables import NULL_INT
 
@@ -93,7 +94,7 @@ class Course(NamedTuple):
 
 def origins(table: ReplayTable) -> dict[int, Course]:
     """Course of every rank; ``NULL_INT`` stands for rows without a rank."""
-    return {int(rank): _course(table, table["rank"] == rank) for rank in np.unique(table["rank"])}
+    return {int(rank): _course(table, table["rank"] == rank) for rank in distinct_of(table["rank"])}
 
 
 def bad_rows(table: ReplayTable) -> npt.NDArray[np.bool_]:
@@ -149,7 +150,7 @@ def _course(table: ReplayTable, of_rank: npt.NDArray[np.bool_]) -> Course:
     if not bad.any():
         return Course(None, recovered=False)
     steps = table["step"]
-    recorded, bad_steps = np.unique(steps[of_rank]), np.unique(steps[bad])
+    recorded, bad_steps = distinct_of(steps[of_rank]), distinct_of(steps[bad])
     clean = recorded[~np.isin(recorded, bad_steps)]
     last_clean = int(clean[-1]) if clean.size else NULL_INT
     after = bad_steps[bad_steps > last_clean] if clean.size else bad_steps

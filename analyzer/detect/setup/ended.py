@@ -20,6 +20,7 @@ from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.went_on import SURVIVED_ROWS
 from analyzer.detect.setup.run_course import completed, exit_code, last_step, of_last_attempt
 from analyzer.detect.setup.signs_of_life import YOUNG_S, Life, span
+from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import LogEnd
 from analyzer.model.signal import Signal
@@ -323,14 +324,16 @@ def _silence(life: Life) -> str:
 
 def _logs(view: RunView) -> list[LogEnd]:
     """Ends of the logs that count steps or hold metrics, those that came furthest first; of all logs if none does."""
-    with_rows = set(np.unique(view.run.metrics.source).tolist())
+    with_rows = set(distinct_of(view.run.metrics.source).tolist())
     telling = [end for end in view.run.log_ends if end.source in with_rows or end.steps or end.epochs]
     return sorted(telling or view.run.log_ends, key=lambda end: (-(end.step or end.epoch or 0), end.source))
 
 
 def _is_snapshot(view: RunView) -> bool:
     """Whether only a state that was saved with a checkpoint tells how far the run came: such a file stops early by design."""
-    with_rows = {view.run.sources[source].ingestor for source in np.unique(view.run.metrics.source).tolist()}
+    with_rows = {
+        view.run.sources[source].ingestor for source in distinct_of(view.run.metrics.source).tolist()
+    }
     return with_rows == {"trainer-state"}
 
 
@@ -405,8 +408,8 @@ def _spacing(view: RunView) -> float:
     curve = view.curve("loss")
     if curve is None:
         return 1.0
-    steps = np.unique(curve.step[curve.step != NULL_INT])
-    return float(np.median(np.diff(steps))) if steps.size > 2 else 1.0
+    steps = distinct_of(curve.step[curve.step != NULL_INT])
+    return float(median_of(np.diff(steps))) if steps.size > 2 else 1.0
 
 
 def _epochs(end: LogEnd) -> Progress:

@@ -10,6 +10,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs, refs_at
 from analyzer.detect.curve import has_steps, left_out
 from analyzer.detect.failures.failure_order import CAUSES, family_of
+from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Event, Series
@@ -130,7 +131,7 @@ def _gap(series: Series) -> tuple[int, int, int] | None:
         return None
     distances = np.diff(steps)
     widest = int(distances.argmax())
-    if distances[widest] < GAP_SPACINGS * max(1.0, float(np.median(distances))):
+    if distances[widest] < GAP_SPACINGS * max(1.0, float(median_of(distances))):
         return None
     return int(steps[widest]), int(steps[widest + 1]), int(order[widest + 1])
 

@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 from analyzer.detect.base import RunView
+from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
 
 PATIENCE = 20
@@ -118,8 +119,8 @@ class Life:
 
 def _usual_gap(times_s: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float | None:
     """Median distance of the last rows; None for a single one."""
-    times = np.unique(times_s)[-60:]
-    return float(np.median(np.diff(times))) if times.size > 1 else None
+    times = distinct_of(times_s)[-60:]
+    return float(median_of(np.diff(times))) if times.size > 1 else None
 
 
 def _binary(view: RunView) -> list[int]:

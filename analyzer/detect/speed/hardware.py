@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -85,7 +86,7 @@ def _slowest(medians: Mapping[int, float]) -> tuple[int, float] | None:
     if len(medians) < MIN_GPUS:
         return None
     member = min(sorted(medians), key=lambda key: medians[key])
-    rest = float(np.median([value for key, value in medians.items() if key != member]))
+    rest = float(median_of([value for key, value in medians.items() if key != member]))
     return (member, medians[member] / rest) if rest > 0 else None
 
 
@@ -110,7 +111,7 @@ def _restart(view: RunView, out: FactWriter) -> None:
         np.flatnonzero((series.attempt == attempt) & np.isfinite(series.value)) for attempt in attempts[-2:]
     ]
     if min(part.size for part in parts) >= ENOUGH_POINTS:
-        before_s, after_s = (float(np.median(series.value[part])) for part in parts)
+        before_s, after_s = (float(median_of(series.value[part])) for part in parts)
         if before_s > 0:
             out.put("step_time_ratio_at_restart", after_s / before_s, refs_at(series, [int(parts[1][0])]))
 
@@ -129,7 +130,7 @@ def _host_memory(view: RunView, out: FactWriter) -> None:
         good = np.flatnonzero(np.isfinite(series.value))
         if good.size < 5 * ENOUGH_POINTS:
             continue
-        levels = [float(np.median(series.value[part])) for part in np.array_split(good, 5)][1:]
+        levels = [float(median_of(series.value[part])) for part in np.array_split(good, 5)][1:]
         if levels[0] <= 0:
             continue
         ratio = levels[-1] / levels[0]

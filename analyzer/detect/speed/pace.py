@@ -13,6 +13,7 @@ from analyzer.detect.robust import slower_at_best
 from analyzer.detect.speed.times import unit_times
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set, words_of
+from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 
 ROWS = 6
@@ -60,7 +61,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     _slower(out, view)
     tokens = unit_times(view.curve("tokens_per_second"), 1)
     if tokens is not None:
-        slow = float(np.median(tokens.value)) < SLOW_TOKENS
+        slow = float(median_of(tokens.value)) < SLOW_TOKENS
         out.put("tokens_slow", slow, refs_at(tokens, [len(tokens) - 1]))
     _waits(out, view)
     _memory(out, view)
@@ -81,7 +82,7 @@ def _slower(out: FactWriter, view: RunView) -> None:
             continue
         values = (1.0 / series.value if inverse else series.value)[1:]
         third = len(values) // 3
-        early, late = float(np.median(values[:third])), float(np.median(values[-third:]))
+        early, late = float(median_of(values[:third])), float(median_of(values[-third:]))
         numbers = trend(values)
         ordered = numbers is not None and (
             numbers.order >= SORTED or values[-third:].min() > values[:third].max()
@@ -122,7 +123,7 @@ def _waits(out: FactWriter, view: RunView) -> None:
                 continue
             waited, worked = wait.value[match[rows]], work.value[rows]
             whole = worked if "total" in words_of(work_name) or (worked >= waited).all() else worked + waited
-            share = float(np.median(waited / whole))
+            share = float(median_of(waited / whole))
             if np.isfinite(share) and 0 <= share <= 1:
                 out.put("wait_share", share, refs_at(work, rows[-2:]))
                 return

@@ -18,6 +18,7 @@ from analyzer.detect.curve import align, has_steps, launch_of, take
 from analyzer.detect.robust import part_medians, slower_at_best, uncertainty
 from analyzer.detect.speed.times import unit_times
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Series
 
@@ -100,14 +101,14 @@ def _pace(view: RunView) -> Series | None:
     if same.sum() < MIN_POINTS:
         return None
     whole_seconds = bool((series.time_s[np.isfinite(series.time_s)] % 1 == 0).all())
-    if whole_seconds and np.median(times[same]) < MIN_STAMP_S:
+    if whole_seconds and median_of(times[same]) < MIN_STAMP_S:
         return None
     later = take(series, np.flatnonzero(same) + 1)
     return replace(later, value=times[same] / steps[same])
 
 
 def _step_times(view: RunView, series: Series, out: FactWriter) -> None:
-    median = float(np.median(series.value[WARM_UP_POINTS:]))
+    median = float(median_of(series.value[WARM_UP_POINTS:]))
     out.put("step_time.seen", value=True, refs=refs_at(series, [0]))
     out.put("step_time.points", len(series))
     out.put("step_time.median_s", median, refs_at(series, [len(series) // 2]))
@@ -128,10 +129,10 @@ def _step_times(view: RunView, series: Series, out: FactWriter) -> None:
 
 
 def _grid(series: Series, rows: npt.NDArray[np.int64], out: FactWriter) -> None:
-    steps = np.unique(series.step[rows])
+    steps = distinct_of(series.step[rows])
     distances, counts = np.unique(np.diff(steps), return_counts=True)
     period = int(distances[np.argmax(counts)]) if distances.size else 0
-    spacing = int(np.median(np.diff(np.unique(series.step))))
+    spacing = int(median_of(np.diff(distinct_of(series.step))))
     if period <= spacing:  # neighbouring slow points are one slow stretch, not a grid
         out.put("step_time.outliers_on_grid", value=False, refs=refs_at(series, rows))
         return
@@ -149,14 +150,14 @@ def _coincidences(view: RunView, series: Series, rows: npt.NDArray[np.int64], ou
     evals = view.curve("eval_loss")
     marks = {
         "saves": np.array(sorted(set(saves)), np.int64),
-        "evals": np.unique(evals.step[evals.step != NULL_INT])
+        "evals": distinct_of(evals.step[evals.step != NULL_INT])
         if evals is not None
         else np.zeros(0, np.int64),
     }
-    spacing = int(np.median(np.diff(np.unique(series.step))))
+    spacing = int(median_of(np.diff(distinct_of(series.step))))
     for name, steps in marks.items():
         # With marks at most logged points every slow step would be next to one.
-        if steps.size >= 2 and steps.size * 4 <= np.unique(series.step).size:
+        if steps.size >= 2 and steps.size * 4 <= distinct_of(series.step).size:
             slow = series.step[rows]
             before = steps[np.clip(np.searchsorted(steps, slow, side="right") - 1, 0, steps.size - 1)]
             share = float(((slow >= before) & (slow - before <= spacing)).mean())
@@ -183,8 +184,8 @@ def _where(series: Series, total: float, out: FactWriter) -> None:
     """Where the speed fell most, and whether at once."""
     window = max(len(series) // SUDDEN_PART, 3)
     centres = np.arange(window, len(series) - window)
-    before = np.array([np.median(series.value[c - window : c]) for c in centres])
-    after = np.array([np.median(series.value[c : c + window]) for c in centres])
+    before = np.array([median_of(series.value[c - window : c]) for c in centres])
+    after = np.array([median_of(series.value[c : c + window]) for c in centres])
     jumps = np.log(after / before)
     at = int(centres[np.argmax(jumps)])
     refs = refs_at(series, [at])
@@ -192,7 +193,7 @@ def _where(series: Series, total: float, out: FactWriter) -> None:
     out.put("throughput.drop_sudden", bool(jumps.max() >= ON_GRID * np.log(total)), refs)
     launches = launch_of(series)
     near = launches[max(at - window, 0) : at + window]
-    out.put("throughput.drop_at_restart", bool(np.unique(near).size > 1), refs)
+    out.put("throughput.drop_at_restart", bool(distinct_of(near).size > 1), refs)
 
 
 def _data_wait(view: RunView, step_time: Series | None, out: FactWriter) -> None:
@@ -215,7 +216,7 @@ def _data_wait(view: RunView, step_time: Series | None, out: FactWriter) -> None
     usual = np.argsort(wait)[: len(wait) - max(len(wait) // 10, 1)]
     of_all = float(wait[usual].sum() / step[usual].sum())
     rows = np.flatnonzero(known)
-    out.put("data_wait.share", max(float(np.median(share)), of_all), refs_at(step_time, rows[-3:]))
+    out.put("data_wait.share", max(float(median_of(share)), of_all), refs_at(step_time, rows[-3:]))
 
 
 def _communication(view: RunView, step_time: Series | None, out: FactWriter) -> None:
@@ -226,10 +227,10 @@ def _communication(view: RunView, step_time: Series | None, out: FactWriter) -> 
     ]
     if exposed is None or len(exposed) < MIN_POINTS:
         return
-    known = [float(np.median(part.value[WARM_UP_POINTS:])) for part in parts if part is not None]
-    whole = float(np.median(step_time.value[WARM_UP_POINTS:])) if step_time is not None else sum(known)
+    known = [float(median_of(part.value[WARM_UP_POINTS:])) for part in parts if part is not None]
+    whole = float(median_of(step_time.value[WARM_UP_POINTS:])) if step_time is not None else sum(known)
     if len(known) == len(parts) or step_time is not None:
-        share = float(np.median(exposed.value[WARM_UP_POINTS:])) / whole
+        share = float(median_of(exposed.value[WARM_UP_POINTS:])) / whole
         out.put("communication.share", share, refs_at(exposed, [len(exposed) - 1]))
 
 
@@ -278,8 +279,8 @@ def _time_of_a_row(loss: Series, row: int) -> float | None:
     forward = (steps > 0) & (took_s >= 0)
     if not forward.any():
         return None
-    usual = float(np.median(steps[forward]))
-    return float(np.median(took_s[forward] / steps[forward])) * min(float(loss.step[row]), usual)
+    usual = float(median_of(steps[forward]))
+    return float(median_of(took_s[forward] / steps[forward])) * min(float(loss.step[row]), usual)
 
 
 DETECTOR = Detector(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from analyzer.detect.curve import positive_points
+from analyzer.model.ranked import median_of
 from analyzer.model.tables import Series
 
 TOTAL_POINTS, TOTAL_STEP, TOTAL_SCATTER = 5, 0.03, 0.6
@@ -35,7 +36,7 @@ def _is_running_total(series: Series) -> bool:
         return False
     added = np.diff(values)
     even = float(added.std()) <= TOTAL_SCATTER * float(added.mean())
-    grows = float(np.median(added / values[1:])) >= TOTAL_STEP or float(values[0]) <= FROM_NOUGHT * float(
+    grows = float(median_of(added / values[1:])) >= TOTAL_STEP or float(values[0]) <= FROM_NOUGHT * float(
         added.mean()
     )
     return bool((added > 0).all()) and even and grows

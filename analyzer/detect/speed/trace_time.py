@@ -12,6 +12,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.ranks.stragglers import MANY_RANKS
+from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.traces import TimeTrace
@@ -38,7 +39,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     steps = [trace for trace in traces if trace.step_median_s is not None and trace.steps]
     if steps:
         marked = [trace.step_median_s for trace in steps if trace.step_median_s is not None]
-        out.put("step_s", float(np.median(marked)), [SourceRef(trace.source) for trace in steps])
+        out.put("step_s", float(median_of(marked)), [SourceRef(trace.source) for trace in steps])
     long = [trace for trace in traces if _is_long(trace)]
     if long:
         where = [SourceRef(trace.source) for trace in long]
@@ -90,7 +91,7 @@ def _shares(traces: Sequence[TimeTrace], refs: list[SourceRef], out: FactWriter)
 
 def _median(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return float(np.median(known)) if known else None
+    return float(median_of(known)) if known else None
 
 
 def _kernels(traces: Sequence[TimeTrace], refs: list[SourceRef], out: FactWriter) -> None:
@@ -135,7 +136,7 @@ def _stragglers(traces: Sequence[TimeTrace], out: FactWriter) -> None:
     compute = np.array([by_rank[rank].compute_s or 0.0 for rank in ranks])
     waiting = np.array([by_rank[rank].communication_s or 0.0 for rank in ranks])
     worst = int(compute.argmax())
-    rest = float(np.median(np.delete(compute, worst)))
+    rest = float(median_of(np.delete(compute, worst)))
     if rest <= 0:
         return
     out.put("ranks", len(ranks), refs)

@@ -10,6 +10,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.robust import part_medians
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 
@@ -82,7 +83,7 @@ def _memory(view: RunView, out: FactWriter) -> None:
         for each in view.all_series("gpu_memory_peak_gib")
         if np.isfinite(each.value).any()
     ]
-    ranks = {int(rank) for rank in np.unique(view.run.metrics.rank) if rank >= 0}
+    ranks = {int(rank) for rank in distinct_of(view.run.metrics.rank) if rank >= 0}
     if len(peaks) >= 2 and len(ranks) >= 2 and min(peaks) > 0:
         out.put("gpu_memory.rank_spread", max(peaks) / min(peaks))
 

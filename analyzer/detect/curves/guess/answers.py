@@ -19,6 +19,7 @@ from analyzer.detect.curve import align, take
 from analyzer.detect.curves.guess.chance import LIKE_A_GUESS, LITTLE, NOT_GUESSED, class_count, shares_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -109,7 +110,7 @@ def _certainty(out: FactWriter, view: RunView, count: int | None) -> None:
         if len(loss) < ENOUGH:
             continue
         tail = slice(-max(len(loss) // 5, 2), None)
-        right, level = float(np.median(shares.value[tail])), float(np.median(loss.value[tail]))
+        right, level = float(median_of(shares.value[tail])), float(median_of(loss.value[tail]))
         if count is None and right < SURE_OF_ALL:
             continue
         most = most_of_the_sure(right, MOST_NAMED if count is None else count)
@@ -131,7 +132,7 @@ def _summed(out: FactWriter, view: RunView, count: int | None) -> None:
             count if count is not None else min(max(round(1 / max(float(right[0]), 1e-3)), 2), MOST_NAMED)
         )
         times = loss.value / [most_of_the_sure(float(share), classes) for share in right]
-        first, last = float(np.median(times[:third])), float(np.median(times[-third:]))
+        first, last = float(median_of(times[:third])), float(median_of(times[-third:]))
         alike = max(first, last) <= ALIKE * min(first, last)
         out.put("summed", bool(min(first, last) >= MANY_TIMES and alike), refs_at(loss, [0, len(loss) - 1]))
         return
@@ -153,7 +154,7 @@ def _floors(out: FactWriter, view: RunView, count: int | None) -> None:
         return
     series, numbers = points
     values, refs = numbers.values, refs_at(series, [len(series) - 1, 0])
-    late = float(np.median(values[2 * values.size // 3 - 1 : 2 * values.size // 3 + 2]))
+    late = float(median_of(values[2 * values.size // 3 - 1 : 2 * values.size // 3 + 2]))
     stands = late - numbers.last <= max(FLAT * max(numbers.fall, 0.0), numbers.margin / 2)
     learned = numbers.falls() and numbers.fall >= LITTLE * numbers.first
     floor = floor_of_bounded(FEWEST if count is None else count)
@@ -178,7 +179,7 @@ def _limit(values: npt.NDArray[np.float64]) -> float:
     True
     """
     parts = np.array_split(values, 3)
-    early, middle, late = (float(np.median(part[-max(part.size // 3, 1) :])) for part in parts)
+    early, middle, late = (float(median_of(part[-max(part.size // 3, 1) :])) for part in parts)
     before, after = early - middle, middle - late
     return late - after * after / (before - after) if before > after > 0 else -math.inf
 

@@ -14,6 +14,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, finite_points
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 
@@ -63,7 +64,7 @@ def clipped_cost(view: RunView) -> tuple[float | None, list[SourceRef]] | None:
     right = shares.value[match[tail]] / (100.0 if float(shares.value.max()) > 1.0 else 1.0)
     costs = loss.value[tail] / np.maximum(1.0 - right, 1e-9)
     limit = next((limit for limit in LIMITS if float(np.abs(costs / limit - 1).max()) <= FITS), None)
-    if float(np.median(loss.value[tail])) < COSTS:
+    if float(median_of(loss.value[tail])) < COSTS:
         limit = None
     return limit, refs_at(loss, [int(tail[-1]), int(tail[0])])
 

@@ -21,6 +21,7 @@ from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.span import begins_in_the_middle, long_enough
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
+from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -250,7 +251,7 @@ def _came_down_and_stands(values: Values) -> bool:
     """Whether a loss fell from a height that no start explains within two rows, and then no further."""
     if values.size < STANDS_ROWS or not bool((values > 0).all()):
         return False
-    last = float(np.median(values[-3:]))
+    last = float(median_of(values[-3:]))
     return float(values[0]) >= RAN_AWAY * last and last >= STANDS * float(values[2])
 
 
@@ -260,7 +261,7 @@ def _answers_gain(view: RunView) -> bool:
     if held_out is None or len(held_out) < GAIN_ROWS:
         return False
     values = held_out.value
-    last = float(np.median(values[-3:]))
+    last = float(median_of(values[-3:]))
     return last >= MOST_RIGHT and last >= float(values.max()) - GAINS / 2 and last - float(values[0]) >= GAINS
 
 
@@ -278,7 +279,7 @@ def accuracy_at_end(view: RunView, name: str) -> tuple[float, list[SourceRef]] |
     if shares is None:
         return None
     tail = shares.value[-max(len(shares) // 10, 1) :]
-    return float(np.median(tail)), refs_at(shares, [len(shares) - 1])
+    return float(median_of(tail)), refs_at(shares, [len(shares) - 1])
 
 
 def _training(out: FactWriter, view: RunView, count: int) -> None:
@@ -348,7 +349,7 @@ def _second_softmax(out: FactWriter, view: RunView) -> None:
         losses, right = loss.value[rows], shares.value[match[rows]]
         stated = view.once(class_count)
         told_by_rows = float(
-            np.exp(min(float(np.median((losses + right)[-max(rows.size // 4, 2) :])), MOST_LOG)) - math.e + 1
+            np.exp(min(float(median_of((losses + right)[-max(rows.size // 4, 2) :])), MOST_LOG)) - math.e + 1
         )
         count = told_by_rows if stated is None else stated[0]
         fits = np.abs(losses + right - math.log(math.e + max(count, 2) - 1))
@@ -360,7 +361,7 @@ def _second_softmax(out: FactWriter, view: RunView) -> None:
         wide = enough and float(right[-1]) >= SURE if count < FEW_CLASSES else range_ >= WIDE / 2
         told = stated is not None or (count >= 2.8 and wide)
         fitting = learned.sum() >= ENOUGH and float(fits[learned].max()) <= TWICE and bool(learned[-1])
-        fitting = fitting and float(np.median(fits[-max(rows.size // 2, 2) :])) <= TWICE / 3
+        fitting = fitting and float(median_of(fits[-max(rows.size // 2, 2) :])) <= TWICE / 3
         out.put("second_softmax", bool(told and fitting), refs_at(loss, [int(rows[-1])]))
         return
 

@@ -15,6 +15,7 @@ from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.plateau import is_even_guess
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, word_set, words_of
+from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 
@@ -188,7 +189,7 @@ def _part_stands(view: RunView, out: FactWriter) -> None:
     whole = None if total is None else total.good()
     if whole is None or len(whole) < STANDING_ROWS or float(whole.value.min()) <= 0:
         return
-    first, last = float(whole.value[0]), float(np.median(whole.value[-FEW_ROWS:]))
+    first, last = float(whole.value[0]), float(median_of(whole.value[-FEW_ROWS:]))
     for name in sorted(view.run.metrics.names):
         words = set(words_of(name))
         if name in {"loss", "eval_loss"} or "loss" not in words or read_name(name).phase == "eval":
@@ -198,14 +199,14 @@ def _part_stands(view: RunView, out: FactWriter) -> None:
         part = finite_points(view.curve(name))
         if part is None or len(part) != len(whole) or last > NEARLY_GONE * first:
             continue
-        level = float(np.median(part.value))
+        level = float(median_of(part.value))
         still = level > 0 and float(np.abs(part.value - level).max()) <= STANDING * level
         if still and LEFT_OVER * last <= level <= 1.1 * last:
             refs = refs_at(part, [0, len(part) - 1])
             out.put("part_stands", value=True, refs=refs)
             out.put("part_stands_name", part.logged_as, refs)
             return
-        begins, ends = float(np.median(part.value[:FEW_ROWS])), float(np.median(part.value[-FEW_ROWS:]))
+        begins, ends = float(median_of(part.value[:FEW_ROWS])), float(median_of(part.value[-FEW_ROWS:]))
         if ends >= TRADED * begins > 0 and A_QUARTER * last <= ends <= last:
             refs = refs_at(part, [0, len(part) - 1])
             out.put("part_traded", value=True, refs=refs)
@@ -285,7 +286,7 @@ def _nothing_found(view: RunView, out: FactWriter) -> None:
             continue
         late = epochs is not None and float(epochs.value.max()) >= EARLY_EPOCHS
         results = (
-            np.unique(scores.step).size if has_steps(scores) else 0
+            distinct_of(scores.step).size if has_steps(scores) else 0
         )  # a launch that begins anew adds none
         nothing = bool(np.all((scores.value >= 0.0) & (scores.value <= NOTHING_FOUND)))
         if late or results >= EARLY_RESULTS:
@@ -300,7 +301,7 @@ def _split(view: RunView, out: FactWriter) -> None:
         return
     ratios, rows = [], []
     for row, near in since_the_last(evaluated, points.good()):
-        level = float(np.median(near))
+        level = float(median_of(near))
         if level > 0:
             ratios.append(float(evaluated.value[row]) / level)
             rows.append(row)
@@ -309,7 +310,7 @@ def _split(view: RunView, out: FactWriter) -> None:
         return
     below = [row for row, ratio in zip(rows, ratios, strict=True) if ratio < BELOW]
     out.put("eval_below_share", len(below) / len(ratios), refs_at(evaluated, below or rows))
-    out.put("ratio", float(np.median(ratios)), refs_at(evaluated, rows))
+    out.put("ratio", float(median_of(ratios)), refs_at(evaluated, rows))
     out.put("ratio_last", ratios[-1], refs_at(evaluated, rows[-1:]))
     epochs = finite_points(view.curve("epoch"))
     if epochs is not None:

@@ -20,6 +20,7 @@ from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model
 from analyzer.detect.curves.trend import Trend
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -188,7 +189,7 @@ def _losses(
     # An epoch whose last, smaller batch is dropped may miss the few samples that outweigh the others.
     share = sum(value >= OUTWEIGHS * loss for loss, value in pairs) / len(pairs)
     heavy = share >= NEARLY_ALL and held_out[1].gain >= LEARNED * held_out[1].first
-    late = float(np.median(train[1].values[train[1].values.size // 2 :]))
+    late = float(median_of(train[1].values[train[1].values.size // 2 :]))
     out.put("outweighed", heavy and late > (1 - 2 * NEVER) * train[1].first, refs)
     out.put("opened", first < APART and last >= OPENED, refs)
     if len(pairs) >= EASIER_ROWS:
@@ -239,7 +240,7 @@ def _chasm(out: FactWriter, view: RunView) -> None:
     train, held_out = finite_points(view.curve("loss"), EASIER_ROWS), finite_points(view.curve("eval_loss"))
     if train is None or held_out is None or not len(held_out):
         return
-    level, last = float(np.median(train.value[-EASIER_ROWS:])), float(held_out.value[-1])
+    level, last = float(median_of(train.value[-EASIER_ROWS:])), float(held_out.value[-1])
     if level > 0 and last > 0:
         refs = [*refs_at(held_out, [len(held_out) - 1]), *refs_at(train, [len(train) - 1])]
         out.put("chasm", last >= CHASM * level and last >= 1.0, refs)
@@ -264,7 +265,7 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
     unit = 100.0 if top > 1.0 else 1.0
     refs = refs_at(held_out, [len(held_out) - 1, 0])
     count = view.once(class_count)
-    learned = right is not None and float(np.median(right.value[-2:])) / unit >= 0.5
+    learned = right is not None and float(median_of(right.value[-2:])) / unit >= 0.5
     if train is not None and right is None:
         learned = train[1].first > 0 and train[1].fall >= 0.5 * train[1].first
     # That the loss halved says little of answers: a tagger or detector gives none at all for long.
@@ -280,14 +281,14 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
     if right is None:
         return
     best = int(held_out.value.argmax())
-    lost = float(held_out.value[best] - np.median(held_out.value[-2:])) / unit
-    knows = float(np.median(right.value[-2:])) >= float(right.value.max()) - SCORES_APART / 5 * unit
+    lost = float(held_out.value[best] - median_of(held_out.value[-2:])) / unit
+    knows = float(median_of(right.value[-2:])) >= float(right.value.max()) - SCORES_APART / 5 * unit
     out.put(
         "score_fell_back",
         best < BEST_EARLY and lost >= FELL_BACK and knows,
         [*refs, *refs_at(held_out, [best])],
     )
-    last = float(np.median(right.value[-2:]) - np.median(held_out.value[-2:])) / unit
+    last = float(median_of(right.value[-2:]) - median_of(held_out.value[-2:])) / unit
     refs = [*refs, *refs_at(right, [len(right) - 1])]
     out.put("score_last", last, refs)
     # Beside its evaluation: the first rows of a log per step are answers of a model that knew nothing yet.
@@ -323,7 +324,7 @@ def _taught(held_out: Series, unit: float) -> bool:
 
 def _learned_early(right: Series, unit: float) -> bool:
     """Whether training data were answered within the first half of the rows: what is learned by heart takes longer."""
-    return float(np.median(right.value[: len(right) // 2 + 1])) / unit >= EARLY_RIGHT
+    return float(median_of(right.value[: len(right) // 2 + 1])) / unit >= EARLY_RIGHT
 
 
 DETECTOR = Detector("gap", ("signal.gap.",), detect)

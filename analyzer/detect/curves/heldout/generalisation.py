@@ -16,6 +16,7 @@ from analyzer.detect.curves.numerics.bad_points import loss_points, values_besid
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.robust import PARTS, noise
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -112,12 +113,12 @@ def _best(out: FactWriter, good: Series) -> None:
         if lowest > 0:
             spread = float(np.ptp(values[len(good) // 2 :]))
             out.put("flat", bool(spread <= PLATEAU_SHARE * lowest), refs)
-            out.put("never_fell", bool(np.median(values[-3:]) >= (1 - PLATEAU_SHARE) * values[0]), refs)
+            out.put("never_fell", bool(median_of(values[-3:]) >= (1 - PLATEAU_SHARE) * values[0]), refs)
 
 
 def _scatter(values: Values) -> float:
     """Standard deviation from second differences: a steady rise of few evaluations is no scatter."""
-    return 1.4826 * float(np.median(np.abs(np.diff(values, 2)))) / float(np.sqrt(6.0))  # variances 1 + 4 + 1
+    return 1.4826 * float(median_of(np.abs(np.diff(values, 2)))) / float(np.sqrt(6.0))  # variances 1 + 4 + 1
 
 
 def _against_train(out: FactWriter, view: RunView, good: Series) -> None:
@@ -133,10 +134,10 @@ def _against_train(out: FactWriter, view: RunView, good: Series) -> None:
     for row in range(min(len(good), PARTS)):
         near = np.abs(train.step - good.step[row]) <= max(interval // 4, 1)
         if near.any() and good.value[row] > 0:
-            ratios.append(float(np.median(train.value[near])) / float(good.value[row]))
+            ratios.append(float(median_of(train.value[near])) / float(good.value[row]))
     # One ratio may be an accident of a steep descent; a matter of counting is the same every time.
     if len(ratios) >= 2 and max(ratios) <= 1.3 * min(ratios):
-        out.put("train_over_eval", float(np.median(ratios)), [*refs_at(good, [0]), *refs_at(train, [0])])
+        out.put("train_over_eval", float(median_of(ratios)), [*refs_at(good, [0]), *refs_at(train, [0])])
 
 
 def _keeps_best(out: FactWriter, view: RunView) -> None:
@@ -178,12 +179,12 @@ def _accuracies(out: FactWriter, view: RunView) -> None:
         out.put("accuracy_last", float(held_out.value[last]) / scale, refs)
         out.put("accuracy_lost", float(held_out.value[best] - held_out.value[last]) / scale, refs)
     if len(held_out) >= 2 * NOISE_POINTS:
-        gained = float(np.median(held_out.value[-NOISE_POINTS:]) - np.median(held_out.value[:3]))
+        gained = float(median_of(held_out.value[-NOISE_POINTS:]) - median_of(held_out.value[:3]))
         out.put("accuracy_gained", gained / scale, refs_at(held_out, [0, last]))
     if train is not None:
         train_scale = 100.0 if float(train.value.max()) > 1.5 else 1.0
         count = max(len(train) // 20, 1)
-        level = float(np.median(train.value[-count:])) / train_scale
+        level = float(median_of(train.value[-count:])) / train_scale
         gap = level - float(held_out.value[last]) / scale
         out.put("accuracy_gap", gap, [*refs, *refs_at(train, [len(train) - 1])])
     _error_of_accuracy(out, view, held_out, scale)
@@ -228,7 +229,7 @@ def _scores(out: FactWriter, view: RunView) -> None:
                 few.append((values, score))
             continue
         lost = lost or rows_away(values) >= max(LOST_SHARE * len(values), NOISE_POINTS)
-        last, margin = float(max(np.median(values[-3:]), values[-1])), KEPT * abs(float(values.max()))
+        last, margin = float(max(median_of(values[-3:]), values[-1])), KEPT * abs(float(values.max()))
         share = not falls and float(values.min()) >= 0 and float(values.max()) <= 1
         if last > float(values[0]) + margin or (share and 1 - last <= FEWER_ERRORS * (1 - float(values[0]))):
             kept.append((last >= float(values.max()) - margin, score))
@@ -279,7 +280,7 @@ def _epochs(view: RunView) -> Iterator[Signal]:
     curve = None if points is None else points.curve()
     if curve is not None and len(curve) >= 2 * PARTS and float(curve.value[0]) > 0:
         count = max(len(curve) // PARTS, 1)
-        level = float(np.median(curve.value[-count:]))
+        level = float(median_of(curve.value[-count:]))
         out.put(
             "loss_near_zero",
             level <= NEAR_ZERO * float(curve.value[:3].max()),
@@ -301,13 +302,13 @@ def _boundaries(out: FactWriter, view: RunView, curve: Series) -> None:
     drops = np.array([_drop(curve.value, int(row)) for row in rows])
     middles = np.array([_drop(curve.value, int(row)) for row in (rows[:-1] + rows[1:]) // 2])
     scatter = 3.0 * noise(curve.value) * 1.2533 * float(np.sqrt(2.0 / AT_BOUNDARY))
-    falls = (drops > scatter) & (drops > 2.0 * max(float(np.median(middles)), 0.0))
+    falls = (drops > scatter) & (drops > 2.0 * max(float(median_of(middles)), 0.0))
     steps = bool(falls.sum() >= BOUNDARIES and falls.mean() >= DROP_SHARE)
     out.put("falls_at_starts", steps, refs_at(curve, [int(row) for row in rows]))
 
 
 def _drop(values: Values, row: int) -> float:
-    return float(np.median(values[row - AT_BOUNDARY : row]) - np.median(values[row : row + AT_BOUNDARY]))
+    return float(median_of(values[row - AT_BOUNDARY : row]) - median_of(values[row : row + AT_BOUNDARY]))
 
 
 DETECTOR = Detector("generalisation", ("signal.generalisation.", "signal.epochs."), detect)

@@ -14,6 +14,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curves.heldout.scores import ERRORS, Score, rows_away, scores_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.ranked import median_of
 from analyzer.model.score_words import SHARE_OF_ALL
 from analyzer.model.signal import Signal
 
@@ -89,7 +90,7 @@ def _stands(out: FactWriter, view: RunView, held: list[Score]) -> None:
     shown = shares[0]
     third = max(shown.values.size // 3, 1)
     gained = float(shown.values[third:].max() - shown.values[:third].max())
-    few = float(np.median(shown.values[third:])) <= AT_MOST
+    few = float(median_of(shown.values[third:])) <= AT_MOST
     refs = refs_at(shown.series, [0, len(shown.series) - 1])
     out.put("stands_while_loss_falls", fell and few and gained <= GAINED, refs)
 
@@ -100,7 +101,7 @@ def _worst_at_end(out: FactWriter, held: list[Score]) -> None:
         if not score.reading.kind & (_ERROR_RATES | SHARE_OF_ALL) or len(score.series) <= WORST_ROWS:
             continue
         right = _right(score)
-        broke = right[-1] == 0.0 and float(np.median(right[-1 - WORST_ROWS : -1])) >= KNEW
+        broke = right[-1] == 0.0 and float(median_of(right[-1 - WORST_ROWS : -1])) >= KNEW
         out.put(
             "worst_at_end", bool(broke), refs_at(score.series, [len(score.series) - 2, len(score.series) - 1])
         )
@@ -132,7 +133,7 @@ def _hardly_right(out: FactWriter, every: list[Score]) -> None:
     shares = [s for s in every if s.reading.kind & SHARE_OF_ALL and len(s.series) >= HARDLY_ROWS]
     if shares:
         few = [
-            float(np.median(right[-max(right.size // 3, 1) :])) <= HARDLY
+            float(median_of(right[-max(right.size // 3, 1) :])) <= HARDLY
             and float(right.max()) <= HARDLY_EVER
             for right in map(_right, shares)
         ]

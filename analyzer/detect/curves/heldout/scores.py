@@ -18,6 +18,7 @@ from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set
+from analyzer.model.ranked import median_of
 from analyzer.model.score_words import GENERAL, OVERLAP, SHARE_OF_ALL, ScoreReading, read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -196,9 +197,9 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
         and not score.reading.kind & SHARE_OF_ALL
         and len(score.series) >= FROZEN_ROWS
     ]
-    never = [score for score in overlap if float(np.median(_tail(score.values))) <= NOTHING]
+    never = [score for score in overlap if float(median_of(_tail(score.values))) <= NOTHING]
     right = [score for score in rising if score.reading.kind & SHARE_OF_ALL]
-    high = [score for score in right if float(np.median(_tail(score.values))) >= MOSTLY]
+    high = [score for score in right if float(median_of(_tail(score.values))) >= MOSTLY]
     if (single := _one_class_of_all(rising)) is not None:
         out.put("rare_never_found", value=True, refs=refs_at(single, [len(single) - 1, 0]))
         out.put("rare_name", single.logged_as, refs_at(single, [len(single) - 1]))
@@ -242,7 +243,7 @@ def _hardly_found(out: FactWriter, rising: list[Score]) -> None:
     long = [score for score in rising if score.reading.kind & OUTLINE and len(score.series) >= HARDLY_ROWS]
     if long:
         low = [
-            float(np.median(_tail(s.values))) <= HARDLY and float(s.values.max()) <= HARDLY_EVER for s in long
+            float(median_of(_tail(s.values))) <= HARDLY and float(s.values.max()) <= HARDLY_EVER for s in long
         ]
         shown = long[0].series
         out.put("hardly_found", all(low), refs_at(shown, [len(shown) - 1, 0]))
@@ -320,7 +321,7 @@ def _parted(out: FactWriter, rising: list[Score]) -> None:
     """How far training and held-out data part, in the score that parts most."""
     worst: tuple[float, Score, Score] | None = None
     for train, held in _pairs(rising):
-        apart = float(np.median(train.values[-3:]) - np.median(held.values[-3:]))
+        apart = float(median_of(train.values[-3:]) - median_of(held.values[-3:]))
         if worst is None or apart > worst[0]:
             worst = (apart, train, held)
     if worst is None:
@@ -332,7 +333,7 @@ def _parted(out: FactWriter, rising: list[Score]) -> None:
     out.put(
         "parted", (apart >= APART and at_end >= KNOWN) or (apart >= APART_AT_ONE and at_end >= BY_HEART), refs
     )
-    gained = float(np.median(train.values[-3:]) - train.values[0])
+    gained = float(median_of(train.values[-3:]) - train.values[0])
     stood = float(np.max(held.values) - held.values[: max(held.values.size // 3, 1)].max())
     followed = float(np.max(held.values) - held.values[0]) > FOLLOWED * gained
     if min(len(train.series), len(held.series)) >= 2 * FROZEN_ROWS:
@@ -371,10 +372,10 @@ def _general_lost(out: FactWriter, general: list[Score], *, learns: bool) -> Non
     long = [score for score in general if len(score.series) >= GENERAL_ROWS]
     if not long:
         return
-    share = [1.0 - float(np.median(score.values[-2:])) / max(float(score.values[0]), 1e-9) for score in long]
+    share = [1.0 - float(median_of(score.values[-2:])) / max(float(score.values[0]), 1e-9) for score in long]
     worst = int(np.argmax(share))
     shown = refs_at(long[worst].series, [len(long[worst].series) - 1, 0])
-    lost = learns and share[worst] >= GENERAL_LOST and float(np.median(share)) > 0
+    lost = learns and share[worst] >= GENERAL_LOST and float(median_of(share)) > 0
     out.put("general_lost", lost, shown)
     out.put("general_lost_name", long[worst].series.logged_as, shown)
     out.put("general_lost_share", share[worst], shown)
@@ -412,7 +413,7 @@ def _turned(out: FactWriter, view: RunView, held: list[Score]) -> None:
         size, values = len(score.series), score.reading.better * score.values
         since = rows_away(values)
         then = float(losses[min((size - since) * losses.size // size, losses.size) - 1])
-        fell = bool(0 < float(np.median(losses[-2:])) <= LOSS_LEFT * then)
+        fell = bool(0 < float(median_of(losses[-2:])) <= LOSS_LEFT * then)
         if since >= max(SINCE_BEST * size, 4) and fell and float(values.max()) != 0:
             turned.append((since, score))
     shown = max(turned, key=lambda found: found[0])[1] if turned else long[0]
@@ -457,7 +458,7 @@ def _perfect(out: FactWriter, view: RunView, found: tuple[Score, ...]) -> None:
         for score in early
         if float((score.series.value == _bound(score)).mean()) >= NEARLY_ALL
         # where the first rows show how it rose, it was learned: one row at the level of a guess is enough
-        and float(np.median(score.series.value[:FROZEN_ROWS])) == _bound(score)
+        and float(median_of(score.series.value[:FROZEN_ROWS])) == _bound(score)
         and abs(float(score.values[0]) - (score.reading.better > 0)) <= 1.0 - HIGH
     ]
     if early:

@@ -36,6 +36,7 @@ from analyzer.detect.curve import (
     spacing,
     take,
 )
+from analyzer.model.ranked import distinct_of
 from analyzer.model.tables import NULL_INT, Event, Series
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def _passed(series: Series, bad: Mask, beyond: Mask) -> Mask:
     if not beyond.any():
         return passed
     where, launch = position(series), launch_of(series)
-    for number in np.unique(launch[beyond]):
+    for number in distinct_of(launch[beyond]):
         faults, later = where[bad & (launch == number)], where[launch > number]
         if faults.size and later.size and later.max() > faults.min():
             passed |= launch == number

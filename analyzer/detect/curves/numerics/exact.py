@@ -12,6 +12,7 @@ from analyzer.detect.curves.numerics.bad_points import loss_points, only_at_skip
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import words_of
+from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.score_words import read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -173,14 +174,14 @@ def _explodes(out: FactWriter, view: RunView) -> None:
             continue
         sizes = np.abs(series.value)
         good = sizes[np.isfinite(sizes)]
-        usual = float(np.median(good)) if good.size >= EXPLODES_ROWS else 0.0
+        usual = float(median_of(good)) if good.size >= EXPLODES_ROWS else 0.0
         if usual > 0 and good.size == sizes.size and sizes[:-2].max() >= EXPLODES * usual > sizes[-2:].max():
             out.put("leap_overcome", value=True, refs=refs_at(series, [int(sizes.argmax())]))
         end = sizes[-2:]
         if good.size == sizes.size and "loss" in words_of(name):
-            early = float(np.median(sizes[:EXPLODES_ROWS]))
+            early = float(median_of(sizes[:EXPLODES_ROWS]))
             # Row by row and of either sign: a loss without a bottom, or players that drive each other.
-            if early > 0 and float(np.median(sizes[-EXPLODES_ROWS:])) >= EXPLODES * max(early, 1.0):
+            if early > 0 and float(median_of(sizes[-EXPLODES_ROWS:])) >= EXPLODES * max(early, 1.0):
                 out.put("runs_away", value=True, refs=refs_at(series, [len(series) - 1, 0]))
                 out.put("explodes_name", series.logged_as, refs_at(series, [len(series) - 1]))
         huge = (good.max(initial=0.0) >= EXPLODES * usual) and bool(
@@ -209,7 +210,7 @@ def _zeros(out: FactWriter, view: RunView) -> None:
         out.put("loss_zero_at_end", bool(zero[-ROWS:].all()), refs_at(points.series, [len(zero) - 1]))
     held_out = view.curve("eval_loss")
     if held_out is not None and len(held_out) > ROWS:
-        before = float(np.median(held_out.value[-1 - ROWS : -1]))
+        before = float(median_of(held_out.value[-1 - ROWS : -1]))
         out.put(
             "held_out_zero_at_end",
             bool(held_out.value[-1] == 0.0 and before >= NOT_ZERO),
@@ -273,7 +274,8 @@ def _frozen(out: FactWriter, view: RunView) -> None:
     same = bool(np.all(good.value == good.value[0])) and float(good.value[0]) != 0.0
     digits = len(f"{float(good.value[0]):.8g}".partition("e")[0].replace(".", "").strip("-0"))
     moves = any(
-        (score := view.curve(name)) is not None and np.unique(score.value[np.isfinite(score.value)]).size > 1
+        (score := view.curve(name)) is not None
+        and distinct_of(score.value[np.isfinite(score.value)]).size > 1
         for name in ("accuracy", "eval_accuracy")
     )
     out.put("loss_frozen", same and not moves and digits >= FROZEN_DIGITS, refs_at(good, [len(good) - 1, 0]))

@@ -10,6 +10,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points, values_beside
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.robust import PARTS, part_medians, uncertainty
+from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -58,7 +59,7 @@ def detect(view: RunView) -> Iterator[Signal]:
 
 def _levels(out: FactWriter, good: Series) -> None:
     values = good.value
-    median, largest = float(np.median(values)), int(values.argmax())
+    median, largest = float(median_of(values)), int(values.argmax())
     out.put("median", median, refs_at(good, [len(good) - 1]))
     out.put("max", float(values[largest]), refs_at(good, [largest]))
     if median > 0 and values.size >= PARTS:
@@ -77,7 +78,7 @@ def _against_clip(out: FactWriter, view: RunView, good: Series) -> None:
         return
     refs = [*refs_at(good, [len(good) - 1]), entry.ref]
     out.put("clipped_share", float((good.value > threshold).mean()), refs)
-    out.put("over_clip", float(np.median(good.value)) / threshold, refs)
+    out.put("over_clip", float(median_of(good.value)) / threshold, refs)
 
 
 def _runs_away(out: FactWriter, view: RunView, good: Series) -> None:
@@ -86,7 +87,7 @@ def _runs_away(out: FactWriter, view: RunView, good: Series) -> None:
     if len(good) < 4 * PARTS or losses is None or losses.size < PARTS:
         return
     count = max(len(good) // 20, ONSET_POINTS)
-    base, end = float(np.median(good.value[:-count])), float(np.median(good.value[-count:]))
+    base, end = float(median_of(good.value[:-count])), float(median_of(good.value[-count:]))
     medians = part_medians(losses)
     falling = float(medians[-1]) < float(medians[0]) - uncertainty(losses)
     if base > 0:
@@ -109,10 +110,10 @@ def _before_onset(out: FactWriter, view: RunView, good: Series) -> None:
             out.put("growth_before_onset", float(good.value[count - 1]) / highest, shown)
         return
     before, last = good.value[: count - ONSET_POINTS], good.value[count - ONSET_POINTS : count]
-    base = float(np.median(before))
+    base = float(median_of(before))
     if base > 0:
         out.put(
-            "growth_before_onset", float(np.median(last)) / base, [*refs_at(good, [count - 1]), onset.ref]
+            "growth_before_onset", float(median_of(last)) / base, [*refs_at(good, [count - 1]), onset.ref]
         )
 
 

@@ -12,6 +12,7 @@ from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, word_set, words_of
+from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -128,7 +129,7 @@ def _impossible(name: str, series: Series) -> int | None:
         return low
     if known[high] > 100.0 * (1 + ROUNDING):
         return high
-    shares = good.sum() >= SHARE_POINTS and known[high] <= 1.5 and float(np.median(values[good])) >= 0.5
+    shares = good.sum() >= SHARE_POINTS and known[high] <= 1.5 and float(median_of(values[good])) >= 0.5
     return high if shares and known[high] > 1.0 + ROUNDING else None
 
 
@@ -138,7 +139,7 @@ def _in_neither_unit(view: RunView, name: str, series: Series) -> int | None:
     held_out = finite_points(series) if name == "eval_accuracy" else None
     if train is None or held_out is None or min(len(train), len(held_out)) < NEGATIVE_ROWS:
         return None
-    share, level = float(np.median(train.value[-3:])), float(np.median(held_out.value))
+    share, level = float(median_of(train.value[-3:])), float(median_of(held_out.value))
     shares = float(train.value.max()) <= 1.0 and share >= KNOWN
     return int(series.value.argmax()) if shares and 1.0 < level < 100 * FAR_BELOW * share else None
 

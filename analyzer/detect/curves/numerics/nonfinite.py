@@ -21,6 +21,7 @@ from analyzer.detect.curves.numerics.loss_scale import CALIBRATION_STEPS
 from analyzer.detect.curves.numerics.scale_course import scale_course, step_of
 from analyzer.detect.robust import PARTS, longest_run, trailing_run
 from analyzer.detect.setup.precision import precision
+from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Event
@@ -386,11 +387,11 @@ def _unlike_mask(
     ranks = view.run.layout.world_size or 1
     if window == 1 and accumulation == 1 and ranks == 1:
         return True  # one micro-batch a window: a NaN prints exactly 0
-    if values.size < MIN_MASKED_CHECK or np.unique(values).size <= values.size // 2:
+    if values.size < MIN_MASKED_CHECK or distinct_of(values).size <= values.size // 2:
         return None
     reference = loss.series.value[~at_bad & ~loss.bad]
     if reference.size >= MIN_MASKED_CHECK:
-        ratio = float(np.median(values)) / (float(np.median(reference)) or 1.0)
+        ratio = float(median_of(values)) / (float(median_of(reference)) or 1.0)
         if LEVEL_BAND[0] <= ratio <= LEVEL_BAND[1]:
             return True
     return True if _zeros_missing(points, window, accumulation) else None

@@ -14,6 +14,7 @@ import numpy as np
 
 from analyzer.detect.base import RunView, number
 from analyzer.detect.curve import take
+from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import NULL_INT, Event, Series
 
@@ -202,7 +203,7 @@ def _rows_by_source(view: RunView) -> dict[int, tuple[npt.NDArray[np.int64], npt
     found: dict[int, list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]] = {}
     for metric in ("loss", "grad_norm", "learning_rate"):
         for series in view.all_series(metric):
-            for source in np.unique(series.source):
+            for source in distinct_of(series.source):
                 mask = (series.source == source) & (series.step != NULL_INT) & (series.line > 0)
                 if mask.any():
                     found.setdefault(int(source), []).append((series.line[mask], series.step[mask]))

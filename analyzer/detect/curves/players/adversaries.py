@@ -13,6 +13,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points, take
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
+from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -97,12 +98,12 @@ def losses_of_players(view: RunView) -> tuple[Series | None, Series | None]:
 
 def _level(series: Series) -> float:
     """Level of the second half."""
-    return float(np.median(series.value[-max(len(series) // 2, ROWS) :]))
+    return float(median_of(series.value[-max(len(series) // 2, ROWS) :]))
 
 
 def _late(series: Series) -> float:
     """Level of the last fifth: a judge may win late."""
-    return float(np.median(series.value[-(len(series) // 5) :]))
+    return float(median_of(series.value[-(len(series) // 5) :]))
 
 
 def _first_half(series: Series) -> Series:

@@ -16,6 +16,7 @@ from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.progress import loss_trend
 from analyzer.detect.setup.run_course import reconstructs, reward_metrics
 from analyzer.model.name_words import read_name, word_set, words_of
+from analyzer.model.ranked import median_of
 from analyzer.model.score_words import read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -94,7 +95,7 @@ def detect(view: RunView) -> Iterator[Signal]:
 
 
 def _end(series: Series) -> float:
-    return float(np.median(series.value[-max(len(series) // 3, 2) :]))
+    return float(median_of(series.value[-max(len(series) // 3, 2) :]))
 
 
 def _latent(out: FactWriter, view: RunView) -> None:
@@ -226,7 +227,7 @@ def _vocabulary(out: FactWriter, view: RunView) -> None:
     rest = values[values.size // 3 :]
     if rest.size < STANDS_ROWS or not OF_A_VOCABULARY <= values[0] < BEYOND:
         return
-    levels = np.array([float(np.median(part)) for part in np.array_split(rest, STANDS_PARTS)])
+    levels = np.array([float(median_of(part)) for part in np.array_split(rest, STANDS_PARTS)])
     stands = levels.min() >= FREQUENCIES and float(np.ptp(levels)) <= STANDS * float(levels[-1])
     fell = float(levels.max()) <= FELL_TO * float(values[0])
     out.put("frequencies_only", bool(stands and fell), refs)

@@ -17,6 +17,7 @@ from analyzer.detect.curve import take
 from analyzer.detect.curves.players.rl_course import earned_by_agent, trend
 from analyzer.detect.robust import PARTS, longest_run, noise, part_medians, uncertainty
 from analyzer.model.name_words import word_set, words_of
+from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -146,14 +147,14 @@ def _negative(view: RunView, out: FactWriter) -> None:
     if series is None:
         return
     below = series.value < 0.0
-    deep = float(np.median(series.value[below])) <= NEGATIVE if below.any() else False
+    deep = float(median_of(series.value[below])) <= NEGATIVE if below.any() else False
     lasting = longest_run(below) >= NEGATIVE_ROWS and deep
     rows = np.flatnonzero(below)
     refs = refs_at(series, rows) or refs_at(series, [0])
     out.put("kl_negative", lasting, refs)
     if lasting:
         out.put("kl_negative_from_start", bool((series.value[:NEGATIVE_ROWS] <= NEGATIVE).any()), refs)
-    out.put("kl_last", float(np.median(series.value[-NEGATIVE_ROWS:])), refs_at(series, [len(series) - 1]))
+    out.put("kl_last", float(median_of(series.value[-NEGATIVE_ROWS:])), refs_at(series, [len(series) - 1]))
 
 
 def _explosion(view: RunView, out: FactWriter) -> None:
@@ -169,7 +170,7 @@ def _explosion(view: RunView, out: FactWriter) -> None:
         values = series.value
         early = max(float(np.abs(values[: max(values.size // PARTS, 3)]).min()), EARLY_FLOOR)
         limit = max(EXPLODED_RATIO * early, usual)
-        end = float(np.median(values[-3:]))
+        end = float(median_of(values[-3:]))
         verdicts.append(end >= limit)
         if end >= limit:
             row = int(np.flatnonzero(values >= limit)[0])
@@ -221,7 +222,7 @@ def _rewards(view: RunView, out: FactWriter) -> None:
         out.put("reward_last", float(medians[-1]), refs[:1])
         out.put("reward_rises", rises, refs)
         out.put("reward_falls", trend(series.value) < 0 and _well_below_best(medians), refs)
-        level = abs(float(np.median(series.value)))
+        level = abs(float(median_of(series.value)))
         out.put("reward_erratic", level > 0 and noise(series.value) > level, refs)
     if rises:
         _part_falls(view, out)
@@ -264,8 +265,8 @@ def _held_out(view: RunView, out: FactWriter, *, agent: bool) -> None:
         if series is None:
             continue
         values, half = series.value, max(len(series) // 4, 2)
-        best = max(float(np.median(values[i : i + 2])) for i in range(len(values) - 1))
-        first, last = float(np.median(values[:half])), float(np.median(values[-half:]))
+        best = max(float(median_of(values[i : i + 2])) for i in range(len(values) - 1))
+        first, last = float(median_of(values[:half])), float(median_of(values[-half:]))
         falls = last < first and best - last >= WELL_BELOW * max(abs(best), 1e-6)
         refs = refs_at(series, [len(series) - 1, int(values.argmax())])
         if agent and words & _EARNED:

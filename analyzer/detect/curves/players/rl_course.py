@@ -16,6 +16,7 @@ from analyzer.detect.curve import finite_points
 from analyzer.detect.robust import PARTS, part_medians, uncertainty
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
+from analyzer.model.ranked import median_of, row_medians
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -93,24 +94,24 @@ def _reward(out: FactWriter, view: RunView) -> None:
     if series is None:
         return
     values, refs = series.value, refs_at(series, [len(series) - 1, 0])
-    best, last = _best(values), float(np.median(values[-_window(values) if values.size > 10 else -2 :]))
+    best, last = _best(values), float(median_of(values[-_window(values) if values.size > 10 else -2 :]))
     out.put("reward_best", best, refs_at(series, [int(values.argmax())]))
     out.put("reward_end", last, refs)
     if values.size >= SAME_ROWS:
         same = bool((values == values[0]).all()) and float(values[0]) < SOLVED
         out.put("reward_same", same, refs)
     span = float(values.max() - values.min())
-    early = float(np.median(values[: max(values.size // 5, 1)]))
+    early = float(median_of(values[: max(values.size // 5, 1)]))
     out.put("reward_climbs", last > early and best - last <= LOST / 3 * span, refs)
     lost = best - last >= LOST * span and last < early and best - last > 3 * _scatter(values)
     out.put("reward_lost", bool(span > 0 and lost), [*refs, *refs_at(series, [int(values.argmax())])])
-    first = float(np.median(values[:ROWS]))
+    first = float(median_of(values[:ROWS]))
     gained = (
         last - first >= LOST * span and best - last <= LOST / 3 * span and last - first > 3 * _scatter(values)
     )
     out.put("reward_gained", bool(values.size >= 2 * ROWS and gained), refs)
     late = values[values.size // 2 :]
-    out.put("reward_at_most", bool(span > 0 and np.median(late) == values.max()), refs)
+    out.put("reward_at_most", bool(span > 0 and median_of(late) == values.max()), refs)
     of_agent = earned_by_agent(view, series)
     out.put("of_agent", of_agent, refs[:1])
     if values.size >= LEVELS_OF:
@@ -119,23 +120,23 @@ def _reward(out: FactWriter, view: RunView) -> None:
 
 def _levels(out: FactWriter, values: Values, refs: list[SourceRef], *, of_agent: bool) -> None:
     """Whether the level of a long log falls from its best again, or never leaves its first."""
-    levels = np.array([float(np.median(part)) for part in np.array_split(values, LEVELS)])
+    levels = np.array([float(median_of(part)) for part in np.array_split(values, LEVELS)])
     best = int(levels.argmax())
     won = float(levels[best] - levels[0])
     low = float(levels[max(best, LEVELS - END_LEVELS) :].min())
     # The highest of twenty levels of a reward that only scatters lies above the first one too.
     moved = won >= OF_LEVEL * float(np.abs(levels).max())
-    ended = float(np.median(values[-3:]))
+    ended = float(median_of(values[-3:]))
     fell = levels[best] - low >= LOST * won and levels[best] - ended >= LOST / 2 * won
     out.put("reward_slumps", bool(moved and won > 0 and fell), refs)
-    short = float(levels[best] - np.median(levels[-END_LEVELS:])) >= LOST / 2 * won
+    short = float(levels[best] - median_of(levels[-END_LEVELS:])) >= LOST / 2 * won
     out.put("reward_short", bool(moved and won > 0 and short), refs)
     if values.size >= STANDS_ROWS:
-        level = float(np.median(levels))
+        level = float(median_of(levels))
         away = np.sort(np.abs(levels - level))[: LEVELS - STRAYED]
         # Medians of episodes that scatter widely differ, whatever the policy does.
         of_scatter = uncertainty(values) * float(np.sqrt(LEVELS / PARTS / 2))
-        ends = abs(float(np.median(levels[:END_LEVELS]) - np.median(levels[-END_LEVELS:])))
+        ends = abs(float(median_of(levels[:END_LEVELS]) - median_of(levels[-END_LEVELS:])))
         still = max(away[-1], abs(levels[0] - level), 2 * ends) <= max(STANDS * abs(level), of_scatter)
         solved = SOLVED <= level <= 1.0
         # A model that was trained before is paid well at once: what it gains is little beside its level.
@@ -158,7 +159,7 @@ def _best(values: Values) -> float:
     if values.size < 6:
         return float(values[1:].max())
     rows = np.lib.stride_tricks.sliding_window_view(values, _window(values))[:: _window(values) // 3]
-    return float(np.median(rows, axis=1).max())
+    return float(row_medians(rows).max())
 
 
 def _window(values: Values) -> int:
@@ -170,15 +171,15 @@ def _scatter(values: Values) -> float:
     """Scatter of a reward around its course; 0 where too few rows tell it."""
     if values.size < 6:
         return 0.0
-    return 1.4826 * float(np.median(np.abs(np.diff(values, 2)))) / float(np.sqrt(6.0))
+    return 1.4826 * float(median_of(np.abs(np.diff(values, 2)))) / float(np.sqrt(6.0))
 
 
 def _trust(out: FactWriter, view: RunView) -> None:
     """Whether updates leave the region in which they are valid, and whether the policy leaves its reference."""
     update, clipped = finite_points(view.curve("approx_kl"), 2), finite_points(view.curve("clip_fraction"), 2)
     if update is not None:
-        far = float(np.median(update.value)) >= OVER_TARGET
-        cut = clipped is not None and float(np.median(clipped.value)) >= CLIPPED
+        far = float(median_of(update.value)) >= OVER_TARGET
+        cut = clipped is not None and float(median_of(clipped.value)) >= CLIPPED
         out.put("beyond_trust", far and cut, refs_at(update, [len(update) - 1]))
     away = finite_points(view.curve("kl"), 2)
     if away is not None:
@@ -195,11 +196,11 @@ def _entropy(out: FactWriter, view: RunView) -> None:
         if series is None:
             continue
         values = np.abs(series.value)
-        first, last = float(values[: max(values.size // 5, 1)].max()), float(np.median(values[-2:]))
+        first, last = float(values[: max(values.size // 5, 1)].max()), float(median_of(values[-2:]))
         gone = float(values.max()) <= NONE or (first > DECIDED and last <= max(COLLAPSED * first, DECIDED))
         out.put("entropy_gone", gone, refs_at(series, [len(series) - 1, 0]))
         reward = finite_points(view.curve("reward_mean"), LEVELS_OF)
-        soon = float(np.median(values[len(series) // 4 : len(series) // 3 + 1])) <= max(
+        soon = float(median_of(values[len(series) // 4 : len(series) // 3 + 1])) <= max(
             COLLAPSED * first, DECIDED
         )
         told = reward is not None and len(series) >= LEVELS_OF
@@ -210,9 +211,9 @@ def _entropy(out: FactWriter, view: RunView) -> None:
 
 def _rose_since(values: Values) -> bool:
     """Whether the reward rose after the first third of a log, or there was nothing more to be gained."""
-    levels = np.array([float(np.median(part)) for part in np.array_split(values, LEVELS)])
-    then, now = float(np.median(levels[4:END_LEVELS])), float(np.median(levels[-END_LEVELS:]))
-    most = bool(np.median(values[values.size // 2 :]) == values.max()) or SOLVED <= now <= 1.0
+    levels = np.array([float(median_of(part)) for part in np.array_split(values, LEVELS)])
+    then, now = float(median_of(levels[4:END_LEVELS])), float(median_of(levels[-END_LEVELS:]))
+    most = bool(median_of(values[values.size // 2 :]) == values.max()) or SOLVED <= now <= 1.0
     return most or now - then > OF_LEVEL * float(np.ptp(levels))
 
 
@@ -225,7 +226,7 @@ def _values(out: FactWriter, view: RunView) -> None:
         if series is None or float(series.value.min()) < 0:
             continue
         third = max(len(series) // 3, 2)
-        early, late = float(np.median(series.value[:third])), float(np.median(series.value[-third:]))
+        early, late = float(median_of(series.value[:third])), float(median_of(series.value[-third:]))
         huge = late >= 1e4 and late >= 1.5 * early  # squared errors of targets that are in the hundreds
         out.put(
             "value_runs_away",

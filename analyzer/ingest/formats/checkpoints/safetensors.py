@@ -27,6 +27,7 @@ from analyzer.ingest.formats.checkpoints.stored_numbers import (
     row_rms,
 )
 from analyzer.ingest.masking import clean_text
+from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import TensorRows
 
@@ -213,7 +214,7 @@ class _Scan:
             nonfinite,
             self._ref,
             row_rms=special,
-            median_row_rms=float(np.median(rms[ordinary])) if ordinary.any() else None,
+            median_row_rms=float(median_of(rms[ordinary])) if ordinary.any() else None,
             row_names={row: clean_text(tokens.text_of[row], 100) for row in special},
         )
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.ingest.formats.timing.trace_columns import NONE, ColumnWriter, plain_text
+from analyzer.model.ranked import distinct_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -218,7 +219,7 @@ def _categories(text: _Block, places: Longs, out: ColumnWriter) -> Longs:
     first = text.words[starts] & _low_bytes(lengths)
     second = text.words[starts + 8] & _low_bytes(lengths - 8)
     mixed = first ^ (second * np.uint64(0x9E3779B97F4A7C15)) ^ lengths.astype(np.uint64)
-    distinct = np.unique(mixed)
+    distinct = distinct_of(mixed)
     examples = [int(np.argmax(mixed == value)) for value in distinct]
     raws = [text.text[int(starts[row]) : int(starts[row] + lengths[row])] for row in examples]
     codes: Longs = np.array([out.category_code(plain_text(raw)) for raw in raws], np.int64)

@@ -15,6 +15,7 @@ import numpy as np
 from analyzer.ingest.formats.timing.trace_columns import NONE, TraceColumns
 from analyzer.ingest.formats.timing.trace_intervals import covered, union
 from analyzer.ingest.masking import clean_text
+from analyzer.model.ranked import median_of
 from analyzer.model.traces import TimeTrace
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _host(columns: TraceColumns, trace: TimeTrace) -> TimeTrace:
     syncs = columns.of(*LAUNCHES) & _named(columns, *_SYNCS, anywhere=True)
     return trace._replace(
         steps=int(steps.sum()),
-        step_median_s=float(np.median(columns.duration_ns[steps])) * NS if has_steps else None,
+        step_median_s=float(median_of(columns.duration_ns[steps])) * NS if has_steps else None,
         data_s=covered(starts[data], ends[data]) * NS if data.any() else None,
         sync_s=covered(starts[syncs], ends[syncs]) * NS if columns.of(*LAUNCHES).any() else None,
     )
@@ -109,7 +110,7 @@ def _device(columns: TraceColumns, rows: Longs, trace: TimeTrace) -> TimeTrace:
         if host_copies_ns
         else None,
         kernels=int(is_compute.sum()),
-        kernel_median_s=float(np.median((ends - starts)[is_compute])) * NS if is_compute.any() else None,
+        kernel_median_s=float(median_of((ends - starts)[is_compute])) * NS if is_compute.any() else None,
         top_kernel=_top_kernel(columns, rows[is_compute]),
     )
     return _operators(columns, rows, _launched(columns, rows, is_compute, trace))
@@ -147,7 +148,7 @@ def _launched(columns: TraceColumns, rows: Longs, is_compute: Mask, trace: TimeT
     launches = columns.duration_ns[call[measured]]
     shorter = columns.duration_ns[rows[measured]] < launches
     return trace._replace(
-        launch_median_s=float(np.median(launches)) * NS,
+        launch_median_s=float(median_of(launches)) * NS,
         shorter_than_launch=float(shorter.mean()),
     )
 

@@ -10,13 +10,12 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from analyzer.ingest.text.failures.error_lines import error_lines, last_warning
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.setup.epoch_course import EPOCH, EpochCourse
 from analyzer.ingest.text.torn_end import is_piece
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.ranked import median_of
 from analyzer.model.run import LogEnd
 
 if TYPE_CHECKING:
@@ -218,7 +217,7 @@ def _lines(data: bytes) -> list[str]:
 def _usual_gap(stamps: Sequence[float]) -> float | None:
     """Median distance between times that differ: several lines share one second."""
     gaps = [second - first for first, second in pairwise(stamps) if second > first]
-    return float(np.median(gaps)) if gaps else None
+    return float(median_of(gaps)) if gaps else None
 
 
 def _last_words(texts: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.ingest.text.rows.printed_numbers import parse_number
+from analyzer.model.ranked import median_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,5 +74,5 @@ class UnnamedColumns:
         """By how much the numbers rise from the first fifth to the last; 0 within their scatter."""
         values = np.array([value for value, _ in rows])
         part = max(len(values) // 5, 3)
-        rise = float(np.median(values[-part:]) - np.median(values[:part]))
-        return rise if abs(rise) > float(np.median(np.abs(np.diff(values)))) else 0.0
+        rise = float(median_of(values[-part:]) - median_of(values[:part]))
+        return rise if abs(rise) > float(median_of(np.abs(np.diff(values)))) else 0.0

@@ -9,6 +9,7 @@ import numpy as np
 
 from analyzer.ingest.text.prefixes import peel
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.ranked import distinct_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,7 +114,7 @@ def unix_s(text: npt.NDArray[np.uint8], day_s: Callable[[bytes], float | None]) 
     """
     days = np.ascontiguousarray(text[:, :10]).view("S10").ravel()
     begins_s = np.full(len(text), np.nan)
-    for day in [days[0]] if bool((days == days[0]).all()) else np.unique(days):
+    for day in [days[0]] if bool((days == days[0]).all()) else distinct_of(days):
         begin_s = day_s(bytes(day))
         begins_s[days == day] = np.nan if begin_s is None else begin_s
     digits = text[:, [11, 12, 14, 15, 17, 18]].astype(np.int64) - ord("0")

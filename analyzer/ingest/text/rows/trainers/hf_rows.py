@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analyzer.ingest.text.log_line import MAX_STEP
+from analyzer.model.ranked import distinct_of
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ class RowColumns:
             places = np.repeat([part[2] for part in found], [part[0].size for part in found])
             order = np.argsort(rows, kind="stable")
             rows, values, places = rows[order], values[order], places[order]
-            for rank in np.unique(ranks[rows]).tolist():
+            for rank in distinct_of(ranks[rows]).tolist():
                 of_rank = np.flatnonzero(ranks[rows] == rank)
                 first = int(of_rank[0])
                 begin = int(rows[first]), int(places[first])
