@@ -6,6 +6,7 @@ Importing all readers costs as much CPU as importing NumPy; a run directory need
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -15,6 +16,8 @@ from analyzer.guard import Guard
 from analyzer.ingest.base import Candidate, Ingestor, Match, OpenSource, SourceWriter
 from analyzer.vocabulary.installed import READERS, installed
 
+_FIRST_KEY = re.compile(rb'\{\s*"')
+
 
 def _is_object(candidate: Candidate) -> bool:
     """JSON, not the dict of Python's ``print`` that many console logs begin with."""
@@ -23,7 +26,18 @@ def _is_object(candidate: Candidate) -> bool:
 
 
 def _is_history(candidate: Candidate) -> bool:
-    return _is_object(candidate) or candidate.head.lstrip()[:1] == b"["
+    is_list = candidate.head.lstrip()[:1] == b"[" and candidate.name.lower().endswith(".json")
+    return is_list or _is_object(candidate)
+
+
+def _holds_rows(candidate: Candidate) -> bool:
+    """Objects or a list of them, not a console log that begins with "[INFO]"."""
+    return _is_object(candidate) or (candidate.head.lstrip()[:1] == b"[" and _has_a_key(candidate))
+
+
+def _has_a_key(candidate: Candidate) -> bool:
+    """JSON's way to begin an object, which a dict of Python's ``print`` has not."""
+    return _FIRST_KEY.search(candidate.head) is not None
 
 
 def _is_config(candidate: Candidate) -> bool:
@@ -98,7 +112,7 @@ def _is_wandb_download(candidate: Candidate) -> bool:
 
 
 def _names_wandb(candidate: Candidate) -> bool:
-    return b"wandb" in candidate.head
+    return b"wandb_version:" in candidate.head or b"_wandb:" in candidate.head
 
 
 def _is_worker_error(candidate: Candidate) -> bool:
@@ -165,7 +179,7 @@ def _is_gpu_table(candidate: Candidate) -> bool:
 
 
 def _holds_objects(candidate: Candidate) -> bool:
-    return b"\n{" in candidate.head or candidate.head[:1] == b"{"
+    return (b"\n{" in candidate.head or candidate.head[:1] == b"{") and _has_a_key(candidate)
 
 
 def _is_notebook(candidate: Candidate) -> bool:
@@ -173,7 +187,8 @@ def _is_notebook(candidate: Candidate) -> bool:
 
 
 def _is_argument_file(candidate: Candidate) -> bool:
-    return b"=" in candidate.head or b":" in candidate.head
+    name = candidate.name.lower()
+    return any(word in name for word in ("arg", "opt", "param", "config", "cfg", "flag", "setting"))
 
 
 def _is_script(candidate: Candidate) -> bool:
@@ -244,7 +259,7 @@ _BUILTIN = (
     ("job-status", "status of a container (Kubernetes pod as YAML or JSON, docker inspect)", True, "formats.jobs.job_status:JobStatus", _is_container),
     ("execution-trace", "PyTorch execution trace: operators with the shapes of their inputs", False, "formats.timing.execution_trace:ExecutionTrace", _is_execution_trace),
     ("flight-recorder", "collectives of one rank as PyTorch's flight recorder dumps them at a timeout", True, "formats.dumps.flight_recorder:FlightRecorder", _is_flight_dump),
-    ("json-lines", "metrics as JSON lines or one list of rows (LLaMA-Factory, mmengine, mmcv and others)", True, "formats.metrics.json_lines:JsonLines", _is_history),
+    ("json-lines", "metrics as JSON lines or one list of rows (LLaMA-Factory, mmengine, mmcv and others)", True, "formats.metrics.json_lines:JsonLines", _holds_rows),
     ("kineto", "timing trace (PyTorch profiler, Kineto; chrome trace)", False, "formats.timing.kineto:Kineto", _is_timeline),
     ("launch-script", "launch script (sbatch, bash): scheduler options, environment, arguments", False, "formats.config.launch_script:LaunchScript", _is_script),
     ("mlflow-database", "MLflow database (mlflow.db): metrics, parameters, status of its last run", True, "formats.metrics.mlflow_database:MlflowDatabase", _is_database),
