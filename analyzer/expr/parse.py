@@ -141,18 +141,24 @@ class _Spelled(ast.NodeTransformer):
         self.found = False
 
     def visit(self, node: ast.AST) -> Any:
-        if not isinstance(node, ast.expr):
+        if isinstance(node, ast.Constant | ast.Name) or not isinstance(node, ast.expr):
             return node
         found = self._named(node, self._where) if self._named is not None else None
         if found is not None:
             self.found = True
             return found
-        if isinstance(node, ast.Constant | ast.Name):
-            return node
         if isinstance(node, ast.Attribute):
             name = dotted_name(node)
-            return node if name is None else ast.copy_location(ast.Name(name), node)
-        return self.generic_visit(node)
+            return node if name is None else ast.Name(name)
+        # nearly all parts are of these kinds; looking through the fields of any kind costs more
+        if isinstance(node, ast.BoolOp):
+            node.values = [self.visit(value) for value in node.values]
+        elif isinstance(node, ast.Compare):
+            node.left = self.visit(node.left)
+            node.comparators = [self.visit(value) for value in node.comparators]
+        else:
+            return self.generic_visit(node)
+        return node
 
 
 def _check(node: ast.expr, text: str, where: str, names: dict[str, None]) -> None:

@@ -55,7 +55,8 @@ def _read(table: str, hows: Mapping[str, str], specs: dict[str, FactSpec]) -> di
             if fault := _fault(columns, named, specs):
                 raise RuleSyntaxError(fault, f"{shown_path(path)}:{number}")
             name, dtype, unit, meaning, how = columns
-            specs[name] = FactSpec(name, dtype, meaning, unit, _MENTION.sub(lambda it: named[it[0]], how))
+            how = _MENTION.sub(lambda it: named[it[0]], how) if "{" in how else how
+            specs[name] = FactSpec(name, dtype, meaning, unit, how)
     return named
 
 
@@ -67,7 +68,7 @@ def _fault(columns: Sequence[str], named: Mapping[str, str], specs: Mapping[str,
         return f"{columns[1]!r} is not one of {', '.join(TYPES)}{did_you_mean(nearest(columns[1], TYPES))}"
     if columns[0] in specs:
         return f"fact {columns[0]!r} is declared twice"
-    for mention in _MENTION.findall(columns[4]):
+    for mention in _MENTION.findall(columns[4]) if "{" in columns[4] else ():
         if mention not in named:
             return f"nothing is called {mention}{did_you_mean(nearest(mention, named))}"
     return ""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from analyzer.errors import RuleError, RuleSyntaxError, did_you_mean, nearest
 from analyzer.expr import Condition, compile_condition
@@ -76,15 +78,22 @@ class RuleSource:
 
     Attributes:
         id: Id of the rule.
+        status: As the rule states it.
         gate: Facts that its gate mentions.
-        file: Its content.
+        content: Gives the content of the file.
         condition: Makes its conditions.
     """
 
     id: str
+    status: str
     gate: frozenset[str]
-    file: MarkedFile
+    content: Callable[[], MarkedFile]
     condition: MakeCondition
+
+    @cached_property
+    def file(self) -> MarkedFile:
+        """Its content."""
+        return self.content()
 
     @cached_property
     def rule(self) -> Rule:
@@ -101,10 +110,14 @@ def rule_files(place: Path) -> list[Path]:
     if place.is_file():
         return [place]
     files: list[Path] = []
-    for directory, below, names in os.walk(place):
-        if "rule.yaml" in names:
-            files.append(Path(directory, "rule.yaml"))
-            below.clear()  # its cases hold no rules
+    rest = [str(place)]
+    while rest:
+        folder = rest.pop()
+        if os.path.isfile(path := f"{folder}/rule.yaml"):  # noqa: PTH113  (hundreds of them at every start)
+            files.append(Path(path))  # its cases hold no rules
+            continue
+        with suppress(OSError), os.scandir(folder) as entries:
+            rest += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
     if not files:
         raise RuleError("no rule.yaml found under this path", str(place))
     return sorted(files)
@@ -232,12 +245,13 @@ def _load(extra: Sequence[Path], *, bundled: bool) -> RuleSet:
     else:
         sources = tuple(
             RuleSource(
-                data["id"],
+                name,
+                status,
                 frozenset(gate),
-                MarkedFile(str(path), data, {}, checked=True),
+                partial(_checked_file, path, text),
                 partial(Condition, named=naming(names), checked=True),
             )
-            for path, data, gate, names in zip(files, known.rules, known.gates, gates, strict=True)
+            for path, (name, status, gate, text), names in zip(files, known.rules, gates, strict=True)
         )
     first: dict[str, RuleSource] = {}
     for source in sources:
@@ -246,7 +260,7 @@ def _load(extra: Sequence[Path], *, bundled: bool) -> RuleSet:
                 f"id {source.id} is already used by {shown_path(Path(first[source.id].file.path))}",
                 source.file.where("id"),
             )
-    used = (first[name] for name in sorted(first) if first[name].file.data["status"] != "deprecated")
+    used = (first[name] for name in sorted(first) if first[name].status != "deprecated")
     return RuleSet(known.digest, tuple(used), versions, packs.left_out())
 
 
@@ -255,23 +269,31 @@ class _CheckedRules(NamedTuple):
 
     Attributes:
         digest: Digest of the text of all rule files, as reports show it.
-        rules: Plain data of each rule, in the order of the files.
-        gates: Facts that the gate of each rule mentions.
+        rules: Of each rule, in the order of the files, its id, status, the facts that its gate mentions, and its plain data
+            as text: few of them are needed for one run.
     """
 
     digest: str
-    rules: list[Any]
-    gates: list[list[str]]
+    rules: list[tuple[str, str, list[str], str]]
+
+
+def _checked_file(path: Path, text: str) -> MarkedFile:
+    return MarkedFile(str(path), json.loads(text), {}, checked=True)
 
 
 def _cached(key: str, count: int) -> _CheckedRules | None:
     """What was kept under a key, or None if it is not whole: ``count`` rules."""
     data = cache.read("rules", key)
     try:
-        found = _CheckedRules(str(data["digest"]), list(data["rules"]), list(data["gates"]))
-    except (LookupError, TypeError):
+        rules = [(name, status, gate, text) for name, status, gate, text in data["rules"]]
+        found = _CheckedRules(str(data["digest"]), rules)
+    except (LookupError, TypeError, ValueError):
         return None
-    return found if len(found.rules) == len(found.gates) == count else None
+    return found if len(found.rules) == count else None
+
+
+def _itself(file: MarkedFile) -> MarkedFile:
+    return file
 
 
 def _read_all(
@@ -285,11 +307,19 @@ def _read_all(
     ]
     marked = [rule.file for rule in rules if rule.file is not None]
     sources = tuple(
-        RuleSource(rule.id, frozenset(rule.when.names), file, partial(compile_condition, named=naming(named)))
+        RuleSource(
+            rule.id,
+            rule.status,
+            frozenset(rule.when.names),
+            partial(_itself, file),
+            partial(compile_condition, named=naming(named)),
+        )
         for rule, file, named in zip(rules, marked, gates, strict=True)
     )
     digest = hashlib.sha256(
         "\0".join([*texts, *(text_of(path, shown_path(path)) for path in beside)]).encode()
     ).hexdigest()[:12]
-    known = _CheckedRules(digest, [file.data for file in marked], [sorted(source.gate) for source in sources])
-    return known, sources
+    rows = [
+        (source.id, source.status, sorted(source.gate), json.dumps(source.file.data)) for source in sources
+    ]
+    return _CheckedRules(digest, rows), sources
