@@ -6,15 +6,13 @@ general one. Whatever none of them understands for certain stays unread.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.failures.bare_exceptions import BareExceptions
-from analyzer.ingest.text.failures.fault_dumps import FaultDumps
 from analyzer.ingest.text.failures.generation import GenerationLines
-from analyzer.ingest.text.failures.hook_reports import HookReports
-from analyzer.ingest.text.failures.stack_samples import StackSamples
-from analyzer.ingest.text.failures.torchrun_reports import TorchrunReports
 from analyzer.ingest.text.failures.tracebacks import Tracebacks
+from analyzer.ingest.text.log_line import Learnable
 from analyzer.ingest.text.rows.forms.block_forms import BlockForms
 from analyzer.ingest.text.rows.forms.forms_home import HOME_FORMS
 from analyzer.ingest.text.rows.forms.forms_language import LANGUAGE_FORMS
@@ -25,26 +23,61 @@ from analyzer.ingest.text.rows.learned.templates import TemplateRows
 from analyzer.ingest.text.rows.tables.boxes import Boxes
 from analyzer.ingest.text.rows.tables.printed_objects import JsonLines
 from analyzer.ingest.text.rows.tables.printed_tables import PrintedTables
-from analyzer.ingest.text.rows.trainers.deepspeed_chat import DeepSpeedChatLines
-from analyzer.ingest.text.rows.trainers.deepspeed_lines import DeepSpeedLines
-from analyzer.ingest.text.rows.trainers.deepspeed_timers import DeepSpeedTimers
-from analyzer.ingest.text.rows.trainers.deepxde_lines import DeepXdeLines
-from analyzer.ingest.text.rows.trainers.fairseq_lines import FairseqLines
 from analyzer.ingest.text.rows.trainers.hf_console import HfConsole
-from analyzer.ingest.text.rows.trainers.hf_summary import HfSummary
 from analyzer.ingest.text.rows.trainers.keras_lines import KerasLines
-from analyzer.ingest.text.rows.trainers.megatron_lines import MegatronLines
-from analyzer.ingest.text.rows.trainers.mmengine_lines import MmengineLines
 from analyzer.ingest.text.rows.trainers.progress_bars import ProgressBars
 from analyzer.ingest.text.rows.trainers.yolo_lines import YoloLines, YoloResults
 from analyzer.ingest.text.setup.argument_dumps import ArgumentDumps
 from analyzer.ingest.text.setup.banners import Banners
-from analyzer.ingest.text.setup.container_records import ContainerRecords
-from analyzer.ingest.text.setup.deepspeed_config import DeepSpeedConfigDump
-from analyzer.ingest.text.setup.job_records import JobRecords
 
 if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LineGrammar
+    from analyzer.ingest.text.log_line import LineGrammar, LineReader, LogLine, LogState
+
+
+class _Late:
+    """A grammar that is imported when the first line comes that holds one of its literals.
+
+    Args:
+        home: ``module:Class`` under ``analyzer.ingest.text``.
+        literals: See ``LineGrammar.literals``.
+    """
+
+    def __init__(self, home: str, *literals: str) -> None:
+        self.literals = literals
+        self._home = home
+        self._reader: LineReader | None = None
+
+    @property
+    def reader(self) -> LineReader:
+        """The grammar itself."""
+        if self._reader is None:
+            module, _, name = self._home.partition(":")
+            self._reader = getattr(import_module(f"analyzer.ingest.text.{module}"), name)()
+        return self._reader
+
+    def feed(self, line: LogLine, log: LogState) -> bool:
+        """See ``LineGrammar.feed``."""
+        return self.reader.feed(line, log)
+
+    def finish(self, log: LogState) -> None:
+        """See ``LineGrammar.finish``."""
+        if self._reader is not None:
+            self._reader.finish(log)
+
+
+class _LateRows(_Late, Learnable):
+    """A late grammar that is ``Learnable``; it is asked about its rows only after it read one."""
+
+    @property
+    def rows_stand_alone(self) -> bool:
+        """See ``Learnable``."""
+        assert isinstance(self.reader, Learnable)
+        return self.reader.rows_stand_alone
+
+    def passed(self, rows: int, number: int, step: int | None) -> None:
+        """See ``Learnable``."""
+        assert isinstance(self.reader, Learnable)
+        self.reader.passed(rows, number, step)
 
 
 def grammars() -> tuple[LineGrammar, ...]:
@@ -52,23 +85,23 @@ def grammars() -> tuple[LineGrammar, ...]:
     return (
         BareExceptions(),
         Tracebacks(),
-        FaultDumps(),
-        StackSamples(),
-        TorchrunReports(),
-        JobRecords(),
-        ContainerRecords(),
-        HookReports(),
+        _Late("failures.fault_dumps:FaultDumps", "Fatal Python error: ", "Timeout (0:", "Timeout (1:", "Timeout (2:"),
+        _Late("failures.stack_samples:StackSamples", '): "MainThread"'),
+        _Late("failures.torchrun_reports:TorchrunReports", "Root Cause (first observed failure):", "Failures:"),
+        _Late("setup.job_records:JobRecords", "ExitCode", "JobState=", "JobID|", "JobIDRaw|"),
+        _Late("setup.container_records:ContainerRecords", "Terminated", "terminated:", '"terminated": ', '"OOMKilled": '),
+        _Late("failures.hook_reports:HookReports", "Detected inf/nan during batch_number="),
         HfConsole(),
-        HfSummary(),
+        _Late("rows.trainers.hf_summary:HfSummary", "train_loss  ", "train_runtime  ", "eval_loss  "),
         ProgressBars(),
-        MegatronLines(),
-        DeepSpeedLines(),
-        DeepSpeedChatLines(),
-        DeepSpeedTimers(),
-        DeepSpeedConfigDump(),
-        DeepXdeLines(),
-        FairseqLines(),
-        MmengineLines(),
+        _LateRows("rows.trainers.megatron_lines:MegatronLines", "elapsed time per iteration (ms)", "validation loss at ", "using world size: "),
+        _LateRows("rows.trainers.deepspeed_lines:DeepSpeedLines", ", skipped=", "SamplesPerSec=", " ZeRO stage ", "DeepSpeed Basic Optimizer = ", "Creating fp16 ", "Creating BF16 optimizer", "dist_world_size="),
+        _Late("rows.trainers.deepspeed_chat:DeepSpeedChatLines", "***** Evaluating ", "average reward score: "),
+        _Late("rows.trainers.deepspeed_timers:DeepSpeedTimers", "time (ms) | "),
+        _Late("setup.deepspeed_config:DeepSpeedConfigDump", "json = {", ":print]   "),
+        _Late("rows.trainers.deepxde_lines:DeepXdeLines", *(f"{digits:02d}]    [" for digits in range(20)), "nan]    [", "inf]    ["),
+        _Late("rows.trainers.fairseq_lines:FairseqLines", 'num_updates": ', " num_updates=", "| num_updates "),
+        _LateRows("rows.trainers.mmengine_lines:MmengineLines", "data_time: ", "Iter(train) ", "Epoch(train) ", "Iter(val) ", "Epoch(val) ", "Iter(test) ", "Epoch(test) "),
         RowForms(LANGUAGE_FORMS + VISION_FORMS + SPEECH_FORMS + HOME_FORMS),
         BlockForms(),
         Boxes(),
@@ -81,4 +114,4 @@ def grammars() -> tuple[LineGrammar, ...]:
         JsonLines(),
         PrintedTables(),
         TemplateRows(),
-    )
+    )  # fmt: skip

@@ -162,18 +162,22 @@ class Capture(Protocol):
         """The log ended, or the capture grew too long, before it was complete."""
 
 
-class LineGrammar(Protocol):
-    """Reads the lines of one program."""
-
-    @property
-    def literals(self) -> tuple[str, ...]:
-        """A line is offered if it holds one of these."""
+class LineReader(Protocol):
+    """Reads the lines of one program that are offered to it."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """Read a line; True if it was understood, so that no later grammar is asked."""
 
     def finish(self, log: LogState) -> None:
         """The log is complete: write what could only be known at its end."""
+
+
+class LineGrammar(LineReader, Protocol):
+    """Reads the lines of one program, and says which ones."""
+
+    @property
+    def literals(self) -> tuple[str, ...]:
+        """A line is offered if it holds one of these."""
 
 
 @runtime_checkable

@@ -77,8 +77,6 @@ class _DumpCapture:
 class FaultDumps:
     """Begins a capture at each dump of the fault handler."""
 
-    literals = ("Fatal Python error: ", "Timeout (0:", "Timeout (1:", "Timeout (2:")
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         for kind, pattern in (("fatal_python_error", _FATAL), ("hang_stack_dump", _TIMEOUT)):

@@ -89,8 +89,6 @@ class _FramesCapture:
 class HookReports:
     """Begins a capture at each report."""
 
-    literals = ("Detected inf/nan during batch_number=",)
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         match = _HEADER.search(line.raw)

@@ -76,8 +76,6 @@ class _SampleCapture:
 class StackSamples:
     """Begins a capture at the main thread of each process."""
 
-    literals = ('): "MainThread"',)
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         match = _THREAD.match(line.text)

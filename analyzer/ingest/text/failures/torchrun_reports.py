@@ -126,8 +126,6 @@ class _FailureCapture:
 class TorchrunReports:
     """Begins a capture at each heading of a report."""
 
-    literals = (ROOT_CAUSE, OTHERS)
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         if ROOT_CAUSE in line.text:

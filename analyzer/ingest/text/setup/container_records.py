@@ -114,8 +114,6 @@ class _StatusCapture:
 class ContainerRecords:
     """Begins a capture at the status of each container that ended."""
 
-    literals = ("Terminated", "terminated:", '"terminated": ', '"OOMKilled": ')
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         if not _STARTS.match(line.raw):

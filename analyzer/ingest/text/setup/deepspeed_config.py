@@ -60,8 +60,6 @@ def _write_config(parsed: Any, started: LogLine, log: LogState) -> None:
 class DeepSpeedConfigDump:
     """Reads the attributes and begins the capture of the JSON."""
 
-    literals = ("json = {", ":print]   ")
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         if line.text.rstrip().endswith("json = {"):

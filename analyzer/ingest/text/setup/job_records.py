@@ -259,8 +259,6 @@ class _JobRecord:
 class JobRecords:
     """Begins a capture at each record of Slurm."""
 
-    literals = ("ExitCode", "JobState=", "JobID|", "JobIDRaw|")
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         if "JobState=" in line.raw:

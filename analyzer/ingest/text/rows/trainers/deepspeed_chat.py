@@ -58,8 +58,6 @@ class _Result:
 class DeepSpeedChatLines:
     """Reads results of evaluations and rewards."""
 
-    literals = ("***** Evaluating ", "average reward score: ")
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         reward = _REWARD.match(line.text)

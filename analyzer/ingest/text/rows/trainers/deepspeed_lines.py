@@ -36,16 +36,6 @@ _WORLD = LazyRegex(r"\b(?:dist_world_size|world_size)[ =]{1,3}(\d{1,6})\b")
 class DeepSpeedLines(Learnable):
     """Reads progress, throughput and the choice of optimizer."""
 
-    literals = (
-        ", skipped=",
-        "SamplesPerSec=",
-        " ZeRO stage ",
-        "DeepSpeed Basic Optimizer = ",
-        "Creating fp16 ",
-        "Creating BF16 optimizer",
-        "dist_world_size=",
-    )
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         return self._progress(line, log) or self._speed(line, log) or self._set_up(line, log)

@@ -23,8 +23,6 @@ _NAMES = {"fwd": "fwd_ms", "bwd": "bwd_ms", "bwd_allreduce": "allreduce_ms", "st
 class DeepSpeedTimers:
     """Reads the lines of a breakdown."""
 
-    literals = ("time (ms) | ",)
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         _, found, entries = line.raw.partition("time (ms) | ")

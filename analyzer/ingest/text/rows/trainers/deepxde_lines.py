@@ -27,8 +27,6 @@ class DeepXdeLines:
     """Reads rows of two vectors of equal length behind a step."""
 
     # Where one vector ends and the next begins: behind two digits of an exponent, or a value that is no number.
-    literals = (*(f"{digits:02d}]    [" for digits in range(20)), "nan]    [", "inf]    [")
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         match = _ROW.match(line.text)

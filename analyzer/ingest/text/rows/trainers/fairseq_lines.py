@@ -48,8 +48,6 @@ MAX_MEANS = 10_000
 class FairseqLines:
     """Reads rows of training and of validation."""
 
-    literals = ('num_updates": ', " num_updates=", "| num_updates ")
-
     def __init__(self) -> None:
         self._gaps = StepGaps()
         self._means: list[tuple[dict[str, Any], int, LogLine]] = []

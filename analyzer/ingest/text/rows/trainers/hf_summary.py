@@ -24,8 +24,6 @@ _ROW = LazyRegex(
 class HfSummary:
     """Reads the mean loss; the run time says that training came to its end."""
 
-    literals = ("train_loss  ", "train_runtime  ", "eval_loss  ")
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         match = _ROW.match(line.raw)

@@ -60,8 +60,6 @@ def _is_loss(name: str) -> bool:
 class MegatronLines(Learnable):
     """Reads iteration and validation lines."""
 
-    literals = (_TIME, "validation loss at ", "using world size: ")
-
     def __init__(self) -> None:
         self._gaps = StepGaps()
         self._losses: dict[str, None] = {}

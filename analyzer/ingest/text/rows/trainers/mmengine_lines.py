@@ -39,16 +39,6 @@ _MIB_PER_GIB = 1024.0
 class MmengineLines(Learnable):
     """Reads rows of training and of validation."""
 
-    literals = (
-        "data_time: ",
-        "Iter(train) ",
-        "Epoch(train) ",
-        "Iter(val) ",
-        "Epoch(val) ",
-        "Iter(test) ",
-        "Epoch(test) ",
-    )
-
     def __init__(self) -> None:
         self._gaps = StepGaps()
 
