@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.errors import FetchError, InputError
-from analyzer.fetch.address import RunSetAddress, parse_address
 from analyzer.ingest.discover import Loaded, load_run
 from analyzer.ingest.masking import clean_text
 from analyzer.ingest.quote import Quoter
@@ -60,7 +60,11 @@ def _places(checkpoint: str | Path | None, replay: Sequence[str | Path]) -> list
 
 
 def _load(source: str | Path, extra: list[Path], *, offline: bool) -> Loaded:
-    address = parse_address(source) if isinstance(source, str) else None
+    if isinstance(source, Path) or os.path.exists(source):  # noqa: PTH110  (a text that is no path raises nothing)
+        return load_run(Path(source), extra)
+    from analyzer.fetch.address import RunSetAddress, parse_address  # noqa: PLC0415  (not for a local run)
+
+    address = parse_address(source)
     if address is None:
         return load_run(Path(source), extra)
     if isinstance(address, RunSetAddress):
@@ -68,7 +72,7 @@ def _load(source: str | Path, extra: list[Path], *, offline: bool) -> Loaded:
             f"{address.url}: this is a {address.what}, not a run; use: analyzer triage {address.url}",
             kind="address",
         )
-    from analyzer.fetch.runs import fetch_run  # noqa: PLC0415  (starts processes; not for a local run)
+    from analyzer.fetch.runs import fetch_run  # noqa: PLC0415
 
     loaded = load_run(fetch_run(address, offline=offline), extra)
     return loaded._replace(run=replace(loaded.run, root=address.url))

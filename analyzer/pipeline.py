@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.casebook.memory import Remembered, own_records, remember
 from analyzer.detect import run_detectors
@@ -44,7 +44,6 @@ from analyzer.rules.calibration import HAND_SET, shipped_calibration
 from analyzer.rules.candidates.likeness_only import likeness_only
 from analyzer.rules.candidates.message_only import message_only
 from analyzer.rules.candidates.shape_only import shape_only
-from analyzer.rules.cases import Case, check_case, run_facts_case
 from analyzer.rules.ending import judged_training
 from analyzer.rules.fixing.fixes import resolve_fixes
 from analyzer.rules.fixing.words import localised
@@ -58,6 +57,9 @@ from analyzer.rules.status import judge, outcome
 from analyzer.rules.template import fill
 from analyzer.rules.tree import headline_of
 from analyzer.version import __version__
+
+if TYPE_CHECKING:
+    from analyzer.rules.cases import Case
 
 LISTED_FROM = 0.02
 """Probability below which a considered cause counts as ruled out: 1 in 50."""
@@ -488,6 +490,8 @@ def run_case(case: Case, rules: Sequence[Rule]) -> None:
     Raises:
         RuleCaseError: The rule does not come out as the case says.
     """
+    from analyzer.rules.cases import check_case, run_facts_case  # noqa: PLC0415  (of no use to a diagnosis)
+
     if case.facts is not None:
         run_facts_case(case, rules)
         return

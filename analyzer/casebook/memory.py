@@ -12,12 +12,14 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from analyzer.casebook.record import CaseRecord, good_records
 from analyzer.errors import InputError
 from analyzer.model.labels import HEALTHY, OUTSIDE
 from analyzer.model.tables import Scalar
+
+if TYPE_CHECKING:
+    from analyzer.casebook.record import CaseRecord
 
 VARIABLE = "ANALYZER_CASEBOOK"
 
@@ -144,6 +146,8 @@ def _age_days(record: CaseRecord, today: date) -> float:
 
 @lru_cache(maxsize=4)
 def _records_at(place: Path) -> tuple[CaseRecord, ...]:
+    from analyzer.casebook.record import good_records  # noqa: PLC0415  (few users keep a casebook)
+
     return tuple(record for record in good_records([place]) if record.label not in {HEALTHY, OUTSIDE})
 
 

@@ -25,18 +25,15 @@ from analyzer.detect.curves.numerics import exact, grad_norm, loss_scale, metric
 from analyzer.detect.curves.players import adversaries, collapse, rl, rl_course
 from analyzer.detect.failures import (
     events,
-    exceptions,
     first_failure,
     modules,
     saved_work,
-    stacks,
 )
 from analyzer.detect.likeness.answer import likeness
 from analyzer.detect.ranks import collectives, stragglers
 from analyzer.detect.setup import (
     configuration,
     design,
-    embedding,
     ended,
     known_versions,
     lifecycle,
@@ -67,7 +64,11 @@ DETECTORS: tuple[Detector, ...] = (
     learning_rate.DETECTOR,
     onset.DETECTOR,
     evaluation.DETECTOR,
-    embedding.DETECTOR,
+    Detector(
+        "embedding",
+        ("signal.embedding.", "signal.checkpoint."),
+        late("setup.embedding", lambda run: run.tensors),
+    ),
     modules.DETECTOR,
     events.DETECTOR,
     first_failure.DETECTOR,
@@ -109,10 +110,16 @@ DETECTORS: tuple[Detector, ...] = (
     script.DETECTOR,
     rl.DETECTOR,
     rl_course.DETECTOR,
-    exceptions.DETECTOR,
+    Detector(
+        "exceptions",
+        ("exception.",),
+        late("failures.exceptions", lambda run: run.events.of("python_traceback")),
+    ),
     settings.DETECTOR,
     saved_work.DETECTOR,
-    stacks.DETECTOR,
+    Detector(
+        "stacks", ("signal.stacks.",), late("failures.stacks", lambda run: run.events.of("stack_taken"))
+    ),
     Detector(
         "flight",
         ("signal.flight.",),

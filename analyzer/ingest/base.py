@@ -7,7 +7,6 @@ It never raises for half a file: it keeps the good rows and records a gap. It ne
 
 from __future__ import annotations
 
-import gzip
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,6 +97,8 @@ class OpenSource:
 
     def _open(self) -> IO[bytes]:
         if self.candidate.compression == "gzip":
+            import gzip  # noqa: PLC0415
+
             return cast("IO[bytes]", gzip.open(self.path, "rb"))
         if self.candidate.compression == "zstd":
             return _open_zstd(self.path)

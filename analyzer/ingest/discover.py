@@ -32,7 +32,6 @@ from analyzer.ingest.runs.run_groups import (
     without_copies,
     without_notes,
 )
-from analyzer.ingest.runs.unread import WANTED, last_errors
 from analyzer.ingest.walk import LIKELY_OURS, MAX_FILES, Discovery, Found, discover
 from analyzer.model.refs import Gap
 from analyzer.model.run import Run
@@ -264,6 +263,8 @@ def _may_tell(name: str) -> bool:
 def _nothing_read(path: Path, discovery: Discovery, builder: RunBuilder) -> InputError:
     if discovery.found:
         reasons = "; ".join(gap.reason for gap in builder.finish().gaps[:3])
+        from analyzer.ingest.runs.unread import WANTED, last_errors  # noqa: PLC0415  (most runs are read)
+
         quoted = last_errors([item.candidate for item in discovery.found])
         lines = f"; the last lines that look like errors: {' | '.join(quoted)}" if quoted else ""
         why = reasons or "no known line in any file"

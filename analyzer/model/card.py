@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -57,7 +56,8 @@ class Card(NamedTuple):
 
     def html(self) -> str:
         """A few lines; all but the status in the colours of the notebook."""
-        e = html.escape
+        from html import escape as e  # noqa: PLC0415  (few diagnoses are shown in a notebook)
+
         colour = _COLOURS.get(self.status, "#57606a")
         rows = [
             f'<b style="background:{colour};color:#fff;padding:0 .5em;border-radius:.8em">{e(self.status.upper())}</b> <code>{e(self.root)}</code>',

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from analyzer.model.diagnosis import Diagnosis
-from analyzer.render.json import render_json
-from analyzer.render.markdown import render_markdown
 from analyzer.render.page import Style
 from analyzer.render.plain import rendered_or_plain
 from analyzer.render.terminal import render_terminal
@@ -35,11 +33,15 @@ def report(
 
 def _page(diagnosis: Diagnosis, format_name: str, *, show_all: bool, top: int) -> str:
     if format_name == "json":
+        from analyzer.render.json import render_json  # noqa: PLC0415  (each format is imported for those who ask for it)
+
         return render_json(diagnosis)
     if format_name == "markdown":
+        from analyzer.render.markdown import render_markdown  # noqa: PLC0415
+
         return render_markdown(diagnosis, show_all=show_all, top=top)
     if format_name == "html":
-        from analyzer.render.html import render_html  # noqa: PLC0415  (charts are not for every answer)
+        from analyzer.render.html import render_html  # noqa: PLC0415
 
         return render_html(diagnosis)
     if format_name == "brief":
@@ -58,8 +60,6 @@ def _page(diagnosis: Diagnosis, format_name: str, *, show_all: bool, top: int) -
 __all__ = [
     "FORMATS",
     "Style",
-    "render_json",
-    "render_markdown",
     "render_terminal",
     "rendered_or_plain",
     "report",

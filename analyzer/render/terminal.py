@@ -10,7 +10,6 @@ from analyzer.guard import OUR_FAULT
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Place
 from analyzer.model.wording import counted, percent
 from analyzer.render.curves import Panel, deciding
-from analyzer.render.full_page import render_everything
 from analyzer.render.page import Page, Style, quoted_line, write_beginning, write_beside, write_change
 from analyzer.render.plot import plot_rows
 from analyzer.render.sentences import (
@@ -91,6 +90,8 @@ def render_terminal(
         beside: What stands beside a baseline, in sentences; see ``beside.in_short``.
     """
     if show_all:
+        from analyzer.render.full_page import render_everything  # noqa: PLC0415  (asked for by --all)
+
         return render_everything(diagnosis, style, top=top, beside=beside)
     text = ""
     for room in _ROOMS:

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
+from analyzer.detect.base import FactWriter, RunView, event_refs
 from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.lazy_regex import LazyRegex
@@ -209,6 +209,3 @@ def _place(event: Event) -> str | None:
     words += [f"line {line}"] if isinstance(line, int) else []
     words += [f"in {function}"] if isinstance(function, str) and function else []
     return ", ".join(words)
-
-
-DETECTOR = Detector("exceptions", ("exception.",), detect)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
+from analyzer.detect.base import FactWriter, RunView, event_refs
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 
@@ -36,6 +36,3 @@ def detect(view: RunView) -> Iterator[Signal]:
         out.put("apart_at", few, refs)
         out.put("others_at", others[0], refs)
     yield out.signal()
-
-
-DETECTOR = Detector("stacks", ("signal.stacks.",), detect)

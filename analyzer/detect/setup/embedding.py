@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.base import FactWriter, RunView
 from analyzer.model.run import TensorRows
 from analyzer.model.signal import Signal
 
@@ -71,6 +71,3 @@ def _rows(out: FactWriter, table: TensorRows) -> None:
 def _unused_pad(table: TensorRows, row: int, rms: float) -> bool:
     """Whether a row is the zero row that an embedding with a padding index holds by design."""
     return rms == 0.0 and "pad" in table.row_names[row].lower()
-
-
-DETECTOR = Detector("embedding", ("signal.embedding.", "signal.checkpoint."), detect)

@@ -9,10 +9,10 @@ as UTC: the log does not name its zone, and only differences between times are u
 
 from __future__ import annotations
 
-import calendar
 import json
 import re
 from dataclasses import dataclass
+from datetime import date as calendar_date
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -140,6 +140,9 @@ def _matchers(start: str) -> tuple[Callable[[str, int], re.Match[str] | None], .
     )
 
 
+_DAY_ONE = calendar_date(1970, 1, 1).toordinal()
+
+
 @lru_cache(maxsize=64)
 def _day_s(date: str) -> int | None:
     if date[2] in "/-":  # month first, as American loggers write
@@ -147,7 +150,8 @@ def _day_s(date: str) -> int | None:
     else:
         year, month, day = date[:4], date[5:7], date[8:]
     try:
-        return calendar.timegm((int(year), int(month), int(day), 0, 0, 0)) if 1 <= int(month) <= 12 else None
+        first_day = calendar_date(int(year), int(month), 1).toordinal() - _DAY_ONE
+        return (first_day + int(day) - 1) * 86_400
     except (ValueError, OverflowError):
         return None
 
