@@ -8,6 +8,7 @@ import pytest
 from log_reading import only, points, read_text
 
 from analyzer.detect.base import RunView
+from analyzer.ingest.text.rows.learned.line_masks import in_english
 
 ROWS = [
     json.loads(line)
@@ -178,3 +179,34 @@ def test_one_loss_of_several_ranks_is_not_added_up():
 def test_a_program_is_known_by_its_rows(program, row):
     assert program in read_text("".join(row.format(n=n) + "\n" for n in range(1, 4))).frameworks
     assert program not in read_text("step 1 loss: 8.5\nepoch: [1/9], iter: 10, loss: 2.5\n").frameworks
+
+
+@pytest.mark.parametrize(
+    ("words", "english"),
+    [
+        ("perdida de validacion", "val loss"),
+        ("perdida en entrenamiento", "loss en train"),
+        ("perdida de entrenamiento", "train loss"),
+        ("trainingsverlust", "train loss"),
+        ("Validierungsverlust", "val loss"),
+        ("exactitud de validacion", "val accuracy"),
+        ("epoche", "epoch"),
+        ("schritt", "step"),
+        ("paso", "step"),
+        ("lote", "batch"),
+        ("perte", "loss"),
+        ("genauigkeit", "accuracy"),
+        ("validierung", "val"),
+        ("entrenamiento", "train"),
+        ("lernrate", "learning rate"),
+        ("taux d'apprentissage", "learning rate"),
+        ("tasa de aprendizaje", "learning rate"),
+        ("durchschnittlich", "avg"),
+        ("moyenne", "avg"),
+        ("promedio", "avg"),
+        ("belohnung", "reward"),
+        ("recompensa", "reward"),
+    ],
+)
+def test_words_of_other_languages_are_known_without_their_accents_too(words, english):
+    assert in_english(f"{words}: \x02").replace(" :", ":") == f"{english}: \x02"

@@ -71,7 +71,7 @@ def bf16_born(name: str | None, model_type: str | None) -> bool | None:
     (True, False, None)
     """
     text = (name or "").strip().lower()
-    for pattern, verdict in _BF16_BORN:
+    for pattern, verdict in _BF16_BORN if text else ():
         if re.search(pattern, text):
             return verdict
     return _TYPES.get((model_type or "").strip().lower())

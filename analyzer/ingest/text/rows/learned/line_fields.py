@@ -187,6 +187,9 @@ def _behind_rate(text: str, start: int, name: str) -> str:
 
 def _at_step(text: str) -> Iterator[Field]:
     """A value whose step stands between its name and itself: ``Loss at step 100: 0.5``."""
+    lowered = text.lower()
+    if not any(word in lowered for word in (" at ", " after ", " for ", " in ")):
+        return
     for match in _AT_STEP.finditer(text):
         name, unit = known_tail(match["name"]), _unit(text, match.end("value"))
         if name and unit is not None:
@@ -235,6 +238,8 @@ def _memory(text: str) -> str:
 
 
 def _after(text: str) -> Iterator[Field]:
+    if f"{INT} " not in text and f"{FLOAT} " not in text:
+        return
     for match in _AFTER.finditer(text):
         name = trimmed(match["name"], most=4)
         reading = read_name(name)

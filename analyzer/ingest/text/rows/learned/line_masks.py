@@ -52,6 +52,12 @@ _FOREIGN = (
     (r"困惑度|パープレキシティ|перплексия", "perplexity"),
     (r"奖励|報酬|보상|награда|belohnung|récompense|recompensa", "reward"),
 )  # fmt: skip
+_FOREIGN_IN_ASCII = (
+    "perdida", "perte", "verlust", "validierung", "exactitud", "epoche", "schritt", "paso", "lote", "genau", "entrenamiento",
+    "lernrate", "apprentissage", "aprendizaje", "durchschnitt", "moyenne", "promedio", "belohnung", "recompensa",
+)  # fmt: skip
+"""One of these stands in every such word that has no letter beyond ASCII: nearly all logs hold none, and need no expression."""
+
 # of text in small letters: alternatives that begin with a known letter are passed over fast, in any case of letters slowly
 _FOREIGN_ANY = LazyRegex("|".join(words for words, _ in _FOREIGN))
 _FULL_WIDTH = str.maketrans("：，；＝（）［］｜％、", ":,;=()[]|%,")  # noqa: RUF001
@@ -130,7 +136,10 @@ def in_english(text: str) -> str:
     >>> in_english("训练损失:\x02"), in_english("Epoche \x01: Verlust \x02")
     ('train loss :\x02', 'epoch \x01: loss \x02')
     """
-    text = text.translate(_FULL_WIDTH) if not text.isascii() else text
+    lowered = text.lower()
+    if text.isascii() and not any(word in lowered for word in _FOREIGN_IN_ASCII):
+        return text
+    text = text.translate(_FULL_WIDTH)
     if _FOREIGN_ANY.search(text.lower()) is None:
         return text
     for words, english in _foreign_words():
