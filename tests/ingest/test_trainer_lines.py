@@ -6,7 +6,10 @@ from log_reading import points, read_bytes, read_text
 from trainer_fragments import FRAGMENTS, LANGUAGE
 
 from analyzer.ingest.names import METRICS, canonical_metric, unit_factor
-from analyzer.ingest.text.grammars import grammars
+from analyzer.ingest.text.failures.localiser_rows import _MAKERS
+from analyzer.ingest.text.grammars import _Late, grammars
+from analyzer.ingest.text.log_line import Learnable
+from analyzer.ingest.text.log_reader import _NAME_A_TENSOR
 
 
 def placed(run, metric):
@@ -77,3 +80,14 @@ def test_literals_are_long_enough_for_the_fast_scan():
     short = {literal for grammar in grammars() for literal in grammar.literals if len(literal.encode()) < 7}
 
     assert len(short) <= 8  # each costs another pass over the log
+
+
+def test_a_grammar_that_is_imported_late_is_there_and_learnable_as_stated():
+    late = [grammar for grammar in grammars() if isinstance(grammar, _Late)]
+
+    assert late
+    assert all(isinstance(grammar.reader, Learnable) == isinstance(grammar, Learnable) for grammar in late)
+
+
+def test_events_that_name_a_tensor_are_those_that_become_rows():
+    assert set(_MAKERS) == _NAME_A_TENSOR

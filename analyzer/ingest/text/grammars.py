@@ -9,9 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.failures.bare_exceptions import BareExceptions
-from analyzer.ingest.text.failures.generation import GenerationLines
-from analyzer.ingest.text.failures.tracebacks import Tracebacks
 from analyzer.ingest.text.log_line import Learnable
 from analyzer.ingest.text.rows.forms.block_forms import BlockForms
 from analyzer.ingest.text.rows.forms.forms_home import HOME_FORMS
@@ -24,11 +21,7 @@ from analyzer.ingest.text.rows.tables.boxes import Boxes
 from analyzer.ingest.text.rows.tables.printed_objects import JsonLines
 from analyzer.ingest.text.rows.tables.printed_tables import PrintedTables
 from analyzer.ingest.text.rows.trainers.hf_console import HfConsole
-from analyzer.ingest.text.rows.trainers.keras_lines import KerasLines
 from analyzer.ingest.text.rows.trainers.progress_bars import ProgressBars
-from analyzer.ingest.text.rows.trainers.yolo_lines import YoloLines, YoloResults
-from analyzer.ingest.text.setup.argument_dumps import ArgumentDumps
-from analyzer.ingest.text.setup.banners import Banners
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LineGrammar, LineReader, LogLine, LogState
@@ -83,8 +76,8 @@ class _LateRows(_Late, Learnable):
 def grammars() -> tuple[LineGrammar, ...]:
     """A fresh set of grammars, in the order in which they are asked."""
     return (
-        BareExceptions(),
-        Tracebacks(),
+        _Late("failures.bare_exceptions:BareExceptions", "Error: ", "Exception: "),
+        _Late("failures.tracebacks:Tracebacks", "Traceback (most recent call last)", "During handling of the above exception", "The above exception was the direct cause", '", line '),
         _Late("failures.fault_dumps:FaultDumps", "Fatal Python error: ", "Timeout (0:", "Timeout (1:", "Timeout (2:"),
         _Late("failures.stack_samples:StackSamples", '): "MainThread"'),
         _Late("failures.torchrun_reports:TorchrunReports", "Root Cause (first observed failure):", "Failures:"),
@@ -105,12 +98,12 @@ def grammars() -> tuple[LineGrammar, ...]:
         RowForms(LANGUAGE_FORMS + VISION_FORMS + SPEECH_FORMS + HOME_FORMS),
         BlockForms(),
         Boxes(),
-        YoloLines(),
-        YoloResults(),
-        KerasLines(),
-        ArgumentDumps(),
-        Banners(),
-        GenerationLines(),
+        _Late("rows.trainers.yolo_lines:YoloLines", "GPU_mem ", "gpu_mem ", "labels  img_size", "iou_loss  dfl_loss"),
+        _Late("rows.trainers.yolo_lines:YoloResults", "G   0.0", "G    0.", "G     0.", "G     1.", "G     2.", "G     3.", "G       nan"),
+        _Late("rows.trainers.keras_lines:KerasLines", "Epoch ", " - loss: ", " - val_loss: ", "/step - "),
+        _Late("setup.argument_dumps:ArgumentDumps", "TrainingArguments(", "SFTConfig(", "DPOConfig(", "GRPOConfig(", "--- arguments ---", "Model config "),
+        _Late("setup.banners:Banners", "batch size per device = ", "Batch size per device = ", "ccumulation steps = ", "Num Epochs = ", "Num examples = ", "Total optimization steps = ", "Total steps = ", "otal batch size", "rainable parameters = ", "DeepSpeed info: version", "deepspeed info .", "ransformers: ", "ransformers = ", "ransformers version", "`transformers` version", "ytorch: ", "PyTorch: ", "PyTorch version", "    Torch: ", "torch version ", "Unsloth", "Max memory: ", "Bfloat16 = ", "Num GPUs", "All distributed processes registered", "compute dtype: ", "Mixed precision type: ", " Automatic Mixed Precision", "16-bits training: ", "Overriding: ", "U available: ", "` stopped: "),
+        _Late("failures.generation:GenerationLines", "generat", "Generat", "sample:", "Sample:", "output:", "Output:", "ompletion:", "esponse:"),
         JsonLines(),
         PrintedTables(),
         TemplateRows(),

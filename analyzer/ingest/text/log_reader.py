@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.events.patterns import Pattern, all_patterns, match_pattern
 from analyzer.ingest.text.failures.error_lines import is_code_or_row, is_plain_error
-from analyzer.ingest.text.failures.localiser_rows import localiser_rows
 from analyzer.ingest.text.grammars import grammars
 from analyzer.ingest.text.log_line import (
     Capture,
@@ -77,6 +76,9 @@ LINES_GONE_ON = 60
 _DIGITS, _ONE_BREAK = b"0123456789", bytes.maketrans(b"\r", b"\n")
 _PLAIN_BAR = re.compile(PLAIN_BAR + rb"[ \t]{0,64}")
 _NO_HIT = (-1, -1)
+
+_NAME_A_TENSOR = frozenset({"autograd_anomaly", "nan_detector", "nonfinite_hook", "bucket_gradient_nonfinite", "device_float_exception"})  # fmt: skip
+"""Events that become rows of the numeric table, see ``localiser_rows``."""
 
 _KINDS_WITH_STEP = frozenset({"grad_overflow_iteration"})
 """Events whose step is the step that the log has reached."""
@@ -406,8 +408,11 @@ class LogReader:
         if isinstance(name, str) and pattern.kind == "gpu_named":
             self.state.out.layout(gpu_name=name, line=line.number)
         self.state.event(pattern.kind, pattern.role, line, fields)
-        for row in localiser_rows(pattern.kind, fields, line.raw, line.number, self.state.step):
-            self.state.out.replay(row, line=line.number)
+        if pattern.kind in _NAME_A_TENSOR:
+            from analyzer.ingest.text.failures.localiser_rows import localiser_rows  # noqa: PLC0415  (few logs hold one)
+
+            for row in localiser_rows(pattern.kind, fields, line.raw, line.number, self.state.step):
+                self.state.out.replay(row, line=line.number)
         if not self.state.out.keeps(pattern.kind):
             self._mute(pattern.kind)
 

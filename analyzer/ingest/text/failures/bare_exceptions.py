@@ -26,8 +26,6 @@ LINES_OF_ONE_FAILURE = 3
 class BareExceptions:
     """Keeps the last line that begins with an exception, for a log that ends with it or holds nothing else."""
 
-    literals = ("Error: ", "Exception: ")
-
     def __init__(self) -> None:
         self._last: tuple[LogLine, str, str] | None = None
 

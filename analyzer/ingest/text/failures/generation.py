@@ -29,8 +29,6 @@ _RUN = LazyRegex(r"(?P<token>[^\s\d=_*#.~+<>|/\\()\[\]{}\"'`,█▏▎▍▌▋�
 class GenerationLines:
     """Looks for runs of one token after words such as "generation"."""
 
-    literals = ("generat", "Generat", "sample:", "Sample:", "output:", "Output:", "ompletion:", "esponse:")
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         start = _AFTER.search(line.text[:_MAX_TEXT])

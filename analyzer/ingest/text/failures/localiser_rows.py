@@ -19,7 +19,7 @@ _SIZES = re.compile(r"\d{1,18}")
 def localiser_rows(
     kind: str, fields: Mapping[str, Scalar], text: str, line: int, step: int | None
 ) -> list[dict[str, Any]]:
-    """Rows of one recognised line; empty if its kind names no tensor.
+    """Rows of one recognised line; empty if it names no tensor.
 
     Args:
         kind: Kind of the event.
@@ -28,8 +28,7 @@ def localiser_rows(
         line: 1-based number, which orders the rows.
         step: Step that the log had reached.
     """
-    maker = _MAKERS.get(kind)
-    found = maker(fields, text) if maker else []
+    found = _MAKERS[kind](fields, text)
     fixed = {"replay_id": "log", "seq": line, "step": step, "rank": fields.get("rank")}
     return [completed({**fixed, **row}) for row in found]
 

@@ -330,8 +330,6 @@ _GLUED_RANK = LazyRegex(r"\[rank(?P<rank>\d{1,6})\]: Traceback \(most recent")
 class Tracebacks:
     """Begins a capture at every traceback header."""
 
-    literals = (HEADER, *_CHAINED, '", line ')
-
     def __init__(self) -> None:
         self._chained_at: dict[int | None, int] = {}
         self._roots: dict[int | None, Raised] = {}

@@ -78,15 +78,6 @@ class _Lines:
 class ArgumentDumps:
     """Begins a capture at each kind of dump."""
 
-    literals = (
-        "TrainingArguments(",
-        "SFTConfig(",
-        "DPOConfig(",
-        "GRPOConfig(",
-        "--- arguments ---",
-        "Model config ",
-    )
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         if _MODEL.search(line.text):

@@ -81,41 +81,6 @@ _PROCESSES = LazyRegex(r"Starting with (\d{1,7}) processes")
 class Banners:
     """Reads announcements; a line may hold several."""
 
-    literals = (
-        "batch size per device = ",
-        "Batch size per device = ",
-        "ccumulation steps = ",
-        "Num Epochs = ",
-        "Num examples = ",
-        "Total optimization steps = ",
-        "Total steps = ",
-        "otal batch size",
-        "rainable parameters = ",
-        "DeepSpeed info: version",
-        "deepspeed info .",
-        "ransformers: ",
-        "ransformers = ",
-        "ransformers version",
-        "`transformers` version",
-        "ytorch: ",
-        "PyTorch: ",
-        "PyTorch version",
-        "    Torch: ",
-        "torch version ",
-        "Unsloth",
-        "Max memory: ",
-        "Bfloat16 = ",
-        "Num GPUs",
-        "All distributed processes registered",
-        "compute dtype: ",
-        "Mixed precision type: ",
-        " Automatic Mixed Precision",
-        "16-bits training: ",
-        "Overriding: ",
-        "U available: ",
-        "` stopped: ",
-    )
-
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         readers = (self._sizes, self._versions, self._hardware, self._precision)

@@ -48,8 +48,6 @@ _State = tuple["LogLine", dict[str, float], int | None]
 class KerasLines:
     """Reads epochs."""
 
-    literals = ("Epoch ", " - loss: ", " - val_loss: ", "/step - ")
-
     def __init__(self) -> None:
         self._epoch: int | None = None
         self._finished_of: int | None = None

@@ -53,8 +53,6 @@ MAX_OTHER_LINES = 400
 class YoloLines:
     """Begins a table at its head, which is printed for every epoch."""
 
-    literals = ("GPU_mem ", "gpu_mem ", "labels  img_size", "iou_loss  dfl_loss")
-
     def __init__(self) -> None:
         self._first_epoch: int | None = None
         self.results: list[str] = []
@@ -82,8 +80,6 @@ class YoloLines:
 
 class YoloResults:
     """Reads the rows of ``results.txt``, which have no head; the last digits of a column align, so spaces vary."""
-
-    literals = ("G   0.0", "G    0.", "G     0.", "G     1.", "G     2.", "G     3.", "G       nan")
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
