@@ -10,6 +10,7 @@ import numpy as np
 from analyzer.detect.curve import all_series, has_steps
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, word_set, words_of
+from analyzer.model.player_words import RIVALS
 from analyzer.model.ranked import median_of
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from analyzer.model.tables import Series
 
 _ADVERSARIES = LazyRegex(
-    r"(?i)(?:^|[\W_])(?:d|g|dis|disc|discr|discriminator|gen|generator|gan|adv|real|fake|critic|actor|policy|pi|pg|vf|value|q|qf\d?|td|alpha|entropy|kl|kld|fm)(?:[\W_\d]|$)"
+    rf"(?i)(?:^|[\W_])(?:{'|'.join(sorted(RIVALS))}|real|fake|actor|policy|pi|pg|vf|value|q|qf\d?|td|alpha|entropy|kl|kld|fm)(?:[\W_\d]|$)"
 )
 """Losses of players against each other, and of reinforcement learning: none of them need fall in a sound run."""
 

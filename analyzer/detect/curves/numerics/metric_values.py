@@ -12,6 +12,7 @@ from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, word_set, words_of
+from analyzer.model.player_words import RIVALS
 from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -44,9 +45,6 @@ BY_DESIGN = -2.0
 
 DEEP, DEEPER = -1e4, 100.0
 """Ten thousand below zero and a hundred times lower than at first: log-likelihoods of densities are large, but settle."""
-
-_RIVALS = word_set("d g dis disc discr discriminator critic gen generator adv gan netd netg")
-"""Words of players, whose losses run away from each other."""
 
 SURE_PERPLEXITY, NONE_RIGHT = 5.0, 5
 """Whoever gives the right token a fifth on average is right at times: five accuracies of zero contradict that."""
@@ -204,7 +202,7 @@ def _bottomless(out: FactWriter, view: RunView) -> None:
     """
     points = view.once(loss_points)
     good = None if points is None else points.curve()
-    rivals = any(not _RIVALS.isdisjoint(words_of(name)) for name in view.run.metrics.names)
+    rivals = any(not RIVALS.isdisjoint(words_of(name)) for name in view.run.metrics.names)
     if good is None or len(good) < NEGATIVE_ROWS or rivals or _classified(view):
         return
     first, last = float(good.value[0]), float(good.value[-1])

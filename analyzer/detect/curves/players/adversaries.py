@@ -13,13 +13,12 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points, take
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
+from analyzer.model.player_words import JUDGES, MAKERS
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
-_JUDGE = word_set("d dis disc discr discriminator netd")
-_MAKER = word_set("g gen generator netg")
 _JUDGE_LOSS = word_set("dloss lossd errd dcost discloss")
 _MAKER_LOSS = word_set("gloss lossg errg gcost genloss")
 _LOSS = word_set("loss losses cost err error adv adversarial")
@@ -59,7 +58,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     if reward_metrics(view):
         return
     out = FactWriter("adversaries", "signal.gan.")
-    judges, makers = _players(view, _JUDGE, _JUDGE_LOSS), _players(view, _MAKER, _MAKER_LOSS)
+    judges, makers = _players(view, JUDGES, _JUDGE_LOSS), _players(view, MAKERS, _MAKER_LOSS)
     judge, maker = _first(judges), _first(makers)
     belief, halves = _belief(view), _halves(view)
     if judge is None and belief is None and not halves:
@@ -93,7 +92,7 @@ def plays(view: RunView) -> bool:
 
 def losses_of_players(view: RunView) -> tuple[Series | None, Series | None]:
     """The loss of the judge and that of the maker, None for one that is not logged."""
-    return _first(_players(view, _JUDGE, _JUDGE_LOSS)), _first(_players(view, _MAKER, _MAKER_LOSS))
+    return _first(_players(view, JUDGES, _JUDGE_LOSS)), _first(_players(view, MAKERS, _MAKER_LOSS))
 
 
 def _level(series: Series) -> float:
@@ -168,7 +167,7 @@ def _halves(view: RunView) -> tuple[Series, ...]:
         kind = next(iter(words & {"real", "fake"}), "")
         # ``d_real`` may be a logit, which has both signs, or a belief; beliefs lie apart while a judge wins, and both near 0 only where it is lost.
         costs = words & (_LOSS | {"l"}) or len(words) == 2
-        if kind and words & _JUDGE and costs and not words & (_NO_PART - {"real", "fake"}):
+        if kind and words & JUDGES and costs and not words & (_NO_PART - {"real", "fake"}):
             series = finite_points(view.curve(name), ROWS)
             if series is not None and (len(words) > 2 or float(series.value.min()) >= 0):
                 found.setdefault(kind, series)
@@ -180,7 +179,7 @@ def _belief(view: RunView) -> tuple[bool, list[SourceRef]] | None:
     real = made = None
     for name in sorted(view.run.metrics.names):
         words = words_of(name)
-        if not words or words[0] not in _JUDGE or _LOSS & set(words):
+        if not words or words[0] not in JUDGES or _LOSS & set(words):
             continue
         series = finite_points(view.curve(name), ROWS)
         if series is None:

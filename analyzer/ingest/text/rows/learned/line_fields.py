@@ -18,6 +18,7 @@ from analyzer.model.name_words import (
     word_set,
     words_of,
 )
+from analyzer.model.player_words import RIVALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +74,7 @@ _FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is",
 _VERBS = frozenset({"is", "are", "was", "were"})
 """Words between a name and its sign: ``loss is: 0.5``."""
 _PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
-_PLAYERS = frozenset({"generator", "discriminator", "critic", "actor", "gen", "disc", "netg", "netd"})
+_PLAYERS = frozenset({"actor", *(word for word in RIVALS if len(word) > 2)})
 """Whose loss it is: ``generator average loss`` is not the loss of the run."""
 _NOT_METRICS = frozenset(
     {"eta", "time", "elapsed", "date", "version", "seed", "rank", "gpu", "gpus", "pid", "port", "device", "node", "host", "size", "shape", "dim", "total", "max", "len", "length",
