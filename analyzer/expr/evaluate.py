@@ -63,6 +63,18 @@ def _deciding(node: ast.expr, facts: Mapping[str, Value]) -> Iterator[str]:
             if verdict is None or _truth(_value(child, facts)) is verdict:
                 yield from _deciding(child, facts)
     else:
+        yield from _mentioned(node)
+
+
+def _mentioned(node: ast.expr) -> Iterator[str]:
+    """The facts in a comparison; ``ast.walk`` takes five times as long, for hundreds of them in each answer."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Compare):
+        yield from _mentioned(node.left)
+        for part in node.comparators:
+            yield from _mentioned(part)
+    elif not isinstance(node, ast.Constant | ast.List):  # a list holds literals only
         yield from (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
