@@ -24,7 +24,7 @@ HEAVY = (
     "analyzer.detect.replay.replay_numeric",
     "analyzer.detect.compare",
 )
-MOST_MODULES = 350
+MOST_MODULES = 320
 """Modules of analyzer for a small run: each costs a third of a millisecond and more."""
 PROBE = """
 import sys

@@ -181,13 +181,13 @@ def test_facts_point_to_where_they_were_seen():
     assert not blind
 
 
-@pytest.mark.parametrize("name", sorted(catalog()))
-def test_declaration_reads_well(name):
-    spec = catalog()[name]
+def test_every_declaration_reads_well():
+    specs = catalog()
 
-    assert spec.dtype in {"bool", "int", "float", "str"}
-    assert spec.meaning
-    assert not spec.meaning.endswith(".")
+    assert {
+        n: spec.dtype for n, spec in specs.items() if spec.dtype not in {"bool", "int", "float", "str"}
+    } == {}
+    assert [name for name, spec in specs.items() if not spec.meaning or spec.meaning.endswith(".")] == []
 
 
 def test_fields_of_log_lines_are_declared_by_their_form():
