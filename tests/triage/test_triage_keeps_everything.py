@@ -135,26 +135,32 @@ RUNS = 30
 """Runs are dealt by a hash of their path: of so many the second of three shards is empty once in 200,000 times."""
 
 
-def shards(tmp_path):
-    root = write_fleet(tmp_path / "fleet", RUNS)
+@pytest.fixture(scope="module")
+def three_shards(tmp_path_factory):
+    """A fleet that was triaged in three parts, once for all tests that damage a copy of them."""
+    place = tmp_path_factory.mktemp("shards")
+    root = write_fleet(place / "fleet", RUNS)
     for part in (1, 2, 3):
-        triage(root, tmp_path / "out" / "shards" / f"{part:05d}-of-00003", shard=(part, 3))
-    return root, tmp_path / "out"
+        triage(root, place / "out" / "shards" / f"{part:05d}-of-00003", shard=(part, 3))
+    return place / "out"
 
 
-def test_a_shard_killed_before_its_manifest_is_missing_and_no_reason_to_refuse(tmp_path):
-    _, out = shards(tmp_path)
-    (out / "shards" / "00002-of-00003" / "manifest.json").unlink()
-    result = merge(out)
+@pytest.fixture
+def shards(three_shards, tmp_path):
+    return shutil.copytree(three_shards, tmp_path / "out")
+
+
+def test_a_shard_killed_before_its_manifest_is_missing_and_no_reason_to_refuse(shards):
+    (shards / "shards" / "00002-of-00003" / "manifest.json").unlink()
+    result = merge(shards)
 
     assert result.missing == [2]
-    assert 0 < len(locations(out)) < RUNS
+    assert 0 < len(locations(shards)) < RUNS
 
 
 @pytest.mark.parametrize("damage", ["bit", "cut", "manifest", "gone"])
-def test_a_damaged_shard_is_told_and_the_others_are_merged(tmp_path, damage):
-    _, out = shards(tmp_path)
-    folder = out / "shards" / "00002-of-00003"
+def test_a_damaged_shard_is_told_and_the_others_are_merged(shards, damage):
+    folder = shards / "shards" / "00002-of-00003"
     part = next((folder / "runs").glob("*.parquet"))
     data = bytearray(part.read_bytes())
     if damage == "bit":
@@ -166,11 +172,11 @@ def test_a_damaged_shard_is_told_and_the_others_are_merged(tmp_path, damage):
         part.unlink()
     else:
         (folder / "manifest.json").write_text('{"schema": "analyzer.triage/1"}', encoding="utf-8")
-    result = merge(out)
+    result = merge(shards)
 
     assert result.missing == [2]
     assert len(result.damaged) == 1
-    assert 0 < len(locations(out)) < RUNS
+    assert 0 < len(locations(shards)) < RUNS
 
 
 def test_shards_that_overlap_give_each_run_once(tmp_path, monkeypatch):
