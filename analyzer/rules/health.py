@@ -12,8 +12,12 @@ from typing import NamedTuple
 
 from analyzer.expr import Condition, compile_condition, evaluate
 from analyzer.model.tables import Scalar
-from analyzer.rules.health_tests import TESTS, HealthTest
+from analyzer.rules.health_test import HealthTest
+from analyzer.rules.health_tests_answers import ANSWER_TESTS
+from analyzer.rules.health_tests_course import COURSE_TESTS
 from analyzer.rules.template import fill
+
+TESTS = (*COURSE_TESTS, *ANSWER_TESTS)
 
 
 class Health(NamedTuple):

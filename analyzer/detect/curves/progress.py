@@ -233,10 +233,7 @@ def _unfinished(out: FactWriter, loss: tuple[Series, Trend], held_out: tuple[Ser
 def _in_a_line(
     out: FactWriter, view: RunView, loss: tuple[Series, Trend], scored: tuple[tuple[Series, Trend], ...]
 ) -> None:
-    """Whether the loss still falls as it fell in its first third and has lost little, and no score was followed that rose.
-
-    A model that was trained before has little to lose.
-    """
+    """Whether a loss, of no model trained before, still falls as in its first third, lost little, and no score rose."""
     series, numbers = loss
     if len(series) < LINE_POINTS or numbers.first <= 0 or not _goes_on(numbers) or continues_a_model(view):
         return

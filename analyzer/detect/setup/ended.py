@@ -217,7 +217,9 @@ def _trained_on(view: RunView, ref: SourceRef) -> bool:
     curve = view.curve("loss")
     if curve is None or ref.line is None:
         return False
-    return np.unique(curve.line[(curve.source == ref.source) & (curve.line > ref.line)]).size >= SURVIVED_ROWS
+    return (
+        distinct_of(curve.line[(curve.source == ref.source) & (curve.line > ref.line)]).size >= SURVIVED_ROWS
+    )
 
 
 def _by_tracker(view: RunView, life: Life) -> _End | None:

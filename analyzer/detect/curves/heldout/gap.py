@@ -317,7 +317,7 @@ def _harder(out: FactWriter, held_out: Series, unit: float, ahead: float, refs: 
 def _taught(held_out: Series, unit: float) -> bool:
     """Whether held-out answers rose by half of all, most are right and they stand at their best: hard samples taught them."""
     values = held_out.value / unit
-    level = float(np.median(values[-2:]))
+    level = float(median_of(values[-2:]))
     gained, missing = level - float(values[0]), float(values.max()) - level
     return level >= MOST_RIGHT and gained >= TAUGHT and missing <= SAME_SCORE
 
