@@ -232,6 +232,17 @@ def test_a_rate_that_means_something_else_is_not_judged():
     assert "config.rate.over_usual" not in facts({"loss": [1.0, 0.9]}, learning_rate=1.0, optimizer="prodigy")
 
 
+def test_a_second_softmax_shows_although_answers_are_right_before_they_are_sure():
+    right = [0.22, 0.30, 0.41, 0.60, 0.71, 0.75, 0.79, 0.81, 0.82, 0.84, 0.84, 0.85]
+    late = [0.05, 0.10, 0.12, 0.14, 0.09, 0.04, 0.02, 0.02, 0.01, 0.01, 0.0, 0.0]
+    unsure = [loss + more for loss, more in zip(softmax_twice(right), late, strict=True)]
+    # As high by smoothed labels of a sound softmax: it falls twice as fast as more answers are right.
+    smoothed = [1.61 + 2.0 * (0.85 - share) for share in right]
+
+    assert by_epoch(unsure, accuracy=right)["signal.chance.second_softmax"] is True
+    assert by_epoch(smoothed, accuracy=right)["signal.chance.second_softmax"] is False
+
+
 def test_a_loss_of_three_classes_that_has_only_begun_to_fall_was_softmaxed_once():
     right = [0.32 + 0.03 * n for n in range(11)]
     slow = [1.54 - share for share in right]

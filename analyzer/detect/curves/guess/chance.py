@@ -98,8 +98,9 @@ BEYOND = 14.0
 WORSE = 1.03
 """Clearly worse than a guess: certain of wrong answers."""
 
-TWICE = 0.12
-"""Distance from the loss that a second softmax gives at the accuracy of the same row, while it is not yet saturated."""
+TWICE, ON_ITS_WAY = 0.12, 0.18
+"""Distance from the loss that a second softmax gives at the accuracy of the same row, while it is not yet saturated: answers are
+right before their probability is near 1, which half of the distance more allows to one that is followed over a wide range."""
 
 WIDE, CLOSE, FEW_CLASSES = 0.3, 5, 8
 """At one accuracy some number of classes always fits; over a range of them only the true one does. A sound loss falls two
@@ -360,7 +361,8 @@ def _second_softmax(out: FactWriter, view: RunView) -> None:
         enough = range_ >= WIDE or (range_ >= WIDE / 3 and float(fits[learned].max()) <= range_ / CLOSE)
         wide = enough and float(right[-1]) >= SURE if count < FEW_CLASSES else range_ >= WIDE / 2
         told = stated is not None or (count >= 2.8 and wide)
-        fitting = learned.sum() >= ENOUGH and float(fits[learned].max()) <= TWICE and bool(learned[-1])
+        most = ON_ITS_WAY if range_ >= WIDE else TWICE
+        fitting = learned.sum() >= ENOUGH and float(fits[learned].max()) <= most and bool(learned[-1])
         fitting = fitting and float(median_of(fits[-max(rows.size // 2, 2) :])) <= TWICE / 3
         out.put("second_softmax", bool(told and fitting), refs_at(loss, [int(rows[-1])]))
         return
