@@ -22,6 +22,16 @@ def test_a_course_that_begins_anew_is_told_from_a_spike():
     assert "signal.progress.began_anew" not in by_epoch([*course, *course])  # one log, twice
 
 
+def test_epochs_that_are_counted_from_the_first_again_are_of_another_launch():
+    course = [2.3, 1.6, 1.1, 0.8, 0.6, 0.5]
+    losses = [*course, *course, 0.45]
+    appended = facts({"loss": losses, "epoch": [*range(6), *range(7)]})
+
+    assert appended["signal.progress.epochs_began_anew"] is True
+    assert by_epoch(losses)["signal.progress.epochs_began_anew"] is False
+    assert "signal.progress.epochs_began_anew" not in by_epoch(course)
+
+
 def test_training_that_begins_anew_repeats_its_first_rows():
     start = [1.68, 0.58, 0.21, 0.25, 0.12, 0.15, 0.09, 0.12]
     lost = facts({"loss": [*start, 0.05, 0.1, 0.06, *start, 0.07, 0.05]})

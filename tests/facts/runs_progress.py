@@ -28,6 +28,13 @@ def gradient_lost() -> RunMaker:
     return RunMaker().log(columns)
 
 
+def two_runs_in_one_file() -> RunMaker:
+    """A run of six epochs and a longer one behind it, whose epochs are counted from the first again."""
+    course = [2.3, 1.6, 1.1, 0.8, 0.6, 0.5]
+    epochs = [*range(6), *range(7)]
+    return RunMaker().log({"loss": [*course, *course, 0.45], "epoch": epochs}, steps=False)
+
+
 def two_epochs_of_garbage() -> RunMaker:
     """Two of eight epochs far above the course; the held-out loss does not notice."""
     columns = {
@@ -107,6 +114,7 @@ RUNS = (
     pairs_without_answers,
     layers_without_gradient,
     gradient_lost,
+    two_runs_in_one_file,
     two_epochs_of_garbage,
     saturated,
     parted,

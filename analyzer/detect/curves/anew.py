@@ -100,6 +100,20 @@ def began_anew(
     return anew, refs_at(series, [row - 1, row] if anew else [len(series) - 1, 0])
 
 
+def epochs_began_anew(view: RunView, leap: SourceRef) -> bool:
+    """Whether the epochs are counted from their first number again in the very row of the leap: the rows are of another launch.
+
+    Args:
+        view: The run, for the epochs beside the loss.
+        leap: Where the loss leapt back.
+    """
+    epochs = view.curve("epoch")
+    if epochs is None:
+        return False
+    at = np.flatnonzero(epochs.line == leap.line)
+    return bool(at.size and at[0] > 0 and epochs.value[at[0]] <= epochs.value[0] < epochs.value[at[0] - 1])
+
+
 def _pushed(view: RunView, series: Series, row: int) -> bool:
     """Whether the gradient at the leap is one that the first rows never had, so that an update threw the weights away."""
     beside = values_beside(view, series, "grad_norm")

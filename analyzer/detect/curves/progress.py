@@ -13,7 +13,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import take
-from analyzer.detect.curves.anew import began_anew
+from analyzer.detect.curves.anew import began_anew, epochs_began_anew
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model, has_floor, long_enough
@@ -156,7 +156,10 @@ def detect(view: RunView) -> Iterator[Signal]:
         _begins(out, view, loss[0])
         _breaks(out, *loss, grows_with_score=_scored_best_at_end(scored))
         _level_change(out, view, *loss)
-        out.put("began_anew", *began_anew(view, *loss, None if held_out is None else held_out[0]))
+        anew, refs = began_anew(view, *loss, None if held_out is None else held_out[0])
+        out.put("began_anew", anew, refs)
+        if anew:
+            out.put("epochs_began_anew", epochs_began_anew(view, refs[-1]), refs)
     gained = [series for series, numbers in scored if _clearly_gained(numbers)]
     if gained or loss is not None:
         points = max((len(series) for series in gained), default=0)
