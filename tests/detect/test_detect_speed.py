@@ -86,6 +86,16 @@ def test_a_busy_host_slows_most_steps_and_leaves_some_as_fast_as_ever():
     assert plain["signal.pace.slower"] is False
 
 
+def test_no_speed_is_told_by_a_run_of_less_than_a_minute():
+    brief = [0.05 * t * (1.6 if i >= 120 else 1.0) for i, t in enumerate(steady())]
+    longer = [10 * t for t in brief]
+
+    in_seconds, in_minutes = (plain_of(RunMaker().log({"step_time_s": times})) for times in (brief, longer))
+
+    assert (in_seconds["signal.throughput.dropped"], in_seconds["signal.pace.slower"]) == (False, False)
+    assert (in_minutes["signal.throughput.dropped"], in_minutes["signal.pace.slower"]) == (True, True)
+
+
 def test_throughput_counts_the_other_way_round():
     speeds = [1000.0 / t for t in steady()]
 

@@ -10,7 +10,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align
 from analyzer.detect.curves.trend import trend
 from analyzer.detect.robust import slower_at_best
-from analyzer.detect.speed.times import unit_times
+from analyzer.detect.speed.times import unit_times, within_a_minute
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
@@ -89,7 +89,7 @@ def _slower(out: FactWriter, view: RunView) -> None:
         )
         out.put("change", late / early, refs_at(series, [len(series) - 1, 1]))
         grows = late >= SLOWER * early and (inverse or late - early >= LEAST_S)
-        lasting = ordered and slower_at_best(values)
+        lasting = ordered and slower_at_best(values) and not within_a_minute(series)
         out.put("slower", grows and lasting, refs_at(series, [len(series) - 1, 1]))
         return
 

@@ -16,7 +16,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, launch_of, take
 from analyzer.detect.robust import part_medians, slower_at_best, uncertainty
-from analyzer.detect.speed.times import unit_times
+from analyzer.detect.speed.times import unit_times, within_a_minute
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.signal import Signal
@@ -174,6 +174,7 @@ def _throughput(series: Series, out: FactWriter, least: float) -> None:
     ratio = float(parts[0] / parts[-1])
     out.put("throughput.change_ratio", ratio, refs_at(series, [0, len(series) - 1]))
     stays = bool(min(parts[-1], parts[-2]) > max(parts[0], parts[1])) and slower_at_best(series.value)
+    stays = stays and not within_a_minute(series)
     dropped = ratio < DROPPED and stays and parts[-1] - parts[0] > max(uncertainty(series.value), least)
     out.put("throughput.dropped", bool(dropped), refs_at(series, [len(series) - 1, 0]))
     if dropped:
