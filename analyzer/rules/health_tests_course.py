@@ -74,8 +74,8 @@ COURSE_TESTS = (
     ),
     HealthTest(
         "scale-holds",
-        # 2**8: no scaler starts so low, and a static scale of 1 is none that fell.
-        "not signal.loss_scale.first >= 256 or signal.loss_scale.last > 1",
+        # 2**6: no scaler starts so low (fairseq's at 128), and a static scale of 1 is none that fell. Of 22 public sound runs none.
+        "not signal.loss_scale.first >= 64 or signal.loss_scale.last > 1",
         "the loss scale holds",
         "the loss scale fell from {signal.loss_scale.first} to {signal.loss_scale.last}",
         "the gradient norm of the steps that overflowed, and a run in bf16",

@@ -300,6 +300,8 @@ def test_a_held_out_loss_that_only_rises_is_doubted(worse, within_noise, gained,
         ({"signal.stall.constant_end": False}, None),
         ({"signal.loss_scale.first": 65536.0, "signal.loss_scale.last": 1.0}, "fell from 65536 to 1"),
         ({"signal.loss_scale.first": 1.0, "signal.loss_scale.last": 1.0}, None),
+        ({"signal.loss_scale.first": 128.0, "signal.loss_scale.last": 0.25}, "fell from 128 to 0.25"),
+        ({"signal.loss_scale.first": 128.0, "signal.loss_scale.last": 64.0}, None),
         ({"signal.stall.error_rate_stuck": True}, "stays near 100 %"),
     ],
 )
