@@ -32,6 +32,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": FALLING, "val_acc": [0.51] * 8, "recall": [0.0] * 8}, "signal.score.rare_never_found", False),
         ({"loss": FALLING, "val_acc": [0.57318] * 8}, "signal.score.frozen_while_loss_falls", True),
         ({"loss": FALLING, "val_acc": [0.9733] * 8}, "signal.score.frozen", False),
+        ({"loss": FALLING, "val_acc": RISING, "ema_acc": [0.11111] * 8}, "signal.score.frozen_while_loss_falls", True),
+        ({"loss": FALLING, "val_acc": RISING, "ema_acc": RISING}, "signal.score.frozen", False),
         ({"loss": FALLING, "val_wer": [39.0, 80.0, 154.0]}, "signal.score.error_beyond_all", True),
         ({"loss": FALLING, "val_wer": [0.9, 0.5, 0.3]}, "signal.score.error_beyond_all", False),
         ({"loss": FALLING, "train_f1": [0.6, 0.8, 0.9], "val_f1": [0.5, 0.5, 0.51]}, "signal.score.parted", True),

@@ -17,7 +17,7 @@ from analyzer.detect.curves.numerics.metric_values import PERCENT, SHARE, small_
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import trend
 from analyzer.detect.setup.run_course import reward_metrics
-from analyzer.model.name_words import word_set
+from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.score_words import GENERAL, OVERLAP, SHARE_OF_ALL, ScoreReading, read_score
 from analyzer.model.signal import Signal
@@ -154,7 +154,8 @@ def detect(view: RunView) -> Iterator[Signal]:
             refs_at(shown, [len(shown) - 1]),
         )
     _hardly_found(out, rising)
-    _frozen(out, rising, learns=learns)
+    averaged = [score for score in every if score.reading.better > 0 and "ema" in words_of(score.name)]
+    _frozen(out, [*rising, *averaged], learns=learns)  # averaged weights follow those that are trained
     _all_right(out, rising)
     _beyond_all(out, found)
     _parted(out, [score for score in every if score.reading.better > 0 and score.reading.phase != "other"])
