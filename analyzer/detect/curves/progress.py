@@ -158,8 +158,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         _level_change(out, view, *loss)
         anew, refs = began_anew(view, *loss, None if held_out is None else held_out[0])
         out.put("began_anew", anew, refs)
-        if anew:
-            out.put("epochs_began_anew", epochs_began_anew(view, refs[-1]), refs)
+        out.put("epochs_began_anew", epochs_began_anew(view, refs[-1]) if anew else None, refs)
     gained = [series for series, numbers in scored if _clearly_gained(numbers)]
     if gained or loss is not None:
         points = max((len(series) for series in gained), default=0)
