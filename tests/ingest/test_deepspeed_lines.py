@@ -139,7 +139,7 @@ def test_the_launchers_lines_and_their_roles():
         ("launcher_kill", "teardown"),
         ("launcher_exit_code", "cascade"),
         ("process_exit_ok", "info"),
-        ("launcher_sigterm", "teardown"),
+        ("launcher_signalled", "teardown"),
         ("launcher_exit_code", "cascade"),
     ]
     assert [e.fields.get("code") for e in run.events.of("launcher_exit_code")] == [-9, 1]
