@@ -67,3 +67,15 @@ def test_what_a_program_stands_on_is_named(text):
 def test_a_plain_mistake_names_nothing_of_it(text):
     assert not ENVIRONMENT.search(text)
     assert not API_CLASH.search(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_clash"),
+    [
+        ("'Fetcher' object has no attribute 'fetch_all'", True),
+        ("'Fetcher' object has no attribute '_fetch_all'", False),
+        ("module 'acme.parts' has no attribute '_parts'", True),
+    ],
+)
+def test_a_private_name_is_asked_for_by_its_own_class(text, is_clash):
+    assert (API_CLASH.search(text) is not None) is is_clash

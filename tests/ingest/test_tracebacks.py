@@ -190,3 +190,23 @@ def test_a_folder_that_a_finaliser_cannot_remove_is_clean_up():
     (event,) = read_text(log).events.rows
 
     assert (event.kind, event.role) == ("ignored_exception", "teardown")
+
+
+@pytest.mark.parametrize(
+    ("last", "role"),
+    [
+        ("/home/user/nets.py", "root_candidate"),
+        ("/opt/venv/lib/python3.11/site-packages/acme/loops.py", "symptom"),
+    ],
+)
+def test_an_end_of_iteration_is_a_failure_where_the_program_itself_asked_for_more(last, role):
+    run = read_text(
+        "Traceback (most recent call last):\n"
+        '  File "/home/user/train.py", line 9, in main\n'
+        "    net(x)\n"
+        f'  File "{last}", line 42, in forward\n'
+        "    first = next(self.parts)\n"
+        "StopIteration\n"
+    )
+
+    assert [event.role for event in tracebacks(run)] == [role]

@@ -45,9 +45,11 @@ of them may well not come from the script."""
 
 API_CLASH = LazyRegex(
     r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword-only) argument|takes \d{1,3} positional arguments? but"
-    r"|module '[\w.]{1,120}' has no attribute|cannot import name|'(?!NoneType|Tensor|DataParallel|DistributedDataParallel)[A-Z]\w{2,80}' object has no attribute"
+    r"|module '[\w.]{1,120}' has no attribute|cannot import name|'(?!NoneType|Tensor|DataParallel|DistributedDataParallel)[A-Z]\w{2,80}' object has no attribute '(?!_)"
 )
-"""A call or a name that the called part does not have: between two installed packages their versions do not fit."""
+"""A call or a name that the called part does not have: between two installed packages their versions do not fit.
+
+A private name of an object is mostly asked for by its own class, whose authors then misnamed it."""
 
 NAME_GONE = LazyRegex(
     r"module '(?:numpy|scipy|pandas|sklearn|PIL|cv2|torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|paddle|mxnet|mindspore|transformers"
@@ -116,7 +118,7 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
         out.put({"exception": "type"}.get(name, name), speaker.fields.get(name), [speaker.ref])
     message, kind = speaker.fields.get("message", ""), speaker.fields.get("exception", "")
     if isinstance(message, str):
-        out.put("message", " ".join(message.split())[:MESSAGE], [speaker.ref])
+        out.put("message", " ".join(message.split())[:MESSAGE] or None, [speaker.ref])
         out.put("misuse", MISUSE.search(message) is not None, [speaker.ref])
         out.put("environment", ENVIRONMENT.search(f"{kind} {message}") is not None, [speaker.ref])
     out.put("handshake", handshake(speaker), [speaker.ref])

@@ -275,6 +275,8 @@ class TracebackCapture:
             **self.stack.place(),
             **self.stack.origin(),
         }
+        if role == "symptom" and raised.name == "StopIteration" and "raised_in" not in fields:
+            role = "root_candidate"  # the program itself asked for what is not there; no library's loop ended
         if self.chained is not None:
             fields["chained"] = True
         if self.carrier is not None:
