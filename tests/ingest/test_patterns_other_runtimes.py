@@ -171,3 +171,15 @@ def test_a_program_that_ends_well_under_an_editor_has_no_failing_code() -> None:
 def test_the_barrier_of_an_older_jax_is_named() -> None:
     line = "XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: PjRT_Client_Connect. Timed out task names: /job:jax_worker/task:3"
     assert fields_of("coordination_timeout", line) == {"barrier": "PjRT_Client_Connect"}
+
+
+@pytest.mark.parametrize(
+    ("text", "of_the_host"),
+    [
+        ("java.lang.OutOfMemoryError: Java heap space", False),
+        ("Caused by: java.lang.OutOfMemoryError: GC overhead limit exceeded", False),
+        ("java.lang.OutOfMemoryError: unable to create new native thread", True),
+    ],
+)
+def test_a_full_heap_of_java_is_a_limit_of_its_own(text, of_the_host):
+    assert ("cpu_oom" in {event.kind for event in read_text(text + "\n").events}) is of_the_host
