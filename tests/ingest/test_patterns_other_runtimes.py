@@ -183,3 +183,13 @@ def test_the_barrier_of_an_older_jax_is_named() -> None:
 )
 def test_a_full_heap_of_java_is_a_limit_of_its_own(text, of_the_host):
     assert ("cpu_oom" in {event.kind for event in read_text(text + "\n").events}) is of_the_host
+
+
+@pytest.mark.parametrize(
+    ("status", "is_away"),
+    [("400: run config too large", False), ("502: bad gateway", True)],
+)
+def test_a_tracker_that_refuses_what_it_is_sent_is_there(status, is_away):
+    line = f"wandb.errors.errors.CommError: Error uploading run: returned error {status}\n"
+
+    assert ("tracker_unreachable" in {event.kind for event in read_text(line).events}) is is_away
