@@ -2,7 +2,7 @@
 
 import pytest
 
-from analyzer.detect.failures.exceptions import API_CLASH, ENVIRONMENT, missing_in, raised_at
+from analyzer.detect.failures.exceptions import API_CLASH, ENVIRONMENT, MISUSE, missing_in, raised_at
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Event
 
@@ -79,3 +79,10 @@ def test_a_plain_mistake_names_nothing_of_it(text):
 )
 def test_a_private_name_is_asked_for_by_its_own_class(text, is_clash):
     assert (API_CLASH.search(text) is not None) is is_clash
+
+
+@pytest.mark.parametrize(
+    "text", ["mat1 dim 1 must match mat2 dim 0", "mat1 and mat2 shapes cannot be multiplied (4x8 and 16x2)"]
+)
+def test_a_product_of_shapes_that_do_not_fit_is_a_refused_call(text):
+    assert MISUSE.search(text)
