@@ -12,8 +12,10 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def _keras(i, n, train, valid, accuracy):
+    # no less often than a lower loss allows
+    right = max(math.exp(-train), accuracy if train < valid else 0.0)
     return (
-        f"Epoch {i + 1}/{n}\n1875/1875 - 6s - loss: {number(train)} - accuracy: {number(math.exp(-train))} - "
+        f"Epoch {i + 1}/{n}\n1875/1875 - 6s - loss: {number(train)} - accuracy: {number(right)} - "
         f"val_loss: {number(valid)} - val_accuracy: {number(accuracy)} - 6s/epoch - 3ms/step"
     )
 
