@@ -361,11 +361,10 @@ def _odd_shape(facts: Mapping[str, Scalar]) -> str | None:
 
 def _moved(facts: Mapping[str, Scalar]) -> bool:
     """Whether the loss got better beyond its scatter, stayed so, and is that of a model that needed no more."""
-    learned, kept, hardly, still = (facts.get(f"signal.progress.{name}") for name in _MOVES)
+    learned, kept, hardly, still = (
+        facts.get(f"signal.progress.{name}") for name in ("learned", "kept", "hardly", "still")
+    )
     return learned is True and kept is True and hardly is False and still is not True
-
-
-_MOVES = ("learned", "kept", "hardly", "still")
 
 
 def _unseen(facts: Mapping[str, Scalar]) -> tuple[str, ...]:

@@ -207,9 +207,10 @@ class LogReader:
         near = [(number, text) for number, text in end.errors if end.line - number < LINES_GONE_ON]
         errors = [(number, text) for number, text in near if not is_code_or_row(text)]
         plain = [(number, text) for number, text in errors if is_plain_error(text)]
-        if plain and (state.is_empty or plain[-1][0] > max(state.told_line, end.line - ENDING_LINES)):
+        above = -1 if state.is_empty else max(state.told_line, end.line - ENDING_LINES)
+        if plain and plain[-1][0] > above:
             (number, text), role = plain[-1], "symptom"
-        elif errors and (state.is_empty or errors[-1][0] > max(state.told_line, end.line - ENDING_LINES)):
+        elif errors and errors[-1][0] > above:
             (number, text), role = errors[-1], "info"
         else:
             return
