@@ -95,25 +95,6 @@ def test_a_score_that_was_high_at_once_is_kept_if_a_tenth_of_its_errors_is_gone(
     assert RunMaker().log({"eval_f1": scores}).plain().get("signal.generalisation.score_kept") is kept
 
 
-@pytest.mark.parametrize(
-    ("accuracies", "more", "collapsed"),
-    [
-        ([0.62, 0.64, 1e-10], {}, True),
-        ([62.0, 64.0, 0.0], {}, True),
-        ([0.62, 0.1, 0.64], {}, False),  # it came back
-        ([0.8, 0.6, 0.55], {}, False),  # overfitting
-        ([0.05, 0.04, 0.0], {}, False),  # nothing had been learned
-        ([0.62, 0.64, 1e-10], {"loss": TRAIN}, False),  # the training loss tells more
-    ],
-)
-def test_a_score_that_collapsed(accuracies, more, collapsed):
-    maker = RunMaker().log({"eval_accuracy": accuracies}, first=15, every=15)
-    facts = (maker.log(more) if more else maker).plain()
-
-    assert facts["signal.generalisation.accuracy_collapsed"] is collapsed
-    assert facts["signal.generalisation.accuracy_points"] == 3
-
-
 def test_a_loss_that_was_logged_as_perplexities_is_their_logarithm():
     facts = RunMaker().log({"perplexity": np.exp(TRAIN), "eval_perplexity": np.exp(TRAIN) + 1}).plain()
     broken = RunMaker().log({"perplexity": [9.0, 8.0, NAN, NAN, NAN]}).plain()

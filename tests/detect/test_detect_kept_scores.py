@@ -36,6 +36,15 @@ def facts(**columns):
         ({"train_acc": [0.7, 0.9, *[0.99] * 8, *[0.1, 0.09, 0.11] * 4]}, "signal.score.collapsed", True),
         ({"train_acc": [0.7, 0.9, *[0.99] * 8, *[0.1, 0.5, 0.9] * 4]}, "signal.score.collapsed", False),
         ({"loss": FALLING, "train_acc": [0.9] * 8 + [0.1] * 8}, "signal.score.collapsed", None),
+        ({"eval_accuracy": [0.62, 0.64, 1e-10]}, "signal.score.collapsed", True),
+        ({"eval_accuracy": [62.0, 64.0, 0.0]}, "signal.score.collapsed", True),
+        ({"eval_dice": [0.64, 7e-11]}, "signal.score.collapsed", True),
+        ({"eval_dice": [0.64, 0.41]}, "signal.score.collapsed", False),
+        ({"val_bleu": [30.1, 0.2]}, "signal.score.collapsed", True),
+        ({"eval_accuracy": [0.62, 0.1, 0.64]}, "signal.score.collapsed", False),  # it came back
+        ({"eval_accuracy": [0.8, 0.6, 0.55]}, "signal.score.collapsed", False),  # overfitting
+        ({"eval_accuracy": [0.05, 0.04, 0.0]}, "signal.score.collapsed", False),  # nothing had been learned
+        ({"loss": FALLING, "eval_accuracy": [0.62, 0.64, 1e-10]}, "signal.score.collapsed", None),
         ({"loss": FALLING, "acc": [0.0, 0.0, 0.005, 0.0]}, "signal.score.hardly_right", True),
         ({"loss": FALLING, "acc": [0.0, 0.01, 0.03, 0.06]}, "signal.score.hardly_right", False),
         ({"loss": FALLING, "eval_loss": [0.9, 0.8, 0.7, 0.0]}, "signal.exact.held_out_zero_at_end", True),

@@ -40,12 +40,6 @@ BOUNDARIES = 2
 AT_BOUNDARY = 5
 """Points on each side of an epoch start."""
 
-LEARNED = 0.2
-"""Accuracy from which something was learned; below it chance among a few classes may come and go."""
-
-COLLAPSED = 0.05
-"""A twentieth of the best accuracy: ten times below what overfitting or noise between evaluations takes away."""
-
 _SCORE = LazyRegex(
     r"^(?:eval_accuracy|(?:eval|val|valid|validation|dev|test|metrics)[/_](?:\w{1,20}[/_])?"
     r"(?P<what>acc(?:uracy)?|map(?:50|50-95)?(?:\(b\))?|f1(?:_score)?|bleu|rouge-?[12l]|wer|cer|dice|miou|auc))$"
@@ -174,7 +168,6 @@ def _accuracies(out: FactWriter, view: RunView) -> None:
     refs = refs_at(held_out, [best, last])
     out.put("accuracy_points", len(held_out), refs)
     if len(held_out) >= 2:
-        out.put("accuracy_collapsed", _collapsed(view, held_out.value / scale), refs)
         out.put("accuracy_best", float(held_out.value[best]) / scale, refs)
         out.put("accuracy_last", float(held_out.value[last]) / scale, refs)
         out.put("accuracy_lost", float(held_out.value[best] - held_out.value[last]) / scale, refs)
@@ -244,12 +237,6 @@ def _each_better(values: Values) -> bool:
     """Whether each of a few evaluations is better than the one before, and the last by more than neighbours differ."""
     ordered = values.size >= FEW_EACH_BETTER and bool((np.diff(values) > 0).all())
     return ordered and bool(values[-1] > values[0] + KEPT * abs(float(values.max())))
-
-
-def _collapsed(view: RunView, shares: Values) -> bool:
-    """Whether a run without a training loss lost what it had learned; with one, the loss tells more."""
-    best, last = float(shares.max()), float(shares[-1])
-    return view.once(loss_points) is None and best >= LEARNED and last <= COLLAPSED * best
 
 
 def _error_of_accuracy(out: FactWriter, view: RunView, held_out: Series, scale: float) -> None:

@@ -41,6 +41,9 @@ KNEW, WORST_ROWS = 0.5, 3
 BROKEN_ROWS, LEFT = 6, 0.5
 """Of six rows the last third, at half of the best and less, without a loss beside it that falls."""
 
+LEARNED, GONE = 0.2, 0.05
+"""A fifth of all, of which a twentieth and less is left at the last of two evaluations and more."""
+
 HARDLY_ROWS, HARDLY, HARDLY_EVER = 3, 0.02, 0.05
 """Two answers of a hundred at the end of three rows and more, and never five."""
 
@@ -110,17 +113,23 @@ def _worst_at_end(out: FactWriter, held: list[Score]) -> None:
 
 
 def _broke(out: FactWriter, view: RunView, scores: list[Score]) -> None:
-    """Whether a share of right answers lost half of its best for good, in a log without a loss that would tell more."""
+    """Whether a score lost what it had for good, in a log without a loss that would tell more."""
     if any(view.once(known) is not None for known in (loss_trend, held_out_trend)):
         return
     for score in scores:
-        if not score.reading.kind & SHARE_OF_ALL or len(score.series) < BROKEN_ROWS:
-            continue
         right = _right(score)
-        best, tail = float(right.max()), right[-max(len(score.series) // 3, 2) :]
-        lost = best >= KNEW and float(tail.max()) <= LEFT * best
-        out.put("collapsed", lost, refs_at(score.series, [int(right.argmax()), len(score.series) - 1]))
-        return
+        best = float(right.max())
+        if len(score.series) >= BROKEN_ROWS and score.reading.kind & SHARE_OF_ALL:
+            lost = best >= KNEW and float(right[-max(right.size // 3, 2) :].max()) <= LEFT * best
+        elif len(score.series) >= 2 and score.reading.better > 0:
+            lost = LEARNED <= best <= 1.0 and 0.0 <= right[-1] <= GONE * best
+        else:
+            continue
+        out.put("collapsed", bool(lost), refs_at(score.series, [int(right.argmax()), len(score.series) - 1]))
+        if lost:
+            out.put("collapsed_from", best, refs_at(score.series, [int(right.argmax())]))
+            out.put("collapsed_to", float(right[-1]), refs_at(score.series, [len(score.series) - 1]))
+            return
 
 
 def _right(score: Score) -> Values:
