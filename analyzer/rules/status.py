@@ -215,7 +215,8 @@ def judge(
             told = "; ".join(signs) if status == "degraded" else ""
             return ("failed", f"{told}; {text}", blind) if told else (status, text, blind)
     if signs:
-        return "failed", f"{'; '.join(signs)}; no rule explains it with confidence", blind
+        why = "nothing that was logged tells why" if ended else "no rule explains it with confidence"
+        return "failed", f"{'; '.join(signs)}; {why}", blind
     degrading = [f for f in findings if f.severity == "wasteful" and _decides(f, findings)]
     if degrading:
         return "degraded", degrading[0].symptom, blind

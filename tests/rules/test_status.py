@@ -57,7 +57,7 @@ def mlperf(key, value, **metadata):
     ("end", "status", "words"),
     [
         ("success", "healthy", "no fault found in 4 evaluation scores"),
-        ("aborted", "failed", "given up before it reached its target"),
+        ("aborted", "failed", "given up before it reached its target; nothing that was logged tells why"),
     ],
 )
 @pytest.mark.parametrize("first_rounds", [False, True])
