@@ -19,6 +19,9 @@ from analyzer.rules.load import load_rules
 ROOT = Path(__file__).parent.parent
 GUIDES = {
     "index.md": "README.md",
+    "guides/command-line.md": "analyzer/cli/README.md",
+    "guides/sources.md": "analyzer/ingest/README.md",
+    "guides/curves.md": "analyzer/classifier/README.md",
     "guides/adding.md": "CONTRIBUTING.md",
     "guides/rules.md": "rules/README.md",
     "guides/triage.md": "analyzer/triage/README.md",

@@ -1,4 +1,4 @@
-"""The README is true: every command in it runs and prints what it shows; every option and exit code is named."""
+"""The README and the guides are true: every command in them runs and prints what they show; every option is named."""
 
 import os
 import re
@@ -15,7 +15,9 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 TEXT = README.read_text(encoding="utf-8")
 CONSOLE = re.compile(r"^```console\n\$ (.*)\n((?:(?!^```).*\n)*)```$", re.MULTILINE)
-COMMANDS = CONSOLE.findall(TEXT)
+CLI, CLASSIFIER = (ROOT / "analyzer" / room / "README.md" for room in ("cli", "classifier"))
+GUIDE = CLI.read_text(encoding="utf-8")
+COMMANDS = CONSOLE.findall(TEXT + GUIDE + CLASSIFIER.read_text(encoding="utf-8"))
 
 
 def run(command):
@@ -82,25 +84,29 @@ def test_nothing_tells_a_reader_to_fetch_the_package_from_the_index():
 def test_every_exit_code_is_documented():
     codes = [value for name, value in vars(exit_codes).items() if name.isupper()]
 
-    assert [code for code in codes if f"| {code} |" not in TEXT] == []
+    assert [code for code in codes if f"| {code} |" not in GUIDE] == []
 
 
 @pytest.mark.parametrize(
     "command", ["diagnose", "explain", "rules list", "rules new", "schema diagnosis", "version"]
 )
-def test_every_option_of_the_main_command_is_named_in_the_readme_and_every_command_has_help(command):
+def test_every_option_of_the_main_command_is_named_in_its_guide_and_every_command_has_help(command):
     text = run(f"analyzer {command} --help")
 
     assert "Usage:" in text
     if command == "diagnose":
         options = set(re.findall(r"--[a-z-]+", text)) - {"--help"}
-        assert {option for option in options if option not in TEXT} == set()
+        assert {option for option in options if option not in GUIDE} == set()
 
 
-def test_every_file_that_the_readme_links_to_exists():
-    links = re.findall(r"\]\(([^)#:]+)\)", TEXT)
+def test_every_file_that_the_readme_or_a_guide_links_to_exists():
+    linked = [
+        page.parent / link
+        for page in (README, CLI, CLASSIFIER)
+        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
+    ]
 
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    assert [str(link) for link in linked if not link.exists()] == []
 
 
 def test_the_commands_of_the_readme_are_safe_to_split():
