@@ -9,7 +9,7 @@ from contextlib import chdir
 from typing import NamedTuple
 from unittest import mock
 
-from analyzer.cli.app import main
+from analyzer.__main__ import main
 
 
 class Done(NamedTuple):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from analyzer.__main__ import source_alone
+
 ROOT = Path(__file__).parent.parent
 HEAVY = (
     "pandas",
@@ -24,12 +26,14 @@ HEAVY = (
     "analyzer.detect.replay.replay_numeric",
     "analyzer.detect.compare",
 )
+PARSER = "typer"
+"""Which the plain ``diagnose RUN`` does without."""
 MOST_MODULES = 320
 """Modules of analyzer for a small run: each costs a third of a millisecond and more."""
 PROBE = """
 import sys
 sys.argv = ["analyzer", *{arguments!r}]
-from analyzer.cli.app import main
+from analyzer.__main__ import main
 try:
     main()
 except SystemExit as end:
@@ -39,8 +43,8 @@ print("LOADED", sorted(name for name in {heavy!r} if name in sys.modules), "nump
 """
 
 
-def loaded(*arguments):
-    probe = PROBE.format(arguments=list(arguments), heavy=list(HEAVY))
+def loaded(*arguments, heavy=HEAVY):
+    probe = PROBE.format(arguments=list(arguments), heavy=list(heavy))
     result = subprocess.run(
         [sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -60,7 +64,17 @@ def test_the_help_of_all_commands_imports_what_describes_them_only():
 def test_a_diagnosis_imports_numpy_only():
     run = str(ROOT / "samples" / "failed" / "qwen2-fp16-sft-loss-zero")
     loaded("diagnose", run)  # fills the cache: making it takes more modules than reading it
-    found, modules = loaded("diagnose", run)
+    found, modules = loaded("diagnose", run, heavy=(*HEAVY, PARSER))
 
     assert found == "LOADED [] True"
     assert modules <= MOST_MODULES
+
+
+def test_an_option_or_a_configuration_is_parsed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert source_alone(["diagnose", "run.log"]) == "run.log"
+    assert source_alone(["diagnose", "-"]) == "-"
+    for arguments in (["diagnose", "--help"], ["diagnose", "a", "--all"], ["explain", "run.log"], []):
+        assert source_alone(arguments) is None
+    (tmp_path / "analyzer.toml").write_text('[diagnose]\nformat = "json"\n')
+    assert source_alone(["diagnose", "run.log"]) is None

@@ -1,9 +1,7 @@
-"""The ``analyzer`` command: commands are named here and imported when called, one file each; errors become one line each."""
+"""The ``analyzer`` command: commands are named here and imported when called, one file each."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
@@ -12,8 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from analyzer.cli.exit_codes import INTERRUPTED, OUR_BUG, USAGE
-from analyzer.errors import AnalyzerError
+from analyzer.cli.exit_codes import INTERRUPTED, USAGE
 from analyzer.version import __version__
 
 COMMANDS = {
@@ -181,13 +178,6 @@ def version_command(
     typer.echo(json.dumps({"name": "analyzer", "version": __version__, **said}))
 
 
-def _one_line(error: Exception) -> str:
-    """The text of an error without control characters, which may come from a file name."""
-    from analyzer.ingest.masking import clean_text
-
-    return clean_text(str(error)).replace("\n", " ")
-
-
 _OLD_WORDS = {"--twin": "--baseline", "--twins": "--baselines", "--no-twins": "--no-baselines"}
 
 
@@ -217,24 +207,8 @@ def _answer_the_first_tab_in_zsh() -> None:
     _completion_scripts["zsh"] = _completion_scripts["zsh"].replace(_COMPDEF_IN_ZSH, _FIRST_TAB_IN_ZSH)
 
 
-def main() -> None:
-    """Entry point of the console script."""
-    if sys.argv[1:2] in (["--install-completion"], ["--show-completion"]):
+def run(arguments: list[str]) -> None:
+    """Call the command that some arguments name."""
+    if arguments[:1] in (["--install-completion"], ["--show-completion"]):
         _answer_the_first_tab_in_zsh()
-    try:
-        app(_with_new_words(sys.argv[1:]), prog_name="analyzer")
-    except AnalyzerError as error:
-        typer.echo(f"analyzer: {_one_line(error)}", err=True)
-        raise SystemExit(error.exit_code) from None
-    except BrokenPipeError:  # the reader of our output went away, as with "| head"
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(0) from None
-    except Exception as error:  # the last line of defence: say that it is our bug
-        if "--debug" in sys.argv:
-            raise
-        typer.echo(
-            f"analyzer: internal error: {type(error).__name__}: {error}\n"
-            "This is a bug in analyzer. Run again with --debug and report the traceback.",
-            err=True,
-        )
-        raise SystemExit(OUR_BUG) from None
+    app(_with_new_words(arguments), prog_name="analyzer")

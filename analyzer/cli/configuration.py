@@ -43,7 +43,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         if not path.is_file() or path.stat().st_size > MAX_BYTES:
             return None
         text = path.read_text(encoding="utf-8")
-        if path.name == "pyproject.toml" and "analyzer" not in text:
+        if path.name == "pyproject.toml" and not any(map(_may_name_us, text.splitlines())):
             return None
         import tomllib
 
@@ -54,6 +54,11 @@ def _read(path: Path) -> dict[str, Any] | None:
         raise InputError(f"{path}: cannot be read as TOML ({error})") from error
     tables = whole if path.name == "analyzer.toml" else whole.get("tool", {}).get("analyzer")
     return tables if isinstance(tables, dict) else None
+
+
+def _may_name_us(line: str) -> bool:
+    """Whether a line of TOML may hold or lead to ``tool.analyzer``: parsing each project's file would cost a start too much."""
+    return "tool" in line and ("analyzer" in line or line.strip("[] \t") == "tool")
 
 
 def defaults_of(

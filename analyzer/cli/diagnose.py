@@ -11,7 +11,7 @@ import typer
 from analyzer.cli.exit_codes import FINDING
 from analyzer.cli.fail_on import FailOn
 from analyzer.cli.output import Format, chosen_format, rendered, write
-from analyzer.cli.progress import reading
+from analyzer.cli.study import SHOWN, run_study
 from analyzer.errors import InputError
 from analyzer.ingest import limits
 from analyzer.ingest.limits import BASE_CPU_S
@@ -79,7 +79,7 @@ def diagnose_command(
     show_all: Annotated[
         bool, typer.Option("--all", help="Show every cause considered and every line of evidence.")
     ] = False,
-    top: Annotated[int, typer.Option("--top", min=1, max=50, help="Causes shown in full.")] = 3,
+    top: Annotated[int, typer.Option("--top", min=1, max=50, help="Causes shown in full.")] = SHOWN,
     rules: Rules = None,
     baseline: Baseline = None,
     checkpoint: Checkpoint = None,
@@ -137,50 +137,6 @@ def _publish(study: Study, service: Service, source: str) -> None:
     found, run = study.diagnosis, study.run
     where = publish(found, service.value, source, render_html(found, run), render_brief(found, run))
     typer.echo(f"published to {service.value}: {where}", err=True)
-
-
-def run_study(
-    source: str,
-    *,
-    rules: list[Path] | None,
-    baseline: str | None,
-    checkpoint: Path | None,
-    replay: list[Path] | None = None,
-    metric: list[str] | None = None,
-    offline: bool = False,
-) -> Study:
-    """Diagnose a path, a run on a W&B server, or standard input.
-
-    Raises:
-        InputError: Nothing could be read.
-    """
-    from analyzer import api
-
-    more, traces = rules or [], replay or []
-    metrics: dict[str, str] = {}
-    if metric:
-        from analyzer.ingest.chosen_names import parse_choices
-
-        metrics = parse_choices(metric)
-    with reading():
-        if source == "-":
-            return api.study_stdin(
-                rules=more,
-                metrics=metrics,
-                baseline=baseline,
-                checkpoint=checkpoint,
-                replay=traces,
-                offline=offline,
-            )
-        return api.study(
-            source,
-            rules=more,
-            metrics=metrics,
-            baseline=baseline,
-            checkpoint=checkpoint,
-            replay=traces,
-            offline=offline,
-        )
 
 
 def _unreadable_json(source: str, error: InputError) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analyzer.cli.diagnose import Baseline, Checkpoint, Debug, Offline, Rules, Source, run_study
+from analyzer.cli.diagnose import Baseline, Checkpoint, Debug, Offline, Rules, Source
+from analyzer.cli.study import run_study
 from analyzer.errors import InputError
 
 if TYPE_CHECKING:

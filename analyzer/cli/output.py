@@ -9,8 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from analyzer.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,6 +54,8 @@ def chosen_format(asked: Format | None, output: Path | None) -> Format:
     if asked is Format.sarif and by_suffix is Format.json:
         by_suffix = asked  # SARIF is JSON
     if asked is not None and by_suffix is not None and asked is not by_suffix:
+        import typer
+
         raise typer.BadParameter(
             f"--format {asked.value} contradicts the suffix of {output}, which means {by_suffix.value}; leave one of them out"
         )

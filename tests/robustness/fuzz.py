@@ -284,7 +284,7 @@ class Command(Target):
         return dice.choice((("report.json", a_report()), ("analyzer.toml", options)))
 
     def attempt(self, name, data):
-        from analyzer.cli.app import main
+        from analyzer.__main__ import main
 
         (self.folder / name).write_bytes(data)
         before, here = sys.argv, Path.cwd()

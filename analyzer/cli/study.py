@@ -1,0 +1,68 @@
+"""What ``analyzer diagnose`` and ``explain`` do, without Typer: ``analyzer diagnose RUN`` starts here directly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analyzer.cli.output import Format, rendered, write
+from analyzer.cli.progress import reading
+
+if TYPE_CHECKING:
+    from analyzer.api import Study
+
+SHOWN = 3
+"""Causes shown in full, unless ``--top`` says otherwise."""
+
+
+def print_diagnosis(source: str) -> None:
+    """``analyzer diagnose SOURCE`` without any option.
+
+    Raises:
+        InputError: Nothing could be read.
+    """
+    write(rendered(run_study(source), Format.terminal, None, show_all=False, top=SHOWN), None)
+
+
+def run_study(
+    source: str,
+    *,
+    rules: list[Path] | None = None,
+    baseline: str | None = None,
+    checkpoint: Path | None = None,
+    replay: list[Path] | None = None,
+    metric: list[str] | None = None,
+    offline: bool = False,
+) -> Study:
+    """Diagnose a path, a run on a W&B server, or standard input.
+
+    Raises:
+        InputError: Nothing could be read.
+    """
+    from analyzer import api
+
+    more, traces = rules or [], replay or []
+    metrics: dict[str, str] = {}
+    if metric:
+        from analyzer.ingest.chosen_names import parse_choices
+
+        metrics = parse_choices(metric)
+    with reading():
+        if source == "-":
+            return api.study_stdin(
+                rules=more,
+                metrics=metrics,
+                baseline=baseline,
+                checkpoint=checkpoint,
+                replay=traces,
+                offline=offline,
+            )
+        return api.study(
+            source,
+            rules=more,
+            metrics=metrics,
+            baseline=baseline,
+            checkpoint=checkpoint,
+            replay=traces,
+            offline=offline,
+        )
