@@ -6,6 +6,7 @@ other call is Typer's, and so is this one where a file of configuration sets opt
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -18,6 +19,9 @@ so that even a million objects between two searches would hold a few megabytes o
 def main() -> None:
     """Run the command line."""
     gc.set_threshold(GC_THRESHOLD)
+    atexit.register(
+        gc.freeze
+    )  # else the interpreter, when it ends, looks for cycles among all that ends with it
     try:
         _run(sys.argv[1:])
     except KeyboardInterrupt:

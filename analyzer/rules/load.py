@@ -65,11 +65,10 @@ class RuleSet:
 
     def by_id(self, word: str) -> Rule | None:
         """A rule by id, slug or cause id; of several faces of a cause the one that is called like it."""
-        for keys in (("id", "slug"), ("cause_id",)):
-            for source in self.sources:
-                if any(source.file.data[key] == word for key in keys):
-                    return source.rule
-        return None
+        for source in self.sources:
+            if word in (source.id, source.slug):
+                return source.rule
+        return next((source.rule for source in self.sources if source.cause_id == word), None)
 
 
 @dataclass(frozen=True)
@@ -78,6 +77,8 @@ class RuleSource:
 
     Attributes:
         id: Id of the rule.
+        slug: Its name.
+        cause_id: The cause that it names.
         status: As the rule states it.
         gate: Facts that its gate mentions.
         content: Gives the content of the file.
@@ -85,6 +86,8 @@ class RuleSource:
     """
 
     id: str
+    slug: str
+    cause_id: str
     status: str
     gate: frozenset[str]
     content: Callable[[], MarkedFile]
@@ -238,23 +241,17 @@ def _load(extra: Sequence[Path], *, bundled: bool) -> RuleSet:
         ),
     ]
     key = cache.key_of([*files, *beside], ",".join(catalog()), str(FIELDS), events_key(), str(meant))
-    known = _cached(key, len(files))
+    known = _cached(key, files, gates)
     if known is None:
-        known, sources = _read_all(files, gates, beside)
-        cache.write("rules", key, known._asdict())
-    else:
-        sources = tuple(
-            RuleSource(
-                name,
-                status,
-                frozenset(gate),
-                partial(_checked_file, path, text),
-                partial(Condition, named=naming(names), checked=True),
-            )
-            for path, (name, status, gate, text), names in zip(files, known.rules, gates, strict=True)
-        )
+        known = _read_all(files, gates, beside)
+        rows = [
+            [source.id, source.slug, source.cause_id, source.status, sorted(source.gate)]
+            for source in known.sources
+        ]
+        texts = [json.dumps(source.file.data) for source in known.sources]
+        cache.write("rules", key, {"digest": known.digest, "rules": rows}, texts)
     first: dict[str, RuleSource] = {}
-    for source in sources:
+    for source in known.sources:
         if first.setdefault(source.id, source) is not source:
             raise RuleError(
                 f"id {source.id} is already used by {shown_path(Path(first[source.id].file.path))}",
@@ -265,40 +262,49 @@ def _load(extra: Sequence[Path], *, bundled: bool) -> RuleSet:
 
 
 class _CheckedRules(NamedTuple):
-    """Rules that were read and checked before.
+    """Rules that were read and checked.
 
     Attributes:
         digest: Digest of the text of all rule files, as reports show it.
-        rules: Of each rule, in the order of the files, its id, status, the facts that its gate mentions, and its plain data
-            as text: few of them are needed for one run.
+        sources: The rules, in the order of the files.
     """
 
     digest: str
-    rules: list[tuple[str, str, list[str], str]]
+    sources: tuple[RuleSource, ...]
 
 
-def _checked_file(path: Path, text: str) -> MarkedFile:
+def _checked_file(path: Path, text: bytes) -> MarkedFile:
     return MarkedFile(str(path), json.loads(text), {}, checked=True)
 
 
-def _cached(key: str, count: int) -> _CheckedRules | None:
-    """What was kept under a key, or None if it is not whole: ``count`` rules."""
-    data = cache.read("rules", key)
+def _cached(key: str, files: Sequence[Path], gates: Sequence[Gates]) -> _CheckedRules | None:
+    """What was kept under a key, or None if it is not whole: one rule per file."""
+    data, texts = cache.read_with_texts("rules", key)
     try:
-        rules = [(name, status, gate, text) for name, status, gate, text in data["rules"]]
-        found = _CheckedRules(str(data["digest"]), rules)
+        sources = tuple(
+            RuleSource(
+                name,
+                slug,
+                cause,
+                status,
+                frozenset(gate),
+                partial(_checked_file, path, text),
+                partial(Condition, named=naming(names), checked=True),
+            )
+            for (name, slug, cause, status, gate), path, text, names in zip(
+                data["rules"], files, texts, gates, strict=True
+            )
+        )
+        return _CheckedRules(str(data["digest"]), sources)
     except (LookupError, TypeError, ValueError):
         return None
-    return found if len(found.rules) == count else None
 
 
 def _itself(file: MarkedFile) -> MarkedFile:
     return file
 
 
-def _read_all(
-    files: Sequence[Path], gates: Sequence[Gates], beside: Sequence[Path]
-) -> tuple[_CheckedRules, tuple[RuleSource, ...]]:
+def _read_all(files: Sequence[Path], gates: Sequence[Gates], beside: Sequence[Path]) -> _CheckedRules:
     """Read and check rule files; what stands beside them belongs to the digest."""
     texts = [text_of(path, shown_path(path)) for path in files]
     rules = [
@@ -309,6 +315,8 @@ def _read_all(
     sources = tuple(
         RuleSource(
             rule.id,
+            rule.slug,
+            rule.entry.id,
             rule.status,
             frozenset(rule.when.names),
             partial(_itself, file),
@@ -319,7 +327,4 @@ def _read_all(
     digest = hashlib.sha256(
         "\0".join([*texts, *(text_of(path, shown_path(path)) for path in beside)]).encode()
     ).hexdigest()[:12]
-    rows = [
-        (source.id, source.status, sorted(source.gate), json.dumps(source.file.data)) for source in sources
-    ]
-    return _CheckedRules(digest, rows), sources
+    return _CheckedRules(digest, sources)

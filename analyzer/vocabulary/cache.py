@@ -3,7 +3,7 @@
 A file lies in ``ANALYZER_CACHE_DIR``, or else in the user's cache directory. It is keyed by name, size and time of
 the files that it was made of and by the format, holds data only, and is merely missing if it cannot be read or written.
 Its first line is a checksum of the key and of what follows: a flipped bit or half a file is a missing file, not another
-answer. A file that others may write, or that belongs to somebody else, is not read.
+answer. The second is the data; the lines behind it are texts of which few are needed at a time, such as the rules. A file that others may write, or that belongs to somebody else, is not read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -57,12 +57,20 @@ def read(kind: str, key: str) -> Any:
         kind: What the data is: the file's name begins with it.
         key: Of ``key_of``.
     """
+    return read_with_texts(kind, key)[0]
+
+
+def read_with_texts(kind: str, key: str) -> tuple[Any, list[bytes]]:
+    """As ``read``, and the texts that were written beside the data."""
     try:
         content = _own_file(_path(kind, key))
-        checksum, _, data = content.partition(b"\n")
-        return json.loads(data) if checksum == _checksum(key, data) else None
+        checksum, _, rest = content.partition(b"\n")
+        if checksum == _checksum(key, rest):
+            data, *texts = rest.split(b"\n")
+            return json.loads(data), texts
     except (OSError, ValueError, RuntimeError):  # missing, damaged, or no home directory
-        return None
+        pass
+    return None, []
 
 
 def _checksum(key: str, data: bytes) -> bytes:
@@ -78,15 +86,15 @@ def _own_file(path: Path) -> bytes:
         return stream.read() if is_own and state.st_size <= MAX_BYTES else b""
 
 
-def write(kind: str, key: str, data: Any) -> None:
-    """Write data; a cache that cannot be written is no error."""
+def write(kind: str, key: str, data: Any, texts: Sequence[str] = ()) -> None:
+    """Write data, and texts of one line each beside it; a cache that cannot be written is no error."""
     import tempfile  # noqa: PLC0415  (with all that it imports it costs a start more than reading the cache)
 
     with suppress(OSError, RuntimeError):
         path = _path(kind, key)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{kind}-", suffix=".tmp")
-        content = json.dumps(data).encode()
+        content = "\n".join([json.dumps(data), *texts]).encode()
         with os.fdopen(handle, "wb") as stream:
             stream.write(_checksum(key, content) + b"\n" + content)
         Path(name).replace(path)  # another process may write the same file at the same time
