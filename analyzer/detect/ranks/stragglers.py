@@ -139,12 +139,16 @@ def _silence(view: RunView, out: FactWriter) -> None:
     loss = view.curve("loss")
     if loss is None or not np.isfinite(loss.time_s).any():
         return
-    last_s = float(np.nanmax(loss.time_s))
-    stamps = _stamps(view, int(loss.source[int(np.nanargmax(loss.time_s))]))
-    gap_s = float(stamps.max(initial=-np.inf)) - last_s
+    row = int(np.nanargmax(loss.time_s))
+    last_s = float(loss.time_s[row])
+    stamps = _stamps(view, int(loss.source[row]))
+    # Who starts the program once more in the same log ends the silence of the run before.
+    anew = [
+        e.time_s for e in view.events("training_begins_again") if e.time_s is not None and e.time_s > last_s
+    ]
+    gap_s = float(stamps[stamps < min(anew, default=np.inf)].max(initial=-np.inf)) - last_s
     if gap_s <= 0:
         return
-    row = int(np.nanargmax(loss.time_s))
     out.put("silence.before_end_s", gap_s, refs_at(loss, [row]))
     distances = np.diff(loss.time_s[np.isfinite(loss.time_s)])
     distances = distances[distances > 0]
