@@ -1,5 +1,6 @@
 """The headline is the deepest statement that holds at least a half."""
 
+from analyzer import diagnose
 from analyzer.rules.load import load_rules
 from analyzer.rules.score import Scored, rank
 from analyzer.rules.tree import headline_of
@@ -40,3 +41,12 @@ def test_a_cause_is_one_hypothesis_however_many_rules_it_has():
         causes = [item.rule.entry.id for item in items]
 
         assert len(causes) == len(set(causes))
+
+
+def test_a_remark_that_explains_nothing_leads_over_no_fault(tmp_path):
+    log = tmp_path / "train.csv"
+    log.write_text("step,loss\n" + "".join(f"{10 * n},0.0\n" for n in range(1, 60)))
+    found = [finding.cause.id for finding in diagnose(log).findings]
+
+    assert "metric-not-logged" in found[1:]
+    assert found[0] != "metric-not-logged"
