@@ -18,7 +18,7 @@ _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 _ODD = LazyRegex(
     r"\w,[a-z]|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
-    r"|(?:poch|tep|ter|tion|atch)\d|train \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
+    r"|(?:poch|tep|ter|tion|atch)\d|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -52,6 +52,7 @@ _STROKE = LazyRegex(
     r"(?<=[\d)\]])/(?!(?:s|sec|second|it|iter|step|batch|epoch|gpu|device|min|h|hr)\b)(?=[A-Za-z][\w ./()%-]{0,40}[:=] {0,3}[-+\d\[(])"
 )
 _BEGINS_SHORT = frozenset("[(Ee")
+_RANKED = LazyRegex(r"(?i)(?<![\w-])(top) (\d{1,2})(?= (?:acc(?:uracy)?|err(?:or)?|prec(?:ision)?|score)\b)")
 _SHORT = LazyRegex(
     r"^([\[(]?)[Ee][Pp]?(\d{1,6})\b([\]) ,:/|-]{1,4})(?:[Bb]|[Ss]|[Ii]t?)(\d{1,9})(?=[/\s,:;|\])]|$)"
 )
@@ -91,6 +92,8 @@ def plain_spelling(text: str) -> str:
     ('loss_a: 0.5, loss_b: 2.0, acc: 0.75', 'steps a,b 3')
     >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("step_20: loss_nan"), plain_spelling("wrote epoch_3")
     ('step 20: loss -4.5', 'step 20: loss nan', 'wrote epoch_3')
+    >>> plain_spelling("Top 1 Acc: 0.6 Top 5 Acc: 0.9"), plain_spelling("kept the top 5 scored")
+    ('Top1 Acc: 0.6 Top5 Acc: 0.9', 'kept the top 5 scored')
     """
     if text[:1] in _BEGINS_SHORT:
         text = _SHORT.sub(r"\1epoch \2\3batch \4", text)
@@ -101,7 +104,7 @@ def plain_spelling(text: str) -> str:
     if text.lstrip()[:1] in "([":
         text = _LISTED.sub(r"\1: ", text)
     text = _INDEXED.sub(r"step \2, \1: ", text)
-    text = _COUNTED.sub(r"\1 \2", text)
+    text = _RANKED.sub(r"\1\2", _COUNTED.sub(r"\1 \2", text))
     if len(_GLUED.findall(text)) > 1:  # a single one is the name of a file
         text = _GLUED.sub(r"\1 \2", text)
     if _POINT.search(text) is None and _SURE_COMMA.search(text):
