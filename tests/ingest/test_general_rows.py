@@ -394,3 +394,20 @@ def test_a_table_of_epochs_and_batches_goes_on_below_each_head_and_its_phase():
 
 def test_a_sentence_that_begins_with_epoch_and_batch_is_no_head():
     assert not points(_nequip("# Epoch batch of the training, its loss, and more"), "loss")
+
+
+def test_batches_of_an_evaluation_that_name_its_phase_stand_at_the_step_that_training_reached():
+    train = "| TRAIN SET | Epoch [{0:02d}/50], Step[{1:04d}/0220], Loss: {2:.4f}, Top 1 Acc: {3:.4f}, Top 5 Acc: 0.9000\n"
+    held_out = "| VALID SET | Epoch [{0:02d}/50], Step[{1:04d}/0031], Loss: {2:.4f}, Top 1 Acc: {3:.4f}, Top 5 Acc: 0.9500\n"
+    run = read_text(
+        "".join(
+            "".join(train.format(n, at, 2 / n, 0.25) for at in range(0, 220, 10))
+            + "".join(held_out.format(n, at, 3 / n, 0.125) for at in range(0, 31, 10))
+            for n in range(1, 7)
+        )
+    )
+
+    reached = [220 * n - 10 for n in range(1, 7) for _ in range(4)]
+    assert [step for step, _ in points(run, "eval_loss")] == reached
+    assert {value for _, value in points(run, "accuracy")} == {0.25}
+    assert {value for _, value in points(run, "eval_accuracy")} == {0.125}

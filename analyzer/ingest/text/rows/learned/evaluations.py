@@ -98,12 +98,21 @@ class Evaluations:
         if step:
             self._steps.append(int(step))
 
+    def trained(self, row: WordedRow, numbers: list[str]) -> None:
+        """A row says that it is of the training: what it counts tells the batches of evaluations apart."""
+        place = row.place
+        total = counted(numbers[place.total]) if place.total >= 0 and place.step >= 0 else ""
+        epoch = int(counted(numbers[place.epoch]) or 0) if place.epoch >= 0 else None
+        self._note(total, epoch, counted(numbers[place.step]) if place.step >= 0 else "")
+
     def counts_its_own(self, row: WordedRow, numbers: list[str]) -> bool:
         """Whether the step of a row of held-out data counts its evaluations or their batches, not steps of the training."""
         if row.place.step < 0 or not self._steps:
             return False
         step = int(counted(numbers[row.place.step]) or 0)
         total = counted(numbers[row.place.total]) if row.place.total >= 0 else ""
-        if total and self._batches is not None and int(total) != self._batches:
-            return True
-        return step < self._steps[-1] and step not in self._steps
+        own = step < self._steps[-1] and step not in self._steps
+        if total and self._batches is not None:
+            own = own or int(total) != self._batches
+        self.own_rows = self.own_rows or own
+        return own

@@ -218,6 +218,8 @@ class TemplateRows(Learnable):
     def _placed(
         self, row: WordedRow, values: dict[str, float], numbers: list[str], line: LogLine, log: LogState
     ) -> bool:
+        if row.phased and not row.held_out:
+            self._evaluations.trained(row, numbers)
         own = row.held_out and self._evaluations.counts_its_own(row, numbers)
         if not row.phased and self._evaluations.holds(row, numbers, line.number):
             values, own = self._held_out(values), True
