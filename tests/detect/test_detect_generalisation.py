@@ -240,3 +240,11 @@ def test_few_scores_that_each_are_better_are_kept_while_the_loss_rises_by_less_t
 
     assert facts.get("signal.generalisation.score_kept") is kept
     assert facts["signal.generalisation.parted_in_a_row"] is (kept is not True)
+
+
+def test_the_last_training_answers_are_those_of_an_epoch_and_not_of_a_batch():
+    answers = [0.5 + 0.004 * n for n in range(100)]
+    answers[-2:] = [0.5, 0.55]  # two batches that went badly
+    maker = RunMaker().log({"loss": [2 - 0.015 * n for n in range(100)]}).log({"accuracy": answers})
+    maker.log({"eval_accuracy": [0.5, 0.6, 0.7, 0.75, 0.78]}, steps=[20, 40, 60, 80, 100])
+    assert maker.plain()["signal.gap.score_last"] == pytest.approx(0.08, abs=0.02)

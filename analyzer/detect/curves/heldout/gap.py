@@ -288,7 +288,9 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
         best < BEST_EARLY and lost >= FELL_BACK and knows,
         [*refs, *refs_at(held_out, [best])],
     )
-    last = float(median_of(right.value[-2:]) - median_of(held_out.value[-2:])) / unit
+    # Of a log per step the rows since the evaluation before: one batch answers by chance.
+    since = max(2, len(right) // len(held_out))
+    last = float(median_of(right.value[-since:]) - median_of(held_out.value[-2:])) / unit
     refs = [*refs, *refs_at(right, [len(right) - 1])]
     out.put("score_last", last, refs)
     # Beside its evaluation: the first rows of a log per step are answers of a model that knew nothing yet.
