@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_LINES = 400
 """Lines of a block; the longest, OLMo's norms of every layer, has some 300."""
 
-_CELL = rf"(?P<value>{NUMBER})"
+_CELL = rf"(?P<value>[1-9]\d{{0,2}}(?:,\d{{3}}){{1,5}}(?:\.\d{{1,6}})?|{NUMBER})"
 # Timers of Megatron that have a name here; (min, max) of the ranks is printed, and the slowest one counts.
 _TIMERS = ("batch-generator", "forward-backward", "forward-compute", "backward-compute", "optimizer", "save-checkpoint", "load-checkpoint",
            "grads-all-reduce", "all-grads-sync", "backward-params-all-reduce")  # fmt: skip

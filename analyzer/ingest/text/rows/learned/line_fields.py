@@ -46,7 +46,7 @@ _BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
 )
 _AT_STEP = LazyRegex(
-    rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?) (?i:at|after|for|in) (?i:the )?(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?"
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?)(?: \([^(){INT}{FLOAT}]{{1,24}}\))? (?i:at|after|for|in) (?i:the )?(?:(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?|{INT} (?i:steps|iter(?:ation)?s|epochs|updates))"
     rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is) | )(?P<value>{_NUMBER})"
 )
 _PAIRS = LazyRegex(
@@ -69,6 +69,10 @@ _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
 
 _SENTENCE = LazyRegex(r"(?<=[a-z]{4})\. ")
 _LEVELS = LazyRegex(r"\b(?:INFO|DEBUG) ")
+_MEASURED_WHEN = LazyRegex(
+    r"(?i)(?<=\w) (?:after|over|across|during)(?: (?!train|val|test|dev|eval)[a-z]{1,12}){1,3}$"
+)
+"""Behind a quantity, when it was measured: ``Average loss after inner updates``, ``acc over epoch``."""
 _GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
 _FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none"})  # fmt: skip
 _VERBS = frozenset({"is", "are", "was", "were"})
@@ -172,12 +176,24 @@ def _signed(text: str) -> Iterator[Field]:
         unit = _unit(text, match.end("value"))
         if not name or unit is None or (match["sign"] == " is " and not _is_vocabulary(name)):
             continue
-        of = (match["of"] or "").strip(" ()")
+        of = (match["of"] or "").strip()[1:-1]
         if of in {"ms", "s", "sec", "%", "GB", "MB", "GiB", "MiB"}:
             unit = unit or of
+        name = _of(name, of)
         yield Field(
             slot_at(text, match.start("value")), name, unit, signed=True, over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" ")
         )  # fmt: skip
+
+
+def _of(name: str, of: str) -> str:
+    """A name with what stands in parentheses behind it, where that says of what the number is.
+
+    >>> _of("RMSE", "val"), _of("D", "G(z)"), _of("loss", "lower is better")
+    ('val_RMSE', 'D(G(z))', 'loss')
+    """
+    if read_name(of).phase in {"train", "eval"} and says_no_quantity(of.lower()):
+        return f"{of}_{name}"
+    return f"{name}({of})" if of and len(name) == 1 else name
 
 
 def _behind_rate(text: str, start: int, name: str) -> str:
@@ -193,6 +209,8 @@ def _at_step(text: str) -> Iterator[Field]:
         return
     for match in _AT_STEP.finditer(text):
         name, unit = known_tail(match["name"]), _unit(text, match.end("value"))
+        if not name and read_name(match["name"]).quantity:
+            name = match["name"]
         if name and unit is not None:
             yield Field(
                 slot_at(text, match.start("value")), name, unit, signed=True, over=-1, start=match.start()
@@ -272,13 +290,14 @@ def trimmed(name: str, most: int) -> str:
     ('mean_return', 'test_accuracy', '')
     """
     name = _LEVELS.split(_SENTENCE.split(name)[-1])[-1]
+    name = _MEASURED_WHEN.sub("", name) if _MEASURED_WHEN.search(name) else name
     words = name.replace(". ", " ").replace(".-", "-").replace(" / ", "/").removesuffix(" so far").split(" ")
     while words and words[0].lower().strip(".") in _FILLERS:
         words = words[1:]
     while words and words[-1].lower() in _VERBS:
         words = words[:-1]
-    if len(words) > 1 and words[0].lower() == "final" and read_name(words[1]).phase == "eval":
-        words = words[1:]  # measured at the end, and no memory of an earlier row
+    if len(words) > 1 and words[0].lower() in {"final", "initial"} and read_name(words[1]).phase == "eval":
+        words = words[1:]  # measured at an end of the run, and no memory of an earlier row
     words = [word for word in words if word.lower() != "the"]
     past = [
         word for before, word in pairwise(["", *words]) if before.lower() != "on"
@@ -333,12 +352,18 @@ MAX_UNKNOWN_WORDS = 5
 _SIZES = frozenset({"GB", "GiB", "MB", "MiB", "G"})
 """Units that say of a number beside a name of memory that it is its size."""
 
-_TIMES, _OF_TIME = word_set("time took elapsed"), word_set("time took taken elapsed epoch s sec secs seconds")
+_TIMES, _OF_TIME = word_set("time took elapsed duration"), word_set("time took taken elapsed duration epoch s sec secs seconds")  # fmt: skip
+_OF_ONE, _OF_ALL = (
+    word_set("step iter iteration batch"),
+    word_set("eta remaining remain left avg total train"),
+)
 
 
 def is_time(field: Field) -> bool:
     """Whether a field tells the time that a row took. Such a number makes no line a row."""
     words = set(words_of(field.name))
+    if field.signed and field.unit in {"ms", "s"} and words & _OF_ONE and words.isdisjoint(_OF_ALL):
+        return True
     return bool(words & _TIMES and words <= _OF_TIME)
 
 
@@ -350,6 +375,8 @@ def is_metric(field: Field) -> bool:
         return canonical != "epoch"
     if names_memory(field.name, with_unit=not (field.signed or field.unit in _SIZES)):
         return True
+    if field.name.lower().startswith("bits") or field.name.endswith(")"):
+        return True  # per dimension, byte or character; the outputs of a discriminator
     if reading.setting or field.name.endswith(_FILES):
         return False
     if reading.quantity or is_score(field.name):

@@ -39,11 +39,11 @@ _FOREIGN = (
     (r"точность на (?:валидац|тест)\w{0,6}|(?:exactitude|exactitud) (?:de|en) (?:la )?valida[ct]i[oó]n", "val accuracy"),
     (r"第 ?([\x01]) ?(?:轮|个?周期|世代)(?:训练)?|([\x01]) ?(?:エポック目?|에포크|에폭)", "epoch"),
     (r"第 ?([\x01]) ?(?:步|次迭代|批)|([\x01]) ?(?:ステップ目?|스텝)", "step"),
-    (r"训练轮[次数]|迭代周期|轮[次数]|エポック|에포크|에폭|эпоха|epoche|[ée]poque|época", "epoch"),
+    (r"训练轮[次数]|迭代周期|轮[次数]|エポック|에포크|에폭|эпоха|epoche|[ée]poque|época|эпохи|(?<![a-z])epoca|(?<![a-z])epoka", "epoch"),
     (r"迭代次?数?|步[数骤]|ステップ|反復|스텝|단계|반복|шаг|итерация|schritt|étape|itération|iteración|paso", "step"),
     (r"批次|バッチ|배치|батч|пакет|lote", "batch"),
-    (r"损失值?|損失|손실|потер[ия]|ошибка|verlust|perte|pérdida|perdida|loss值", "loss"),
-    (r"准确率|精度|正解率|정확도|точность|genauigkeit|exactitud|exactitude", "accuracy"),
+    (r"损失值?|損失|손실|потер[ия]|ошибка|verlust|perte|pérdida|perdida|perdita|(?<![a-z])perda|(?<![a-z])strata|kay\u0131p|loss值", "loss"),
+    (r"准确率|精度|正解率|정확도|точность|genauigkeit|exactitud|exactitude|accuratezza|acur[áa]cia|dokładność|doğruluk", "accuracy"),
     (r"验证集?|驗證|検証|검증|валидац\w{0,4}|validierungs?|валид", "val"),
     (r"测试集?|測試|テスト|테스트|тест\w{0,5}", "test"),
     (r"训练集?|訓練|学習(?!率)|훈련|학습(?!률)|обучени\w|trainings?(?=verlust|genau)|entraînement|entrenamiento", "train"),
@@ -54,7 +54,7 @@ _FOREIGN = (
 )  # fmt: skip
 _FOREIGN_IN_ASCII = (
     "perdida", "perte", "verlust", "validierung", "exactitud", "epoche", "schritt", "paso", "lote", "genau", "entrenamiento",
-    "lernrate", "apprentissage", "aprendizaje", "durchschnitt", "moyenne", "promedio", "belohnung", "recompensa",
+    "perdita", "perda", "strata", "accuratezza", "acuracia", "epoca", "epoka", "lernrate", "apprentissage", "aprendizaje", "durchschnitt", "moyenne", "promedio", "belohnung", "recompensa",
 )  # fmt: skip
 """One of these stands in every such word that has no letter beyond ASCII: nearly all logs hold none, and need no expression."""
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
+from analyzer.ingest.text.rows.learned.line_places import slot_at
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, read_name
+from analyzer.model.name_words import is_score, read_name, says_no_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +61,24 @@ def _said(text: str, field: Field) -> str:
     parted = ahead[found[-1].end() :].strip(" ") or len(found) > 1
     measured = read_name(field.name).quantity in _MEASURED or is_score(field.name)
     return ("eval" if found[-1]["eval"] else "train") if parted or measured else ""
+
+
+def phases_alone(piece: str, fields: list[Field]) -> list[Field]:
+    """Numbers that are called by their phases only, where a row has both or a loss: ``train: 0.5 val: 0.6``. What they measure is not said."""
+    alone = [
+        found for found in fields if found.signed and says_no_quantity(found.name.lower()) and not found.unit
+    ]
+    told = [found for found in alone if read_name(found.name).phase]
+    phases = {read_name(found.name).phase for found in told}
+    beside = any(read_name(found.name).quantity == "loss" for found in fields if found.signed)
+    if phases == {"eval"} and beside:
+        return [found for found in told if found.slot in floats(piece)]
+    return told if phases >= {"train", "eval"} else []
+
+
+def floats(piece: str) -> set[int]:
+    """Which numbers of masked text have a decimal point."""
+    return {slot_at(piece, at) for at, sign in enumerate(piece) if sign == FLOAT}
 
 
 def mirrored(names: Sequence[str]) -> set[str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import re
 
 _AT = rf"[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|[=#\[(]|: ?[\[(=]){{0,2}}\s{{0,3}}[\"'#]?(?:{INT}\s?-\s{{0,4}})?(?P<at>{INT})(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?P<total>{INT}))?(?!\w|\.[\w{INT}{FLOAT}]|[{INT}{FLOAT}])"
-_BEFORE = r"(?:^|(?<=[\s\[(|,{;:\"'.<>/]))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )(?<!episode )(?<!warmup )"
+_BEFORE = rf"(?:^|(?<=[\s\[(|,{{;:\"'.<>/{TIME}]))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )(?<!episode )(?<!warmup )"
 _STEP = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>(?:completed |global[ _]?|train(?:ing)?[ _]|optim\w{{0,6}}[ _]|env[ _]|epoch/)?"
     rf"(?:time[ _]?steps?|steps?|iter(?:ation)?s?|itr?|n(?:um)?_updates|num_timesteps|n?updates?|up))(?:\.| at| n[or]\.?)?(?![A-Za-z0-9]){_AT}"
@@ -23,7 +23,7 @@ _BATCH = LazyRegex(
 _EPOCH = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>epochs?|ep|e)(?:\.| n[or]\.?|[ _](?:idx|index|num|id|no))?(?![A-Za-z0-9]){_AT}"
 )
-_EPOCH_FLOAT = LazyRegex(rf"(?i)\bepochs?\s{{0,3}}[:=]?\s{{0,3}}{FLOAT}")
+_EPOCH_FLOAT = LazyRegex(rf"(?i)(?<!over )(?<!per )\bepochs?\s{{0,3}}[:=]?\s{{0,3}}{FLOAT}")
 # A number before its word: "200/ 2983 batches", "100 steps", "batch 100 of epoch 1".
 _OF_EPOCH = LazyRegex(
     rf"(?i)^(?:train|valid|val|test|infer)\w{{0,8}} \((?P<epoch1>{INT})/{INT}\)|\bepoch/iter: ?(?P<epoch2>{INT})/(?P<step>{INT})"
@@ -62,6 +62,8 @@ _BESIDE_EPOCH = LazyRegex(
 _SHARE = LazyRegex(
     rf"(?i)\b(?:process|progress|processed|done|trained)(?: on)?[: ]{{1,2}}(?P<step>{INT}) ?/ ?(?P<total>{INT})(?=[ (,:])"
 )
+_EPOCH_AHEAD = LazyRegex(rf"\[(?P<epoch>{INT})/{INT}\] {{0,2}}$")
+"""Two counters in a row, of which the second is named: ``[1/70] Step: 50/259``."""
 _LENGTH = LazyRegex(rf"\b[Ee]poch: ?{INT}, Steps: ?(?P<at>{INT}) \| ")
 
 _RANKS = ("global", "updates", "update", "step", "up", "iter", "it")
@@ -146,8 +148,11 @@ def _by_its_word(text: str, found: Place) -> Place:
     if chosen is None:
         return found
     # A batch out of so many is counted in its epoch; a step out of so many may be one of the whole run.
-    in_epoch = found.epoch >= 0 and chosen.groupdict().get("total") is not None and chosen in batches
-    return _with(text, found, chosen)._replace(begins=in_epoch)
+    out_of = chosen.groupdict().get("total") is not None
+    if out_of and found.epoch < 0 and (ahead := _EPOCH_AHEAD.search(text, 0, chosen.start())):
+        epoch, placed = slot_at(text, ahead.start("epoch")), _with(text, found, chosen)
+        return placed._replace(epoch=epoch, begins=True, used=placed.used | _slots(text, ahead))
+    return _with(text, found, chosen)._replace(begins=out_of and found.epoch >= 0 and chosen in batches)
 
 
 def _steps(text: str, batches: list[re.Match[str]]) -> list[re.Match[str]]:

@@ -18,7 +18,7 @@ _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 _ODD = LazyRegex(
     r"\w,[a-z]|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
-    r"|(?:poch|tep|ter|tion|atch)\d|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
+    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch)\d|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -62,6 +62,9 @@ _LEADERS = LazyRegex(
 _ANGLED = LazyRegex(
     rf"<([A-Za-z][\w/.-]{{0,30}}(?: [A-Za-z][\w/.-]{{0,30}}){{0,3}})> {{1,3}}(?={_NUMBER}(?![\w.]))"
 )
+_TWO_AT_ONCE = LazyRegex(
+    rf"\b(mean|min|avg|[Tt]rain(?:ing)?)/(median|max|std|[Vv]al(?:id(?:ation)?)?|[Tt]est|[Dd]ev) ([A-Za-z]\w{{0,30}}(?: [A-Za-z]\w{{0,30}}){{0,2}}?) ?[:=]? {{0,3}}({_NUMBER}) ?/ ?({_NUMBER})(?![\w./])"
+)
 _PHASES = LazyRegex(rf"\b(train) ({_NUMBER})[,;|/]? {{1,3}}({_HELD_OUT}) ({_NUMBER})(?![\w.])")
 
 
@@ -90,6 +93,10 @@ def plain_spelling(text: str) -> str:
     '[eval] iter 500: train: 2.1, val: 2.3'
     >>> plain_spelling("loss_a,loss_b,acc 0.5 2.0 0.75"), plain_spelling("steps a,b 3")
     ('loss_a: 0.5, loss_b: 2.0, acc: 0.75', 'steps a,b 3')
+    >>> plain_spelling("train/val loss: 0.5/0.75"), plain_spelling("mean/median reward 20.5/19.0, min/max reward 1.0/9.0")
+    ('train loss: 0.5, val loss: 0.75', 'mean reward: 20.5, median reward: 19.0, min reward: 1.0, max reward: 9.0')
+    >>> plain_spelling("OrderedDict([('loss', 0.5), ('step', 20)])")
+    'OrderedDict([(loss: 0.5), (step: 20)])'
     >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("step_20: loss_nan"), plain_spelling("wrote epoch_3")
     ('step 20: loss -4.5', 'step 20: loss nan', 'wrote epoch_3')
     >>> plain_spelling("Top 1 Acc: 0.6 Top 5 Acc: 0.9"), plain_spelling("kept the top 5 scored")
@@ -101,7 +108,7 @@ def plain_spelling(text: str) -> str:
         return text
     text = _THRESHOLD.sub(_in_percent, text)
     text = _TENSOR.sub(r"\1", text)
-    if text.lstrip()[:1] in "([":
+    if text.lstrip()[:1] in "([" or "dict([(" in text or "Dict([(" in text:
         text = _LISTED.sub(r"\1: ", text)
     text = _INDEXED.sub(r"step \2, \1: ", text)
     text = _RANKED.sub(r"\1\2", _COUNTED.sub(r"\1 \2", text))
@@ -112,6 +119,7 @@ def plain_spelling(text: str) -> str:
     text = _STROKE.sub(", ", _LISTED_NAMES.sub(_paired, text))
     text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
     text = _PHASES.sub(r"\1: \2, \3: \4", text)
+    text = _TWO_AT_ONCE.sub(r"\1 \3: \4, \2 \3: \5", text)
     text = _QUOTIENT.sub(r"train \1: \3, \2 \1: \4", text)
     return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
 

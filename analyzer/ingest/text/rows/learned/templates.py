@@ -68,7 +68,8 @@ GUESSED_ROWS = 2
 """Rows with a place whose names are only well formed: what repeats with another number is a series."""
 
 PARTS_BELOW = 2
-"""Values with a sign that an indented line below a heading needs if no name of them is known."""
+"""Values with a sign that an indented line below a heading needs if no name of them is known; one is enough for a line that says
+nothing else and is no whole number."""
 
 HEADING_LINES = 12
 """Lines below a heading "Epoch 3/10" in which rows without a place of their own belong to it."""
@@ -187,7 +188,8 @@ class TemplateRows(Learnable):
         if not row.sure:
             if not row.told:
                 self._set_heading(row.place, numbers, line)
-                times = row.place.step >= 0 and all(canonical_metric(name) in METRICS for name in values)
+                known = all(canonical_metric(name) in METRICS for name in values)
+                times = known if row.place.step >= 0 else not known and len(values) == 1
                 return times and self._once_seen(template, values, self._where(row.place, numbers), line, log)
             if template.seen + 1 < GUESSED_ROWS and frozenset(values) not in self._guessed:
                 where = self._where(row.place, numbers)
@@ -321,15 +323,19 @@ class TemplateRows(Learnable):
             self._below_others = True
             kept = values if row.sure else known
             if kept:
+                if row.phased:
+                    self._first_of(known, log)
                 own = {name: value for name, value in kept.items() if not self._sums_up(name, log)}
                 self._write(own, where, line, log)
                 for name in kept.keys() - own.keys():
                     log.metric(f"epoch/{name}", kept[name], line, where.step)
                 return True
-            if template.indented and row.told and len(values) >= PARTS_BELOW:
+            whole = all(value.is_integer() for value in values.values())
+            if template.indented and row.told and (len(values) >= PARTS_BELOW or not (row.words or whole)):
                 return self._once_seen(template, values, where, line, log)
         if row.phased and row.sure and row.words <= BARE_WORDS and (self.rows or log.has_points):
             # the result of an epoch or of an evaluation beside rows of a training
+            self._first_of(known, log)
             self._write(known, Where(log.step) if row.held_out else Where(None, whole_epoch=True), line, log)
             return True
         both = {canonical_metric(name) for name in known} >= {"loss", "eval_loss"}
@@ -337,6 +343,11 @@ class TemplateRows(Learnable):
             self._write(known, Where(None), line, log)
             return True
         return self._bare_row(row, known, line, log)
+
+    def _first_of(self, values: dict[str, float], log: LogState) -> None:
+        """Write what waited of a kind of evaluation that turned out to be one: the first stands before the first step."""
+        for line, found in self._bare.pop(tuple(sorted(values)), ()):
+            self._write(found, Where(None), line, log)
 
     def _bare_row(self, row: WordedRow, values: dict[str, float], line: LogLine, log: LogState) -> bool:
         """Keep a row in mind until enough of its kind have come; then they are one series."""
@@ -347,6 +358,7 @@ class TemplateRows(Learnable):
             names & _COURSES
             or names >= _TIMES
             or any(r.quantity == "loss" or (r.quantity == "accuracy" and r.phase) for r in readings)
+            or (bool(self.rows) and row.told and all(is_score(name) for name in kind))
         )
         if not course or row.words > BARE_WORDS:
             return False

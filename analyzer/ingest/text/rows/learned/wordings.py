@@ -9,7 +9,7 @@ from analyzer.ingest.names import METRICS, Metric, canonical_metric
 from analyzer.ingest.text.rows.forms.row_forms import with_unit
 from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is_metric, is_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
-from analyzer.ingest.text.rows.learned.line_phases import held_out_fields, mirrored
+from analyzer.ingest.text.rows.learned.line_phases import floats, held_out_fields, mirrored, phases_alone
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
@@ -17,7 +17,6 @@ from analyzer.model.name_words import (
     is_running_mean,
     is_score,
     read_name,
-    says_no_quantity,
     word_set,
     words_of,
 )
@@ -75,6 +74,7 @@ _UNITS = {"s": ("ms", "s"), "share": ("%",), "share or percent": ("%",), "GiB": 
           "tokens/s": ("K", "M", "k"), "samples/s": ("K", "k")}  # fmt: skip
 _LENGTHS, _MEANS = word_set("length len duration"), word_set("average avg mean running")
 _SCORE, _OVER_ROWS = word_set("score scores"), word_set("total moving last final 100")
+_EXPLORES = word_set("epsilon eps")
 _GAME = LazyRegex(r"(?i)^\W{0,20}(?:ep|episodes?|games?)\b")
 _EPISODE = LazyRegex(r"(?i)^\W{0,20}(?:ep|episodes?|games?|trial)\b")
 _UNKNOWN = Metric("", "")
@@ -218,10 +218,10 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     first = slot_at(text, begin)
     place = find_place(piece)
     prefix = "loss_" if _LOSSES.match(piece) else ""
-    plain = find_fields(piece, place.used)
+    plain = _of_loading(piece, find_fields(piece, place.used))
     rewarded = any(canonical_metric(found.name) == "reward_mean" for found in plain)
     found_all = [_of_episode(found, piece, rewarded=rewarded) for found in plain]
-    named = _phases_alone(found_all)
+    named = phases_alone(piece, found_all)
     fields = [
         found._replace(name=prefix + found.name) for found in found_all if is_metric(found) or found in named
     ]
@@ -231,10 +231,10 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     if "osses" in piece:  # "[Losses: x 0.29, y 0.27, total 22.33]"
         fields = [found._replace(signed=True) if found.name.lower() in _TOTALS else found for found in fields]
     fields = _phased(piece, fields)
-    values = _values(fields)
-    if not values:
+    times = [found for found in found_all if found not in fields and is_time(found)]
+    if not (_values(fields) or _times_an_epoch(place, found_all, times)):
         return None
-    values = _values([*fields, *(found for found in found_all if found not in fields and is_time(found))])
+    values = _values([*fields, *times])
     names = [value.name for value in values]
     ahead = piece[: min((found.start for found in fields), default=0)]
     eval_named = any(canonical_metric(name) == "eval_loss" for name in names)
@@ -259,6 +259,11 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
 
 
+def _times_an_epoch(place: Place, fields: list[Field], times: list[Field]) -> bool:
+    """Whether nothing but the time of a whole epoch is told: ``Epoch: 3 | Epoch Time: 29.04 s``."""
+    return len(fields) == len(times) == 1 and times[0].signed and place.epoch >= 0 and place.step < 0
+
+
 def _phased(text: str, fields: list[Field]) -> list[Field]:
     """Quantities with the phase in their names that is said once for several."""
     held_out, alike = held_out_fields(text, fields), mirrored([found.name for found in fields])
@@ -272,15 +277,6 @@ def _phased(text: str, fields: list[Field]) -> list[Field]:
     ]
 
 
-def _phases_alone(fields: list[Field]) -> list[Field]:
-    """Numbers that are called by their phases only, where a row has both: ``train: 0.5 val: 0.6``. What they measure is not said."""
-    alone = [
-        found for found in fields if found.signed and says_no_quantity(found.name.lower()) and not found.unit
-    ]
-    phases = {read_name(found.name).phase for found in alone}
-    return [found for found in alone if read_name(found.name).phase] if phases >= {"train", "eval"} else []
-
-
 def _of_episode(found: Field, piece: str, *, rewarded: bool) -> Field:
     """Length and score in the row of an episode are those of the episode: ``Episode 10  Average length: 31.3``.
 
@@ -289,10 +285,29 @@ def _of_episode(found: Field, piece: str, *, rewarded: bool) -> Field:
     words = set(words_of(found.name))
     if words == {"steps"} and _EPISODE.search(piece) is not None:
         return found._replace(name="episode_length")
+    if words and words <= _EXPLORES and found.signed and (rewarded or _EPISODE.search(piece) is not None):
+        return found._replace(name="exploration_rate")
     if not rewarded and words & _SCORE and words <= _SCORE | _MEANS | _OVER_ROWS and _GAME.search(piece):
         return found._replace(name=f"episode_{found.name}")
     of_it = bool(words & _LENGTHS) and words <= _LENGTHS | _MEANS and _EPISODE.search(piece) is not None
     return found._replace(name="episode_length") if of_it and found.signed else found
+
+
+def _of_loading(piece: str, fields: list[Field]) -> list[Field]:
+    """Beside a time, numbers called "data" and "batch" are times too: ``time: 0.5  data: 0.01``, ``data: 0.01  batch: 0.5``."""
+    names = {found.name.lower() for found in fields}
+    if not ("data" in names and names & {"time", "batch"}):
+        return fields
+    measured = floats(piece)
+    return [
+        found._replace(name=_LOADING[found.name.lower()])
+        if found.signed and found.slot in measured and found.name.lower() in _LOADING
+        else found
+        for found in fields
+    ]
+
+
+_LOADING = {"data": "data_time", "batch": "batch_time"}
 
 
 def _moved(place: Place, by: int) -> Place:
@@ -326,10 +341,17 @@ def _values(fields: list[Field]) -> list[Value]:
         canonical = canonical_metric(name)
         if entry.unit and not _fits(canonical, entry.unit):
             continue
-        old = found.get(canonical)
-        if old is None or _plainer(name, old.name):
-            found[canonical] = Value(entry.slot, name, entry.unit, entry.over)
+        value, old = Value(entry.slot, name, entry.unit, entry.over), found.get(canonical)
+        if old is not None:
+            value, old = (value, old) if _plainer(name, old.name) else (old, value)
+            if canonical in _TWICE and not is_running_mean(old.name) and old.name != value.name:
+                found[old.name] = old._replace(name=f"part/{old.name}")
+        found[canonical] = value
     return sorted(found.values())
+
+
+_TWICE = frozenset({"loss", "eval_loss", "accuracy", "eval_accuracy"})
+"""Of two of these in one row both are kept, the second as a part: a step's and its epoch's, validation and test."""
 
 
 _TOTALS = frozenset({"total", "sum"})
@@ -351,6 +373,8 @@ def _plainer(name: str, old: str) -> bool:
     """Whether a name is the plainer one of two for a quantity; the reward of an episode is none of a step."""
     if is_running_mean(name) != is_running_mean(old):
         return is_running_mean(old)
+    if {words_of(name)[-1], words_of(old)[-1]} == {"step", "epoch"}:
+        return (words_of(name)[-1] == "epoch") == (read_name(name).phase == "eval")
     episode, other = ("epi" in text.lower() or "ep_" in text.lower() for text in (name, old))
     return episode if episode != other and "rew" in name.lower() else len(name) < len(old)
 
@@ -377,17 +401,29 @@ def is_sign(name: str) -> bool:
     )
 
 
+_ELSEWHERE = word_set(
+    "time duration took elapsed s ms sec seconds step steps data mem memory speed fps size num count episode episodes lr rate temp temperature beta eps"
+)
+"""Words of names that tell of the run, not of what was measured on some data."""
+
+
 def as_held_out(name: str) -> str:
     """The same quantity on held-out data; what is called by the word stays what it is.
 
-    >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr"), as_held_out("CategoryAccuracy")
-    ('val_loss', 'train_loss', 'lr', 'val_category_accuracy')
+    >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr"), as_held_out("CategoryAccuracy"), as_held_out("gain")
+    ('val_loss', 'train_loss', 'lr', 'val_category_accuracy', 'val_gain')
     """
     reading = read_name(name)
     measured = (
         canonical_metric(name) in _PLAIN | {"reward_mean"}
         or (reading.quantity in _PLAIN | {"loss_like"} and not reading.setting)
         or is_score(name)
+        or not (
+            reading.quantity
+            or reading.setting
+            or canonical_metric(name) in METRICS
+            or _ELSEWHERE & set(words_of(name))
+        )
     )
     if not measured or reading.phase == "eval" or _TRAINING.match(name):
         return name
