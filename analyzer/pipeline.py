@@ -191,10 +191,10 @@ def _headline(ranking: Ranking, findings: Sequence[Finding]) -> Headline | None:
     """The headline of the kind that the answer leads with; a shape that no rule bears out is its own."""
     if not findings or findings[0].shape_only:
         return None
-    kind = findings[0].symptom_kind
-    if all(item.rule.id != findings[0].rule_id for item in ranking.kinds.get(kind, ())):
+    items = ranking.kinds.get(kind := findings[0].symptom_kind, ())
+    if all(item.rule.id != findings[0].rule_id for item in items):
         return None  # by the words of a message alone
-    return headline_of(ranking.kinds[kind], ranking.other[kind])
+    return headline_of([(item.rule.entry, item.probability) for item in items], ranking.other[kind])
 
 
 def _shape_only(

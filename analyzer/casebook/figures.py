@@ -1,6 +1,7 @@
 """How good the answers for labelled runs are: right at first, wrong and sure, calibration, log loss.
 
-Everything is computed from facts alone: the rules rank them as they do in a diagnosis.
+Everything is computed from facts alone: the rules rank them as they do in a diagnosis, which kind of trouble leads is
+chosen without a look at the label, and what is said is what a screen is headed by: a cause, or a class of them.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from analyzer.casebook.record import CaseRecord
 from analyzer.model.labels import HEALTHY, ORDINARY
 from analyzer.rules.calibration import HAND_SET, Calibration
 from analyzer.rules.causes import catalogue
+from analyzer.rules.folding import fold, in_order
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import probabilities_of, rank
+from analyzer.rules.tree import classes_above, headline_of
 
 LEAST = 2.0**-12
 """Floor of a probability in the log loss: one certain error costs 12 bits and does not hide all others."""
@@ -35,6 +38,7 @@ class Contest:
         bits: Their scores.
         right: For each cause whether it is right.
         sound: Whether nothing was wrong, so that "something else" is right as well.
+        classes: Classes that a right cause refines: they are right as well.
     """
 
     case: str
@@ -44,6 +48,7 @@ class Contest:
     bits: tuple[float, ...]
     right: tuple[bool, ...]
     sound: bool = False
+    classes: frozenset[str] = frozenset()
 
     def probabilities(self, calibration: Calibration) -> tuple[list[float], float]:
         """Of the causes and of "something else"."""
@@ -57,39 +62,48 @@ class Contest:
             hit += other
         return -math.log2(max(LEAST, hit))
 
+    def answer(self, calibration: Calibration) -> tuple[float, bool]:
+        """Probability of what the answer is headed by, and whether it is right; of an open one the first candidate."""
+        found, other = self.probabilities(calibration)
+        entries = catalogue()
+        weighed = [(entries[cause], share) for cause, share in zip(self.causes, found, strict=True)]
+        headline = headline_of(weighed, other)
+        if headline is None or headline.level == "open":
+            return found[0], self.right[0]
+        right = dict(zip(self.causes, self.right, strict=True))
+        return headline.probability, headline.id in self.classes or right.get(headline.id, False)
+
 
 def contests(records: Sequence[CaseRecord], rules: RuleSet) -> list[Contest]:
-    """The competition that decides for each run: that of its right cause, else that of its boldest answer.
+    """The competition that the answer for each run is headed by.
 
-    A run has several kinds of symptoms; those in which its cause does not take part follow from others and would
-    count as errors that nobody sees. Harmless explanations and ordinary endings compete for nothing; of a sound run
-    one that does take part is no error.
+    Harmless explanations and ordinary endings compete for nothing; of a sound run one that does take part is no error.
     """
     entries = catalogue()
     found: list[Contest] = []
     for record in records:
         ranking = rank(rules.in_question(record.facts), record.facts)
-        options: list[Contest] = []
-        for kind, items in ranking.kinds.items():
-            if kind in {"none", "ended"}:
-                continue
-            causes = tuple(item.rule.entry.id for item in items)
-            options.append(
-                Contest(
-                    record.id,
-                    record.group or record.id,
-                    kind,
-                    causes,
-                    tuple(item.bits for item in items),
-                    tuple(
-                        cause in record.right or (record.label == HEALTHY and entries[cause].kind in ORDINARY)
-                        for cause in causes
-                    ),
-                    record.label == HEALTHY,
-                )
+        leading = in_order(ranking, fold(ranking, record.facts))
+        kind = next((k for item in leading if (k := item.rule.symptom_kind) not in {"none", "ended"}), None)
+        if kind is None:
+            continue
+        items = ranking.kinds[kind]
+        causes = tuple(item.rule.entry.id for item in items)
+        found.append(
+            Contest(
+                record.id,
+                record.group or record.id,
+                kind,
+                causes,
+                tuple(item.bits for item in items),
+                tuple(
+                    cause in record.right or (record.label == HEALTHY and entries[cause].kind in ORDINARY)
+                    for cause in causes
+                ),
+                record.label == HEALTHY,
+                frozenset(name for cause in record.right for name in classes_above(entries[cause])),
             )
-        if options:
-            found.append(max(options, key=lambda contest: (any(contest.right), max(contest.bits))))
+        )
     return found
 
 
@@ -101,11 +115,11 @@ class Figures:
         runs: Contests counted.
         top1: Part in which the first cause is right, of those with a right cause among the candidates or not.
         top3: Part in which one of the first three is.
-        wrong_sure: Part in which the first cause is wrong and holds at least 0.6.
+        wrong_sure: Part in which what the answer is headed by is wrong and holds at least 0.6.
         wrong_very_sure: Part in which it is wrong and holds at least 0.9.
         log_loss_bits: Mean log loss, "something else" included.
-        brier: Mean squared error of the first answer's probability.
-        calibration_error: Expected calibration error of the first answer over ten equal bins.
+        brier: Mean squared error of that probability.
+        calibration_error: Its expected calibration error over ten equal bins.
     """
 
     runs: int
@@ -125,7 +139,7 @@ def figures(items: Sequence[tuple[Contest, Calibration]]) -> Figures:
     top1 = top3 = sure = very = loss = brier = 0.0
     said = first_answers(items)
     for (contest, calibration), (first, right) in zip(items, said, strict=True):
-        top1 += right
+        top1 += contest.right[0]
         top3 += any(contest.right[:3])
         sure += not right and first >= 0.6
         very += not right and first >= 0.9
@@ -136,8 +150,8 @@ def figures(items: Sequence[tuple[Contest, Calibration]]) -> Figures:
 
 
 def first_answers(items: Sequence[tuple[Contest, Calibration]]) -> list[tuple[float, bool]]:
-    """Probability of each first answer, and whether it is right."""
-    return [(contest.probabilities(calibration)[0][0], contest.right[0]) for contest, calibration in items]
+    """What each answer is headed by: its probability, and whether it is right."""
+    return [contest.answer(calibration) for contest, calibration in items]
 
 
 def calibration_error(said: Sequence[tuple[float, bool]]) -> float:

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 from analyzer.model.diagnosis import Candidate, Headline
 from analyzer.rules.causes import CauseEntry, catalogue
-from analyzer.rules.score import Scored
+
+Weighed = tuple[CauseEntry, float]
+"""A cause and its probability."""
 
 HALF = 0.5
 """A headline names what is more likely than everything else together."""
@@ -23,7 +25,7 @@ NAMED_FROM = 0.02
 """Candidates below 1 in 50 are left to the list of rivals."""
 
 
-def headline_of(items: Sequence[Scored], other: float) -> Headline | None:
+def headline_of(items: Sequence[Weighed], other: float) -> Headline | None:
     """The headline of one kind of symptom; None if nothing competes.
 
     Args:
@@ -33,32 +35,29 @@ def headline_of(items: Sequence[Scored], other: float) -> Headline | None:
     if not items:
         return None
     totals = _totals(items)
-    best = items[0]
-    node = best.rule.entry
+    node, best = items[0]
     probability = totals[node.id]
-    if best.probability < HALF:
+    if best < HALF:
         holding = [entry for entry in _classes(items) if totals[entry.id] >= HALF]
         if not holding:
             return Headline("open", "", "", 1.0 - other, _candidates(items), 0.0, other)
         node = max(holding, key=lambda entry: (_depth(entry), totals[entry.id]))
         probability = totals[node.id]
     below = [
-        item for item in items if item.rule.entry.id != node.id and node.id in _ancestors(item.rule.entry)
+        (entry, share) for entry, share in items if entry.id != node.id and node.id in classes_above(entry)
     ]
-    own = next((item.probability for item in items if item.rule.entry.id == node.id), 0.0)
+    own = next((share for entry, share in items if entry.id == node.id), 0.0)
     level = "class" if node.kind == "symptom-class" else "cause"
     return Headline(level, node.id, node.title, probability, _candidates(below), own if below else 0.0, other)
 
 
-def _candidates(items: Sequence[Scored]) -> tuple[Candidate, ...]:
+def _candidates(items: Sequence[Weighed]) -> tuple[Candidate, ...]:
     return tuple(
-        Candidate(item.rule.entry.id, item.rule.entry.title, item.probability)
-        for item in items[:CANDIDATES]
-        if item.probability >= NAMED_FROM
+        Candidate(entry.id, entry.title, share) for entry, share in items[:CANDIDATES] if share >= NAMED_FROM
     )
 
 
-def _ancestors(entry: CauseEntry) -> list[str]:
+def classes_above(entry: CauseEntry) -> list[str]:
     """Classes above an entry, the nearest first; the catalogue has no circle (its lint)."""
     found: list[str] = []
     while entry.parent is not None and entry.parent not in found:
@@ -68,18 +67,19 @@ def _ancestors(entry: CauseEntry) -> list[str]:
 
 
 def _depth(entry: CauseEntry) -> int:
-    return len(_ancestors(entry))
+    return len(classes_above(entry))
 
 
-def _classes(items: Sequence[Scored]) -> list[CauseEntry]:
-    ids = dict.fromkeys(name for item in items for name in (item.rule.entry.id, *_ancestors(item.rule.entry)))
-    return [entry for name in ids if (entry := catalogue()[name]).kind == "symptom-class"]
+def _classes(items: Sequence[Weighed]) -> list[CauseEntry]:
+    own = {entry.id: entry for entry, _ in items}
+    above = {name: catalogue()[name] for entry, _ in items for name in classes_above(entry)}
+    return [entry for entry in {**own, **above}.values() if entry.kind == "symptom-class"]
 
 
-def _totals(items: Sequence[Scored]) -> dict[str, float]:
+def _totals(items: Sequence[Weighed]) -> dict[str, float]:
     """Probability of each cause and class: its own plus that of everything below it."""
     totals: dict[str, float] = {}
-    for item in items:
-        for name in (item.rule.entry.id, *_ancestors(item.rule.entry)):
-            totals[name] = totals.get(name, 0.0) + item.probability
+    for entry, share in items:
+        for name in (entry.id, *classes_above(entry)):
+            totals[name] = totals.get(name, 0.0) + share
     return totals

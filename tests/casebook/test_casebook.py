@@ -1,6 +1,7 @@
 """Records hold no text of a log, bad ones are named, and what is fitted on them keeps the order of causes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,12 @@ from analyzer.casebook.from_run import record_of
 from analyzer.casebook.record import CaseRecord, good_records, parse_record, read_casebook, typed_facts
 from analyzer.cli.app import app
 from analyzer.errors import InputError
-from analyzer.rules.calibration import HAND_SET, Calibration
+from analyzer.rules.calibration import HAND_SET, SURE_FROM, SURE_RIGHT, Calibration
 from analyzer.rules.load import load_rules
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 RUN = SAMPLES / "failed" / "qwen2-fp16-sft-loss-zero"
+APART = ("disk-full", "rendezvous-port-in-use")  # causes without a class in common
 
 
 def test_a_record_holds_no_sentence_and_no_path_of_the_run():
@@ -83,7 +85,7 @@ def test_what_may_stand_in_a_record_survives_its_line(facts):
 
 
 def _made(count, bits, right, kind="crash"):
-    return [Contest(f"{kind}{i}", f"g{i}", kind, ("a", "b"), bits, right) for i in range(count)]
+    return [Contest(f"{kind}{i}", f"g{i}", kind, APART, bits, right) for i in range(count)]
 
 
 def test_odds_that_were_too_bold_are_cooled_and_the_order_stays():
@@ -107,14 +109,14 @@ def test_a_kind_of_one_run_keeps_near_the_numbers_of_all():
 def _one_cause(count, bits, every, kind="crash"):
     """Runs whose one cause is wrong in every n-th."""
     return [
-        Contest(f"{bits}{i}", f"{bits}{i}", kind, ("a",), (bits,), (i % every != 0,)) for i in range(count)
+        Contest(f"{bits}{i}", f"{bits}{i}", kind, APART[:1], (bits,), (i % every != 0,)) for i in range(count)
     ]
 
 
 def test_a_kind_is_calibrated_where_its_answers_are_right_as_often_as_they_say():
-    timid = _one_cause(80, 0.0, 10)  # says a half and is right in nine of ten
-    fitted, proofs = fit_with_proof(timid)
-    few, why = fit_with_proof(timid[:20])
+    bold = _one_cause(80, 3.0, 2)  # says eight of nine and is right in half of them
+    fitted, proofs = fit_with_proof(bold)
+    few, why = fit_with_proof(bold[:20])
     exact, nothing = fit_with_proof(_one_cause(80, 0.0, 2))  # says a half and is right in half of them
 
     assert fitted["crash"].calibrated
@@ -123,6 +125,13 @@ def test_a_kind_is_calibrated_where_its_answers_are_right_as_often_as_they_say()
     assert "runs" in why["crash"].fails()
     assert not exact["crash"].calibrated
     assert nothing["crash"].fails() == "log loss no better than by hand"
+
+
+def test_no_answer_becomes_sure_and_wrong_by_a_fit():
+    timid, why = fit_with_proof(_one_cause(80, 0.0, 10))  # says a half and is right in nine of ten
+
+    assert not timid["crash"].calibrated
+    assert why["crash"].fails() == "more answers that are wrong and sure"
 
 
 def test_a_harmless_explanation_of_a_sound_run_is_no_error():
@@ -138,14 +147,14 @@ def test_a_harmless_explanation_of_a_sound_run_is_no_error():
 
 
 def test_no_run_calibrates_its_own_group():
-    items = [Contest(f"c{i}", "one-thread", "crash", ("a",), (3.0,), (i % 2 == 0,)) for i in range(10)]
+    items = [Contest(f"c{i}", "one-thread", "crash", APART[:1], (3.0,), (i % 2 == 0,)) for i in range(10)]
     pairs = cross_validated(items)
 
     assert {calibration for _, calibration in pairs} == {Calibration()}  # nothing was left to fit on
 
 
 def test_something_else_counts_in_the_log_loss():
-    missed = Contest("c", "c", "crash", ("a",), (0.0,), (False,))
+    missed = Contest("c", "c", "crash", APART[:1], (0.0,), (False,))
 
     assert missed.loss_bits(HAND_SET) == pytest.approx(1.0)
     assert missed.loss_bits(Calibration(1.0, 3.0)) < 1.0
@@ -158,11 +167,42 @@ def test_of_a_sound_run_a_harmless_explanation_and_something_else_are_right():
 
 
 def test_figures_count_what_is_wrong_and_sure():
-    sure_and_wrong = Contest("c", "c", "crash", ("a", "b"), (6.0, 0.0), (False, True))
+    sure_and_wrong = Contest("c", "c", "crash", APART, (6.0, 0.0), (False, True))
     found = figures([(sure_and_wrong, HAND_SET)])
 
     assert (found.top1, found.top3, found.wrong_sure, found.wrong_very_sure) == (0.0, 1.0, 1.0, 1.0)
     assert calibration_error([(1.0, True), (0.05, False)]) == pytest.approx(0.025)
+
+
+def test_figures_judge_what_the_answer_is_headed_by():
+    """Three causes of one class hold less than a half each; the class that is told is right if one of them is."""
+    causes = ("oom-activations", "oom-fragmentation", "gpu-out-of-memory")
+    told = Contest("c", "c", "oom", causes, (1.0, 1.0, 0.0), (False,) * 3, classes=frozenset(causes[2:]))
+    other = replace(told, classes=frozenset())
+    said, right = told.answer(HAND_SET)
+
+    assert said == pytest.approx(5 / 6)
+    assert right
+    assert other.answer(HAND_SET) == (said, False)
+    assert figures([(other, HAND_SET)]).wrong_sure == 1.0
+    assert figures([(told, HAND_SET)]).wrong_sure == 0.0
+
+
+def test_which_kind_leads_is_chosen_without_a_look_at_the_label():
+    facts = record_of(RUN, "healthy").facts
+    labels = ("healthy", "outside", "bf16-pretrained-model-in-fp16", "disk-full")
+    kinds = {c.kind for c in contests([CaseRecord(x, x, facts=facts) for x in labels], load_rules(()))}
+
+    assert kinds == {"numerical_breakdown"}
+
+
+def test_answers_that_are_sure_are_right_at_least_as_often_as_the_screen_says():
+    records = [r for r in good_records([SAMPLES / "casebook"]) if r.split == "fit"]
+    answers = [contest.answer(HAND_SET) for contest in contests(records, load_rules(()))]
+    sure = [right for said, right in answers if said >= SURE_FROM]
+
+    assert len(sure) > 100
+    assert sum(sure) >= SURE_RIGHT * len(sure)
 
 
 def test_add_check_stats_and_benchmark_from_the_command_line(tmp_path):

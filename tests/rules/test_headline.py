@@ -1,16 +1,15 @@
 """The headline is the deepest statement that holds at least a half."""
 
 from analyzer import diagnose
+from analyzer.rules.causes import catalogue
 from analyzer.rules.load import load_rules
-from analyzer.rules.score import Scored, rank
+from analyzer.rules.score import rank
 from analyzer.rules.tree import headline_of
-
-RULES = {rule.entry.id: rule for rule in load_rules(()).rules}
 
 
 def _items(**probabilities):
-    items = [Scored(RULES[name.replace("_", "-")], (), 0.0, p) for name, p in probabilities.items()]
-    return sorted(items, key=lambda item: -item.probability)
+    items = [(catalogue()[name.replace("_", "-")], p) for name, p in probabilities.items()]
+    return sorted(items, key=lambda item: -item[1])
 
 
 def test_a_cause_with_a_half_is_the_headline():
