@@ -41,11 +41,11 @@ def test_a_run_that_died_has_failed_whatever_else_was_poor(tmp_path):
 
 
 def test_a_failure_that_no_rule_explains_is_told_with_its_line(tmp_path):
-    dx = diagnose(tmp_path, "bash: trian: command not found\n")
+    dx = diagnose(tmp_path, "java.lang.OutOfMemoryError: Java heap space\n")
 
     assert dx.status == "failed"
-    assert said("command_not_found") in dx.summary
-    told = "the first line that reports a failure: bash: trian: command not found [train.log:1]"
+    assert said("java_heap_full") in dx.summary
+    told = "the first line that reports a failure: java.lang.OutOfMemoryError: Java heap space [train.log:1]"
     assert first_failure_note(dx) == told
 
 
