@@ -197,3 +197,35 @@ def test_a_leap_within_the_epochs_of_one_training_is_still_told(tmp_path, style)
     dx = diagnosed(tmp_path, "".join(rows))
 
     assert dx.status in {"failed", "degraded"}
+
+
+AT_WORK = "".join(f"reading shard {number} of the corpus\n" for number in range(30))
+
+
+def test_a_launch_under_way_behind_one_that_failed_is_the_run(tmp_path):
+    dx = diagnosed(tmp_path, "loading the corpus\n" + CRASH + "loading the corpus\n" + AT_WORK)
+
+    assert (dx.status, len(dx.earlier)) == ("insufficient", 1)
+
+
+def test_launches_are_known_by_the_arguments_that_differ(tmp_path):
+    arguments = "INFO Namespace(data='lists/set_a.txt', batch_size=1)\n"
+    later = "INFO Namespace(data='lists/another_set_of_files.txt', batch_size=16)\n"
+    dx = diagnosed(tmp_path, arguments + CRASH + arguments + CRASH + later + AT_WORK[:200])
+
+    assert (dx.status, len(dx.earlier)) == ("insufficient", 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "loading the corpus\n" + CRASH + "loading the corpus\nbye\n",
+        "loading the corpus\n" + AT_WORK + CRASH + "loading the corpus\n" + AT_WORK[:300],
+        "loading the corpus\nloading the corpus\n" + CRASH + AT_WORK,
+        "loading the corpus\n" + CRASH + "loading the corpus\n" + AT_WORK + CRASH,
+        "=" * 40 + "\n" + CRASH + "=" * 40 + "\n" + AT_WORK,
+    ],
+    ids=["last-words", "shorter-than-what-failed", "two-ranks", "failed-again", "a-rule-of-signs"],
+)
+def test_a_first_line_that_comes_again_below_a_failure_may_begin_nothing(tmp_path, text):
+    assert diagnosed(tmp_path, text).status == "failed"

@@ -25,6 +25,10 @@ MAX_LAUNCHES = 200
 COPIED = 5
 """Rows that agree in all digits by no accident."""
 
+LINES_OF_A_LAUNCH, LINES_IF_KNOWN = 20, 5
+"""Lines that a launch has printed, at least, if it is to be more than words of the one before it; fewer will do where its
+first line is known to begin a launch."""
+
 _ENDS = frozenset({"root_candidate", "cascade", "teardown"})
 _PARSED = frozenset({"unknown", "required"})
 """Fields of what only a parser of arguments says; that a value is refused, a later call may say as well."""
@@ -52,6 +56,7 @@ def last_launch(run: Run) -> tuple[Run, tuple[str, ...]]:
         events = [event for event in run.events if event.ref.source == end.source and event.ref.line]
         rows = _rows_of(run, end.source)
         cuts = _cuts(rows, events, end.begins)
+        cuts += _under_way(events, end.begins, max(int(rows.line.max(initial=0)), *cuts, 0), end.line)
         if cuts:
             keep_from[end.source] = cuts[-1]
             told += _sentences(run.sources[end.source].path, rows, events, cuts)
@@ -130,6 +135,25 @@ def _failed_at_once(events: Sequence[Event], begins: Sequence[int]) -> list[int]
         return []
     done = max((event.ref.line or 0 for event in events if event.kind == "training_completed"), default=0)
     return [line for line in begins if line < max(raised[-1], done)]
+
+
+def _under_way(events: Sequence[Event], begins: Sequence[int], behind: int, end: int) -> list[int]:
+    """Where a launch begins that had not ended when the log was read: the log's first line comes again behind all that failed.
+
+    That line must have begun a launch before, between two failures, or as much must follow as the one that failed had
+    printed: a banner that a program prints as it ends begins nothing.
+    """
+    failed = [
+        event.ref.line or 0 for event in events if event.role in _ENDS or event.kind == "python_traceback"
+    ]
+    if not failed:
+        return []
+    marks = [line for line in begins if line > max(*failed, behind)]
+    began_before = any(min(failed) < line < max(failed) for line in begins)
+    if not marks or (not began_before and min(begins) < min(failed)):
+        return []
+    enough = LINES_IF_KNOWN if began_before else max(LINES_OF_A_LAUNCH, min(failed))
+    return marks[-1:] if end - marks[-1] >= enough else []
 
 
 def _before_rows(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) -> list[int]:

@@ -45,6 +45,9 @@ MAX_BEGINS = 200
 BANNER_BYTES = 10
 """Bytes without a digit that the first line must hold, so that it can be found again."""
 
+_ARGUMENTS = b"Namespace("
+"""How the arguments of a program begin where it prints them, which it does once."""
+
 TIMED_LINES = 60
 """Last lines whose times are compared; peeling a prefix costs more than all else here."""
 
@@ -113,9 +116,13 @@ class EndKeeper:
         if self._block is None:
             first = block.data.lstrip().partition(b"\n")[0][:LONGEST_LINE]
             self._banner = max(re.split(rb"[\d\r]+", first), key=len, default=b"")
+            if _ARGUMENTS in first:  # what stands behind it differs from launch to launch
+                self._banner = _ARGUMENTS
             at = block.data.find(b"\n") + 1
-            is_traceback = self._banner.startswith(b"Traceback (most recent")
-            if len(self._banner.strip()) < BANNER_BYTES or not at or is_traceback:
+            says_nothing = self._banner.startswith(b"Traceback (most recent") or not re.search(
+                rb"[^\W_]{3}", self._banner
+            )
+            if len(self._banner.strip()) < BANNER_BYTES or not at or says_nothing:
                 self._banner = b""
         while self._banner and (at := block.data.find(self._banner, at)) >= 0:
             index = int(block.newlines.searchsorted(at))
