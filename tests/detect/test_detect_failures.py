@@ -284,3 +284,24 @@ def test_a_command_that_is_not_found_is_the_failure_where_nothing_ran_after_it()
     )
 
     assert facts_of(maker).plain["failure.first.kind"] == "command_not_found"
+
+
+@pytest.mark.parametrize(
+    ("ready", "followed", "survived"),
+    [(65, None, True), (None, None, False), (65, 40, False), (10, None, False)],
+    ids=["then-ready", "never-ready", "failed-before-it-was", "in-the-run"],
+)
+def test_what_nccl_warns_of_on_its_way_to_a_communicator_ended_nothing(ready, followed, survived):
+    maker = RunMaker().event(
+        "driver_library_mismatch",
+        path="out.log",
+        line=23,
+        role="root_candidate",
+        text="gpu:1:2 [0] NCCL WARN nvmlInit_v2() failed: Driver/library version mismatch",
+    )
+    if ready is not None:
+        maker.event("nccl_ready", path="out.log", line=ready, role="info")
+    if followed is not None:
+        traceback(maker, "RuntimeError", path="out.log", line=followed)
+
+    assert facts_of(maker).plain["event.driver_library_mismatch.survived"] is survived

@@ -202,7 +202,7 @@ class FailureOrder:
     def __init__(self, view: RunView) -> None:
         found = _failures(view)
         rows, following = view.once(RowsOfLogs), _Following(found)
-        skips = _places(view, "batch_skipped_for_memory")
+        skips, ready = _places(view, "batch_skipped_for_memory"), _places(view, "nccl_ready")
         left = [
             failure
             for failure in found
@@ -210,6 +210,7 @@ class FailureOrder:
                 _skipped(failure, skips, following, rows)
                 or _survived(failure, following, rows)
                 or _answered(view, failure)
+                or _only_warned(failure, following, ready)
                 or _passed_in_own_words(view, failure, following)
             )
         ]
@@ -402,6 +403,16 @@ def _answered(view: RunView, failure: Failure) -> bool:
     calls = [event.ref.line or 0 for event in view.events("store_unreachable") if event.ref.source == source]
     ends = [end.line for end in view.run.log_ends if end.source == source]
     return bool(calls and ends) and len(calls) < VAIN_CALLS and ends[0] - calls[-1] >= LINES_GONE_ON
+
+
+def _only_warned(failure: Failure, following: _Following, ready: frozenset[tuple[int, int]]) -> bool:
+    """Whether it is a warning that NCCL writes on its way to the first communicator, which it then had."""
+    _, source, line = failure.place
+    had = sorted(at for file, at in ready if file == source)
+    if not had or had[0] < line or not any("CCL WARN" in event.text for event in failure.events):
+        return False
+    below = following.next_line(failure)
+    return below is None or below > had[0]
 
 
 def _passed_in_own_words(view: RunView, failure: Failure, following: _Following) -> bool:

@@ -122,7 +122,10 @@ _FORMS: tuple[tuple[str, str], ...] = (
         "",
         r"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-z][\w.]{0,40}-\d{1,4}) {1,20}\| (?=.)",
     ),
-    ("", rf"(?P<host>(?:node|host|dgx|nid|cn|compute)[a-zA-Z0-9.]{{0,40}}\d): {_MESSAGE}"),  # pdsh, clush
+    (
+        "",
+        rf"(?P<host>(?:node|host|dgx|hgx|nid|cn|gn|compute|worker|server|master|slave|instance)[a-zA-Z0-9.]{{0,40}}\d): {_MESSAGE}",
+    ),  # pdsh, clush
     # pdsh and deepspeed --launcher: host name that ends in a number
     (
         "",
