@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.casebook.memory import Remembered, own_records, remember
 from analyzer.detect import run_detectors
-from analyzer.detect.base import RunView
 from analyzer.expr import decided_by
 from analyzer.facts.build import Facts, build_facts
 from analyzer.facts.happened import device_time, onset
 from analyzer.guard import STRICT, Guard
 from analyzer.ingest.discover import Loaded, load_run
 from analyzer.ingest.masking import clean_text
-from analyzer.ingest.names import canonical_metric, is_guess
 from analyzer.ingest.quote import Quoter
 from analyzer.model.diagnosis import (
-    Coverage,
     Diagnosis,
     Ended,
     Evidence,
@@ -33,12 +30,10 @@ from analyzer.model.diagnosis import (
     NextCheck,
     Place,
     RootCause,
-    SourceNote,
 )
 from analyzer.model.labels import ORDINARY
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
-from analyzer.model.tables import Scalar
 from analyzer.model.wording import REPORTED
 from analyzer.rules.calibration import HAND_SET, shipped_calibration
 from analyzer.rules.candidates.likeness_only import likeness_only
@@ -50,6 +45,7 @@ from analyzer.rules.fixing.words import localised
 from analyzer.rules.folding import Folding, came_first, fold, in_order
 from analyzer.rules.health import health
 from analyzer.rules.load import RuleSet
+from analyzer.rules.looked_at import coverage_of
 from analyzer.rules.restart import restart_of
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import LedgerLine, Ranking, Scored, questions, rank
@@ -146,7 +142,7 @@ def diagnose_loaded(
             kind: share for kind, share in assessment.ranking.other.items() if kind not in folded["*"]
         },
         next_checks=guard.value("next checks", (), lambda: _next_checks(assessment, status, folded)),
-        coverage=_coverage(run, facts.plain, missing, tests.passed),
+        coverage=coverage_of(run, facts.plain, missing, tests.passed),
         tool_version=__version__,
         rules_digest=rules.digest,
         rule_packs=rules.packs,
@@ -436,45 +432,6 @@ def _next_checks(assessment: Assessment, status: str, folded: Folding) -> tuple[
     for check in found:
         once.setdefault(check.how or check.meaning, check)
     return tuple(once.values())[:NEXT_CHECKS]
-
-
-def _coverage(
-    run: Run, facts: Mapping[str, Scalar], missing: tuple[str, ...], passed: tuple[str, ...]
-) -> Coverage:
-    counts = {
-        name: int(series.value.size)
-        for name in run.metrics.names
-        if (series := run.metrics.series(name)) is not None and not name.startswith("system.")
-    }
-    last_step = facts.get("run.last_step")
-    completed = facts.get("run.completed")
-    return Coverage(
-        sources=tuple(SourceNote(source.path, source.format) for source in run.sources),
-        metrics=counts,
-        events=len(run.events),
-        config_keys=len(run.config),
-        frameworks=tuple(sorted(run.frameworks)),
-        last_step=last_step if isinstance(last_step, int) else None,
-        completed=completed if isinstance(completed, bool) else None,
-        missing=missing,
-        rows_by_name=sum(
-            rows
-            for event in run.events.of("rows_read_by_name")
-            if isinstance(rows := event.fields.get("rows"), int)
-        ),
-        guesses=_guesses(run),
-        passed=passed,
-    )
-
-
-def _guesses(run: Run) -> dict[str, str]:
-    """What was taken for a usual metric by the words of its name alone, and what stands for a loss that is missing."""
-    found = {name: canonical_metric(name) for name in run.metrics.raw_names if is_guess(name)}
-    view = RunView(run)
-    for metric in ("loss", "eval_loss", "grad_norm"):
-        if not run.metrics.has(metric) and (series := view.curve(metric)) is not None:
-            found[series.logged_as] = metric
-    return found
 
 
 def _gap_notes(run: Run, reasons: Iterable[str]) -> tuple[GapNote, ...]:
