@@ -19,6 +19,7 @@ from analyzer.guard import STRICT, Guard
 from analyzer.ingest.discover import Loaded, load_run
 from analyzer.ingest.masking import clean_text
 from analyzer.ingest.quote import Quoter
+from analyzer.looked_at import coverage_of
 from analyzer.model.diagnosis import (
     Diagnosis,
     Ended,
@@ -45,7 +46,6 @@ from analyzer.rules.fixing.words import localised
 from analyzer.rules.folding import Folding, came_first, fold, in_order
 from analyzer.rules.health import health
 from analyzer.rules.load import RuleSet
-from analyzer.rules.looked_at import coverage_of
 from analyzer.rules.restart import restart_of
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import LedgerLine, Ranking, Scored, questions, rank
