@@ -316,7 +316,7 @@ def align(first: Series, second: Series) -> Rows:
 
     Points match by standing on the same line, or by attempt and step, whichever joins more of them: a console
     row holds both metrics, other loggers give each its own record. On a tie the line decides, because steps
-    may repeat (epochs, restarts within a file).
+    may repeat (epochs, restarts within a file); a line that holds whole curves joins but one point.
     """
     if not len(first) or not len(second):
         return np.full(len(first), -1, np.int64)
@@ -325,7 +325,12 @@ def align(first: Series, second: Series) -> Rows:
         return by_line
     known = first.step != NULL_INT
     by_step = _matches(_keys(first.attempt, first.step), _keys(second.attempt, second.step), known)
-    return by_line if (by_line >= 0).sum() >= (by_step >= 0).sum() else by_step
+    return by_line if _points_of(by_line) >= _points_of(by_step) else by_step
+
+
+def _points_of(match: Rows) -> int:
+    """How many different points were found."""
+    return int(distinct_of(match[match >= 0]).size)
 
 
 def _matches(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], known: Mask) -> Rows:

@@ -127,6 +127,20 @@ ANSWER_TESTS = (
         "the share that one answer for all samples gets right, and a few predictions beside their labels",
     ),
     HealthTest(
+        "not-broken-off",
+        "not signal.score.error_half_left",
+        "the error of its predictions has come down, or no longer falls",
+        "{signal.score.error_left%} of the first error are left, and it still falls as it did before",
+        "more epochs, and the same run at three and at ten times the learning rate",
+    ),
+    HealthTest(
+        "not-one-answer",
+        "not signal.data.majority_only",
+        "held-out answers change from evaluation to evaluation",
+        "the held-out accuracy is one number in all its digits from the first evaluation on",
+        "how often each class is answered, and how often it is the label",
+    ),
+    HealthTest(
         "last-evaluation-whole",
         "not signal.exact.held_out_zero_at_end and not signal.score.worst_at_end",
         "the last evaluation is one of the same model",

@@ -156,6 +156,13 @@ COURSE_TESTS = (
         "more epochs, and whether a sigmoid or softmax stands before the loss",
     ),
     HealthTest(
+        "no-lower-than-its-errors",
+        "not signal.answers.below_its_errors",
+        "the loss is no lower than its wrong answers allow",
+        "the loss ({signal.progress.last}) is lower than cross-entropy of as many wrong answers can be",
+        "which loss it is and over what it is averaged, and the same run with cross-entropy",
+    ),
+    HealthTest(
         "held-out-below-start",
         "not signal.gap.never_below_start and not signal.gap.score_fell_back",
         "held-out data gained something",

@@ -47,12 +47,41 @@ def facts(**columns):
         ({"loss": FALLING, "eval_accuracy": [0.62, 0.64, 1e-10]}, "signal.score.collapsed", None),
         ({"loss": FALLING, "acc": [0.0, 0.0, 0.005, 0.0]}, "signal.score.hardly_right", True),
         ({"loss": FALLING, "acc": [0.0, 0.01, 0.03, 0.06]}, "signal.score.hardly_right", False),
+        ({"loss": FALLING, "val_mae": [14.0 - 0.3 * i for i in range(16)]}, "signal.score.error_half_left", True),
+        ({"loss": FALLING, "val_mae": [0.7, *[0.56] * 15]}, "signal.score.error_half_left", False),
+        ({"loss": FALLING, "val_mae": [0.8 * 0.8**i for i in range(16)]}, "signal.score.error_half_left", False),
+        ({"loss": [0.9, 0.5, 0.27], "val_mae": [0.65, 0.44, 0.38]}, "signal.score.error_half_left", False),
+        ({"loss": [0.9, 0.5, 0.4], "val_mae": [0.65, 0.5, 0.4]}, "signal.score.error_half_left", True),
         ({"loss": FALLING, "eval_loss": [0.9, 0.8, 0.7, 0.0]}, "signal.exact.held_out_zero_at_end", True),
         ({"loss": FALLING, "eval_loss": [0.2, 0.03, 0.001, 0.0]}, "signal.exact.held_out_zero_at_end", False),
     ],
 )  # fmt: skip
 def test_a_score_that_was_not_kept_is_told_from_its_look_alike(columns, name, value):
     assert facts(**columns).get(name) == value
+
+
+@pytest.mark.parametrize(
+    ("held_out", "training", "leapt"),
+    [
+        ([11.6, 210.0, 198.0, 164.0, 82.0, 60.0], [151.0, 177.0, 217.0, 180.0, 94.0, 70.0], True),
+        ([0.4, 0.9, 1.3, 1.4, 1.5, 1.6], [0.5, 0.3, 0.2, 0.1, 0.05, 0.02], False),
+        ([11.6, 210.0, 98.0, 14.0, 8.2, 6.0], [151.0, 177.0, 117.0, 18.0, 9.4, 7.0], False),
+    ],
+)
+def test_a_leap_of_both_losses_is_told_from_samples_known_by_heart(held_out, training, leapt):
+    assert facts(loss=training, eval_loss=held_out)["signal.gap.leapt_together"] is leapt
+
+
+@pytest.mark.parametrize(
+    ("loss", "accuracy", "below"),
+    [
+        ([0.18, 0.12, 0.07, 0.05, 0.04, 0.03], [0.2, 0.4, 0.6, 0.7, 0.75, 0.76], True),
+        ([2.2, 1.7, 1.2, 0.9, 0.8, 0.7], [0.2, 0.4, 0.6, 0.7, 0.75, 0.76], False),
+        ([0.2, 0.1, 0.06, 0.04, 0.02, 0.01], [0.93, 0.96, 0.97, 0.98, 0.99, 0.99], False),
+    ],
+)
+def test_a_loss_that_wrong_answers_do_not_allow(loss, accuracy, below):
+    assert facts(loss=loss, accuracy=accuracy)["signal.answers.below_its_errors"] is below
 
 
 def test_a_score_below_zero_throughout_breaks_no_detector():

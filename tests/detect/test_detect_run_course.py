@@ -331,6 +331,14 @@ class TestCurve:
 
         assert list(align(all_series(run, "loss")[0], all_series(run, "grad_norm")[0])) == [0, 1, 2, 3, 4, 5]
 
+    def test_curves_that_stand_in_one_line_align_by_step(self):
+        """A history that is written as one line of JSON."""
+        maker = RunMaker().log({"loss": [1.0, 0.5, 0.2]}, steps=[1, 2, 3], lines=[1, 1, 1])
+        maker.log({"accuracy": [0.2, 0.6, 0.9]}, steps=[1, 2, 3], lines=[1, 1, 1])
+        run = maker.run()
+
+        assert list(align(all_series(run, "loss")[0], all_series(run, "accuracy")[0])) == [0, 1, 2]
+
     def test_restart_within_one_file(self):
         """A log that is appended to: the step falls back to the checkpoint."""
         losses = falling(100) + [NAN] * 20 + falling(60, 1.6, 1.5)

@@ -60,6 +60,11 @@ HARDLY_EVER, MORE_THAN_NONE, HALF_AS_OFTEN = 0.05, 0.05, 0.5
 twentieth of all at least. Neither dropout nor augmentation costs so much; at the end training is half as often right as well."""
 
 
+CHEAP_ERRORS, MANY_WRONG = 0.9, 0.1
+"""Nine tenths of ln 2 for each wrong answer, of which there is one in ten at least: the right one has less than half there, so cross-entropy
+costs more."""
+
+
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.answers.*``."""
     if reward_metrics(view):
@@ -74,6 +79,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         return  # of a sum of unknown length no level tells anything
     _certainty(out, view, count)
     _floors(out, view, count)
+    _cheap_errors(out, view)
     _first_answers(out, view)
     _order(out, view, count)
     if out.facts:
@@ -190,6 +196,22 @@ def _first_answers(out: FactWriter, view: RunView) -> None:
         right = float(shares.value[0])
         if loss.metric != "eval_loss" and 0 < right <= FEW_KNOWN and float(loss.value[0]) > 0:
             out.put("first_over_answers", float(loss.value[0]) / -math.log(right), refs_at(loss, [0]))
+        return
+
+
+def _cheap_errors(out: FactWriter, view: RunView) -> None:
+    """Whether to the end the loss is less than cross-entropy costs at that many wrong answers: it is another loss, or of others."""
+    for loss, shares in _pairs(view):
+        third = len(loss) // 3
+        if third < 1 or float(loss.value.min()) <= 0:
+            continue
+        wrong = 1.0 - shares.value[-third:]
+        cheap = loss.value[-third:] < CHEAP_ERRORS * math.log(2) * wrong
+        out.put(
+            "below_its_errors",
+            bool(cheap.all() and float(wrong.min()) >= MANY_WRONG),
+            refs_at(loss, [len(loss) - 1]),
+        )
         return
 
 

@@ -233,7 +233,8 @@ def _poor(out: FactWriter, view: RunView) -> None:
         )
     if few:
         # what has lost half of its start and falls has only begun (CTC starts with the length of a line)
-        beyond = numbers.last >= BEYOND and not (numbers.falls() and numbers.last <= numbers.values[0] / 2)
+        begun = numbers.falls() and numbers.last <= numbers.values[0] / 2 and not _stands(numbers.values)
+        beyond = numbers.last >= BEYOND and not begun
         clipped = view.once(
             clipped_cost
         )  # saturated outputs cost that much from the first row on; nothing ran away
@@ -246,6 +247,12 @@ def _poor(out: FactWriter, view: RunView) -> None:
         or numbers.last - numbers.best > KEPT * numbers.gain
     )
     out.put("poor", bool(guess or (few and all(few)) or (worse and not _answers_gain(view))), refs)
+
+
+def _stands(values: Values) -> bool:
+    """Whether the later half of five rows and more lies within a tenth."""
+    late = values[values.size // 2 :]
+    return values.size >= STANDS_ROWS and bool(STANDS * late.max() <= late.min())
 
 
 def _came_down_and_stands(values: Values) -> bool:

@@ -71,6 +71,10 @@ OUTWEIGHS, NEARLY_ALL = 5.0, 0.8
 """Training over held-out loss, at every evaluation, which no dropout and no augmentation makes. A sum that is printed beside a
 mean is as large, but falls as the mean does."""
 
+LEAPT, ROSE, LEAP_ROWS = 3.0, 1.05, 3
+"""Held-out loss at three times its best within three evaluations, while the training loss of the same rows rose by a twentieth: both
+were thrown off by updates, where samples that are known by heart go on to cost less."""
+
 WHOLE, STAYS, WHOLE_ROWS, MOST_STEPS = 0.02, 0.1, 3, 64
 """First training over first held-out loss within two percent of a whole number, and within a tenth of it at the next evaluations
 too, while both fall: accumulation steps that are added and not averaged. The mean of a first epoch is twice what follows as
@@ -185,6 +189,7 @@ def _losses(
         ratios = [loss / value / max(factor, 1) for value, loss in pairs[:WHOLE_ROWS]]
         if whole and len(pairs) >= WHOLE_ROWS and max(abs(ratio - 1.0) for ratio in ratios) <= STAYS:
             out.put("whole_multiple", factor, refs)
+    out.put("leapt_together", _leapt_together(pairs), refs)
     tail = pairs[-EASIER_ROWS:]
     # An epoch whose last, smaller batch is dropped may miss the few samples that outweigh the others.
     share = sum(value >= OUTWEIGHS * loss for loss, value in pairs) / len(pairs)
@@ -194,6 +199,21 @@ def _losses(
     out.put("opened", first < APART and last >= OPENED, refs)
     if len(pairs) >= EASIER_ROWS:
         out.put("training_harder", all(loss >= EASIER * value for value, loss in tail), refs)
+
+
+def _leapt_together(pairs: list[tuple[float, float]]) -> bool:
+    """Whether held-out loss left its best for good by a leap in which training loss rose with it.
+
+    >>> _leapt_together([(11.6, 151.0), (210.0, 177.0), (190.0, 217.0), (60.0, 70.0)]), _leapt_together([(0.4, 0.3), (1.3, 0.1), (1.4, 0.05)])
+    (True, False)
+    """
+    losses = [loss for loss, _ in pairs]
+    best = losses.index(min(losses))
+    after = pairs[best + 1 : best + 1 + LEAP_ROWS]
+    if not after or losses[-1] < LEAPT / 2 * losses[best]:
+        return False
+    leapt = max(loss for loss, _ in after) >= LEAPT * losses[best]
+    return leapt and max(value for _, value in after) >= ROSE * pairs[best][1]
 
 
 def _score_gained(out: FactWriter, view: RunView) -> None:

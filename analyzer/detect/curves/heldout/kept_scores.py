@@ -47,6 +47,11 @@ LEARNED, GONE = 0.2, 0.05
 HARDLY_ROWS, HARDLY, HARDLY_EVER = 3, 0.02, 0.05
 """Two answers of a hundred at the end of three rows and more, and never five."""
 
+DISTANCES = frozenset({"mae", "rmse", "mse", "mape"})
+LEFT_OF_FIRST, GOES_ON, FEW_ROWS = 0.5, 0.25, 3
+"""Half of the first error of numbers left, and a quarter of all that was gained gained in the last third (of few rows by the last one): the
+training was ended where it still learned as before. Noise leaves as much of an error, but then it stands."""
+
 _ERROR_RATES = ERRORS | {"wer", "cer", "ter", "eer"}
 
 
@@ -62,6 +67,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     _worst_at_end(out, held)
     _broke(out, view, held or every)
     _hardly_right(out, every)
+    _error_left(out, held or every)
     if out.facts:
         yield out.signal()
 
@@ -148,6 +154,26 @@ def _hardly_right(out: FactWriter, every: list[Score]) -> None:
         ]
         shown = shares[0].series
         out.put("hardly_right", all(few), refs_at(shown, [len(shown) - 1]))
+
+
+def _error_left(out: FactWriter, scores: list[Score]) -> None:
+    """Whether the error of predicted numbers kept half of its first value and still falls as it did before."""
+    for score in scores:
+        values = score.values
+        if not score.reading.kind & DISTANCES or values.size < FEW_ROWS or values[0] <= 0:
+            continue
+        third = 2 * values.size // 3
+        before = (
+            float(median_of(values[third - 1 : third + 1]))
+            if values.size >= 2 * FEW_ROWS
+            else float(values[-2])
+        )
+        first, last = float(values[0]), float(median_of(values[-max(values.size // 10, 1) :]))
+        goes_on = first > last and before - last >= GOES_ON * (first - last)
+        refs = refs_at(score.series, [0, len(score.series) - 1])
+        out.put("error_left", last / first, refs)
+        out.put("error_half_left", bool(goes_on and last >= LEFT_OF_FIRST * first), refs)
+        return
 
 
 DETECTOR = Detector("kept_scores", ("signal.score.",), detect)
