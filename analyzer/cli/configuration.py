@@ -58,7 +58,8 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def _may_name_us(line: str) -> bool:
     """Whether a line of TOML may hold or lead to ``tool.analyzer``: parsing each project's file would cost a start too much."""
-    return "tool" in line and ("analyzer" in line or line.strip("[] \t") == "tool")
+    meant = line.partition("#")[0]
+    return "tool" in meant and ("analyzer" in meant or meant.strip("[] \t") == "tool")
 
 
 def defaults_of(
