@@ -46,6 +46,21 @@ def imported(path, modules):
             yield from (alias.name for alias in node.names)
 
 
+TRACKERS = ("clearml", "comet", "mlflow", "neptune", "swanlab", "tensorboard", "trackio", "wandb")
+
+
+def test_no_detector_knows_how_a_tracker_names_things():
+    named = [
+        f"{path.name}:{node.lineno}: {node.value}"
+        for path in (ROOT / "analyzer" / "detect").rglob("*.py")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " not in node.value.strip()
+        if any(word in node.value.lower() for word in TRACKERS)
+    ]
+
+    assert named == []
+
+
 def test_no_module_imports_itself_by_way_of_others():
     modules = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path

@@ -35,9 +35,6 @@ but a log that was flushed rarely may lack the end of the run, which is where a 
 _LAUNCH_BITS = 20
 """Room for the restarts within one file beside the number of the attempt."""
 
-_BINARY_INGESTORS = ("tensorboard", "wandb")
-"""Their records have numbers but no lines that a reader could look up; text wins a tie."""
-
 
 BATCHES = 3
 """Rows of one step on average: more than the data sets on which one model is usually evaluated."""
@@ -118,9 +115,9 @@ def all_series(run: Run, metric: str) -> tuple[Series, ...]:
     repeat one another (a console log and its copy) give one series.
     """
     found: list[tuple[tuple[float, bool, bool, int, str, str, int], Series]] = []
-    for reader, rank, rows in _groups(run, metric):
+    for rank, rows in _groups(run, metric):
         series = _joined(run, metric, rows)
-        found.append((_rank_of(series, reader, rank), series))
+        found.append((_rank_of(run, series, rank), series))
     return tuple(series for _, series in sorted(found, key=lambda item: item[0]))
 
 
@@ -131,7 +128,7 @@ def left_out(run: Run, metric: str) -> tuple[Series, ...]:
     """
     table = run.metrics
     found: list[Series] = []
-    for _, _, rows in _groups(run, metric):
+    for _, rows in _groups(run, metric):
         last = rows[table.attempt[rows] == table.attempt[rows].max()]
         sources = distinct_of(table.source[last])
         if sources.size < 2:
@@ -166,8 +163,8 @@ def continues(later: Series, earlier: Series) -> bool:
     return bool((match >= 0).all()) and np.array_equal(later.value[match], earlier.value, equal_nan=True)
 
 
-def _groups(run: Run, metric: str) -> Iterator[tuple[str, int, Rows]]:
-    """Reader, rank and rows of everything that one reader found under one name for one rank."""
+def _groups(run: Run, metric: str) -> Iterator[tuple[int, Rows]]:
+    """Rank and rows of everything that one reader found under one name for one rank."""
     table = run.metrics
     if metric not in table.names:
         return
@@ -180,20 +177,20 @@ def _groups(run: Run, metric: str) -> Iterator[tuple[str, int, Rows]]:
     shape = (len(readers), len(table.raw_names), ranks.size)
     keys = np.ravel_multi_index((reader[table.source[rows]], table.raw[rows], rank_code), shape)
     for key in distinct_of(keys):
-        reader_code, _, code = np.unravel_index(int(key), shape)
-        yield readers[int(reader_code)], int(ranks[code]), rows[keys == key]
+        _, _, code = np.unravel_index(int(key), shape)
+        yield int(ranks[code]), rows[keys == key]
 
 
-def _rank_of(series: Series, ingestor: str, rank: int) -> tuple[float, bool, bool, int, str, str, int]:
-    """Sort key of a series: the best has most points, is text, is no running mean, and is named most plainly."""
+def _rank_of(run: Run, series: Series, rank: int) -> tuple[float, bool, bool, int, str, str, int]:
+    """Sort key of a series: the best has most points, lines to look up, is no running mean, and is named most plainly."""
     weight = len(series) * (1.0 if has_steps(series) else STEPLESS_WEIGHT)
-    binary = any(name in ingestor for name in _BINARY_INGESTORS)
+    source = run.sources[int(series.source[0])]
     return (
         -weight,
-        binary,
+        source.by_tracker,
         is_running_mean(series.logged_as),
         len(series.logged_as),
-        ingestor,
+        source.ingestor,
         series.logged_as,
         rank if rank != REDUCED_RANK else -1,
     )

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+_TRACKERS = ("clearml", "mlflow", "swanlab", "tensorboard", "trackio", "wandb")
+"""How the readers of trackers' files are called; one may have several."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
@@ -31,6 +34,16 @@ class SourceFile:
     location: str = ""
     age_s: float | None = None
     grows: bool = False
+
+    @property
+    def by_tracker(self) -> bool:
+        """Whether a tracker wrote the file: its values have exact times, but no lines that a reader could look up."""
+        return self.ingestor.startswith(_TRACKERS)
+
+    @property
+    def is_console(self) -> bool:
+        """Whether the file is what a program printed."""
+        return self.ingestor == "text-log"
 
 
 class SourceRef(NamedTuple):

@@ -108,8 +108,8 @@ def _tracker(view: RunView, out: FactWriter) -> None:
     """Whether steps in the middle of the tracker's curve are missing that a text log has."""
     sources = view.run.sources
     found = [series for series in view.all_series("loss") if has_steps(series)]
-    trackers = [s for s in found if "wandb" in sources[int(s.source[0])].ingestor]
-    logs = [s for s in found if "text" in sources[int(s.source[0])].ingestor]
+    trackers = [s for s in found if sources[int(s.source[0])].by_tracker]
+    logs = [s for s in found if sources[int(s.source[0])].is_console]
     if not trackers or not logs:
         return
     gap = _gap(trackers[0])

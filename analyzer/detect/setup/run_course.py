@@ -59,9 +59,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     out.put("last_step", step, refs)
     code, code_refs = exit_code(view)
     out.put("exit_code", code, code_refs)
-    by_tracker = any(
-        view.run.sources[ref.source].ingestor.startswith(("wandb", "mlflow")) for ref in code_refs
-    )
+    by_tracker = any(view.run.sources[ref.source].by_tracker for ref in code_refs)
     out.put("exit_code_by_tracker", by_tracker if code_refs else None, code_refs)
     unread = next((gap for gap in run.gaps if gap.evidence), None)
     if unread is not None:

@@ -87,7 +87,10 @@ class Life:
     def _by_clocks(self, view: RunView, now: float) -> None:
         """Take the newest time in logs and trackers."""
         table = view.run.metrics
-        exact = table.time_s[np.isfinite(table.time_s) & np.isin(table.source, _binary(view))]
+        exact = table.time_s[
+            np.isfinite(table.time_s)
+            & np.isin(table.source, [s.index for s in view.run.sources if s.by_tracker])
+        ]
         if exact.size and 0 < exact.max() <= now + 60.0:  # trackers keep the time in UTC
             self.silent_s = max(0.0, now - float(exact.max()))
             self.interval_s = _usual_gap(exact)
@@ -121,12 +124,3 @@ def _usual_gap(times_s: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float |
     """Median distance of the last rows; None for a single one."""
     times = distinct_of(times_s)[-60:]
     return float(median_of(np.diff(times))) if times.size > 1 else None
-
-
-def _binary(view: RunView) -> list[int]:
-    """Sources of trackers, which keep exact times."""
-    return [
-        s.index
-        for s in view.run.sources
-        if s.ingestor in {"tensorboard", "wandb", "wandb-download", "mlflow-files", "mlflow-database"}
-    ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.model.machine_words import MachineReading, read_machine
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
@@ -30,15 +30,6 @@ ENOUGH_POINTS = 20
 MIN_GPUS = 3
 """Devices that must be known before one of them can be told from the others."""
 
-_CLOCK = re.compile(r"system\.gpu\.(\d{1,4})\.smClock", re.IGNORECASE)
-_BUSY = re.compile(r"system\.gpu\.(\d{1,4})\.gpu", re.IGNORECASE)
-_TEMPERATURE = re.compile(r"system\.gpu\.(\d{1,4})\.temp", re.IGNORECASE)
-_ERRORS = re.compile(r"system\.gpu\.(\d{1,4})\.uncorrectedMemoryErrors", re.IGNORECASE)
-_PERCENT = re.compile(r"system\.(?:memory(?:_percent)?|proc\.memory\.percent)", re.IGNORECASE)
-_AMOUNT = re.compile(
-    r"host_memory_gib|system\.proc\.memory\.rssMB|system\.memory\.used(?:_bytes|GB|MB)?", re.IGNORECASE
-)
-
 
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``hardware.*``."""
@@ -49,27 +40,42 @@ def detect(view: RunView) -> Iterator[Signal]:
     yield out.signal()
 
 
-def _by_device(view: RunView, pattern: re.Pattern[str]) -> dict[int, Series]:
-    """The series of a system metric, by the number of its GPU."""
-    found: dict[int, Series] = {}
-    for name in view.run.metrics.names:
-        match = pattern.fullmatch(name)
-        series = view.run.metrics.series(name) if match else None
-        if match and series is not None and np.isfinite(series.value).any():
-            found[int(match[1])] = series
-    return found
+def _readings(view: RunView, *kinds: str) -> list[tuple[MachineReading, Series]]:
+    """The series of some kinds of readings, those of the first kind first."""
+    names = [(read_machine(name), name) for name in view.run.metrics.names]
+    return [
+        (reading, series)
+        for kind in kinds
+        for reading, name in names
+        if reading.kind == kind and (series := view.run.metrics.series(name)) is not None
+    ]
+
+
+def _by_device(view: RunView, kind: str) -> dict[int, Series]:
+    """The series of a kind of reading, by the number of its GPU."""
+    return {
+        reading.gpu: series
+        for reading, series in _readings(view, kind)
+        if reading.gpu is not None and np.isfinite(series.value).any()
+    }
 
 
 def _devices(view: RunView, out: FactWriter) -> None:
-    errors = {gpu: float(np.nanmax(s.value)) for gpu, s in _by_device(view, _ERRORS).items()}
+    errors = {gpu: float(np.nanmax(s.value)) for gpu, s in _by_device(view, "gpu_errors").items()}
     if errors:
         out.put("uncorrected_errors", int(max(errors.values())))
-    temperatures = {gpu: float(np.nanmedian(s.value)) for gpu, s in _by_device(view, _TEMPERATURE).items()}
+    temperatures = {
+        gpu: float(np.nanmedian(s.value)) for gpu, s in _by_device(view, "gpu_temperature").items()
+    }
     if temperatures:
         out.put("hot_gpu_c", max(temperatures.values()))
-    idle = {gpu for gpu, s in _by_device(view, _BUSY).items() if float(np.nanmedian(s.value)) <= IDLE_PERCENT}
+    idle = {
+        gpu for gpu, s in _by_device(view, "gpu_busy").items() if float(np.nanmedian(s.value)) <= IDLE_PERCENT
+    }
     clocks = {
-        gpu: s for gpu, s in _by_device(view, _CLOCK).items() if len(s) >= ENOUGH_POINTS and gpu not in idle
+        gpu: s
+        for gpu, s in _by_device(view, "gpu_clock").items()
+        if len(s) >= ENOUGH_POINTS and gpu not in idle
     }
     medians = {gpu: float(np.nanmedian(s.value)) for gpu, s in clocks.items()}
     slowest = _slowest(medians)
@@ -118,15 +124,13 @@ def _restart(view: RunView, out: FactWriter) -> None:
 
 def _host_memory(view: RunView, out: FactWriter) -> None:
     """Whether host memory rises from fifth to fifth; the first fifth loads data and is left out."""
-    names = view.run.metrics.names
-    percent = [s for n in names if _PERCENT.fullmatch(n) and (s := view.run.metrics.series(n)) is not None]
+    percent = [series for _, series in _readings(view, "host_memory_percent")]
     printed = _printed_shares(view)
     peaks = [(float(np.nanmax(s.value)), None) for s in percent] + printed
     if peaks:
         peak, ref = max(peaks, key=lambda found: found[0])
         out.put("host_memory_peak_percent", peak, [ref] if ref else ())
-    amounts = [s for n in names if _AMOUNT.fullmatch(n) and (s := view.run.metrics.series(n)) is not None]
-    for series in [*amounts, *percent]:
+    for _, series in _readings(view, "host_memory", "host_memory_percent"):
         good = np.flatnonzero(np.isfinite(series.value))
         if good.size < 5 * ENOUGH_POINTS:
             continue

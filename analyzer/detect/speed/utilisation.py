@@ -9,7 +9,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.robust import part_medians
-from analyzer.lazy_regex import LazyRegex
+from analyzer.model.machine_words import read_machine
 from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Values = npt.NDArray[np.float64]
-
-_GPU_BUSY = LazyRegex(
-    r"system[./]gpu\.\d{1,4}\.gpu|gpu_utilization(?:_\d{1,4})?|system/gpu_\d{1,4}_utilization\w{0,20}"
-)
-_GPU_MEMORY = LazyRegex(r"system[./]gpu\.\d{1,4}\.memory_?[Aa]llocated|gpu_memory_utilization(?:_\d{1,4})?")
-_CPU_BUSY = LazyRegex(r"system[./]cpu|cpu_utilization|system/cpu_utilization\w{0,20}")
 
 MIN_SAMPLES = 20
 """Five minutes of a sampler that looks every 15 seconds."""
@@ -38,13 +32,13 @@ RANK_CORRELATION = 0.8
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.gpu.*``, ``signal.cpu.*`` and ``signal.gpu_memory.*``."""
     out = FactWriter("utilisation", "signal.")
-    busy, refs = _pooled(view, _GPU_BUSY)
+    busy, refs = _pooled(view, "gpu_busy")
     if busy.size >= MIN_SAMPLES:
         out.put("gpu.utilization_p95", float(np.percentile(busy, 95)), refs)
         out.put("gpu.utilization_mean", float(busy.mean()), refs)
         out.put("gpu.idle_share", float((busy < IDLE).mean()), refs)
-    for name, pattern in (("gpu.memory_p95", _GPU_MEMORY), ("cpu.utilization_p95", _CPU_BUSY)):
-        values, refs = _pooled(view, pattern)
+    for name, kind in (("gpu.memory_p95", "gpu_memory"), ("cpu.utilization_p95", "cpu_busy")):
+        values, refs = _pooled(view, kind)
         if values.size >= MIN_SAMPLES:
             out.put(name, float(np.percentile(values, 95)), refs)
     _memory(view, out)
@@ -52,12 +46,12 @@ def detect(view: RunView) -> Iterator[Signal]:
         yield out.signal()
 
 
-def _pooled(view: RunView, pattern: LazyRegex) -> tuple[Values, list[SourceRef]]:
-    """Samples of all devices, in percent, and where the first stands."""
+def _pooled(view: RunView, kind: str) -> tuple[Values, list[SourceRef]]:
+    """Samples of one kind of reading from all devices, in percent, and where the first stands."""
     parts: list[Values] = []
     refs: list[SourceRef] = []
     for name in view.run.metrics.names:
-        if pattern.fullmatch(name) and (series := view.curve(name)) is not None:
+        if read_machine(name).kind == kind and (series := view.curve(name)) is not None:
             good = series.value[np.isfinite(series.value)]
             # a percentage, not bytes; and of a device that works: an unused second GPU says nothing about the first
             if good.size and good.min() >= 0 and good.max() <= 100 and np.percentile(good, 95) >= IDLE:

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from analyzer.model.tables import Scalar
 
 HEADER = "Traceback (most recent call last)"
-_CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 
 _BOX = "╭│╰"
 _EXCEPTION = LazyRegex(
