@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from analyzer.detect.base import FactWriter, RunView, event_refs
+from analyzer.detect.failures.complaints import complaint
 from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.lazy_regex import LazyRegex
@@ -133,7 +134,10 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
         out.put("name_gone", NAME_GONE.search(message) is not None, [speaker.ref])
     first = order.first
     if first is not None and fatal is not None:
-        out.put("plain", first.family == "exception" and _is_plain(first), [first.speaker.ref])
+        plain = first.family == "exception" and _is_plain(first)
+        out.put("plain", plain, [first.speaker.ref])
+        if plain and isinstance(kind, str) and isinstance(message, str):
+            out.put("complaint", complaint(kind, message), [speaker.ref])
 
 
 def handshake(event: Event) -> bool:

@@ -1,0 +1,118 @@
+"""What the exception that ended a run complains of, by the grammar of its message, whichever library raised it.
+
+Patterns of the text layer know sentences; they look through whole logs, so each has to be sure of what it says. Here one
+message is read of which it is known that it ended the run. Hence words are enough that would be too common in a log: a name
+that looks like a setting beside "must be", a library beside a number of a version. Paths are masked first, for a folder may
+bear any name.
+
+=============  =============================================================================================
+``version``    a library is there in a version, or in a build, that does not do
+``package``    a package is not there
+``checkpoint`` what was saved does not fit what it is loaded into
+``path``       a file or folder is not there
+``setting``    a setting was refused: its value, its name, or what it is combined with
+=============  =============================================================================================
+
+Anything else is None, first of all what a call says of its tensors: that is a fault of the code that made them.
+"""
+
+from __future__ import annotations
+
+from analyzer.lazy_regex import LazyRegex
+
+LOOKED_AT = 400
+"""Characters of a message that are read: the complaint comes first, then explanations and dumps of values."""
+
+_PATHS = LazyRegex(r"(?:[a-z]{2,6}:/)?(?<![\w.])/[\w.~{}*-]+(?:/[\w.~{}*-]*)+")
+
+# Libraries of wide use, as far as programs name them beside a version.
+_LIBRARY = (
+    r"(?:py ?torch|torch\w*|tensorflow|tf|keras|jax(?:lib)?|flax|transformers|accelerate|peft|trl|datasets|tokenizers|diffusers"
+    r"|deep ?speed|(?:pytorch[- ])?lightning|megatron[\w.-]*|apex|triton|xformers|flash[-_ ]?attn\w*|flash ?attention|bitsandbytes|vllm"
+    r"|numpy|scipy|pandas|pyarrow|protobuf|cuda|cudnn|nccl|rocm|hip|mpi|gcc|python|mm(?:cv|engine|det)\w*|paddle\w*|transformer[- _]?engine"
+    r"|optimum\w*|safetensors|ray|gym(?:nasium)?|spacy|wandb|mlflow|h5py|librosa|pillow|opencv\w*|sentencepiece|hugging ?face[-_ ]hub)"
+)
+_NUMBER = r"v?\d{1,4}\.\d{1,3}(?:\.\w{1,6}){0,2}\+?"
+_VERSION = LazyRegex(
+    rf"(?i)\b{_LIBRARY}[`']?\s{{0,2}}(?:versions? )?(?:>=|<=|==|~=|!=|>|<)\s{{0,2}}v?\d|\b{_LIBRARY}[`']? (?:versions? )?{_NUMBER}[^.]{{0,40}}(?:is|are) (?:required|needed|not supported)"
+    rf"|\b(?:requires?|needs?|required|supported (?:by|in|from|on|with|since)|available (?:in|from|since)|upgrade|update|downgrade|use)\b[^.]{{0,60}}?\b{_LIBRARY}[`']? (?:versions? )?(?:of )?(?:at least )?(?:>=? ?)?{_NUMBER}"
+    rf"|\bversions? (?:>=?|{_NUMBER}|of at least|at least)\s?[^.]{{0,40}}\b(?:required|needed|higher|later|newer|above)|\brequires?\b[^.]{{0,60}}\bversions? (?:>=?|at least|of at least)? ?{_NUMBER}|\b{_NUMBER} (?:or|and) (?:higher|later|newer|above|greater|up)\b"
+    r"|\bversions? of (?:the )?[`']?\w[\w.-]{1,40}[`']? (?:is|are|does|do|installed|must|should|needs?|has)\b|\b(?:installed|current|your|this) (?:\w{1,20} )?version\b.{0,60}(?:too old|not support|unsupported|not compatible|incompatible|does not|doesn't|lacks|is required)"
+    r"|\bversion [^.]{0,40}(?:is (?:too old|too new|unsupported|not supported|incompatible)|is not compatible|mismatch)|\b(?:[Ww]as|[Hh]as been) (?:removed|dropped)\b[^.]{0,30}(?: (?:in|from|since) (?:version |torch |transformers )?v?\d)|`\w{2,60}` (?:class )?has been removed\b"
+    rf"|\b(?:[Pp]lease|[Tt]ry to|[Cc]onsider) (?:upgrad|updat|downgrad|reinstall|rebuild|recompil)\w{{1,4}}\b(?! (?:the |your )?(?:config|code|checkpoint|path|argument|setting|script|dataset|file)\w*)|\b(?:up|down)grade (?:your |to |the )?{_LIBRARY}"
+    r"|\b(?:not|without) (?:been )?(?:compiled|built) with\b|\bwas(?: not|n't) (?:compiled|built) (?:with|for)\b|\brequires (?:compiling|building) |\b[Bb]uild (?:it )?with [A-Z]\w{2,30}=|\b[Cc]ompile with [A-Z]\w{2,30}|\b(?:extensions?|kernels?|binary|library) (?:is|are|was|were)(?: not|n't) (?:built|compiled)"
+)
+_OTHER_VERSION = LazyRegex(
+    r"(?i)\b(?:checkpoint|dataset|data|format|state.?dict|model|metadata|file|config\w*|policy|param\w*) version|version of the (?:checkpoint|dataset|model|data|file)|compute capability"
+)
+_PACKAGE = LazyRegex(
+    r"\b(?:pip3?|conda|apt(?:-get)?|uv pip|mim) install\b|\b(?:is|are|was|were)(?: not|n't) (?:currently )?installed\b|\bnot installed\b|\b(?:has|have|needs?|must|should) (?:to )?(?:be |have )?(?:been )?installed\b"
+    r"|\b[Yy]ou (?:need|have|must|should) (?:to )?(?:first )?install\b|\bneeds? to install\b|\b[Pp]lease (?:first |manually |run )?[\"'`]?install\b|\b[Ii]nstall [`']?\w[\w.-]{1,40}[`']? (?:to|first|before|from|for|with|in order)\b|\b[Ii]nstall it (?:with|by|from|via|using)\b"
+    r"|\b(?:installed first|to be installed)\b|\b(?:could|can) ?not import\b|\b[Cc](?:ould|a)n'?t import\b|\b(?:[Uu]nable|[Ff]ailed) to import\b"
+    r"|\brequires (?:the )?[`'\"]?\w[\w.-]{1,40}[`'\"]? (?:library|package|to be installed)\b|\b[`'\"]?\w[\w.-]{1,40}[`'\"]? (?:library|package|module) is (?:required|needed|missing|not available)\b|\brequires? (?:the )?[`'\"]?(?i:triton|apex|flash[-_ ]?attn|xformers|bitsandbytes|deepspeed|megatron\w{0,8}|transformer[- _]?engine|accelerate|peft|scipy|pandas|librosa|faiss|nltk|spacy|sentencepiece|mpi4py|horovod)[`'\"]?(?: to be available)?(?:[.,;!]|$)|\bmissing (?:required |optional |runtime )?(?:dependency|dependencies|package)\b|\b(?:required|optional) (?:dependency|dependencies|package)\b.{0,60}(?:missing|not)"
+)
+_CHECKPOINT = LazyRegex(
+    r"(?i)\b(?:checkpoints?|ckpt|state[_ -]?dicts?|pre-?trained (?:models?|weights|vectors?)|safetensors|saved (?:models?|state|weights|arguments?|params|parameters)|(?:adapter|lora|model|optimi[sz]er) (?:weights|state))\b.{0,160}?(?:\bmismatch|do(?:es)?(?: not|n't) (?:match|contain|have|fit|exist in|include)|\bdid not match|not equal|incompatib|\bmissing\b|\bunexpected\b|architectures? match|different (?:number|architecture|shape|size|config)|has no\b|must exactly match)"
+    r"|\b(?:mismatch|incompatible|missing|unexpected|invalid|wrong) (?:[\w'-]{1,40} ){0,4}(?:in|between|with|for|from|when loading|while loading) (?:the )?(?:\w{1,40} ){0,2}(?:checkpoint|state[_ -]?dict|pre-?trained)\b|\b(?:missing|unexpected) (?:\w{1,30} )?keys?\b.{0,80}\b(?:checkpoint|state[_ -]?dict)\b|\bnot (?:found |present )?in (?:the )?(?:\w{1,40} )?(?:checkpoint|state[_ -]?dict)\b"
+    r"|\b(?:load|loading|restor\w{1,5}|resum\w{1,5})\b.{0,60}\b(?:parameters?|weights?|state|keys?|optimizer|model|checkpoint)\b.{0,100}(?:\bmismatch|do(?:es)?(?: not|n't) match|\bmissing\b|\bunexpected\b|incompatib)"
+)
+_RECOMPUTED = LazyRegex(
+    r"(?i)utils\.checkpoint|\b(?:activation|gradient)[ _-]checkpoint|\brecomput"
+)  # another kind of checkpoint
+_FILE = r"(?:files?|director(?:y|ies)|folders?|paths?|datasets?|corpus|images?|videos?|checkpoints?|archives?|manifests?|index|vocab\w{0,8}|json|csv|yaml|cache|shards?)"
+_PATH = LazyRegex(
+    rf"(?i)\b(?:{_FILE}|data_?dir|root)\b[^.]{{0,160}}?\b(?:do(?:es)?(?: not|n't)|did not) exist\b|^\W{{0,3}}PATH\W{{0,3}} (?:does(?: not|n't) exist|not found|is missing)"
+    rf"|\b(?:{_FILE}|data)\b[^.]{{0,80}}?\b(?:not found|(?:could|can)(?:not|'t| not) be found|was not found|is missing)\b.{{0,4}}(?:in|at|under|on|from|for|[:;.,(]|PATH|$)"
+    rf"|\b(?:can ?not|could not|couldn't|can't|unable to|failed to) (?:find|open|locate|read|access) (?:the |any |a )?(?:[\w-]{{1,40}} ){{0,3}}(?:{_FILE}|PATH)\b"
+    rf"|\bno (?:such )?(?:[\w-]{{1,40}} ){{0,3}}(?:{_FILE}|data|samples|steps|records?|subfolders)(?:\(s\))? (?:were |was |could be |are |is )?found\b|\bfound (?:0|no) (?:valid )?(?:[\w-]{{1,40}} ){{0,2}}{_FILE}\b"
+    rf"|\b(?:is not a|not a valid) (?:valid |existing )?(?:file|directory|path|folder)\b|\b(?:file|directory|path|folder) must exist\b|\bnon-?existent (?:path|file|dir\w{{0,10}})\b"
+)
+_WRITING = LazyRegex(r"(?i)\b(?:creat|writ|sav)(?:e|ing)\b")
+
+_NAME = (
+    r"(?:(?<![\w-])--?[a-z][\w-]{1,60}|`[a-z]\w{1,40}`|\b[A-Z]\w{1,40}(?:Config|Trainer|Optimizer|Scheduler)\b|\b[a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8}\b|\b[A-Z][A-Z_]{1,30}(?:\.[A-Z_]{2,30}){1,5}\b|\b[A-Z][A-Z0-9]{1,30}(?:_[A-Z0-9]{1,30})+\b|\b[\w.]{2,60}={1,2}['\"]?[\w.-]{1,40}"
+    r"|(?i:\b(?:config\w{0,12}|arguments?|args|options?|flags?|settings?|hyper-?parameters?|learning[ _-]rate|lr|batch[ _-]sizes?|optimi[sz]ers?|(?:lr[ _-])?schedulers?|criterion|estimators?|loss(?:es)?|backends?|strateg(?:y|ies)|precision|activations?|pooling"
+    r"|norm(?:ali[sz]ation)?|padding|modes?|(?:model|data|dataset|device|task|layer|block|attention|loss|encoder|decoder|tokenizer|learner) types?|methods?|models?|architectures?|arch|backbones?|heads|layers|experts|hidden[ _-]size|embed\w{0,8} (?:size|dim\w{0,8})|parallel\w{0,12}|sequence[ -]length|max[ _-]length"
+    r"|steps|epochs?|workers|momentum|dropout|weight[ _-]decay|betas?|epsilon|group size|vocab\w{0,12} size|schedules?|formats?|splits?|metrics?|reduction|interpolation|kernel size|quantization|adapters?|lora)\b))"
+)
+_REFUSED = (
+    r"(?:\b(?:must|should|has to|have to|needs? to)\b|\b(?:[Cc]an ?not|[Cc]an't|may not) (?:both )?(?:be|use|have|set|specify|enable|combine|provide|pass|exceed|mix|change)\b"
+    r"|\bcan only (?:be|use)\b|\bonly (?:supports?|works?|accepts?|allows?|implemented|available|valid|compatible|supported|one of|\w{1,30} (?:is|are) supported)\b|\b[Oo]nly (?:the |a )?(?:[\w-]{1,30} ){1,4}(?:is|are) (?:supported|allowed|implemented)\b|\bis only (?:supported|available|valid|implemented|compatible)\b|\b(?:set|specified|given|defined) (?:both|twice|through both)\b"
+    r"|(?:\bnot|n't) (?:currently |yet |officially |fully |a |an )?(?:be )?(?:support(?:ed)?|valid|allowed|recogni[sz]ed?|permitted|implemented|understood|registered|compatible|divisible|available|known|possible|specified|provided|enabled|one of|in \[|accept)\b|\b(?:do|does)(?: not|n't) (?:currently |yet )?(?:support|accept|allow|recogni[sz]e|divide)\b"
+    r"|\b(?:doesn't make|does not make|makes no) sense\b|\b(?:[Uu]nsupported|[Ii]nvalid|[Uu]nknown|[Uu]nrecogni[sz]ed|[Ii]ncorrect|[Ii]ncompatible|[Uu]nexpected|[Ii]llegal|[Ww]rong)\b|\b[Mm]utually[- ]exclusive\b|\b[Nn]ot both\b|\b[Oo]nly one of\b|\b[Ee]ither (?:provide|set|specify|use|pass|disable|enable|remove)\b|\bis enabled but\b|\b[Aa]t (?:least|most) (?:one|\d)|\b[Ee]xactly one\b|\b[Oo]ne of\b"
+    r"|\brequires?\b|\b(?:is|are) required\b|\b[Ee]xpected one of\b|\btoo (?:large|small|long|short|many|few)\b|\b(?:smaller|larger|greater|less|bigger|higher|lower) than\b|\bexceeds?\b|\bdivisible\b|\bconflicts?\b|\bcannot exceed\b"
+    r"|\b[Pp]lease (?:set|specify|provide|choose|use|select|pass|remove|disable|enable)\b|\b[Mm]ust (?:specify|provide|set|choose|select)\b)"
+)
+_SETTING = LazyRegex(rf"(?s)^(?=.{{0,250}}?{_NAME})(?=.{{0,250}}?{_REFUSED})")
+# What a call says of what it was handed, and what a class says to those who derive from it.
+_OF_A_CALL = LazyRegex(
+    r"(?i)\btensors?\b|\bshapes?\b|\bdtypes?\b|\b(?:in|out)put dim|\bdims?\b|\bdimensions?\b|\bdimensional\b|\bndim\b|\bnd?array\b|\brank (?:of|must|\d)|<class '|\binstances?\b|isinstance|\bcallable\b|\bindex(?:es)?\b|\bindices\b|\bout of (?:bounds|range)|\b(?:length|number|size) of (?:the )?(?:input|tensor|list|elements|samples|points)|\blist of\b|\btuple\b|\bdict(?:ionary)?\b"
+    r"|\bmust be (?:a |an )?(?:string|str|list|dict|sequence|iterable|module|array|scalar|pandas)\b|\binitiali[sz]ed?\b|\bcall(?:ed|ing)?\b|\binternal\b|\bsubclass|\boverrid|\bgradients?\b|\bbackward\b|\brequires_grad\b|\b(?:input_ids|inputs?_embeds|attention_mask|position_ids|past_key_values?|hidden_states|pixel_values|labels?|targets?|logits|masks?|state_dict)\b|\bkeyword arguments?\b|\bpositional\b|\bsame (?:length|size|type|number|device)|\bdevices to be\b|\balready (?:exists?|registered|been|initiali)"
+)
+_REFUSING_CLASS = LazyRegex(
+    r"(?:^|\.)(?:ValueError|AssertionError|NotImplementedError|KeyError|Exception|\w{0,40}(?:Config|Argument|Param|Usage|Unsupported)\w{0,40}|XGBoostError|LightGBMError)$"
+)
+
+
+# In the order in which they are tried; an expression is compiled for a message that holds one of its hints.
+_BY_WORDS: tuple[tuple[str, tuple[str, ...], LazyRegex, LazyRegex | None], ...] = (
+    ("version", ("ersion", "=", "<", ">", "equire", "grad", "pdat", "buil", "compil", "emoved", "higher", "later"), _VERSION, _OTHER_VERSION),
+    ("package", ("nstall", "mport", "equire", "ackage", "epend", "ibrary", "odule"), _PACKAGE, None),
+    ("checkpoint", ("heckpoint", "ckpt", "tate", "rained", "eight", "aved", "oad", "esum", "estor", "safetensors"), _CHECKPOINT, _RECOMPUTED),
+    ("path", ("exist", "ound", "find", "open", "locat", "read", "access", "not a ", "missing"), _PATH, _WRITING),
+)  # fmt: skip
+
+
+def complaint(kind: str, message: str) -> str | None:
+    """What an exception of some kind complains of, one of the words above.
+
+    >>> complaint("ValueError", "acme_mode must be one of 'fast', 'slow', got 'slwo'")
+    'setting'
+    >>> complaint("ValueError", "Expected a tensor of shape (8, 16), got (8, 12)")
+    """
+    text = _PATHS.sub("PATH", " ".join(message[:LOOKED_AT].split()))
+    for word, hints, says, unless in _BY_WORDS:
+        if any(hint in text for hint in hints) and says.search(text) and not (unless and unless.search(text)):
+            return word
+    refused = _REFUSING_CLASS.search(kind) and _SETTING.search(text) and not _OF_A_CALL.search(text)
+    return "setting" if refused else None

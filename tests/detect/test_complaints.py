@@ -1,0 +1,82 @@
+"""What the message of an exception that ended a run complains of, in sentences of ours in the words of many libraries."""
+
+from __future__ import annotations
+
+import pytest
+
+from analyzer.detect.failures.complaints import complaint
+
+COMPLAINTS = {
+    "setting": [
+        "ValueError: `warmup_share` must be between 0 and 1, got 4.",
+        "AssertionError: mean is not a supported optimizer for stage 3",
+        "ValueError: Only one of floor_lr or floor_lr_ratio should be set",
+        "NotImplementedError: Unknown attention type: sideways",
+        "AssertionError: --fuse-ranks is not compatible with --split-optimizer",
+        "ValueError: SoftPromptConfig is not supported for reward training.",
+        "KeyError: reward manager is not registered: name='acme'",
+        "AssertionError: MODEL.BODY.DEFORM_ON unsupported for the small body",
+        "acme.errors.ConfigurationError: invalid 'vocab_from' middle",
+        "ValueError: Either provide an `eval_set` or disable `eval_every`.",
+        "xgboost.core.XGBoostError: column sample by node is not yet supported by the exact tree_method",
+    ],
+    "version": [
+        "ValueError: this model requires pytorch 2.0 or higher",
+        "AssertionError: Requires torch>=1.4",
+        "AssertionError: quarter loading requires peft >= 0.4.0",
+        "AssertionError: Please upgrade to the version of acme with the new loader",
+        "NotImplementedError: Support for `epoch_closed` has been removed in v2.0.0.",
+        "ValueError: The device should not be 'ipu', since Acme is not compiled with IPU",
+        "RuntimeError: The installed version of accelerate does not support this plan",
+    ],
+    "package": [
+        "RuntimeError: Fused kernels are not installed.",
+        "ValueError: You need to install acme-tables to load a pipeline in yaml format",
+        "AssertionError: acme needs to be installed to use packed rows",
+        "RuntimeError: fused_gate requires Triton.",
+        "ValueError: Numbers are not read if scipy is not installed",
+    ],
+    "checkpoint": [
+        "RuntimeError: Checkpoint payload does not contain the key 'body'.",
+        "AssertionError: Optimizer state dict missing in the files of rank 0",
+        "ValueError: The adapter weights in /runs/a/adapter.bin have missing keys: ['alpha']",
+        "AssertionError: /runs/a value from checkpoint (24) is not equal to the argument value (32).",
+        "Exception: Cannot load model parameters from checkpoint /runs/a/last.pt; please ensure that the architectures match.",
+    ],
+    "path": [
+        "ValueError: No training images found in directory /data/flowers.",
+        "RuntimeError: Found 0 files in subfolders of: /data/flowers",
+        "AssertionError: Can't find a checkpoint",
+        "ValueError: Vocab file does not exist: /data/words.txt.",
+        "Exception: '/data/flowers' is not a directory.",
+        "RuntimeError: Dataset not found. Set download=True to fetch it",
+    ],
+    "": [
+        "ValueError: Expected a tensor of shape (8, 16), got (8, 12)",
+        "AssertionError: expected len(outputs) == 8, got 2",
+        "RuntimeError: The size of tensor a (560) must match the size of tensor b (140)",
+        "ValueError: `attention_mask` must have the same length as `input_ids`",
+        "NotImplementedError: `forward` must be overridden by the subclass",
+        "TypeError: 'NoneType' object is not iterable",
+        "ValueError: rows need at least 2 generations to compare",
+        "ValueError: norm requires x.ndim >= 1",
+        "torch.utils.checkpoint.CheckpointError: A different number of tensors was saved during the forward and recomputation.",
+        "OSError: /runs/a is not a directory while creating the writer",
+        "RuntimeError: the sum over /data/checkpoint/missing went wrong",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", COMPLAINTS)
+def test_a_message_is_told_by_its_grammar(word):
+    wrong = [line for line in COMPLAINTS[word] if (complaint(*line.split(": ", 1)) or "") != word]
+
+    assert wrong == []
+
+
+def test_a_folder_may_bear_any_name():
+    assert complaint("RuntimeError", "odd row in /data/no/checkpoint/missing/install") is None
+
+
+def test_only_the_beginning_of_a_long_message_is_read():
+    assert complaint("ValueError", "x " * 400 + "acme_mode must be one of 'a', 'b'") is None
