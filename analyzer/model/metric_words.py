@@ -47,7 +47,7 @@ LOSS_LIKE = """
 """Words that name what a run minimises although it does not call it loss, the better stand-in first."""
 
 SCORES = """
-auc, auroc, roc_auc, f1, fb1, precision, recall, iou, miou, map, map50, ap, ap50, ap75, ar, dice, bleu, rouge, rouge1, rouge2, rougel, meteor, cider, wer, cer, ter, per, psnr, ssim, lpips, fid, fid50k, fid10k, kid, pesq, stoi,
+auc, auroc, roc_auc, f1, fb1, fscore, dcg, precision, recall, iou, miou, map, map50, ap, ap50, ap75, ar, dice, bleu, rouge, rouge1, rouge2, rougel, meteor, cider, wer, cer, ter, per, psnr, ssim, lpips, fid, fid50k, fid10k, kid, pesq, stoi,
 mrr, ndcg, r2, pearson, pearsonr, spearman, spearmanr, kappa, mcc, em, top5, acc5, kl, score, winrate, elo, uas, las, eer, hits, pck, mpjpe
 """
 """Measures of how good a model is; each is a word of a name such as ``val_mIoU``."""

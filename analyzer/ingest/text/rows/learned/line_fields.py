@@ -352,7 +352,7 @@ MAX_UNKNOWN_WORDS = 5
 _SIZES = frozenset({"GB", "GiB", "MB", "MiB", "G"})
 """Units that say of a number beside a name of memory that it is its size."""
 
-_TIMES, _OF_TIME = word_set("time took elapsed duration"), word_set("time took taken elapsed duration epoch s sec secs seconds")  # fmt: skip
+_TIMES, _OF_TIME = word_set("time took elapsed duration"), word_set("time took taken elapsed duration cost epoch s sec secs seconds")  # fmt: skip
 _OF_ONE, _OF_ALL = (
     word_set("step iter iteration batch"),
     word_set("eta remaining remain left avg total train"),
@@ -364,6 +364,16 @@ def is_time(field: Field) -> bool:
     words = set(words_of(field.name))
     if field.signed and field.unit in {"ms", "s"} and words & _OF_ONE and words.isdisjoint(_OF_ALL):
         return True
+    return names_time(field.name)
+
+
+def names_time(name: str) -> bool:
+    """Whether a name says that it is the time that something took, and nothing else.
+
+    >>> names_time("Epoch_time"), names_time("time_limit")
+    (True, False)
+    """
+    words = set(words_of(name))
     return bool(words & _TIMES and words <= _OF_TIME)
 
 

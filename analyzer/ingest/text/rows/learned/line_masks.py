@@ -49,12 +49,13 @@ _FOREIGN = (
     (r"训练集?|訓練|学習(?!率)|훈련|학습(?!률)|обучени\w|trainings?(?=verlust|genau)|entraînement|entrenamiento", "train"),
     (r"学习率|學習率|学習率|학습률|скорость обучения|lernrate|taux d'apprentissage|tasa de aprendizaje", "learning rate"),
     (r"平均|средн\w{0,3}|durchschnitt\w{0,6}|moyenne|promedio", "avg"),
+    (r"时间|時間|耗时|用时|시간|время|tiempo|dauer", "time"),
     (r"困惑度|パープレキシティ|перплексия", "perplexity"),
     (r"奖励|報酬|보상|награда|belohnung|récompense|recompensa", "reward"),
 )  # fmt: skip
 _FOREIGN_IN_ASCII = (
     "perdida", "perte", "verlust", "validierung", "exactitud", "epoche", "schritt", "paso", "lote", "genau", "entrenamiento",
-    "perdita", "perda", "strata", "accuratezza", "acuracia", "epoca", "epoka", "lernrate", "apprentissage", "aprendizaje", "durchschnitt", "moyenne", "promedio", "belohnung", "recompensa",
+    "tiempo", "dauer", "perdita", "perda", "strata", "accuratezza", "acuracia", "epoca", "epoka", "lernrate", "apprentissage", "aprendizaje", "durchschnitt", "moyenne", "promedio", "belohnung", "recompensa",
 )  # fmt: skip
 """One of these stands in every such word that has no letter beyond ASCII: nearly all logs hold none, and need no expression."""
 

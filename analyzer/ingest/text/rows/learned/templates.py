@@ -22,7 +22,9 @@ from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.forms.row_forms import EpochCounter, EpochStarts, Trainings, is_bare_heading
 from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
+from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
+from analyzer.ingest.text.rows.learned.line_spellings import phase_columns, under_phases
 from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
 from analyzer.ingest.text.rows.learned.wordings import (
     HELD_OUT_HEADING,
@@ -57,6 +59,9 @@ MAX_TEMPLATES = 20_000
 BARE_ROWS, BARE_KINDS, BARE_WORDS = 3, 8, 2
 """Rows without a place that make a series: two of one form may be a summary and its copy; kinds that are kept in
 mind; and words beside the pairs, such as a level and a logger."""
+
+SCORES_ALONE = 2
+"""Scores on a line that says nothing else which make rows of a log without any other; a report of classes names those."""
 
 BARE_NAMES = 3
 """Known names that make two rows without a place as sure as three."""
@@ -104,6 +109,7 @@ class TemplateRows(Learnable):
         self._read = GeneralRows("pairs")
         self._unnamed = UnnamedColumns()
         self._open: tuple[int, str] = (-1, "")
+        self._columns: tuple[int, tuple[str, str]] | None = None
         self._calls_loss = False
         self._below_others = False
         self._guessed: set[frozenset[str]] = set()
@@ -122,6 +128,8 @@ class TemplateRows(Learnable):
                 self._evaluations.begin(line.number, text)
             elif TRAINING_HEADING.match(text):
                 self._evaluations.end()
+            elif (phases := phase_columns(text)) is not None:
+                self._columns = (line.number, phases)
             return False
         template = self._template(masked)
         if template.columns:
@@ -150,6 +158,11 @@ class TemplateRows(Learnable):
         text = line.text[:MAX_CHARACTERS]
         if "/? [" in text and (bar := _OPEN_BAR.match(text)):
             text = peel(text[bar.end() :]).text
+        if self._columns is not None:
+            under = line.number - self._columns[0] <= HEADING_LINES
+            text, self._columns = (
+                (under_phases(text, self._columns[1]), self._columns) if under else (text, None)
+            )
         number, before = self._open
         if number == line.number - 1 and text.lstrip()[:1] in _BEGINS_NUMBER:
             text = f"{before} {text.lstrip()}"
@@ -160,7 +173,8 @@ class TemplateRows(Learnable):
         """Whether a line is worth being offered although it holds none of the literals."""
         masked = mask(text[:MAX_CHARACTERS])
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
-            return HELD_OUT_HEADING.match(text) is not None or TRAINING_HEADING.match(text) is not None
+            headings = (HELD_OUT_HEADING.match(text), TRAINING_HEADING.match(text), phase_columns(text))
+            return any(headings)
         if is_bare_heading(text):
             return True
         template = self._template(masked)
@@ -312,7 +326,10 @@ class TemplateRows(Learnable):
         known = {
             name: value
             for name, value in values.items()
-            if canonical_metric(name) in METRICS or read_name(name).quantity or is_score(name)
+            if canonical_metric(name) in METRICS
+            or read_name(name).quantity
+            or is_score(name)
+            or names_time(name)
         }
         if (
             self._heading is not None
@@ -354,11 +371,18 @@ class TemplateRows(Learnable):
         kind = tuple(sorted(values))
         names = {canonical_metric(name) for name in kind}
         readings = [read_name(name) for name in kind]
+        alone = bool(self.rows or log.has_points) and row.told
         course = (
             names & _COURSES
             or names >= _TIMES
-            or any(r.quantity == "loss" or (r.quantity == "accuracy" and r.phase) for r in readings)
-            or (bool(self.rows) and row.told and all(is_score(name) for name in kind))
+            or any(
+                r.quantity == "loss" or (r.quantity == "accuracy" and (r.phase or alone)) for r in readings
+            )
+            or (alone and names == {"learning_rate"})
+            or (
+                all(is_score(name) for name in kind)
+                and (alone or (len(kind) >= SCORES_ALONE and not row.words))
+            )
         )
         if not course or row.words > BARE_WORDS:
             return False

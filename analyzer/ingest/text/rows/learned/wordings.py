@@ -153,7 +153,7 @@ NOTHING = Template()
 
 
 _ANY_WORD = LazyRegex(
-    r"(?i)loss|acc|epoch|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|prec(?:ision|\b)|recall|auc|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d))|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
+    r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|prec(?:ision|\b)|recall|auc|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d))|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
     r"objective|updat|round|generation|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,12}$|^\W{0,3}[\x01][:/]"
 )
 
@@ -271,7 +271,7 @@ def _phased(text: str, fields: list[Field]) -> list[Field]:
         found._replace(name=f"val_{found.name[2:]}")
         if found.name in alike
         else found._replace(name=as_held_out(found.name))
-        if found.slot in held_out
+        if found.slot in held_out and found.unit not in {"s", "ms"}
         else found
         for found in fields
     ]
@@ -285,7 +285,7 @@ def _of_episode(found: Field, piece: str, *, rewarded: bool) -> Field:
     words = set(words_of(found.name))
     if words == {"steps"} and _EPISODE.search(piece) is not None:
         return found._replace(name="episode_length")
-    if words and words <= _EXPLORES and found.signed and (rewarded or _EPISODE.search(piece) is not None):
+    if words and words <= _EXPLORES and (rewarded or (found.signed and _EPISODE.search(piece) is not None)):
         return found._replace(name="exploration_rate")
     if not rewarded and words & _SCORE and words <= _SCORE | _MEANS | _OVER_ROWS and _GAME.search(piece):
         return found._replace(name=f"episode_{found.name}")
@@ -344,7 +344,7 @@ def _values(fields: list[Field]) -> list[Value]:
         value, old = Value(entry.slot, name, entry.unit, entry.over), found.get(canonical)
         if old is not None:
             value, old = (value, old) if _plainer(name, old.name) else (old, value)
-            if canonical in _TWICE and not is_running_mean(old.name) and old.name != value.name:
+            if canonical in _TWICE and old.name != value.name:
                 found[old.name] = old._replace(name=f"part/{old.name}")
         found[canonical] = value
     return sorted(found.values())

@@ -20,6 +20,7 @@ from analyzer.ingest.text.rows.tables.python_dicts import find_dicts, parse_dict
 from analyzer.ingest.text.rows.trainers.hf_blocks import HfBatch
 from analyzer.ingest.text.rows.trainers.hf_rows import Bar, Row, RowBatch, RowColumns
 from analyzer.ingest.text.rows.trainers.hf_steps import StepModel, fit_steps, usual_gap
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
@@ -38,6 +39,14 @@ _QUOTES = {0x2018: "'", 0x2019: "'"}
 
 MAX_ROWS = 65_536
 """Rows, and the rest of a block, kept until their steps are worked out. What they tell about bars and epochs then holds for the rest."""
+
+MAX_HEAD = 40
+"""Characters before a dict in which the word for its data stands."""
+
+_HELD_OUT = LazyRegex(
+    r"(?i)(?<![a-z])(?:val(?:id(?:ation)?)?|eval(?:uation)?|test|dev)(?: (?:results?|metrics?|scores?|set))?['\"]? ?[:=] {0,3}$"
+)
+"""What stands before a dict of held-out data whose names do not say so: ``val: {'loss': 0.5}``."""
 
 
 class HfConsole(Learnable):
@@ -78,7 +87,11 @@ class HfConsole(Learnable):
         text = line.raw.translate(_QUOTES) if "\u2019: " in line.raw else line.raw
         for match in find_dicts(text):
             values = parse_dict(match[0])
-            if values.keys().isdisjoint(_SIGNS) and not any(key.startswith("eval_") for key in values):
+            own = any(key.startswith("eval_") for key in values)
+            if not own and (
+                values.keys().isdisjoint(_SIGNS)
+                or _HELD_OUT.search(text, max(0, match.start() - MAX_HEAD), match.start())
+            ):
                 continue
             if not found:
                 above = _bar_above(line, match.start())
