@@ -27,6 +27,9 @@ STEP_NAMES = (
 """Columns that count optimizer steps, best first; loops of reinforcement learning count iterations or steps of the
 environment, and W&B's ``_step`` counts calls of its log function."""
 
+EPISODES = frozenset({"episode", "episodes", "ep", "game", "games", "trial"})
+"""Counters of episodes: beside one a number of steps tells how long each was."""
+
 METRIC_FILE = LazyRegex(
     r"(?i)(?:^|[/_.-])(?:metrics?|history|progress|rewards?|returns?|training|scalars?|loss(?:es)?|curves?|train[_-]?log|log)[^/]{0,40}$"
 )

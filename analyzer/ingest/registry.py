@@ -63,8 +63,8 @@ def _is_monitor(candidate: Candidate) -> bool:
 
 
 def _is_table(candidate: Candidate) -> bool:
-    first = candidate.head[:65_536].lstrip().partition(b"\n")[0]
-    return any(mark in first for mark in (b",", b"\t", b";"))
+    first, _, rest = candidate.head[:65_536].lstrip().partition(b"\n")
+    return any(mark in (rest if first.startswith(b"# ") else first) for mark in (b",", b"\t", b";"))
 
 
 def _is_pinned_list(candidate: Candidate) -> bool:

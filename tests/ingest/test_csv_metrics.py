@@ -261,3 +261,18 @@ def test_dvclive_keeps_a_metric_in_a_file_whose_folder_is_part_of_its_name():
     assert run.metrics.series("loss").time_s[0] == 1_795_000_000
     assert [step for step, _, _ in points(run, "eval_loss")] == [0, 1]
     assert [value for _, value, _ in points(run, "accuracy")] == [0.5, 0.75]
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "expected"),
+    [
+        ("# run 3\n# lr 0.1\nepoch,loss\n1,0.5\n2,0.25\n", "loss", [(None, 0.5), (None, 0.25)]),
+        ("epoch;loss;val_loss\n1;0,5;0,75\n2;0,25;0,5\n", "eval_loss", [(None, 0.75), (None, 0.5)]),
+        ("epoch,train_loss,train_acc\n1,0.5,50%\n2,0.25,75%\n", "accuracy", [(None, 0.5), (None, 0.75)]),
+        ("Episode,Total_Reward,Collision\n1,-2.5,True\n2,3.5,False\n", "reward_mean", [(1, -2.5), (2, 3.5)]),
+    ],
+)
+def test_comments_percent_decimal_commas_and_episodes_are_read(text, metric, expected):
+    run = read_files({"progress.csv": text})
+
+    assert [(step, value) for step, value, _ in points(run, metric)] == expected

@@ -346,3 +346,29 @@ def test_a_table_of_rewards_whose_index_has_no_name(tmp_path):
     (tmp_path / "rewards1.csv").write_text(",reward\n" + "".join(f"{n},{n % 7 - 100}.5\n" for n in range(60)))
 
     assert len(load_run(tmp_path).run.metrics.series("reward_mean")) == 60
+
+
+@pytest.mark.parametrize(
+    ("data", "metric", "points"),
+    [
+        (
+            {"history": {"loss": [2.0, 1.5], "val_loss": [2.5, 2.0]}, "best": 3},
+            "eval_loss",
+            [(1, 2.5), (2, 2.0)],
+        ),
+        ({"train_losses": {"g": [2.0, 1.5]}, "config": {"lr": 0.5}}, "train_losses/g", [(1, 2.0), (2, 1.5)]),
+        (
+            [{"episode": n, "total_reward": n / 2, "steps": 143} for n in (1, 2)],
+            "reward_mean",
+            [(1, 0.5), (2, 1.0)],
+        ),
+    ],
+)
+def test_lists_below_a_key_and_rows_of_episodes(tmp_path, data, metric, points):
+    (tmp_path / "training_stats.json").write_text(json.dumps(data))
+
+    metrics = load_run(tmp_path).run.metrics
+    series = metrics.series(metric)
+
+    assert [(series.step_at(at), float(value)) for at, value in enumerate(series.value)] == points
+    assert "config" not in metrics.names

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import (
+    EPISODES,
     METRIC_FILE,
     STEP_NAMES,
     TIME_NAMES,
@@ -42,9 +43,13 @@ _DELIMITERS = (",", "\t", ";")
 _NAME = LazyRegex(r"[^\d\W][^\"\r\n]{0,199}|_[^\"\r\n]{0,199}")
 _WANDB_RANGE = LazyRegex(r"__(?:MIN|MAX)$")
 _MAX_DAMAGED = 20
+_MAX_COMMENTS = 20
 _COUNTED_ROWS = 50
 _OF_RETURNS = {"episodes", "median", "stdev"}
 """Beside its mean: what ChainerRL and PFRL write of the returns of each evaluation."""
+
+_DECIMAL_COMMA = LazyRegex(r"-?(?:0,\d{1,20}|\d{1,9},(?:\d{1,2}|\d{4,20}))(?:[eE][-+]?\d{1,3})?")
+"""Three digits behind the comma may be thousands."""
 
 _RATE_GROUP = LazyRegex(r"(?i)lr/pg([1-9]\d?)")
 
@@ -62,7 +67,7 @@ class CsvMetrics:
 
     def sniff(self, candidate: Candidate) -> Match:
         """The first line names a step or a curve of training, and the second one holds numbers."""
-        text = decode(candidate.head)
+        text = _below_comments(decode(candidate.head))
         header = _header(text)
         if header is None:
             return Match.NO
@@ -70,7 +75,8 @@ class CsvMetrics:
             return Match.SURE
         if not _numeric_second_row(text, len(header)):
             return Match.NO
-        has_step = first_named(header, (*STEP_NAMES, "epoch")) is not None
+        of_episodes = header[0].lower() in EPISODES
+        has_step = of_episodes or first_named(header, (*STEP_NAMES, "epoch")) is not None
         known = [name for name in header if is_known_metric(_bare(name))]
         is_csv = _SUFFIX.search(candidate.name.lower()) is not None
         if has_step and known:
@@ -86,26 +92,40 @@ class CsvMetrics:
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """One point per cell that holds a number."""
         feed = _Feed(source, out)
-        header = _header(decode(source.candidate.head))
+        head = _below_comments(decode(source.candidate.head))
+        header = _header(head)
         if header is None:
             out.gap("the first line is not a header", line=1)
             return
         monitor = _MONITOR.search(source.name)
         counter = None
-        if header[0].lower() in _EPISODES or not first_named(header, (*STEP_NAMES, "epoch")):
-            counter = _counter(decode(source.candidate.head), header)
+        if header[0].lower() in EPISODES or not first_named(header, (*STEP_NAMES, "epoch")):
+            counter = _counter(head, header)
         live = _DVCLIVE.search(source.name)
         before = "Train/Samples/" if monitor else live["folder"] if live else ""
         table = _Table(out, header, source.path.name, counter, before=before)
         if _LIGHTNING.search(source.path.as_posix()):
             out.framework("pytorch-lightning")
-        for line, cells in _records(feed, _delimiter(source.candidate.head), out):
+        for line, cells in _records(feed, _delimiter(head), out):
             table.add(line, cells, is_cut=feed.is_cut)
         table.finish()
 
 
-def _delimiter(head: bytes) -> str:
-    first = decode(head).lstrip().partition("\n")[0]
+def _below_comments(text: str) -> str:
+    r"""A table without the lines of comment above its header.
+
+    >>> _below_comments("# run 3\n# lr 0.1\nepoch,loss\n1,0.5")
+    'epoch,loss\n1,0.5'
+    """
+    for _ in range(_MAX_COMMENTS):
+        if not text.lstrip("\ufeff \r\n").startswith("# "):
+            break
+        text = text.partition("\n")[2]
+    return text
+
+
+def _delimiter(head: str) -> str:
+    first = head.lstrip().partition("\n")[0]
     return max(_DELIMITERS, key=first.count)
 
 
@@ -157,10 +177,6 @@ def _bare(name: str) -> str:
     return name.rpartition(" - ")[2]
 
 
-_EPISODES = frozenset({"episode", "episodes", "ep", "game", "games", "trial"})
-"""A table whose rows are episodes: a column of steps tells how long each one was."""
-
-
 class _Feed:
     """Lines for the CSV reader; remembers where the record that it is reading began."""
 
@@ -196,6 +212,18 @@ def _records(feed: _Feed, delimiter: str, out: SourceWriter) -> Iterator[tuple[i
         out.gap("further rows that are not CSV", rows_lost=damaged - _MAX_DAMAGED)
 
 
+def _printed(cell: str) -> float | None:
+    """A number in percent, or with a decimal comma, which a cell between commas can only have in quotes.
+
+    >>> _printed("34 %"), _printed("0,5"), _printed("1,234"), _printed("True")
+    (0.34, 0.5, None, None)
+    """
+    if cell.endswith("%"):
+        share = metric_number(cell[:-1])
+        return None if share is None else share / 100
+    return metric_number(cell.replace(",", ".")) if _DECIMAL_COMMA.fullmatch(cell.strip()) else None
+
+
 class _Table:
     """The rows of one file and what its columns mean."""
 
@@ -222,7 +250,7 @@ class _Table:
         self._header = list(header)
         counter = self._counter if self._counter in header else None
         step = first_named(header, STEP_NAMES) or counter
-        if counter == header[0] and counter.lower() in _EPISODES:
+        if counter == header[0] and counter.lower() in EPISODES:
             step = counter
         time = first_named(header, TIME_NAMES)
         self._step_at = header.index(step) if step else None
@@ -265,6 +293,7 @@ class _Table:
             if name is None or not cell or at in left_out or (at == self._time_at and not math.isnan(time_s)):
                 continue
             number = metric_number(cell)
+            number = _printed(cell) if number is None else number
             if number is not None:
                 self._columns.add(name, number, step=step, line=line, time_s=time_s)
 

@@ -3,6 +3,7 @@
 {"loss": [2.1, 1.4], "accuracy": [0.31, 0.52], "val_loss": [2.0, 1.6]}
 {"loss": {"0": 2.1, "1": 1.4}}                                              pandas.DataFrame(history).to_json()
 {"train_metrics": [{"loss": 2.1, "acc": 0.3}, …], "dev_metrics": […]}       a row for each epoch, by the phase
+{"train_losses": {"g": [2.1, 1.4]}, "config": {…}}                            lists below a key that names their quantity
 {"epochs": [1, 2], "train_loss": [2.1, 1.4]}                                the counter first
 {"train": [2.1, 1.4], "val": [2.0, 1.6]} or [2.1, 1.4, 1.2]                 in a file that is named for the loss
 """
@@ -61,6 +62,8 @@ class HistoryJson:
         name = key.strip().strip("\"'")
         if start.startswith('[{"') and _phase(name):
             return Match.LIKELY if is_known_metric(start[3:].partition('"')[0]) else Match.NO
+        if below := _BELOW.match(start):
+            return Match.LIKELY if _is_history(name) or is_known_metric(below[1]) else Match.NO
         known = is_known_metric(name) or (of_losses and name.lower() in _PHASES)
         if not known or not start.startswith(("[", '{"0":')):
             return Match.NO
@@ -86,6 +89,20 @@ class HistoryJson:
             out.framework("keras")
 
 
+_BELOW = LazyRegex(r'\{"([^"]{1,80})":\[-?\d[\d.eE+-]{0,30}[,\]]')
+_WRAPPERS = frozenset({"history", "train_history", "training_history", "metrics", "log", "logs", "curves"})
+
+
+def _is_history(name: str) -> bool:
+    """Whether lists below a key are the course of a run: ``train_losses``, ``history``.
+
+    >>> _is_history("train_losses"), _is_history("history"), _is_history("sizes")
+    (True, True, False)
+    """
+    singular = (name.lower().removesuffix(ending) for ending in ("", "s", "es"))
+    return name.lower() in _WRAPPERS or any(map(is_known_metric, singular))
+
+
 def _phase(name: str) -> str:
     """The phase that a key names by its first word; empty if it names none."""
     first = words_of(name)[:1]
@@ -96,6 +113,10 @@ def _by_metric(data: dict[str, Any]) -> dict[str, Any]:
     """A column for each metric; rows below the name of a phase become columns of that phase."""
     columns: dict[str, Any] = {}
     for name, rows in data.items():
+        if isinstance(rows, dict) and rows and all(isinstance(inner, list) for inner in rows.values()):
+            wrapper = str(name).lower() in _WRAPPERS
+            columns |= {str(key) if wrapper else f"{name}/{key}": inner for key, inner in rows.items()}
+            continue
         phase = _phase(str(name))
         if not phase or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             columns[name] = rows
@@ -108,7 +129,7 @@ def _by_metric(data: dict[str, Any]) -> dict[str, Any]:
 def _values(column: Any) -> Sequence[float]:
     """The numbers of a list, or of an index of rows; empty if it holds anything else."""
     if isinstance(column, dict):
-        column = list(column.values())
+        column = list(column.values()) if "0" in column else None  # otherwise no index of rows
     if not isinstance(column, list):
         return []
     values = [

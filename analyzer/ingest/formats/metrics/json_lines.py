@@ -19,6 +19,7 @@ from typing import Any
 
 from analyzer.ingest.base import HEAD_BYTES, Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import (
+    EPISODES,
     METRIC_FILE,
     STEP_NAMES,
     TIME_NAMES,
@@ -214,6 +215,8 @@ class _Rows:
             return  # the first row describes the machine and the configuration
         flat = self._of_rllib(row, line) if self._dialect == "rllib" else dict(_numbers(row))
         step_name = first_named(flat.keys(), STEP_NAMES) or (self._counter if self._counter in flat else None)
+        if step_name == "steps":  # beside an episode it tells how long that was
+            step_name = next((name for name in flat if name.lower() in EPISODES), step_name)
         step = whole_step(flat[step_name]) if step_name else None
         step = self._step_of(row, step)
         time_name = first_named(flat.keys(), TIME_NAMES)
