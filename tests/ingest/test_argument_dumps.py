@@ -96,3 +96,26 @@ def test_a_printed_secret_is_masked():
     )
 
     assert all("abcdef" not in str(entry.value) + entry.raw for entry in run.config.entries)
+
+
+def test_arguments_and_settings_that_a_program_shows_on_one_line():
+    shown = read_text(
+        "Namespace(batch_size=8, lr=10, name='a b', optimizer='sgd', steps=[1, 2])\nEpoch 1: loss 2.0\n"
+    )
+    assert shown.config.value("train.learning_rate") == 10
+    assert shown.config.value("train.optimizer") == "sgd"
+
+    printed = read_text(
+        "2024-05-01 10:00:00,100 INFO Run args: {'model': 'unet', 'lr': 0.5, 'epochs': 7, 'x': None}\n"
+        "2024-05-01 10:00:01,100 INFO Run args: {'lr': 0.25}\nEpoch 1/7: loss 2.0\n"
+    )
+    assert printed.config.value("train.learning_rate") == 0.5
+    assert printed.config.value("train.epochs") == 7
+    assert printed.metrics.has("loss")
+
+
+def test_a_row_of_metrics_and_a_torn_dictionary_are_no_settings():
+    run = read_text(
+        "{'loss': 0.5, 'lr': 0.25, 'epoch': 1.0}\nbest settings: {'lr': 0.125, 'momentum\nparams: {'a', 'b'}\nstep 1 loss 2.0\n"
+    )
+    assert run.config.value("train.learning_rate") is None

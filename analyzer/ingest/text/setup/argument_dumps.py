@@ -16,12 +16,17 @@
       "dtype": "bfloat16",
     }
 
+    Namespace(batch_size=32, lr=0.1, optimizer='sgd')
+    2024-05-01 10:00:00 INFO Config: {'batch_size': 32, 'lr': 0.1}
+
 Only the first of each kind is read: every rank prints its own, and a model's configuration is printed
 again when it is saved, then with what the run made of it.
 """
 
 from __future__ import annotations
 
+import ast
+import json
 from typing import TYPE_CHECKING, Any
 
 from analyzer.ingest.text.log_line import Fed
@@ -37,8 +42,15 @@ _ONE_LINE = LazyRegex(
 _OWN_LINE = LazyRegex(r"^\s{0,8}([a-z_]\w{0,60})=(.{0,400}?),?$")
 _DOTTED = LazyRegex(r"^\s{1,8}(\w{2,60}) \.{2,80}+\s?(.{0,400}?)(?:\.{3,80}+(?:updated|default))?$")
 _OPENED = LazyRegex(r"\b\w{0,40}(?:TrainingArguments|SFTConfig|DPOConfig|GRPOConfig)\(")
+_NAMESPACE = LazyRegex(r"\bNamespace\((?=[a-z_]\w{0,60}=)")
+_PRINTED = LazyRegex(
+    r"(?i)\b(?:config(?:uration)?|(?:hyper_?-?)?param(?:eter)?s|args|arguments|settings|options)\b[^{}\n]{0,20}[:=] {0,3}(?=\{['\"])"
+)
 _MODEL = LazyRegex(r"Model config \w{1,80} \{\s*$")
 _END = "end of arguments"
+
+MAX_PRINTED = 8_000
+"""Characters of settings on one line; more of them is no configuration."""
 
 MAX_FOREIGN_LINES = 60
 """Lines of other writers allowed inside a dump."""
@@ -88,6 +100,8 @@ class ArgumentDumps:
             if log.first("dump", "megatron"):
                 log.captures.append(_Lines(_DOTTED, "megatron", _END))
             return True
+        if _namespace(line, log) or _printed(line, log):
+            return True
         opened = _OPENED.search(line.text)
         if opened is None or not log.first("dump", "hf-trainer"):
             return opened is not None
@@ -100,6 +114,33 @@ class ArgumentDumps:
 
     def finish(self, log: LogState) -> None:
         """Nothing is left to write."""
+
+
+def _namespace(line: LogLine, log: LogState) -> bool:
+    """The arguments of a command line as Python shows them."""
+    opened = _NAMESPACE.search(line.text)
+    if opened is None:
+        return False
+    if log.first("dump", "namespace"):
+        for key, value in _ONE_LINE.findall(line.text[opened.end() :]):
+            _state(log, key, value, "config", line)
+    return True
+
+
+def _printed(line: LogLine, log: LogState) -> bool:
+    """Settings that a program prints as one dictionary, behind a word that says so."""
+    opened = _PRINTED.search(line.text)
+    text = line.text[opened.end() :].rstrip() if opened is not None else ""
+    if not text.endswith("}") or len(text) > MAX_PRINTED:
+        return False
+    try:
+        parsed = json.loads(text) if text[1] == '"' else ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return False
+    if log.first("dump", "printed"):
+        for key, value in flatten(parsed):
+            log.out.config(key, value, framework="config", layer="runtime_echo", line=line.number)
+    return True
 
 
 def _state(log: LogState, key: str, text: str, framework: str, line: LogLine) -> None:
