@@ -52,6 +52,9 @@ SURE_PERPLEXITY, NONE_RIGHT = 5.0, 5
 KNOWN, FAR_BELOW = 0.3, 0.3
 """A training accuracy that has risen, and a third of it: held-out data that were never learned are rarely that bad."""
 
+REVERSED = 0.9
+"""Rows in which more of an order hold the right answer less often than fewer of it do; a row or two may be misprinted."""
+
 SHARE_POINTS = 10
 """Points from which a column can be told to hold shares and not the first tenths of a percent."""
 
@@ -63,6 +66,10 @@ _BY_DESIGN = LazyRegex(
     r"explained_var|z_?score|_zscore|loss_z$|norm_z$|var_explained|(?:^|[/_.])(?:avg|ema|average|mean)_?(?:time|speed|tps|reward|return|len)"
 )
 _RATE = LazyRegex(r"(?:^|[/_. ])(?:explained_variance|\w{0,40}z_?score|loss_z|norm_z)$")
+_RANKED = LazyRegex(
+    # whose first k hold the right answer; thresholds of an overlap, and precision, fall with what stands behind the @
+    r"(?:top[-_ ]?|(?:acc|accuracy|hits?|recall|hr)@)(1|2|3|5|10|20|100)(?![\d.])|(?:(?<=acc)|(?<=prec))([15])(?!\d)"
+)
 _PER_CLASS = LazyRegex(
     r"(?:per_?class|class_?\d|category|/cls|iou[/_.]|ap[/_.]|acc[/_.]\w|f1[/_.]|auc|recall[/_.]|precision[/_.]|miou|rouge|bleu|wer|cer)"
 )
@@ -96,11 +103,33 @@ def detect(view: RunView) -> Iterator[Signal]:
             out.put("impossible", value=False)
         if "signal.metric.nan" not in out.facts:
             out.put("nan", value=False)
+        _ranks_reversed(out, view)
         _losses(out, view)
         out.put("training_sound", _training_sound(view))
         _none_right(out, view)
     if out.facts:
         yield out.signal()
+
+
+def _ranks_reversed(out: FactWriter, view: RunView) -> None:
+    """Whether the right answer is found among the first five less often than in the first place."""
+    groups: dict[str, list[tuple[int, Series]]] = {}
+    for name in view.run.metrics.names:
+        series = view.curve(name)
+        match = None if series is None else _RANKED.search(series.logged_as.lower())
+        if series is not None and match is not None:
+            key = f"{series.logged_as[: match.start()]}*{series.logged_as[match.end() :]}".lower()
+            groups.setdefault(key, []).append((int(match[1] or match[2]), series))
+    pairs = [sorted(group, key=lambda each: each[0]) for group in groups.values() if len(group) > 1]
+    for (few, first), *_, (many, last) in pairs:
+        if few == many or len(first) != len(last):
+            continue
+        below = float(np.mean(last.value < first.value))
+        refs = refs_at(last, [len(last) - 1])
+        out.put("ranks_reversed", below >= REVERSED, refs)
+        if below >= REVERSED:
+            out.put("ranks_reversed_name", last.logged_as, refs)
+            return
 
 
 def _training_sound(view: RunView) -> bool | None:
