@@ -40,6 +40,11 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": FALLING, "train_f1": [0.6, 0.8, 0.9], "val_f1": [0.6, 0.7, 0.8]}, "signal.score.parted", False),
         ({"acc_old": [0.9, 0.95, *[0.3] * 6], "acc_new": RISING}, "signal.score.forgotten", True),
         ({"acc_old": RISING, "acc_new": RISING}, "signal.score.forgotten", False),
+        ({"acc_old": [0.9, 0.95, *[0.3] * 6], "loss": FALLING}, "signal.score.forgotten", True),
+        ({"val_acc": [0.9, 0.95, *[0.3] * 6], "loss": FALLING}, "signal.score.forgotten", None),
+        ({"top1_acc": RISING, "top5_acc": [0.5 * v for v in RISING]}, "signal.metric.ranks_reversed", True),
+        ({"top1_acc": [0.5 * v for v in RISING], "top5_acc": RISING}, "signal.metric.ranks_reversed", False),
+        ({"mAP@50": RISING, "mAP@75": [0.5 * v for v in RISING]}, "signal.metric.ranks_reversed", None),
         ({"loss": FALLING, "mmlu": [0.62 - 0.04 * i for i in range(8)]}, "signal.score.general_lost", True),
         ({"loss": FALLING, "eval__gsm8k": [0.51, 0.50, 0.52, 0.51]}, "signal.score.general_lost", False),
         ({"loss": [2.0] * 8, "mmlu": [0.62 - 0.04 * i for i in range(8)]}, "signal.score.general_lost", False),
@@ -200,6 +205,8 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"rss_gb": [1.0, *[1.5 + 0.2 * i for i in range(8)]]}, "signal.pace.memory_of_gpu", False),
         ({"mem": [1.0, *[1.5 + 0.2 * i for i in range(8)]]}, "signal.pace.memory_of_gpu", None),
         ({"gpu_mem": [1.0, *[9.5] * 8]}, "signal.pace.memory_grows", False),
+        ({"gpu_mem": [8.0 + 0.1 * i + 0.05 * (i % 3) for i in range(60)]}, "signal.pace.memory_grows", True),
+        ({"gpu_mem": [8.0 + 3.0 * (i % 4) for i in range(60)]}, "signal.pace.memory_grows", False),
         ({"system.proc.memory.rssMB": [1.0, *[1.5 + 0.2 * i for i in range(8)]]}, "signal.pace.memory_grows", None),
         ({"memory_size": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", None),
         ({"memory_size_mb": [12.0 * i for i in range(1, 10)]}, "signal.pace.memory_grows", True),
@@ -301,3 +308,10 @@ def test_a_norm_that_grows_a_hundredfold_runs_away_although_the_loss_falls(growt
     found = facts(loss=[3.0 - 0.02 * i for i in range(60)], grad_norm=norms)
 
     assert found["signal.grad_norm.runs_away"] is away
+
+
+def test_a_model_with_a_vocabulary_that_predicts_every_token_is_told_whatever_trains_it():
+    course = {"loss": [10.8 * 0.7**i for i in range(30)]}
+
+    assert RunMaker().log(course).config(vocab_size=50257).plain()["signal.collapse.perplexity_one"] is True
+    assert "signal.collapse.perplexity_one" not in RunMaker().log(course).config(vocab_size=12).plain()

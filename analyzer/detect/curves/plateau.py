@@ -81,7 +81,7 @@ are ordinary."""
 ERROR_STUCK = 0.985
 """An error rate that prints as 98.5 % or more is that of empty or random output."""
 
-LAYERS = 4
+LAYERS = 3
 """Layers whose gradient norms show a profile."""
 
 _LAYER = LazyRegex(

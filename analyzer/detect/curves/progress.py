@@ -67,8 +67,8 @@ REGAINED_ROWS = 3
 ROSE_OF_GAIN = 0.1
 """A rise of less than a tenth of what was gained before is the scatter of a small loss."""
 
-JUMP, JUMP_FLOOR = 10.0, 0.1
-"""A last value of ten times the level is no batch of hard samples; below a tenth a loss is near zero anyway."""
+JUMP, JUMP_FLOOR, LATELY = 10.0, 0.1, 8
+"""A last value of ten times the level of late is no batch of hard samples; below a tenth a loss is near zero anyway."""
 
 SWING, SWING_POINTS, SWING_LEVEL = 0.5, 8, 0.2
 """Neighbours that differ by half of the level again and again, while a fifth of the first loss is left or more."""
@@ -304,7 +304,7 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score
         stays = _stays(values, ROSE * numbers.best)
         out.put("rose_and_stays", beyond and numbers.last >= ROSE * numbers.best and stays, best)
         out.put("last_over_best", numbers.last / numbers.best, best)
-    before = float(median_of(values[:-1]))
+    before = min(float(median_of(values[:-1])), float(median_of(values[-1 - LATELY : -1])))
     top = float(values[:-1].max())
     jump = values[-1] >= JUMP * before and values[-1] >= 2 * top and values[-1] >= JUMP_FLOOR
     out.put("jump_at_end", bool(jump and before > 0), refs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
+
+if TYPE_CHECKING:
+    from analyzer.detect.robust import Values
 
 ROWS = 6
 """Rows in which a slow-down shows: thirds of two, after the first, which holds the start of everything."""
@@ -30,6 +34,9 @@ SORTED = 2.0
 
 GROWS, GROWS_ROWS = 1.3, 6
 """Memory that gains a third over six rows without ever giving back."""
+
+TREMBLES_ROWS, RISES = 20, 0.02
+"""Rows from which memory that trembles is judged by its fifths, each of which must gain two percent of the first one."""
 
 SHRINKS = 0.995
 """Free memory that falls in every row, by half a percent and more in all: little, and never given back."""
@@ -159,11 +166,8 @@ def _memory(out: FactWriter, view: RunView) -> None:
         elif words & _LIMIT and not (steps > 0).all():
             continue
         else:
-            grows = (
-                bool((steps >= 0).all())
-                and float(values[-1]) >= GROWS * float(values[0])
-                and float((steps > 0).mean()) >= 0.5
-            )
+            kept = bool((steps >= 0).all()) and float((steps > 0).mean()) >= 0.5
+            grows = (kept or _rises_throughout(values)) and float(values[-1]) >= GROWS * float(values[0])
         refs = refs_at(series, [len(series) - 1, 1])
         out.put("memory_grows", grows, refs)
         if grows:
@@ -172,6 +176,15 @@ def _memory(out: FactWriter, view: RunView) -> None:
             if words & (_OF_GPU | _OF_HOST):
                 out.put("memory_of_gpu", bool(words & _OF_GPU), refs)
             return
+
+
+def _rises_throughout(values: Values) -> bool:
+    """Whether each fifth stands clearly above the one before, as of memory whose samples scatter a little."""
+    if values.size < TREMBLES_ROWS:
+        return False
+    fifths = np.array([float(median_of(part)) for part in np.array_split(values, 5)])
+    scatter = float(median_of(np.abs(np.diff(values))))
+    return bool((np.diff(fifths) > max(scatter, RISES * fifths[0])).all())
 
 
 DETECTOR = Detector("pace", ("signal.pace.",), detect)

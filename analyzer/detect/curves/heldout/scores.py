@@ -141,9 +141,9 @@ def detect(view: RunView) -> Iterator[Signal]:
     out = FactWriter("scores", "signal.score.")
     every = view.once(scores_of)
     found = tuple(score for score in every if len(score.series) >= ROWS and score.reading.phase != "other")
-    _forgotten(out, [score for score in every if score.reading.better > 0])
     rising = [score for score in found if score.reading.better > 0]
     learns = _learns(view)
+    _forgotten(out, [score for score in every if score.reading.better > 0], learns=learns)
     _zero(out, _that_count(view, rising), learns=learns)
     phrases = [score for score in rising if not score.reading.kind.isdisjoint(_OF_PHRASES)]
     if phrases and len(phrases[0].series) >= HARDLY_ROWS:
@@ -345,8 +345,8 @@ def _parted(out: FactWriter, rising: list[Score]) -> None:
         )
 
 
-def _forgotten(out: FactWriter, rising: list[Score]) -> None:
-    """Whether one score is lost for good while another is gained, as of two tasks that are learned one after the other."""
+def _forgotten(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
+    """Whether one score is lost for good while another is gained, or one that is named for another task while the loss falls."""
     known = [(score, trend(-score.values)) for score in rising if len(score.series) >= 2 * FROZEN_ROWS]
     lost = [
         score
@@ -359,12 +359,12 @@ def _forgotten(out: FactWriter, rising: list[Score]) -> None:
     gained = [
         score for score, numbers in known if numbers is not None and numbers.falls() and numbers.fall >= RISEN
     ]
-    if len(known) >= ROWS:
+    aside = learns and any(score.reading.phase == "other" for score in lost)
+    forgotten = bool(lost and (gained or aside))
+    if len(known) >= ROWS or forgotten:
         shown = (lost or [score for score, _ in known])[0].series
-        out.put(
-            "forgotten", bool(lost and gained), refs_at(shown, [len(shown) - 1, int(shown.value.argmax())])
-        )
-        if lost and gained:
+        out.put("forgotten", forgotten, refs_at(shown, [len(shown) - 1, int(shown.value.argmax())]))
+        if forgotten:
             out.put("forgotten_name", lost[0].series.logged_as, refs_at(shown, [len(shown) - 1]))
 
 

@@ -246,7 +246,7 @@ def _zero_but_wrong(out: FactWriter, view: RunView) -> None:
 
 
 def _layers(out: FactWriter, view: RunView) -> None:
-    """Share of the layers' own gradient norms that are exactly 0 at every point, from four layers on."""
+    """Share of the layers' own gradient norms that are exactly 0 at every point, from three layers on."""
     found: list[tuple[bool, Series]] = []
     for name in sorted(view.run.metrics.names):
         if name == "grad_norm" or not _NORM.search(name) or "bias" in name:
@@ -254,7 +254,7 @@ def _layers(out: FactWriter, view: RunView) -> None:
         series = view.curve(name)
         if series is not None and len(series) >= 1:
             found.append((bool(np.all(series.value == 0.0)), series))
-    if len(found) < 4:
+    if len(found) < 3:
         return
     zero = [series for still, series in found if still]
     refs = [series.ref(len(series) - 1) for series in (zero or [series for _, series in found])[:3]]
