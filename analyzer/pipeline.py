@@ -298,22 +298,16 @@ def _split(listed: Sequence[Finding], status: str) -> tuple[tuple[Finding, ...],
     """
     floors = {"failed": LISTED_FROM, "degraded": LISTED_FROM}
     floor = floors.get(status, REPORTED if status == "healthy" else CANDIDATE_FROM)
-    if status in {"insufficient", "interrupted"}:  # how it ended says less than what its curves may mean
+    if status != "healthy":
         listed = sorted(listed, key=lambda finding: _says_less(finding, status))
-    elif status != "healthy":
-        listed = sorted(listed, key=_explains_nothing)
     findings = tuple(finding for finding in listed if finding.probability >= floor)
     return findings, tuple(finding for finding in listed if finding.probability < floor)
 
 
-def _explains_nothing(finding: Finding) -> bool:
-    """Whether it is a remark beside the faults: a log that merely stops, or a metric that was not logged."""
-    remark = finding.symptom_kind == "none" and finding.cause.kind == "benign"
-    return remark or finding.cause.id == "log-truncated"
-
-
 def _says_less(finding: Finding, status: str) -> int:
-    """2 for what hardly comes into question beside the end that somebody brought about, 1 for such an end."""
+    """2 for what hardly comes into question beside the end that somebody brought about, 1 for what explains no fault."""
+    if status in {"failed", "degraded"}:
+        return int(finding.is_remark)
     hardly = finding.probability < REPORTED
     ordinary = finding.cause.kind in ORDINARY
     return 2 if status == "interrupted" and hardly and not ordinary else int(ordinary)

@@ -202,6 +202,11 @@ class Finding(NamedTuple):
     casebook_bits: float = 0.0
 
     @property
+    def is_remark(self) -> bool:
+        """Whether it explains no fault: a log that merely stops, or a metric that was not logged."""
+        return self.cause.id == "log-truncated" or (self.symptom_kind, self.cause.kind) == ("none", "benign")
+
+    @property
     def likeness_only(self) -> bool:
         """Whether no rule speaks: labelled runs with such numbers had this cause, and that is all."""
         return [line.id for line in self.evidence] == [LIKENESS]
