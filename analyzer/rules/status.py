@@ -298,7 +298,10 @@ def _doubt(tests: Health, facts: Mapping[str, Scalar]) -> str | None:
     """What keeps a run without a finding from being called healthy, and what would decide it."""
     found = tests
     points, fallen = facts.get("signal.progress.points", 0), facts.get("signal.progress.fall_share")
-    lost = isinstance(points, int) and points >= ENOUGH_TO_LEARN and isinstance(fallen, float) and fallen < 0
+    worse = fallen if isinstance(fallen, float) else 0.0
+    lost = (
+        worse < 0 and (points if isinstance(points, int) else 0) >= ENOUGH_TO_LEARN
+    ) or worse <= LOST_AT_ONCE
     # Who ended as planned may have had little left to learn; a benchmark that ends in success reached its target.
     reached = facts.get("event.training_completed.reason") == REACHED
     if facts.get("run.completed") is True and (reached or not lost):
@@ -314,6 +317,10 @@ def _doubt(tests: Health, facts: Mapping[str, Scalar]) -> str | None:
     if found.unknown and True not in gained:
         return "nothing shows that the reward rises"  # the loss of a policy tells nothing of its quality
     return None
+
+
+LOST_AT_ONCE = -0.25
+"""A loss that ends a quarter above its first rows had something to learn, however few they are."""
 
 
 def _suspicion(findings: Sequence[Finding]) -> str | None:

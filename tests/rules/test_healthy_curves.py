@@ -218,3 +218,13 @@ def test_a_held_out_score_that_gives_back_more_than_it_gained_is_not_called_heal
     }
 
     assert ("answers-gain" in health(facts).ids) is bool(doubted)
+
+
+def test_answers_that_cost_many_times_a_guess_at_first_are_a_doubt_also_where_few_are_right(tmp_path):
+    def ended(first):
+        losses = [first, *[2.2 + first * 0.1 * 0.7**n for n in range(30)]]
+        rows = [f"{n},{loss},{0.1 + 0.008 * n}\n" for n, loss in enumerate(losses)]
+        (tmp_path / "log.csv").write_text("epoch,loss,accuracy\n" + "".join(rows))
+        return diagnose(tmp_path).status
+
+    assert ended(298.0) != "healthy"

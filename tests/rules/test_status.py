@@ -397,3 +397,16 @@ def test_a_loss_that_falls_little_and_at_its_end_as_fast_as_at_first_is_doubted(
     )
 
     assert dx.status == status
+
+
+def test_a_few_rows_that_end_far_above_the_first_ones_are_not_healthy_because_all_steps_were_made(tmp_path):
+    def ended(losses):
+        rows = [
+            {"loss": value, "epoch": 0.5 * (at + 1), "step": 10 * (at + 1)} for at, value in enumerate(losses)
+        ]
+        state = {"log_history": rows, "global_step": 60, "max_steps": 60, "num_train_epochs": 3}
+        (tmp_path / "trainer_state.json").write_text(json.dumps(state))
+        return analyzer.diagnose(tmp_path).status
+
+    assert ended([2.0, 3.4, 2.0, 3.5, 2.1, 3.4]) != "healthy"
+    assert ended([1.31, 1.12, 1.05, 1.02, 1.0, 1.01]) == "healthy"

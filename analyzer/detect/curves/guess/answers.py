@@ -129,9 +129,11 @@ def _certainty(out: FactWriter, view: RunView, count: int | None) -> None:
 
 def _summed(out: FactWriter, view: RunView, count: int | None) -> None:
     """Whether the loss is, from the first rows to the last, about the same many times what its answers cost: a sum of them."""
+    shown: Series | None = None
     for loss, shares in _pairs(view):
         right = shares.value
         third = len(loss) // 3
+        shown = loss if third and shown is None else shown
         if third < ENOUGH or float(right[-third:].min()) < RIGHT_AT_END or right[-1] - right[0] < LEARNED:
             continue
         classes = (
@@ -142,6 +144,8 @@ def _summed(out: FactWriter, view: RunView, count: int | None) -> None:
         alike = max(first, last) <= ALIKE * min(first, last)
         out.put("summed", bool(min(first, last) >= MANY_TIMES and alike), refs_at(loss, [0, len(loss) - 1]))
         return
+    if shown is not None:  # of answers that are mostly wrong nothing shows that it is one
+        out.put("summed", value=False, refs=refs_at(shown, [0, len(shown) - 1]))
 
 
 def floor_of_bounded(count: int) -> float:

@@ -67,6 +67,9 @@ least; four parts of two thirds of the log, of three rows each and more, that ag
 OF_A_VOCABULARY = 8.0
 """A guess among three thousand tokens: what costs that much at first, in a trainer of language models, is a choice of tokens."""
 
+VOCABULARY = 1000
+"""Tokens from which a vocabulary is one of language."""
+
 KNOWN_AHEAD = 1.06
 """A perplexity of 1.06 is 0.08 bits a token; text itself has about one bit a letter."""
 
@@ -239,9 +242,11 @@ def is_language(view: RunView) -> bool:
 
 
 def may_be_language(view: RunView) -> bool:
-    """Whether the trainer is one of many models, most of them of language, and no score is logged, as of other tasks."""
+    """Whether the model has a vocabulary, or the trainer is mostly one of language, and no score is logged, as of other tasks."""
     scored = any(read_score(name).better for name in view.run.metrics.names)
-    return is_language(view) or (view.uses_hf_trainer and not scored)
+    tokens = view.config_value("model.vocab_size")
+    spoken = view.uses_hf_trainer or (isinstance(tokens, int) and tokens >= VOCABULARY)
+    return is_language(view) or (spoken and not scored)
 
 
 def _copied(out: FactWriter, view: RunView) -> None:
