@@ -248,3 +248,15 @@ def test_the_last_training_answers_are_those_of_an_epoch_and_not_of_a_batch():
     maker = RunMaker().log({"loss": [2 - 0.015 * n for n in range(100)]}).log({"accuracy": answers})
     maker.log({"eval_accuracy": [0.5, 0.6, 0.7, 0.75, 0.78]}, steps=[20, 40, 60, 80, 100])
     assert maker.plain()["signal.gap.score_last"] == pytest.approx(0.08, abs=0.02)
+
+
+def test_many_right_answers_are_told_from_a_guess_whatever_the_loss_says():
+    unsure = np.linspace(2.3, 2.02, 60)
+    right, guess = np.linspace(0.1, 0.62, 60), np.linspace(0.1, 0.3, 60)
+    rows = {"loss": unsure, "eval_loss": unsure}
+    facts = RunMaker().log(rows | {"eval_accuracy": right}).plain()
+
+    assert facts["signal.gap.right"] == pytest.approx(0.62)
+    assert RunMaker().log(rows).plain()["signal.gap.right"] == 0.0
+    assert facts["signal.chance.many_right"] is True
+    assert RunMaker().log(rows | {"eval_accuracy": guess}).plain()["signal.chance.many_right"] is False

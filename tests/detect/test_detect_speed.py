@@ -238,6 +238,7 @@ def test_an_evaluation_before_training_is_no_slow_start(tmp_path, said):
     ("times", "slower"),
     [
         ([10.0 * n for n in range(1, 120)], None),  # a clock: of a hundred rows each adds one percent
+        ([3.0 * n + 30.0 * (n // 13) for n in range(1, 51)], None),  # a clock of epochs, some of which waited
         ([10.0 + 0.2 * n for n in range(119)], True),
     ],
 )

@@ -11,6 +11,9 @@ from analyzer.model.tables import Series
 TOTAL_POINTS, TOTAL_STEP, TOTAL_SCATTER = 5, 0.03, 0.6
 """Five rows that each add three percent and more of their value, and much the same each time: no step gets slower so evenly."""
 
+LONG, SUMMED = 20, 0.5
+"""Of twenty rows and more that only rise, the last of a sum is half as many times the first as there are rows, or more."""
+
 FROM_NOUGHT = 3.0
 """First value over the mean addition up to which a sum began with the log: of hundreds of rows each adds less than a percent."""
 
@@ -51,4 +54,5 @@ def _is_running_total(series: Series) -> bool:
     grows = float(median_of(added / values[1:])) >= TOTAL_STEP or float(values[0]) <= FROM_NOUGHT * float(
         added.mean()
     )
-    return bool((added > 0).all()) and even and grows
+    summed = values.size >= LONG and float(values[-1]) >= SUMMED * values.size * float(values[0])
+    return bool((added > 0).all()) and (summed or (even and grows))

@@ -67,6 +67,9 @@ FEW_OF_A_CLASS, MANY_ROWS = 0.4, 5
 WELL_BELOW = 0.85
 """Loss over ln(C) from which something was clearly learned."""
 
+HALF_RIGHT, TIMES_A_GUESS = 0.5, 4.0
+"""Half of the answers right, and four times as many as a guess gets: learned, whatever the loss of smoothed or unsure answers is."""
+
 NEAR = 0.93
 """A loss that ends above 93 % of ln(C) has learned next to nothing of C classes."""
 
@@ -302,6 +305,11 @@ def _training(out: FactWriter, view: RunView, count: int) -> None:
     refs = refs if known is None else [*refs, *known[1]]
     out.put("loss_over_uniform", numbers.last / uniform, refs)
     out.put("first_over_uniform", float(numbers.values[0]) / uniform, refs)
+    right = max(
+        (found[0] for found in (known, accuracy_at_end(view, "eval_accuracy")) if found is not None),
+        default=0.0,
+    )
+    out.put("many_right", right >= max(HALF_RIGHT, TIMES_A_GUESS / count), refs)
     if len(series) < ENOUGH:
         return
     near = numbers.last >= NEAR * uniform and (

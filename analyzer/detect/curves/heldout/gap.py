@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, finite_points, has_steps
-from analyzer.detect.curves.guess.chance import class_count
+from analyzer.detect.curves.guess.chance import class_count, shares_of
 from analyzer.detect.curves.heldout.scores import scores_of
 from analyzer.detect.curves.numerics.bad_points import values_beside
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
@@ -121,6 +121,13 @@ def detect(view: RunView) -> Iterator[Signal]:
     _score_gained(out, view)
     _scores(out, view, train, early=not middle)
     if out.facts:
+        shares = shares_of(view, "eval_accuracy")
+        right, refs = (
+            (0.0, [])
+            if shares is None
+            else (float(shares.value.max()), refs_at(shares, [int(shares.value.argmax())]))
+        )
+        out.put("right", right, refs)
         yield out.signal()
 
 

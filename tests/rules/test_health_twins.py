@@ -1,0 +1,76 @@
+"""Each test of health that lets a sound run pass beside the faulty run, like it but for one thing, that it must not."""
+
+from __future__ import annotations
+
+import pytest
+
+from analyzer.rules.health import health
+
+SURE_OF_ALL = {
+    "signal.gap.opened": True,
+    "signal.gap.last_ratio": 40.0,
+    "signal.eval.loss_first": 1.3,
+    "signal.eval.loss_last": 0.3,
+    "signal.eval.loss_best": 0.3,
+    "signal.progress.score_points": 0,
+    "signal.generalisation.worse_than_best": 1.0,
+    "signal.gap.held_out_gained": 0.76,
+    "signal.gap.right": 0.0,
+}
+AUGMENTED = {
+    "signal.gap.score_training_harder": False,
+    "signal.gap.training_harder": True,
+    "signal.gap.last_ratio": 0.65,
+    "signal.progress.fall_share": 0.6,
+    "signal.gap.held_out_gained": 0.5,
+    "signal.gap.right": 0.84,
+    "signal.generalisation.accuracy_best": 0.84,
+}
+FINE_TUNED = {
+    "signal.gap.from_start": False,
+    "signal.gap.score_from_start": False,
+    "signal.gap.never_generalised": True,
+    "signal.gap.answers_other_labels": False,
+    "signal.gap.last_ratio": 2.2,
+    "signal.gap.right": 0.87,
+}
+CALIBRATED_LATE = {
+    "signal.generalisation.turned": True,
+    "signal.generalisation.never_fell": True,
+    "signal.generalisation.within_noise": False,
+    "signal.generalisation.worse_than_best": 1.4,
+    "signal.gap.score_gained": False,
+    "signal.gap.right": 0.97,
+}
+SMOOTHED = {"signal.chance.loss_over_uniform": 0.88, "signal.chance.many_right": True}
+HARDER_TASKS = {
+    "signal.policy.reward_lost": False,
+    "signal.policy.reward_slumps": False,
+    "signal.policy.reward_short": True,
+    "signal.policy.reward_gained": True,
+    "signal.rl.eval_reward_falls": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("test", "sound", "faulty"),
+    [
+        ("gap-closed", SURE_OF_ALL, {"signal.generalisation.worse_than_best": 1.6}),
+        ("gap-closed", SURE_OF_ALL, {"signal.gap.held_out_gained": 0.05}),
+        ("gap-closed", SURE_OF_ALL, {"signal.gap.score_last": 0.35}),
+        ("not-held-back", AUGMENTED, {"signal.gap.held_out_gained": 0.1}),
+        ("not-held-back", AUGMENTED, {"signal.gap.right": 0.4, "signal.generalisation.accuracy_best": 0.4}),
+        ("not-held-back", AUGMENTED, {"signal.gap.score_training_harder": True}),
+        ("agrees", FINE_TUNED, {"signal.gap.right": 0.3}),
+        ("agrees", FINE_TUNED, {"signal.gap.right": 0.0}),
+        ("agrees", FINE_TUNED, {"signal.gap.from_start": True, "signal.gap.score_gained": False}),
+        ("held-out-fell", CALIBRATED_LATE, {"signal.gap.right": 0.5}),
+        ("held-out-fell", CALIBRATED_LATE, {"signal.generalisation.worse_than_best": 3.0}),
+        ("off-chance", SMOOTHED, {"signal.chance.many_right": False}),
+        ("reward-kept", HARDER_TASKS, {"signal.policy.reward_gained": False}),
+        ("reward-kept", HARDER_TASKS, {"signal.policy.reward_slumps": True}),
+    ],
+)
+def test_a_sound_run_passes_where_its_faulty_twin_does_not(test, sound, faulty):
+    assert test not in health(sound).ids
+    assert test in health(sound | faulty).ids
