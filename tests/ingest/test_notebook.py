@@ -41,6 +41,18 @@ def test_of_two_trainings_the_last_is_the_run_and_the_other_is_named(tmp_path):
     assert any("the last of 2 trainings" in gap.reason for gap in run.gaps)
 
 
+def test_a_look_at_a_table_of_samples_behind_the_training_is_no_training(tmp_path):
+    rows = "".join(f"<tr><td>{n}</td><td>2{n}</td><td>tile 1{n}.png</td></tr>\n" for n in range(6))
+    drawn = {"output_type": "execute_result", "data": {"text/html": f"<table>{rows}</table>"}}
+    coloured = stream("".join(f"\x1b[1miter={n:04d} reward={n}.5\x1b[0m\n" for n in range(5)))
+
+    trained = load_run(notebook(tmp_path / "fit.ipynb", cell(epochs(2.5, 1.5)), cell(drawn))).run
+    played = load_run(notebook(tmp_path / "play.ipynb", cell(coloured), cell(drawn))).run
+
+    assert [value for _, value in points(trained, "loss")] == [2.5, 1.5]
+    assert [value for _, value in points(played, "reward_mean")] == [0.5, 1.5, 2.5, 3.5, 4.5]
+
+
 def test_a_table_that_a_trainer_draws_is_read(tmp_path):
     head = "".join(f"<th>{name}</th>" for name in ("epoch", "train_loss", "valid_loss", "accuracy", "time"))
     rows = ((0, 1.5, 1.25, 0.5), (1, 1.0, 0.75, 0.75), (2, 0.5, 0.5, 0.875))

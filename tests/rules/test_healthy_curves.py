@@ -181,9 +181,18 @@ def test_texts_known_by_heart_and_held_out_losses_that_lost_their_gain_are_no_he
         "signal.progress.last": 0.02, "signal.progress.score_points": 0, "run.rl": False,
         "config.model.vocab_size": 32000, "config.train.epochs": 20.0,
     }  # fmt: skip
-    parted = {"signal.gap.opened": True, "signal.gap.last_ratio": 4.5, "signal.progress.score_points": 0}
+    parted = {
+        "signal.gap.opened": True,
+        "signal.gap.last_ratio": 4.5,
+        "signal.progress.score_points": 0,
+        "signal.gap.right": 0.0,
+    }
     far = {**parted, "signal.generalisation.worse_than_best": 3.4}
-    learned = {"signal.gap.never_generalised": True, "signal.progress.fall_share": 0.7}
+    learned = {
+        "signal.gap.never_generalised": True,
+        "signal.progress.fall_share": 0.7,
+        "signal.gap.right": 0.0,
+    }
 
     assert "more-than-by-heart" in health(texts).ids
     for one in ({"config.train.epochs": 2.0}, {"signal.progress.last": 0.4}, {"config.model.vocab_size": 10}):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.source_text import read_text
+from analyzer.ingest.text.text_layer import strip_escapes
 from analyzer.ingest.text.text_log import read_lines
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ COUNTED_LINES = 2
 """Lines with a counter that make a cell's output a training: an evaluation prints its losses without one."""
 
 _COUNTED = re.compile(
-    r"(?i)\b(?:epochs?|steps?|iter(?:ation)?s?)\b\W{0,6}\d|^\W{0,4}\d+ ?/ ?\d+\]|^\d+\t[\d.]"
+    r"(?i)\b(?:epochs?|steps?|iter(?:ation)?s?)\b\W{0,6}\d|^\W{0,4}\d+ ?/ ?\d+\]|^\d+(?:\t(?:[\d.:eE%+-]{1,40}|No log|nan|inf))+\t?$"
 )
 _ROW = re.compile(r"(?i)</tr\s*>")
 _CELL = re.compile(r"(?is)<t[hd]\b[^>]{0,200}>(.{0,200}?)</t[hd]\s*>")
@@ -77,11 +78,12 @@ def _printed(book: Any) -> Iterator[list[str]]:
     cells = book.get("cells") if isinstance(book, dict) else None
     for cell in cells if isinstance(cells, list) else ():
         outputs = cell.get("outputs") if isinstance(cell, dict) else None
-        yield "".join(
+        printed = "".join(
             _text(output)
             for output in (outputs if isinstance(outputs, list) else ())
             if isinstance(output, dict)
-        ).split("\n")
+        )
+        yield strip_escapes(printed.encode()).decode().split("\n")  # colours stand before words without a space
 
 
 def _text(output: dict[str, Any]) -> str:
