@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -129,12 +130,22 @@ def _sum_of_parts(run: Run, metric: str, names: list[str]) -> tuple[Series, ...]
     """
     parts = [series[0] for name in names[:MAX_PARTS] if (series := all_series(run, name))]
     parts = [part for part in parts if len(part) >= MIN_POINTS]
+    if _follow_each_other(parts):
+        parts = [max(parts, key=lambda part: int(part.line[-1]))]
     if not parts or any(not same_rows(parts[0], part) for part in parts[1:]):
         return ()
     if len(parts) == 1:
         return tuple(replace(one, metric=metric) for one in all_series(run, parts[0].metric))
     value = np.sum([part.value for part in parts], axis=0)
     return (replace(parts[0], metric=metric, value=value, logged_as=_together(parts)),)
+
+
+def _follow_each_other(parts: list[Series]) -> bool:
+    """Whether losses of several names stand one behind the other in one file: of trainings with another loss each."""
+    ordered = sorted(parts, key=lambda part: int(part.line[0]))
+    return len({int(source) for part in parts for source in (part.source[0], part.source[-1])}) == 1 and all(
+        0 < int(one.line[-1]) < int(other.line[0]) for one, other in pairwise(ordered)
+    )
 
 
 def _together(parts: list[Series]) -> str:

@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 from make_run import NAN, RunMaker, falling, norms
 
+from analyzer.detect import run_detectors
+from analyzer.facts.build import build_facts
+from analyzer.ingest.discover import load_run
+
 TRAIN = falling(60, 2.0, 0.3)
 
 
@@ -260,3 +264,35 @@ def test_many_right_answers_are_told_from_a_guess_whatever_the_loss_says():
     assert RunMaker().log(rows).plain()["signal.gap.right"] == 0.0
     assert facts["signal.chance.many_right"] is True
     assert RunMaker().log(rows | {"eval_accuracy": guess}).plain()["signal.chance.many_right"] is False
+
+
+def test_a_loss_of_whole_sequences_is_compared_with_no_guess_among_letters(tmp_path):
+    def facts(*losses, metric):
+        rows = "".join(
+            f"{{'loss': {loss}, 'epoch': {n}}}\n{{'eval_loss': {loss}, '{metric}': {0.9 - n / 20}, 'epoch': {n}}}\n"
+            for n, loss in enumerate(losses, 1)
+        )
+        (tmp_path / "train.log").write_text(rows)
+        (tmp_path / "config.json").write_text('{"vocab_size": 38}')
+        return build_facts(run_detectors(load_run(tmp_path).run)).plain
+
+    summed = facts(1400.0, 1320.0, 1210.0, 1120.0, 1080.0, 1050.0, metric="eval_wer")
+    assert "signal.chance.loss_over_uniform" not in summed
+    guessed = facts(3.8, 3.7, 3.64, 3.63, 3.64, 3.63, metric="eval_wer")
+    assert guessed["signal.chance.loss_over_uniform"] > 0.9
+
+
+def test_trainings_of_two_losses_in_one_log_are_no_sum(tmp_path):
+    first = "".join(f"Epoch {n}: Train MSE Loss: {0.9 / n:.3f}\n" for n in range(1, 6))
+    second = "".join(f"Epoch {n}: Train MAE Loss: {0.5 / n:.3f}\n" for n in range(1, 9))
+    together = "".join(
+        f"Epoch {n}: Train MSE Loss: {0.9 / n:.3f}, Train MAE Loss: {0.5 / n:.3f}\n" for n in range(1, 9)
+    )
+
+    def course(text):
+        (tmp_path / "train.log").write_text(text)
+        facts = build_facts(run_detectors(load_run(tmp_path).run)).plain
+        return facts["signal.loss.points"], facts["signal.loss.first"]
+
+    assert course(first + second) == (8, pytest.approx(0.5))
+    assert course(together) == (8, pytest.approx(1.4))

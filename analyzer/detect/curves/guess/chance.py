@@ -70,6 +70,9 @@ WELL_BELOW = 0.85
 HALF_RIGHT, TIMES_A_GUESS = 0.5, 4.0
 """Half of the answers right, and four times as many as a guess gets: learned, whatever the loss of smoothed or unsure answers is."""
 
+SUMMED = 5.0
+"""Times the loss of a guess that a loss of sequences ends at: a sum over their places, not one of them answered so badly."""
+
 NEAR = 0.93
 """A loss that ends above 93 % of ln(C) has learned next to nothing of C classes."""
 
@@ -201,7 +204,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     out = FactWriter("chance", "signal.chance.")
     _second_softmax(out, view)
     found = view.once(class_count)
-    if found is not None:
+    if found is not None and not _summed_over_places(view, found[0]):
         count, refs = found
         out.put("classes", count, refs)
         _training(out, view, count)
@@ -282,6 +285,12 @@ _SEQUENCE = word_set("edit ned wer cer per ter ctc bleu rouge rec sar")
 def _of_sequences(view: RunView) -> bool:
     """Whether whole sequences are right or wrong: their loss is a sum over places, and few are right for long."""
     return any(not _SEQUENCE.isdisjoint(words_of(name)) for name in view.run.metrics.names)
+
+
+def _summed_over_places(view: RunView, count: int) -> bool:
+    """Whether the loss is one of whole sequences, such as CTC's, of which the number of letters tells no guess."""
+    loss = view.once(loss_trend)
+    return loss is not None and _of_sequences(view) and loss[1].last >= SUMMED * math.log(count)
 
 
 def accuracy_at_end(view: RunView, name: str) -> tuple[float, list[SourceRef]] | None:
