@@ -94,3 +94,12 @@ def test_what_a_launcher_reports_is_not_asked(tmp_path):
     )
 
     assert not diagnosis.findings
+
+
+def test_an_end_without_an_error_is_no_error(tmp_path):
+    rows = "".join(f"Epoch {n} loss: {2.0 / n:.3f}\n" for n in range(1, 12))
+    ended = diagnosed(tmp_path, rows + "\nProcess finished with exit code 0\n")
+
+    assert (ended.status, ended.ended.state) == ("healthy", "completed")
+    assert error_lines(["Process finished with exit code 0", "child exited with status 0"]) == ()
+    assert error_lines(["Process finished with exit code 3", "exit code 0:9"]) == (0, 1)

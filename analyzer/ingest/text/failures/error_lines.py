@@ -33,9 +33,9 @@ _PLAIN_ERROR = LazyRegex(
     r"|\b[Ee]xit(?:ed|s)? (?:with |status |code ){0,2}(?:code|status)?[:= ]{0,3}-?[1-9]\d{0,5}\b|^\W{0,12}(?:\S{1,60} )?(?:ERROR|error|Error):? \S|\berrno[ =:]|\bAssertion\b.{0,200}\bfailed"
     r"|(?:failed|terminated) (?:with|due to|because|by signal)\b|\bgiving up\b|\bnon-zero exit\b"
 )
-# Warnings, notes of a logger, retries, and errors that are measured.
+# Warnings, notes of a logger, retries, an end without an error, and errors that are measured.
 _MILDER = LazyRegex(
-    r"^[\d:. /-]{0,40}\[?[IWD](?:\d{3,4}|) |(?i:(?<!NCCL )\bwarn(?:ing)?\b|Warning\b|\bINFO\b|\bDEBUG\b|\bretry|\bignor(?:ed|ing)\b|\b0 errors?\b|will be|error (?:rate|bars?)|errors?[:=] ?\d|\b(?:mean|squared|absolute|abs|test|train|val\w*|relative) error|\bskip|unable to register cu)"
+    r"^[\d:. /-]{0,40}\[?[IWD](?:\d{3,4}|) |(?i:(?<!NCCL )\bwarn(?:ing)?\b|Warning\b|\bINFO\b|\bDEBUG\b|exit(?:ed)? (?:with )?(?:code|status)[:= ]{1,3}0\b(?!:)|\bretry|\bignor(?:ed|ing)\b|\b0 errors?\b|will be|error (?:rate|bars?)|errors?[:=] ?\d|\b(?:mean|squared|absolute|abs|test|train|val\w*|relative) error|\bskip|unable to register cu)"
 )
 
 _WARNS = LazyRegex(
