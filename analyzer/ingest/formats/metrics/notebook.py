@@ -83,7 +83,9 @@ def _printed(book: Any) -> Iterator[list[str]]:
             for output in (outputs if isinstance(outputs, list) else ())
             if isinstance(output, dict)
         )
-        yield strip_escapes(printed.encode()).decode().split("\n")  # colours stand before words without a space
+        yield (
+            strip_escapes(printed.encode()).decode().split("\n")
+        )  # colours stand before words without a space
 
 
 def _text(output: dict[str, Any]) -> str:
