@@ -197,6 +197,18 @@ def test_a_history_whose_counter_comes_first(tmp_path):
         load_run(tmp_path)
 
 
+def test_a_history_among_settings_and_results(tmp_path):
+    mixed = {"status": "done", "learning_rate": 0.001, "batch_size": 64, "betas": [0.9, 0.999, 0.5, 0.1]}
+    course = {"train_loss": [2.0, 1.5, 1.1], "val_loss": [2.1, 1.7, 1.4], "test_loss": 1.3}
+    (tmp_path / "training_history.json").write_text(json.dumps(mixed | course))
+    run = load_run(tmp_path).run
+    assert steps_and_values(run) == ([1, 2, 3], [2.0, 1.5, 1.1])
+    assert "betas" not in run.metrics.names
+
+    (tmp_path / "train_config.json").write_text(json.dumps(mixed | {"val_loss": "mse"}))
+    assert "loss" not in load_run(tmp_path / "train_config.json").run.metrics.names
+
+
 def test_samples_of_nvidia_smi(tmp_path):
     rows = [
         "timestamp, name, pci.bus_id, temperature.gpu, utilization.gpu [%], memory.used [MiB], power.draw [W]"

@@ -288,6 +288,7 @@ def test_a_held_out_loss_that_only_rises_is_doubted(worse, within_noise, gained,
             "signal.generalisation.worse_than_best": worse,
             "signal.generalisation.within_noise": within_noise,
             "signal.gap.score_gained": gained,
+            "signal.gap.right": 0.0,
         }
     )
     assert ("held-out-fell" in found.ids) is doubted
@@ -316,7 +317,11 @@ def test_what_ends_where_no_sound_run_does_is_doubted(facts, doubt):
 def test_one_test_of_health_tells_a_loss_near_that_of_a_guess(over_guess, doubted):
     facts = {"signal.chance.classes": 10}
     if over_guess is not None:
-        facts |= {"signal.chance.loss_over_uniform": over_guess, "signal.chance.training": over_guess > 0.97}
+        facts |= {
+            "signal.chance.loss_over_uniform": over_guess,
+            "signal.chance.training": over_guess > 0.97,
+            "signal.chance.many_right": False,
+        }
     found = health(facts)
 
     assert [test for test in found.ids if "chance" in test] == ["off-chance"] * doubted

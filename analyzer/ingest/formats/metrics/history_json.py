@@ -6,6 +6,7 @@
 {"train_losses": {"g": [2.1, 1.4]}, "config": {…}}                            lists below a key that names their quantity
 {"epochs": [1, 2], "train_loss": [2.1, 1.4]}                                the counter first
 {"train": [2.1, 1.4], "val": [2.0, 1.6]} or [2.1, 1.4, 1.2]                 in a file that is named for the loss
+{"epochs": 50, "train_loss": [2.1, 1.4, 1.2]}        among settings and results, in a file that is named for the course
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ _COUNTER = LazyRegex(
     r"""(?i)\{\s{0,20}["'](?:epochs?|steps?|iterations?)["']\s{0,9}:\s{0,9}\[[\s\d.,]{1,4000}\]\s{0,9},"""
 )
 """The list that counts the rows may come first."""
+_NAMED_FOR_IT = LazyRegex(r"(?i)histor|metric|loss|curve|progress|results?\b|(?:^|[/_.-])(?:train|log)")
+_COURSE = LazyRegex(
+    r'"([A-Za-z][\w/ .-]{0,60})"\s{0,9}:\s{0,9}\[\s{0,40}-?\d[\d.eE+-]{0,30}(?:\s{0,40},\s{0,40}-?\d[\d.eE+-]{0,30}){2}'
+)
+"""A name with three numbers behind it."""
 _FIRST_NUMBERS = LazyRegex(r"\[\s{0,20}-?\d[\d.eE+-]{0,30}\s{0,20},\s{0,20}-?\d")
 
 
@@ -65,9 +71,10 @@ class HistoryJson:
         if below := _BELOW.match(start):
             return Match.LIKELY if _is_history(name) or is_known_metric(below[1]) else Match.NO
         known = is_known_metric(name) or (of_losses and name.lower() in _PHASES)
-        if not known or not start.startswith(("[", '{"0":')):
-            return Match.NO
-        return Match.LIKELY if start[1:2] not in {"{", "[", '"'} or start.startswith('{"0":') else Match.NO
+        if known and start.startswith(("[", '{"0":')):
+            plain = start[1:2] not in {"{", "[", '"'} or start.startswith('{"0":')
+            return Match.LIKELY if plain else Match.NO
+        return Match.SURE if _holds_a_course(candidate) else Match.NO  # no configuration holds one
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """Each list becomes the points of its metric, epoch by epoch."""
@@ -79,14 +86,27 @@ class HistoryJson:
             return
         of_losses = _OF_LOSSES.search(source.name) is not None
         columns = _by_metric(data) if isinstance(data, dict) else {"loss": data}
-        for name, column in columns.items():
-            values = _values(column)
-            if values:
+        courses = {name: values for name, column in columns.items() if (values := _values(column))}
+        # Lists of settings stand beside those of the course, and are not as long as any of it.
+        mixed = isinstance(data, dict) and any(
+            isinstance(value, str | int | float) for value in data.values()
+        )
+        rows = {len(values) for name, values in courses.items() if mixed and is_known_metric(str(name))}
+        for name, values in courses.items():
+            if not rows or len(values) in rows:
                 steps = list(range(1, len(values) + 1))
                 named = f"{name}_loss" if of_losses and str(name).lower() in _PHASES else str(name)
                 out.metrics(named[:250], steps=steps, values=values, lines=[1] * len(values))
         if isinstance(data, dict) and any(str(name).startswith("val_") for name in data):
             out.framework("keras")
+
+
+def _holds_a_course(candidate: Candidate) -> bool:
+    """Whether a file that is named for it holds a list of a metric among other things."""
+    if _NAMED_FOR_IT.search(candidate.name) is None:
+        return False
+    text = candidate.head.decode("utf-8", "replace")
+    return any(is_known_metric(name[1].strip()) for name in _COURSE.finditer(text))
 
 
 _BELOW = LazyRegex(r'\{"([^"]{1,80})":\[-?\d[\d.eE+-]{0,30}[,\]]')
