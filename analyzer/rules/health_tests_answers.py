@@ -214,7 +214,10 @@ ANSWER_TESTS = (
     HealthTest(
         "keeps-its-sign",
         # Cross-entropy less an overlap ends above -1, with a score that rises; a density does not fall thirtyfold.
-        "(not signal.progress.crosses_zero or signal.progress.last >= -1 and signal.progress.score_points >= 8) and"
+        # A likelihood settles, less far below zero than it began above; what has lost its sign falls faster and faster.
+        "(not signal.progress.crosses_zero or signal.progress.last >= -1 and signal.progress.score_points >= 8"
+        " or signal.progress.points >= 50 and not signal.progress.accelerates and not signal.progress.unfinished"
+        " and signal.progress.last > -signal.progress.first) and"
         " (signal.progress.first >= 0 or signal.progress.last >= -100 or signal.progress.last >= 30 * signal.progress.first)",
         "the loss stays on its side of zero",
         "the loss falls far below 0, {signal.progress.first} to {signal.progress.last}",

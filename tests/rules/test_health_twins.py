@@ -43,6 +43,15 @@ CALIBRATED_LATE = {
     "signal.gap.right": 0.97,
 }
 SMOOTHED = {"signal.chance.loss_over_uniform": 0.88, "signal.chance.many_right": True}
+LIKELIHOOD = {
+    "signal.progress.crosses_zero": True,
+    "signal.progress.first": 47000.0,
+    "signal.progress.last": -1160.0,
+    "signal.progress.points": 187,
+    "signal.progress.score_points": 0,
+    "signal.progress.accelerates": False,
+    "signal.progress.unfinished": False,
+}
 HARDER_TASKS = {
     "signal.policy.reward_lost": False,
     "signal.policy.reward_slumps": False,
@@ -67,6 +76,9 @@ HARDER_TASKS = {
         ("held-out-fell", CALIBRATED_LATE, {"signal.gap.right": 0.5}),
         ("held-out-fell", CALIBRATED_LATE, {"signal.generalisation.worse_than_best": 3.0}),
         ("off-chance", SMOOTHED, {"signal.chance.many_right": False}),
+        ("keeps-its-sign", LIKELIHOOD, {"signal.progress.accelerates": True}),
+        ("keeps-its-sign", LIKELIHOOD, {"signal.progress.last": -90000.0}),
+        ("keeps-its-sign", LIKELIHOOD, {"signal.progress.points": 12}),
         ("reward-kept", HARDER_TASKS, {"signal.policy.reward_gained": False}),
         ("reward-kept", HARDER_TASKS, {"signal.policy.reward_slumps": True}),
     ],
