@@ -121,12 +121,10 @@ def detect(view: RunView) -> Iterator[Signal]:
     _score_gained(out, view)
     _scores(out, view, train, early=not middle)
     if out.facts:
-        shares = shares_of(view, "eval_accuracy")
-        right, refs = (
-            (0.0, [])
-            if shares is None
-            else (float(shares.value.max()), refs_at(shares, [int(shares.value.argmax())]))
-        )
+        shares, beside_it = shares_of(view, "eval_accuracy"), next(iter(out.facts.values())).refs
+        best = None if shares is None else int(shares.value.argmax())
+        right = 0.0 if shares is None or best is None else float(shares.value[best])
+        refs = beside_it if shares is None or best is None else refs_at(shares, [best])
         out.put("right", right, refs)
         yield out.signal()
 
