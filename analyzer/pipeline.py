@@ -92,6 +92,12 @@ def assess(run: Run, rules: RuleSet, baseline: Run | None = None, guard: Guard =
 
     in_question = rules.in_question(facts.plain)
     ranking = rank(in_question, facts.plain, shipped_calibration(), base_rates, guard)
+    if records := own_records():
+        from analyzer.casebook.confirmed_only import confirmed_only  # noqa: PLC0415  (few users keep a casebook)
+
+        found = confirmed_only(records, facts.plain, rules, ranking, datetime.now(UTC).date())
+        if found is not None:
+            ranking, remembered[found[2]] = found[0], found[1]
     return Assessment(facts, ranking, remembered)
 
 

@@ -197,6 +197,9 @@ def _write_else(page: Page, diagnosis: Diagnosis, full: Sequence[Finding]) -> No
     page.add()
     for finding in full[1:]:
         page.add(f"also found, {headline(finding)}: {finding.cause.title}  [{finding.cause.id}]", hang=2)
+    for finding in diagnosis.findings[1:]:
+        if finding.seen_before and finding not in full:
+            page.add(f"your casebook, {finding.cause.id}: {finding.seen_before}", hang=2)
     above = opening(diagnosis)
     if above is not None and not above.leads:
         return  # it has named the others

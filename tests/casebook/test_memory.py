@@ -2,7 +2,7 @@
 
 import math
 import random
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -10,10 +10,13 @@ from typer.testing import CliRunner
 
 import analyzer
 from analyzer.casebook import memory
+from analyzer.casebook.confirmed_only import AT_MOST, confirmed_only
+from analyzer.casebook.from_run import record_of
 from analyzer.casebook.memory import LEAST_BITS, MOST_BITS, remember, signs
 from analyzer.casebook.record import CaseRecord
 from analyzer.cli.app import app
-from analyzer.rules.score import probabilities_of
+from analyzer.rules.load import load_rules
+from analyzer.rules.score import Ranking, probabilities_of, rank
 
 RUN = Path(__file__).parents[2] / "samples" / "failed" / "ddp-8-ranks-one-killed"
 TODAY = date(2026, 6, 1)
@@ -95,6 +98,53 @@ def test_confirm_keeps_a_case_that_the_next_diagnosis_names(casebook):
     assert before.bits < after.bits <= before.bits + MOST_BITS
 
 
+def _confirm(cause, times):
+    for _ in range(times):
+        kept = CliRunner().invoke(app, ["confirm", str(RUN), cause])
+        assert kept.exit_code == 0, kept.output
+    memory._records_at.cache_clear()
+
+
+def test_a_cause_confirmed_twice_for_such_runs_is_named_where_no_rule_brings_it_up(casebook):
+    before = analyzer.diagnose(RUN)
+    _confirm("host-oom-kill", 1)
+    once = analyzer.diagnose(RUN)
+    _confirm("host-oom-kill", 2)
+    after = analyzer.diagnose(RUN)
+    found = {finding.cause.id: finding for finding in after.findings}
+    screen = " ".join(CliRunner().invoke(app, ["diagnose", str(RUN)]).output.split())
+
+    assert "host-oom-kill" not in {f.cause.id for f in (*before.findings, *once.findings)}
+    told = found["host-oom-kill"]
+    assert told.seen_before.startswith("confirmed 3 times here since")
+    assert "3 of them alike" in told.seen_before
+    assert told.probability <= AT_MOST
+    assert (after.headline.id, after.headline.other) == ("process-sigkilled", before.headline.other)
+    assert after.headline.probability == pytest.approx(
+        before.headline.probability
+    )  # the cause refines that class
+    assert after.summary.startswith("SIGKILL, sender unknown")
+    assert "of this, 45% Host memory is exhausted" in screen
+    assert "confirmed 3 times here since" in screen
+
+
+def test_cases_of_other_runs_and_cases_that_disagree_name_nothing():
+    rules, facts = load_rules(()), {**FACTS, "failure.seen": True}
+    weighed = rank(rules.in_question(facts), facts)
+    nothing = Ranking({}, {}, {})
+
+    def named(records, run=facts, ranking=nothing):
+        found = confirmed_only(records, run, rules, ranking, TODAY)
+        return found and found[2]
+
+    assert named(_confirmed(2)) == "host-oom-kill"
+    assert named(_confirmed(1)) is None
+    assert named(_confirmed(2), {**FACTS, "failure.seen": False}) is None
+    assert named(_confirmed(2), {"event.cuda_oom.seen": True, "failure.seen": True}) is None
+    assert named(_confirmed(9, "process-sigkilled"), ranking=weighed) is None
+    assert named([*_confirmed(2), *_confirmed(2, "disk-full"), *_confirmed(2, "native-crash")]) is None
+
+
 def test_confirm_without_a_casebook_says_what_to_set(monkeypatch):
     monkeypatch.delenv(memory.VARIABLE, raising=False)
     result = CliRunner().invoke(app, ["confirm", str(RUN), "process-sigkilled"])
@@ -133,3 +183,29 @@ def test_fifty_confirmed_failures_help_a_cluster_with_its_own_base_rates():
         return -sum(math.log2(probabilities[CAUSES.index(cause)]) for cause in later) / len(later)
 
     assert loss_bits(helped) < loss_bits(alone) - 0.5  # half a bit per failure: 1.41 times the probability
+
+
+def test_fifty_confirmed_failures_name_a_cause_that_no_line_of_the_log_tells(casebook):
+    """The same cluster, whole diagnoses: its kernel's lines are not in the logs, so no rule speaks of memory."""
+    dice = random.Random(7)
+    rates = {"host-oom-kill": 0.8, "process-sigkilled": 0.15, "native-crash": 0.05}
+    facts = record_of(RUN, "process-sigkilled").facts
+
+    def draw(count):
+        return dice.choices(list(rates), weights=list(rates.values()), k=count)
+
+    later, day = draw(200), datetime.now(UTC).date().isoformat()
+
+    def loss_bits(found):
+        shares = {finding.cause.id: finding.probability for finding in found.findings}
+        return -sum(math.log2(shares.get(cause, found.headline.other)) for cause in later) / len(later)
+
+    alone = loss_bits(analyzer.diagnose(RUN))
+    for number, cause in enumerate(draw(50)):
+        memory.keep(CaseRecord(str(number), cause, facts=facts, day=day))
+    memory._records_at.cache_clear()
+    helped = analyzer.diagnose(RUN)
+
+    assert {"host-oom-kill", "process-sigkilled"} == {f.cause.id for f in helped.findings[:2]}
+    assert helped.headline.id == "process-sigkilled"
+    assert loss_bits(helped) < alone - 1.0  # twice the probability and more, a failure
