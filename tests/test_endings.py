@@ -155,7 +155,8 @@ def test_one_row_after_a_traceback_is_the_last_flush_of_the_writer_and_no_surviv
     row = "iter: {step}  total_loss: {loss:.4f}  lr: 0.001"
     crash = TRACEBACK.format(raised="RuntimeError: shape mismatch in block 4")
     text = rows(100, form=row) + crash + row.format(step=101, loss=1.0) + "\n"
-    went_on = rows(100, form=row) + crash + rows(140, form=row).partition("iter: 100 ")[2].partition("\n")[2]
+    caught = crash.replace("in <module>", "in guarded")
+    went_on = rows(100, form=row) + caught + rows(140, form=row).partition("iter: 100 ")[2].partition("\n")[2]
 
     assert diagnosed(tmp_path, text).status == "failed"
     assert diagnosed(tmp_path, went_on).status != "failed"

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from make_run import RunMaker, falling
 
+import analyzer
 from analyzer.facts.build import Facts
 from analyzer.model.run import LogEnd
 
@@ -305,3 +306,53 @@ def test_what_nccl_warns_of_on_its_way_to_a_communicator_ended_nothing(ready, fo
         traceback(maker, "RuntimeError", path="out.log", line=followed)
 
     assert facts_of(maker).plain["event.driver_library_mismatch.survived"] is survived
+
+
+ROWS = [f"Epoch [{epoch}/300] train_loss: {2.3 * 0.98**epoch + 0.1:.4f}\n" for epoch in range(1, 268)]
+CAUGHT = """Traceback (most recent call last):
+  File "train.py", line 33, in upload
+    push(table)
+KeyError: 'url'
+"""
+UNCAUGHT = """Traceback (most recent call last):
+  File "train.py", line 90, in <module>
+    main()
+  File "train.py", line 71, in main
+    step(batch)
+KeyError: 'label'
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ([*ROWS[:200], UNCAUGHT, *ROWS[200:]], "crashed"),
+        ([*ROWS[:200], ROWS[200][:20] + UNCAUGHT + ROWS[200][20:], *ROWS[201:]], "crashed"),
+        ([*ROWS[:200], CAUGHT, *ROWS[200:]], "interrupted"),
+        ([*ROWS[:20], UNCAUGHT, *ROWS[20:]], "interrupted"),
+        ([*ROWS[:200], UNCAUGHT, *ROWS], "unknown"),
+        ([UNCAUGHT, *ROWS[:40]], "interrupted"),
+        ([*ROWS[:200], UNCAUGHT, *ROWS[200:], "Training completed\n"], "completed"),
+    ],
+    ids=[
+        "flushed",
+        "within-a-row",
+        "caught",
+        "more-than-a-buffer",
+        "began-anew",
+        "before-all-rows",
+        "completed",
+    ],
+)
+def test_rows_below_an_exception_that_nobody_caught_may_come_from_a_buffer(tmp_path, text, state):
+    (tmp_path / "train.log").write_text("".join(text), encoding="utf-8")
+
+    assert analyzer.diagnose(tmp_path / "train.log").ended.state == state
+
+
+def test_a_host_that_ended_what_came_before_training_ended_no_training():
+    above = RunMaker().event("sigkill", line=1, role="root_candidate").log({"loss": falling(40)})
+    below = RunMaker().log({"loss": falling(40)}).event("sigkill", line=900, role="root_candidate")
+
+    assert facts_of(above).plain["event.sigkill.survived"] is True
+    assert facts_of(below).plain["event.sigkill.survived"] is False

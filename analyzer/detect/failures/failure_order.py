@@ -365,9 +365,12 @@ def _after(lines: Sequence[int], line: int) -> int | None:
 def _survived(failure: Failure, following: _Following, rows: RowsOfLogs) -> bool:
     """Whether the program went on after an error: it printed metrics, or much else before its next error."""
     _, source, line = failure.place
-    if not line or failure.is_late_writer or failure.family == "host":
+    if not line or failure.is_late_writer:
         return False
-    if rows.went_on(source, line):
+    if failure.family == "host":
+        return rows.began_below(source, line)
+    uncaught = any(event.fields.get("uncaught") is True for event in failure.events)
+    if rows.went_on(source, line, uncaught=uncaught):
         return True
     if failure.family not in {"exception", "memory"}:
         return False

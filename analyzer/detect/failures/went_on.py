@@ -73,6 +73,9 @@ class RowsOfLogs:
     def __init__(self, view: RunView) -> None:
         table = view.run.metrics
         self._rows: dict[int, _Rows] = {}
+        self._flushed = {end.source: end.flushed for end in view.run.log_ends if end.flushed is not None}
+        for done in view.events("training_completed"):
+            self._flushed.pop(done.ref.source, None)
         if not len(table):
             return
         order = np.lexsort((table.line, table.source))
@@ -81,9 +84,12 @@ class RowsOfLogs:
         for source, line, step in zip(sources.tolist(), lines, steps, strict=True):
             self._rows[int(source)] = _rows(line, step)
 
-    def went_on(self, source: int, line: int) -> bool:
-        """Whether enough rows follow a line of a file, at later steps or in a launch that began again."""
-        if source not in self._rows:
+    def went_on(self, source: int, line: int, *, uncaught: bool = False) -> bool:
+        """Whether enough rows follow a line of a file, at later steps or in a launch that began again.
+
+        Behind an exception that nobody caught they may have been printed before it, and kept back until the process ended.
+        """
+        if source not in self._rows or (uncaught and self._may_be_flushed(source, line)):
             return False
         rows = self._rows[source]
         at = int(np.searchsorted(rows.lines, line, side="right"))
@@ -97,3 +103,27 @@ class RowsOfLogs:
             return True
         # nothing behind is less, so all of it is beyond but the step itself
         return int(rows.kinds[after]) - (int(rows.least[after]) == before) >= SURVIVED_ROWS
+
+    def _may_be_flushed(self, source: int, line: int) -> bool:
+        """Whether the rows below a line may have been printed before it: they fill no more than a buffer, and count on.
+
+        So it is not in a log that says that the training completed, nor where training began below the line.
+        """
+        if line < self._flushed.get(source, line + 1):
+            return False
+        rows = self._rows[source]
+        at = int(np.searchsorted(rows.lines, line, side="right"))
+        after = int(rows.known_before[at])
+        if after in {0, rows.known.size}:
+            return at > 0 and not after
+        return int(rows.least[after]) >= int(rows.known[after - 1])
+
+    def began_below(self, source: int, line: int) -> bool:
+        """Whether training began below a line, for the first time or anew: what ended there was another launch, or no training."""
+        if not self.went_on(source, line):
+            return False
+        rows = self._rows[source]
+        after = int(rows.known_before[int(np.searchsorted(rows.lines, line, side="right"))])
+        if after in {0, rows.known.size}:
+            return after == 0 and rows.known.size > 0
+        return int(rows.least[after]) < int(rows.known[after - 1])

@@ -230,7 +230,9 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
 
 def _is_end(view: RunView, event: Event) -> bool:
     """Whether training did not go on in the same file after a traceback: one that is caught is no end."""
-    return event.ref.line is None or not view.once(RowsOfLogs).went_on(event.ref.source, event.ref.line)
+    uncaught = event.fields.get("uncaught") is True
+    rows = view.once(RowsOfLogs)
+    return event.ref.line is None or not rows.went_on(event.ref.source, event.ref.line, uncaught=uncaught)
 
 
 DETECTOR = Detector("run_course", ("run.",), detect)

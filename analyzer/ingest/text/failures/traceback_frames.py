@@ -177,13 +177,18 @@ _BUILDERS = LazyRegex(
 """Files that call what a configuration names with the arguments that it gives: the configuration is the run's own."""
 
 
+_BEGINNINGS = frozenset({"<module>", "_run_module_as_main"})
+"""Functions in which a program begins."""
+
+
 class Stack:
     """What is kept of the frames of one traceback: the last one, the last of the user, and the phase.
 
     ``asked`` is the last frame that does not merely hand on what another asked for.
 
     ``finalizing`` tells that the process was cleaning up behind itself, ``awaiting`` that it took over a batch of a
-    worker of its loader.
+    worker of its loader, ``uncaught`` that the stack begins where the program does: of an exception that was caught only
+    the frames from there on are printed.
     """
 
     def __init__(self) -> None:
@@ -194,10 +199,12 @@ class Stack:
         self.phase = ""
         self.finalizing = False
         self.awaiting = False
+        self.uncaught = False
 
     def add(self, frame: Frame) -> None:
         """Take the next frame, outermost first."""
         self.frames += 1
+        self.uncaught |= self.frames == 1 and frame.function in _BEGINNINGS
         self.last = frame
         if not (_PASSED_ON.search(frame.file) and _PASSING.search(frame.function)):
             self.asked = frame

@@ -282,6 +282,8 @@ class TracebackCapture:
             fields["carried_by"] = self.carrier.exception
         if self.expected + self.possible > 1:
             fields["interleaved"] = True
+        if self.stack.uncaught and self.chained is None:
+            fields["uncaught"] = True
         if "phase" not in fields and self.carrier and "DataLoader worker" in self.carrier.message:
             fields["phase"] = "data_loading"
         if "phase" not in fields and _COMPILER.match(raised.exception):

@@ -32,6 +32,10 @@ LONGEST_LINE = 600
 LAST_LINES = 6
 """Lines before the end in which a program says that it is done; what follows them is a launcher's or a shell's."""
 
+BUFFER_BYTES = 8_192
+"""What Python, as the C library, keeps back of an output that is no terminal. An error goes out at once, and the rows that
+were printed before it when the process ends: they stand below it."""
+
 HEAD_LINES = 100
 TAIL_LINES = 400
 """Lines of each end that are looked at: the first ones show where counting began."""
@@ -212,6 +216,7 @@ class EndKeeper:
             afterwards=progress.afterwards,
             begins=tuple(self._begins),
             errors=self._errors(),
+            flushed=self._last_line() - self._tail.rstrip()[-BUFFER_BYTES:].count(b"\n"),
         )
 
 
