@@ -45,7 +45,7 @@ def load(
         source: Path of a run directory or file; or, as text, the address of a W&B run.
         checkpoint: Path of a checkpoint directory or safetensors file that belongs to the run.
         replay: Replay traces of the run: files or directories.
-        offline: Never touch the network: a W&B run must be in the cache.
+        offline: Do not use the network: a W&B run must be in the cache.
 
     Raises:
         InputError: Nothing there could be read, or the run cannot be fetched.
@@ -186,10 +186,10 @@ def diagnose_many(
         workers: Processes, by default one a core; 0 diagnoses in this process, without any protection.
         rules: Further rule packs.
         resume: Keep what is up to date in ``out``.
-        offline: Never touch the network.
+        offline: Do not use the network.
 
     Returns:
-        One row a run and one row a finding; ``analyzer schema triage`` lists their columns.
+        One row per run and one row per finding; ``analyzer schema triage`` lists their columns.
 
     Raises:
         InputError: A source cannot be read, or ``out`` holds a triage and ``resume`` is not set.

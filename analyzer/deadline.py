@@ -18,7 +18,7 @@ POLL_S = 0.02
 """Between two looks at the clock; each costs some 20 microseconds."""
 
 AGAIN_S = 1.0
-"""CPU seconds after which what was interrupted and still runs is interrupted again: a finaliser may have swallowed it."""
+"""CPU seconds after which what was interrupted and still runs is interrupted again: a finaliser may have caught it."""
 
 
 class OutOfTime(BaseException):

@@ -1,4 +1,4 @@
-"""The runs that a caller (an agent, TensorBoard, a service) may look at, and those that it looked at last."""
+"""The runs that a caller (an agent, TensorBoard, a service) may look at, and the studies of those that it looked at last."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEPT = 4
 
 
 class Desk:
-    """Answers for runs below some folders; a run is read again only if it has written since.
+    """Answers for runs below some folders; a run is read again only if its files have changed.
 
     Args:
         folders: Folders that may be looked into, with all below them.
@@ -77,7 +77,7 @@ class Desk:
         return str(path)
 
     def study(self, run: str, baseline: str = "", checkpoint: str = "") -> api.Study:
-        """Diagnose a run, or give the answer again if nothing was written since.
+        """Diagnose a run, or return the kept answer if its files have not changed.
 
         Raises:
             InputError: A path is not allowed or not there, or nothing could be read.

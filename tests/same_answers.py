@@ -100,7 +100,7 @@ def write(target: Path) -> None:
 
 
 def compare(before: Path, after: Path, most: int = 12) -> int:
-    """Print what differs, at most ``most`` lines a run; 1 if anything does."""
+    """Print what differs, at most ``most`` lines per run; 1 if anything does."""
     old, new = (json.loads(path.read_text(encoding="utf-8")) for path in (before, after))
     changed = 0
     for name in sorted({*old, *new}):

@@ -13,7 +13,7 @@ from analyzer.rules.schema import Rule
 from analyzer.rules.search import readings
 
 FOUND = 12
-"""Causes named for a question: who needs more asks more exactly."""
+"""Most causes listed for one query; a more exact query finds the rest."""
 
 _WORD = re.compile(r"[a-z0-9_]{2,40}")
 _FREQUENT = frozenset(
@@ -22,7 +22,7 @@ _FREQUENT = frozenset(
 
 
 def search(words: str, rules: RuleSet) -> str:
-    """Causes that speak of the words, the best first, one a line."""
+    """Causes that mention the words, the best match first, one per line."""
     wanted = {word for word in _words(words) if word not in _FREQUENT} or _words(words)
     by_cause: dict[str, list[Rule]] = {}
     for rule in rules.rules:
@@ -43,7 +43,7 @@ def search(words: str, rules: RuleSet) -> str:
 
 
 def _score(wanted: set[str], entry: CauseEntry, rules: Iterable[Rule]) -> int:
-    """Words found: one of the title or the id counts three times one of the long text."""
+    """Number of words found; one in the title or the id counts three times as much as one in the long text."""
     title = _words(f"{entry.id.replace('-', ' ')} {entry.title}")
     text = _words(" ".join([f"{rule.title} {rule.text} {rule.says}" for rule in rules]))
     return sum(3 if _holds(title, word) else 1 if _holds(text, word) else 0 for word in wanted)
@@ -88,5 +88,5 @@ def cause_page(word: str, rules: RuleSet) -> str:
 
 
 def cause_list() -> str:
-    """Every cause of the catalogue, one a line."""
+    """Every cause of the catalogue, one per line."""
     return "\n".join(f"{entry.id}: {entry.title}" for entry in catalogue().values()) + "\n"

@@ -185,7 +185,7 @@ def _add_resources(server: MCPServer[None], desk: Desk, tools: _Tools) -> None:
     """Causes and runs, each as a list and one by one."""
 
     def causes() -> str:
-        """Every root cause of the catalogue, one a line."""
+        """Every root cause of the catalogue, one per line."""
         from analyzer.agents.knowledge import cause_list  # noqa: PLC0415
 
         return cause_list()

@@ -1,4 +1,4 @@
-"""How good the answers for labelled runs are: right at first, wrong and sure, calibration, log loss.
+"""How good the answers for labelled runs are: top-1, confident errors, calibration, log loss.
 
 Everything is computed from facts alone: the rules rank them as they do in a diagnosis, which kind of trouble leads is
 chosen without a look at the label, and what is said is what a screen is headed by: a cause, or a class of them.

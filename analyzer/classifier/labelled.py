@@ -43,7 +43,7 @@ class Labelled:
     """Features and labels of a corpus.
 
     Attributes:
-        run_ids: One a run.
+        run_ids: One per run.
         values: float64, shape (n_runs, n_features), NaN where unknown.
         causes: Cause id or ``healthy`` of each run.
         shapes: Class of each run.

@@ -172,7 +172,7 @@ def _rarity(places: Sequence[Sequence[int]]) -> Values:
 
 
 def _matrix(places: Sequence[Sequence[int]], rarity: Values) -> Values:
-    """One row of length 1 a message."""
+    """One row of length 1 per message."""
     rows = np.zeros((len(places), BUCKETS))
     for row, found in zip(rows, places, strict=True):
         row[list(found)] = rarity[list(found)]

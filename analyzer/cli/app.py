@@ -77,7 +77,7 @@ class _Interruptible(TyperGroup):
 app = typer.Typer(
     name="analyzer",
     cls=_Interruptible,
-    help="Tell why a deep-learning training run failed, how we know, and what to change.",
+    help="Find out why a deep-learning training run failed, with the evidence and a fix.",
     no_args_is_help=True,
     rich_markup_mode=None,  # importing rich would triple the cost of --help
     pretty_exceptions_enable=False,
@@ -87,7 +87,7 @@ _EXAMPLES = """\b
 Examples:
   analyzer diagnose runs/7b                         why it failed, on one screen
   analyzer diagnose runs/7b -o report.html          one page with curves and evidence
-  analyzer diagnose runs/7b --baseline runs/7a      beside a run that worked
+  analyzer diagnose runs/7b --baseline runs/7a      compared with a run that worked
   kubectl logs trainer-0 | analyzer diagnose -      a log from a pipe
   analyzer diagnose runs/7b -f brief                2,000 tokens for a chat or an agent
   analyzer diagnose runs/7b --fail-on likely        exit code 1 for a script
@@ -150,7 +150,7 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Tell why a deep-learning training run failed, how we know, and what to change."""
+    """Find out why a deep-learning training run failed, with the evidence and a fix."""
     del version
     _configure(context, show_config)
     if context.invoked_subcommand is None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from analyzer.casebook.figures import Figures
 
 app = typer.Typer(
-    help="Keep runs whose cause is known, without any text of them.",
+    help="Manage casebooks: typed facts of runs whose cause is known.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -26,7 +26,9 @@ def add_command(
     run: Annotated[str, typer.Argument(help="The run: a directory or a log file.")],
     label: Annotated[str, typer.Argument(help="Its cause, 'healthy', or 'outside' (known, but not listed).")],
     to: Annotated[Path, typer.Option("--to", help="Casebook to append to.")],
-    acceptable: Annotated[str, typer.Option("--acceptable", help="Further right causes, by commas.")] = "",
+    acceptable: Annotated[
+        str, typer.Option("--acceptable", help="Other right causes, separated by commas.")
+    ] = "",
     source: Annotated[str, typer.Option("--source", help="Where the run came from.")] = "own",
     framework: Annotated[str, typer.Option("--framework", help="Who wrote the log.")] = "",
     confirmed: Annotated[
@@ -60,7 +62,7 @@ def build_command(
     runs: Annotated[Path, typer.Argument(help="Folder that holds each run under its id.")],
     to: Annotated[Path, typer.Option("--to", help="Casebook to write; what it holds is replaced.")],
 ) -> None:
-    """Make a casebook anew from labelled runs that lie side by side, after the readers changed, say."""
+    """Rebuild a casebook from labelled runs in one folder, for example after the readers changed."""
     from analyzer.casebook.from_run import records_of
 
     records, unread = records_of(labels, runs)
@@ -95,7 +97,7 @@ def check_command(books: Books) -> None:
 
 @app.command("stats")
 def stats_command(books: Books) -> None:
-    """Count records by label, framework and how the label is known, and how far two judges agree."""
+    """Count records by label, framework and how the label is known, and how often two labellers agree."""
     from collections import Counter
 
     from analyzer.casebook.agreement import agreement
@@ -117,7 +119,7 @@ def stats_command(books: Books) -> None:
 
 
 def benchmark_command(books: Books) -> None:
-    """Judge the answers for labelled runs.
+    """Score the answers on labelled runs.
 
     Right, wrong and sure, log loss and calibration, per kind of symptom. Probabilities are cross-validated: a run never helps to calibrate its own answer or that of its group.
     """

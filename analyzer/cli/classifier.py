@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from analyzer.classifier.evaluate import Figures
 
 app = typer.Typer(
-    help="Train the anomaly classifier on labelled runs and judge it.",
+    help="Train and evaluate the anomaly classifier on labelled runs.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -85,7 +85,7 @@ def likeness_command(
         "likeness.npz"
     ),
 ) -> None:
-    """Train the model of what runs with such numbers turned out to be, on labelled runs."""
+    """Train the likeness model on labelled runs: what runs with such numbers turned out to be."""
     from analyzer.casebook.record import good_records
     from analyzer.classifier.likeness import labelled_marks, train_likeness
     from analyzer.detect.linear import write_linear
@@ -105,7 +105,7 @@ def evaluate_command(
     corpus: Corpus,
     model: Annotated[
         Path | None,
-        typer.Option("--model", help="Judge this model file on the corpus's held-out part instead."),
+        typer.Option("--model", help="Evaluate this model file on the held-out part of the corpus instead."),
     ] = None,
     shipped: Annotated[
         bool, typer.Option("--shipped", help="The same for the model that comes with analyzer.")
@@ -113,7 +113,7 @@ def evaluate_command(
     report: Annotated[Path | None, typer.Option("--report", help="Directory for REPORT.md.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Only the chosen kind of model.")] = False,
 ) -> None:
-    """Judge the classifier on groups that it has not seen: one writer, one architecture at a time."""
+    """Evaluate the classifier on unseen groups: one writer, one architecture at a time."""
     from analyzer.classifier.evaluate import figures
     from analyzer.classifier.labelled import HELD_OUT, load_labelled
     from analyzer.classifier.report import write_report

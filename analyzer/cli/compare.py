@@ -14,17 +14,15 @@ from analyzer.cli.progress import reading
 
 def compare_command(
     good: Annotated[str, typer.Argument(help="A run that worked.")],
-    bad: Annotated[list[str], typer.Argument(help="Runs to hold against it.")],
+    bad: Annotated[list[str], typer.Argument(help="Runs to compare with it.")],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", help="Write to a file; .html is one page with the curves laid over each other."
-        ),
+        typer.Option("--output", "-o", help="Write to a file; .html is one page with the curves overlaid."),
     ] = None,
     offline: Offline = False,
     debug: Debug = False,
 ) -> None:
-    """Hold runs against one that worked.
+    """Compare runs with one that worked.
 
     Settings that differ and what they could explain, and where the curves part.
 

@@ -16,7 +16,7 @@ def confirm_command(
     fix: Annotated[str, typer.Option("--fix", help="Id of the fix that was tried.")] = "",
     worked: Annotated[str, typer.Option("--worked", help="Whether it cured the run: yes or no.")] = "",
 ) -> None:
-    """Write the cause of a run into your casebook.
+    """Record the confirmed cause of a run in your casebook.
 
     The casebook is the folder ANALYZER_CASEBOOK; later diagnoses count what it holds. The record holds numbers and identifiers, no text of the log. It moves the base rate of the cause by at most 2
     bits, is shown where it does, and is taken back by deleting its file.

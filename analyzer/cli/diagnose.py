@@ -30,11 +30,11 @@ Baseline = Annotated[
     str | None, typer.Option("--baseline", help="A run that worked; what differs becomes evidence.")
 ]
 Offline = Annotated[
-    bool, typer.Option("--offline", help="Never touch the network; a W&B run comes from the cache.")
+    bool, typer.Option("--offline", help="Do not use the network; a W&B run is read from the cache.")
 ]
 Checkpoint = Annotated[
     Path | None,
-    typer.Option("--checkpoint", help="Checkpoint directory or safetensors file that belongs to the run."),
+    typer.Option("--checkpoint", help="Checkpoint directory or safetensors file of the run."),
 ]
 Replay = Annotated[
     list[Path] | None,
@@ -42,14 +42,14 @@ Replay = Annotated[
 ]
 Metric = Annotated[
     list[str] | None,
-    typer.Option("--metric", help="Which logged name is the loss: loss=train_mse; repeatable."),
+    typer.Option("--metric", help="Metric to take as the loss: loss=train_mse; repeatable."),
 ]
 Budget = Annotated[
     float,
     typer.Option(
         "--budget",
         min=1,
-        help="CPU seconds that a diagnosis may take, beside those that the size of the files earns.",
+        help="CPU seconds allowed for a diagnosis, beside an allowance for the size of the files.",
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal error.")]
@@ -68,7 +68,7 @@ def diagnose_command(
     source: Source,
     format_name: Annotated[
         Format | None,
-        typer.Option("--format", "-f", help="How to print; by default what the suffix of --output says."),
+        typer.Option("--format", "-f", help="Output format; by default that of the suffix of --output."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -87,12 +87,12 @@ def diagnose_command(
     metric: Metric = None,
     fail_on: Annotated[
         FailOn,
-        typer.Option("--fail-on", help="Exit with 1 if a fault is found that is at least this probable."),
+        typer.Option("--fail-on", help="Exit with code 1 if a fault at least this probable is found."),
     ] = FailOn.never,
     budget: Budget = BASE_CPU_S,
     publish: Annotated[
         list[Service] | None,
-        typer.Option("--publish", help="Put verdict and report where the run's curves are; repeatable."),
+        typer.Option("--publish", help="Publish verdict and report to the tracker of the run; repeatable."),
     ] = None,
     offline: Offline = False,
     debug: Debug = False,

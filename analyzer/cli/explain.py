@@ -24,7 +24,7 @@ def explain_command(
     offline: Offline = False,
     debug: Debug = False,
 ) -> None:
-    """Print the full ledger of one cause.
+    """Show all the evidence for and against one cause.
 
     Every line of evidence with its bits, the values behind it, where they stand, and in how many labelled runs the
     line held with this cause and without it.

@@ -18,7 +18,7 @@ def mcp_command(
     rules: Rules = None,
     debug: Debug = False,
 ) -> None:
-    """Serve the tools that coding agents call.
+    """Serve tools for coding agents (MCP).
 
     By the Model Context Protocol on standard input and output (extra mcp). Tools: diagnose, lines, series, explain, compare, search_causes, rules_for_line, triage.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from analyzer.rules.cases import Case
     from analyzer.rules.schema import Rule
 
-app = typer.Typer(help="Look at, check and extend the rules.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List, check and extend the rules.", no_args_is_help=True, rich_markup_mode=None)
 
 Places = Annotated[
     list[Path] | None,
@@ -166,7 +166,7 @@ def lint_command(places: Places = None) -> None:
 
 @app.command("facts")
 def facts_command(
-    text: Annotated[str, typer.Argument(help="Only facts whose name or meaning holds this.")] = "",
+    text: Annotated[str, typer.Argument(help="Only facts whose name or meaning contains this.")] = "",
 ) -> None:
     """List the facts that a condition may use."""
     from analyzer.facts.catalog import catalog
@@ -183,9 +183,9 @@ def facts_command(
 
 @app.command("docs")
 def docs_command(
-    place: Annotated[Path, typer.Argument(help="Folder for the pages; made if it is not there.")],
+    place: Annotated[Path, typer.Argument(help="Folder for the pages; created if missing.")],
 ) -> None:
-    """Write a page per bundled rule, an index, and which causes have a rule."""
+    """Write one page per bundled rule, an index, and a list of the causes that have a rule."""
     from analyzer.rules.causes import rules_root
     from analyzer.rules.coverage import coverage_page
     from analyzer.rules.docs import index_page, page_path, rule_page
@@ -213,7 +213,7 @@ def fit_command(
         Path | None, typer.Option("--output", "-o", help="File to write; only the table if left out.")
     ] = None,
 ) -> None:
-    """Fit how far the hand-set odds are to be believed: a temperature per kind of symptom, cross-validated.
+    """Fit how far the hand-set odds can be trusted: one temperature per kind of symptom, cross-validated.
 
     A kind is calibrated if its log loss is surely lower than by hand and its answers are right as often as they say, as far as so many runs can tell. Written are those kinds alone; the others keep their hand-set odds.
     """
@@ -250,8 +250,8 @@ def fit_command(
 @app.command("new")
 def new_command(
     code: Annotated[str, typer.Argument(help="Family code, for example PREC.")],
-    slug: Annotated[str, typer.Argument(help="Folder name; best the cause id of the catalogue.")],
-    place: Annotated[Path, typer.Option("--dir", help="Where to make the folder.")] = Path("rules"),
+    slug: Annotated[str, typer.Argument(help="Folder name; preferably the cause id of the catalogue.")],
+    place: Annotated[Path, typer.Option("--dir", help="Where to create the folder.")] = Path("rules"),
 ) -> None:
     """Write the skeleton of a new rule."""
     from analyzer.rules.load import load_rules

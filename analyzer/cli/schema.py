@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Print the schema of a contract.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Print the schema of a format.", no_args_is_help=True, rich_markup_mode=None)
 
 
 SCHEMAS = {

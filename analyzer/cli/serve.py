@@ -18,14 +18,17 @@ def serve_command(
         list[Path], typer.Argument(help="Folders with runs; nothing outside them can be read.")
     ],
     host: Annotated[
-        str, typer.Option("--host", help="Another than this machine needs ANALYZER_SERVE_TOKEN.")
+        str,
+        typer.Option("--host", help="Address to listen on; any but this machine needs ANALYZER_SERVE_TOKEN."),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535)] = 8787,
-    waiting: Annotated[int, typer.Option("--queue", min=1, help="Submissions that may wait.")] = 64,
+    waiting: Annotated[
+        int, typer.Option("--queue", min=1, help="Submissions that may wait in the queue.")
+    ] = 64,
     rules: Rules = None,
     debug: Debug = False,
 ) -> None:
-    """Serve diagnoses by HTTP.
+    """Serve diagnoses over HTTP.
 
     Submit a path or a file, fetch the answer; /health, and /metrics for Prometheus.
 

@@ -62,7 +62,7 @@ class _RunUnlessNamed(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=_RunUnlessNamed, help="Diagnose many runs and sum up the fleet.", rich_markup_mode=None)
+app = typer.Typer(cls=_RunUnlessNamed, help="Diagnose many runs and summarise them.", rich_markup_mode=None)
 
 Workers = Annotated[
     int | None,
@@ -70,7 +70,7 @@ Workers = Annotated[
         "--workers",
         min=0,
         max=1024,
-        help="Worker processes; default: one a core. 0: in this process, without protection.",
+        help="Worker processes; default: one per core. 0: in this process, without protection.",
     ),
 ]
 Engine = Annotated[
@@ -79,22 +79,20 @@ Engine = Annotated[
 ]
 Timeout = Annotated[
     str,
-    typer.Option(
-        "--timeout", help="Time that one run may take; of gigabytes it gets a second more for every 4 MB."
-    ),
+    typer.Option("--timeout", help="Time limit per run; one of gigabytes gets a second more for every 4 MB."),
 ]
-Memory = Annotated[str, typer.Option("--mem", help="Memory that one run may take.")]
+Memory = Annotated[str, typer.Option("--mem", help="Memory limit per run.")]
 Rules = Annotated[
     list[Path] | None, typer.Option("--rules", help="Further rule pack (directory or rule.yaml); repeatable.")
 ]
-Grouping = Annotated[GroupBy, typer.Option("--group-by", help="What the main table is about.")]
-Shown = Annotated[Format, typer.Option("--format", "-f", help="How to print.")]
+Grouping = Annotated[GroupBy, typer.Option("--group-by", help="What the main table is grouped by.")]
+Shown = Annotated[Format, typer.Option("--format", "-f", help="Output format.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Print to a file instead of the screen.")]
 Baselines = Annotated[
     bool, typer.Option("--baselines/--no-baselines", help="Compare failed runs with the nearest healthy run.")
 ]
 Threshold = Annotated[
-    FailOn, typer.Option("--fail-on", help="Exit with 1 if a run has a fault that is at least this probable.")
+    FailOn, typer.Option("--fail-on", help="Exit with code 1 if a run has a fault at least this probable.")
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal error.")]
 
@@ -105,10 +103,10 @@ def triage_command(
         list[str] | None, typer.Argument(help="Directories to search, runs, logs, URLs.", show_default=False)
     ] = None,
     listed: Annotated[
-        list[str] | None, typer.Option("--from", help="File with one source a line; - for standard input.")
+        list[str] | None, typer.Option("--from", help="File with one source per line; - for standard input.")
     ] = None,
     glob: Annotated[
-        list[str] | None, typer.Option("--glob", help="Pattern; each match is one run as it is.")
+        list[str] | None, typer.Option("--glob", help="Pattern; each match is taken as one run.")
     ] = None,
     out: Annotated[
         str | None, typer.Option("--out", help="Directory or URL for the dataset, summary and page.")
@@ -119,7 +117,7 @@ def triage_command(
         str | None,
         typer.Option("--shard", help="Only part I of N, for example 3/64; then: analyzer triage merge OUT."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep what is up to date in --out.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Skip runs that are up to date in --out.")] = False,
     timeout: Timeout = "120s",
     memory: Memory = "2GiB",
     group_by: Grouping = GroupBy.cause,
@@ -130,32 +128,28 @@ def triage_command(
     baselines: Baselines = True,
     state: Annotated[
         str,
-        typer.Option(
-            "--state", help="Of a W&B project: only runs in these states, for example crashed,failed."
-        ),
+        typer.Option("--state", help="W&B projects: only runs in these states, for example crashed,failed."),
     ] = "",
     since: Annotated[
         str,
-        typer.Option(
-            "--since", help="Of a W&B project: only runs created since, for example 7d or 2026-01-31."
-        ),
+        typer.Option("--since", help="W&B projects: only runs created since, for example 7d or 2026-01-31."),
     ] = "",
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Of a W&B project: at most so many, the newest.")
+        int | None, typer.Option("--limit", min=1, help="W&B projects: at most this many runs, the newest.")
     ] = None,
     filter_json: Annotated[
-        str, typer.Option("--filter", help="Of a W&B project: its own filter, as JSON.")
+        str, typer.Option("--filter", help="W&B projects: a filter of W&B, as JSON.")
     ] = "",
     report: Annotated[
         Reports, typer.Option("--report", help="Which runs get a page with curves in --out.")
     ] = Reports.failed,
     plan_only: Annotated[
-        bool, typer.Option("--plan", help="Only list what would be taken for a run, and why.")
+        bool, typer.Option("--plan", help="Only list what would be taken as a run, and why.")
     ] = False,
-    offline: Annotated[bool, typer.Option("--offline", help="Never touch the network.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not use the network.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Find the runs under SOURCES, diagnose each, and sum up: causes, cost, bad hosts, what to restart.
+    """Find the runs under SOURCES, diagnose each, and summarise: causes, cost, bad hosts, what to restart.
 
     A second command, analyzer triage merge OUT, makes one result of the parts that --shard left.
     """
@@ -209,7 +203,7 @@ def merge_command(
     baselines: Baselines = True,
     debug: Debug = False,
 ) -> None:
-    """Make one dataset, summary and page of the shards under OUT; compare failed runs with healthy ones of all shards."""
+    """Merge the shards under OUT into one dataset, summary and page; compare failed runs with healthy ones of all shards."""
     del debug
     from analyzer.triage.campaign import Campaign, merge_shards
     from analyzer.triage.places import open_place

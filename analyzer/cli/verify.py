@@ -19,7 +19,7 @@ def verify_command(
         typer.Option("--run", help="Where the run is now, if it has moved; default: as the report says."),
     ] = None,
 ) -> None:
-    """Look up every line that a report cites.
+    """Check that every line a report cites still reads the same.
 
     The run is read again for the values that its evidence names. Ends with 1 if a line or a value differs or is gone. Records of binary files are checked by their values.
 

@@ -27,21 +27,23 @@ SILENT = frozenset({"interrupted"})
 
 
 def watch_command(
-    source: Annotated[Path, typer.Argument(help="Directory or log of a run that goes on.")],
+    source: Annotated[Path, typer.Argument(help="Directory or log of a run that is still going.")],
     every: Annotated[
-        float, typer.Option("--every", min=0.1, help="Seconds between two looks at least.")
+        float, typer.Option("--every", min=0.1, help="Least number of seconds between two looks.")
     ] = 30.0,
     fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="End with 1 if a fault is at least this probable.")
+        FailOn, typer.Option("--fail-on", help="Exit with code 1 if a fault is at least this probable.")
     ] = FailOn.likely,
     once_ended: Annotated[
         bool,
-        typer.Option("--until-end/--for-ever", help="End with 0 when the run has ended without a fault."),
+        typer.Option(
+            "--until-end/--for-ever", help="Exit with code 0 when the run has ended without a fault."
+        ),
     ] = True,
     rules: Rules = None,
     debug: Debug = False,
 ) -> None:
-    """Watch a run and say so when the answer changes.
+    """Watch a run and report when the diagnosis changes.
 
     Ends when a fault is likely, or with the run. Nothing is read while nothing was written, and looking takes at most a tenth of the time.
 

@@ -2,7 +2,7 @@
 
 ``wandb`` is imported in a process of its own (``analyzer.fetch.worker``): it cannot ask for a key there (no
 terminal, no standard input), its settings and its telemetry switches are ours and do not touch the caller's, what
-it prints is not seen, and a request that hangs is ended with it. Requests and answers are JSON, one a line::
+it prints is not seen, and a request that hangs is ended with it. Requests and answers are JSON, one per line::
 
     -> {"id": 1, "do": "describe", "entity": "acme", "project": "llm", "run_id": "3n17wxwa"}
     <- {"id": 1, "progress": {"what": "history", "done": 2000, "total": 5000}}
@@ -35,7 +35,7 @@ from analyzer.fetch.limits import Limits
 _MAX_LINE = 64 << 20
 
 LOOK_S = 0.5
-"""The memory of the processes is looked at this often; a fast line brings some hundred MB in that time."""
+"""How often the memory of the processes is checked; a fast connection delivers some hundred MB in that time."""
 
 _PACKAGE_ROOT = Path(__file__).parents[2]
 
@@ -116,7 +116,7 @@ class Session:
                 progress(message["progress"])
 
     def _refuse_flood(self) -> None:
-        """End the process if an answer takes more memory than any honest one."""
+        """End the process if an answer takes more memory than any real one would."""
         with self._lock:
             if self._process is None or _resident_bytes(self._process.pid) <= self.limits.memory_bytes:
                 return

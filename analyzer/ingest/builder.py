@@ -160,7 +160,7 @@ class RunBuilder:
             if names > METRIC_NAMES:
                 if names == METRIC_NAMES + 1:
                     self.add_gap(f"only the first {METRIC_NAMES} metric names are kept", source=source)
-                return Points()  # whoever writes into it is not heard
+                return Points()  # what is written into it is ignored
             points = self._points[key] = Points()
         return points
 

@@ -1,6 +1,6 @@
 """Read the run of a directory or a file: the newest one that can be read, if there are several.
 
-Not for reading any format: that is the ingestors' work.
+Reading the formats is the work of the ingestors.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ BASE_CPU_S = 60.0
 """CPU seconds of one diagnosis whatever the input. The largest sample takes 2 s, all public runs together 90 s."""
 
 BYTES_PER_CPU_S = 2 << 20
-"""Beyond the base, a second for so many bytes on disk. Logs are read at 30 to 300 MB a second, timing traces at 10, the
+"""Beyond the base, a second for so many bytes on disk. Logs are read at 30 to 300 MB per second, timing traces at 10, the
 slowest honest formats, tables and JSON lines, at 3: of an honest file nothing is left out."""
 
 HONEST_RATIO = 20

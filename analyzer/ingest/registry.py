@@ -273,7 +273,7 @@ _BUILTIN = (
     ("requirements", "package versions (requirements.txt, pip freeze)", False, "formats.config.requirements:Requirements", _is_pinned_list),
     ("safetensors", "checkpoint weights (safetensors)", False, "formats.checkpoints.safetensors:Safetensors", _is_safetensors),
     ("tensorboard", "TensorBoard event files (tfevents)", True, "formats.tensorboard.tensorboard:TensorBoard", _is_binary),
-    ("named-column", "one number a line, in a file or below a head that names a curve (loss.txt)", True, "formats.metrics.named_column:NamedColumn", _is_column),
+    ("named-column", "one number per line, in a file or below a head that names a curve (loss.txt)", True, "formats.metrics.named_column:NamedColumn", _is_column),
     ("training-script", "script that trains (Keras, PyTorch): last layer, loss, optimizer, loop; parsed, never run", False, "formats.config.training_script:TrainingScript", _is_python),
     ("text-log", "console log (stdout, stderr) of a training run", True, "text.text_log:TextLog", _anything),
     ("trainer-state", "HF Trainer state (trainer_state.json) and results", True, "formats.metrics.trainer_state:TrainerState", _is_object),

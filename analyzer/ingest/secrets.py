@@ -1,6 +1,6 @@
 """Secrets as they stand in logs, configurations and command lines, and what is shown in their place.
 
-Two families: values that show by their own form what they are (``hf_…``, ``AKIA…``, a PEM block), and values that only
+Two families: values that can be recognised by their own form (``hf_…``, ``AKIA…``, a PEM block), and values that only
 the name before them gives away (``HUB_TOKEN=…``, ``--password …``, ``machine … password …``). A name that any program
 may use for something else (``sort_key``, ``pad_token``) counts only where the value looks like a secret: long, with
 digits. Not for hiding people or hosts, except for e-mail addresses.

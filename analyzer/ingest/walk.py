@@ -48,7 +48,7 @@ _TAR_MARK_AT = 257
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 LIKELY_OURS = (".log", ".out", ".err", ".txt", ".yaml", ".yml", ".jsonl", ".csv")
-"""Suffixes of files that a user expects to be read; others (code, data) go without a word."""
+"""Suffixes of files that a user expects to be read; others (code, data) are ignored silently."""
 
 
 class Found(NamedTuple):
@@ -169,7 +169,7 @@ def _most_promising(names: list[tuple[str, str]], discovery: Discovery) -> list[
 
 
 def _promise(name: str) -> int:
-    """0 for the name of a log or of a library's own file, 1 for what may be one, 2 for the rest."""
+    """0 for the name of a log or of a library's own file, 1 for a possible one, 2 for the rest."""
     lowered = name.lower().removesuffix(".gz").removesuffix(".zst")
     if (
         lowered.endswith((".log", ".out", ".err", ".wandb"))

@@ -1,4 +1,4 @@
-"""Configuration of a run: canonical keys, where each value came from, and who disagreed."""
+"""Configuration of a run: canonical keys, where each value came from, and which sources disagree."""
 
 from __future__ import annotations
 

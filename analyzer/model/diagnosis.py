@@ -489,7 +489,7 @@ class Diagnosis:
         return None
 
     def explain(self, word: str = "") -> str:
-        """The full ledger of one considered cause, or of the leading one.
+        """All the evidence for and against one considered cause, or of the leading one.
 
         Raises:
             KeyError: The cause was not considered.

@@ -59,7 +59,7 @@ class SourceRef(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Something that could not be read. A gap is reported to the user, never swallowed.
+    """Something that could not be read. A gap is always reported to the user.
 
     Attributes:
         reason: What was lost and why, in one sentence.

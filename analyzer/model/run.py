@@ -146,8 +146,8 @@ class Run:
             absent or 1 means that the value belongs to one step.
         replay: Tensor events of a replay trace.
         collectives_trace: Collectives of a trace.
-        flight: Dumps of the flight recorder, one a rank.
-        timings: Timing traces, one a rank, summed up.
+        flight: Dumps of the flight recorder, one per rank.
+        timings: Timing traces, one per rank, summed up.
         operator_shapes: Execution traces: shapes of the inputs of operators.
         log_ends: Where each text log begins and stops.
     """

@@ -1,4 +1,4 @@
-"""What flight recorders and timing traces say, one record a file; kernels and operators are summed up at reading.
+"""What flight recorders and timing traces say, one record per file; kernels and operators are summed up at reading.
 
 A timing trace of one rank has a million events and more. Nothing after ingest needs them one by one, so a run
 keeps ``TimeTrace``: times in seconds, each None where the trace cannot tell it (a trace of the CPU has no kernels).

@@ -91,7 +91,7 @@ def _write_next_checks(page: Page, diagnosis: Diagnosis) -> None:
     if not diagnosis.next_checks:
         return
     page.add()
-    page.add("to be surer", colour="1")
+    page.add("to be more certain", colour="1")
     for check in diagnosis.next_checks:
         moves = f"{check.cause_id}: yes {percent(check.if_true)}, no {percent(check.if_false)}"
         page.add(f"{check.how or check.meaning}  ({moves})", indent=2, hang=2)
@@ -106,7 +106,7 @@ def write_seen(page: Page, diagnosis: Diagnosis) -> None:
         taken = [f"{logged} as {metric}" for logged, metric in coverage.guesses.items()]
         page.add(f"read by name: {', '.join(taken)} (--metric corrects it)", hang=2)
     if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
-        page.add(f"tested and passed: {'; '.join(coverage.passed)}", hang=2)
+        page.add(f"checks passed: {'; '.join(coverage.passed)}", hang=2)
     if coverage.missing:
         page.add(f"not seen: {', '.join(coverage.missing)}", hang=2)
     for gap in diagnosis.gaps:

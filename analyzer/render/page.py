@@ -137,7 +137,7 @@ def write_beginning(page: Page, diagnosis: Diagnosis) -> None:
     ended = f"  ({words})" if words else ""
     colour = _STATUS_COLOUR.get(diagnosis.status, "1")
     head = f"{diagnosis.status.upper()}  {subject}{ended}"
-    if diagnosis.subject and len(head) > page.style.width:  # two paths in one line are found by nobody
+    if diagnosis.subject and len(head) > page.style.width:  # two paths in one line are hard to see
         page.raw(f"{diagnosis.status.upper()}  {diagnosis.root}{ended}", colour)
         page.raw(f"  run {diagnosis.subject}")
     else:

@@ -64,7 +64,7 @@ class Opening(NamedTuple):
 
     Attributes:
         head: The class with its probability, or that no cause stands out.
-        rows: The candidates, one a line; what cannot be told further.
+        rows: The candidates, one per line; what cannot be told further.
         leads: Whether ``head`` names the leading finding itself, whose own headline would say the same again.
     """
 
@@ -133,7 +133,7 @@ def odds_note(diagnosis: Diagnosis) -> str:
             f"percentages of this kind of trouble are calibrated on {runs} labelled runs (analyzer benchmark)"
         )
     return (
-        f"percentages rest on hand-set weights; of {SURE_ANSWERS} answers of {percent(SURE_FROM)} and more for unseen runs "
+        f"percentages come from hand-set weights; of {SURE_ANSWERS} answers at {percent(SURE_FROM)} or more on unseen runs, "
         f"{percent(SURE_RIGHT)} were right"
     )
 
@@ -359,7 +359,7 @@ def device_time_note(diagnosis: Diagnosis) -> str:
         f"{percent(split.idle)} idle{late} of {split.window_s * 1e3:.0f} ms traced"
     )
     if split.step_s is not None:
-        text += f", {split.step_s * 1e3:.3g} ms a step"
+        text += f", {split.step_s * 1e3:.3g} ms per step"
     if split.top_operator and split.top_operator_share is not None:
         text += f"; most in {split.top_operator} ({percent(split.top_operator_share)})"
     if split.top_kernel:

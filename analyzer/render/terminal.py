@@ -214,14 +214,14 @@ def _write_else(page: Page, diagnosis: Diagnosis, full: Sequence[Finding]) -> No
             f"{other} for something else" + ("" if named else " (no other known cause comes near)"),
         ]
     if named:
-        page.add(f"or else: {'; '.join(named)}", hang=2)
+        page.add(f"other causes: {'; '.join(named)}", hang=2)
 
 
 def _write_check(page: Page, diagnosis: Diagnosis) -> None:
     if not diagnosis.next_checks:
         return
     check = diagnosis.next_checks[0]
-    page.add(f"to be surer: {check.how or check.meaning}", hang=2)
+    page.add(f"to be more certain: {check.how or check.meaning}", hang=2)
     page.add(answers_in_words(check), indent=2, hang=2)
 
 
@@ -235,7 +235,7 @@ def _write_seen(page: Page, diagnosis: Diagnosis, gaps: int) -> None:
         page.add(f"read by name: {', '.join(taken[:GUESSES])}{more} (--metric corrects it)", hang=2)
     if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
         more = "; others with --all" if len(coverage.passed) > PASSED else ""
-        page.add(f"tested and passed: {'; '.join(coverage.passed[:PASSED])}{more}", hang=2)
+        page.add(f"checks passed: {'; '.join(coverage.passed[:PASSED])}{more}", hang=2)
     lacking = diagnosis.status == "insufficient"  # there the summary has said what is needed
     unsaid = [what for what in coverage.missing if not (lacking and what in diagnosis.summary)]
     if unsaid:
@@ -250,7 +250,7 @@ def _write_seen(page: Page, diagnosis: Diagnosis, gaps: int) -> None:
         page.add(f"gap: {place + ': ' if place else ''}{gap.reason}", hang=2, colour="33")
     if hidden := len(ordered) - len(shown):
         page.add(
-            f"{hidden} {'further ' if shown else ''}gap{'s' if hidden > 1 else ''} in what was read, named by --all",
+            f"{hidden} {'further ' if shown else ''}gap{'s' if hidden > 1 else ''} in what was read, listed by --all",
             colour="33",
         )
     page.add(odds_note(diagnosis), hang=2, colour="2")

@@ -31,7 +31,7 @@ MAX_HEADER_BYTES = 4 << 20
 """A header has a few KB; a batch of a thousand tensors some 100 KB."""
 
 MAX_TENSOR_HEADER_BYTES = 64 << 20
-"""Header of a safetensors file: about 100 bytes a tensor."""
+"""Header of a safetensors file: about 100 bytes per tensor."""
 
 MAX_DEPTH = 8
 MAX_NODES = 100_000
@@ -144,7 +144,7 @@ def _texts(value: Any) -> dict[str, str]:
 
 
 def _check_tree(value: Any) -> None:
-    """Refuse a tree that is too deep or too large, without recursion of our own depth."""
+    """Refuse a tree that is too deep or too large, without recursion."""
     waiting, seen = [(value, 0)], 0
     while waiting:
         node, depth = waiting.pop()

@@ -3,7 +3,7 @@
 Nothing is changed: forward hooks only read, and gradients are seen by hooks on tensors, because hooks on the
 backward of modules put identity functions into the graph, which breaks in-place operations.
 
-A tensor that several modules hand on is measured once and its gradient is hooked once. Its gradient is the sum
+A tensor that several modules pass on is measured once and its gradient is hooked once. Its gradient is the sum
 over all its users; the innermost user is named first.
 """
 

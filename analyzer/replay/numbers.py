@@ -12,7 +12,7 @@ from analyzer.model.float_formats import LARGEST, SMALLEST_NORMAL, format_name
 
 MAX_DEPTH = 4
 MAX_TENSORS = 16
-"""Tensors taken of one input or output: a module that returns more (a cache) is no place to look first."""
+"""Tensors taken of one input or output: a module that returns more (a cache) is not where to look first."""
 
 FP16_ZERO_BELOW = 2.0**-25
 """A cast to float16 makes numbers up to here 0 (half of the smallest subnormal, rounded to even)."""

@@ -46,7 +46,7 @@ def lint_coverage(rules: Sequence[Rule], root: Path) -> Iterator[str]:
 
 
 def coverage_page(rules: Sequence[Rule], root: Path) -> str:
-    """Markdown: counts by family and kind, then one row an entry."""
+    """Markdown: counts by family and kind, then one row per entry."""
     by_cause: dict[str, list[Rule]] = {}
     for rule in rules:
         by_cause.setdefault(rule.entry.id, []).append(rule)

@@ -63,7 +63,7 @@ ANSWER_TESTS = (
         " 1.05 <= signal.generalisation.worse_than_best and not ((signal.gap.score_gained or signal.gap.right >= 0.9)"
         " and signal.generalisation.worse_than_best < 1.6))",
         "held-out loss does not only rise, or its score gained all the same",
-        "held-out loss never fell beyond its scatter and ends {signal.generalisation.worse_than_best} times as high as its best",
+        "held-out loss never fell by more than its noise and ends {signal.generalisation.worse_than_best} times as high as its best",
         "a score on held-out data, and predictions on a few training and a few held-out samples",
     ),
     HealthTest(
@@ -193,8 +193,8 @@ ANSWER_TESTS = (
         # Of a success rate nine in ten are no more to be gained; nor is what most episodes reach that others miss.
         "signal.policy.reward_gained or (signal.rl.reward_rises or signal.policy.reward_at_most or"
         " 0.9 <= signal.policy.reward_end and signal.policy.reward_best <= 1) and not signal.policy.reward_stands",
-        "the reward got better beyond its scatter",
-        "the reward did not get better beyond its scatter: it ends at {signal.policy.reward_end}",
+        "the reward improved by more than its noise",
+        "the reward did not improve by more than its noise: it ends at {signal.policy.reward_end}",
         "more steps, and what a random policy and a solved task earn",
     ),
     HealthTest(

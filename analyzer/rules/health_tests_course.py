@@ -9,7 +9,7 @@ COURSE_TESTS = (
         "finite",
         "signal.exact.all_finite or signal.exact.nonfinite_norm_only and signal.nonfinite_grad.harmful == False"
         " and signal.nonfinite_loss.seen == False",
-        "no NaN or infinity did harm",
+        "no harmful NaN or infinity",
         "{signal.exact.nonfinite_name} is not finite at {signal.exact.nonfinite_count} of"
         " {signal.exact.nonfinite_points} points",
         "the losses and inputs of the steps at which it is not",
@@ -97,8 +97,8 @@ COURSE_TESTS = (
     HealthTest(
         "learned",
         "signal.progress.learned",
-        "a loss or score got better beyond its scatter",
-        "neither the loss nor a score got better beyond its scatter",
+        "a loss or score improved by more than its noise",
+        "neither the loss nor a score improved by more than its noise",
         "more steps, or whether a single batch can be learned by heart",
         required=True,
         leads=True,

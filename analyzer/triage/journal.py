@@ -1,6 +1,6 @@
 """What is done so far: records in small files, so that a killed triage loses seconds of work and not hours.
 
-    journal/000001.jsonl      64 records, one a line
+    journal/000001.jsonl      64 records, one per line
 
 Segments and not one growing file, because an object store cannot append. They are removed when the dataset is written.
 """

@@ -92,7 +92,7 @@ def _is_text(run: RunSpec, plan: Plan) -> bool:
 
 
 def sources_in(path: str) -> list[str]:
-    """Sources listed in a file, one a line, ``-`` for standard input; what follows a tab is not looked at.
+    """Sources listed in a file, one per line, ``-`` for standard input; what follows a tab is not looked at.
 
     Raises:
         InputError: The file cannot be read.
@@ -192,7 +192,7 @@ def _sort_in(folder: Folder, entry: os.DirEntry[str]) -> None:
 def _sniffed(path: str) -> str:
     """``log`` or ``part`` if the content of a file is that of a run, else empty.
 
-    A flight recorder's dump is a part: there is one a rank, and only together do they tell what happened.
+    A flight recorder's dump is a part: there is one per rank, and only together do they tell what happened.
     """
     try:
         candidate = make_candidate(Path(path), os.path.basename(path))

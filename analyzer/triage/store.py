@@ -1,4 +1,4 @@
-"""The dataset: Parquet files that pandas, DuckDB and Spark read, one row a run and one row a finding.
+"""The dataset: Parquet files that pandas, DuckDB and Spark read, one row per run and one row per finding.
 
     OUT/runs/part-00000-1f0c….parquet        1,000 runs each, in order of their location
     OUT/findings/part-00000-9ab3….parquet    their findings, each with its evidence

@@ -310,7 +310,7 @@ def _last_line(errors: IO[bytes]) -> str:
 def _rss_bytes(pid: int) -> int:
     """Resident memory of a process; 0 where it cannot be known."""
     try:
-        with open(f"/proc/{pid}/statm", "rb") as stream:  # noqa: PTH123  (read five times a second)
+        with open(f"/proc/{pid}/statm", "rb") as stream:  # noqa: PTH123  (read five times per second)
             return int(stream.read().split()[1]) * _PAGE_BYTES
     except (OSError, IndexError, ValueError):
         return 0

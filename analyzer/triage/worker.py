@@ -1,4 +1,4 @@
-"""A worker process: reads tasks from standard input, diagnoses each run, writes one line a run.
+"""A worker process: reads tasks from standard input, diagnoses each run, writes one line per run.
 
     in   {"options": {…}}                           once
          [{"index": 0, "task": {…}}, …]             a batch

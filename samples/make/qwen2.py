@@ -126,7 +126,7 @@ def _chats(count: int, seed: int) -> torch.Tensor:
 
 
 def _mlp_rows(model: Qwen2ForCausalLM, ids: torch.Tensor, output: bool) -> torch.Tensor:
-    """What the chosen MLP reads (or writes), one row a token."""
+    """What the chosen MLP reads (or writes), one row per token."""
     seen: list[torch.Tensor] = []
 
     def keep(_module: Any, args: tuple[torch.Tensor, ...], result: torch.Tensor) -> None:

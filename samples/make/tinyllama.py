@@ -90,7 +90,7 @@ def _tokenizer() -> PreTrainedTokenizerFast:
 
 
 def _attention_inputs(model: LlamaForCausalLM, ids: torch.Tensor) -> torch.Tensor:
-    """The hidden states that the last layer's attention reads, one row a token."""
+    """The hidden states that the last layer's attention reads, one row per token."""
     seen: list[torch.Tensor] = []
 
     def keep(_module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -87,7 +87,7 @@ def main():
         )
         print(
             f"{name}: {single / learned:.1f} times as fast as one by one, {learned / floats:.1f} times the floats alone"
-            f" ({1e6 * learned / options.rows:.1f} us a row here)"
+            f" ({1e6 * learned / options.rows:.1f} us per row here)"
         )
 
 

@@ -208,7 +208,7 @@ def main():
     print(
         f"supervisor peak                 {quarter['own_mb']:.0f} MB at {given.runs // 4} runs, {pool['own_mb']:.0f} MB at {given.runs}"
     )
-    print(f"Parquet                         {size / given.runs:.0f} bytes a run in {len(files)} files")
+    print(f"Parquet                         {size / given.runs:.0f} bytes per run in {len(files)} files")
 
 
 if __name__ == "__main__":

@@ -120,8 +120,8 @@ def test_the_first_screen_holds_cause_evidence_place_fix_rivals_check_and_gap():
         "| loss nan",
         "fix: Train in bf16 (cures it, if the GPU has it; reproduced: samples/fixed/some)",
         '+  "enabled": false',
-        "or else: 10% Title of the cause [fp16-activation-overflow]",
-        "to be surer: look at it",
+        "other causes: 10% Title of the cause [fp16-activation-overflow]",
+        "to be more certain: look at it",
         "if meaning: 96% for fp16-loss-scale-collapse; if not: 2%",
         "gap: a.tfevents:3: record 3 is damaged",
         "1 of 2 runs found here, the last to start; not looked at: runs/7a",
@@ -152,7 +152,7 @@ def test_the_step_time_split_of_a_trace_is_told_in_one_note():
     plain = " ".join(render_terminal(diagnosis(device_time=split), Style(colour=False)).split())
 
     assert (
-        "device time: 70% compute, 1% copies, 29% idle (host late 20%) of 480 ms traced, 95.6 ms a step"
+        "device time: 70% compute, 1% copies, 29% idle (host late 20%) of 480 ms traced, 95.6 ms per step"
         in plain
     )
     assert "most in aten::mm (44%), kernel gemmgemm" in plain

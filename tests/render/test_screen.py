@@ -75,7 +75,7 @@ def test_where_no_cause_stands_out_the_candidates_are_named_with_what_is_known_o
     )
     assert "what speaks for bf16-pretrained-model-in-fp16:" in first
     assert "fix, if it is bf16-pretrained-model-in-fp16: " in first
-    assert "or else" not in first
+    assert "other causes" not in first
     assert "70% likely: Its sentence  [the-class]\n  of this, 20% Sentence 0  [cause-0]" in second
     assert "for the other 50% nothing that was read tells" in second
 
@@ -94,8 +94,8 @@ def test_the_screen_names_a_few_tests_that_a_run_passed_and_all_names_every_one(
         for whole in (False, True)
     )
 
-    assert f"tested and passed: {'; '.join(found.coverage.passed[:4])}; others with --all" in few
-    assert f"tested and passed: {'; '.join(found.coverage.passed)} " in every
+    assert f"checks passed: {'; '.join(found.coverage.passed[:4])}; others with --all" in few
+    assert f"checks passed: {'; '.join(found.coverage.passed)} " in every
     assert "it ends near its best" in few
 
 

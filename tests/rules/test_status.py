@@ -141,7 +141,7 @@ def test_a_short_curve_that_did_not_fall_is_not_called_healthy(tmp_path, last):
     dx = diagnose(tmp_path, rows)
 
     assert dx.status == "insufficient"
-    assert "better beyond its scatter" in dx.summary
+    assert "improved by more than its noise" in dx.summary
 
 
 def test_the_host_that_wrote_of_a_time_limit_has_not_failed(tmp_path):
@@ -199,7 +199,7 @@ def test_a_training_loss_that_rises_is_not_called_healthy(tmp_path):
     )
 
     assert rising.status == "insufficient"
-    assert "better beyond its scatter" in rising.summary
+    assert "improved by more than its noise" in rising.summary
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def _weights(out: FactWriter, view: RunView) -> None:
 def _frozen(out: FactWriter, view: RunView, curve: Series) -> None:
     """Whether most epochs end in one loss and one accuracy, to all digits.
 
-    Of Keras alone a row is known to be an epoch: elsewhere ranks, or the bars of a later epoch, may repeat one.
+    Only of Keras is it known that each row is an epoch: elsewhere ranks, or the bars of a later epoch, may repeat one.
     """
     if len(curve) < FROZEN_POINTS or not view.uses("keras"):
         return

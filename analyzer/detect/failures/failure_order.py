@@ -1,7 +1,7 @@
 """Which failure came first: the failures of a run in order of time, rank and role.
 
 One line may be several events (a traceback that is an out-of-memory error): together they are one failure.
-The order of families is that of causes and consequences: a GPU that is lost, a host that kills, an exception, a
+The order of families is that of causes and consequences: a lost GPU, a host that kills processes, an exception, a
 device error, a numeric stop and a full GPU make ranks end; peers that wait for them time out, and the
 launcher cleans up. A collective timeout counts from the moment at which the waiting began.
 """
@@ -47,7 +47,7 @@ SAME_MOMENT_S = 1.0
 """Stamps of one second cannot be ordered: many loggers print whole seconds, and clocks of hosts differ."""
 
 _BY_XID = dict.fromkeys((43, 45), "cleanup") | dict.fromkeys((13, 31, 32, 69, 80, 137), "device")
-"""Xids of another family than the hardware: the clean-up of a program's work, and errors of programs."""
+"""Xids that are no hardware fault: clean-up after a program, and errors of programs."""
 
 SKIP_LINES = 6
 """Lines from a failed allocation to the word that its batch is left out: the allocator's own message and its table."""
@@ -64,16 +64,16 @@ _GOES_ON = LazyRegex(
 _DATA = LazyRegex(
     r'(?i)^\W{0,3}(?:prompt|question|answer|input|sample|text|src|source|query|instruction)(?: \d{1,9}| text)?"?\s?[:=|]'
 )
-"""How a line begins that shows what the program reads or writes, whatever stands in it."""
+"""How a line begins that shows input or output of the program, whatever it contains."""
 
 LINES_IN_VAIN = 12
 """Lines from a failed allocation to an exception that it led to: the allocator's message, the word that the batch is left out."""
 
 OFTEN_SURVIVED = 3
-"""A kind of line after which training went on three times did not end it the next time: a warning of each checkpoint."""
+"""A kind of line that training survived three times is no reason for its end either: a warning at each checkpoint."""
 
 VAIN_CALLS = 3
-"""Calls of a store in vain; ranks that start before the first one print one or two."""
+"""Failed calls to the store; ranks that start before the first one print one or two."""
 
 LINES_GONE_ON = 2
 """Lines after the last of them that show that the program went on."""
@@ -399,7 +399,7 @@ def _went_by(failure: Failure, following: _Following, ends: Mapping[int, int]) -
 
 
 def _answered(view: RunView, failure: Failure) -> bool:
-    """Whether the store that a line calls in vain answered soon: few such lines, and others follow."""
+    """Whether the store that a line failed to reach answered soon after: few such lines, and others follow."""
     if not failure.kinds <= {"store_unreachable", "store_connect_failed"}:
         return False
     _, source, _ = failure.place

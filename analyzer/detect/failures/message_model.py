@@ -25,8 +25,8 @@ class MessageModel(NamedTuple):
 
     Attributes:
         causes: Identifiers of the causes.
-        weights: One row a cause.
-        bias: One number a cause.
+        weights: One row per cause.
+        bias: One number per cause.
         rarity: Inverse document frequency of each piece; 0 for pieces that no message of training has.
         temperature: Divides the scores, so that the probabilities are those of messages held out.
         least: Probability from which an answer is given.

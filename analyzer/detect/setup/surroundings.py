@@ -1,6 +1,6 @@
 """What a run runs on and with: library, accelerator, communication, kind of data, and whether it ever saved.
 
-Advice is given in these words (``rules/fixing/words.py``): a variable of NCCL helps nobody on gloo. Each fact is put only where
+Advice is given in these words (``rules/fixing/words.py``): a variable of NCCL does not help on gloo. Each fact is put only where
 something names it; two signs that contradict each other leave it unknown.
 """
 
@@ -100,7 +100,7 @@ def _lines(view: RunView) -> list[tuple[str, SourceRef]]:
 def _first_named(
     lines: list[tuple[str, SourceRef]], signs: tuple[tuple[str, LazyRegex], ...], known: set[str]
 ) -> tuple[str | None, list[SourceRef]]:
-    """What the trainers say if they agree, else the first sign that any line shows."""
+    """What the frameworks imply if they agree, else the first sign in any line."""
     if len(known) == 1:
         return known.pop(), []
     for name, pattern in signs:

@@ -111,7 +111,7 @@ SHAPES = (
 )  # fmt: skip
 
 BY_COURSE = {"rises": "diverges", "flat": "no-progress"}
-"""Class of a run that ended worse than its twin, by what its training loss did; many causes take either course."""
+"""Class of a run that ended worse than its baseline, by what its training loss did; many causes take either course."""
 
 SWINGING = frozenset({"oscillating-loss", "poor-shuffling"})
 """Causes that no class stands for whatever the loss did: see below."""
@@ -121,7 +121,7 @@ UNDECIDABLE = (
     "host-memory-leak", *sorted(SWINGING), "data-loading-bottleneck", "throughput-drop", "step-time-outliers",
 )  # fmt: skip
 """Causes of the lab for which no class stands unless their loss rises or is flat: their curves are those of a sound run
-on a harder, easier or repeated task, so nothing but a twin or the data can tell. Those of time are left to the rules,
+on a harder, easier or repeated task, so nothing but a baseline or the data can tell. Those of time are left to the rules,
 which know thresholds: in the lab, on a shared machine, healthy runs stall as well. Swings were told from noise in
 three of ten runs of writers that training had not seen, so they are left to the rules too."""
 

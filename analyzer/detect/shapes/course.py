@@ -1,4 +1,4 @@
-"""One curve in the form in which its shape is measured: a few hundred medians, its scatter, its scale.
+"""One curve reduced for measuring its shape: a few hundred medians, its scatter, its scale.
 
 Nothing here depends on how long a run was, how often it logged, or in which unit: positions are shares of the
 logged points, levels are multiples of the curve's own median, and the scatter is that of single points. A long
@@ -197,7 +197,7 @@ def running_median(values: Values, share: float) -> Values:
 
 
 def moving_windows(values: Values, width: int) -> Values:
-    """All windows of a width, one a row; shape (n_values - width + 1, width)."""
+    """All windows of a width, one per row; shape (n_values - width + 1, width)."""
     return np.asarray(values[np.arange(values.size - width + 1)[:, None] + np.arange(width)])
 
 
@@ -266,7 +266,7 @@ def _ranks(values: Values) -> Values:
 
 
 def waves(values: Values, skip: float = 0.2) -> tuple[float, float, float]:
-    """Regular ups and downs: autocorrelation at its best return, that lag as a share of the run, and at 2 %.
+    """Periodicity: the highest autocorrelation, its lag as a share of the run, and the autocorrelation at a lag of 2 %.
 
     The trend (a running mean over a quarter) and the first part are left out, and outliers are cut, so that one
     spike is no wave. NaN of fewer than 24 windows.

@@ -5,7 +5,7 @@ its feature is at most the threshold (compared as float32, as scikit-learn does)
 ``missing_left[i]`` if the feature is unknown. A negative child ``-1 - j`` is leaf ``j``, a distribution over
 the classes, of which the shares above zero are listed. The long columns are their bytes in base64: a list of numbers takes
 twenty times as long to read.
-The mean over the trees is calibrated (``softmax(log(p) / temperature + bias)``) and compared with one threshold a class:
+The mean over the trees is calibrated (``softmax(log(p) / temperature + bias)``) and compared with one threshold per class:
 the classes that reach theirs are the split-conformal set.
 """
 

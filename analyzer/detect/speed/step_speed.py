@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 WARM_UP_POINTS = 2
 MIN_POINTS = 20
-"""Four points a fifth: fewer give no stable median at either end."""
+"""Four points per fifth of the run: fewer give no stable median at either end."""
 
 SLOW_STEP = 3.0
 """An outlier takes three times the median: evaluation or saving costs more, jitter of one step less."""
 
 JITTER_S = 0.05
-"""Seconds that the time slices of a busy host and a collection of garbage take now and then: a step that is slow by
+"""Seconds that scheduling on a busy host or garbage collection takes now and then: a step that is slow by
 less is no fault of the run."""
 
 LASTING_S = 0.01
-"""Seconds a step by which a run must get slower; below, the load of the host decides."""
+"""Seconds per step by which a run must get slower; smaller differences come from the load of the host."""
 
 MIN_OUTLIERS = 4
 """Fewer slow steps make no grid: any three points lie on some line."""

@@ -234,7 +234,7 @@ def _groups_at(place: tuple[str, tuple[str, ...]], found: Sequence[Found]) -> li
 
 
 _TOP = "run"
-"""Stands for the directory itself: its real name must not decide what lies in it."""
+"""Stands for the directory itself, whose real name must not decide what is in it."""
 
 
 def _rooted(item: Found) -> str:
@@ -295,7 +295,7 @@ FIRST_LINES = 50
 def newest_first(groups: Sequence[RunGroup]) -> list[RunGroup]:
     """Runs in order of their start, the last one first; before them those that lie in the directory itself.
 
-    A stamp in the name is the best witness, then the first time in the log, then the age of the newest file: a copy or
+    A stamp in the name is the best evidence, then the first time in the log, then the age of the newest file: a copy or
     a checkout gives every file the same age.
     """
     stamps = [_stamp_of(group) for group in groups]

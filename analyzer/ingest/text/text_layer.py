@@ -37,7 +37,7 @@ _ESCAPES = re.compile(
     rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\r\n]{0,512}(?:\x07|\x1b\\)|\x1b[@-Z\\-_]"
     rb"|\[\d{1,3}(?:;\d{1,3}){0,4}m|\[m(?![A-Za-z_])"
 )
-# Whoever colours text also resets it, so these show cheaply whether a block has colours without ESC.
+# Programs that colour text also reset it, so these show cheaply whether a block has colours without ESC.
 _RESETS = (b"[0m", b"[39m", b"[m")
 
 _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))

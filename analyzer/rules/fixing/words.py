@@ -34,7 +34,7 @@ def _word(pattern: str, fact: str, *fits: str) -> _Word:
 
 
 _WORDS = (
-    # Ascend's own names of the same variables are in _RENAMED, so what stands here is NCCL's and its twin's on ROCm.
+    # Ascend's own names of the same variables are in _RENAMED, so what stands here is NCCL's and RCCL's.
     _word(r"\bTORCH_(?:NCCL|FR)_|\bNCCL_", "run.backend", "nccl", "rccl"),
     _word(r"\bNCCL_|\ball_reduce_perf\b|\bnccl\b", "run.platform", "cuda", "rocm"),
     _word(r"\bGLOO_", "run.platform", "cuda", "rocm", "mps"),

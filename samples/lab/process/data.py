@@ -186,7 +186,7 @@ def write_table(path: Path, draw: np.random.Generator, count: int = 4000) -> Non
 
 
 def write_shards(folder: Path, draw: np.random.Generator, sizes: list[int], validation: int = 64) -> None:
-    """One file a rank, and the validation records of rank 0."""
+    """One file per rank, and the validation records of rank 0."""
     for rank, size in enumerate(sizes):
         values, labels = labelled(draw, size)
         np.savez(folder / f"shard-{rank:02d}.npz", values=values, labels=labels)

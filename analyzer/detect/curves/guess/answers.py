@@ -24,10 +24,10 @@ from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 ENOUGH = 3
-"""Rows from which a level is told."""
+"""Least number of rows from which a level can be judged."""
 
 SURE_OF_ALL, MOST_NAMED = 0.9, 1000
-"""Where nine of ten answers are right, a thousand classes may be taken for an unknown number of them."""
+"""With nine of ten answers right, an unknown number of classes may be assumed to be a thousand."""
 
 FLAT = 0.05
 """A twentieth of its whole fall lost in the last third: the loss stands."""
@@ -149,7 +149,7 @@ def _summed(out: FactWriter, view: RunView, count: int | None) -> None:
 
 
 def floor_of_bounded(count: int) -> float:
-    """What cross-entropy costs at least where each output lies between 0 and 1.
+    """Least cross-entropy that is possible if each output lies between 0 and 1.
 
     >>> round(floor_of_bounded(10), 3), round(floor_of_bounded(2), 4)
     (1.461, 0.3133)
@@ -183,7 +183,7 @@ def _floors(out: FactWriter, view: RunView, count: int | None) -> None:
 
 
 def _limit(values: npt.NDArray[np.float64]) -> float:
-    """Where a curve would end that goes on to slow down as it did over its thirds; minus infinity if it does not slow down.
+    """Where a curve would level off if it kept slowing down as it did over its thirds; minus infinity if it does not slow down.
 
     >>> bool(abs(_limit(np.array([1 + 0.5**n for n in range(9)])) - 1) < 0.01)
     True

@@ -102,7 +102,7 @@ BEYOND = 14.0
 """ln of a million: what a guess among a million classes costs, and far more than any classifier that works."""
 
 WORSE = 1.03
-"""Clearly worse than a guess: certain of wrong answers."""
+"""Clearly worse than a guess: confident in wrong answers."""
 
 TWICE, ON_ITS_WAY = 0.12, 0.18
 """Distance from the loss that a second softmax gives at the accuracy of the same row, while it is not yet saturated: answers are
@@ -215,7 +215,7 @@ def detect(view: RunView) -> Iterator[Signal]:
 
 
 def _poor(out: FactWriter, view: RunView) -> None:
-    """Signs together, for gates: whether the end is poor, and whether the first epoch exploded and nothing came of it."""
+    """Combined signs for gates: whether the end is poor, and whether the first epoch exploded and training never recovered."""
     loss = view.once(loss_trend)
     if loss is None:
         return
@@ -270,7 +270,7 @@ def _came_down_and_stands(values: Values) -> bool:
 
 
 def _answers_gain(view: RunView) -> bool:
-    """Whether three of four held-out answers are right, at the end more than ever, while the loss has little to lose."""
+    """Whether three of four held-out answers are right, most of all at the end, while the loss has little left to lose."""
     held_out = shares_of(view, "eval_accuracy")
     if held_out is None or len(held_out) < GAIN_ROWS:
         return False

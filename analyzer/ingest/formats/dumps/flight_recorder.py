@@ -1,6 +1,6 @@
 r"""Dumps of PyTorch's flight recorder: what each rank had issued when a collective timed out.
 
-One file a rank (``nccl_trace_rank_3``, ``_dump_3``), a pickle of plain data or JSON::
+One file per rank (``nccl_trace_rank_3``, ``_dump_3``), a pickle of plain data or JSON::
 
     {"version": "2.9",
      "pg_config": {"35": {"name": "35", "desc": "TENSOR_MODEL_PARALLEL_GROUP", "ranks": "[0, 1]"}},

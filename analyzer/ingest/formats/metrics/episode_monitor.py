@@ -1,7 +1,7 @@
 """Episodes as Gym's ``Monitor`` writes them, and Stable-Baselines after it: ``monitor.csv``, ``0.monitor.csv``.
 
     #{"t_start": 1700000000.5, "env_id": "CartPole-v1"}
-    r,l,t                                                   reward, length and seconds since the start, one row an episode
+    r,l,t                                                   reward, length and seconds since the start, one row per episode
     21.0,21,0.37
 
 The step of an episode is that of the environment at its end, counted from the first row of the file.

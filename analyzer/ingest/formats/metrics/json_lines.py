@@ -147,10 +147,10 @@ def _is_copy(source: OpenSource) -> bool:
     """Whether the same rows stand in ``<time stamp>.json`` beside ``scalars.json``: mmengine writes both."""
     if not source.name.endswith("/scalars.json"):  # given alone, it has no directory and is all there is
         return False
-    twins = [path for path in source.path.parent.glob("*_*.json") if _STAMPED.fullmatch(path.name)]
+    copies = [path for path in source.path.parent.glob("*_*.json") if _STAMPED.fullmatch(path.name)]
     try:
-        return any(not twin.is_symlink() and filecmp.cmp(twin, source.path, shallow=False) for twin in twins)
-    except OSError:  # then the twin cannot be read, and this copy is all there is
+        return any(not copy.is_symlink() and filecmp.cmp(copy, source.path, shallow=False) for copy in copies)
+    except OSError:  # then the other cannot be read, and this copy is all there is
         return False
 
 

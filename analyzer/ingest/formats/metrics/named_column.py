@@ -1,4 +1,4 @@
-r"""One number a line, in a file that is named for what they are (``loss.txt``, ``val_loss_1.log``) or below a head.
+r"""One number per line, in a file that is named for what they are (``loss.txt``, ``val_loss_1.log``) or below a head.
 
     # train_loss                  loss                  % mean class accuracy (train set)
     2.3026e+00                    2.3026                 4.3513e+01
@@ -37,7 +37,7 @@ class NamedColumn:
     """Reads a bare column of numbers."""
 
     name = "named-column"
-    summary = "one number a line, in a file or below a head that names a curve (loss.txt)"
+    summary = "one number per line, in a file or below a head that names a curve (loss.txt)"
     is_log = True
 
     def sniff(self, candidate: Candidate) -> Match:

@@ -197,7 +197,7 @@ class _File:
         start_s = self._first_time_s if math.isfinite(self._first_time_s) else None
         end_s = self._last_time_s if math.isfinite(self._last_time_s) else None
         if writer is None:
-            # Names of another making (SageMaker writes a file a step) say nothing of launches.
+            # Names of another making (SageMaker writes one file per step) say nothing of launches.
             self._out.attempt("event files without a launch in their name", start_s=start_s, end_s=end_s)
             return
         start_s = writer.time_s if start_s is None else start_s

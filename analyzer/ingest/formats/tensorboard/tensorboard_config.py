@@ -26,7 +26,7 @@ _LAYER = "runtime_echo"
 _TEXT_SUFFIX = "/text_summary"
 
 MAX_TEXT_BYTES = 1 << 20
-"""Longest text that is parsed; the arguments of the largest trainers have 20 kB."""
+"""Longest text that is parsed; the arguments of the largest trainers take 20 kB."""
 
 _MAX_KEYS = 5_000
 """Keys read from one text, or from all short texts; the longest list of arguments has 500."""
@@ -41,7 +41,7 @@ _TABLES = frozenset(
     {"hyperparameters", "hparams", "hyper_parameters", "config", "params", *_TRAINER_ARGUMENTS}
 )
 
-# Arguments that Megatron-LM cannot run without; together they tell its dump from other short texts.
+# Arguments that Megatron-LM always has; together they distinguish its dump from other short texts.
 _MEGATRON_ARGUMENTS = frozenset({"num_layers", "micro_batch_size", "tensor_model_parallel_size"})
 _MAX_ARGUMENT_CHARACTERS = 4096
 

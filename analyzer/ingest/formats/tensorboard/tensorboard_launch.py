@@ -39,12 +39,12 @@ def is_held_out(candidate: Candidate) -> bool:
     match = _HELD_OUT.match(folder.name)
     if match is None:
         return False
-    twins = {f"{match['stem']}{word}".lower() for word in ("train", "training", "trn")}
+    siblings = {f"{match['stem']}{word}".lower() for word in ("train", "training", "trn")}
     below = not match["stem"] and match["word"].lower() != "test"
     try:
         with os.scandir(folder.parent) as entries:
             for entry, _ in zip(entries, range(_MAX_ENTRIES), strict=False):
-                if entry.name.lower() in twins or (below and "tfevents" in entry.name):
+                if entry.name.lower() in siblings or (below and "tfevents" in entry.name):
                     return True
     except OSError:
         return False

@@ -48,7 +48,7 @@ NO_CHECKSUM = 0x062DC0B3
 """What SageMaker Debugger stores in place of a payload's checksum unless told otherwise."""
 
 _VECTOR_SCAN_BYTES = 1 << 18
-"""Below this the tables of the vectorised scan cost more than a walk in Python (about 150 ns a record)."""
+"""Below this the tables of the vectorised scan cost more than a walk in Python (about 150 ns per record)."""
 
 _LARGE_RECORD_BYTES = 1024
 """Mean record size from which walking from header to header beats looking at every byte."""
@@ -224,7 +224,7 @@ class RecordScanner:
             if self._lost is None:
                 chain = self._chain(buffer, at, end)
                 reason = self._why_it_ends(buffer, chain, end, final)
-                # The last record may have been cut short and have swallowed good ones: it is passed on only
+                # The last record may have been cut short, so that its length covers good ones: it is passed on only
                 # once its successor is known, and looked into if none follows.
                 if chain.offsets.size and reason in (_MORE_BYTES_NEEDED, _DAMAGED_RECORD):
                     chain.drop_last()

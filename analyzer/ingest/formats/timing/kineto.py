@@ -3,7 +3,7 @@
 ``traceEvents`` holds one object an event; ``ts`` and ``dur`` are microseconds. A run keeps one ``TimeTrace`` a file.
 
 How much is read: ``MAX_FILE_BYTES`` of one file and ``MAX_RUN_BYTES`` of all files of a run, decompressed; what lies
-beyond is a gap. At about 150 MB a second a directory of profiles thus costs ten seconds at most. Files of other
+beyond is a gap. At about 150 MB per second a directory of profiles thus costs ten seconds at most. Files of other
 layouts are read up to ``MAX_SLOW_BYTES``, as they take five times as long.
 
 Losses: marks and counters without a duration, flows, stacks of Python, and the metadata of threads are not kept;

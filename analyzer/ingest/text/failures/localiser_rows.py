@@ -1,4 +1,4 @@
-"""Rows of the numeric table for lines that name one bad tensor: one row a line, with what the line says.
+"""Rows of the numeric table for lines that name one bad tensor: one row per line, with what the line says.
 
 Losses: such a line says only that a tensor was bad, so neither its neighbours nor its numbers are known; the
 order of the lines stands for the order of execution. Their ``source_format`` is one of ``TEXT_FORMATS``.

@@ -17,7 +17,7 @@ class AcmeCurves:
         return Match.SURE if candidate.head.startswith(START) else Match.NO
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
-        """One point a line; a line that is none becomes a gap."""
+        """One point per line; a line that is none becomes a gap."""
         with source.open() as stream:
             for number, line in enumerate(stream, 1):
                 parts = line.split()

@@ -111,7 +111,7 @@ FUNASR = RowForm(
     {"loss_avg_rank": "loss"},
 )
 
-# One row an epoch: the first loss is that of training.
+# One row per epoch: the first loss is that of training.
 PYTORCH_KALDI = RowForm(
     "pytorch-kaldi",
     ("'] loss=",),

@@ -1,4 +1,4 @@
-"""Rows of programs that print one step a line: what such a row looks like is a table, reading it is here.
+"""Rows of programs that print one step per line: what such a row looks like is a table, reading it is here.
 
 A ``RowForm`` says where the step stands and how the program writes its pairs of name and value. All pairs
 of such a row are metrics, because the program is known by its head; what the program calls by a word that
@@ -124,7 +124,7 @@ class Trainings:
         self._first_epoch: int | None = None
         self._names: frozenset[str] = frozenset()
 
-    def hear(self, text: str, line: LogLine, log: LogState) -> None:
+    def note_heading(self, text: str, line: LogLine, log: LogState) -> None:
         """A line that may name the training that comes; a bare ``Fold 2`` is too short to be looked for as an event."""
         if (training := _TRAINING.search(text)) is not None:
             self._training = training[0]

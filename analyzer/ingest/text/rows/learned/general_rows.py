@@ -1,4 +1,4 @@
-"""How much of a log was read by readers that know no program, told by one event.
+"""One event that says how much of a log was read without knowing its program.
 
 Such rows are read by the names in them alone. They are right nearly always, but a reader of the report
 should be able to see that nothing but a name made a number a loss.

@@ -121,7 +121,7 @@ class TemplateRows(Learnable):
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         text = self._unwrapped(line)
-        self._trainings.hear(text, line, log)
+        self._trainings.note_heading(text, line, log)
         masked = mask(text)
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             if HELD_OUT_HEADING.match(text):

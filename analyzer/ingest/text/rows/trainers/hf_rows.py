@@ -32,7 +32,7 @@ class Row(NamedTuple):
         rank: Global rank that a prefix names.
         time_s: Unix seconds, None if unknown.
         names: What it prints.
-        values: The numbers, one a name.
+        values: The numbers, one per name.
         above: The last bar drawn before it.
         below: The bar drawn right after it.
     """
