@@ -10,6 +10,7 @@ import typer
 
 from analyzer.cli.exit_codes import RULES_INVALID
 from analyzer.errors import InputError, RuleError
+from analyzer.model.wording import counted
 
 if TYPE_CHECKING:
     from analyzer.rules.cases import Case
@@ -159,7 +160,7 @@ def lint_command(places: Places = None) -> None:
         messages += [] if places else lint_coverage(rules, rules_root())
     for message in messages:
         typer.echo(message)
-    typer.echo(f"{len(rules) + len(invalid)} rules, {len(messages)} problems")
+    typer.echo(f"{counted(len(rules) + len(invalid), 'rule')}, {counted(len(messages), 'problem')}")
     if messages:
         raise typer.Exit(RULES_INVALID)
 

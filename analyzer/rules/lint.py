@@ -6,7 +6,7 @@ R005 no reference                           R006 title, or cause without suffix 
 R007 fewer than one positive or near miss   R008 stable without its entry conditions
 R009 template names an unknown fact         R010 folder name is not the slug
 R011 text too long                          R012 two lines with the same test or id
-R013 verified_by names no sample
+R013 verified_by names no sample            R014 a text of the skeleton was not replaced
 R015 a fault without restart_because        R016 the fault lab does not bear out what the fix claims
 R017 a line that speaks the same way whether true or false: no rates of hits and false alarms give such bits
 R018 two lines that only repeat the gate: the gate's own weight is one number
@@ -25,6 +25,7 @@ from pathlib import Path
 from analyzer.facts.catalog import no_fact, spec_of
 from analyzer.model.diagnosis import LAB
 from analyzer.rules.cases import Case
+from analyzer.rules.scaffold import UNFILLED
 from analyzer.rules.schema import Rule, RuleFix
 from analyzer.rules.template import UNKNOWN, fill, holes
 
@@ -59,6 +60,7 @@ def lint_rule(rule: Rule, directory: Path, cases: Sequence[Case], samples: Path 
     if not rule.references:
         yield f"{rule.where('references')} R005 at least one public reference is needed"
     yield from _lint_cases(rule, cases)
+    yield from _lint_skeleton(rule)
     for keys, text in ((("symptom", "says"), rule.says), (("restart_because",), rule.restart_because)):
         for name in holes(text):
             if spec_of(name) is None:
@@ -72,6 +74,21 @@ def lint_rule(rule: Rule, directory: Path, cases: Sequence[Case], samples: Path 
     if len(rule.text) > MAX_TEXT:
         yield f"{rule.where('cause')} R011 mechanism has {len(rule.text)} characters; at most {MAX_TEXT}"
     yield from _lint_fixes(rule, samples)
+
+
+def _lint_skeleton(rule: Rule) -> Iterator[str]:
+    """Texts that ``analyzer rules new`` wrote and nobody replaced."""
+    texts = {
+        ("title",): rule.title,
+        ("symptom", "says"): rule.says,
+        ("cause",): rule.text,
+        ("restart_because",): rule.restart_because,
+        **{("evidence", at, "because"): line.because for at, line in enumerate(rule.evidence)},
+        **{("fixes", at, "title"): fix.title for at, fix in enumerate(rule.fixes)},
+    }
+    for keys, text in texts.items():
+        if text.startswith(UNFILLED):
+            yield f"{rule.where(*keys)} R014 the text of the skeleton is still there: {text.strip()!r}"
 
 
 def _lint_lines(rule: Rule) -> Iterator[str]:

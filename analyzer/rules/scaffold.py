@@ -10,6 +10,16 @@ from analyzer.rules.cases import CASES_FILE
 from analyzer.rules.causes import FAMILIES, catalogue
 from analyzer.rules.schema import ID_CODE, SLUG, Rule
 
+UNFILLED = (
+    "State the cause as a sentence",
+    "say what is seen",
+    "one reason that a reviewer can check",
+    "The mechanism in plain words",
+    "Say what to change",
+    "what happens again if nothing is changed",
+)
+"""How the texts of the skeleton begin that the author must replace."""
+
 _RULE = """\
 schema: 1
 id: {rule_id}

@@ -214,7 +214,16 @@ def test_a_new_rule_is_a_skeleton_that_the_checks_refuse_until_it_is_filled(tmp_
     assert run("rules", "lint", tmp_path / "my-rule").returncode == 4
     known = run("rules", "new", "IO", "disk-full", "--dir", tmp_path)
     assert b"no cause" not in known.stdout
-    assert b"R005" in run("rules", "lint", tmp_path / "disk-full").stdout
+    told = run("rules", "lint", tmp_path / "disk-full").stdout
+    assert b"R005" in told
+    for text in (
+        b"say what is seen",
+        b"one reason that",
+        b"The mechanism",
+        b"Say what",
+        b"what happens again",
+    ):
+        assert b"R014 the text of the skeleton is still there: '" + text in told
 
 
 @pytest.mark.parametrize("arguments", [["bad", "my-rule"], ["PREC", "../../evil"]])

@@ -31,7 +31,7 @@ def _nothing_stays():
 def test_the_example_passes_the_checks_also_from_inside():
     for place in (PACK, PACK / "tier-draining"):
         assert call("rules", "test", place).stdout == "6 passed, 0 failed\n"
-        assert call("rules", "lint", place).stdout == "1 rules, 0 problems\n"
+        assert call("rules", "lint", place).stdout == "1 rule, 0 problems\n"
 
 
 def test_a_pack_names_its_own_log_line_and_cause_and_leaves_nothing_behind():

@@ -12,13 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from analyzer.ingest.formats.config.structured_text import (
-    MAX_ENTRIES,
-    StructuredTextError,
-    read_json,
-    read_python,
-    read_yaml,
-)
 from analyzer.ingest.quote import QuotedLines
 from analyzer.model.config import ConfigValue
 from analyzer.model.run import Run
@@ -273,14 +266,15 @@ def _changed_keys(before: str, after: str, language: str) -> set[str]:
 
 
 def _settings(text: str, language: str) -> dict[str, str]:
-    reader = {"json": read_json, "python": read_python}.get(language, read_yaml)
+    from analyzer.ingest.formats.config import structured_text as readers  # noqa: PLC0415  (a run without a diff needs none)
+
+    reader = {"json": readers.read_json, "python": readers.read_python}.get(language, readers.read_yaml)
     found: dict[str, str] = {}
+    plain = text.replace("***", "masked")  # a bare * is an alias in YAML
     try:
-        for entry in islice(
-            reader(text.replace("***", "masked")), MAX_ENTRIES
-        ):  # a bare * is an alias in YAML
+        for entry in islice(reader(plain), readers.MAX_ENTRIES):
             found[entry.key] = repr(entry.value)
-    except StructuredTextError as error:
+    except readers.StructuredTextError as error:
         found["(error)"] = str(error)
     return found
 
