@@ -108,14 +108,6 @@ VERL = RowForm(
     {"training/global_step": "", "training/epoch": "epoch"},
 )
 
-COLOSSALAI = RowForm(
-    "colossalai",
-    (" / Train]",),
-    LazyRegex(rf"\[Epoch (?P<epoch>\d{{1,9}}) / Train\](?:: (?=Loss)|.{{0,40}}\b[Ss]tep {_STEP}\b)"),
-    LazyRegex(EQUALS),
-    {"Loss": "loss", "LR": "lr", "Throughput": "samples_per_second"},
-)
-
 # The step is rounded ("step:10K"), so it names no place.
 LEROBOT = RowForm(
     "lerobot",
@@ -145,17 +137,6 @@ BUILD_NANOGPT = RowForm(
     LazyRegex(rf"^(?P<key>train|val|hella) {VALUE}$"),
     {"train": "loss", "val": "eval_loss", "hella": "hellaswag_accuracy"},
 )
-
-# MiniMind: "Epoch:[1/2](100/1000), loss: 2.5000, lr: 0.000500000000, epoch_time: 10.0min", and "Reward: 0.5" in its policy training
-MINIMIND = RowForm(
-    "minimind",
-    ("Epoch:[", "Epoch: ["),
-    LazyRegex(r"\bEpoch: ?\[(?P<epoch>\d{1,9})/\d{1,9}\] ?\((?P<step>\d{1,12})/(?P<total>\d{1,12})\),? "),
-    LazyRegex(rf"(?:^|(?<=[\s,]))(?P<key>[A-Za-z][\w ]{{0,40}}?): {{0,2}}{VALUE}(?=[,\s]|min|$)"),
-    {"learning_rate": "lr", "Learning Rate": "lr", "LR": "lr", "Reward": "reward", "Actor Loss": "policy_loss", "KL_ref": "kl",
-     "epoch_time": "", "epoch_Time": "", "eta_time": ""},
-    epoch=1,
-)  # fmt: skip
 
 # Each epoch is judged on two sets; the score is of the one that the line names.
 FLAIR = RowForm(
@@ -194,11 +175,9 @@ LANGUAGE_FORMS: tuple[RowForm, ...] = (
     PADDLENLP,
     MINDFORMERS,
     VERL,
-    COLOSSALAI,
     LEROBOT,
     MLX,
     BUILD_NANOGPT,
     FLAIR,
     ALLENNLP,
-    MINIMIND,
 )
