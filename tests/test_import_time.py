@@ -76,5 +76,12 @@ def test_an_option_or_a_configuration_is_parsed(tmp_path, monkeypatch):
     assert source_alone(["diagnose", "-"]) == "-"
     for arguments in (["diagnose", "--help"], ["diagnose", "a", "--all"], ["explain", "run.log"], []):
         assert source_alone(arguments) is None
+    project = tmp_path / "pyproject.toml"
+    project.write_text('[project]\ndependencies = ["analyzer"]  # a tool\n')
+    assert source_alone(["diagnose", "run.log"]) == "run.log"
+    for told in ("[tool.analyzer]\n", "[tool]\nanalyzer = {}\n", "tool.analyzer.diagnose = {}\n"):
+        project.write_text(told + "\n")
+        assert source_alone(["diagnose", "run.log"]) is None, told
+    project.unlink()
     (tmp_path / "analyzer.toml").write_text('[diagnose]\nformat = "json"\n')
     assert source_alone(["diagnose", "run.log"]) is None

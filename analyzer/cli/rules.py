@@ -10,7 +10,6 @@ import typer
 
 from analyzer.cli.exit_codes import RULES_INVALID
 from analyzer.errors import InputError, RuleError
-from analyzer.model.wording import counted
 
 if TYPE_CHECKING:
     from analyzer.rules.cases import Case
@@ -139,6 +138,7 @@ def _is_foreign(places: list[Path] | None) -> bool:
 @app.command("lint")
 def lint_command(places: Places = None) -> None:
     """Check the rules beyond their schema."""
+    from analyzer.model.wording import counted
     from analyzer.rules.causes import check_catalogue, rules_root
     from analyzer.rules.coverage import lint_coverage
     from analyzer.rules.lint import lint_rule, lint_set

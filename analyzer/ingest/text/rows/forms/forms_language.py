@@ -20,7 +20,7 @@ out. The z-scores of llm.c and the first times of some loops are nan for want of
 
 from __future__ import annotations
 
-from analyzer.ingest.text.rows.forms.row_forms import COLON, EQUALS, UNIT, VALUE, RowForm
+from analyzer.ingest.text.rows.forms.row_forms import COLON, UNIT, VALUE, RowForm
 from analyzer.ingest.text.rows.printed_numbers import NUMBER
 from analyzer.lazy_regex import LazyRegex
 
