@@ -30,7 +30,12 @@ SOURCES = [
 ]
 SOURCES += [
     (ROOT / name).read_text(encoding="utf-8")
-    for name in ("pipeline.py", "looked_at.py", "ingest/text/log_reader.py", "ingest/text/failures/localiser_rows.py")
+    for name in (
+        "pipeline.py",
+        "looked_at.py",
+        "ingest/text/log_reader.py",
+        "ingest/text/failures/localiser_rows.py",
+    )
 ]
 RULES = load_rules().rules
 USED = {name for rule in RULES for _, condition in rule.conditions() for name in condition.names}
