@@ -18,6 +18,9 @@ COMPLAINTS = {
         "AssertionError: MODEL.BODY.DEFORM_ON unsupported for the small body",
         "acme.errors.ConfigurationError: invalid 'vocab_from' middle",
         "ValueError: Either provide an `eval_set` or disable `eval_every`.",
+        "AssertionError: Invalid parallel dims: dp(2) * tp(3) != WORLD_SIZE(8)",
+        "RuntimeError: world_size (2) is less than sequence_parallel_size 4",
+        "ValueError: The output folder already exists. Use --overwrite to go on",
         "xgboost.core.XGBoostError: column sample by node is not yet supported by the exact tree_method",
     ],
     "version": [
@@ -51,7 +54,35 @@ COMPLAINTS = {
         "Exception: '/data/flowers' is not a directory.",
         "RuntimeError: Dataset not found. Set download=True to fetch it",
     ],
+    "access": [
+        "ValueError: API key not found. Set the variable ACME_KEY.",
+        "ValueError: No HF token provided. Please provide a token",
+        "acme.errors.DatasetNotFoundError: Dataset 'acme/words' is a gated dataset. You must be authenticated to see it.",
+    ],
+    "download": [
+        "ValueError: Failed to download the weights. Status code: 503",
+        "ConnectionError: Couldn't reach the Hugging Face Hub for dataset 'acme/words'",
+    ],
+    "device": [
+        "AssertionError: No CUDA device found",
+        "SystemError: Cannot use fp16 without CUDA.",
+        "ValueError: asked for 'hpu', but the HPU device is unavailable.",
+        "RuntimeError: fused_moe_kernel requires CUDA, the accelerator is cpu.",
+    ],
+    "values": ["AssertionError: Images contains NaN values", "ValueError: Input X contains NaN."],
+    "label": [
+        "ValueError: Class label 16 greater than configured num_classes 8",
+        "lightgbm.basic.LightGBMError: Label 7.0 is not less than the number of label mappings (2)",
+    ],
+    "samples": [
+        "ValueError: Image features and image tokens do not match: tokens: 4, features 8",
+        "acme.InvalidDatasetError: No valid examples found after filtering out long prompts",
+        "AssertionError: input datasets should not be empty",
+    ],
     "": [
+        "AssertionError: Data buffer should be empty at this moment",
+        "ValueError: Eighth precision needs GPUs with a higher compute capability",
+        "CLIError: Invalid label filter 'x'",
         "ValueError: Expected a tensor of shape (8, 16), got (8, 12)",
         "AssertionError: expected len(outputs) == 8, got 2",
         "RuntimeError: The size of tensor a (560) must match the size of tensor b (140)",

@@ -10,6 +10,12 @@ bear any name.
 ``package``    a package is not there
 ``checkpoint`` what was saved does not fit what it is loaded into
 ``path``       a file or folder is not there
+``access``     a token or a login is missing or was refused
+``download``   something could not be fetched
+``device``     a device is asked for that is not there
+``values``     data hold NaN or infinities
+``label``      a label lies outside of the classes
+``samples``    the data hold no samples, or parts of a sample do not fit each other
 ``setting``    a setting was refused: its value, its name, or what it is combined with
 =============  =============================================================================================
 
@@ -69,37 +75,70 @@ _PATH = LazyRegex(
 )
 _WRITING = LazyRegex(r"(?i)\b(?:creat|writ|sav)(?:e|ing)\b")
 
+_ACCESS = LazyRegex(
+    r"(?i)\b(?:access|auth\w{0,12}|api|hf|hugging ?face|hub)[ _-](?:token|key|credentials?)\b.{0,60}(?:\bnot\b|n't\b|missing|invalid|expired|required|denied|refresh)|\bno (?:\w{1,20} ){0,2}(?:token|api key|credentials?) (?:was |were )?(?:provided|found|configured|set)\b"
+    r"|\b(?:must|need to|have to) be (?:authenticated|logged in)\b|\bis a gated (?:repo|dataset|model)|\bauthori[sz]ation (?:was |has been )?denied|\b(?:401|403)\b.{0,20}\b(?:unauthori[sz]ed|forbidden)\b|\bpermission denied for (?:object|bucket)"
+)
+_DOWNLOAD = LazyRegex(
+    r"(?i)\b(?:failed|unable|could not|couldn't|cannot|can't|error)(?: to| while| when)? (?:download|fetch|reach|connect to)(?:ing)? (?:the )?(?:file|hugging ?face|hub\b|url|http|data ?set|model|weights|archive|remote|index|PATH)|\burl fetch failure\b|\bdownload (?:failed|error)\b|\bstatus[ _]code:? (?:4\d\d|5\d\d)\b|\boffline mode is enabled\b"
+)
+_DEVICE = LazyRegex(
+    r"\b[Nn]o (?:CUDA|cuda|GPUs?|gpus?|TPUs?|NPUs?|XPUs?|HPUs?|MPS)\b[\w -]{0,20}\b(?:found|available|detected|visible|devices?|resources)\b|\b(?:CUDA|cuda|GPUs?|TPUs?|NPUs?|XPUs?|HPUs?|MPS|mps)(?: devices?)? (?:is|are) (?:un|not )(?:available|detected|found|visible)\b"
+    r"|\b(?:[Rr]equires?|[Nn]eeds?) (?:a |an |at least (?:one|\d{1,3}) )?(?:CUDA|NVIDIA|GPUs?)(?: (?:devices?|GPUs?|available))?(?: to (?:run|train|be)\b|[.,;]|$)|\b[Cc]annot use \w{1,20} without (?:CUDA|a GPU)\b|\bonly (?:be )?(?:supported|available|run|works?|trained) (?:on|with) (?:CUDA|NVIDIA|a GPU|GPUs?)\b"
+)
+_VALUES = LazyRegex(
+    r"\b(?i:images?|segmentations?|inputs?|data(?: ?sets?| ?frames?)?|features?|columns?|samples?|x|y|labels?|targets?|arrays?|buffers?|weights)\b.{0,40}\b(?:contains?|has|have|includes?|holds?)\b.{0,20}\b(?:NaNs?|nans?|[Ii]nf(?:inity|s)?|missing values)\b"
+)
+_LABEL = LazyRegex(
+    r"(?i)\blabels?\b.{0,60}\b(?:greater|larger|less|smaller|exceeds?|out of|outside|not (?:in|less)|at least|>=?)\b.{0,60}\b(?:num\w{0,8}[ _]?class\w{0,4}|number of (?:classes|labels?\b)|classes|range)|\b(?:unknown|invalid) (?:string )?class label\b|\bunknown label [\w'\"]|\bids? >= ?\d{1,9}, the number of classes"
+)
+_SAMPLES = LazyRegex(
+    r"(?i)\b(?:data ?sets?|data(?: file)?|batch(?:es)?|files|corpus|split|examples|samples|sequences|manifest)\b[^.]{0,40}\b(?:is|are|was|were|not be|got) empty\b|\bno (?:valid |training |remaining |usable )?(?:examples|samples|data|rows|instances|records|images|utterances)\b.{0,20}\b(?:found|left|remain\w{0,4}|after|available|selected)\b"
+    r"|\b(?:image|video|audio) (?:features|tokens?)\b.{0,30}\b(?:image|video|audio)? ?(?:tokens?|features) (?:do|does)(?: not|n't) match|\bnumber of (?:images|videos|audios|image tokens)\b.{0,30}\b(?:does(?: not|n't) match|must match|mismatch)"
+)
+
 _NAME = (
     r"(?:(?<![\w-])--?[a-z][\w-]{1,60}|`[a-z]\w{1,40}`|\b[A-Z]\w{1,40}(?:Config|Trainer|Optimizer|Scheduler)\b|\b[a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8}\b|\b[A-Z][A-Z_]{1,30}(?:\.[A-Z_]{2,30}){1,5}\b|\b[A-Z][A-Z0-9]{1,30}(?:_[A-Z0-9]{1,30})+\b|\b[\w.]{2,60}={1,2}['\"]?[\w.-]{1,40}"
     r"|(?i:\b(?:config\w{0,12}|arguments?|args|options?|flags?|settings?|hyper-?parameters?|learning[ _-]rate|lr|batch[ _-]sizes?|optimi[sz]ers?|(?:lr[ _-])?schedulers?|criterion|estimators?|loss(?:es)?|backends?|strateg(?:y|ies)|precision|activations?|pooling"
     r"|norm(?:ali[sz]ation)?|padding|modes?|(?:model|data|dataset|device|task|layer|block|attention|loss|encoder|decoder|tokenizer|learner) types?|methods?|models?|architectures?|arch|backbones?|heads|layers|experts|hidden[ _-]size|embed\w{0,8} (?:size|dim\w{0,8})|parallel\w{0,12}|sequence[ -]length|max[ _-]length"
-    r"|steps|epochs?|workers|momentum|dropout|weight[ _-]decay|betas?|epsilon|group size|vocab\w{0,12} size|schedules?|formats?|splits?|metrics?|reduction|interpolation|kernel size|quantization|adapters?|lora)\b))"
+    r"|steps|epochs?|workers|world[ _]size|devices|momentum|dropout|weight[ _-]decay|betas?|epsilon|group size|vocab\w{0,12} size|schedules?|formats?|splits?|metrics?|reduction|interpolation|kernel size|quantization|adapters?|lora)\b))"
 )
 _REFUSED = (
     r"(?:\b(?:must|should|has to|have to|needs? to)\b|\b(?:[Cc]an ?not|[Cc]an't|may not) (?:both )?(?:be|use|have|set|specify|enable|combine|provide|pass|exceed|mix|change)\b"
     r"|\bcan only (?:be|use)\b|\bonly (?:supports?|works?|accepts?|allows?|implemented|available|valid|compatible|supported|one of|\w{1,30} (?:is|are) supported)\b|\b[Oo]nly (?:the |a )?(?:[\w-]{1,30} ){1,4}(?:is|are) (?:supported|allowed|implemented)\b|\bis only (?:supported|available|valid|implemented|compatible)\b|\b(?:set|specified|given|defined) (?:both|twice|through both)\b"
     r"|(?:\bnot|n't) (?:currently |yet |officially |fully |a |an )?(?:be )?(?:support(?:ed)?|valid|allowed|recogni[sz]ed?|permitted|implemented|understood|registered|compatible|divisible|available|known|possible|specified|provided|enabled|one of|in \[|accept)\b|\b(?:do|does)(?: not|n't) (?:currently |yet )?(?:support|accept|allow|recogni[sz]e|divide)\b"
     r"|\b(?:doesn't make|does not make|makes no) sense\b|\b(?:[Uu]nsupported|[Ii]nvalid|[Uu]nknown|[Uu]nrecogni[sz]ed|[Ii]ncorrect|[Ii]ncompatible|[Uu]nexpected|[Ii]llegal|[Ww]rong)\b|\b[Mm]utually[- ]exclusive\b|\b[Nn]ot both\b|\b[Oo]nly one of\b|\b[Ee]ither (?:provide|set|specify|use|pass|disable|enable|remove)\b|\bis enabled but\b|\b[Aa]t (?:least|most) (?:one|\d)|\b[Ee]xactly one\b|\b[Oo]ne of\b"
-    r"|\brequires?\b|\b(?:is|are) required\b|\b[Ee]xpected one of\b|\btoo (?:large|small|long|short|many|few)\b|\b(?:smaller|larger|greater|less|bigger|higher|lower) than\b|\bexceeds?\b|\bdivisible\b|\bconflicts?\b|\bcannot exceed\b"
+    r"|\brequires?\b|\b(?:is|are) required\b|\b[Ee]xpected one of\b|\btoo (?:large|small|long|short|many|few)\b|\b(?:smaller|larger|greater|less|bigger|higher|lower) than\b|\bexceeds?\b|\bdivisible\b|\bconflicts?\b|\s!= |\bto be equal to\b|\balready exists?\b.{0,120}overwrite"
     r"|\b[Pp]lease (?:set|specify|provide|choose|use|select|pass|remove|disable|enable)\b|\b[Mm]ust (?:specify|provide|set|choose|select)\b)"
 )
 _SETTING = LazyRegex(rf"(?s)^(?=.{{0,250}}?{_NAME})(?=.{{0,250}}?{_REFUSED})")
 # What a call says of what it was handed, and what a class says to those who derive from it.
 _OF_A_CALL = LazyRegex(
-    r"(?i)\btensors?\b|\bshapes?\b|\bdtypes?\b|\b(?:in|out)put dim|\bdims?\b|\bdimensions?\b|\bdimensional\b|\bndim\b|\bnd?array\b|\brank (?:of|must|\d)|<class '|\binstances?\b|isinstance|\bcallable\b|\bindex(?:es)?\b|\bindices\b|\bout of (?:bounds|range)|\b(?:length|number|size) of (?:the )?(?:input|tensor|list|elements|samples|points)|\blist of\b|\btuple\b|\bdict(?:ionary)?\b"
-    r"|\bmust be (?:a |an )?(?:string|str|list|dict|sequence|iterable|module|array|scalar|pandas)\b|\binitiali[sz]ed?\b|\bcall(?:ed|ing)?\b|\binternal\b|\bsubclass|\boverrid|\bgradients?\b|\bbackward\b|\brequires_grad\b|\b(?:input_ids|inputs?_embeds|attention_mask|position_ids|past_key_values?|hidden_states|pixel_values|labels?|targets?|logits|masks?|state_dict)\b|\bkeyword arguments?\b|\bpositional\b|\bsame (?:length|size|type|number|device)|\bdevices to be\b|\balready (?:exists?|registered|been|initiali)"
+    r"(?i)\btensors?\b|\bshapes?\b|\bdtypes?\b|\b(?:in|out)put dim|(?<!parallel )\bdims?\b|\bdimensions?\b|\bdimensional\b|\bndim\b|\bnd?array\b|\brank (?:of|must|\d)|<class '|\binstances?\b|isinstance|\bcallable\b|\bindex(?:es)?\b|\bindices\b|\bout of (?:bounds|range)|\b(?:length|number|size) of (?:the )?(?:input|tensor|list|elements|samples|points)|\blist of\b|\btuple\b|\bdict(?:ionary)?\b"
+    r"|\bmust be (?:a |an )?(?:string|str|list|dict|sequence|iterable|module|array|scalar|pandas)\b|\binitiali[sz]ed?\b|\bcall(?:ed|ing)?\b|\binternal\b|\bsubclass|\boverrid|\bgradients?\b|\bbackward\b|\brequires_grad\b|\b(?:input_ids|inputs?_embeds|attention_mask|position_ids|past_key_values?|hidden_states|pixel_values|labels?|targets?|logits|masks?|state_dict)\b|\bCUDA error\b|\bargument \d|\bdeserializ|\bkeyword arguments?\b|\bpositional\b|\bsame (?:length|size|type|number|device)|\bdevices to be\b|\balready (?:registered|been|initiali)"
 )
 _REFUSING_CLASS = LazyRegex(
     r"(?:^|\.)(?:ValueError|AssertionError|NotImplementedError|KeyError|Exception|\w{0,40}(?:Config|Argument|Param|Usage|Unsupported)\w{0,40}|XGBoostError|LightGBMError)$"
 )
 
 
+# What only the settings of a run name, so that any class of exception may speak of them.
+_OF_THE_RUN = LazyRegex(
+    r"--[a-z]|(?i:\b(?:config\w{0,12}|hyper-?parameters?|world[ _]size|\w{0,20}parallel\w{0,8}|optimi[sz]er|scheduler|learning[ _]rate|precision|strategy|backend)\b)"
+)
+
 # In the order in which they are tried; an expression is compiled for a message that holds one of its hints.
 _BY_WORDS: tuple[tuple[str, tuple[str, ...], LazyRegex, LazyRegex | None], ...] = (
     ("version", ("ersion", "=", "<", ">", "equire", "grad", "pdat", "buil", "compil", "emoved", "higher", "later"), _VERSION, _OTHER_VERSION),
     ("package", ("nstall", "mport", "equire", "ackage", "epend", "ibrary", "odule"), _PACKAGE, None),
     ("checkpoint", ("heckpoint", "ckpt", "tate", "rained", "eight", "aved", "oad", "esum", "estor", "safetensors"), _CHECKPOINT, _RECOMPUTED),
+    ("access", ("oken", "key", "redential", "authenticated", "logged in", "gated", "denied", "nauthori", "orbidden"), _ACCESS, None),
+    ("device", ("CUDA", "cuda", "GPU", "gpu", "TPU", "NPU", "XPU", "HPU", "MPS", "mps", "NVIDIA"), _DEVICE, _OTHER_VERSION),
+    ("values", ("nan", "NaN", "nf", "missing values"), _VALUES, None),
+    ("label", ("abel", "classes"), _LABEL, None),
     ("path", ("exist", "ound", "find", "open", "locat", "read", "access", "not a ", "missing"), _PATH, _WRITING),
+    ("samples", ("empty", "match", "no ", "No "), _SAMPLES, None),
+    ("download", ("ownload", "etch", "each", "onnect", "tatus", "ffline"), _DOWNLOAD, None),
 )  # fmt: skip
 
 
@@ -114,5 +153,9 @@ def complaint(kind: str, message: str) -> str | None:
     for word, hints, says, unless in _BY_WORDS:
         if any(hint in text for hint in hints) and says.search(text) and not (unless and unless.search(text)):
             return word
-    refused = _REFUSING_CLASS.search(kind) and _SETTING.search(text) and not _OF_A_CALL.search(text)
+    refused = (
+        (_REFUSING_CLASS.search(kind) or _OF_THE_RUN.search(text))
+        and _SETTING.search(text)
+        and not _OF_A_CALL.search(text)
+    )
     return "setting" if refused else None
