@@ -125,6 +125,16 @@ ANSWER_TESTS = (
         "the number of classes, more epochs, and predictions beside their labels",
     ),
     HealthTest(
+        "answers-carry-over",
+        # Who loses less than two hundredths answers nearly every training sample: no sound public run leaves a fifth of the others.
+        "not (signal.epochs.loss_near_zero and signal.progress.last < 0.02 and signal.progress.fall_share >= 0.98"
+        " and signal.generalisation.accuracy_last <= 0.8)",
+        "what is known by heart carries over",
+        "training samples are known by heart (a loss of {signal.progress.last}), and of the held-out ones"
+        " {signal.generalisation.accuracy_last} are answered rightly",
+        "fewer passes over the data, or more samples, judged by the held-out loss",
+    ),
+    HealthTest(
         "answers-gain",
         # Of 46 public sound runs with ten evaluations and more not one, of 48 faulty ones 22 (few right answers alone are those of a
         # choice among many tokens, if one of five is right). Of 102 sound ones none gave back more than it gained, of 79 faulty ones 15.
