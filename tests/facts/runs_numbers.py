@@ -58,6 +58,11 @@ def still_policy():
     return RunMaker().log({"reward_mean": [22.0 + i % 3 for i in range(120)]})
 
 
+def form_alone():
+    parts = {"rewards/form": [0.05 + 0.01 * (i % 4) for i in range(12)], "rewards/answer": [0.0] * 12}
+    return RunMaker().log({"reward_mean": parts["rewards/form"], **parts})
+
+
 def translations():
     return RunMaker().log({"loss": [9.0, 8.0, 7.0, 6.5], "bleu": [0.0] * 4})
 
@@ -123,6 +128,7 @@ RUNS = (
     embeddings,
     policy,
     still_policy,
+    form_alone,
     evaluated_agent,
     translations,
     wasserstein,

@@ -62,6 +62,9 @@ NONE = 1e-3
 COLLAPSED, DECIDED = 0.1, 0.02
 """A tenth of the first entropy, or two hundredths of a nat: the same action in 99 of 100 states."""
 
+IDLE_ROWS = 8
+"""Rows in which a reward function pays nothing at all, so that it is no accident of a few prompts."""
+
 _VALUES = word_set("value vf critic q qf qf1 qf2 td baseline")
 _ENTROPY = word_set("entropy ent")
 _OF_EPISODES = word_set("episode episodes episodic ep return returns ret")
@@ -244,7 +247,7 @@ def _is_value_loss(name: str) -> bool:
 
 
 def _parts(out: FactWriter, view: RunView) -> None:
-    """Whether one reward function pays ever less while another pays ever more, row by row."""
+    """Whether one reward function pays ever less while another pays ever more, row by row, or nothing while another pays."""
     parts = [
         n for n in view.run.metrics.names if n.startswith(("rewards/", "reward/")) and not n.endswith("/std")
     ]
@@ -258,6 +261,10 @@ def _parts(out: FactWriter, view: RunView) -> None:
     if len(curves) >= 2:
         shown = (down or curves)[0]
         out.put("part_falls", bool(down and up), refs_at(shown, [len(shown) - 1, 0]))
+        idle = [c for c in curves if len(c) >= IDLE_ROWS and not c.value.any()]
+        if idle and len(idle) < len(curves):
+            out.put("part_never_earned", value=True, refs=refs_at(idle[0], [len(idle[0]) - 1, 0]))
+            out.put("part_never_earned_name", idle[0].logged_as, refs_at(idle[0], [0]))
 
 
 DETECTOR = Detector("rl_course", ("signal.policy.",), detect)
