@@ -47,6 +47,10 @@ def facts(**columns):
         ({"loss": FALLING, "eval_accuracy": [0.62, 0.64, 1e-10]}, "signal.score.collapsed", None),
         ({"loss": FALLING, "acc": [0.0, 0.0, 0.005, 0.0]}, "signal.score.hardly_right", True),
         ({"loss": FALLING, "acc": [0.0, 0.01, 0.03, 0.06]}, "signal.score.hardly_right", False),
+        ({"loss": FALLING, "train_acc": [0.12, 0.1, 0.11, 0.1] * 4}, "signal.score.training_unmoved", True),
+        ({"loss": FALLING, "train_acc": [0.48 - 0.02 * i for i in range(16)]}, "signal.score.training_unmoved", True),
+        ({"loss": FALLING, "train_acc": RISING}, "signal.score.training_unmoved", False),
+        ({"loss": [2.3, 2.2] * 8, "train_acc": [0.1] * 16}, "signal.score.training_unmoved", False),
         ({"loss": FALLING, "val_mae": [14.0 - 0.3 * i for i in range(16)]}, "signal.score.error_half_left", True),
         ({"loss": FALLING, "val_mae": [0.7, *[0.56] * 15]}, "signal.score.error_half_left", False),
         ({"loss": FALLING, "val_mae": [0.8 * 0.8**i for i in range(16)]}, "signal.score.error_half_left", False),
@@ -70,6 +74,21 @@ def test_a_score_that_was_not_kept_is_told_from_its_look_alike(columns, name, va
 )
 def test_a_leap_of_both_losses_is_told_from_samples_known_by_heart(held_out, training, leapt):
     assert facts(loss=training, eval_loss=held_out)["signal.gap.leapt_together"] is leapt
+
+
+@pytest.mark.parametrize(
+    ("held_out", "behind"),
+    [([0.76, 0.78, 0.83, 0.85, 0.83, 0.82], True), ([0.87, 0.93, 0.95, 0.96, 0.95, 0.96], False)],
+)
+def test_answers_behind_the_mean_of_the_first_epoch(held_out, behind):
+    found = facts(
+        loss=[0.57, 0.39, 0.27, 0.09, 0.06, 0.05],
+        accuracy=[0.86, 0.94, 0.95, 0.98, 0.99, 0.99],
+        eval_loss=[0.52, 0.47, 0.38, 0.5, 0.87, 0.89],
+        eval_accuracy=held_out,
+    )
+
+    assert found["signal.gap.score_behind_epoch_mean"] is behind
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,9 @@ OUTWEIGHS, NEARLY_ALL = 5.0, 0.8
 """Training over held-out loss, at every evaluation, which no dropout and no augmentation makes. A sum that is printed beside a
 mean is as large, but falls as the mean does."""
 
+BEHIND_EPOCH = 0.08
+"""Held-out answers after the first epoch behind the mean of its training answers, which were given while it learned."""
+
 LEAPT, ROSE, LEAP_ROWS = 3.0, 1.05, 3
 """Held-out loss at three times its best within three evaluations, while the training loss of the same rows rose by a twentieth: both
 were thrown off by updates, where samples that are known by heart go on to cost less."""
@@ -325,6 +328,10 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
         out.put("score_first", first, refs)
         if early:
             out.put("score_from_start", first >= SCORES_APART, refs)
+            if len(right) == len(
+                held_out
+            ):  # rows of epochs, whose means hold the answers of the untrained model
+                out.put("score_behind_epoch_mean", first >= BEHIND_EPOCH, refs)
         if max(abs(first), abs(last)) <= 2 * SAME_SCORE:  # other data would be answered otherwise
             for name in ("from_start", "chasm"):
                 out.put(name, value=False, refs=refs)

@@ -52,6 +52,9 @@ LEFT_OF_FIRST, GOES_ON, FEW_ROWS = 0.5, 0.25, 3
 """Half of the first error of numbers left, and a quarter of all that was gained gained in the last third (of few rows by the last one): the
 training was ended where it still learned as before. Noise leaves as much of an error, but then it stands."""
 
+UNMOVED_ROWS, UNMOVED_GAIN, SEEN_FALL = 4, 0.05, 0.3
+"""Four rows, five points gained at most and at most half of the answers right, while three tenths of the training loss go."""
+
 _ERROR_RATES = ERRORS | {"wer", "cer", "ter", "eer"}
 
 
@@ -68,6 +71,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     _broke(out, view, held or every)
     _hardly_right(out, every)
     _error_left(out, held or every)
+    _training_unmoved(out, view, [score for score in every if score.reading.phase != "eval"])
     if out.facts:
         yield out.signal()
 
@@ -173,6 +177,22 @@ def _error_left(out: FactWriter, scores: list[Score]) -> None:
         refs = refs_at(score.series, [0, len(score.series) - 1])
         out.put("error_left", last / first, refs)
         out.put("error_half_left", bool(goes_on and last >= LEFT_OF_FIRST * first), refs)
+        return
+
+
+def _training_unmoved(out: FactWriter, view: RunView, scores: list[Score]) -> None:
+    """Whether training answers, few of them right, got no better while the training loss fell."""
+    loss = view.once(loss_trend)
+    if loss is None or loss[1].first <= 0:
+        return
+    fell = loss[1].first - loss[1].best >= SEEN_FALL * loss[1].first
+    for score in scores:
+        if not score.reading.kind & SHARE_OF_ALL or len(score.series) < UNMOVED_ROWS:
+            continue
+        right = _right(score)
+        early, late = float(right[: max(right.size // 4, 1)].max()), float(right[right.size // 4 :].max())
+        unmoved = fell and late <= AT_MOST and late - early <= UNMOVED_GAIN
+        out.put("training_unmoved", unmoved, refs_at(score.series, [0, len(score.series) - 1]))
         return
 
 
