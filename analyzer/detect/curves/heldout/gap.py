@@ -327,16 +327,21 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
         first = (pairs[0][1] - pairs[0][0]) / unit
         out.put("score_first", first, refs)
         if early:
-            out.put("score_from_start", first >= SCORES_APART, refs)
-            if len(right) == len(
-                held_out
-            ):  # rows of epochs, whose means hold the answers of the untrained model
-                out.put("score_behind_epoch_mean", first >= BEHIND_EPOCH, refs)
+            _apart_at_once(out, right, held_out, first, refs)
         if max(abs(first), abs(last)) <= 2 * SAME_SCORE:  # other data would be answered otherwise
             for name in ("from_start", "chasm"):
                 out.put(name, value=False, refs=refs)
     if min(len(right), len(held_out)) >= EASIER_ROWS:
         _harder(out, held_out, unit, last, refs)
+
+
+def _apart_at_once(
+    out: FactWriter, right: Series, held_out: Series, first: float, refs: list[SourceRef]
+) -> None:
+    """Whether training answers are ahead at the first evaluation: of rows of epochs their means hold an untrained model's."""
+    out.put("score_from_start", first >= SCORES_APART, refs)
+    if len(right) == len(held_out):
+        out.put("score_behind_epoch_mean", first >= BEHIND_EPOCH, refs)
 
 
 def _harder(out: FactWriter, held_out: Series, unit: float, ahead: float, refs: list[SourceRef]) -> None:
