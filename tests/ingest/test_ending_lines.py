@@ -155,3 +155,24 @@ def test_a_pipe_to_a_child_is_no_connection_to_another_rank(frame: str, lost: bo
 
     assert ("connection_lost" in {event.kind for event in run.events}) is lost
     assert all(event.role != "root_candidate" for event in run.events)
+
+
+YOLO = """      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size
+       1/20         0G      2.888      30.52      4.322         22        640: 100%|##########| 300/300 [13:00<00:00,  2.60s/it]
+"""
+OF_TRAINING = "       2/20         0G      2.700      20.52      4.122         22        640:  40%|####      | 120/300 [05:00<07:00,  2.60s/it]"
+OF_EVALUATION = "                 Class     Images  Instances      Box(P          R      mAP50  mAP50-95):   0%|          | 0/19 [00:00<?, ?it/s]"
+
+
+@pytest.mark.parametrize("bar", [OF_TRAINING, OF_EVALUATION], ids=["training", "evaluation"])
+@pytest.mark.parametrize(
+    ("last", "kind"),
+    [
+        ("Killed", "sigkill"),
+        ("Segmentation fault (core dumped)", "segfault"),
+        ("RuntimeError: CUDA out of memory. Tried to allocate 1.2 GiB", "cuda_oom"),
+        ("/Library/MPSNDArrayGatherND.mm:256: failed assertion `Rank of updates array'", "native_check_failed"),
+    ],
+)  # fmt: skip
+def test_what_stands_right_behind_a_bar_of_a_table_is_read(bar: str, last: str, kind: str) -> None:
+    assert kind in kinds(YOLO + bar + last)

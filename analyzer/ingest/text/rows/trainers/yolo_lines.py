@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.failures.tracebacks import HEADER
 from analyzer.ingest.text.log_line import Fed
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
@@ -42,6 +41,7 @@ _SAVED = LazyRegex(
 )
 _SAVED_NAMES = ("box_loss", "obj_loss", "cls_loss", "total_loss", "labels", "img_size",
                 "val/precision", "val/recall", "val/mAP50", "val/mAP50-95", "val/box_loss", "val/obj_loss", "val/cls_loss")  # fmt: skip
+_BEHIND = LazyRegex(r"%[^\]]{0,300}\]\s{0,8}[^\s\]].{3}|Traceback \(most recent call last\)")
 _DROPPED = frozenset({"instances", "labels", "size", "img_size", "targets"})
 _RESULTS = {"box(p": "precision", "p": "precision", "mask(p": "mask_precision", "pose(p": "pose_precision", "r": "recall",
             "map@.5": "mAP50", "map50": "mAP50", "map@.5:.95": "mAP50-95", "map50-95": "mAP50-95"}  # fmt: skip
@@ -100,6 +100,11 @@ class YoloResults:
         """Nothing is left to write."""
 
 
+def _owned(text: str) -> Fed:
+    """Whether a row is all that its line holds: how the program ended stands right behind a bar that is drawn without an end of line."""
+    return Fed.PASSED if text.endswith("Killed") or _BEHIND.search(text) else Fed.OWNED
+
+
 class _Table:
     """The rows of one epoch."""
 
@@ -114,15 +119,14 @@ class _Table:
         text = line.text.rstrip()
         if match := _ROW.match(text):
             self._keep(match, line)
-            # How it ended stands right behind a bar that is drawn again and again without an end of line.
-            return Fed.PASSED if HEADER in text or text.endswith("Killed") else Fed.OWNED
+            return _owned(text)
         if (match := _BARE_ROW.match(text)) and len(match["values"].split()) == len(self._columns):
             self._row = (line.detached(), self._losses(match["values"].split()), None)
             self.finish(log)
             return Fed.OWNED | Fed.ENDED
         if match := _RESULT_HEAD.match(text):
             self._owner.results = [name.lower().rstrip(")") for name in match["columns"].split()]
-            return Fed.OWNED
+            return _owned(text)
         if match := _RESULT.match(text):
             # Output that is held back prints the results of an epoch below the head of the next, before its rows.
             early = self._row is None
