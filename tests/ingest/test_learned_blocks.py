@@ -9,6 +9,7 @@ from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.text import log_reader
 from analyzer.ingest.text.log_reader import LogReader
 from analyzer.ingest.text.rows.learned import learned_blocks
+from analyzer.ingest.text.rows.learned.fixed_width import floats
 from analyzer.ingest.text.rows.learned.templates import TemplateRows
 from analyzer.ingest.text.text_layer import read_blocks
 
@@ -163,3 +164,10 @@ def test_a_row_below_a_plain_bar_stands_where_its_last_redraw_does(monkeypatch):
 
     assert points(read_text(text), "loss") == [(100, 5.5), (200, 4.5), (300, 3.5), (400, 2.5)]
     assert len(asked) < 400 / 10
+
+
+@pytest.mark.parametrize("form", ["{:.4f}", "{:.1f}", "{:.9f}", "{:.3e}", "{:.12e}", "{:06.0f}"])
+def test_a_column_printed_in_one_width_is_read_as_float_reads_it(form):
+    column = [form.format((7919 * n % 9973 + 1) / 1e4).encode() for n in range(500)]
+
+    assert floats(column).tolist() == [float(number) for number in column]

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analyzer.ingest.text.prefixes import peel
+from analyzer.ingest.text.rows.learned.fixed_width import floats
 from analyzer.ingest.text.rows.learned.row_batches import Alike, Batch, CurvePart, Keeper, Records, distinct
 from analyzer.ingest.text.rows.learned.whole_rows import (
     MAX_ROW_CHARACTERS,
-    NUMBERS,
     WholeRows,
     Wording,
     anchor_of,
@@ -54,7 +54,6 @@ KEPT_EXAMPLES = 6
 MAX_WORDINGS, MAX_SHAPES = 64, 8
 """Wordings that are watched at a time, and that are read in blocks; trainers have two or three, each also behind a bar."""
 
-_ALL_NUMBERS = re.compile(rb"(?:%b(?:\n|\Z))++" % NUMBERS)
 _TENS = 10 ** np.arange(8, -1, -1)
 _PLAIN_AFTER = frozenset(("", *" ,;|)]}\t'\""))
 
@@ -405,10 +404,10 @@ def _rows(
     text, count = records.text(block.data), records.starts.size
     places, columns = shape.loose.match(text, count)
     try:
-        numbers = dict(zip(shape.slots, map(_floats, columns[shape.timed :]), strict=True))
+        numbers = dict(zip(shape.slots, map(floats, columns[shape.timed :]), strict=True))
     except ValueError:
         places, columns = shape.whole.match(text, count)
-        numbers = dict(zip(shape.slots, map(_floats, columns[shape.timed :]), strict=True))
+        numbers = dict(zip(shape.slots, map(floats, columns[shape.timed :]), strict=True))
     if places.size < EXAMPLES:
         return None
     steps = shape.step.of(numbers) if shape.step.slot >= 0 else None
@@ -433,19 +432,6 @@ def _rows(
     values = [numbers[column.slot][kept] * column.factor for column in shape.columns]
     times_s = _times(columns[0])[kept] if shape.timed else np.full(int(kept.sum()), np.nan)
     return _Rows(records.only(places[kept]), None if steps is None else steps[kept], values, times_s)
-
-
-def _floats(column: list[bytes]) -> npt.NDArray[np.float64]:
-    """float64, shape (n_rows,): numbers; ``ValueError`` if one of them is none."""
-    try:
-        if column and column[:1] * len(column) == column:  # many are settings
-            return np.full(len(column), float(column[0]))
-        return np.fromiter(map(float, column), np.float64, len(column))
-    except ValueError:
-        text = b"\n".join(column)
-        if _ALL_NUMBERS.fullmatch(text) is None:
-            raise
-        return np.fromiter(map(float, text.replace(b",", b"").split()), np.float64, len(column))
 
 
 class LearnedBatch(Batch):
