@@ -103,7 +103,7 @@ def _named_by_phase(run: Run, metric: str) -> tuple[Series, ...]:
 _REMADE = word_set(
     "l1 l2 rec recon reconstruction cycle cyc cycles idt identity pixel vgg percep perceptual mel content"
 )
-_MISSED = word_set("loss error err")
+_MISSED = word_set("loss losses error errors err")
 _NOT_REMADE = word_set(
     "real fake gp penalty weight lambda val valid validation test eval kl lr norm time aux"
 )

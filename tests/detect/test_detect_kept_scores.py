@@ -101,6 +101,10 @@ def test_answers_behind_the_mean_of_the_first_epoch(held_out, behind):
 )
 def test_a_loss_that_wrong_answers_do_not_allow(loss, accuracy, below):
     assert facts(loss=loss, accuracy=accuracy)["signal.answers.below_its_errors"] is below
+    errors = {
+        "eval_mae": [3.0 - 0.1 * n for n in range(len(loss))]
+    }  # of a regression, right within a tolerance
+    assert "signal.answers.below_its_errors" not in facts(loss=loss, accuracy=accuracy, **errors)
 
 
 def test_a_score_below_zero_throughout_breaks_no_detector():

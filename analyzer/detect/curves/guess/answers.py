@@ -19,6 +19,7 @@ from analyzer.detect.curve import align, take
 from analyzer.detect.curves.guess.chance import LIKE_A_GUESS, LITTLE, NOT_GUESSED, class_count, shares_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -59,6 +60,11 @@ HARDLY_EVER, MORE_THAN_NONE, HALF_AS_OFTEN = 0.05, 0.05, 0.5
 """Where nobody told the number of classes: a twentieth of the answers that both evaluations around an epoch get right, which are a
 twentieth of all at least. Neither dropout nor augmentation costs so much; at the end training is half as often right as well."""
 
+
+_OTHER_LOSSES = word_set(
+    "mse mae rmse l1 l2 focal dice iou miou map bce hinge margin triplet contrastive box psnr"
+)
+"""What is logged beside a loss that is none of a choice among classes, which costs as little as it likes."""
 
 CHEAP_ERRORS, MANY_WRONG = 0.9, 0.1
 """Nine tenths of ln 2 for each wrong answer, of which there is one in ten at least: the right one has less than half there, so cross-entropy
@@ -205,6 +211,8 @@ def _first_answers(out: FactWriter, view: RunView) -> None:
 
 def _cheap_errors(out: FactWriter, view: RunView) -> None:
     """Whether to the end the loss is less than cross-entropy costs at that many wrong answers: it is another loss, or of others."""
+    if any(not _OTHER_LOSSES.isdisjoint(words_of(name)) for name in view.run.metrics.names):
+        return
     for loss, shares in _pairs(view):
         third = len(loss) // 3
         if third < 1 or float(loss.value.min()) <= 0:
