@@ -14,6 +14,7 @@ COMPLAINTS = {
         "NotImplementedError: Unknown attention type: sideways",
         "AssertionError: --fuse-ranks is not compatible with --split-optimizer",
         "ValueError: SoftPromptConfig is not supported for reward training.",
+        "AssertionError: --sharding-version 2 is not compatible with --use-split-optimizer",
         "KeyError: reward manager is not registered: name='acme'",
         "AssertionError: MODEL.BODY.DEFORM_ON unsupported for the small body",
         "acme.errors.ConfigurationError: invalid 'vocab_from' middle",
