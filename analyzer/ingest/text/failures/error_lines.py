@@ -33,9 +33,10 @@ _PLAIN_ERROR = LazyRegex(
     r"|\b[Ee]xit(?:ed|s)? (?:with |status |code ){0,2}(?:code|status)?[:= ]{0,3}-?[1-9]\d{0,5}\b|^\W{0,12}(?:\S{1,60} )?(?:ERROR|error|Error):? \S|\berrno[ =:]|\bAssertion\b.{0,200}\bfailed"
     r"|(?:failed|terminated) (?:with|due to|because|by signal)\b|\bgiving up\b|\bnon-zero exit\b"
 )
-# Warnings, notes of a logger, retries, an end without an error, and errors that are measured.
+# Warnings, notes of a logger, retries, an end without an error, errors that are measured, and what a tracker says of its own server.
 _MILDER = LazyRegex(
     r"^[\d:. /-]{0,40}\[?[IWD](?:\d{3,4}|) |(?i:(?<!NCCL )\bwarn(?:ing)?\b|Warning\b|\bINFO\b|\bDEBUG\b|exit(?:ed)? (?:with )?(?:code|status)[:= ]{1,3}0\b(?!:)|\bretry|\bignor(?:ed|ing)\b|\b0 errors?\b|will be|error (?:rate|bars?)|errors?[:=] ?\d|\b(?:mean|squared|absolute|abs|test|train|val\w*|relative) error|\bskip|unable to register cu)"
+    r"|^(?:wandb|swanlab): (?:ERROR|WARNING) (?:Error while calling|Error uploading|Dropped|Network error|Failed to (?:upload|sync))|^(?:COMET|\[neptune\]) (?:ERROR|WARNING)\b"
 )
 
 _WARNS = LazyRegex(
@@ -57,6 +58,8 @@ def is_plain_error(text: str) -> bool:
 
     >>> is_plain_error("ERROR: the store gave up"), is_plain_error("WARNING: an error may occur")
     (True, False)
+    >>> is_plain_error("wandb: ERROR Error while calling the API: context deadline exceeded")
+    False
     """
     return _PLAIN_ERROR.search(text) is not None and _MILDER.search(text) is None
 
