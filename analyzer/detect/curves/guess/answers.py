@@ -66,9 +66,9 @@ _OTHER_LOSSES = word_set(
 )
 """What is logged beside a loss that is none of a choice among classes, which costs as little as it likes."""
 
-CHEAP_ERRORS, MANY_WRONG = 0.9, 0.1
-"""Nine tenths of ln 2 for each wrong answer, of which there is one in ten at least: the right one has less than half there, so cross-entropy
-costs more."""
+CHEAP_ERRORS, MANY_WRONG, MOST_WRONG = 0.9, 0.1, 0.7
+"""Nine tenths of ln 2 for each wrong answer, of which there is one in ten at least (above seven in ten the count may be
+wrong, not the loss): the right one has less than half there, so cross-entropy costs more."""
 
 
 def detect(view: RunView) -> Iterator[Signal]:
@@ -221,7 +221,7 @@ def _cheap_errors(out: FactWriter, view: RunView) -> None:
         cheap = loss.value[-third:] < CHEAP_ERRORS * math.log(2) * wrong
         out.put(
             "below_its_errors",
-            bool(cheap.all() and float(wrong.min()) >= MANY_WRONG),
+            bool(cheap.all() and float(wrong.min()) >= MANY_WRONG and float(wrong.max()) <= MOST_WRONG),
             refs_at(loss, [len(loss) - 1]),
         )
         return
