@@ -101,7 +101,7 @@ def test_zeros_that_clearml_writes_for_nan_are_told_from_zeros(tmp_path):
 
     assert load_run(FILES / "clearml").run.events.of("nan_reported_as_zero")
     assert "nonfinite-forward" in {finding.cause.id for finding in told.findings}
-    assert untold.status != "failed"
+    assert "nonfinite-forward" not in {finding.cause.id for finding in untold.findings}
 
 
 def test_a_cut_line_of_clearml_is_a_gap_and_the_rest_is_read(tmp_path):
