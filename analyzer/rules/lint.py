@@ -78,7 +78,7 @@ def lint_rule(rule: Rule, directory: Path, cases: Sequence[Case], samples: Path 
 
 def _lint_skeleton(rule: Rule) -> Iterator[str]:
     """Texts that ``analyzer rules new`` wrote and nobody replaced."""
-    texts = {
+    texts: dict[tuple[str | int, ...], str] = {
         ("title",): rule.title,
         ("symptom", "says"): rule.says,
         ("cause",): rule.text,
