@@ -96,7 +96,7 @@ ANSWER_TESTS = (
     ),
     HealthTest(
         "scores-move",
-        "not signal.metric.ranks_reversed and not signal.score.frozen and not signal.score.zero and not signal.score.no_phrase and not signal.score.rare_never_found"
+        "not signal.metric.impossible and not signal.metric.ranks_reversed and not signal.score.frozen and not signal.score.zero and not signal.score.no_phrase and not signal.score.rare_never_found"
         " and not signal.score.hardly_found and not signal.score.error_beyond_all and not signal.score.ranks_like_a_guess and not signal.score.perfect_at_once",
         "the scores move within their range",
         "a score does not move from its first value, or lies where no sound run has it",

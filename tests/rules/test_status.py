@@ -415,3 +415,14 @@ def test_a_few_rows_that_end_far_above_the_first_ones_are_not_healthy_because_al
 
     assert ended([2.0, 3.4, 2.0, 3.5, 2.1, 3.4]) != "healthy"
     assert ended([1.31, 1.12, 1.05, 1.02, 1.0, 1.01]) == "healthy"
+
+
+@pytest.mark.parametrize(("unit", "status"), [(1.0, "healthy"), (280.0, "insufficient")])
+def test_an_accuracy_that_counts_answers_is_no_sign_of_health(tmp_path, unit, status):
+    """Right answers were summed and never divided: the run may be sound, but what it is judged by is not."""
+    rows = "".join(
+        f"epoch {n} train_loss {1.1 * 0.8**n:.4f} val_loss {1.05 * 0.82**n + 0.1:.4f} val_acc {unit * (1 - 0.6 * 0.8**n):.4f}\n"
+        for n in range(25)
+    )
+
+    assert diagnose(tmp_path, rows + "Training finished\n").status == status
