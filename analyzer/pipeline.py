@@ -132,8 +132,8 @@ def diagnose_loaded(
     if guard.gaps and status == "healthy":  # what failed might have seen the fault
         what = "failed" if guard.faults else f"did not end in time ({guard.late[0]})"
         status, summary = "insufficient", f"{summary}, but a part of analyzer {what}"
-    few = bool(seen.missing)
-    listed = _with_likeness(listed, status, assessment, folded, rules, run, quoter, few_points=few)
+    if _may_be_like_others(status, listed, in_doubt=bool(tests.doubts)):
+        listed = _with_likeness(listed, assessment, folded, rules, run, quoter, few_points=bool(seen.missing))
     findings, ruled_out = _split(listed, status)
     return Diagnosis(
         run_id=run.id,
@@ -223,9 +223,15 @@ def _with_message(
     return sorted([finding, *listed], key=lambda each: -each.probability)
 
 
+def _may_be_like_others(status: str, listed: Sequence[Finding], *, in_doubt: bool) -> bool:
+    """Whether labelled runs with such numbers are worth naming: of one that stopped, if nobody is known to have ended it."""
+    if status == "interrupted":
+        return in_doubt and all(f.cause.id == "log-truncated" for f in listed if f.cause.kind in ORDINARY)
+    return status != "healthy"
+
+
 def _with_likeness(
     listed: Sequence[Finding],
-    status: str,
     assessment: Assessment,
     folded: Folding,
     rules: RuleSet,
@@ -242,7 +248,7 @@ def _with_likeness(
     ranking, plain = assessment.ranking, assessment.facts.plain
     found = [f for f in listed if f.probability >= REPORTED and f.cause.kind not in ORDINARY]
     written = "failure.seen" if found else "event.error_line.seen"
-    if status in {"healthy", "interrupted"} or (listed and plain.get(written) is True):
+    if listed and plain.get(written) is True:
         return list(listed)
     weighed = {
         item.rule.entry.id: item
