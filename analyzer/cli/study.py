@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,18 +48,9 @@ def run_study(
         from analyzer.ingest.chosen_names import parse_choices
 
         metrics = parse_choices(metric)
+    read = api.study_stdin if source == "-" else partial(api.study, source)
     with reading():
-        if source == "-":
-            return api.study_stdin(
-                rules=more,
-                metrics=metrics,
-                baseline=baseline,
-                checkpoint=checkpoint,
-                replay=traces,
-                offline=offline,
-            )
-        return api.study(
-            source,
+        return read(
             rules=more,
             metrics=metrics,
             baseline=baseline,
