@@ -124,11 +124,12 @@ def detect(view: RunView) -> Iterator[Signal]:
     _score_gained(out, view)
     _scores(out, view, train, early=not middle)
     if out.facts:
-        shares, beside_it = shares_of(view, "eval_accuracy"), next(iter(out.facts.values())).refs
-        best = None if shares is None else int(shares.value.argmax())
-        right = 0.0 if shares is None or best is None else float(shares.value[best])
-        refs = beside_it if shares is None or best is None else refs_at(shares, [best])
-        out.put("right", right, refs)
+        shares = shares_of(view, "eval_accuracy")
+        if shares is None:
+            out.put("right", 0.0, next(iter(out.facts.values())).refs)
+        else:
+            best = int(shares.value.argmax())
+            out.put("right", float(shares.value[best]), refs_at(shares, [best]))
         yield out.signal()
 
 
