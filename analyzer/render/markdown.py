@@ -84,7 +84,7 @@ def render_markdown(diagnosis: Diagnosis, *, show_all: bool = False, top: int = 
     ]
     parts += _folded("Considered and ranked below", rows if layout.rivals else [])
     if diagnosis.next_checks:
-        parts += ["### To be surer", ""]
+        parts += ["### To be more certain", ""]
         for check in diagnosis.next_checks:
             moves = f"`{check.cause_id}`: yes {percent(check.if_true)}, no {percent(check.if_false)}"
             parts.append(f"- {escape(check.how or check.meaning)} ({moves})")

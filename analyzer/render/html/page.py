@@ -359,7 +359,7 @@ def _checks(diagnosis: Diagnosis) -> str:
         f"<li><b>{e(check.how or check.meaning)}</b><br>{e(answers_in_words(check))}</li>"
         for check in diagnosis.next_checks
     )
-    return f'<section><h2 id="checks">To be surer</h2><ol>{rows}</ol></section>'
+    return f'<section><h2 id="checks">To be more certain</h2><ol>{rows}</ol></section>'
 
 
 def _excerpts(anchors: Anchors) -> str:

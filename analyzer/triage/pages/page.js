@@ -134,7 +134,7 @@ function linked(text, search) {
 
 const COLUMNS = [
   ["location", "Run", (run) => run.location], ["status", "Status", (run) => run.status], ["cause", "Cause", (run) => run.cause],
-  ["share", "Share", (run) => run.p], ["hours", "GPU-hours", (run) => run.hours === null ? -1 : run.hours], ["user", "User", (run) => run.user],
+  ["share", "Probability", (run) => run.p], ["hours", "GPU-hours", (run) => run.hours === null ? -1 : run.hours], ["user", "User", (run) => run.user],
   ["model", "Model", (run) => run.model], ["host", "Host", (run) => run.host], ["ended", "Ended (UTC)", (run) => run.ended], ["restart", "Restart", (run) => run.restart],
 ];
 const COMMON = (() => {
