@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "detect"))
-
 from make_run import INF, NAN, RunMaker, falling, norms
 
 from analyzer.detect import DETECTORS, run_detectors

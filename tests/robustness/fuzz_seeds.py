@@ -19,7 +19,7 @@ from pyarrow import parquet
 from analyzer.ingest.formats.tensorboard.crc32c import masked_checksum
 
 SAMPLES = Path(__file__).parents[2] / "samples"
-TRACKERS = Path(__file__).parents[1] / "ingest" / "tracker_files"
+TRACKERS = Path(__file__).parents[1] / "ingest" / "trackers" / "tracker_files"
 STEPS = range(1, 13)
 LOG = "".join(f"step {n}/12 loss {3 / n:.4f} grad_norm 0.{n}\n" for n in STEPS)
 

@@ -1,13 +1,11 @@
 """Every kind of secret, wherever a run can hold it, stays out of every form of the answer and out of all that is kept."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "ingest")]
 
 from command_line import call  # noqa: E402
 from test_secrets import KINDS, _split  # noqa: E402  (beside the tests of the net itself)

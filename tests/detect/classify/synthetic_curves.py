@@ -1,12 +1,6 @@
 """Curves of one kind of trouble each, and the features of a run made of them."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # make_run stands beside the tests of detectors
-
 from make_run import RunMaker
 
 from analyzer.detect.base import RunView

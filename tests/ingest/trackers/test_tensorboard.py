@@ -37,7 +37,7 @@ from analyzer.ingest.formats.tensorboard.crc32c import masked_checksum
 from analyzer.ingest.formats.tensorboard.tensorboard import TensorBoard
 from analyzer.model.tables import NULL_INT
 
-PUBLIC = Path(__file__).parents[2] / ".." / "shared" / "data" / "public"
+PUBLIC = Path(__file__).parents[3] / ".." / "shared" / "data" / "public"
 
 
 # Values -------------------------------------------------------------------------------------------------------

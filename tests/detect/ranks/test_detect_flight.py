@@ -11,7 +11,7 @@ from analyzer.detect import run_detectors
 from analyzer.facts.build import build_facts
 from analyzer.ingest.discover import load_run
 
-PUBLIC = Path(__file__).parents[2] / ".." / "shared" / "data" / "public" / "flight-recorder"
+PUBLIC = Path(__file__).parents[3] / ".." / "shared" / "data" / "public" / "flight-recorder"
 PREFIX = "signal.flight."
 
 
@@ -149,7 +149,7 @@ class TestMismatch:
         assert "mismatch_ranks" not in facts
 
 
-RULES = Path(__file__).parents[2] / "rules" / "distributed"
+RULES = Path(__file__).parents[3] / "rules" / "distributed"
 
 
 def test_genuine_dumps_of_gloo():

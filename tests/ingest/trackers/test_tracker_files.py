@@ -3,17 +3,14 @@
 import json
 import shutil
 import struct
-import sys
 from pathlib import Path
 
 import pytest
+from fuzz_seeds import resealed
 
 import analyzer
 from analyzer.ingest.discover import load_run
 from analyzer.triage.plan import make_plan
-
-sys.path.append(str(Path(__file__).parents[1] / "robustness"))
-from fuzz_seeds import resealed
 
 FILES = Path(__file__).parent / "tracker_files"
 NAMES = ("swanlab", "clearml", "trackio")

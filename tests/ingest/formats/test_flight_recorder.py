@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-import sys
-from pathlib import Path
 
 import pytest
+from flight_dumps import tensor_parallel
 from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.ingest.discover import load_run
 from analyzer.ingest.encodings.plain_pickle import PlainPickleError, loads
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "detect"))
-from flight_dumps import tensor_parallel
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(),

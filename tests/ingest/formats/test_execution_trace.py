@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
+from timelines import Timeline, step
 
 from analyzer.detect import run_detectors
 from analyzer.facts.build import build_facts
 from analyzer.ingest.discover import load_run
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "detect"))
-from timelines import Timeline, step
 
 
 def nodes(schema):

@@ -26,7 +26,7 @@ from analyzer.ingest.formats.wandb.wandb_columns import ItemColumns
 from analyzer.ingest.formats.wandb.wandb_console import OUTPUT_RAW, console_lines
 from analyzer.ingest.text import text_log
 
-PUBLIC = Path(__file__).parents[2] / ".." / "shared" / "data" / "public"
+PUBLIC = Path(__file__).parents[3] / ".." / "shared" / "data" / "public"
 ROWS = 200
 
 PRODUCER = """

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from timelines import Timeline, recomputed, step
 
 from analyzer.ingest.discover import load_run
 from analyzer.ingest.formats.timing import kineto, kineto_stream, trace_columns
@@ -18,10 +18,7 @@ from analyzer.ingest.formats.timing.kineto_stream import read_columns
 from analyzer.ingest.formats.timing.trace_columns import CATEGORIES, NONE
 from analyzer.ingest.formats.timing.trace_summary import summarise
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "detect"))
-from timelines import Timeline, recomputed, step
-
-PUBLIC = Path(__file__).parents[2] / ".." / "shared" / "data" / "public" / "kineto-trace"
+PUBLIC = Path(__file__).parents[3] / ".." / "shared" / "data" / "public" / "kineto-trace"
 FILES = sorted(PUBLIC.rglob("*.json*")) if PUBLIC.is_dir() else []
 COLUMNS = ("start_ns", "duration_ns", "name", "category", "stream", "correlation", "external", "record")
 NO_LIMIT = 1 << 40

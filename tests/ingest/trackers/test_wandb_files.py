@@ -13,7 +13,7 @@ from analyzer.ingest.formats.wandb.wandb_files import WandbConfig, WandbMetadata
 from analyzer.ingest.registry import builtin_ingestors
 from analyzer.ingest.walk import choose_ingestor, discover, make_candidate
 
-PUBLIC = Path(__file__).parents[2] / ".." / "shared" / "data" / "public"
+PUBLIC = Path(__file__).parents[3] / ".." / "shared" / "data" / "public"
 
 CONFIG = """\
 wandb_version: 1
