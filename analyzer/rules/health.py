@@ -1,7 +1,7 @@
 """What a run must show to be called healthy: which of the tests over its facts pass, and what speaks against health.
 
-A test that is false keeps a run from being called healthy; one that cannot be made (unknown) is left out, except those
-that are required. None of them names a cause: that is for the rules.
+The tests stand in ``health.yaml`` beside the rules. One that is false keeps a run from being called healthy; one that
+cannot be made (unknown) is left out, except those that are required. None of them names a cause: that is for the rules.
 """
 
 from __future__ import annotations
@@ -11,13 +11,76 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from analyzer.expr import Condition, compile_condition, evaluate
+from analyzer.facts.catalog import catalog
 from analyzer.model.tables import Scalar
-from analyzer.rules.health_test import HealthTest
-from analyzer.rules.health_tests_answers import ANSWER_TESTS
-from analyzer.rules.health_tests_course import COURSE_TESTS
+from analyzer.rules.causes import rules_root
+from analyzer.rules.gates import refuse_unknown_facts
 from analyzer.rules.template import fill
+from analyzer.vocabulary import cache
+from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
+from analyzer.vocabulary.sections import check_section
 
-TESTS = (*COURSE_TESTS, *ANSWER_TESTS)
+FILE_NAME = "health.yaml"
+FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
+    "file": {"tests": ("list", True)},
+    "test": {
+        "id": ("str", True),
+        "sound": ("str", True),
+        "passed": ("str", True),
+        "doubt": ("str", True),
+        "decides": ("str", True),
+        "required": ("bool", False),
+        "leads": ("bool", False),
+    },
+}
+
+
+class HealthTest(NamedTuple):
+    """One test of health.
+
+    Attributes:
+        id: A short word.
+        sound: Condition that holds for a sound run.
+        passed: What to say if it holds.
+        doubt: What to say if it does not, with facts in braces.
+        decides: What would tell whether the run is sound all the same.
+        required: Whether a run of which this is unknown is not called healthy.
+        leads: Whether it is told before the others where there is room for a few.
+    """
+
+    id: str
+    sound: str
+    passed: str
+    doubt: str
+    decides: str
+    required: bool = False
+    leads: bool = False
+
+
+def read_tests(file: MarkedFile) -> list[HealthTest]:
+    """Check a loaded file of tests.
+
+    Raises:
+        RuleError: One is not as declared, or mentions no declared fact; with line and column.
+    """
+    found = []
+    for index, item in enumerate(check_section(file, FIELDS, "file", file.data, ())["tests"]):
+        row = check_section(file, FIELDS, "test", item, ("tests", index))
+        refuse_unknown_facts(compile_condition(row["sound"], file.where("tests", index, "sound")))
+        found.append(HealthTest(**row))
+    return found
+
+
+@lru_cache(maxsize=1)
+def health_tests() -> tuple[HealthTest, ...]:
+    """All tests, in the order in which they are told."""
+    path = rules_root() / FILE_NAME
+    key = cache.key_of([path], ",".join(catalog()), str(FIELDS))
+    rows = cache.read("health", key)
+    if rows is None:
+        rows = read_tests(load_marked(text_of(path, shown_path(path)), shown_path(path)))
+        cache.write("health", key, rows)
+    return tuple(HealthTest(*row) for row in rows)
 
 
 class Health(NamedTuple):
@@ -41,9 +104,9 @@ class Health(NamedTuple):
         return self._replace(doubts=tuple(doubt for doubt, _ in kept), ids=tuple(test for _, test in kept))
 
 
-@lru_cache(maxsize=64)
-def _condition(test: HealthTest) -> Condition:
-    return compile_condition(test.sound, test.id)
+@lru_cache(maxsize=1)
+def _tests() -> tuple[tuple[HealthTest, Condition], ...]:
+    return tuple((test, Condition(test.sound, test.id, checked=True)) for test in health_tests())
 
 
 def health(facts: Mapping[str, Scalar]) -> Health:
@@ -52,8 +115,8 @@ def health(facts: Mapping[str, Scalar]) -> Health:
     doubts: list[tuple[str, str]] = []
     unknown: list[str] = []
     ids: list[str] = []
-    for test in TESTS:
-        verdict = evaluate(_condition(test), facts)
+    for test, condition in _tests():
+        verdict = evaluate(condition, facts)
         if verdict is True:
             passed.append(test)
         elif verdict is False:

@@ -20,13 +20,15 @@ def in_question():
     read = {name for rule in rules for _, condition in rule.conditions() for name in condition.names}
     read |= {name for rule in rules for name in (*holes(rule.says), *holes(rule.restart_because))}
     read |= {re.split("[=@]", mark)[0] for mark in shipped_likeness().place}
-    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "rules").glob("*/*/rule.yaml"))]
+    shared = (ROOT / "rules" / name for name in ("fixes.yaml", "health.yaml"))
+    rule_files = sorted((ROOT / "rules").glob("*/*/rule.yaml"))
+    texts = [path.read_text(encoding="utf-8") for path in (*rule_files, *shared)]
     texts += [
         path.read_text(encoding="utf-8")
         for path in sorted((ROOT / "analyzer").rglob("*.py"))
         if "tables" not in path.parts
     ]
-    written = "\n".join([*texts, (ROOT / "rules" / "fixes.yaml").read_text(encoding="utf-8")])
+    written = "\n".join(texts)
     return {name for name in catalog() if name not in read and name not in written}
 
 

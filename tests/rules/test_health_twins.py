@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from analyzer.rules.health import health
+from analyzer.errors import RuleError
+from analyzer.facts.catalog import spec_of
+from analyzer.rules.health import health, health_tests, read_tests
+from analyzer.rules.template import holes
+from analyzer.vocabulary.marked import load_marked
 
 SURE_OF_ALL = {
     "signal.gap.opened": True,
@@ -86,3 +90,23 @@ HARDER_TASKS = {
 def test_a_sound_run_passes_where_its_faulty_twin_does_not(test, sound, faulty):
     assert test not in health(sound).ids
     assert test in health(sound | faulty).ids
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("sound: signal.loss.lst < 1", "did you mean"),
+        ("sound: signal.loss.last <", "x.yaml:3:3: cannot parse"),
+        ("sound: run.completed\n  require: true", "unknown key 'require'"),
+    ],
+)
+def test_a_test_that_is_not_as_declared_is_refused_with_its_place(line, said):
+    text = f"tests:\n- id: mine\n  {line}\n  passed: x\n  doubt: y\n  decides: z\n"
+
+    with pytest.raises(RuleError, match=said):
+        read_tests(load_marked(text, "x.yaml"))
+
+
+def test_what_a_doubt_says_names_declared_facts_only():
+    assert [name for test in health_tests() for name in holes(test.doubt) if spec_of(name) is None] == []
+    assert len({test.id for test in health_tests()}) == len(health_tests())
