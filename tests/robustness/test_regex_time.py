@@ -23,6 +23,7 @@ except ImportError:  # pragma: no cover
 
 import analyzer
 from analyzer.ingest.text.log_reader import all_patterns
+from analyzer.ingest.text.rows.forms.row_form import row_forms
 from analyzer.lazy_regex import LazyRegex
 
 LONG = bool(os.environ.get("ANALYZER_LONG_TESTS"))
@@ -65,6 +66,9 @@ def expressions():
         for one in (pattern.regex, pattern.unless, *pattern.more):
             if one:
                 found.setdefault(one, f"events {pattern.kind}")
+    for form in row_forms():
+        found.setdefault(form.head.pattern, f"head of {form.name}")
+        found.setdefault(form.pair.pattern, f"pair of {form.name}")
     return sorted(((where, text) for text, where in found.items()), key=str)
 
 

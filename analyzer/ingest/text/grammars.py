@@ -11,10 +11,6 @@ from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.log_line import Learnable
 from analyzer.ingest.text.rows.forms.block_forms import BlockForms
-from analyzer.ingest.text.rows.forms.forms_home import HOME_FORMS
-from analyzer.ingest.text.rows.forms.forms_language import LANGUAGE_FORMS
-from analyzer.ingest.text.rows.forms.forms_speech import SPEECH_FORMS
-from analyzer.ingest.text.rows.forms.forms_vision import VISION_FORMS
 from analyzer.ingest.text.rows.forms.row_forms import RowForms
 from analyzer.ingest.text.rows.learned.templates import TemplateRows
 from analyzer.ingest.text.rows.tables.boxes import Boxes
@@ -95,7 +91,7 @@ def grammars() -> tuple[LineGrammar, ...]:
         _Late("rows.trainers.deepxde_lines:DeepXdeLines", *(f"{digits:02d}]    [" for digits in range(20)), "nan]    [", "inf]    ["),
         _Late("rows.trainers.fairseq_lines:FairseqLines", 'num_updates": ', " num_updates=", "| num_updates "),
         _LateRows("rows.trainers.mmengine_lines:MmengineLines", "data_time: ", "Iter(train) ", "Epoch(train) ", "Iter(val) ", "Epoch(val) ", "Iter(test) ", "Epoch(test) "),
-        RowForms(LANGUAGE_FORMS + VISION_FORMS + SPEECH_FORMS + HOME_FORMS),
+        RowForms(),
         BlockForms(),
         Boxes(),
         _Late("rows.trainers.yolo_lines:YoloLines", "GPU_mem ", "gpu_mem ", "labels  img_size", "iou_loss  dfl_loss"),

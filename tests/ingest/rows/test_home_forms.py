@@ -3,6 +3,10 @@
 import pytest
 from log_reading import only, points, read_text
 
+from analyzer.errors import RuleSyntaxError
+from analyzer.ingest.text.rows.forms.row_form import read_forms, row_forms
+from analyzer.vocabulary.marked import load_marked
+
 BOX = "-----------------------------"
 
 
@@ -163,3 +167,32 @@ def test_the_same_value_from_the_first_epoch_on_again_is_another_training():
     run = read_text(_listed([("train_loss", 2.0), ("train_loss", 3.0)]))
 
     assert [event.ref.line for event in run.events.of("training_begins_again")] == [13]
+
+
+def test_each_example_is_read_by_its_own_form():
+    def reader(row):
+        for form in row_forms():
+            head = form.head.search(row) if any(text in row for text in form.literals) else None
+            if head is not None and form.pair.search(row if form.from_start else row[head.end() :]):
+                return form.name
+        return None
+
+    assert [
+        (form.name, row) for form in row_forms() for row in form.examples if reader(row) != form.name
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("head: 'at ${STEPP}'", "no part above is called 'STEPP'"),
+        ("program: kerras", "no framework is called 'kerras'"),
+        ("restart: true", "did you mean 'restarts'"),
+    ],
+)
+def test_a_form_that_is_not_as_declared_is_refused(line, said):
+    rest = "" if line.startswith("head") else "  head: x\n"
+    text = f"parts: {{}}\nforms:\n- name: mine\n  {line}\n  literals: [a]\n{rest}  pair: y\n"
+
+    with pytest.raises(RuleSyntaxError, match=said):
+        read_forms(load_marked(text, "forms.yaml"))

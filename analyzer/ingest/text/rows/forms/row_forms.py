@@ -3,7 +3,7 @@
 A ``RowForm`` says where the step stands and how the program writes its pairs of name and value. All pairs
 of such a row are metrics, because the program is known by its head; what the program calls by a word that
 means something else elsewhere ("time", "memory", "data") gets a name that says what it is.
-The tables stand in ``forms_*.py``; loops without a form of their own are read by ``templates``.
+The forms stand in ``forms.yaml``; loops without a form of their own are read by ``templates``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.log_line import Learnable
-from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
+from analyzer.ingest.text.rows.forms.row_form import RowForm, row_forms
+from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
 
@@ -24,21 +25,6 @@ if TYPE_CHECKING:
 
 MAX_CHARACTERS = 8_000
 """Characters of a row that are looked at; verl prints some 150 metrics in 5,000."""
-
-VALUE = rf"(?P<value>\d{{1,3}}(?:,\d{{3}}){{1,5}}(?:\.\d{{1,6}})?|{NUMBER})"
-"""A number inside a pair; thousands may be grouped."""
-
-UNIT = r"(?: ?(?P<unit>ms|s|%|[KMGT]i?B|TFLOPS|[KMBT])(?![\w/]))?(?![\w.%#])"
-"""What may follow a number: a unit, which is converted, or the end of the number."""
-
-COLON = rf"(?:^|(?<=[\s,|;]))(?P<key>[A-Za-z][\w./@-]{{0,80}}) ?: {{0,12}}\[?{VALUE}{UNIT}"
-"""Pairs such as ``loss: 1.5``."""
-
-EQUALS = rf"(?:^|(?<=[\s,|;]))(?P<key>[A-Za-z][\w./@-]{{0,80}}) ?= ?{VALUE}{UNIT}"
-"""Pairs such as ``loss=1.5``."""
-
-SPACED = rf"(?:^|(?<=[\s,|;]))(?P<key>[A-Za-z][\w./@-]{{0,40}}):? {{1,12}}{VALUE}{UNIT}"
-"""Pairs such as ``loss 1.5``, with or without a colon."""
 
 _OF_A_STEADY_STEP = frozenset({"step_time_s", "data_time_s", "samples_per_second"})
 # Left out of the row of an epoch's first batch: it times the start of the loader's workers, not a step.
@@ -56,45 +42,6 @@ _GIB = {
     "GB": 1.0,
     "TiB": 1024.0,
 }
-
-
-class RowForm(NamedTuple):
-    """How one program prints a row.
-
-    Attributes:
-        program: Name of the framework, or empty for forms that several loops share.
-        literals: Texts of which one stands in every such row.
-        head: Where the row states its place: groups ``step``, and where there are ``total``, ``epoch`` and
-            ``batch``, which counts within an epoch and is used where ``step`` is absent.
-        pair: Where a value stands: groups ``key``, ``value`` and, where there is one, ``unit``. A value whose
-            unit is its only name has the groups ``before_unit`` and ``unit_key`` instead.
-        names: The name under which a key is kept; an empty name drops it.
-        epoch: Number of the first epoch if the step starts again at each and ``total`` is the length of an
-            epoch; None if the step runs through.
-        restarts: The step starts again at each epoch, whose length the row does not state.
-        steps: False if what the head counts is no step.
-        step_key: A key whose value is the step.
-        validation: The row is a result on held-out data.
-        last_only: A running mean: only the last row of a pass counts.
-        from_start: Pairs may stand before the head too.
-        follows: The row belongs to the step that the line above it named.
-        window: A printed value is a mean over the steps since the row before.
-    """
-
-    program: str
-    literals: tuple[str, ...]
-    head: LazyRegex
-    pair: LazyRegex
-    names: Mapping[str, str] = {}
-    epoch: int | None = None
-    restarts: bool = False
-    steps: bool = True
-    step_key: str = ""
-    validation: bool = False
-    last_only: bool = False
-    from_start: bool = False
-    follows: bool = False
-    window: bool = False
 
 
 EPOCHS_OF_A_TRAINING = 3
@@ -253,10 +200,10 @@ def with_unit(value: float, unit: str, *, in_gib: bool = False) -> float:
 
 
 class RowForms(Learnable):
-    """Reads the rows of a set of forms."""
+    """Reads the rows of the declared forms."""
 
-    def __init__(self, forms: tuple[RowForm, ...]) -> None:
-        self._forms = forms
+    def __init__(self) -> None:
+        self._forms = forms = row_forms()
         self.literals = tuple(dict.fromkeys(literal for form in forms for literal in form.literals))
         self._counters: dict[int, EpochCounter] = {}
         self._starts: dict[int, EpochStarts] = {}

@@ -1,0 +1,149 @@
+"""What a row of a known program looks like: the forms that ``forms.yaml`` declares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from analyzer.errors import RuleSyntaxError
+from analyzer.ingest.text.rows.printed_numbers import NUMBER
+from analyzer.lazy_regex import LazyRegex
+from analyzer.vocabulary import cache
+from analyzer.vocabulary.frameworks import framework_of, frameworks
+from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.sections import check_section
+
+FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
+    "file": {"parts": ("map", True), "forms": ("list", True)},
+    "form": {
+        "name": ("str", True),
+        "program": ("str", False),
+        "literals": ("list", True),
+        "head": ("str", True),
+        "pair": ("str", True),
+        "names": ("map", False),
+        "examples": ("list", False),
+        "epoch": ("int", False),
+        "restarts": ("bool", False),
+        "steps": ("bool", False),
+        "step_key": ("str", False),
+        "validation": ("bool", False),
+        "last_only": ("bool", False),
+        "from_start": ("bool", False),
+        "follows": ("bool", False),
+        "window": ("bool", False),
+    },
+}
+_FILE = Path(__file__).parent / "forms.yaml"
+_PART = re.compile(r"\$\{([A-Z_]{1,40})\}")
+_EITHER = re.compile(r"\{([^{}]*)\}")
+
+
+class RowForm(NamedTuple):
+    """How one program prints a row.
+
+    Attributes:
+        name: What messages and tests call it.
+        literals: Texts of which one stands in every such row.
+        head: Where the row states its place: groups ``step``, and where there are ``total``, ``epoch`` and
+            ``batch``, which counts within an epoch and is used where ``step`` is absent.
+        pair: Where a value stands: groups ``key``, ``value`` and, where there is one, ``unit``. A value whose
+            unit is its only name has the groups ``before_unit`` and ``unit_key`` instead.
+        program: Name of the framework, or empty for forms that several loops share.
+        names: The name under which a key is kept; an empty name drops it.
+        epoch: Number of the first epoch if the step starts again at each and ``total`` is the length of an
+            epoch; None if the step runs through.
+        restarts: The step starts again at each epoch, whose length the row does not state.
+        steps: False if what the head counts is no step.
+        step_key: A key whose value is the step.
+        validation: The row is a result on held-out data.
+        last_only: A running mean: only the last row of a pass counts.
+        from_start: Pairs may stand before the head too.
+        follows: The row belongs to the step that the line above it named.
+        window: A printed value is a mean over the steps since the row before.
+        examples: Rows that the form reads.
+    """
+
+    name: str
+    literals: tuple[str, ...]
+    head: LazyRegex
+    pair: LazyRegex
+    program: str = ""
+    names: Mapping[str, str] = {}
+    epoch: int | None = None
+    restarts: bool = False
+    steps: bool = True
+    step_key: str = ""
+    validation: bool = False
+    last_only: bool = False
+    from_start: bool = False
+    follows: bool = False
+    window: bool = False
+    examples: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=1)
+def row_forms() -> tuple[RowForm, ...]:
+    """All forms, in the order in which they are tried."""
+    key = cache.key_of([_FILE], str(FIELDS), NUMBER)
+    rows: list[dict[str, Any]] | None = cache.read("forms", key)
+    if rows is None:
+        rows = read_forms(load_marked(_FILE.read_text(encoding="utf-8"), _FILE.name))
+        cache.write("forms", key, rows)
+    return tuple(
+        RowForm(
+            **{
+                **row,
+                "literals": tuple(row["literals"]),
+                "head": LazyRegex(row["head"]),
+                "pair": LazyRegex(row["pair"]),
+                "examples": tuple(row.get("examples", ())),
+            }
+        )
+        for row in rows
+    )
+
+
+def read_forms(file: MarkedFile) -> list[dict[str, Any]]:
+    """Check a loaded file of forms, and put in what ``${PART}`` and ``{a,b}`` stand for.
+
+    Raises:
+        RuleSyntaxError: One is not as declared, or names a program or a part that nobody declared; with its place.
+    """
+    data = check_section(file, FIELDS, "file", file.data, ())
+    parts = {"NUMBER": NUMBER}
+    for name, text in data["parts"].items():
+        parts[name] = _filled(text, parts, file.where("parts", name))
+    found = []
+    for index, item in enumerate(data["forms"]):
+        row = check_section(file, FIELDS, "form", item, ("forms", index))
+        if "program" in row and framework_of(row["program"]) not in frameworks():
+            where = file.where("forms", index, "program")
+            raise RuleSyntaxError(f"no framework is called {row['program']!r}", where)
+        regexes = {key: _filled(row[key], parts, file.where("forms", index, key)) for key in ("head", "pair")}
+        literals = [text for literal in row["literals"] for text in _either(literal)]
+        names = {text: name for key, name in row.get("names", {}).items() for text in _either(key)}
+        found.append({**row, **regexes, "literals": literals, "names": names})
+    return found
+
+
+def _filled(text: str, parts: Mapping[str, str], where: str) -> str:
+    for name in _PART.findall(text):
+        if name not in parts:
+            raise RuleSyntaxError(f"no part above is called {name!r}", where)
+    return _PART.sub(lambda match: parts[match[1]], text)
+
+
+def _either(text: str) -> list[str]:
+    """All texts that ``{a,b}`` stands for.
+
+    >>> _either("{x,y}-{loss,mae}:")
+    ['x-loss:', 'x-mae:', 'y-loss:', 'y-mae:']
+    """
+    pieces = _EITHER.split(text)  # every second one stood in braces
+    options = [piece.split(",") if at % 2 else [piece] for at, piece in enumerate(pieces)]
+    return ["".join(chosen) for chosen in product(*options)]
