@@ -3,7 +3,8 @@
 A file lies in ``ANALYZER_CACHE_DIR``, or else in the user's cache directory. It is keyed by name, size and time of
 the files that it was made of and by the format, holds data only, and is merely missing if it cannot be read or written.
 Its first line is a checksum of the key and of what follows: a flipped bit or half a file is a missing file, not another
-answer. The second is the data; the lines behind it are texts of which few are needed at a time, such as the rules. A file that others may write, or that belongs to somebody else, is not read.
+answer. The second is the data; the lines behind it are texts of which few are needed at a time, such as the rules. A file
+that others may write, or that belongs to somebody else, is not read. Whoever writes removes what older versions left.
 """
 
 from __future__ import annotations
@@ -12,15 +13,25 @@ import hashlib
 import json
 import os
 import stat
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from analyzer.lazy_regex import LazyRegex
 from analyzer.version import __version__
 
 MAX_BYTES = 64 << 20
 """The cache of 250 rules has 2 MB."""
+
+KEPT = 24
+"""Files of one kind that stay: versions, checkouts and sets of packs that somebody uses side by side; made again in 3 s."""
+
+_WRITTEN = LazyRegex(r"([a-z]{1,20})-(?:([0-9a-f]{24})\.json|\w{8}\.tmp)")
+_MOST_LOOKED_AT = 10_000
+_ABANDONED_S = 86_400.0
+"""A file half written for a day belongs to a process that died."""
 
 
 def cache_directory() -> Path:
@@ -98,3 +109,22 @@ def write(kind: str, key: str, data: Any, texts: Sequence[str] = ()) -> None:
         with os.fdopen(handle, "wb") as stream:
             stream.write(_checksum(key, content) + b"\n" + content)
         Path(name).replace(path)  # another process may write the same file at the same time
+        _remove_old(path.parent)
+
+
+def _remove_old(folder: Path) -> None:
+    """Of each kind remove all but the newest files, and what a write left behind that never ended.
+
+    Only names that ``write`` gives count, and no link is followed; a process that still reads one has it open.
+    """
+    found: dict[str, list[tuple[float, str]]] = {}
+    with os.scandir(folder) as entries:
+        for entry, _ in zip(entries, range(_MOST_LOOKED_AT), strict=False):
+            name = _WRITTEN.fullmatch(entry.name)
+            if name is not None and entry.is_file(follow_symlinks=False):
+                kind = name[1] if name[2] else ""
+                found.setdefault(kind, []).append((entry.stat(follow_symlinks=False).st_mtime, entry.path))
+    unended = [file for file in found.pop("", []) if file[0] < time.time() - _ABANDONED_S]
+    for _, path in (*unended, *(old for files in found.values() for old in sorted(files)[:-KEPT])):
+        with suppress(OSError):  # another process may remove it at the same time
+            Path(path).unlink()

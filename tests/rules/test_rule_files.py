@@ -1,5 +1,7 @@
 """Strict reading of rule files: every mistake is told with file, line and column."""
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from analyzer.errors import RuleCaseError, RuleError, RuleSyntaxError, UnknownFa
 from analyzer.rules.cases import cases_of, run_facts_case
 from analyzer.rules.lint import lint_rule
 from analyzer.rules.load import load_rule, load_rules
+from analyzer.vocabulary import cache
 from analyzer.vocabulary.marked import load_marked
 
 GOOD = """\
@@ -230,3 +233,26 @@ def test_the_gate_has_one_weight(tmp_path):
 
     assert "R018" in linted(tmp_path, gate + again)
     assert "R018" not in linted(tmp_path, gate)
+
+
+def test_caches_that_other_versions_left_are_removed_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setenv("ANALYZER_CACHE_DIR", str(tmp_path))
+    old = [tmp_path / f"rules-{number:024x}.json" for number in range(cache.KEPT + 5)]
+    torn, under_way = tmp_path / "events-abcdefgh.tmp", tmp_path / "events-hgfedcba.tmp"
+    others = [
+        tmp_path / name for name in ("rules-mine.json", "wandb", "rules-0123456789abcdef01234567.json.bak")
+    ]
+    for age, path in enumerate([torn, *old, *others, under_way]):
+        path.write_text("{}")
+        os.utime(path, (1e9 + age, 1e9 + age))
+    os.utime(under_way)
+    link = tmp_path / f"rules-{99:024x}.json"
+    link.symlink_to(tmp_path / "wandb")
+
+    cache.write("rules", "f" * 64, {"a": 1})
+
+    assert cache.read("rules", "f" * 64) == {"a": 1}
+    assert [path for path in old if path.exists()] == old[-(cache.KEPT - 1) :]
+    assert not torn.exists()
+    assert all(path.exists() for path in (*others, under_way))
+    assert link.is_symlink()
