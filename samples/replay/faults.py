@@ -63,7 +63,7 @@ class Attention(Faulty):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Of the shape of ``x``."""
         q, k, v = self.qkv(x).chunk(3, dim=-1)
-        mask = torch.ones(len(x), len(x), dtype=torch.bool).tril()
+        mask = torch.ones(len(x), len(x), dtype=torch.bool, device=x.device).tril()
         if self.planted:
             mask[0] = False
         scores = (q @ k.T / WIDTH**0.5).masked_fill(~mask, float("-inf"))
