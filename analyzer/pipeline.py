@@ -63,8 +63,8 @@ LISTED_FROM = 0.02
 CANDIDATE_FROM = 0.05
 """Probability from which a cause is a candidate where nothing was seen clearly enough for a verdict."""
 
-WHATEVER = "user-code-exception"
-"""What remains when nothing else explains an exception: below ``REPORTED`` it leaves room for the words of a message."""
+SAY_LITTLE = frozenset({"user-code-exception", "log-truncated"})
+"""What remains when nothing explains an exception or an end: below ``REPORTED`` it leaves room for the words of a message."""
 
 REFS_PER_LINE = 3
 
@@ -214,7 +214,7 @@ def _with_message(
     listed: Sequence[Finding], assessment: Assessment, rules: RuleSet, run: Run, quoter: Quoter
 ) -> list[Finding]:
     """The findings, and that of the reader of unknown messages where no rule knows more than that something was raised."""
-    if any(f.probability >= (REPORTED if f.cause.id == WHATEVER else CANDIDATE_FROM) for f in listed):
+    if any(f.probability >= (REPORTED if f.cause.id in SAY_LITTLE else CANDIDATE_FROM) for f in listed):
         return list(listed)
     found = message_only(assessment.facts.plain, rules, {finding.cause.id for finding in listed})
     if found is None:
