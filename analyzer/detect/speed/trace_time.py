@@ -82,6 +82,10 @@ def _shares(traces: Sequence[TimeTrace], refs: list[SourceRef], out: FactWriter)
         "sync_share": _sum(traces, lambda trace: trace.sync_s),
     }
     out.put("window_s", window, refs)
+    away = _ratio(
+        _sum(traces, lambda trace: trace.host_wait_s), float(sum(trace.kernels for trace in traces))
+    )
+    out.put("host_wait_per_kernel_us", away * 1e6 if away is not None else None, refs)
     for name, part in parts.items():
         out.put(name, _ratio(part, window), refs)
     hidden = _ratio(exposed, communication)
