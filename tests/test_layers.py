@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from analyzer.vocabulary.frameworks import family, frameworks
+
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "analyzer").rglob("*.py"))
 
@@ -47,18 +49,42 @@ def imported(path, modules):
 
 
 TRACKERS = ("clearml", "comet", "mlflow", "neptune", "swanlab", "tensorboard", "trackio", "wandb")
+TELLS_OF_FRAMEWORKS = {
+    "known_versions.py": "packages whose versions have known defects",
+    "model_families.py": "published models by name, one of which a library is called after",
+    "settings.py": "packages whose versions are told",
+    "run_course.py": "its facts are whether DeepSpeed, HF Trainer and Unsloth were at work",
+    "surroundings.py": "its fact is which library the lines of a run speak of",
+}
+
+
+def words_in_detectors():
+    """Every constant of one word in a detector: its file, its place, the word."""
+    for path in (ROOT / "analyzer" / "detect").rglob("*.py"):
+        for node in ast.walk(tree_of(path)):
+            if (
+                isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and " " not in node.value.strip()
+            ):
+                yield path.name, f"{path.name}:{node.lineno}: {node.value}", node.value
 
 
 def test_no_detector_knows_how_a_tracker_names_things():
-    named = [
-        f"{path.name}:{node.lineno}: {node.value}"
-        for path in (ROOT / "analyzer" / "detect").rglob("*.py")
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " not in node.value.strip()
-        if any(word in node.value.lower() for word in TRACKERS)
-    ]
+    named = [at for _, at, text in words_in_detectors() if any(word in text.lower() for word in TRACKERS)]
 
     assert named == []
+
+
+def test_no_detector_knows_a_framework_by_its_name():
+    ours = frameworks() - family("own-words") - family("place") - {"config"}
+    named = [
+        at
+        for file, at, text in words_in_detectors()
+        if text.lower() in ours and file not in TELLS_OF_FRAMEWORKS
+    ]
+
+    assert named == [], "what it does is a habit, declared in vocabulary/frameworks.yaml"
 
 
 def test_no_module_imports_itself_by_way_of_others():

@@ -24,7 +24,7 @@ from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
 from analyzer.model.signal import FactValue, Signal
 from analyzer.model.tables import NULL_INT, Event, Scalar, Series
-from analyzer.vocabulary.frameworks import built_on
+from analyzer.vocabulary.frameworks import number_of, with_habit, word_of
 
 MAX_REFS = 5
 """Places kept per fact; a reader looks at the first one or two."""
@@ -164,10 +164,19 @@ class RunView:
         """Whether the run shows signs of one of the frameworks."""
         return not self.run.frameworks.isdisjoint(frameworks)
 
-    @property
-    def uses_hf_trainer(self) -> bool:
-        """Whether HF Trainer or a trainer built on it runs the loop."""
-        return self.uses(*built_on("hf-trainer"))
+    def has_habit(self, name: str) -> bool:
+        """Whether one of the frameworks has a habit, see ``frameworks.yaml``."""
+        return self.uses(*with_habit(name))
+
+    def framework_words(self, trait: str) -> set[str]:
+        """What the frameworks state of themselves in words: ``library``, ``subject``."""
+        stated = (word_of(framework, trait) for framework in self.run.frameworks)
+        return {word for word in stated if word is not None}
+
+    def framework_number(self, trait: str) -> float | None:
+        """A default that one of the frameworks states; None if none does."""
+        stated = (number_of(framework, trait) for framework in sorted(self.run.frameworks))
+        return next((value for value in stated if value is not None), None)
 
     def events(self, *kinds: str) -> tuple[Event, ...]:
         """Events of the given kinds, in order of place and not of file order, so that file order never matters."""

@@ -15,14 +15,30 @@ from analyzer.vocabulary.sections import check_section, json_schema, one_of
 FAMILIES = ("own-loop", "library", "own-words", "place")
 """What a framework can belong to; ``frameworks.yaml`` says what each means."""
 
+HABITS = (
+    "adaptive-optimizer",
+    "assumes-classes",
+    "fused-kernels",
+    "given-model",
+    "masks-nan",
+    "mostly-language",
+    "mostly-vision",
+    "norm-sentinel",
+    "row-per-epoch",
+)
+WORDS = ("library", "subject")
+NUMBERS = ("scale_hysteresis", "scale_minimum", "rate_per_image")
+"""What else a framework may state; ``frameworks.yaml`` says what each means, as of habits."""
+
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     "file": {"frameworks": ("map", True)},
     "framework": {
         "families": ("list", False),
         "built_on": ("str", False),
-        "library": ("str", False),
-        "subject": ("str", False),
         "aliases": ("list", False),
+        "habits": ("list", False),
+        **dict.fromkeys(WORDS, ("str", False)),
+        **dict.fromkeys(NUMBERS, ("number", False)),
     },
 }
 _FILE = Path(__file__).parent / "frameworks.yaml"
@@ -60,14 +76,17 @@ def read_frameworks(file: MarkedFile) -> dict[str, Any]:
     """
     declared = check_section(file, FIELDS, "file", file.data, ())["frameworks"]
     families: dict[str, list[str]] = {name: [] for name in FAMILIES}
+    habits: dict[str, list[str]] = {name: [] for name in HABITS}
     bases: dict[str, list[str]] = {}
-    traits: dict[str, dict[str, str]] = {"library": {}, "subject": {}}
+    traits: dict[str, dict[str, Any]] = {name: {} for name in (*WORDS, *NUMBERS)}
     names: dict[str, str] = {name: name for name in declared}
     for name, item in declared.items():
         keys = ("frameworks", name)
         row = check_section(file, FIELDS, "framework", item, keys)
         for family in row.get("families", []):
             families[one_of(file, family, FAMILIES, *keys)].append(name)
+        for habit in row.get("habits", []):
+            habits[one_of(file, habit, HABITS, *keys)].append(name)
         for trait, known in traits.items():
             if trait in row:
                 known[name] = row[trait]
@@ -80,7 +99,11 @@ def read_frameworks(file: MarkedFile) -> dict[str, Any]:
         for alias in row.get("aliases", []):
             if names.setdefault(alias, name) != name:
                 raise RuleSyntaxError(f"{alias!r} stands for two frameworks", file.where(*keys))
-    return {"families": families, "built_on": bases, "names": names, **traits}
+    inherited = {
+        habit: [*owners, *(heir for owner in owners for heir in bases.get(owner, ()))]
+        for habit, owners in habits.items()
+    }
+    return {"families": families, "habits": inherited, "built_on": bases, "names": names, "traits": traits}
 
 
 def frameworks() -> frozenset[str]:
@@ -117,21 +140,31 @@ def built_on(name: str) -> frozenset[str]:
     return frozenset([name, *_data()["built_on"].get(name, ())])
 
 
-def library_of(name: str) -> str | None:
-    """The library that a framework is written for; None if it serves several, or nobody declared it.
+@lru_cache(maxsize=len(HABITS))
+def with_habit(name: str) -> frozenset[str]:
+    """The frameworks that have a habit, see ``HABITS``.
 
-    >>> library_of("keras")
-    'tensorflow'
+    >>> "axolotl" in with_habit("masks-nan")
+    True
     """
-    found: str | None = _data()["library"].get(name)
+    return frozenset(_data()["habits"][name])
+
+
+def word_of(framework: str, trait: str) -> str | None:
+    """What a framework states of itself in a word, see ``WORDS``; None if it does not, or nobody declared it.
+
+    >>> word_of("keras", "library"), word_of("ultralytics", "subject"), word_of("ray", "library")
+    ('tensorflow', 'vision', None)
+    """
+    found: str | None = _data()["traits"][trait].get(framework)
     return found
 
 
-def subject_of(name: str) -> str | None:
-    """The one kind of data that a framework trains on, language or vision; None if it trains on several.
+def number_of(framework: str, trait: str) -> float | None:
+    """What a framework states of itself as a number, see ``NUMBERS``; None if it does not.
 
-    >>> subject_of("ultralytics")
-    'vision'
+    >>> number_of("deepspeed", "scale_hysteresis")
+    2
     """
-    found: str | None = _data()["subject"].get(name)
+    found: float | None = _data()["traits"][trait].get(framework)
     return found

@@ -42,6 +42,7 @@ def test_a_framework_is_no_member_of_families_that_exclude_each_other():
         ("frameworks:\n  one: {families: [huge]}", "x:2:3: 'huge' is not one of own-loop"),
         ("frameworks:\n  one: {aliases: [uno]}\n  two: {aliases: [uno]}", "x:3:3: 'uno' stands for two"),
         ("frameworks:\n  one: {built_on: two}", "x:2:9: no framework is called 'two'"),
+        ("frameworks:\n  one: {habits: [rhymes]}", "x:2:3: 'rhymes' is not one of adaptive-optimizer"),
         ("frameworks:\n  one: {family: [hf]}", "x:2:9: unknown key 'family'"),
     ],
 )

@@ -140,9 +140,9 @@ def _weights(out: FactWriter, view: RunView) -> None:
 def _frozen(out: FactWriter, view: RunView, curve: Series) -> None:
     """Whether most epochs end in one loss and one accuracy, to all digits.
 
-    Only of Keras is it known that each row is an epoch: elsewhere ranks, or the bars of a later epoch, may repeat one.
+    Only where each row is an epoch: elsewhere ranks, or the bars of a later epoch, may repeat one.
     """
-    if len(curve) < FROZEN_POINTS or not view.uses("keras"):
+    if len(curve) < FROZEN_POINTS or not view.has_habit("row-per-epoch"):
         return
     values, last = curve.value, len(curve) - 1
     same = values[::-1] == values[-1]
@@ -264,8 +264,8 @@ _CLASSES = (2, 1e9)
 def classes(view: RunView) -> tuple[float, SourceRef | None] | None:
     """Number of classes or tokens to choose from, as the configuration states it, with its place."""
     for entry in view.run.config.entries:
-        if view.uses("megatron") and entry.key_in_source == "num_classes":
-            continue  # its vision models have 1000 by default, and its dump of arguments prints that for language models too
+        if view.has_habit("assumes-classes") and entry.key_in_source == "num_classes":
+            continue  # Megatron's vision models have 1000 by default, and its dump of arguments prints that for language models too
         if entry.key_in_source.rpartition(".")[2] in {"num_classes", "num_labels", "n_classes", "nb_classes"}:
             value = number(entry.value)
             if value is not None and _CLASSES[0] <= value <= _CLASSES[1]:

@@ -338,11 +338,11 @@ def _regained(values: Values) -> bool:
 
 def _level_change(out: FactWriter, view: RunView, series: Series, numbers: Trend) -> None:
     """Whether the loss fell through zero, and whether it fell from one level to another from one point to the next."""
-    values = numbers.values
-    first = float(series.value[0])
+    values, first = numbers.values, float(series.value[0])
     fled = first > 0 and numbers.last <= -FLED * max(first, 1.0)
     # A trainer of language models prints losses of preferences and policies there, which have no bound at 0.
-    begins_above = not view.uses_hf_trainer and 0 < first >= float(values.max()) and numbers.falls()
+    speaks = view.has_habit("mostly-language")
+    begins_above = not speaks and 0 < first >= float(values.max()) and numbers.falls()
     above = fled or begins_above or float(median_of(values[: max(values.size // 5, 1)])) > 0
     below = numbers.last < -1e-9 and numbers.last <= -numbers.margin / 2
     out.put("crosses_zero", above and below, _ends(series))

@@ -69,7 +69,7 @@ def continues_a_model(view: RunView) -> bool:
     """Whether the weights were trained before: an adapter, a published model by name, or a run that goes on."""
     if view.config("lora.r") is not None or truth(view.config_value("train.resumed")) is True:
         return True
-    named = view.uses_hf_trainer or isinstance(view.config_value("model.name"), str)
+    named = view.has_habit("given-model") or isinstance(view.config_value("model.name"), str)
     return named or any(_finds_at_once(view, name) for name in view.run.metrics.names)
 
 

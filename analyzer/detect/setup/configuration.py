@@ -274,7 +274,7 @@ def _resumed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
 
 
 def _nan_filter(view: RunView) -> tuple[bool | None, list[SourceRef]]:
-    """HF Trainer's filter is on by default; a masked loss proves it."""
+    """A filter that is there is on by default; a masked loss proves it."""
     entry = view.config("train.logging_nan_inf_filter")
     said = None if entry is None else truth(entry.value)
     if said is not None:
@@ -282,7 +282,7 @@ def _nan_filter(view: RunView) -> tuple[bool | None, list[SourceRef]]:
     points = view.once(loss_points)
     if points is not None and points.masked.any():
         return True, [points.series.ref(int(points.masked.argmax()))]
-    return (True, []) if view.uses_hf_trainer else (None, [])
+    return (True, []) if view.has_habit("masks-nan") else (None, [])
 
 
 def _summed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
@@ -315,7 +315,7 @@ def _adapters(view: RunView, out: FactWriter) -> None:
     out.put("lora.enabled", said if said is not None else by_word, _ref(enabled) + _ref(kind) + _ref(rank))
     liger, unsloth = view.config("kernels.liger"), view.config("kernels.unsloth")
     flags = [truth(entry.value) for entry in (liger, unsloth) if entry is not None]
-    patched = view.uses("unsloth") or any(flags)
+    patched = view.has_habit("fused-kernels") or any(flags)
     out.put(
         "kernels.fused",
         True if patched else False if flags and not any(flags) else None,

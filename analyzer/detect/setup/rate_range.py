@@ -116,8 +116,7 @@ def optimizer_family(view: RunView) -> str | None:
         return "adaptive"
     if PLAIN.search(name):
         return "plain"
-    # HF Trainer takes AdamW unless told otherwise.
-    return "adaptive" if view.uses_hf_trainer and not name else "unknown"
+    return "adaptive" if view.has_habit("adaptive-optimizer") and not name else "unknown"
 
 
 def momentum(view: RunView) -> float:

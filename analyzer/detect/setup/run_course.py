@@ -15,7 +15,7 @@ from analyzer.model.refs import SourceRef
 from analyzer.model.run import Attempt
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Event
-from analyzer.vocabulary.frameworks import family
+from analyzer.vocabulary.frameworks import built_on, family
 
 ENDINGS = (
     "python_traceback",
@@ -82,7 +82,7 @@ def _frameworks(view: RunView, out: FactWriter) -> None:
         out.put("deepspeed", value=True)
     elif switched_off:
         out.put("deepspeed", value=False, refs=[switched_off[0].ref])
-    if view.uses_hf_trainer:
+    if view.uses(*built_on("hf-trainer")):
         out.put("hf_trainer", value=True)
     elif view.uses(*family("own-loop")):
         out.put("hf_trainer", value=False)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from analyzer.detect.base import Detector, FactWriter, RunView, number, truth
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
+from analyzer.vocabulary.frameworks import number_of
 
 ASKED = frozenset({"file", "cli"})
 """Layers that say what somebody wanted."""
@@ -21,9 +22,6 @@ _COMPARED = (
 
 PEAK_MARGIN = 1.05
 """A schedule never exceeds its peak; five percent allow for rounding in a log."""
-
-DETECTRON2_RATE_PER_IMAGE = 0.02 / 16
-"""Every schedule of detectron2's model zoo is made for a rate of 0.02 with 16 images, and SGD scales with both."""
 
 _PRINTED = {"nccl_version": "NCCL", "gpu_driver": "GPU driver"}
 """Lines that hold a version: each log holds each distinct one once."""
@@ -76,11 +74,12 @@ def _planned_by_steps(view: RunView) -> bool:
 def _rate_per_image(view: RunView, out: FactWriter) -> None:
     """The rate for one image over that of the framework's own schedules, where those are for one optimizer."""
     rate, batch = view.config("train.learning_rate"), view.config("train.global_batch_size")
-    if rate is None or batch is None or rate.framework != "detectron2" or batch.framework != "detectron2":
+    usual = None if rate is None else number_of(rate.framework, "rate_per_image")
+    if rate is None or batch is None or usual is None or batch.framework != rate.framework:
         return
     told, images = number(rate.value), number(batch.value)
     if told is not None and images is not None and images > 0:
-        ratio = told / images / DETECTRON2_RATE_PER_IMAGE
+        ratio = told / images / usual
         out.put("train.rate_over_schedule", ratio, [rate.ref, batch.ref])
 
 

@@ -15,7 +15,6 @@ from analyzer.detect.curves.drift import checkpoints
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
-from analyzer.vocabulary.frameworks import library_of, subject_of
 
 LINES_PER_KIND = 3
 """Lines of one kind look alike; the first few name the library and the device as well as all of them."""
@@ -73,11 +72,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     lines = _lines(view)
     out.put(
         "library",
-        *_first_named(
-            lines,
-            _LIBRARIES,
-            {found for name in view.run.frameworks if (found := library_of(name)) is not None},
-        ),
+        *_first_named(lines, _LIBRARIES, view.framework_words("library")),
     )
     platform, refs = _platform(view, lines)
     out.put("platform", platform, refs)
@@ -120,14 +115,14 @@ def _platform(view: RunView, lines: list[tuple[str, SourceRef]]) -> tuple[str | 
 
 def _subject(view: RunView, lines: list[tuple[str, SourceRef]]) -> str | None:
     """language, vision or speech; None if nothing or more than one of them shows."""
-    found = {subject for name in view.run.frameworks if (subject := subject_of(name)) is not None}
+    found = view.framework_words("subject")
     names = " ".join(view.run.metrics.names)
     for subject, pattern in (("vision", _VISION), ("speech", _SPEECH), ("language", _LANGUAGE)):
         if any(pattern.search(name) for name in names.split(" ")):
             found.add(subject)
     if any(entry.framework == "tokenizer" for entry in view.run.config.entries):
         found.add("language")
-    if not found and view.uses("mmengine", "mmcv"):
+    if not found and view.has_habit("mostly-vision"):
         found.add("vision")
     if not found and any("ctc" in text.lower() for text, _ in lines):
         found.add("speech")

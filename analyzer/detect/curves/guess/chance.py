@@ -131,7 +131,8 @@ def class_count(view: RunView) -> tuple[int, list[SourceRef]] | None:
     if numbers.scatter > QUIET * numbers.first:
         return None
     # Language models begin anywhere, and 2.30 is as good a loss of one as any.
-    named = NAMED_BY_LOSS[:1] if view.uses_hf_trainer or view.uses("megatron") else NAMED_BY_LOSS
+    speaks = view.has_habit("mostly-language") or "language" in view.framework_words("subject")
+    named = NAMED_BY_LOSS[:1] if speaks else NAMED_BY_LOSS
     usual = [c for c in named if abs(numbers.first - math.log(c)) <= 0.01 * math.log(c)]
     return (usual[0], refs) if usual else None
 

@@ -229,7 +229,7 @@ def _zero_part(view: RunView, out: FactWriter) -> None:
         trained = bool((total.good().value > 0).any())
     if not trained:
         return
-    rows = ZERO_EPOCHS if view.uses("ultralytics") else ZERO_ROWS
+    rows = ZERO_EPOCHS if view.has_habit("row-per-epoch") else ZERO_ROWS
     for name in parts:
         if _PARTS_ZERO_BY_DESIGN.search(name):
             continue

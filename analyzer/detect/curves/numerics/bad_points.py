@@ -159,7 +159,7 @@ def _choose(
 
 
 def _placeholder(view: RunView, series: Series) -> bool:
-    """Whether a column of nothing but -1 means "not computed": it does outside DeepSpeed and HF Trainer.
+    """Whether a column of nothing but -1 means "not computed": it does unless the framework prints it for a norm that broke.
 
     A norm that a program prints only where its scaler skips a batch tells of those batches and no other.
     """
@@ -167,7 +167,7 @@ def _placeholder(view: RunView, series: Series) -> bool:
         return False
     if only_at_skips(view, series):
         return True
-    own = view.uses("deepspeed") or view.uses_hf_trainer
+    own = view.has_habit("norm-sentinel")
     return not own and bool(np.all(series.value == SENTINEL))
 
 
@@ -211,11 +211,11 @@ def is_bad_norm(view: RunView, values: Values) -> Mask:
     """Which gradient norms are not finite: NaN, infinite, or the sentinel -1.
 
     A norm cannot be negative. If the only negative value is -1 it is the sentinel whoever wrote it; other
-    negative values without DeepSpeed mean that the column is not a norm at all.
+    negative values of a framework that prints none mean that the column is not a norm at all.
     """
     bad: Mask = ~np.isfinite(values)
     negative = values[values < 0]
-    if view.uses("deepspeed") or bool(np.all(negative == SENTINEL)):
+    if view.has_habit("norm-sentinel") or bool(np.all(negative == SENTINEL)):
         bad = bad | (values == SENTINEL)
     return bad
 

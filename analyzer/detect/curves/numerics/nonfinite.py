@@ -371,7 +371,7 @@ def _filter_possible(view: RunView) -> bool:
     """Whether a NaN loss may have been replaced before it was printed."""
     if truth(view.config_value("train.logging_nan_inf_filter")) is False:
         return False
-    return view.uses_hf_trainer or not view.run.frameworks
+    return view.has_habit("masks-nan") or not view.run.frameworks
 
 
 def _unlike_mask(

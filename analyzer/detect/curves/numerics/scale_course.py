@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 OVERFLOW = "loss_scale_overflow"
 FLOOR_KINDS = ("loss_scale_minimum", "fairseq_min_loss_scale")
 
-DEEPSPEED_MINIMUM = 1.0
-"""DeepSpeed's default ``min_loss_scale``."""
-
-DEEPSPEED_HYSTERESIS = 2
-"""DeepSpeed's default ``hysteresis``: the first overflow lowers the scale only at its second occurrence."""
-
 
 MAX_HALVINGS = 256
 """Halvings that one drop of a series may stand for: from 2**32 to far below what a GradScaler can reach."""
@@ -230,11 +224,11 @@ def _drops(series: Series | None) -> list[Overflow]:
 
 
 def hysteresis(view: RunView) -> int:
-    """Overflows that it takes to lower the scale: as configured, else by DeepSpeed's default, else 1."""
+    """Overflows that it takes to lower the scale: as configured, else by the framework's default, else 1."""
     told = view.config_value("fp16.hysteresis")
     if isinstance(told, int) and told > 0:
         return int(told)
-    return DEEPSPEED_HYSTERESIS if view.uses("deepspeed") else 1
+    return int(view.framework_number("scale_hysteresis") or 1)
 
 
 def _held_by_hysteresis(view: RunView, series: Series | None, drops: list[Overflow]) -> list[Overflow]:
@@ -267,8 +261,8 @@ def _told(messages: list[Overflow]) -> npt.NDArray[np.float64]:
 
 
 def _floor(view: RunView) -> float | None:
-    """Configured minimum of the scale; DeepSpeed's default where DeepSpeed runs and nothing else is said."""
+    """Configured minimum of the scale; the framework's default where nothing else is said."""
     told = number(view.config_value("fp16.min_loss_scale"))
     if told is not None:
         return told if told > 0 else None  # 0 means that the scale may fall without end
-    return DEEPSPEED_MINIMUM if view.uses("deepspeed") else None
+    return view.framework_number("scale_minimum")

@@ -20,7 +20,6 @@ from analyzer.model.ranked import median_of
 from analyzer.model.score_words import read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
-from analyzer.vocabulary.frameworks import subject_of
 
 ROWS = 3
 """Rows from which a level is told."""
@@ -238,14 +237,14 @@ def _vocabulary(out: FactWriter, view: RunView) -> None:
 
 def is_language(view: RunView) -> bool:
     """Whether language models are all that the trainer is made for."""
-    return any(subject_of(name) == "language" for name in view.run.frameworks)
+    return "language" in view.framework_words("subject")
 
 
 def may_be_language(view: RunView) -> bool:
     """Whether the model has a vocabulary, or the trainer is mostly one of language, and no score is logged, as of other tasks."""
     scored = any(read_score(name).better for name in view.run.metrics.names)
     tokens = view.config_value("model.vocab_size")
-    spoken = view.uses_hf_trainer or (isinstance(tokens, int) and tokens >= VOCABULARY)
+    spoken = view.has_habit("mostly-language") or (isinstance(tokens, int) and tokens >= VOCABULARY)
     return is_language(view) or (spoken and not scored)
 
 
