@@ -93,7 +93,7 @@ def load_corpus(folder: Path, rules: RuleSet) -> Corpus:
         named = _named_by_rules(message, rules)
         if named is not None and named != OTHERWISE:
             found[message] = (named,)
-    for file in sorted(folder.glob("*.yaml")):
+    for file in sorted(folder.rglob("*.yaml")):
         table: Mapping[str, Sequence[str]] = load_marked(file.read_text(encoding="utf-8"), file.name).data
         for causes, messages in table.items():
             right = [cause.strip() for cause in causes.split("|")]

@@ -15,7 +15,7 @@ import analyzer
 from analyzer.errors import InputError
 from analyzer.vocabulary.marked import load_marked
 
-TABLES = sorted((Path(__file__).parent / "messages").glob("*.yaml"))
+TABLES = sorted((Path(__file__).parent / "messages").rglob("*.yaml"))
 EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|error|Found|Failed|Timeout|Pool|File|BadAlloc|NotMet|Mismatch|Required|IsLost|Unsupported|DECORDError)(?::|$)")  # fmt: skip
 FRAMES = """Traceback (most recent call last):
   File "/home/user/proj/train.py", line 90, in <module>
