@@ -38,8 +38,8 @@ class Place(NamedTuple):
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
 
-LIKENESS = "likeness"
-"""Id of the line of evidence that says what labelled runs with such numbers turned out to be."""
+LIKENESS, SOUND_ALIKE = "likeness", "likeness-sound"
+"""Ids of the lines that say what labelled runs with such numbers turned out to be: this cause, or sound."""
 
 
 class Evidence(NamedTuple):
@@ -177,7 +177,7 @@ class Finding(NamedTuple):
         resume_from: Checkpoint to resume from, in words; empty if none is known or needed.
         calibrated: Whether ``probability`` was measured on labelled runs; else hand-set odds gave it.
         temperature: Factor on ``bits`` before they became a probability, fitted on labelled runs; 1 where none was.
-        shape_only: No rule speaks: the classifier alone judges the shape of the curves.
+        shape_only: Always false; no finding rests on the shape of the curves alone.
         seen_before: What the user's casebook says of this cause, as a sentence; empty if nothing.
         casebook_bits: Part of ``bits`` that comes from there.
     """
@@ -233,12 +233,7 @@ class Finding(NamedTuple):
         counted = sum(line.bits for line in self.evidence if line.counted)
         head = f"{self.cause.id} [{self.rule_id}]: {percent(self.probability)} {word_for(self.probability)}"
         rows = [head, f"  {self.symptom}"]
-        if self.shape_only:
-            rows.append(
-                "  no rule speaks: the probability is the classifier's own, calibrated on labelled runs"
-            )
-        else:
-            rows.append(f"  {self.bits - counted - self.casebook_bits:+6.1f}  prior")
+        rows.append(f"  {self.bits - counted - self.casebook_bits:+6.1f}  prior")
         if self.seen_before:
             rows.append(f"  {self.casebook_bits:+6.1f}  casebook: {self.seen_before}")
         for line in self.evidence:

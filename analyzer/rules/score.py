@@ -18,7 +18,7 @@ from analyzer.guard import STRICT, Guard
 from analyzer.model.tables import Scalar
 from analyzer.rules.calibration import HAND_SET, Calibration
 from analyzer.rules.schema import PRIOR_BITS, EvidenceLine, Rule
-from analyzer.rules.shape_line import shape_line
+from analyzer.rules.shape_line import shape_line, sound_line
 
 MAX_SCORE_BITS = 60.0
 """Beyond 2**60 the probabilities no longer differ in print; the cap keeps the powers finite."""
@@ -86,24 +86,26 @@ def _entropy(p: float) -> float:
 
 
 def ledger(rule: Rule, facts: Mapping[str, Scalar]) -> tuple[LedgerLine, ...]:
-    """Evaluate every line of a rule and that of the classifier.
+    """Evaluate every line of a rule and those of the models of runs.
 
     Args:
         rule: The rule.
         facts: Known facts.
     """
-    evidence = rule.evidence
+    evidence = list(rule.evidence)
     verdicts = [evaluate(line.test, facts) for line in evidence]
-    if (shape := shape_line(rule, facts)) is None:
-        return _weighed(evidence, verdicts)
-    # The classifier looks at the curves that lines have looked at already: beside their support its own counts half.
-    supported = any(
-        verdict and line.if_true > 0 and _sees_curves(line)
-        for line, verdict in zip(evidence, verdicts, strict=True)
-    )
-    if supported:
-        shape = shape._replace(if_true=shape.if_true / 2)
-    return _weighed((*evidence, shape), [*verdicts, evaluate(shape.test, facts)])
+    if (shape := shape_line(rule, facts)) is not None:
+        # The classifier looks at the curves that lines have looked at already: beside their support its own counts half.
+        supported = any(
+            verdict and line.if_true > 0 and _sees_curves(line)
+            for line, verdict in zip(evidence, verdicts, strict=True)
+        )
+        evidence.append(shape._replace(if_true=shape.if_true / 2) if supported else shape)
+        verdicts.append(evaluate(shape.test, facts))
+    if (sound := sound_line(rule, facts)) is not None:
+        evidence.append(sound)
+        verdicts.append(True)
+    return _weighed(evidence, verdicts)
 
 
 def _sees_curves(line: EvidenceLine) -> bool:

@@ -1,13 +1,15 @@
-"""The classifier's line in the ledger of a cause: visible, capped, and only where the curves of the cause are known."""
+"""The lines of two models of runs in the ledger of a cause, visible and capped: the shape of the curves, and likeness to sound runs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 
 from analyzer.detect.shapes.classes import UNDECIDABLE, Shape, shape_named, shapes_with
-from analyzer.expr import Condition, compile_condition
-from analyzer.model.labels import HEALTHY
+from analyzer.expr import Condition, compile_condition, decided_by
+from analyzer.model.diagnosis import SOUND_ALIKE
+from analyzer.model.labels import HEALTHY, ORDINARY
 from analyzer.model.tables import Scalar
 from analyzer.rules.schema import EvidenceLine, Rule
 
@@ -37,6 +39,46 @@ def shape_line(rule: Rule, facts: Mapping[str, Scalar]) -> EvidenceLine | None:
         if_true=bits,
         if_false=0.0 if rule.entry.id in UNDECIDABLE else MAX_DOUBT_BITS,
     )
+
+
+BY_COURSE = frozenset({"numerical_breakdown", "divergence", "plateau", "eval_gap", "bad_restart", "slow"})
+"""Kinds of trouble that are judged by the course of a run; a crash is judged by what was written."""
+
+AS_OFTEN = 0.4
+"""Probability of being sound at which likeness says nothing. On 161 answers of these kinds for runs that no rule was written with,
+repository held out, .3 to .5 differ by one answer; of the 55 from a half on 11 were right, of the 113 below 95."""
+
+MOST_AGAINST = 3.0
+"""What like runs turned out to be weighs 8:1 at most against what was seen in this one; 4 bits change no answer there."""
+
+
+_WRITTEN = ("event.", "config.")
+"""What a line of the log or a setting says of itself is no matter of how the curves look."""
+
+
+def sound_line(rule: Rule, facts: Mapping[str, Scalar]) -> EvidenceLine | None:
+    """The line against a fault told by the course of a run whose numbers are like those of sound runs; else None.
+
+    It never speaks for a fault: lifting what like runs had made right answers surer, and wrong ones as well.
+    """
+    sound = facts.get("likeness.sound")
+    if not isinstance(sound, float) or sound <= AS_OFTEN or facts.get("failure.seen") is True:
+        return None
+    if rule.symptom_kind not in BY_COURSE or rule.entry.kind in ORDINARY:
+        return None
+    if any(name.startswith(_WRITTEN) and facts[name] is True for name in decided_by(rule.when, facts)):
+        return None
+    odds = math.log2(sound / max(1.0 - sound, 1e-3) * (1.0 - AS_OFTEN) / AS_OFTEN)
+    return EvidenceLine(
+        id=SOUND_ALIKE,
+        test=_SOUND_ALIKE,
+        because=f"of labelled public runs with such numbers {sound:.0%} were sound",
+        if_true=-round(min(odds, MOST_AGAINST), 1),
+        if_false=0.0,
+    )
+
+
+_SOUND_ALIKE = compile_condition(f"likeness.sound > {AS_OFTEN}", SOUND_ALIKE)
 
 
 def anomalous_shape(facts: Mapping[str, Scalar], least: float) -> tuple[Shape, float] | None:

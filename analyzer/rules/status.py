@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from analyzer.model.diagnosis import Finding
+from analyzer.model.diagnosis import SOUND_ALIKE, Finding
 from analyzer.model.labels import HEALTHY, ORDINARY
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, counted, word_for
@@ -240,7 +240,7 @@ def judge(
 def _decides(finding: Finding, findings: Sequence[Finding]) -> bool:
     """Whether a cause may decide the status: possible itself, and its kind not more likely something else."""
     explained = sum(f.probability for f in findings if f.symptom_kind == finding.symptom_kind)
-    return finding.probability >= REPORTED and (explained >= EXPLAINED or finding.shape_only)
+    return finding.probability >= REPORTED and explained >= EXPLAINED
 
 
 EXPLAINED = 0.5
@@ -327,9 +327,26 @@ def _suspicion(findings: Sequence[Finding]) -> str | None:
     """A fault that is no more than possible: too little to accuse a run of it, too much to call the run healthy."""
     for finding in findings:
         ordinary = finding.cause.kind in ORDINARY
-        if finding.probability >= REPORTED and finding.severity in {"fatal", "degrading"} and not ordinary:
-            return f"{finding.symptom} ({word_for(finding.probability)}: {finding.cause.id})"
+        seen, against = _by_this_run(finding)
+        # without what like runs say, what costs time would have been told as the answer
+        grave = finding.severity in {"fatal", "degrading"} or (
+            finding.severity == "wasteful" and against and seen >= EXPLAINED
+        )
+        if seen >= REPORTED and grave and not ordinary:
+            return f"{finding.symptom} ({word_for(seen)}: {finding.cause.id}{against})"
     return None
+
+
+def _by_this_run(finding: Finding) -> tuple[float, str]:
+    """Its probability by what was seen in this run, and words for what speaks against it: like runs that were sound.
+
+    They may clear a run of an accusation; they let nobody call it healthy.
+    """
+    alike = next((line for line in finding.evidence if line.id == SOUND_ALIKE), None)
+    if alike is None:
+        return finding.probability, ""
+    there = finding.probability * 2.0**-alike.bits
+    return there / (there + 1.0 - finding.probability), f"; but {alike.because}"
 
 
 def _open_end(facts: Mapping[str, Scalar]) -> str | None:

@@ -3,10 +3,9 @@
 import pytest
 
 from analyzer.detect.shapes.answer import MAX_BITS, support_bits
-from analyzer.rules.candidates.shape_only import SURE, shape_only
 from analyzer.rules.load import load_rules
 from analyzer.rules.score import ledger
-from analyzer.rules.shape_line import LINE_ID, MAX_DOUBT_BITS
+from analyzer.rules.shape_line import AS_OFTEN, LINE_ID, MAX_DOUBT_BITS, MOST_AGAINST, sound_line
 
 RULES = load_rules()
 PLATEAU = RULES.by_id("loss-plateau")
@@ -66,32 +65,26 @@ def test_a_cause_that_no_class_knows_gets_no_line():
     assert LINE_ID not in lines(RULES.by_id("disk-full"), ANSWER)
 
 
-def test_a_sure_answer_makes_a_finding_of_its_own():
-    found = shape_only(ANSWER, RULES)
-
-    assert found is not None
-    assert found.rule.entry.id == "loss-plateau"
-    assert found.probability == 0.97
-    assert "shape of the curves only" in found.rule.says
-
-
 @pytest.mark.parametrize(
-    "change",
+    ("cause", "facts", "bits"),
     [
-        {"classifier.probability": SURE - 0.01},
-        {"classifier.shape": "healthy"},
+        ("overfitting", {"likeness.sound": 0.99}, -MOST_AGAINST),
+        ("overfitting", {"likeness.sound": 0.73}, -2.0),
+        ("throughput-drop", {"likeness.sound": 0.99}, -MOST_AGAINST),
+        ("overfitting", {"likeness.sound": AS_OFTEN}, None),
+        ("overfitting", {}, None),
+        ("overfitting", {"likeness.sound": 0.99, "failure.seen": True}, None),
+        ("gpu-out-of-memory", {"likeness.sound": 0.99}, None),
+        ("recovered-loss-spike", {"likeness.sound": 0.99}, None),
+        ("recompile-storm", {"likeness.sound": 0.99, "event.recompile_limit.seen": True}, None),
     ],
 )
-def test_an_unsure_or_healthy_answer_makes_none(change):
-    assert shape_only(ANSWER | change, RULES) is None
+def test_a_fault_told_by_the_course_of_a_run_is_doubted_where_like_runs_were_sound(cause, facts, bits):
+    """Never one that a line of the log tells of, a failure that was written down, or an ordinary explanation."""
+    rule = load_rules().by_id(cause)
+    assert rule is not None
+    line = sound_line(rule, facts)
 
-
-def test_a_cause_that_a_rule_has_weighed_is_not_told_by_its_shape():
-    assert shape_only(ANSWER, RULES, {"learning-rate-too-low"}) is None
-
-
-def test_a_shape_alone_never_makes_a_run_a_failed_one():
-    found = shape_only(ANSWER | {"classifier.shape": "sudden-nonfinite"}, RULES)
-
-    assert found is not None
-    assert found.rule.severity == "degrading"
+    assert (None if line is None else line.if_true) == bits
+    if line is not None:
+        assert f"{facts['likeness.sound']:.0%} were sound" in line.because

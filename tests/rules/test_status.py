@@ -9,6 +9,9 @@ import re
 import pytest
 
 import analyzer
+import analyzer.pipeline
+from analyzer.facts.build import Facts
+from analyzer.model.signal import FactValue
 from analyzer.render.sentences import first_failure_note
 from analyzer.rules.health import health
 from analyzer.rules.status import judge, outcome
@@ -125,7 +128,7 @@ def test_rewards_count_where_losses_have_no_level(tmp_path):
     assert (dx.status, dx.summary.partition(" (")[0]) == ("healthy", "no fault found in 40 rewards")
 
 
-@pytest.mark.parametrize(("other", "status"), [("reward", "healthy"), ("accuracy", "degraded")])
+@pytest.mark.parametrize(("other", "status"), [("reward", "healthy"), ("accuracy", "insufficient")])
 def test_a_loss_that_leaps_where_the_policy_finds_new_rewards_is_no_doubt(tmp_path, other, status):
     loss = [5 * 0.97 ** (n % 150) + 40 * (n >= 150) * 0.8 ** (n - 150) + n % 5 / 50 for n in range(300)]
     rows = "".join(
@@ -353,7 +356,7 @@ def test_a_loss_without_a_bottom_is_doubted_although_its_first_point_alone_is_ab
 ):
     falls = [0.7, *(last * (0.01 + 0.99 * epoch / 29) for epoch in range(1, 30))]
 
-    assert ("below zero" in diagnose(tmp_path, short_run(falls)).summary) is doubted
+    assert ("below 0" in diagnose(tmp_path, short_run(falls)).summary) is doubted
 
 
 @pytest.mark.parametrize(("last", "rises", "status"), [(-0.8, True, "healthy"), (-0.8, False, "insufficient"), (-40.0, True, "insufficient")])  # fmt: skip
@@ -440,3 +443,26 @@ def test_a_run_that_merely_stops_and_learned_nothing_names_what_others_turned_ou
 
     assert dx.status == "interrupted"
     assert any(line.id == "likeness" for found in dx.findings for line in found.evidence) is named
+
+
+def test_like_runs_that_were_sound_clear_a_run_of_an_accusation_and_make_it_not_healthy(
+    tmp_path, monkeypatch
+):
+    losses = [(0.8 + 2.0 * 0.9**n, 1.6 + 0.4 * 0.7**n + 0.006 * n) for n in range(30)]
+    rows = "".join(f"epoch {n + 1} loss {t:.4f} val_loss {v:.4f}\n" for n, (t, v) in enumerate(losses))
+    build = analyzer.pipeline.build_facts
+
+    def as_sound_as(share):
+        def with_share(*args):
+            facts = build(*args)
+            plain = {**facts.plain, "likeness.sound": share}
+            return Facts({**facts, "likeness.sound": FactValue(share, ())}, plain)
+
+        monkeypatch.setattr(analyzer.pipeline, "build_facts", with_share)
+        return diagnose(tmp_path, rows)
+
+    accused, cleared = as_sound_as(0.1), as_sound_as(0.99)
+
+    assert (accused.status, cleared.status) == ("degraded", "insufficient")
+    assert accused.findings[0].cause.id == "overfitting"
+    assert any("99% were sound" in line.because for line in cleared.findings[0].speaks_against())
