@@ -6,7 +6,7 @@ Not for reading files (ingest) nor for judging (rules): this module only connect
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,7 +39,6 @@ from analyzer.model.wording import REPORTED
 from analyzer.rules.calibration import HAND_SET, shipped_calibration
 from analyzer.rules.candidates.likeness_only import likeness_only
 from analyzer.rules.candidates.message_only import message_only
-from analyzer.rules.candidates.shape_only import shape_only
 from analyzer.rules.ending import judged_training
 from analyzer.rules.fixing.fixes import resolve_fixes
 from analyzer.rules.fixing.words import localised
@@ -122,9 +121,6 @@ def diagnose_loaded(
         with guard.part(f"finding of rule {item.rule.id}"):
             explains = folded.get(item.rule.symptom_kind, {})
             listed.append(_finding(item, run, assessment, quoter, explains))
-    if not any(finding.probability >= REPORTED and finding.severity != "advisory" for finding in listed):
-        considered = {finding.cause.id for finding in listed}
-        listed = [*_shape_only(assessment, rules, run, quoter, considered), *listed]
     listed = _with_message(listed, assessment, rules, run, quoter)
     tests = health(facts.plain)
     seen = outcome(facts.plain)
@@ -190,24 +186,13 @@ def _ended(run: Run, facts: Facts, quoter: Quoter) -> Ended | None:
 
 
 def _headline(ranking: Ranking, findings: Sequence[Finding]) -> Headline | None:
-    """The headline of the kind that the answer leads with; a shape that no rule bears out is its own."""
-    if not findings or findings[0].shape_only:
+    """The headline of the kind that the answer leads with."""
+    if not findings:
         return None
     items = ranking.kinds.get(kind := findings[0].symptom_kind, ())
     if all(item.rule.id != findings[0].rule_id for item in items):
         return None  # by the words of a message alone
     return headline_of([(item.rule.entry, item.probability) for item in items], ranking.other[kind])
-
-
-def _shape_only(
-    assessment: Assessment, rules: RuleSet, run: Run, quoter: Quoter, considered: Collection[str]
-) -> list[Finding]:
-    """The classifier's own finding, if no rule speaks and it is sure."""
-    found = shape_only(assessment.facts.plain, rules, considered)
-    if found is None:
-        return []
-    finding = _finding(found, run, assessment, quoter, {})
-    return [finding._replace(shape_only=True, calibrated=True)]
 
 
 def _with_message(

@@ -54,9 +54,8 @@ def telling(lines: Sequence[Evidence], *, show_all: bool) -> list[Evidence]:
 
 
 def headline(finding: Finding) -> str:
-    """``83% likely``; a finding of the classifier alone says so."""
-    note = ", by the shape of the curves only" if finding.shape_only else ""
-    return f"{percent(finding.probability)} {word_for(finding.probability)}{note}"
+    """``83% likely``."""
+    return f"{percent(finding.probability)} {word_for(finding.probability)}"
 
 
 class Opening(NamedTuple):
@@ -124,7 +123,7 @@ def amounts_read(coverage: Coverage) -> str:
 
 def odds_note(diagnosis: Diagnosis) -> str:
     """How far the probabilities were measured; empty where none is shown."""
-    shown = [finding for finding in diagnosis.findings if not finding.shape_only]
+    shown = diagnosis.findings
     if not shown:
         return ""
     if shown[0].calibrated:

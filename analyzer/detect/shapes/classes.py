@@ -18,7 +18,7 @@ class Shape(NamedTuple):
     Attributes:
         name: Its word in reports.
         says: What is seen, as a sentence.
-        cause: The catalogue's most general cause of this course, named where no rule speaks.
+        cause: The catalogue's most general cause of this course.
         causes: Causes that take this course from the start of the run or whenever they act.
         late_causes: Causes that take this course if they begin in the middle of a run.
         severity: What it does to the run: fatal, degrading, wasteful or advisory.

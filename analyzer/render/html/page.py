@@ -156,11 +156,10 @@ def _top(diagnosis: Diagnosis, above: Opening | None) -> str:
 
 def _cause(finding: Finding, anchors: Anchors, *, first: bool, only_if: bool) -> str:
     """A cause in full; ``only_if`` where none stands out, so that its fix depends on whether it is this one."""
-    note = "by the shape of the curves only" if finding.shape_only else ""
     parts = [
         (
             f'<section class="verdict" id="{"cause" if first else e(finding.cause.id)}"><div class="figure">{percent(finding.probability)}'
-            f"<small>{word_for(finding.probability)}{'<br>' + note if note else ''}</small></div><div><h2>{e(finding.cause.title)}</h2>"
+            f"<small>{word_for(finding.probability)}</small></div><div><h2>{e(finding.cause.title)}</h2>"
             f'<p class="soft"><code>{e(finding.cause.id)}</code></p><p>{e(finding.cause.text)}</p><ul>'
         ),
         # of labelled runs with such numbers the page has told above; of this run nothing speaks for it
