@@ -8,6 +8,9 @@ from typing import NamedTuple
 PLAIN, ASINH, LOG2, LOG10 = "plain", "asinh", "log2", "log10"
 """How a value is stored: as it is, compressed by asinh (ratios to noise have heavy tails), or as a logarithm."""
 
+BLOCKS = ("loss", "gradient", "rate", "evaluation", "time", "chance")
+SHOWN = ("first", "last", "best", "peak", "shift", "bad")
+
 
 class Feature(NamedTuple):
     """One entry of the catalogue; the catalogue is the documentation of the features.

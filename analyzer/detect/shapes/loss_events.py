@@ -16,7 +16,6 @@ from analyzer.detect.shapes.course import (
     row_medians,
     waves,
 )
-from analyzer.detect.shapes.feature import ASINH, LOG2, LOG10, Feature
 
 if TYPE_CHECKING:
     from analyzer.detect.shapes.course import Mask, Values
@@ -29,118 +28,6 @@ SPIKE = 8.0
 
 EXCURSION = 6.0
 """Robust deviations above the best level before, from which on a recovery can be spoken of."""
-
-_LOSS = ("loss",)
-
-FEATURES = (
-    Feature(
-        "loss_noise", "loss", "level", "s / (|median| + s)", "coefficient of variation with a robust scatter",
-        "the loss scatters from point to point by {value:.3g} of its level", -6, 0, LOG10, _LOSS,
-    ),
-    Feature(
-        "loss_noise_late", "loss", "level", "s of the last third / (|end| + s of the last third)",
-        "the same; a repeated batch has none (gradient noise scale, McCandlish et al. 2018)",
-        "at the end the loss scatters by {value:.3g} of its level", -6, 0, LOG10, _LOSS,
-    ),
-    Feature(
-        "loss_noise_growth", "loss", "factor", "s of the last third / s of the first third", "homoscedasticity, robust",
-        "the scatter of the loss grew {value:.1f}-fold|the scatter of the loss fell {value:.1f}-fold", -10, 10, LOG2, _LOSS,
-    ),
-    Feature(
-        "loss_spikes", "loss", "per 100 points", "points more than 8 local s above the running median, without the first 2 %; local s: s of the fifth around, never rising",
-        "robust outlier count (Hampel 1974); loss spikes (Chowdhery et al. 2022)",
-        "{value:.1f} of 100 losses are spikes", 0, 4, ASINH, _LOSS, "peak",
-    ),
-    Feature(
-        "loss_spike_noise", "loss", "s", "greatest distance above the running median / local s, without the first 2 %",
-        "Hampel identifier", "the highest single loss lies {value:.1f} robust deviations above its neighbours",
-        0, 12, ASINH, _LOSS, "peak",
-    ),
-    Feature(
-        "loss_excursion", "loss", "s", "greatest height above the best running median before it / local s, without the first 2 %",
-        "drawdown of a path, turned round", "the loss rose {value:.1f} robust deviations above the best level before",
-        0, 12, ASINH, _LOSS, "peak",
-    ),
-    Feature(
-        "loss_excursion_share", "loss", "share", "the same height / (|peak| + |base| + s)", "drawdown, relative",
-        "the highest rise is {value:.2f} of the sum of peak and base", 0, 1, needs=_LOSS, shows="peak",
-    ),
-    Feature(
-        "loss_excursion_at", "loss", "share of the run", "its position; 1 if it is below 6 s", "derivation",
-        "the highest rise stands at {value:.0%} of the run", 0, 1, needs=_LOSS, shows="peak",
-    ),
-    Feature(
-        "loss_recovery", "loss", "share", "1 - (least running median after the peak - base) / (peak - base); 1 if below 6 s",
-        "recovery of loss spikes (Chowdhery et al. 2022; Takase et al. 2023)",
-        "{value:.0%} of the highest rise was made good", 0, 1, needs=_LOSS, shows="peak",
-    ),
-    Feature(
-        "loss_recovery_time", "loss", "share of the run",
-        "from the peak to a running median within a tenth of the rise or 2 s of the base; to the end if never; 0 if below 6 s",
-        "the same", "the recovery from the highest rise took {value:.0%} of the run", 0, 1, needs=_LOSS, shows="peak",
-    ),
-    Feature(
-        "loss_pocket", "loss", "s", "greatest height of the running median above the best levels both before and after it / local s",
-        "topographic prominence", "a stretch of the loss stands {value:.1f} robust deviations above what came before and after",
-        0, 12, ASINH, _LOSS, "peak",
-    ),
-    Feature(
-        "loss_pocket_share", "loss", "share of the run", "share of running medians that stand more than 2 local s above both sides",
-        "the same", "{value:.0%} of the loss stand above what came before and after", 0, 1, needs=_LOSS, shows="peak",
-    ),
-    Feature(
-        "loss_shift", "loss", "s", "greatest difference of the medians of 8 % of the run after and before a place / local s",
-        "change point in the median (Pettitt 1979; Killick et al. 2012)",
-        "at one place the level of the loss shifts up by {value:.1f} robust deviations", 0, 12, ASINH, _LOSS, "shift",
-    ),
-    Feature(
-        "loss_shift_at", "loss", "share of the run", "that place; 1 if the shift is below 3 s", "change point",
-        "the greatest upward shift of the loss lies at {value:.0%} of the run", 0, 1, needs=_LOSS, shows="shift",
-    ),
-    Feature(
-        "loss_shift_sudden", "loss", "share", "greatest difference of the medians of 3 windows after and before a place near it / the shift; 0 if below 3 s",
-        "derivation: a jump (restart, data) against a drift (divergence)",
-        "{value:.0%} of the greatest upward shift happened at once", 0, 1, needs=_LOSS, shows="shift",
-    ),
-    Feature(
-        "loss_late_fall", "loss", "share of the range", "greatest downward shift after 20 % of the run / (range + s)",
-        "change point; steps at epoch starts, late grokking or learning-rate decay",
-        "after a fifth of the run the level once fell by {value:.2f} of the whole range", 0, 1, needs=_LOSS,
-    ),
-    Feature(
-        "loss_wave", "loss", "correlation", "autocorrelation of the detrended windows at its best return after a zero crossing",
-        "correlogram (Box and Jenkins); class-sorted order, restarts", "the loss swings regularly (autocorrelation {value:.2f})",
-        0, 1, needs=_LOSS,
-    ),
-    Feature(
-        "loss_wave_period", "loss", "share of the run", "lag of that return; 0 if the return is below 0.2", "correlogram",
-        "one swing of the loss takes {value:.0%} of the run", 0, 1, needs=_LOSS,
-    ),
-    Feature(
-        "loss_memory", "loss", "correlation", "autocorrelation of the detrended windows at 2 % of the run", "correlogram",
-        "neighbouring stretches of the loss move together (autocorrelation {value:.2f})|neighbouring stretches of the loss move against one another (autocorrelation -{value:.2f})",
-        -1, 1, needs=_LOSS,
-    ),
-    Feature(
-        "loss_bad_share", "loss", "share", "share of losses that are NaN, infinite or a masked NaN", "DeepFD flag nan_loss",
-        "{value:.0%} of the losses are not finite", 0, 1, needs=_LOSS, shows="bad",
-    ),
-    Feature(
-        "loss_bad_at", "loss", "share of the run", "position of the first of them; 1 if there is none", "the same, its onset",
-        "the loss is not finite from {value:.0%} of the run on", 0, 1, needs=_LOSS, shows="bad",
-    ),
-    Feature(
-        "loss_bad_end", "loss", "share", "share of them in the last tenth", "the same, whether it lasts",
-        "{value:.0%} of the last tenth of losses are not finite", 0, 1, needs=_LOSS, shows="bad",
-    ),
-    Feature(
-        "loss_growth_before_bad", "loss", "share",
-        "(median of the 3 points before the first bad one - best before) / (sum of magnitudes + s); 0 without a bad one",
-        "derivation: divergence grows before it overflows, a bad sample does not",
-        "before it stopped being finite the loss had risen by {value:.2f} of the sum of levels|before it stopped being finite the loss lay {value:.2f} below its best median",
-        -1, 1, needs=_LOSS, shows="bad",
-    ),
-)  # fmt: skip
 
 
 def measure(loss: Course | None, bad: Mask | None) -> dict[str, float]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.shapes.course import Course, middle, rank_correlation, row_medians
-from analyzer.detect.shapes.feature import ASINH, LOG2, Feature
 
 if TYPE_CHECKING:
     from analyzer.detect.shapes.course import Mask, Values
@@ -23,60 +22,6 @@ _NEVER = {
     "rate_steady": 1.0, "rate_restarts": 0.0, "rate_jump": 1.0,
 }  # fmt: skip
 """What is known of a learning rate that is always zero."""
-
-_RATE, _BOTH = ("learning_rate",), ("learning_rate", "loss")
-
-FEATURES = (
-    Feature(
-        "rate_end", "rate", "share of the peak", "last rate / greatest rate", "schedules in use (Loshchilov and Hutter 2017)",
-        "the learning rate ended at {value:.0%} of its peak", 0, 1, needs=_RATE,
-    ),
-    Feature(
-        "rate_zero_share", "rate", "share", "share of points after the peak with less than a thousandth of it",
-        "derivation: a schedule that ends before the run", "for {value:.0%} of the points after its peak the learning rate is zero",
-        0, 1, needs=_RATE,
-    ),
-    Feature(
-        "rate_zero_at", "rate", "share of the run", "position from which on the rate stays below a thousandth of its peak; 1 if never",
-        "the same", "the learning rate is zero from {value:.0%} of the run on", 0, 1, needs=_RATE,
-    ),
-    Feature(
-        "rate_peak_at", "rate", "share of the run", "first position of 99.9 % of the peak", "warm-up (Goyal et al. 2017)",
-        "the learning rate peaked at {value:.0%} of the run", 0, 1, needs=_RATE, shows="peak",
-    ),
-    Feature(
-        "rate_steady", "rate", "share", "share of neighbouring windows whose rates differ by less than 0.1 % of the peak",
-        "schedules in use", "the learning rate stood still for {value:.0%} of the run", 0, 1, needs=_RATE,
-    ),
-    Feature(
-        "rate_restarts", "rate", "count", "rises by more than a tenth of the peak after a fall by as much",
-        "warm restarts (Loshchilov and Hutter 2017)", "the learning rate rose again {value:.0f} times", 0, 4, ASINH, _RATE,
-    ),
-    Feature(
-        "rate_jump", "rate", "factor", "greatest rise between neighbouring windows after the first tenth of the run, from at least a thousandth of the peak",
-        "derivation: a resume with another rate or schedule", "the learning rate once jumped {value:.1f}-fold", 0, 10, LOG2, _RATE, "peak",
-    ),
-    Feature(
-        "rate_while_rising", "rate", "s", "rise of the loss from its best to its end / s, times the share of the time between at which the rate was within 1 % of that at the best",
-        "derivation: the loss rises while the learning rate stays",
-        "the loss rose by {value:.1f} robust deviations while the learning rate stayed", 0, 10, ASINH, _BOTH,
-    ),
-    Feature(
-        "rate_after_best", "rate", "share of the peak", "(last rate - rate at the best loss) / greatest rate",
-        "derivation", "from the best loss to the end the learning rate grew by {value:.0%} of its peak|from the best loss to the end the learning rate fell by {value:.0%} of its peak",
-        -1, 1, needs=_BOTH,
-    ),
-    Feature(
-        "rate_with_slope", "rate", "rank correlation", "of the rate and the change of the loss per block, 20 blocks",
-        "Spearman 1904", "the loss rises where the learning rate is high (rank correlation {value:.2f})|the loss falls where the learning rate is high (rank correlation -{value:.2f})",
-        -1, 1, needs=_BOTH,
-    ),
-    Feature(
-        "rate_unfinished", "rate", "share of the gain", "fall of the loss over the 10 % before the rate stays zero / (start - best + s); 0 if it is never zero before 95 %",
-        "derivation: the schedule ended while the loss still fell", "the loss still gained {value:.0%} of its whole fall just before the learning rate became zero",
-        0, 1, needs=_BOTH,
-    ),
-)  # fmt: skip
 
 
 def measure(rate: Course | None, loss: Course | None) -> dict[str, float]:
