@@ -451,4 +451,6 @@ def run_case(case: Case, rules: Sequence[Rule]) -> None:
         return
     assert case.run_directory is not None
     facts = build_facts(run_detectors(load_run(case.run_directory).run))
-    check_case(case, rank(rules, facts.plain))
+    # what like runs turned out to be changes with each training, and is no matter of the rule
+    own = {name: value for name, value in facts.plain.items() if not name.startswith("likeness.")}
+    check_case(case, rank(rules, own))
