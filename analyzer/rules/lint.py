@@ -11,6 +11,7 @@ R015 a fault without restart_because        R016 the fault lab does not bear out
 R017 a line that speaks the same way whether true or false: no rates of hits and false alarms give such bits
 R018 two lines that only repeat the gate: the gate's own weight is one number
 R019 a sentence that would say "an unknown value"
+R020 two lines for the cause that read the same facts and add up: one group counts the larger, with the bits of both
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 
 from analyzer.facts.catalog import no_fact, spec_of
@@ -99,6 +101,10 @@ def _lint_lines(rule: Rule) -> Iterator[str]:
     repeats = [line.id for line in rule.evidence if _conjuncts(line.test.tree) <= gate]
     if len(repeats) > 1:
         yield f"{rule.where('evidence')} R018 lines {', '.join(repeats)} are true whenever the rule is considered; one may be"
+    for one, other in combinations(rule.evidence, 2):
+        same = set(one.test.names) == set(other.test.names) and not (one.group and one.group == other.group)
+        if same and min(one.if_true, other.if_true) > 0:
+            yield f"{rule.where('evidence')} R020 lines {one.id}, {other.id} count the same facts twice; give them one group"
     for index, line in enumerate(rule.evidence):
         where = rule.where("evidence", index)
         if line.if_true == line.if_false:

@@ -256,3 +256,15 @@ def test_caches_that_other_versions_left_are_removed_and_nothing_else(tmp_path, 
     assert not torn.exists()
     assert all(path.exists() for path in (*others, under_way))
     assert link.is_symlink()
+
+
+def test_lines_that_read_the_same_facts_do_not_add_up(tmp_path):
+    """Twenty percent and more, fifty and more: one fact, told twice; against the cause, or of another fact, it is not."""
+    few = LINE.format(id="few", test="signal.data.unknown_percent >= 20", yes=3, no=0)
+    many = LINE.format(id="many", test="signal.data.unknown_percent >= 50", yes=5, no=0)
+    against = LINE.format(id="none", test="signal.data.unknown_percent < 1", yes=-5, no=0)
+    other = LINE.format(id="other", test="run.last_step >= 50", yes=5, no=0)
+
+    assert "R020" in linted(tmp_path, few + many)
+    assert "R020" not in linted(tmp_path, (few + many).replace("if_false: 0", "if_false: 0, group: share"))
+    assert "R020" not in linted(tmp_path, few + against + other)
