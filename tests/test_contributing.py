@@ -1,6 +1,7 @@
 """CONTRIBUTING.md is true: its paths exist, its commands are commands, and its example of a log line works."""
 
 import re
+import shutil
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -11,6 +12,7 @@ from analyzer.ingest.text.events.patterns import Pattern, match_pattern
 from analyzer.rules.causes import KINDS
 from analyzer.vocabulary.events import read_events
 from analyzer.vocabulary.marked import load_marked
+from analyzer.vocabulary.packs import use
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -37,6 +39,18 @@ def test_a_new_rule_is_two_files(tmp_path):
 
     assert result.exit_code == 0
     assert sorted(path.name for path in (tmp_path / "my-rule").iterdir()) == ["cases.yaml", "rule.yaml"]
+
+
+def test_a_new_rule_of_a_pack_asks_for_its_cause_in_the_words_of_the_pack(tmp_path):
+    (tmp_path / "pack.yaml").write_text("prefix: hop\n")
+    new = ["rules", "new", "HOP", "hop-jam", "--dir", str(tmp_path)]
+    said = CliRunner().invoke(app, new).output.splitlines()
+
+    assert f"{tmp_path / 'causes.yaml'} below `causes:`" in said[-2]
+    (tmp_path / "causes.yaml").write_text(f"causes:\n{said[-1]}\n")
+    shutil.rmtree(tmp_path / "hop-jam")
+    assert "no cause is called" not in CliRunner().invoke(app, new).output
+    use(())
 
 
 def test_the_words_of_the_page_are_those_of_the_code():

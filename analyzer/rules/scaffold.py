@@ -7,8 +7,9 @@ from pathlib import Path
 
 from analyzer.errors import RuleError, did_you_mean, nearest
 from analyzer.rules.cases import CASES_FILE
-from analyzer.rules.causes import FAMILIES, catalogue
+from analyzer.rules.causes import FAMILIES, PACK_FILE, catalogue
 from analyzer.rules.schema import ID_CODE, SLUG, Rule
+from analyzer.vocabulary import packs
 
 UNFILLED = (
     "State the cause as a sentence",
@@ -115,15 +116,23 @@ def missing_cause(slug: str, place: Path) -> str:
         slug: Name of the rule, and of its cause.
         place: Directory of the rule; in the bundled rules it is called like a family of causes.
     """
+    pack = packs.pack_of(place)
+    is_pack = (pack / "pack.yaml").is_file()
+    packs.use([pack] if is_pack else [])
     if slug in catalogue():
         return ""
     family = place.name if place.name in FAMILIES else "software"
     row: dict[str, object] = {
-        "id": slug, "title": "State the cause as a sentence", "family": family, "kind": "cause", "parent": None,
-        "symptom_kind": "numerical_breakdown", "restart_advice": "fix-then-restart", "maturity": "common", "look_alikes": [],
+        "title": "State the cause as a sentence", "family": family, "symptom_kind": "numerical_breakdown",
+        "restart_advice": "fix-then-restart", "look_alikes": [],
     }  # fmt: skip
+    if is_pack:
+        file, entry = pack / PACK_FILE, f"{slug}: {json.dumps(row)}"
+    else:
+        file = Path("rules/causes.json")
+        entry = json.dumps({"id": slug, **row, "kind": "cause", "parent": None, "maturity": "common"})
     return (
         f"no cause is called {slug!r}{did_you_mean(nearest(slug, catalogue()))}\n"
-        "If it is a new one, add it to rules/causes.json, or to causes.yaml of your pack; until then the rules cannot be read:\n"
-        f"  {json.dumps(row)}"
+        f"If it is a new one, add it to {file}{' below `causes:`' if is_pack else ''}; until then the rules cannot be read:\n"
+        f"  {entry}"
     )
