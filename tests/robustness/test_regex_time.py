@@ -23,7 +23,7 @@ except ImportError:  # pragma: no cover
 
 import analyzer
 from analyzer.ingest.text.log_reader import all_patterns
-from analyzer.ingest.text.rows.forms.row_form import row_forms
+from analyzer.ingest.text.rows.forms.row_form import block_forms, row_forms
 from analyzer.lazy_regex import LazyRegex
 
 LONG = bool(os.environ.get("ANALYZER_LONG_TESTS"))
@@ -69,6 +69,9 @@ def expressions():
     for form in row_forms():
         found.setdefault(form.head.pattern, f"head of {form.name}")
         found.setdefault(form.pair.pattern, f"pair of {form.name}")
+    for form in block_forms():
+        for regex in filter(None, (form.head, form.row, form.end)):
+            found.setdefault(regex.pattern, f"block {form.name}")
     return sorted(((where, text) for text, where in found.items()), key=str)
 
 

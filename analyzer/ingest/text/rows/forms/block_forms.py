@@ -9,16 +9,17 @@
                      Mean reward: 21.50                       training_iteration: 10
 
 A block is written when it is complete, because its step may stand at its end. Boxes of strokes are read by ``boxes``.
+What the blocks of each program look like stands in ``forms.yaml``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Fed
-from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
-from analyzer.lazy_regex import LazyRegex
+from analyzer.ingest.text.rows.forms.row_form import BlockForm, block_forms
+from analyzer.ingest.text.rows.printed_numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,111 +29,16 @@ if TYPE_CHECKING:
 MAX_LINES = 400
 """Lines of a block; the longest, OLMo's norms of every layer, has some 300."""
 
-_CELL = rf"(?P<value>[1-9]\d{{0,2}}(?:,\d{{3}}){{1,5}}(?:\.\d{{1,6}})?|{NUMBER})"
-# Timers of Megatron that have a name here; (min, max) of the ranks is printed, and the slowest one counts.
-_TIMERS = ("batch-generator", "forward-backward", "forward-compute", "backward-compute", "optimizer", "save-checkpoint", "load-checkpoint",
-           "grads-all-reduce", "all-grads-sync", "backward-params-all-reduce")  # fmt: skip
-_INTEGER = r"\d{1,12}"
-
-
-class BlockForm(NamedTuple):
-    """How one program prints a block.
-
-    Attributes:
-        program: Name of the framework.
-        literals: Texts of which one stands in every head.
-        head: The first line, with the groups ``step`` and ``total`` where it states them.
-        row: A line of the block: groups ``key`` and ``value``, or ``section`` for the title of a part.
-        names: The name under which a key is kept; an empty name drops it.
-        step_key: The key whose value is the step.
-        end: A line that ends the block; without it, the first line ends it that is neither blank nor a row.
-        validation: The values were measured on held-out data.
-        known_only: The block holds much else, so only quantities known by name are kept.
-        names_only: Only keys in ``names`` are kept.
-    """
-
-    program: str
-    literals: tuple[str, ...]
-    head: LazyRegex
-    row: LazyRegex
-    names: Mapping[str, str] = {}
-    step_key: str = ""
-    end: LazyRegex | None = None
-    validation: bool = False
-    known_only: bool = False
-    names_only: bool = False
-
-
-RSL_RL = BlockForm(
-    "rsl_rl",
-    ("Learning iteration ",),
-    LazyRegex(rf"Learning iteration (?P<step>{_INTEGER})/(?P<total>{_INTEGER})"),
-    LazyRegex(rf"^ {{1,80}}(?P<key>[A-Z][A-Za-z /_]{{1,60}}): {{1,8}}{_CELL}(?=s?(?:\s|$))"),
-    {"Mean value_function loss": "value_loss", "Mean value loss": "value_loss", "Mean surrogate loss": "policy_loss",
-     "Mean total reward": "reward_mean", "Iteration time": "", "Total time": "", "ETA": "", "Total timesteps": "", "Total steps": "", "Time elapsed": "", "Computation": ""},
-    end=LazyRegex(r"^ {0,40}(?:-{8}|ETA:)"),
-)  # fmt: skip
-
-COQUI = BlockForm(
-    "coqui",
-    ("-- GLOBAL_STEP: ",),
-    LazyRegex(rf"-- GLOBAL_STEP: (?P<step>{_INTEGER})"),
-    LazyRegex(rf"^ {{1,20}}\| > (?P<key>[A-Za-z]\w{{0,60}}): {{1,4}}{_CELL}(?=\s|$)"),
-    {"step_time": "step_time", "loader_time": "data_time"},
-)
-
-COQUI_EVALUATION = BlockForm(
-    "coqui",
-    ("--> EVAL PERFORMANCE",),
-    LazyRegex(r"--> EVAL PERFORMANCE"),
-    LazyRegex(rf"^ {{1,20}}\| > (?P<key>avg_\w{{1,60}}):\s{{1,4}}{_CELL}(?=\s|$)"),
-    {"avg_loss": "loss", "avg_loader_time": ""},
-    validation=True,
-)
-
-OLMO = BlockForm(
-    "olmo",
-    (",epoch=",),
-    LazyRegex(rf"\[step=(?P<step>{_INTEGER})/(?P<total>{_INTEGER})"),
-    LazyRegex(rf"^ {{1,8}}(?P<key>[A-Za-z][\w/. ()-]{{0,100}})={_CELL}$"),
-)
-
-RLLIB = BlockForm(
-    "rllib",
-    ("Result for ",),
-    LazyRegex(r"\bResult for [\w.-]{1,200}:\s*$"),
-    LazyRegex(rf"^ {{1,20}}(?P<key>[a-z]\w{{0,60}}):(?: {_CELL}| .{{0,400}})?$"),
-    step_key="training_iteration",
-    known_only=True,
-)
-
-MEGATRON_TIMERS = BlockForm(
-    "megatron",
-    ("time across ranks (ms)",),
-    LazyRegex(r"\btime across ranks \(ms\)"),
-    LazyRegex(rf"^ {{1,8}}(?P<key>[a-z][\w-]{{1,60}}) ?\.{{2,80}}: \((?:{NUMBER}, {{0,8}})?{_CELL}\)"),
-    {name: f"{name}_ms" for name in _TIMERS},
-    names_only=True,
-)
-
-FORMS = (
-    RSL_RL,
-    COQUI,
-    COQUI_EVALUATION,
-    OLMO,
-    RLLIB,
-    MEGATRON_TIMERS,
-)
-
 
 class BlockForms:
     """Begins a block at its head."""
 
-    literals = tuple(literal for form in FORMS for literal in form.literals)
+    def __init__(self) -> None:
+        self.literals = tuple(literal for form in block_forms() for literal in form.literals)
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
-        for form in FORMS:
+        for form in block_forms():
             if any(literal in line.raw for literal in form.literals) and (head := form.head.search(line.raw)):
                 groups = head.groupdict()
                 if groups.get("step"):

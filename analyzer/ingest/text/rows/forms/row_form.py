@@ -1,9 +1,9 @@
-"""What a row of a known program looks like: the forms that ``forms.yaml`` declares."""
+"""What rows and blocks of known programs look like: the forms that ``forms.yaml`` declares."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -18,7 +18,7 @@ from analyzer.vocabulary.marked import MarkedFile, load_marked
 from analyzer.vocabulary.sections import check_section
 
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
-    "file": {"parts": ("map", True), "forms": ("list", True)},
+    "file": {"parts": ("map", True), "forms": ("list", True), "blocks": ("list", False)},
     "form": {
         "name": ("str", True),
         "program": ("str", False),
@@ -37,7 +37,21 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
         "follows": ("bool", False),
         "window": ("bool", False),
     },
+    "block": {
+        "name": ("str", True),
+        "program": ("str", True),
+        "literals": ("list", True),
+        "head": ("str", True),
+        "row": ("str", True),
+        "names": ("map", False),
+        "step_key": ("str", False),
+        "end": ("str", False),
+        "validation": ("bool", False),
+        "known_only": ("bool", False),
+        "names_only": ("bool", False),
+    },
 }
+_REGEXES = ("head", "pair", "row", "end")
 _FILE = Path(__file__).parent / "forms.yaml"
 _PART = re.compile(r"\$\{([A-Z_]{1,40})\}")
 _EITHER = re.compile(r"\{([^{}]*)\}")
@@ -83,32 +97,67 @@ class RowForm(NamedTuple):
     from_start: bool = False
     follows: bool = False
     window: bool = False
-    examples: tuple[str, ...] = ()
+    examples: Sequence[str] = ()
+
+
+class BlockForm(NamedTuple):
+    """How one program prints a block.
+
+    Attributes:
+        name: What messages and tests call it.
+        program: Name of the framework.
+        literals: Texts of which one stands in every head.
+        head: The first line, with the groups ``step`` and ``total`` where it states them.
+        row: A line of the block: groups ``key`` and ``value``, or ``section`` for the title of a part.
+        names: The name under which a key is kept; an empty name drops it.
+        step_key: The key whose value is the step.
+        end: A line that ends the block; without it, the first line ends it that is neither blank nor a row.
+        validation: The values were measured on held-out data.
+        known_only: The block holds much else, so only quantities known by name are kept.
+        names_only: Only keys in ``names`` are kept.
+    """
+
+    name: str
+    program: str
+    literals: tuple[str, ...]
+    head: LazyRegex
+    row: LazyRegex
+    names: Mapping[str, str] = {}
+    step_key: str = ""
+    end: LazyRegex | None = None
+    validation: bool = False
+    known_only: bool = False
+    names_only: bool = False
+
+
+@lru_cache(maxsize=1)
+def _declared() -> Mapping[str, list[dict[str, Any]]]:
+    key = cache.key_of([_FILE], str(FIELDS), NUMBER)
+    found: Mapping[str, list[dict[str, Any]]] | None = cache.read("forms", key)
+    if found is None:
+        found = read_forms(load_marked(_FILE.read_text(encoding="utf-8"), _FILE.name))
+        cache.write("forms", key, found)
+    return found
+
+
+def _made(row: Mapping[str, Any]) -> dict[str, Any]:
+    regexes = {key: LazyRegex(row[key]) for key in _REGEXES if key in row}
+    return {**row, **regexes, "literals": tuple(row["literals"])}
 
 
 @lru_cache(maxsize=1)
 def row_forms() -> tuple[RowForm, ...]:
-    """All forms, in the order in which they are tried."""
-    key = cache.key_of([_FILE], str(FIELDS), NUMBER)
-    rows: list[dict[str, Any]] | None = cache.read("forms", key)
-    if rows is None:
-        rows = read_forms(load_marked(_FILE.read_text(encoding="utf-8"), _FILE.name))
-        cache.write("forms", key, rows)
-    return tuple(
-        RowForm(
-            **{
-                **row,
-                "literals": tuple(row["literals"]),
-                "head": LazyRegex(row["head"]),
-                "pair": LazyRegex(row["pair"]),
-                "examples": tuple(row.get("examples", ())),
-            }
-        )
-        for row in rows
-    )
+    """All forms of rows, in the order in which they are tried."""
+    return tuple(RowForm(**_made(row)) for row in _declared()["forms"])
 
 
-def read_forms(file: MarkedFile) -> list[dict[str, Any]]:
+@lru_cache(maxsize=1)
+def block_forms() -> tuple[BlockForm, ...]:
+    """All forms of blocks, in the order in which they are tried."""
+    return tuple(BlockForm(**_made(row)) for row in _declared()["blocks"])
+
+
+def read_forms(file: MarkedFile) -> dict[str, list[dict[str, Any]]]:
     """Check a loaded file of forms, and put in what ``${PART}`` and ``{a,b}`` stand for.
 
     Raises:
@@ -118,17 +167,20 @@ def read_forms(file: MarkedFile) -> list[dict[str, Any]]:
     parts = {"NUMBER": NUMBER}
     for name, text in data["parts"].items():
         parts[name] = _filled(text, parts, file.where("parts", name))
-    found = []
-    for index, item in enumerate(data["forms"]):
-        row = check_section(file, FIELDS, "form", item, ("forms", index))
-        if "program" in row and framework_of(row["program"]) not in frameworks():
-            where = file.where("forms", index, "program")
-            raise RuleSyntaxError(f"no framework is called {row['program']!r}", where)
-        regexes = {key: _filled(row[key], parts, file.where("forms", index, key)) for key in ("head", "pair")}
-        literals = [text for literal in row["literals"] for text in _either(literal)]
-        names = {text: name for key, name in row.get("names", {}).items() for text in _either(key)}
-        found.append({**row, **regexes, "literals": literals, "names": names})
-    return found
+    return {
+        kind: [_read(file, parts, section, (kind, index)) for index in range(len(data.get(kind, ())))]
+        for kind, section in (("forms", "form"), ("blocks", "block"))
+    }
+
+
+def _read(file: MarkedFile, parts: Mapping[str, str], section: str, keys: tuple[str, int]) -> dict[str, Any]:
+    row = check_section(file, FIELDS, section, file.data[keys[0]][keys[1]], keys)
+    if "program" in row and framework_of(row["program"]) not in frameworks():
+        raise RuleSyntaxError(f"no framework is called {row['program']!r}", file.where(*keys, "program"))
+    regexes = {key: _filled(row[key], parts, file.where(*keys, key)) for key in _REGEXES if key in row}
+    literals = [text for literal in row["literals"] for text in _either(literal)]
+    names = {text: name for key, name in row.get("names", {}).items() for text in _either(key)}
+    return {**row, **regexes, "literals": literals, "names": names}
 
 
 def _filled(text: str, parts: Mapping[str, str], where: str) -> str:
