@@ -13,10 +13,27 @@ from functools import cached_property, lru_cache
 from importlib import import_module
 
 from analyzer.guard import Guard
-from analyzer.ingest.base import Candidate, Ingestor, Match, OpenSource, SourceWriter
+from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSource, SourceWriter
 from analyzer.vocabulary.installed import READERS, installed
 
 _FIRST_KEY = re.compile(rb'\{\s*"')
+_Test = Callable[[Candidate], bool]
+
+
+def _begins(*starts: bytes) -> _Test:
+    return lambda candidate: candidate.head.startswith(starts)
+
+
+def _holds(*texts: bytes, within: int = HEAD_BYTES) -> _Test:
+    return lambda candidate: any(text in candidate.head[:within] for text in texts)
+
+
+def _named(*ends: str) -> _Test:
+    return lambda candidate: candidate.name.lower().endswith(ends)
+
+
+def _any(*tests: _Test) -> _Test:
+    return lambda candidate: any(test(candidate) for test in tests)
 
 
 def _is_object(candidate: Candidate) -> bool:
@@ -50,18 +67,6 @@ def _is_column(candidate: Candidate) -> bool:
     return first[:1] in b"+-.0123456789nNiIt" or rest.lstrip()[:1] in b"+-.0123456789"
 
 
-def _is_python(candidate: Candidate) -> bool:
-    return candidate.name.lower().endswith(".py")
-
-
-def _is_model_file(candidate: Candidate) -> bool:
-    return _is_object(candidate) or candidate.name.endswith(".jinja")
-
-
-def _is_monitor(candidate: Candidate) -> bool:
-    return b'"t_start"' in candidate.head[:4096]
-
-
 def _is_table(candidate: Candidate) -> bool:
     first, _, rest = candidate.head[:65_536].lstrip().partition(b"\n")
     return any(mark in (rest if first.startswith(b"# ") else first) for mark in (b",", b"\t", b";"))
@@ -79,46 +84,6 @@ def _is_safetensors(candidate: Candidate) -> bool:
     return candidate.head[8:9] == b"{" or candidate.name.endswith(".safetensors")
 
 
-def _is_binary(candidate: Candidate) -> bool:
-    return b"\0" in candidate.head[:4096]
-
-
-def _is_wandb_log(candidate: Candidate) -> bool:
-    return candidate.head.startswith(b":W&B") or candidate.name.endswith(".wandb")
-
-
-def _is_list(candidate: Candidate) -> bool:
-    return candidate.head.startswith(b"[{")
-
-
-def _is_parquet(candidate: Candidate) -> bool:
-    return candidate.head.startswith(b"PAR1")
-
-
-def _has_hyperparameters(candidate: Candidate) -> bool:
-    return b'"hyperparams"' in candidate.head
-
-
-def _is_swanlab_log(candidate: Candidate) -> bool:
-    return candidate.head.startswith(b":SWL")
-
-
-def _is_sorted(candidate: Candidate) -> bool:
-    return b"\n  sort: " in candidate.head
-
-
-def _is_wandb_download(candidate: Candidate) -> bool:
-    return candidate.head.startswith(b'{"run"')
-
-
-def _names_wandb(candidate: Candidate) -> bool:
-    return b"wandb_version:" in candidate.head or b"_wandb:" in candidate.head
-
-
-def _is_worker_error(candidate: Candidate) -> bool:
-    return b'"message"' in candidate.head[:4096]
-
-
 def _is_in_store(candidate: Candidate) -> bool:
     path = f"{candidate.path.as_posix()}/{candidate.name}"
     return any(
@@ -126,75 +91,21 @@ def _is_in_store(candidate: Candidate) -> bool:
     ) or (path.endswith("meta.yaml"))
 
 
-def _is_database(candidate: Candidate) -> bool:
-    return candidate.head.startswith(b"SQLite format 3")
-
-
-def _is_container(candidate: Candidate) -> bool:
-    return (
-        b"containerStatuses" in candidate.head or b"OOMKilled" in candidate.head or b"kind" in candidate.head
-    )
-
-
-def _is_flight_dump(candidate: Candidate) -> bool:
-    """A pickle, or JSON with the recorder's counters."""
-    return (
-        candidate.head[:1] == b"\x80"
-        or b'"entries"' in candidate.head[:4096]
-        or b"pg_config" in candidate.head
-    )
-
-
-def _is_timeline(candidate: Candidate) -> bool:
-    return b'"ph"' in candidate.head or b'"traceEvents"' in candidate.head or b'"traceName"' in candidate.head
-
-
 def _is_execution_trace(candidate: Candidate) -> bool:
     return b'"schema"' in candidate.head[:4096] and b'"nodes"' in candidate.head
-
-
-def _is_of_capsule(candidate: Candidate) -> bool:
-    return b"analyzer-capsule/" in candidate.head[:256] or candidate.name.endswith(".safetensors")
-
-
-def _is_msprobe(candidate: Candidate) -> bool:
-    return b'"dump_data_dir"' in candidate.head[:4096]
-
-
-def _is_replay_file(candidate: Candidate) -> bool:
-    start = candidate.head[:4096]
-    return start.startswith(b"PAR1") or b'"analyzer_replay"' in start or b'"replay_id"' in start
 
 
 def _is_inspect_log(candidate: Candidate) -> bool:
     return b"iteration=" in candidate.head and b"value=" in candidate.head
 
 
-def _is_gpu_table(candidate: Candidate) -> bool:
-    return (
-        b"DCGM_FI_" in candidate.head[:8192]
-        or b"temperature.gpu" in candidate.head[:8192]
-        or b"utilization.gpu" in candidate.head[:8192]
-    )
-
-
 def _holds_objects(candidate: Candidate) -> bool:
     return (b"\n{" in candidate.head or candidate.head[:1] == b"{") and _has_a_key(candidate)
-
-
-def _is_notebook(candidate: Candidate) -> bool:
-    return candidate.name.lower().removesuffix(".gz").endswith(".ipynb")
 
 
 def _is_argument_file(candidate: Candidate) -> bool:
     name = candidate.name.lower()
     return any(word in name for word in ("arg", "opt", "param", "config", "cfg", "flag", "setting"))
-
-
-def _is_script(candidate: Candidate) -> bool:
-    return candidate.head[:2] == b"#!" or candidate.name.lower().endswith(
-        (".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".pbs", ".lsf", ".job")
-    )
 
 
 def _anything(candidate: Candidate) -> bool:
@@ -224,7 +135,7 @@ class LazyIngestor:
     summary: str
     is_log: bool
     home: str
-    may_match: Callable[[Candidate], bool]
+    may_match: _Test
 
     @cached_property
     def real(self) -> Ingestor:
@@ -242,44 +153,44 @@ class LazyIngestor:
 
 _BUILTIN = (
     # name, summary, is_log, where it stands, cheap test
-    ("capsule", "a step saved for replay (analyzer replay run reads it)", False, "formats.dumps.capsule:CapsuleFiles", _is_of_capsule),
+    ("capsule", "a step saved for replay (analyzer replay run reads it)", False, "formats.dumps.capsule:CapsuleFiles", _any(_holds(b"analyzer-capsule/", within=256), _named(".safetensors"))),
     ("argument-file", "arguments of a run as a text file (key=value, key: value, Namespace(…))", False, "formats.config.argument_file:ArgumentFile", _is_argument_file),
-    ("gpu-samples", "samples of GPUs (nvidia-smi --format=csv, DCGM exporter)", False, "formats.jobs.gpu_samples:GpuSamples", _is_gpu_table),
+    ("gpu-samples", "samples of GPUs (nvidia-smi --format=csv, DCGM exporter)", False, "formats.jobs.gpu_samples:GpuSamples", _holds(b"DCGM_FI_", b"temperature.gpu", b"utilization.gpu", within=8192)),
     ("history-json", "history of Keras' fit as JSON (a list of values for each metric)", True, "formats.metrics.history_json:HistoryJson", _is_history),
     ("structured-log", "log of JSON objects with a message each (structured loggers, journalctl -o json)", True, "formats.jobs.structured_log:StructuredLog", _holds_objects),
-    ("clearml", "ClearML task recorded offline (metrics.jsonl, log.jsonl): metrics and console", True, "formats.metrics.clearml:ClearMLEvents", _is_list),
-    ("clearml-task", "settings of a ClearML task recorded offline (task.json)", False, "formats.metrics.clearml:ClearMLTask", _has_hyperparameters),
-    ("swanlab", "SwanLab transaction log (run-<id>.swanlab): metrics, console, how the run ended", True, "formats.metrics.swanlab:SwanLabLog", _is_swanlab_log),
-    ("swanlab-config", "configuration of a SwanLab run (config.yaml)", False, "formats.metrics.swanlab:SwanLabConfig", _is_sorted),
-    ("trackio", "Trackio database (PROJECT.db): metrics, settings and system metrics of its last run", True, "formats.metrics.trackio:Trackio", _is_database),
+    ("clearml", "ClearML task recorded offline (metrics.jsonl, log.jsonl): metrics and console", True, "formats.metrics.clearml:ClearMLEvents", _begins(b"[{")),
+    ("clearml-task", "settings of a ClearML task recorded offline (task.json)", False, "formats.metrics.clearml:ClearMLTask", _holds(b'"hyperparams"')),
+    ("swanlab", "SwanLab transaction log (run-<id>.swanlab): metrics, console, how the run ended", True, "formats.metrics.swanlab:SwanLabLog", _begins(b":SWL")),
+    ("swanlab-config", "configuration of a SwanLab run (config.yaml)", False, "formats.metrics.swanlab:SwanLabConfig", _holds(b"\n  sort: ")),
+    ("trackio", "Trackio database (PROJECT.db): metrics, settings and system metrics of its last run", True, "formats.metrics.trackio:Trackio", _begins(b"SQLite format 3")),
     ("config", "training configuration (JSON, YAML, mmengine Python)", False, "formats.config.config_file:ConfigFile", _is_config),
-    ("episode-monitor", "episodes of reinforcement learning (monitor.csv of Gym and Stable-Baselines)", True, "formats.metrics.episode_monitor:EpisodeMonitor", _is_monitor),
+    ("episode-monitor", "episodes of reinforcement learning (monitor.csv of Gym and Stable-Baselines)", True, "formats.metrics.episode_monitor:EpisodeMonitor", _holds(b'"t_start"', within=4096)),
     ("csv-metrics", "metrics as CSV (DeepSpeed monitor, Lightning, Keras, exports)", True, "formats.metrics.csv_metrics:CsvMetrics", _is_table),
-    ("elastic-error", "error file of a torchrun worker (error.json)", True, "formats.jobs.elastic_error:ElasticError", _is_worker_error),
-    ("job-status", "status of a container (Kubernetes pod as YAML or JSON, docker inspect)", True, "formats.jobs.job_status:JobStatus", _is_container),
+    ("elastic-error", "error file of a torchrun worker (error.json)", True, "formats.jobs.elastic_error:ElasticError", _holds(b'"message"', within=4096)),
+    ("job-status", "status of a container (Kubernetes pod as YAML or JSON, docker inspect)", True, "formats.jobs.job_status:JobStatus", _holds(b"containerStatuses", b"OOMKilled", b"kind")),
     ("execution-trace", "PyTorch execution trace: operators with the shapes of their inputs", False, "formats.timing.execution_trace:ExecutionTrace", _is_execution_trace),
-    ("flight-recorder", "collectives of one rank as PyTorch's flight recorder dumps them at a timeout", True, "formats.dumps.flight_recorder:FlightRecorder", _is_flight_dump),
+    ("flight-recorder", "collectives of one rank as PyTorch's flight recorder dumps them at a timeout", True, "formats.dumps.flight_recorder:FlightRecorder", _any(_begins(b"\x80"), _holds(b'"entries"', within=4096), _holds(b"pg_config"))),
     ("json-lines", "metrics as JSON lines or one list of rows (LLaMA-Factory, mmengine, mmcv and others)", True, "formats.metrics.json_lines:JsonLines", _holds_rows),
-    ("kineto", "timing trace (PyTorch profiler, Kineto; chrome trace)", False, "formats.timing.kineto:Kineto", _is_timeline),
-    ("launch-script", "launch script (sbatch, bash): scheduler options, environment, arguments", False, "formats.config.launch_script:LaunchScript", _is_script),
-    ("mlflow-database", "MLflow database (mlflow.db): metrics, parameters, status of its last run", True, "formats.metrics.mlflow_database:MlflowDatabase", _is_database),
+    ("kineto", "timing trace (PyTorch profiler, Kineto; chrome trace)", False, "formats.timing.kineto:Kineto", _holds(b'"ph"', b'"traceEvents"', b'"traceName"')),
+    ("launch-script", "launch script (sbatch, bash): scheduler options, environment, arguments", False, "formats.config.launch_script:LaunchScript", _any(_begins(b"#!"), _named(".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".pbs", ".lsf", ".job"))),
+    ("mlflow-database", "MLflow database (mlflow.db): metrics, parameters, status of its last run", True, "formats.metrics.mlflow_database:MlflowDatabase", _begins(b"SQLite format 3")),
     ("mlflow-files", "MLflow file store (mlruns): metrics, parameters, status of a run", True, "formats.metrics.mlflow_files:MlflowFiles", _is_in_store),
-    ("model-files", "model, adapter and tokenizer description (Hugging Face layout)", False, "formats.checkpoints.model_files:ModelFiles", _is_model_file),
-    ("msprobe", "tensor statistics of Ascend msprobe (dump.json)", False, "formats.dumps.msprobe:Msprobe", _is_msprobe),
-    ("notebook", "Jupyter notebook: what its last training printed", True, "formats.metrics.notebook:Notebook", _is_notebook),
+    ("model-files", "model, adapter and tokenizer description (Hugging Face layout)", False, "formats.checkpoints.model_files:ModelFiles", _any(_is_object, _named(".jinja"))),
+    ("msprobe", "tensor statistics of Ascend msprobe (dump.json)", False, "formats.dumps.msprobe:Msprobe", _holds(b'"dump_data_dir"', within=4096)),
+    ("notebook", "Jupyter notebook: what its last training printed", True, "formats.metrics.notebook:Notebook", _named(".ipynb", ".ipynb.gz")),
     ("nvdlfw-inspect", "tensor statistics of TransformerEngine (nvdlfw_inspect_statistics_logs)", False, "formats.dumps.inspect_log:InspectLog", _is_inspect_log),
-    ("parquet-metrics", "metrics as Parquet (Trackio's exports, tables with a step and a loss)", True, "formats.metrics.parquet_metrics:ParquetMetrics", _is_parquet),
-    ("replay", "replay trace in the open format analyzer-replay/1 (Parquet or JSON lines)", False, "formats.dumps.replay_file:ReplayFile", _is_replay_file),
+    ("parquet-metrics", "metrics as Parquet (Trackio's exports, tables with a step and a loss)", True, "formats.metrics.parquet_metrics:ParquetMetrics", _begins(b"PAR1")),
+    ("replay", "replay trace in the open format analyzer-replay/1 (Parquet or JSON lines)", False, "formats.dumps.replay_file:ReplayFile", _any(_begins(b"PAR1"), _holds(b'"analyzer_replay"', b'"replay_id"', within=4096))),
     ("requirements", "package versions (requirements.txt, pip freeze)", False, "formats.config.requirements:Requirements", _is_pinned_list),
     ("safetensors", "checkpoint weights (safetensors)", False, "formats.checkpoints.safetensors:Safetensors", _is_safetensors),
-    ("tensorboard", "TensorBoard event files (tfevents)", True, "formats.tensorboard.tensorboard:TensorBoard", _is_binary),
+    ("tensorboard", "TensorBoard event files (tfevents)", True, "formats.tensorboard.tensorboard:TensorBoard", _holds(b"\0", within=4096)),
     ("named-column", "one number per line, in a file or below a head that names a curve (loss.txt)", True, "formats.metrics.named_column:NamedColumn", _is_column),
-    ("training-script", "script that trains (Keras, PyTorch): last layer, loss, optimizer, loop; parsed, never run", False, "formats.config.training_script:TrainingScript", _is_python),
+    ("training-script", "script that trains (Keras, PyTorch): last layer, loss, optimizer, loop; parsed, never run", False, "formats.config.training_script:TrainingScript", _named(".py")),
     ("text-log", "console log (stdout, stderr) of a training run", True, "text.text_log:TextLog", _anything),
     ("trainer-state", "HF Trainer state (trainer_state.json) and results", True, "formats.metrics.trainer_state:TrainerState", _is_object),
-    ("wandb", "Weights & Biases transaction log (.wandb): history, console, configuration, exit", True, "formats.wandb.wandb_log:WandbLog", _is_wandb_log),
-    ("wandb-config", "configuration of a W&B run (config.yaml)", False, "formats.wandb.wandb_files:WandbConfig", _names_wandb),
-    ("wandb-download", "Weights & Biases run fetched from its server: history, system metrics, console, state", True, "formats.wandb.wandb_download:WandbDownload", _is_wandb_download),
+    ("wandb", "Weights & Biases transaction log (.wandb): history, console, configuration, exit", True, "formats.wandb.wandb_log:WandbLog", _any(_begins(b":W&B"), _named(".wandb"))),
+    ("wandb-config", "configuration of a W&B run (config.yaml)", False, "formats.wandb.wandb_files:WandbConfig", _holds(b"wandb_version:", b"_wandb:")),
+    ("wandb-download", "Weights & Biases run fetched from its server: history, system metrics, console, state", True, "formats.wandb.wandb_download:WandbDownload", _begins(b'{"run"')),
     ("wandb-metadata", "hardware and command line of a W&B run (wandb-metadata.json)", False, "formats.wandb.wandb_files:WandbMetadata", _is_object),
     ("wandb-summary", "last values of a W&B run (wandb-summary.json)", False, "formats.wandb.wandb_files:WandbSummary", _is_object),
 )  # fmt: skip
