@@ -225,6 +225,11 @@ class SourceWriter:
         """Append one point."""
         self._builder.add_metric(self.source, name, value, step=step, line=line, time_s=time_s, rank=rank)
 
+    @property
+    def has_metrics(self) -> bool:
+        """Whether a point of this source was written."""
+        return self._builder.has_metrics(self.source)
+
     def points(self, name: str, rank: int | None = None) -> Points:
         """The growing columns of a metric, for whoever appends many points: see ``Points.add``."""
         return self._builder.points(self.source, name, rank)

@@ -151,6 +151,10 @@ class RunBuilder:
             NULL_INT if step is None else step, value, line, float("nan") if time_s is None else time_s
         )
 
+    def has_metrics(self, source: int) -> bool:
+        """See ``SourceWriter.has_metrics``."""
+        return source in self._names_of or any(block.source == source for block in self._blocks)
+
     def points(self, source: int, name: str, rank: int | None) -> Points:
         """See ``SourceWriter.points``."""
         key = (source, name, _NULL_RANK if rank is None else rank)

@@ -197,6 +197,24 @@ def test_a_history_whose_counter_comes_first(tmp_path):
         load_run(tmp_path)
 
 
+@pytest.mark.parametrize(("key", "counter"), [("history", "epoch"), ("history", "round"), ("epochs", "step")])
+def test_a_history_of_rows_among_settings(tmp_path, key, counter):
+    rows = [{counter: n, "train_loss": 2.0 / n, "at": "noon"} for n in (1, 2, 4)]
+    path = tmp_path / "training_log.json"
+    path.write_text(json.dumps({"seed": 1, "config": {"lr": 0.1}, key: rows}, indent=2))
+    assert steps_and_values(load_run(tmp_path).run) == ([1, 2, 3], [2.0, 1.0, 0.5])
+
+    path.write_text(json.dumps({"seed": 1, "results": [{"model": "small", "accuracy": 0.5}] * 3}))
+    assert "accuracy" not in load_run(tmp_path).run.metrics.names  # of several models
+
+
+def test_rows_below_a_line_of_settings(tmp_path):
+    settings = {"lr": 0.1, "batch_size": 128, "epochs": 4, "depth": 29, "momentum": 0.9}
+    rows = [settings, *({**settings, "epoch": n, "train_loss": 2.0 / (n + 1)} for n in range(4))]
+    (tmp_path / "log.txt").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert len(load_run(tmp_path).run.metrics.series("loss")) == 4
+
+
 def test_a_history_among_settings_and_results(tmp_path):
     mixed = {"status": "done", "learning_rate": 0.001, "batch_size": 64, "betas": [0.9, 0.999, 0.5, 0.1]}
     course = {"train_loss": [2.0, 1.5, 1.1], "val_loss": [2.1, 1.7, 1.4], "test_loss": 1.3}

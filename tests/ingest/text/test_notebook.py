@@ -66,6 +66,39 @@ def test_a_table_that_a_trainer_draws_is_read(tmp_path):
     assert [value for _, value in points(run, "eval_loss")] == [1.25, 0.75, 0.5]
 
 
+def table(names, *rows):
+    head = "".join(f"<th>{name}</th>" for name in names)
+    body = "".join("<tr>" + "".join(f"<td>{value}</td>" for value in row) + "</tr>\n" for row in rows)
+    return {
+        "output_type": "execute_result",
+        "data": {"text/html": f"<table><tr>{head}</tr>\n{body}</table>"},
+    }
+
+
+def test_of_trainings_the_last_that_can_be_read_is_the_run(tmp_path):
+    numbers = table(("", "width", "height"), (0, 3, 5), (1, 4, 6), (2, 5, 7))
+    run = load_run(notebook(tmp_path / "fit.ipynb", cell(epochs(2.5, 1.5, 1.25)), cell(numbers))).run
+    assert [value for _, value in points(run, "loss")] == [2.5, 1.5, 1.25]
+
+
+@pytest.mark.parametrize("names", [("", "epoch", "train_loss", "val_loss"), ("", "loss", "val_loss")])
+def test_a_frame_of_the_history_is_a_course(tmp_path, names):
+    rows = [
+        (n, *((n + 1,) if "epoch" in names else ()), loss, loss + 0.125)
+        for n, loss in enumerate((2.5, 1.5, 1.25))
+    ]
+    run = load_run(notebook(tmp_path / "fit.ipynb", cell(table(names, *rows)))).run
+    assert [value for _, value in points(run, "loss")] == [2.5, 1.5, 1.25]
+
+
+@pytest.mark.parametrize(
+    "row", ["[{}]\tvalid-rmse:{:.3f}\n", "{}:\tlearn: {:.3f}\ttotal: 1s\tremaining: 2s\n"]
+)
+def test_rows_of_boosted_trees_are_a_training(tmp_path, row):
+    printed = stream("".join(row.format(n, 2.5 - n / 4) for n in range(6)))
+    assert len(load_run(notebook(tmp_path / "fit.ipynb", cell(printed))).run.metrics) == 6
+
+
 def test_a_notebook_beside_a_log_is_no_part_of_the_run(tmp_path):
     notebook(tmp_path / "look.ipynb", cell(epochs(2.5, 1.5)))
     (tmp_path / "train.log").write_text("Epoch 1/2 loss: 3.5\nEpoch 2/2 loss: 3.25\n")

@@ -3,6 +3,7 @@
 {"loss": [2.1, 1.4], "accuracy": [0.31, 0.52], "val_loss": [2.0, 1.6]}
 {"loss": {"0": 2.1, "1": 1.4}}                                              pandas.DataFrame(history).to_json()
 {"train_metrics": [{"loss": 2.1, "acc": 0.3}, …], "dev_metrics": […]}       a row for each epoch, by the phase
+{"seed": 1, "history": [{"epoch": 1, "train_loss": 2.1}, …]}                  a row for each epoch, with its counter
 {"train_losses": {"g": [2.1, 1.4]}, "config": {…}}                            lists below a key that names their quantity
 {"epochs": [1, 2], "train_loss": [2.1, 1.4]}                                the counter first
 {"train": [2.1, 1.4], "val": [2.0, 1.6]} or [2.1, 1.4, 1.2]                 in a file that is named for the loss
@@ -16,14 +17,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
-from analyzer.ingest.metric_columns import is_known_metric
+from analyzer.ingest.metric_columns import STEP_NAMES, first_named, is_known_metric
 from analyzer.ingest.scalar_text import metric_value
 from analyzer.ingest.source_text import read_text
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 MAX_BYTES = 32 << 20
 """A history of a thousand epochs and fifty metrics has one megabyte."""
@@ -106,11 +107,25 @@ def _holds_a_course(candidate: Candidate) -> bool:
     if _NAMED_FOR_IT.search(candidate.name) is None:
         return False
     text = candidate.head.decode("utf-8", "replace")
-    return any(is_known_metric(name[1].strip()) for name in _COURSE.finditer(text))
+    if any(is_known_metric(name[1].strip()) for name in _COURSE.finditer(text)):
+        return True
+    rows = (set(_KEY.findall(row[2])) for row in _ROWS.finditer(text) if _is_history(row[1]))
+    return any(_counted(keys) and any(map(is_known_metric, keys)) for keys in rows)
+
+
+def _counted(keys: Collection[str]) -> bool:
+    """Whether a row says which epoch, step or round it is of."""
+    return first_named(keys, (*STEP_NAMES, "epoch", "round", "episode")) is not None
+
+
+_ROWS = LazyRegex(r'"([A-Za-z][\w -]{0,40})"\s{0,9}:\s{0,9}\[\s{0,40}\{([^{}\[\]]{1,2000})\}')
+_KEY = LazyRegex(r'"([^"\\]{1,80})"\s{0,9}:')
 
 
 _BELOW = LazyRegex(r'\{"([^"]{1,80})":\[-?\d[\d.eE+-]{0,30}[,\]]')
-_WRAPPERS = frozenset({"history", "train_history", "training_history", "metrics", "log", "logs", "curves"})
+_WRAPPERS = frozenset(
+    {"history", "train_history", "training_history", "training_log", "train_log", "metrics", "log", "logs", "curves", "epochs", "rounds"}
+)  # fmt: skip
 
 
 def _is_history(name: str) -> bool:
@@ -138,11 +153,12 @@ def _by_metric(data: dict[str, Any]) -> dict[str, Any]:
             columns |= {str(key) if wrapper else f"{name}/{key}": inner for key, inner in rows.items()}
             continue
         phase = _phase(str(name))
-        if not phase or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        is_table = isinstance(rows, list) and bool(rows) and all(isinstance(row, dict) for row in rows)
+        if not is_table or not (phase or _counted(rows[0])):
             columns[name] = rows
             continue
         for key in dict.fromkeys(key for row in rows for key in row):
-            columns[f"{phase}/{key}"] = [row.get(key) for row in rows]
+            columns[f"{phase}/{key}" if phase else str(key)] = [row.get(key) for row in rows]
     return columns
 
 

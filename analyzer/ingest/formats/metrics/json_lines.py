@@ -55,6 +55,9 @@ _BETWEEN_ROWS = LazyRegex(r"[\ufeff\s]{0,99}+[\[,]\s{0,99}+(?=\{)")
 Row = dict[str, Any]
 
 
+SURE_ROWS = 3
+
+
 class JsonLines:
     """Reads metrics that stand one JSON object a line."""
 
@@ -73,8 +76,11 @@ class JsonLines:
         if dialect != "other":
             return Match.SURE
         named = [row for row in rows if first_named(row.keys(), (*STEP_NAMES, "epoch"))]
-        if any(is_known_metric(key) or is_known_score(key) for row in named for key in row):
-            return Match.LIKELY
+        measured = sum(any(is_known_metric(key) or is_known_score(key) for key in row) for row in named)
+        if measured:  # the settings may stand in the first line, and a file of settings holds one object
+            first = decode(candidate.head).lstrip().partition("\n")[0].rstrip()
+            is_row = first.startswith("{") and first.endswith("}")
+            return Match.SURE if is_row and measured >= SURE_ROWS else Match.LIKELY
         # Nothing is known by its name: only a file that is named for it, with a column that counts, is taken.
         is_named = METRIC_FILE.search(_SUFFIX.sub("", candidate.name)) is not None
         return Match.LIKELY if is_named and (named or _counter(rows)) else Match.NO

@@ -30,7 +30,10 @@ COUNTED_LINES = 2
 
 _COUNTED = re.compile(
     r"(?i)\b(?:epochs?|steps?|iter(?:ation)?s?)\b\W{0,6}\d|^\W{0,4}\d+ ?/ ?\d+\]|^\d+(?:\t(?:[\d.:eE%+-]{1,40}|No log|nan|inf))+\t?$"
+    r"|^(?:\[\d{1,7}\]|\d{1,7}:)\s{1,4}[a-z][\w' -]{0,40}:"  # boosted trees
 )
+_LOSS = re.compile(r"(?i)(?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|dev)[_ -]?)?loss")
+_COUNTERS = frozenset({"epoch", "epochs", "step", "steps", "iteration"})
 _ROW = re.compile(r"(?i)</tr\s*>")
 _CELL = re.compile(r"(?is)<t[hd]\b[^>]{0,200}>(.{0,200}?)</t[hd]\s*>")
 _TAG = re.compile(r"<[^<>]{0,200}>")
@@ -69,8 +72,10 @@ class Notebook:
         if len(trainings) > 1:
             others = ", ".join(str(place + 1) for place, _, _ in trainings[-6:-1])
             out.gap(f"the last of {len(trainings)} trainings was read; cells {others} print others")
-        _, first, lines = trainings[-1]
-        read_lines(((first + place, line, None) for place, line in enumerate(lines)), out)
+        for _, first, lines in reversed(trainings):
+            read_lines(((first + place, line, None) for place, line in enumerate(lines)), out)
+            if out.has_metrics:  # a look at a table counts its rows too
+                return
 
 
 def _printed(book: Any) -> Iterator[list[str]]:
@@ -109,8 +114,12 @@ def _joined(text: Any) -> str:
 
 def _table(drawn: str) -> str:
     """The rows of tables of HTML, their cells apart by tabs; what else was drawn says nothing of a course."""
-    rows = (
+    rows = [
         [html.unescape(_TAG.sub("", cell)).strip() for cell in _CELL.findall(row)]
         for row in _ROW.split(drawn)
-    )
-    return "\n".join("\t".join(row) for row in rows if row) + "\n"
+    ]
+    rows = [row for row in rows if row]
+    if len(rows) > 1 and not rows[0][0] and rows[1][0] == "0" and any(map(_LOSS.fullmatch, rows[0])):
+        counted = any(name.lower() in _COUNTERS for name in rows[0])  # pandas counts the rows before them
+        rows = [row[1:] for row in rows] if counted else [["epoch", *rows[0][1:]], *rows[1:]]
+    return "\n".join("\t".join(row) for row in rows) + "\n"
