@@ -30,6 +30,24 @@ AUGMENTED = {
     "signal.gap.right": 0.84,
     "signal.generalisation.accuracy_best": 0.84,
 }
+MANY_CLASSES = AUGMENTED | {
+    "signal.gap.right": 0.69,
+    "signal.generalisation.accuracy_best": 0.69,
+    "signal.generalisation.accuracy_gained": 0.63,
+}
+SURE_ANSWERS = AUGMENTED | {
+    "signal.gap.last_ratio": 0.36,
+    "signal.progress.fall_share": 0.17,
+    "signal.gap.right": 1.0,
+    "signal.generalisation.accuracy_best": 1.0,
+}
+SCORED_BEST = {
+    "signal.progress.kept": False,
+    "signal.progress.last_over_best": 1.13,
+    "signal.generalisation.score_kept": True,
+    "signal.generalisation.worse_than_best": 1.01,
+}
+ODD_ROW = {"signal.progress.kept": True, "signal.progress.wild_rows": 1, "signal.progress.points": 18000}
 FINE_TUNED = {
     "signal.gap.from_start": False,
     "signal.gap.score_from_start": False,
@@ -74,6 +92,17 @@ HARDER_TASKS = {
         ("not-held-back", AUGMENTED, {"signal.gap.held_out_gained": 0.1}),
         ("not-held-back", AUGMENTED, {"signal.gap.right": 0.4, "signal.generalisation.accuracy_best": 0.4}),
         ("not-held-back", AUGMENTED, {"signal.gap.score_training_harder": True}),
+        ("not-held-back", MANY_CLASSES, {"signal.generalisation.accuracy_gained": 0.1}),
+        (
+            "not-held-back",
+            SURE_ANSWERS,
+            {"signal.gap.right": 0.9, "signal.generalisation.accuracy_best": 0.9},
+        ),
+        ("near-best", SCORED_BEST, {"signal.generalisation.score_kept": False}),
+        ("near-best", SCORED_BEST, {"signal.progress.last_over_best": 1.4}),
+        ("near-best", SCORED_BEST, {"signal.generalisation.worse_than_best": 1.5}),
+        ("no-wild-loss", ODD_ROW, {"signal.progress.points": 400}),
+        ("no-wild-loss", ODD_ROW, {"signal.progress.kept": False}),
         ("agrees", FINE_TUNED, {"signal.gap.right": 0.3}),
         ("agrees", FINE_TUNED, {"signal.gap.right": 0.0}),
         ("agrees", FINE_TUNED, {"signal.gap.from_start": True, "signal.gap.score_gained": False}),
