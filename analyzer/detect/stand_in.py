@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import numpy as np
 from analyzer.detect.curve import all_series, has_steps
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, word_set, words_of
-from analyzer.model.player_words import RIVALS
+from analyzer.model.player_words import JUDGES, MAKERS, RIVALS
 from analyzer.model.ranked import median_of
 
 if TYPE_CHECKING:
@@ -45,9 +46,11 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
         return _norm_of_parts(run)
     if metric == "reward_mean":
         return _mean_of_agents(run)
+    if metric in _BOOSTED and (learned := all_series(run, "learn")):
+        return _boosted(run, metric, learned[0])
     if metric not in _PHASES:
         return ()
-    if any(_ADVERSARIES.search(n) and "loss" in n for n in run.metrics.names):
+    if _has_players(run):
         return _sum_of_parts(run, metric, _remade(run)) if metric == "loss" else ()
     found: list[tuple[int, int, str]] = []
     for name in run.metrics.names:
@@ -64,6 +67,30 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
             return tuple(replace(one, metric=metric) for one in series)
     parts = [name for order, _, name in found if order == _PART]
     return _sum_of_parts(run, metric, parts) if parts else _named_by_phase(run, metric)
+
+
+_BOOSTED = {"loss": "learn", "accuracy": "learn", "eval_loss": "test", "eval_accuracy": "test"}
+
+
+def _boosted(run: Run, metric: str, learned: Series) -> tuple[Series, ...]:
+    """The courses of boosted trees in rows that name no score (``learn: 0.81 test: 0.78``).
+
+    Each tree betters the training data, so what rises there is a score and no loss; only shares are known ones.
+    """
+    is_score = metric.endswith("accuracy")
+    if (learned.value[-1] > learned.value[0]) != is_score or (
+        is_score and not 0 <= learned.value.min() <= learned.value.max() <= 1
+    ):
+        return ()
+    return tuple(replace(one, metric=metric) for one in all_series(run, _BOOSTED[metric]))
+
+
+def _has_players(run: Run) -> bool:
+    """Whether losses of players or of policies were logged; a maker alone, with no target of its own, plays against nobody."""
+    found = [_ADVERSARIES.search(name) for name in run.metrics.names if "loss" in name]
+    players = {re.sub(r"[\W_\d]", "", match[0]).lower() for match in found if match is not None}
+    judged = any(JUDGES.intersection(words_of(name)) for name in run.metrics.names)
+    return bool(players - MAKERS) or (bool(players) and (judged or bool(_remade(run))))
 
 
 _PHASE_NAMES = {
@@ -180,7 +207,7 @@ def players_points(run: Run) -> int:
     series = (
         all_series(run, name)
         for name in run.metrics.names
-        if "loss" in "".join(words_of(name)) and _ADVERSARIES.search(name)
+        if "loss" in "".join(words_of(name)) and _ADVERSARIES.search(name) and _has_players(run)
     )
     return max((len(found[0]) for found in series if found), default=0)
 

@@ -161,3 +161,73 @@ def test_a_detector_that_finds_half_at_once_was_trained_before(tmp_path, first, 
     )
 
     assert api.diagnose(table).status == status
+
+
+def boosted(course, held_out, every=50):
+    best = max if held_out(19) > held_out(0) else min
+    rows = [(course(at), held_out(at), best(map(held_out, range(at + 1)))) for at in range(20)]
+    return "".join(
+        f"{every * at}:\tlearn: {learn:.7f}\ttest: {test:.7f}\tbest: {kept:.7f} (7)\ttotal: {at}s\tremaining: 9s\n"
+        for at, (learn, test, kept) in enumerate(rows)
+    )
+
+
+@pytest.mark.parametrize("scale", [0.4, 0.8, 3.0])
+def test_a_score_of_boosted_trees_that_rises_is_no_loss(tmp_path, scale):
+    text = boosted(
+        lambda at: 0.1 + scale * (1 - math.exp(-at / 5)),
+        lambda at: 0.1 + 0.8 * scale * (1 - math.exp(-at / 5)),
+    )
+    assert diagnose(tmp_path, text).status not in {"failed", "degraded"}
+
+
+def test_an_error_of_boosted_trees_is_their_loss(tmp_path):
+    falls = boosted(lambda at: 0.3 + 0.5 * math.exp(-at / 5), lambda at: 0.4 + 0.4 * math.exp(-at / 5))
+    assert diagnose(tmp_path, falls).status == "healthy"
+    parts = boosted(lambda at: 0.02 + 0.5 * math.exp(-at / 3), lambda at: 0.4 + 0.02 * at)
+    assert diagnose(tmp_path, parts).status != "healthy"
+
+
+def spiked(level, peaks, after=1.0):
+    return "".join(
+        f"step {10 * at} loss {peaks.get(at) or level(at) * (after if at > max(peaks) else 1.0):.4f}\n"
+        for at in range(3000)
+    )
+
+
+def settled(at):
+    return 0.0966 * (1 + (at * 37 % 19 - 9) / 60) + math.exp(-at / 6)
+
+
+@pytest.mark.parametrize(("after", "accused"), [(1.0, False), (2.4, True)])
+def test_single_rows_that_leap_and_come_back_leave_no_dead_network(tmp_path, after, accused):
+    dx = diagnose(tmp_path, spiked(settled, {700: 8.6, 1500: 4.6, 2100: 5.9}, after))
+    assert (dx.status in {"failed", "degraded"}) is accused
+
+
+@pytest.mark.parametrize(("rival", "healthy"), [("", True), (" D/loss {:.3f}", False)])
+def test_a_maker_without_a_judge_plays_against_nobody(tmp_path, rival, healthy):
+    text = "".join(
+        f"Iteration [{100 * at}/6000], G/loss: {0.2 + 2 * math.exp(-at / 12):.4f}{rival.format(0.6)}\n"
+        for at in range(60)
+    )
+    assert (diagnose(tmp_path, text).status == "healthy") is healthy
+
+
+CLOSED = "epoch,step,train_loss,val_loss,{}\n0,9,,0.61,\n0,9,0.72,,\n1,19,,0.42,\n1,19,0.45,,\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "end", "state"),
+    [
+        ("test_loss", "1,20,,,0.43\n", "completed"),
+        ("train_runtime", "1,20,,,93.5\n", "completed"),
+        ("test_loss", "", "unknown"),
+        ("test_loss", "1,19,,,0.43\n1,19,,,0.44\n", "unknown"),  # it tests as it goes
+        ("lr", "1,20,,,0.001\n", "unknown"),
+    ],
+)
+def test_what_a_trainer_writes_once_behind_its_rows_is_its_end(tmp_path, name, end, state):
+    log = tmp_path / "metrics.csv"
+    log.write_text(CLOSED.format(name) + end)
+    assert api.diagnose(log).ended.state == state

@@ -204,7 +204,7 @@ def _after_explosion(view: RunView, curve: Series) -> tuple[bool | None, list[So
     early = values[: max(len(curve) // PARTS, 2)]
     peak, base = int(early.argmax()), float(values[0])
     if exploded:
-        peak, base = max(s.peak for s in exploded), min(s.base for s in exploded)
+        peak, base = exploded[-1].peak, exploded[0].base  # of many spikes some begin at a lucky level
     elif float(early.max()) < EXPLODED * base:
         return (False if len(values) >= 2 * PARTS else None), refs_at(curve, [last])
     refs = refs_at(curve, [peak, last])

@@ -225,7 +225,29 @@ def completed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
     ended_well = of_last_attempt(view, "process_exit_ok")
     if ended_well and not view.run.events.with_roles(_ERRORS):
         return True, event_refs(ended_well[-1:])
-    return None, []
+    last = _written_once_at_end(view)
+    return (True, [last]) if last is not None else (None, [])
+
+
+def _written_once_at_end(view: RunView) -> SourceRef | None:
+    """What a trainer writes once, behind all rows of training: its run time, or a test beside evaluations of its own."""
+    table, loss, held_out = view.run.metrics, view.curve("loss"), view.curve("eval_loss")
+    validated = held_out is not None and len(held_out) >= 2 and not _is_test(held_out.logged_as)
+    for code, name in enumerate(table.raw_names):
+        if not (name.endswith("train_runtime") or (validated and _is_test(name))):
+            continue
+        rows = np.flatnonzero(table.raw == code)
+        if rows.size != 1 or loss is None:
+            continue
+        source, line = int(table.source[rows[0]]), int(table.line[rows[0]])
+        before = loss.line[loss.source == source]
+        if before.size and line >= before.max():
+            return SourceRef(source, line)
+    return None
+
+
+def _is_test(name: str) -> bool:
+    return "test" in words_of(name)
 
 
 def _is_end(view: RunView, event: Event) -> bool:
