@@ -17,7 +17,7 @@ from analyzer.rules.causes import rules_root
 from analyzer.rules.gates import refuse_unknown_facts
 from analyzer.rules.template import fill
 from analyzer.vocabulary import cache
-from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
+from analyzer.vocabulary.marked import MarkedFile
 from analyzer.vocabulary.sections import check_section
 
 FILE_NAME = "health.yaml"
@@ -75,11 +75,7 @@ def read_tests(file: MarkedFile) -> list[HealthTest]:
 def health_tests() -> tuple[HealthTest, ...]:
     """All tests, in the order in which they are told."""
     path = rules_root() / FILE_NAME
-    key = cache.key_of([path], ",".join(catalog()), str(FIELDS))
-    rows = cache.read("health", key)
-    if rows is None:
-        rows = read_tests(load_marked(text_of(path, shown_path(path)), shown_path(path)))
-        cache.write("health", key, rows)
+    rows = cache.checked_file("health", path, read_tests, ",".join(catalog()), str(FIELDS))
     return tuple(HealthTest(*row) for row in rows)
 
 

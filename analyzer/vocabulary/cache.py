@@ -14,13 +14,14 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from analyzer.lazy_regex import LazyRegex
 from analyzer.version import __version__
+from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
 
 MAX_BYTES = 64 << 20
 """The cache of 250 rules has 2 MB."""
@@ -95,6 +96,23 @@ def _own_file(path: Path) -> bytes:
         state = os.fstat(descriptor)
         is_own = stat.S_ISREG(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & 0o022
         return stream.read() if is_own and state.st_size <= MAX_BYTES else b""
+
+
+def checked_file(kind: str, path: Path, check: Callable[[MarkedFile], Any], *meaning: str) -> Any:
+    """What a data file holds as plain data, checked once and kept.
+
+    Args:
+        kind: See ``read``.
+        path: The file.
+        check: Checks it and makes the data.
+        meaning: What else decides, see ``key_of``.
+    """
+    key = key_of([path], *meaning)
+    data = read(kind, key)
+    if data is None:
+        data = check(load_marked(text_of(path, shown_path(path)), shown_path(path)))
+        write(kind, key, data)
+    return data
 
 
 def write(kind: str, key: str, data: Any, texts: Sequence[str] = ()) -> None:

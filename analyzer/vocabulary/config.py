@@ -14,7 +14,7 @@ from typing import Any
 from analyzer.errors import RuleSyntaxError, nearest
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.frameworks import family, frameworks
-from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.marked import MarkedFile
 from analyzer.vocabulary.sections import check_section, json_schema
 
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
@@ -73,11 +73,8 @@ def read_settings(file: MarkedFile) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _data() -> Mapping[str, Any]:
-    key = cache.key_of([_FILE], str(FIELDS), ",".join(sorted(frameworks())))
-    data: Mapping[str, Any] | None = cache.read("config", key)
-    if data is None:
-        data = read_settings(load_marked(_FILE.read_text(encoding="utf-8"), _FILE.name))
-        cache.write("config", key, data)
+    names = ",".join(sorted(frameworks()))
+    data: Mapping[str, Any] = cache.checked_file("config", _FILE, read_settings, str(FIELDS), names)
     return data
 
 

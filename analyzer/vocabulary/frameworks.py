@@ -9,7 +9,7 @@ from typing import Any
 
 from analyzer.errors import RuleSyntaxError
 from analyzer.vocabulary import cache
-from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.marked import MarkedFile
 from analyzer.vocabulary.sections import check_section, json_schema, one_of
 
 FAMILIES = ("own-loop", "library", "own-words", "place")
@@ -57,11 +57,7 @@ def framework_schema() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _data() -> Mapping[str, Any]:
-    key = cache.key_of([_FILE], str(FIELDS))
-    data: Mapping[str, Any] | None = cache.read("frameworks", key)
-    if data is None:
-        data = read_frameworks(load_marked(_FILE.read_text(encoding="utf-8"), _FILE.name))
-        cache.write("frameworks", key, data)
+    data: Mapping[str, Any] = cache.checked_file("frameworks", _FILE, read_frameworks, str(FIELDS))
     return data
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from analyzer.detect.shapes.feature import ASINH, BLOCKS, LOG2, LOG10, PLAIN, SHOWN, Feature
 from analyzer.vocabulary import cache
-from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.marked import MarkedFile
 from analyzer.vocabulary.sections import check_section, one_of
 
 __all__ = ["FEATURES", "FEATURE_VERSION", "Feature"]
@@ -53,11 +53,7 @@ def read_features(file: MarkedFile) -> list[dict[str, Any]]:
 
 
 def _catalogue() -> tuple[Feature, ...]:
-    key = cache.key_of([_FILE], str(FIELDS))
-    rows: list[dict[str, Any]] | None = cache.read("features", key)
-    if rows is None:
-        rows = read_features(load_marked(_FILE.read_text(encoding="utf-8"), _FILE.name))
-        cache.write("features", key, rows)
+    rows = cache.checked_file("features", _FILE, read_features, str(FIELDS))
     return tuple(Feature(**{**row, "needs": tuple(row["needs"])}) for row in rows)
 
 

@@ -14,7 +14,7 @@ from analyzer.ingest.text.rows.printed_numbers import NUMBER
 from analyzer.lazy_regex import LazyRegex
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.frameworks import framework_of, frameworks
-from analyzer.vocabulary.marked import MarkedFile, load_marked
+from analyzer.vocabulary.marked import MarkedFile
 from analyzer.vocabulary.sections import check_section
 
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
@@ -132,11 +132,9 @@ class BlockForm(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _declared() -> Mapping[str, list[dict[str, Any]]]:
-    key = cache.key_of([_FILE], str(FIELDS), NUMBER)
-    found: Mapping[str, list[dict[str, Any]]] | None = cache.read("forms", key)
-    if found is None:
-        found = read_forms(load_marked(_FILE.read_text(encoding="utf-8"), _FILE.name))
-        cache.write("forms", key, found)
+    found: Mapping[str, list[dict[str, Any]]] = cache.checked_file(
+        "forms", _FILE, read_forms, str(FIELDS), NUMBER
+    )
     return found
 
 
