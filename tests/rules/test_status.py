@@ -445,24 +445,28 @@ def test_a_run_that_merely_stops_and_learned_nothing_names_what_others_turned_ou
     assert any(line.id == "likeness" for found in dx.findings for line in found.evidence) is named
 
 
-def test_like_runs_that_were_sound_clear_a_run_of_an_accusation_and_make_it_not_healthy(
+def test_like_runs_that_were_sound_clear_of_an_accusation_and_those_that_were_not_withhold_health(
     tmp_path, monkeypatch
 ):
-    losses = [(0.8 + 2.0 * 0.9**n, 1.6 + 0.4 * 0.7**n + 0.006 * n) for n in range(30)]
-    rows = "".join(f"epoch {n + 1} loss {t:.4f} val_loss {v:.4f}\n" for n, (t, v) in enumerate(losses))
-    build = analyzer.pipeline.build_facts
+    def told(losses, sound):
+        rows = "".join(f"epoch {n + 1} loss {t:.4f} val_loss {v:.4f}\n" for n, (t, v) in enumerate(losses))
+        build = analyzer.pipeline.build_facts
 
-    def as_sound_as(share):
         def with_share(*args):
             facts = build(*args)
-            plain = {**facts.plain, "likeness.sound": share}
-            return Facts({**facts, "likeness.sound": FactValue(share, ())}, plain)
+            plain = {**facts.plain, "likeness.sound": sound}
+            return Facts({**facts, "likeness.sound": FactValue(sound, ())}, plain)
 
-        monkeypatch.setattr(analyzer.pipeline, "build_facts", with_share)
-        return diagnose(tmp_path, rows)
+        with monkeypatch.context() as patch:
+            patch.setattr(analyzer.pipeline, "build_facts", with_share)
+            return diagnose(tmp_path, rows)
 
-    accused, cleared = as_sound_as(0.1), as_sound_as(0.99)
+    turned = [(0.8 + 2.0 * 0.9**n, 1.6 + 0.4 * 0.7**n + 0.006 * n) for n in range(30)]
+    falling = [(0.8 + 2.0 * 0.9**n, 0.9 + 2.0 * 0.9**n) for n in range(30)]
+    accused, cleared = told(turned, 0.1), told(turned, 0.99)
 
     assert (accused.status, cleared.status) == ("degraded", "insufficient")
     assert accused.findings[0].cause.id == "overfitting"
     assert any("99% were sound" in line.because for line in cleared.findings[0].speaks_against())
+    assert told(falling, 0.6).status == "healthy"
+    assert "with such numbers 70% had a fault" in told(falling, 0.3).summary
