@@ -41,7 +41,7 @@ steps_per_second | it persec; its persec; iter persec; iters persec; steps perse
 """Quantities and the words that name them; several spellings are parted by semicolons."""
 
 LOSS_LIKE = """
-1 | cost; objective; nll; nll loss; ce loss; xent loss; softmax loss; xent; ce; bce; nllloss; negative log likelihood; bpb; bpc; bits per byte; bits per char; logloss; elbo; criterion; neg log likelihood; deviance
+1 | cost; objective; nll; nll loss; ce loss; xent loss; softmax loss; xent; ce; bce; nllloss; negative log likelihood; bpb; bpc; bits per byte; bits per char; logloss; multi class; multiclass; elbo; criterion; neg log likelihood; deviance
 2 | unnamed; error; err; mse; mae; rmse; l1; l2; mape; smape; rmsle; huber
 """
 """Words that name what a run minimises although it does not call it loss, the better stand-in first."""

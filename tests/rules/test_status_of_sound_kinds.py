@@ -188,6 +188,14 @@ def test_an_error_of_boosted_trees_is_their_loss(tmp_path):
     assert diagnose(tmp_path, parts).status != "healthy"
 
 
+def test_a_table_of_boosted_trees_names_its_loss(tmp_path):
+    log = tmp_path / "learn_error.tsv"
+    log.write_text(
+        "iter\tMultiClass\n" + "".join(f"{at}\t{0.4 + math.exp(-at / 9):.6f}\n" for at in range(60))
+    )
+    assert api.diagnose(log).status == "healthy"
+
+
 def spiked(level, peaks, after=1.0):
     return "".join(
         f"step {10 * at} loss {peaks.get(at) or level(at) * (after if at > max(peaks) else 1.0):.4f}\n"

@@ -99,6 +99,16 @@ def test_rows_of_boosted_trees_are_a_training(tmp_path, row):
     assert len(load_run(notebook(tmp_path / "fit.ipynb", cell(printed))).run.metrics) == 6
 
 
+def test_a_printed_table_of_epochs_is_a_training(tmp_path):
+    head = "  epoch    train_loss    valid_acc    valid_loss     dur\n-------  ------------  -----------  ------------  ------\n"
+    rows = "".join(
+        f"      {n}        \x1b[36m{3 / n:.4f}\x1b[0m       0.6150        0.6749  0.2269\n" for n in (1, 2, 4)
+    )
+    frame = stream("     width  height   depth\n 0   1.000   2.000   3.000\n 1   4.000   5.000   6.000\n")
+    run = load_run(notebook(tmp_path / "fit.ipynb", cell(stream(head + rows)), cell(frame))).run
+    assert [value for _, value in points(run, "loss")] == [3.0, 1.5, 0.75]
+
+
 def test_a_notebook_beside_a_log_is_no_part_of_the_run(tmp_path):
     notebook(tmp_path / "look.ipynb", cell(epochs(2.5, 1.5)))
     (tmp_path / "train.log").write_text("Epoch 1/2 loss: 3.5\nEpoch 2/2 loss: 3.25\n")

@@ -31,6 +31,7 @@ COUNTED_LINES = 2
 _COUNTED = re.compile(
     r"(?i)\b(?:epochs?|steps?|iter(?:ation)?s?)\b\W{0,6}\d|^\W{0,4}\d+ ?/ ?\d+\]|^\d+(?:\t(?:[\d.:eE%+-]{1,40}|No log|nan|inf))+\t?$"
     r"|^(?:\[\d{1,7}\]|\d{1,7}:)\s{1,4}[a-z][\w' -]{0,40}:"  # boosted trees
+    r"|^\s{1,12}\d+(?:\s{2,20}\d{1,12}\.\d{1,12}s?){3,12}\s*$"  # skorch, nolearn and others print tables
 )
 _LOSS = re.compile(r"(?i)(?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|dev)[_ -]?)?loss")
 _COUNTERS = frozenset({"epoch", "epochs", "step", "steps", "iteration"})
