@@ -42,7 +42,7 @@ _ROLE = LazyRegex(
     r"|run|debug|info|warn(?:ings?)?|launch(?:er)?|job|nccl|dmesg|kern(?:el)?|sys(?:log)?|messages|gpus?|nvidia|smi|metrics?|master"
     r"|sbatch|slurm(?:d|stepd)?|srun|wandb|internal|rank|local|global|localrank|globalrank|node|host|worker|task|proc(?:ess)?"
     r"|hardware|health|summary|nemo|lightning|torchrun|elastic|agent|monitor|detection|record|dist|rendezvous|history|app|python|script|tensorboard"
-    r"|requirements|environment|env|pip|freeze|attempt|fault|injection|nohup|ds|deepspeed|\d+|)$"
+    r"|requirements|environment|env|pip|freeze|attempt|fault|injection|nohup|ds|deepspeed|steps?|iterations?|iters?|epochs?|results?|progress|stats|\d+|)$"
 )
 _W_AND_B = LazyRegex(r"^(?:offline-)?run-\d{8}_\d{6}-\S+$")
 _MLFLOW = LazyRegex(r"^[0-9a-f]{32}$")

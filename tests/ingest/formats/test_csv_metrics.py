@@ -276,3 +276,22 @@ def test_comments_percent_decimal_commas_and_episodes_are_read(text, metric, exp
     run = read_files({"progress.csv": text})
 
     assert [(step, value) for step, value, _ in points(run, metric)] == expected
+
+
+def test_a_table_of_evaluations_beside_that_of_the_training_holds_held_out_quantities():
+    train, held_out = "step,loss,lr\n1,2.0,0.1\n2,1.5,0.1\n", "epoch,step,loss,acc\n1,2,1.7,0.5\n"
+    together = read_files({"steps.csv": train, "eval.csv": held_out})
+    tested = read_files({"train_log.csv": train, "test_log.csv": held_out})
+    alone = read_files({"test.csv": held_out})
+
+    for run in (together, tested):
+        assert [value for _, value, _ in points(run, "loss")] == [2.0, 1.5]
+        assert [value for _, value, _ in points(run, "eval_loss")] == [1.7]
+        assert [value for _, value, _ in points(run, "eval_accuracy")] == [0.5]
+    assert [value for _, value, _ in points(alone, "loss")] == [1.7]
+
+
+def test_what_yolo_counts_is_of_held_out_data():
+    run = read_files({"results.csv": "epoch,train/loss,val/loss,metrics/accuracy_top1\n1,2.0,1.9,0.3\n"})
+
+    assert [value for _, value, _ in points(run, "eval_accuracy")] == [0.3]

@@ -17,6 +17,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import (
@@ -34,11 +35,17 @@ from analyzer.ingest.metric_columns import (
 from analyzer.ingest.scalar_text import metric_number, whole_step
 from analyzer.ingest.source_text import bounded_lines, decode
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.name_words import read_name
 
 _LIGHTNING = LazyRegex(r"/version_\d{1,6}/metrics\.csv$")
 _MONITOR = LazyRegex(r"(?:^|/)(?P<stem>Train_Samples_(?P<tag>[^/]+))\.csv(?:\.gz|\.zst)?$")
 _DVCLIVE = LazyRegex(r"(?:^|/)plots/metrics/(?P<folder>[^.]{1,200}/)[^/]+\.tsv(?:\.gz|\.zst)?$")
 _SUFFIX = LazyRegex(r"\.(?:csv|tsv)(?:\.gz|\.zst)?$")
+_OF_HELD_OUT = LazyRegex(
+    r"(?i)^(?:(?:logs?|metrics?|loss(?:es)?|results?|history)[_.-])?(?P<word>val|valid|validation|eval|evaluation|test)"
+    r"(?:[_.-](?:logs?|metrics?|loss(?:es)?|results?|history|scores?))?$"
+)
+"""Tables of evaluations, whose columns are named as those of the table beside them that holds the training."""
 _DELIMITERS = (",", "\t", ";")
 _NAME = LazyRegex(r"[^\d\W][^\"\r\n]{0,199}|_[^\"\r\n]{0,199}")
 _WANDB_RANGE = LazyRegex(r"__(?:MIN|MAX)$")
@@ -103,12 +110,24 @@ class CsvMetrics:
             counter = _counter(head, header)
         live = _DVCLIVE.search(source.name)
         before = "Train/Samples/" if monitor else live["folder"] if live else ""
-        table = _Table(out, header, source.path.name, counter, before=before)
+        table = _Table(
+            out, header, source.path.name, counter, before=before, held_out=_of_held_out(source.path)
+        )
         if _LIGHTNING.search(source.path.as_posix()):
             out.framework("pytorch-lightning")
         for line, cells in _records(feed, _delimiter(head), out):
             table.add(line, cells, is_cut=feed.is_cut)
         table.finish()
+
+
+def _of_held_out(path: Path) -> bool:
+    """Whether a table is named for evaluations; one of a ``test`` may be a training that somebody tried out, if it stands alone."""
+    match = _OF_HELD_OUT.match(_SUFFIX.sub("", path.name))
+    if match is None or match["word"].lower() != "test":
+        return match is not None
+    return any(
+        path.with_name(path.name.replace(match["word"], word)).exists() for word in ("train", "training")
+    )
 
 
 def _below_comments(text: str) -> str:
@@ -235,9 +254,11 @@ class _Table:
         counter: str | None,
         *,
         before: str,
+        held_out: bool = False,
     ) -> None:
         self._out = out
         self._before = before
+        self._of_evaluations = held_out
         self._file_name = file_name
         self._counter = counter
         self._columns = MetricColumns(out)
@@ -255,6 +276,7 @@ class _Table:
         time = first_named(header, TIME_NAMES)
         self._step_at = header.index(step) if step else None
         self._time_at = header.index(time) if time else None
+        self._beside_held_out = any(name.startswith("val/") for name in header)
         self._names = [self._metric_name(name) for name in header]
         if self._step_at is not None:
             self._names[self._step_at] = None
@@ -275,7 +297,13 @@ class _Table:
         group = _RATE_GROUP.fullmatch(column)
         if group and "lr/pg0" in self._header:  # YOLO counts its parameter groups from 0, Lightning from 1
             return f"lr/group{group[1]}"
-        return _bare(column)
+        bare = _bare(column)
+        reading = read_name(bare)
+        # YOLO files what it counts on held-out data beside the losses of those, not below their name.
+        held_out = self._beside_held_out and bare.startswith("metrics/") and reading.quantity == "accuracy"
+        if self._of_evaluations and not reading.phase:
+            held_out = reading.quantity in {"loss", "accuracy", "perplexity"} or is_known_score(bare)
+        return f"val/{bare}" if held_out else bare
 
     def add(self, line: int, cells: list[str], *, is_cut: bool) -> None:
         if self._is_header(cells):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from analyzer.ingest.metric_columns import is_known_score
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _SIMPLE = LazyRegex(rf"\b([a-z]\w{{0,40}})=({NUMBER})(?=[,\s]|$)")
 # A row of a whole pass: names and numbers between bars; that of training is left out as its means are.
-_BARRED = LazyRegex(rf"\| ([a-z]\w{{0,40}}) ({NUMBER})(?= \||\s{{0,4}}$)")
+_BARRED = LazyRegex(rf"\| ([A-Za-z]\w{{0,40}}) ({NUMBER})(?= \||\s{{0,4}}$)")
 _VALIDATION = LazyRegex(r"\| (?:valid\w{0,20} \| epoch \d{1,7} \||epoch \d{1,7} \| valid on )")
 _KEPT = frozenset(
     {"loss", "nll_loss", "gnorm", "lr", "loss_scale", "ppl", "clip", "accuracy", "wps", "ups", "gb_free"}
@@ -79,19 +80,29 @@ class FairseqLines:
         self._write(row, "valid_" if validation else "", step, line, log)
 
     def _write(self, row: dict[str, Any], prefix: str, step: int, line: LogLine, log: LogState) -> None:
-        for name in sorted(_KEPT):
-            value = parse_number(str(row.get(prefix + name, "")))
+        for name in _kept(row, prefix):
+            value = parse_number(str(row[prefix + name]))
             if value is not None and not (prefix and name in _TRAINING_ONLY):
                 log.metric(prefix + _NAMES.get(name, name), value, line, step)
 
     def finish(self, log: LogState) -> None:
         """Write the means of epochs, as the curve if there is no other."""
         for row, step, line in self._means:
-            for name in sorted(_KEPT):
-                value = parse_number(str(row.get(f"train_{name}", "")))
+            for name in _kept(row, "train_"):
+                value = parse_number(str(row[f"train_{name}"]))
                 if value is not None:
                     log.metric(f"epoch/{name}" if self._rows else name, value, line, step)
         self._gaps.state_window(log)
+
+
+def _kept(row: dict[str, Any], prefix: str) -> list[str]:
+    """Names of a row, without the prefix, that are worth a curve: those above, and any score of answers.
+
+    >>> _kept({"valid_loss": "2", "valid_wer": "31", "valid_ntokens": "70"}, "valid_")
+    ['loss', 'wer']
+    """
+    names = {key.removeprefix(prefix) for key in row if key.startswith(prefix)}
+    return sorted(n for n in names if n in _KEPT or (is_known_score(n) and "perplexity" not in n))
 
 
 def _row(text: str) -> dict[str, Any]:
