@@ -119,8 +119,6 @@ def _course(out: FactWriter, view: RunView, rates: Series) -> None:
     elif tail >= max(FEW, HALF * len(rates)) and top < len(rates) - tail and not _one_digit(values):
         out.put("ended_early", value=True, refs=refs_at(rates, [len(rates) - tail, last]))
     _leap(out, rates)
-    up = np.flatnonzero(values[1:] >= 5.0 * np.maximum(values[:-1], ENDED * peak)) + 1
-    out.put("restarts", int((up > top).sum() + (up[:-1] > 0).sum()) if up.size > 1 else 0, refs)
 
 
 def _leap(out: FactWriter, rates: Series) -> None:

@@ -88,14 +88,12 @@ class Spike(NamedTuple):
         peak: Index of the highest point.
         base: Level before it.
         back: Index of the first point of the return; None if the curve did not come back.
-        sigmas: Height of the peak in robust standard deviations.
     """
 
     row: int
     peak: int
     base: float
     back: int | None
-    sigmas: float
 
 
 class Spikes(NamedTuple):
@@ -125,7 +123,7 @@ def find_spikes(view: RunView) -> Spikes | None:
     if rows:
         starts = [a for a, _ in rows]
         found = tuple(
-            Spike(starts[s.row], starts[s.peak], s.base, None if s.back is None else starts[s.back], s.sigmas)
+            Spike(starts[s.row], starts[s.peak], s.base, None if s.back is None else starts[s.back])
             for s in found
         )
     parts = objective_begins(view, curve) if found else ()
@@ -198,7 +196,7 @@ def walk(values: Values) -> Iterator[Spike]:
         back = _return(ahead, row, band)
         end = values.size if back is None else back
         peak = row + int(values[row:end].argmax())
-        yield Spike(row, peak, level, back, (float(values[peak]) / level - 1.0) / max(sigma, 1e-3))
+        yield Spike(row, peak, level, back)
 
 
 def _return(ahead: Values, row: int, band: float) -> int | None:
@@ -237,7 +235,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     out.put("recurrent", len(found) >= RECURRENT, refs_at(curve, [s.peak for s in found]))
     out.put("step", curve.step_at(largest.row), shown)
     out.put("ratio", float(curve.value[largest.peak]) / largest.base, shown)
-    out.put("sigmas", largest.sigmas, shown)
     _recovery(out, curve, found)
     _company(out, view, spikes, largest)
     yield out.signal(curve.step_at(largest.row))

@@ -112,7 +112,6 @@ def _step_times(view: RunView, series: Series, out: FactWriter) -> None:
     out.put("step_time.seen", value=True, refs=refs_at(series, [0]))
     out.put("step_time.points", len(series))
     out.put("step_time.median_s", median, refs_at(series, [len(series) // 2]))
-    out.put("step_time.first_ratio", float(series.value[0]) / median, refs_at(series, [0]))
     if len(series) < MIN_POINTS:
         return
     slow = series.value > max(SLOW_STEP * median, median + JITTER_S)

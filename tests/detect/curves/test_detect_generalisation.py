@@ -129,6 +129,20 @@ def test_a_loss_whose_own_term_falls_below_zero_is_no_negative_cross_entropy():
         assert facts.get("signal.metric.negative_loss") is told
 
 
+@pytest.mark.parametrize(
+    ("losses", "right", "told"),
+    [
+        ([-0.1, -0.22, -0.48, -0.7, -0.84, -0.9], [0.11, 0.25, 0.5, 0.71, 0.85, 0.9], True),
+        ([-0.3, -0.6, -0.8, -0.9, -0.93, -0.95], [0.75, 0.88, 0.93, 0.95, 0.96, 0.96], False),  # an overlap
+        ([-0.9, -0.91, -0.92, -0.93, -0.93, -0.93], [0.9, 0.91, 0.92, 0.92, 0.93, 0.93], False),
+    ],
+)
+def test_a_loss_that_is_minus_the_share_of_right_answers_lacks_its_logarithm(losses, right, told):
+    for values in (right, [100 * share for share in right]):
+        facts = RunMaker().log({"loss": losses, "accuracy": values}).plain()
+        assert facts["signal.metric.negative_loss"] is told
+
+
 def test_few_losses_beyond_every_guess_are_a_divergence_and_a_spike_is_none():
     for losses, diverged in (
         ([11.2, 11.1, 38.0, 37.0], True),

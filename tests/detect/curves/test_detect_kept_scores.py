@@ -77,6 +77,28 @@ def test_a_leap_of_both_losses_is_told_from_samples_known_by_heart(held_out, tra
 
 
 @pytest.mark.parametrize(
+    ("training", "held_out", "changed"),
+    [
+        ([2.1, 1.0, 0.4, 0.1, 4.1, 0.6, 0.2, 0.1], [2.3, 3.0, 3.8, 4.6, 1.8, 3.9, 4.4, 4.6], True),
+        (
+            [2.1, 1.0, 0.4, 0.1, 2.1, 1.0, 0.4, 0.2],
+            [1.5, 0.7, 0.3, 0.2, 1.6, 0.8, 0.4, 0.3],
+            False,
+        ),  # weights lost
+        (
+            [2.1, 1.0, 0.4, 0.1, 4.1, 3.6, 2.9, 2.1],
+            [1.5, 0.7, 0.3, 0.2, 3.9, 3.0, 2.5, 2.2],
+            False,
+        ),  # thrown off
+    ],
+)
+def test_other_samples_are_told_from_weights_that_were_lost_by_what_held_out_data_gain(
+    training, held_out, changed
+):
+    assert facts(loss=training, eval_loss=held_out)["signal.gap.samples_changed"] is changed
+
+
+@pytest.mark.parametrize(
     ("held_out", "behind"),
     [([0.76, 0.78, 0.83, 0.85, 0.83, 0.82], True), ([0.87, 0.93, 0.95, 0.96, 0.95, 0.96], False)],
 )

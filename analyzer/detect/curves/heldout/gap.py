@@ -78,6 +78,9 @@ LEAPT, ROSE, LEAP_ROWS = 3.0, 1.05, 3
 """Held-out loss at three times its best within three evaluations, while the training loss of the same rows rose by a twentieth: both
 were thrown off by updates, where samples that are known by heart go on to cost less."""
 
+ABOVE_UNTRAINED, GAINS = 1.1, 0.8
+"""Training loss a tenth above that of its first rows, where held-out loss falls by a fifth: what throws weights off costs both."""
+
 WHOLE, STAYS, WHOLE_ROWS, MOST_STEPS = 0.02, 0.1, 3, 64
 """First training over first held-out loss within two percent of a whole number, and within a tenth of it at the next evaluations
 too, while both fall: accumulation steps that are added and not averaged. The mean of a first epoch is twice what follows as
@@ -199,6 +202,7 @@ def _losses(
         if whole and len(pairs) >= WHOLE_ROWS and max(abs(ratio - 1.0) for ratio in ratios) <= STAYS:
             out.put("whole_multiple", factor, refs)
     out.put("leapt_together", _leapt_together(pairs), refs)
+    out.put("samples_changed", _samples_changed(train[0], held_out[0], pairs), refs)
     tail = pairs[-EASIER_ROWS:]
     # An epoch whose last, smaller batch is dropped may miss the few samples that outweigh the others.
     share = sum(value >= OUTWEIGHS * loss for loss, value in pairs) / len(pairs)
@@ -208,6 +212,18 @@ def _losses(
     out.put("opened", first < APART and last >= OPENED, refs)
     if len(pairs) >= EASIER_ROWS:
         out.put("training_harder", all(loss >= EASIER * value for value, loss in tail), refs)
+
+
+def _samples_changed(train: Series, held_out: Series, pairs: list[tuple[float, float]]) -> bool:
+    """Whether training loss leapt above that of the untrained model while held-out loss gained: the weights hold, other samples came."""
+    if len(train) == len(held_out) == len(pairs):  # rows of epochs
+        peaks = [loss for _, loss in pairs]
+    else:
+        peaks = [float(near.max()) for _, near in since_the_last(held_out, train)]
+    return len(peaks) == len(pairs) and any(
+        peak >= max(ABOVE_UNTRAINED * peaks[0], LEAPT * before) and value <= GAINS * held
+        for (held, before), (value, _), peak in zip(pairs[1:], pairs[2:], peaks[2:], strict=False)
+    )
 
 
 def _leapt_together(pairs: list[tuple[float, float]]) -> bool:

@@ -295,11 +295,6 @@ def _beyond_all(out: FactWriter, found: tuple[Score, ...]) -> None:
         last, top = float(score.series.value[-1]), float(score.series.value.max())
         bound = 1.0 if top <= SHARE * 2 else PERCENT
         out.put("error_beyond_all", last > bound, refs_at(score.series, [len(score.series) - 1]))
-        out.put(
-            "error_rises",
-            last > float(score.series.value[0]),
-            refs_at(score.series, [len(score.series) - 1, 0]),
-        )
         if last > bound:
             return
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
-from analyzer.detect.curve import finite_points
+from analyzer.detect.curve import align, finite_points
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, word_set, words_of
@@ -42,6 +42,9 @@ NEGATIVE_ROWS = 3
 
 BY_DESIGN = -2.0
 """A loss that is negative from its first point on and stays above is a similarity, as cosine losses are."""
+
+SHARE_ROWS, SPAN, NEAR = 5, 0.2, 0.1
+"""Over five rows and a fifth of all answers a tenth apart, and never a fifth: no overlap and no cosine keeps to the accuracy like that."""
 
 DEEP, DEEPER = -1e4, 100.0
 """Ten thousand below zero and a hundred times lower than at first: log-likelihoods of densities are large, but settle."""
@@ -203,7 +206,9 @@ def _losses(out: FactWriter, view: RunView) -> None:
     if len(good):
         low = int(good.value.argmin())
         below = good.value < -ROUNDING
-        by_design = bool(below[0]) and float(good.value[low]) >= BY_DESIGN
+        by_design = (
+            bool(below[0]) and float(good.value[low]) >= BY_DESIGN and not _is_share_of_right(view, good)
+        )
         stays = (
             not by_design
             and bool(below.any())
@@ -212,11 +217,31 @@ def _losses(out: FactWriter, view: RunView) -> None:
         out.put("negative_loss", stays and float(good.value[low]) <= BELOW_ZERO, refs_at(good, [low]))
 
 
+def _is_share_of_right(view: RunView, loss: Series) -> bool:
+    """Whether row by row the loss is about minus the accuracy: the mean probability of the right answers, without its logarithm."""
+    for values, name in ((loss, "accuracy"), (view.curve("eval_loss"), "eval_accuracy")):
+        answers = view.curve(name)
+        if values is None or answers is None:
+            continue
+        match = align(values, answers)
+        if (match >= 0).sum() < SHARE_ROWS:
+            continue
+        right = answers.value[match[match >= 0]] / (PERCENT if answers.value.max() > SHARE else 1.0)
+        apart = np.abs(right + values.value[match >= 0])
+        return bool(float(np.ptp(right)) >= SPAN and median_of(apart) <= NEAR and apart.max() <= SPAN)
+    return False
+
+
 def _has_negative_term(view: RunView) -> bool:
     """Whether a term of the loss that is no cross-entropy by its name falls below zero itself, as a likelihood may."""
     for name in view.run.metrics.names:
         words = frozenset(words_of(name))
-        if "loss" not in words or words & _DISTANCES or read_name(name).whole:
+        if (
+            "loss" not in words
+            or words & _DISTANCES
+            or read_name(name).whole
+            or name == "train_loss_estimate"
+        ):
             continue
         term = view.curve(name)
         if term is not None and len(term) >= NEGATIVE_ROWS and float(term.value.min()) <= BELOW_ZERO:
