@@ -54,7 +54,6 @@ TELLS_OF_FRAMEWORKS = {
     "model_families.py": "published models by name, one of which a library is called after",
     "settings.py": "packages whose versions are told",
     "run_course.py": "its facts are whether DeepSpeed, HF Trainer and Unsloth were at work",
-    "surroundings.py": "its fact is which library the lines of a run speak of",
 }
 
 

@@ -25,6 +25,7 @@ import analyzer
 from analyzer.ingest.text.log_reader import all_patterns
 from analyzer.ingest.text.rows.forms.row_form import block_forms, row_forms
 from analyzer.lazy_regex import LazyRegex
+from analyzer.vocabulary.known_names import LISTS, known_names
 
 LONG = bool(os.environ.get("ANALYZER_LONG_TESTS"))
 SMALL, LARGE, ATTACKS = (4_000, 64_000, 60) if LONG else (2_000, 8_000, 6)
@@ -69,6 +70,9 @@ def expressions():
     for form in row_forms():
         found.setdefault(form.head.pattern, f"head of {form.name}")
         found.setdefault(form.pair.pattern, f"pair of {form.name}")
+    for name in LISTS:
+        for told, regex in known_names(name):
+            found.setdefault(regex.pattern, f"{name} {told}")
     for form in block_forms():
         for regex in filter(None, (form.head, form.row, form.end)):
             found.setdefault(regex.pattern, f"block {form.name}")

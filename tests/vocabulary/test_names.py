@@ -13,6 +13,7 @@ from analyzer.vocabulary.config import (
     read_settings,
 )
 from analyzer.vocabulary.frameworks import built_on, family, framework_of, framework_schema, read_frameworks
+from analyzer.vocabulary.known_names import read_names
 from analyzer.vocabulary.marked import load_marked
 
 
@@ -73,3 +74,18 @@ def test_a_setting_is_known_by_its_spellings_and_the_nearest_is_named():
     assert is_setting("megatron", "--overlap-grad-reduce")
     assert not is_setting("hf-trainer", "lerning_rate")
     assert nearest_setting("hf-trainer", "lerning_rate") == "learning_rate"
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("{is: fast, named: x}", "'is' must be a number"),
+        ("{is: 8.0, named: '(x'}", "x:4:13: not a regular expression"),
+        ("{is: 8.0, name: x}", "did you mean 'named'"),
+    ],
+)
+def test_a_mistake_about_a_known_name_is_told_with_its_place(row, says):
+    text = f"libraries: []\nplatforms: []\ncapabilities:\n- {row}\nbackends: []\nbf16_models: []"
+
+    with pytest.raises(RuleSyntaxError, match=says):
+        read_names(load_marked(text, "x"))

@@ -1,50 +1,12 @@
 """What is known of published model families by name: trained in bf16 or not, base or chat.
 
-A checkpoint's stored dtype tells less than its training: Llama 2 was trained in bf16 and published in fp16.
 Only families whose training precision is published stand here; every other name stays unknown.
 """
 
 from __future__ import annotations
 
-import re
-
 from analyzer.lazy_regex import LazyRegex
-
-_BF16_BORN: tuple[tuple[str, bool], ...] = (
-    # The first match decides. "published" is the dtype in the config.json of the model's own repository.
-    (r"tiny-?llama", True),  # chat models published in bf16 (arXiv 2401.02385)
-    (r"code-?llama", True),  # from Llama 2
-    (r"vicuna.*v1\.5", True),  # from Llama 2
-    (
-        r"vicuna|alpaca|llama-?(?:7|13|30|33|65)b|llama-?1\b",
-        False,
-    ),  # LLaMA 1, published in fp16 (arXiv 2302.13971)
-    (
-        r"llama-?(?:v?[234])(?!\d)",
-        True,
-    ),  # trained in bf16, 2 published in fp16 (arXiv 2307.09288, 2407.21783)
-    (r"qwen|qwq|qvq", True),  # bf16 mixed precision (arXiv 2309.16609); 1.5 and later published in bf16
-    (r"gemma", True),  # trained on TPU, published in bf16 (arXiv 2403.08295)
-    (r"mistral|mixtral|ministral|zephyr", True),  # published in bf16 (arXiv 2310.06825)
-    (r"(?:^|[/_-])yi-|01-ai", True),  # published in bf16 (arXiv 2403.04652)
-    (
-        r"(?:^|[/_-])(?:m?t5|mt0|flan-?t5|flan-?ul2|t0)(?:[/_-]|$|\d|v1)",
-        True,
-    ),  # trained on TPU in bf16 (arXiv 1910.10683)
-    (r"phi-?[34]", True),  # published in bf16 (arXiv 2404.14219)
-    (r"phi-?[12]", False),  # fp16 with DeepSpeed (arXiv 2306.11644, 2309.05463)
-    (r"internlm-?[23]", True),  # published in bf16 (arXiv 2403.17297)
-    (r"deepseek", True),  # published in bf16 (arXiv 2401.02954), V3 in fp8 beside bf16
-    (r"falcon|olmo|smollm|granite|minicpm|baichuan-?2|starcoder2|dbrx|stablelm-2", True),  # published in bf16
-    (r"bloomz?-(?:560m|1b1|1b7|3b|7b1)", False),  # fp16 (arXiv 2211.05100, table of hyper-parameters)
-    (r"bloom", True),  # the 176B model: bf16 (arXiv 2211.05100)
-    (r"(?:^|[/_-])opt-?\d", False),  # fp16 with a dynamic loss scale (arXiv 2205.01068)
-    (r"gpt-?2|gpt-?neo(?!x)|gpt-?j|gpt-neox", False),  # fp32 or, NeoX, fp16 (arXiv 2204.06745)
-    (
-        r"bert|electra|xlm-r|wav2vec|hubert|whisper|bart|pegasus|clip",
-        False,
-    ),  # before bf16 was used: fp32 or fp16
-)
+from analyzer.vocabulary.known_names import told_by
 
 _TYPES: dict[str, bool] = {
     # model_type of a config.json where it alone decides; "llama" does not (1 in fp16, 2 and 3 in bf16; Yi and others use it)
@@ -71,10 +33,8 @@ def bf16_born(name: str | None, model_type: str | None) -> bool | None:
     (True, False, None)
     """
     text = (name or "").strip().lower()
-    for pattern, verdict in _BF16_BORN if text else ():
-        if re.search(pattern, text):
-            return verdict
-    return _TYPES.get((model_type or "").strip().lower())
+    found: bool | None = told_by("bf16_models", text)
+    return _TYPES.get((model_type or "").strip().lower()) if found is None else found
 
 
 def is_base(name: str | None) -> bool | None:

@@ -15,41 +15,10 @@ from analyzer.detect.curves.drift import checkpoints
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
+from analyzer.vocabulary.known_names import known_names
 
 LINES_PER_KIND = 3
 """Lines of one kind look alike; the first few name the library and the device as well as all of them."""
-
-_LIBRARIES = (
-    ("jax", LazyRegex(r"\bjax(?:lib)?\b|XlaRuntimeError|/jax/")),
-    ("tensorflow", LazyRegex(r"\btensorflow\b|\btf\.|OP_REQUIRES|stream_executor")),
-    ("paddle", LazyRegex(r"\bpaddle\b|PaddlePaddle")),
-    ("mindspore", LazyRegex(r"(?i)\bmindspore\b")),
-    ("mxnet", LazyRegex(r"(?i)\bmxnet\b")),
-    ("torch", LazyRegex(r"\b(?:torch|c10d|c10|PyTorch)\b|ProcessGroup|torchrun")),
-)
-"""Names in messages; JAX and TensorFlow share XLA and its messages, so each is asked for what only it says."""
-
-_PLATFORMS = (
-    # What is commonest stands last: programs on the others print "cuda" too.
-    (
-        "rocm",
-        LazyRegex(
-            r"\bROCm\b|\bHIP\b|\bhip[A-Z]\w{2,30}|\bgfx\d{3}|amdgpu|Memory access fault by GPU node-|\bRCCL\b|\bMI\d{3}[AX]?\b"
-        ),
-    ),
-    ("ascend", LazyRegex(r"(?i)\bnpu\b|Ascend|\bHCCL\b|\bCANN\b|\btorch_npu\b|\baclrt\w{2,30}")),
-    ("tpu", LazyRegex(r"\blibtpu\b|\bTPU\b|torch_xla")),
-    ("gaudi", LazyRegex(r"\bHPU\b|\bhabana|Synapse")),
-    ("mps", LazyRegex(r"\bMPS backend\b|device='?mps\b")),
-    ("cuda", LazyRegex(r"\bCUDA\b|cuDNN|cuBLAS|NVRM|\bXid\b|\bNCCL\b|NVIDIA")),
-)
-_BACKENDS = (
-    ("hccl", LazyRegex(r"(?i)\bHCCL\b")),
-    ("rccl", LazyRegex(r"\bRCCL\b")),
-    ("nccl", LazyRegex(r"\bNCCL\b|ProcessGroupNCCL")),
-    ("gloo", LazyRegex(r"(?i)\bgloo\b|ProcessGroupGloo")),
-)
-"""The first that is named: a run on NCCL keeps a group on gloo beside it, not the other way round."""
 
 _VISION = re.compile(
     r"\b(?:mAP|mIoU|PSNR|SSIM|FID|box_loss|loss_bbox|top[15]_acc|acc@?[15])\b|IoU|mAP50", re.IGNORECASE
@@ -72,11 +41,11 @@ def detect(view: RunView) -> Iterator[Signal]:
     lines = _lines(view)
     out.put(
         "library",
-        *_first_named(lines, _LIBRARIES, view.framework_words("library")),
+        *_first_named(lines, "libraries", view.framework_words("library")),
     )
     platform, refs = _platform(view, lines)
     out.put("platform", platform, refs)
-    out.put("backend", *_first_named(lines, _BACKENDS, set()))
+    out.put("backend", *_first_named(lines, "backends", set()))
     out.put("subject", _subject(view, lines))
     _saving(view, out)
     yield out.signal()
@@ -93,12 +62,12 @@ def _lines(view: RunView) -> list[tuple[str, SourceRef]]:
 
 
 def _first_named(
-    lines: list[tuple[str, SourceRef]], signs: tuple[tuple[str, LazyRegex], ...], known: set[str]
+    lines: list[tuple[str, SourceRef]], names: str, known: set[str]
 ) -> tuple[str | None, list[SourceRef]]:
-    """What the frameworks imply if they agree, else the first sign in any line."""
+    """What the frameworks imply if they agree, else the first of the known names in any line."""
     if len(known) == 1:
         return known.pop(), []
-    for name, pattern in signs:
+    for name, pattern in known_names(names):
         for text, ref in lines:
             if pattern.search(text):
                 return name, [ref]
@@ -108,9 +77,9 @@ def _first_named(
 def _platform(view: RunView, lines: list[tuple[str, SourceRef]]) -> tuple[str | None, list[SourceRef]]:
     name = view.run.layout.gpu_name
     if name:
-        found, _ = _first_named([(name, SourceRef(0))], _PLATFORMS, set())
+        found, _ = _first_named([(name, SourceRef(0))], "platforms", set())
         return found or "cuda", [ref for ref in [view.run.layout.ref] if ref is not None]
-    return _first_named(lines, _PLATFORMS, set())
+    return _first_named(lines, "platforms", set())
 
 
 def _subject(view: RunView, lines: list[tuple[str, SourceRef]]) -> str | None:
