@@ -35,6 +35,11 @@ def noise(values: Values) -> float:
     return _MAD_TO_SIGMA * spread / float(np.sqrt(2.0))
 
 
+def extreme(values: Values) -> float:
+    """How far the lowest of a hundred noisy values and more lies below their level: sqrt(2 ln n) of their scatter."""
+    return noise(values) * float(np.sqrt(2.0 * np.log(values.size))) if values.size >= 100 else 0.0
+
+
 def part_medians(values: Values) -> Values:
     """Median of each fifth of a curve of at least five points; float64, shape (5,)."""
     return np.array([float(median_of(part)) for part in np.array_split(values, PARTS)])

@@ -77,7 +77,7 @@ def in_order(ranking: Ranking, folded: Folding) -> list[Scored]:
     severity = {"fatal": 0, "degrading": 1, "wasteful": 2, "advisory": 3}
 
     def key(item: Scored) -> tuple[bool, int, float, str]:
-        shown = item.probability >= REPORTED
+        shown = item.probability >= (FOLDED_FROM if item.rule.symptom_kind in OF_NUMBERS else REPORTED)
         # What ended the run weighs as much as what merely made it slow; the likelier of the two leads.
         grave = "wasteful" if item.rule.entry.kind == "lifecycle" else item.rule.severity
         return (not shown, severity[grave] if shown else 0, -item.probability, item.rule.id)

@@ -10,6 +10,7 @@ import numpy as np
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.detect.robust import extreme
 from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -78,12 +79,10 @@ def detect(view: RunView) -> Iterator[Signal]:
     yield out.signal(series.step_at(int(first[0])) if first.size else None)
 
 
-def _ends_worse(values: npt.NDArray[np.float64]) -> bool:
-    """Whether the level after the best evaluation, not one noisy value, is worse than the best."""
-    after = values[1:]
-    if not after.size:
-        return False
-    return bool(median_of(after[-5:]) >= WORSE * values[0])  # of five, two outliers do not move it
+def _ends_worse(values: npt.NDArray[np.float64], best: int) -> bool:
+    """Whether the level after the best evaluation, not one noisy value, is worse than the best of so many by chance."""
+    after = values[best + 1 :][-5:]  # of five, two outliers do not move the median
+    return bool(after.size and median_of(after) >= max(WORSE * values[best], values[best] + extreme(values)))
 
 
 def _solved(good: Series, first: float) -> bool:
@@ -98,7 +97,7 @@ def _parts(view: RunView, good: Series, best: int) -> bool | None:
     if len(good) < 3 or points is None:
         return None
     stepped = has_steps(good) and has_steps(points.series)
-    if stepped and (good.value[best] <= 0 or not _ends_worse(good.value[best:])):
+    if stepped and (good.value[best] <= 0 or not _ends_worse(good.value, best)):
         return False
     train = points.good()
     if _solved(good, float(train.value[0]) if len(train) else 0.0):
@@ -108,7 +107,7 @@ def _parts(view: RunView, good: Series, best: int) -> bool | None:
         if (match < 0).any() or good.value[best] <= 0 or (train.value[1:] > AGAIN * train.value[:-1]).any():
             return None
         falls = train.value[match[-1]] <= STILL_FALLING * train.value[match[best]]
-        return bool(falls) and _ends_worse(good.value[best:])
+        return bool(falls) and _ends_worse(good.value, best)
     interval = max(int(good.step[-1] - good.step[0]) // (len(good) - 1), 1)
     # Training losses of one evaluation interval before the best and before the last evaluation.
     then = train.value[(train.step <= good.step[best]) & (train.step > good.step[best] - interval)]

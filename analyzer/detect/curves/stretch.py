@@ -148,9 +148,11 @@ def _stretches(values: Values, up: float, noise: float) -> Iterator[Stretch]:
     least = OF_GAIN * float(values[0] - values.min())
     lowest, row, seen = float(values[0]), 1, [float(values[0])]
     while row < values.size:
-        if lowest > LEARNED * values[0] or values[row] <= max(
-            lowest * math.exp(min(up, 300.0)), lowest + least
-        ):
+        # one low row alone, as the sum over a last part of an epoch, is no level that the loss had reached
+        low = int(values[:row].argmin())
+        dip = low >= 2 and values[row] <= UP * values[low - 2 : low].min()
+        rise = max(lowest * math.exp(min(up, 300.0)), lowest + least)
+        if dip or lowest > LEARNED * values[0] or values[row] <= rise:
             seen = sorted((*seen, float(values[row])))[:2]
             lowest = seen[1] if row >= LUCKY_ROWS else seen[0]
             row += 1
@@ -197,20 +199,13 @@ def detect(view: RunView) -> Iterator[Signal]:
 def _level(out: FactWriter, view: RunView, known: Course) -> None:
     """Whether the loss leapt to the level of a guess and has stood there since."""
     last = known.found[-1]
-    tail = known.values[last.start + 1 :] if last.stop is None else known.values[:0]
-    if tail.size < LEVEL_ROWS:
-        out.put("to_a_guess", value=False, refs=refs_at(known.curve, [len(known.curve) - 1]))
-        return
-    level = float(median_of(tail))
-    still = float(np.ptp(tail[-max(tail.size * 2 // 3, LEVEL_ROWS) :])) <= LEVEL * level
-    stated = view.once(class_count)
-    counts = USUAL_CLASSES if stated is None else (stated[0],)
-    guess = any(abs(level - math.log(count)) <= GUESS * math.log(count) for count in counts)
-    out.put(
-        "to_a_guess",
-        still and guess,
-        refs_at(known.curve, [known.rows[last.start], len(known.curve) - 1]),
-    )
+    tail, guess = known.values[last.start + 1 :] if last.stop is None else known.values[:0], False
+    if tail.size >= LEVEL_ROWS:
+        level, stated = float(median_of(tail)), view.once(class_count)
+        still = float(np.ptp(tail[-max(tail.size * 2 // 3, LEVEL_ROWS) :])) <= LEVEL * level
+        counts = USUAL_CLASSES if stated is None else (stated[0],)
+        guess = still and any(abs(level - math.log(count)) <= GUESS * math.log(count) for count in counts)
+    out.put("to_a_guess", guess, refs_at(known.curve, [known.rows[last.start], len(known.curve) - 1]))
 
 
 def _company(out: FactWriter, view: RunView, known: Course, stretch: Stretch) -> None:
@@ -221,11 +216,11 @@ def _company(out: FactWriter, view: RunView, known: Course, stretch: Stretch) ->
         ("held_out_rose", None if held_out is None else held_out[0], ROSE_TOO),
         ("gradient_rose", view.curve("grad_norm"), GRADIENT_TOO),
     ):
-        if series is None:
+        if series is None or not all(
+            map(len, sides := _around(series, known.curve, known.rows[stretch.start], stop))
+        ):
             continue
-        before, within = _around(series, known.curve, known.rows[stretch.start], stop)
-        if not len(before) or not len(within):
-            continue
+        before, within = sides
         level = float(before.value.min()) if name == "held_out_rose" else float(median_of(before.value))
         out.put(
             name, float(within.value.max()) >= factor * level, refs_at(within, [int(within.value.argmax())])
@@ -238,10 +233,8 @@ def _around(beside: Series, curve: Series, start: int, stop: int) -> tuple[Serie
     if has_steps(beside) and has_steps(curve):
         first, last = int(curve.step[start]), int(curve.step[stop])
         return take(beside, beside.step < first), take(beside, (beside.step >= first) & (beside.step <= last))
-    if len(beside) != len(curve):
-        return take(beside, np.zeros(len(beside), bool)), take(beside, np.zeros(len(beside), bool))
-    rows = np.arange(len(beside))
-    return take(beside, rows < start), take(beside, (rows >= start) & (rows <= stop))
+    rows, alike = np.arange(len(beside)), len(beside) == len(curve)
+    return take(beside, alike & (rows < start)), take(beside, alike & (rows >= start) & (rows <= stop))
 
 
 DETECTOR = Detector("stretch", ("signal.stretch.",), detect)

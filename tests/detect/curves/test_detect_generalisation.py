@@ -310,3 +310,22 @@ def test_trainings_of_two_losses_in_one_log_are_no_sum(tmp_path):
 
     assert course(first + second) == (8, pytest.approx(0.5))
     assert course(together) == (8, pytest.approx(1.4))
+
+
+def noisy(level, count=600):
+    return level * (1 + 0.1 * np.random.default_rng(5).standard_normal(count))
+
+
+@pytest.mark.parametrize(
+    ("level", "parts"),
+    [
+        (np.ones(600), False),  # the best of so many draws lies far below a level that never moved
+        (1.0 - 0.3 * np.linspace(0, 1, 600), False),
+        (np.concatenate([np.linspace(1.0, 0.6, 150), np.linspace(0.6, 1.4, 450)]), True),
+    ],
+)
+def test_the_best_of_many_noisy_evaluations_is_no_turn(level, parts):
+    facts = RunMaker().log({"loss": falling(600, 2.0, 0.3)}).log({"eval_loss": noisy(level)}).plain()
+
+    assert facts["signal.eval.rises_while_train_falls"] is parts
+    assert facts["signal.generalisation.within_noise"] is not parts

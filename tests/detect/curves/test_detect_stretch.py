@@ -27,6 +27,13 @@ def test_two_high_epochs_that_held_out_data_do_not_notice():
     assert found["signal.stretch.ratio"] == pytest.approx(2.4 / 0.7)
 
 
+@pytest.mark.parametrize("last_part", [35.6, 300.0])
+def test_a_last_part_of_each_epoch_whose_sum_is_low_is_no_level_to_rise_from(last_part):
+    found = facts([898.2, 894.5, 853.5, last_part, 775.2, 767.5, 750.8, last_part])
+
+    assert found["signal.stretch.seen"] is False
+
+
 def test_a_leap_that_takes_the_rest_of_the_run_to_come_back():
     found = facts([0.5, 0.1, 0.085, 5040.0, 0.9, 0.76, 0.58, 0.48], [1.0, 0.11, 0.1, 9.0, 0.9, 0.8, 0.6, 0.5])
 

@@ -111,6 +111,11 @@ def test_arguments_and_settings_that_a_program_shows_on_one_line():
     )
     assert printed.config.value("train.learning_rate") == 0.5
     assert printed.config.value("train.epochs") == 7
+
+    bare = read_text(
+        "2024-05-01 10:00:00,100 - run - INFO - {'optimizer': 'adam', 'lr': 0.5, 'batch_size': 8}\nEpoch 1: loss 2.0\n"
+    )
+    assert bare.config.value("train.learning_rate") == 0.5
     assert printed.metrics.has("loss")
 
 

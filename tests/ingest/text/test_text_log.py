@@ -261,6 +261,12 @@ def test_megatron_leaves_a_nan_loss_out():
     assert points(run, "grad_norm") == [(1, 1.5), (2, 1.5), (3, 1.5)]
 
 
+def test_a_row_of_megatron_that_was_cut_before_its_loss_holds_no_nan():
+    cut = MEGATRON.format(1, "", 0, 0).partition("global batch")[0]
+
+    assert not read_text(cut + cut.replace("1/", "2/")).metrics.has("loss")
+
+
 def test_megatron_says_nothing_about_the_loss_of_skipped_iterations():
     run = read_text(
         MEGATRON.format(1, "", 1, 0)

@@ -35,7 +35,7 @@ MEMBERS = (
         at_least=0.4,
         allowed=("slow-throughput",),
     ),
-    Member("throughput-drop", FELL),
+    Member("throughput-drop", {**FELL, "signal.throughput.drop_sudden": True}),
     Member("allocator-thrash", {**FELL, "event.cache_flush.seen": True, "event.cache_flush.count": 60}, ("event.cache_flush.count",), allowed=("throughput-drop",)),
     Member("step-time-outliers", {**OUTLIERS, "signal.step_time.outliers_on_grid": False}, ("signal.step_time.outliers_on_grid",)),
     Member(

@@ -14,7 +14,7 @@ from analyzer.detect.curves.heldout.gap import beside
 from analyzer.detect.curves.heldout.scores import rows_away
 from analyzer.detect.curves.numerics.bad_points import loss_points, values_beside
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
-from analyzer.detect.robust import PARTS, noise
+from analyzer.detect.robust import PARTS, extreme, noise
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
@@ -103,7 +103,9 @@ def _best(out: FactWriter, good: Series) -> None:
             out.put("turned", last - best > TURNED * len(good) and final > (1 + KEPT) * lowest, refs)
     if len(good) >= NOISE_POINTS:
         scatter = min(noise(values), _scatter(values))
-        out.put("within_noise", final - lowest <= 2.0 * scatter, refs)
+        near = max(2.0 * scatter, extreme(values) + scatter)
+        level = min(final, float(median_of(values[-NOISE_POINTS:]))) if extreme(values) else final
+        out.put("within_noise", level - lowest <= near, refs)
         if lowest > 0:
             spread = float(np.ptp(values[len(good) // 2 :]))
             out.put("flat", bool(spread <= PLATEAU_SHARE * lowest), refs)

@@ -45,6 +45,8 @@ _OPENED = LazyRegex(r"\b\w{0,40}(?:TrainingArguments|SFTConfig|DPOConfig|GRPOCon
 _NAMESPACE = LazyRegex(r"\bNamespace\((?=[a-z_]\w{0,60}=)")
 _PRINTED = LazyRegex(
     r"(?i)\b(?:config(?:uration)?|(?:hyper_?-?)?param(?:eter)?s|args|arguments|settings|options)\b[^{}\n]{0,20}[:=] {0,3}(?=\{['\"])"
+    # no word in front, and a key that is a setting in any program
+    r"|^[^{}\n]{0,120}(?=\{['\"][^\n]{0,4000}['\"]batch_size['\"]: )"
 )
 _MODEL = LazyRegex(r"Model config \w{1,80} \{\s*$")
 _END = "end of arguments"
@@ -128,7 +130,7 @@ def _namespace(line: LogLine, log: LogState) -> bool:
 
 
 def _printed(line: LogLine, log: LogState) -> bool:
-    """Settings that a program prints as one dictionary, behind a word that says so."""
+    """Settings that a program prints as one dictionary, behind a word that says so or with a size of the batch."""
     opened = _PRINTED.search(line.text)
     text = line.text[opened.end() :].rstrip() if opened is not None else ""
     if not text.endswith("}") or len(text) > MAX_PRINTED:

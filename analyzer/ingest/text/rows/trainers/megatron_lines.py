@@ -102,7 +102,8 @@ class MegatronLines(Learnable):
         proper = [name.replace("-", " ") for name in losses if not _AUXILIARY.search(name)]
         self._losses.update(dict.fromkeys(proper))
         gap = step - before if before is not None and before < step else None
-        if not proper and not self._all_skipped(fields, gap):
+        whole = _NAN in fields or _SKIPPED in fields or bool(self._losses)
+        if whole and not proper and not self._all_skipped(fields, gap):
             self._lossless.append((line.origin(), step))
 
     @staticmethod
