@@ -14,6 +14,7 @@ from analyzer.detect.curves.heldout.gap import beside
 from analyzer.detect.curves.heldout.scores import rows_away
 from analyzer.detect.curves.numerics.bad_points import loss_points, values_beside
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
+from analyzer.detect.curves.trend import scatter
 from analyzer.detect.robust import PARTS, extreme, noise
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import median_of
@@ -102,19 +103,14 @@ def _best(out: FactWriter, good: Series) -> None:
         if len(good) >= NOISE_POINTS:
             out.put("turned", last - best > TURNED * len(good) and final > (1 + KEPT) * lowest, refs)
     if len(good) >= NOISE_POINTS:
-        scatter = min(noise(values), _scatter(values))
-        near = max(2.0 * scatter, extreme(values) + scatter)
+        spread = min(noise(values), scatter(values))
+        near = max(2.0 * spread, extreme(values) + spread)
         level = min(final, float(median_of(values[-NOISE_POINTS:]))) if extreme(values) else final
         out.put("within_noise", level - lowest <= near, refs)
         if lowest > 0:
             spread = float(np.ptp(values[len(good) // 2 :]))
             out.put("flat", bool(spread <= PLATEAU_SHARE * lowest), refs)
             out.put("never_fell", bool(median_of(values[-3:]) >= (1 - PLATEAU_SHARE) * values[0]), refs)
-
-
-def _scatter(values: Values) -> float:
-    """Standard deviation from second differences: a steady rise of few evaluations is no scatter."""
-    return 1.4826 * float(median_of(np.abs(np.diff(values, 2)))) / float(np.sqrt(6.0))  # variances 1 + 4 + 1
 
 
 def _against_train(out: FactWriter, view: RunView, good: Series) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points
+from analyzer.detect.curves.trend import scatter
 from analyzer.detect.robust import PARTS, part_medians, uncertainty
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
@@ -105,12 +106,12 @@ def _reward(out: FactWriter, view: RunView) -> None:
         out.put("reward_same", same, refs)
     span = float(values.max() - values.min())
     early = float(median_of(values[: max(values.size // 5, 1)]))
-    out.put("reward_climbs", last > early and best - last <= LOST / 3 * span, refs)
-    lost = best - last >= LOST * span and last < early and best - last > 3 * _scatter(values)
+    out.put("reward_climbs", last - early > scatter(values) and best - last <= LOST / 3 * span, refs)
+    lost = best - last >= LOST * span and last < early and best - last > 3 * scatter(values)
     out.put("reward_lost", bool(span > 0 and lost), [*refs, *refs_at(series, [int(values.argmax())])])
     first = float(median_of(values[:ROWS]))
     gained = (
-        last - first >= LOST * span and best - last <= LOST / 3 * span and last - first > 3 * _scatter(values)
+        last - first >= LOST * span and best - last <= LOST / 3 * span and last - first > 3 * scatter(values)
     )
     out.put("reward_gained", bool(values.size >= 2 * ROWS and gained), refs)
     late = values[values.size // 2 :]
@@ -168,13 +169,6 @@ def _best(values: Values) -> float:
 def _window(values: Values) -> int:
     """Neighbours that make one level: three, of a long log a twentieth, for among thousands of threes some are all lucky."""
     return max(values.size // LEVELS, 3) if values.size >= LEVELS_OF else 3
-
-
-def _scatter(values: Values) -> float:
-    """Scatter of a reward around its course; 0 where too few rows tell it."""
-    if values.size < 6:
-        return 0.0
-    return 1.4826 * float(median_of(np.abs(np.diff(values, 2)))) / float(np.sqrt(6.0))
 
 
 def _trust(out: FactWriter, view: RunView) -> None:
