@@ -10,6 +10,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
+from analyzer.ingest.source_text import bounded_lines, decode
+from analyzer.ingest.text.failures.error_lines import error_lines
 from analyzer.ingest.text.log_reader import LogReader, literal_hits
 from analyzer.ingest.text.text_layer import MAX_RECORD_BYTES, line_blocks, read_blocks
 from analyzer.lazy_regex import LazyRegex
@@ -40,6 +42,8 @@ _ROW = re.compile(
     rb"(?im)^[^\n#|]{0,40}?\b(?:epoch|step|iter|loss|ep num)[\w/]{0,20}[ \t]{0,3}[:=\[(]?[ \t]{0,3}\d"
 )
 _SET = re.compile(rb"(?m)^[ \t]{0,8}(?:#{1,6} |```|~~~|[-*+] |\|.{0,80}\||!?\[[^\]\n]{1,80}\]\()")
+# A line that is no JSON, and no row of a table: it begins with a word and is more than a few cells.
+_BESIDE_ROWS = LazyRegex(r"(?<=\n)(?!\s{0,20}(?:[{}\]\"]|\[\s{0,4}[{\"]|[\d.+-]{1,24}\s{0,4}[,;\t]|\w{1,40}[,;\t]))[^\n]{4,400}")
 
 MIN_ROWS_OF_MARKDOWN = 20
 """Lines of a Markdown file that is a console log under a wrong name; a page that quotes a run shows a few."""
@@ -102,6 +106,21 @@ def _is_log_in_markdown(text: bytes) -> bool:
     rows = sum(1 for _ in _ROW.finditer(text))
     lines = sum(1 for line in text.splitlines() if line.strip())
     return rows >= MIN_ROWS_OF_MARKDOWN and rows * 2 > lines and _SET.search(text) is None
+
+
+def is_console(source: OpenSource) -> bool:
+    """Whether lines that read like errors stand between the rows of a table: a console, whose end nobody may miss."""
+    return any(error_lines(_BESIDE_ROWS.findall(decode(part))) for part in source.chunks())
+
+
+def lines_beside_rows(source: OpenSource, out: SourceWriter) -> Iterator[tuple[int, str, None]]:
+    """The lines of a console that are no rows of its table, and the last line, which tells whether it went on."""
+    number, text = 0, ""
+    for number, data in bounded_lines(source, out):
+        text = decode(data).rstrip("\n")
+        if _BESIDE_ROWS.match("\n" + text, 1):
+            yield number, text, None
+    yield number, text, None
 
 
 def looks_like_text(head: bytes) -> bool:

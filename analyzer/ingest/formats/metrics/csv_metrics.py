@@ -34,6 +34,7 @@ from analyzer.ingest.metric_columns import (
 )
 from analyzer.ingest.scalar_text import metric_number, whole_step
 from analyzer.ingest.source_text import bounded_lines, decode
+from analyzer.ingest.text.text_log import is_console, lines_beside_rows, read_lines
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name
 
@@ -98,6 +99,8 @@ class CsvMetrics:
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """One point per cell that holds a number."""
+        if is_console(source):
+            read_lines(lines_beside_rows(source, out), out)
         feed = _Feed(source, out)
         head = _below_comments(decode(source.candidate.head))
         header = _header(head)

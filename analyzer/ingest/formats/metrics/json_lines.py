@@ -33,6 +33,7 @@ from analyzer.ingest.metric_columns import (
 )
 from analyzer.ingest.scalar_text import metric_value, whole_step
 from analyzer.ingest.source_text import bounded_lines, decode, read_text
+from analyzer.ingest.text.text_log import TextLog, is_console
 from analyzer.lazy_regex import LazyRegex
 
 MAX_LIST_BYTES = 32 << 20
@@ -93,6 +94,9 @@ class JsonLines:
         if dialect == "llamafactory":
             out.framework("hf-trainer")
         if _is_copy(source):
+            return
+        if dialect == "other" and is_console(source):
+            TextLog().read(source, out)
             return
         if dialect == "rllib":
             out.framework("ray")
