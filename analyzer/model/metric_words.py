@@ -9,7 +9,7 @@ from __future__ import annotations
 
 WORDS = """
 phase | train | train, training, trn, tr, fit, learn, learning, learner
-phase | eval | val, valid, validation, validate, vali, valida, eval, evaluation, evaluating, test, testing, dev, heldout, holdout, cv, validating
+phase | eval | val, valid, validation, validate, vali, valida, eval, evaluation, evaluating, test, testing, tst, dev, heldout, holdout, cv, validating
 phase | other | ema, teacher, student, swa, target, best, lowest, previous, prev, last, initial, final, min, max, low, high, std, var, median, worst, old, baseline, reference, ref
 reduction | | on, set, mean, avg, ave, average, averaged, avr, epoch, ep, step, batch, iter, iteration, minibatch, global, local, reduced, running, smooth, smoothed, total, tot, overall, all, sum, summed, current, cur, curr, value, val_, raw, per, the, moving, interval, final_
 place | | metrics, metric, scalars, scalar, losses, stats, performance, perf, logs, log, charts, history, main, results, trainer, misc, debug, optim, opt, optimizer, model, net, network, lightning, summary, monitoring, result
@@ -47,7 +47,7 @@ LOSS_LIKE = """
 """Words that name what a run minimises although it does not call it loss, the better stand-in first."""
 
 SCORES = """
-auc, auroc, roc_auc, f1, fb1, fscore, dcg, precision, recall, iou, miou, map, map50, ap, ap50, ap75, ar, dice, bleu, rouge, rouge1, rouge2, rougel, meteor, cider, wer, cer, ter, per, psnr, ssim, lpips, fid, fid50k, fid10k, kid, pesq, stoi,
+auc, auroc, roc_auc, f1, fb1, fscore, dcg, precision, prec, recall, iou, miou, map, map50, ap, ap50, ap75, ar, dice, bleu, rouge, rouge1, rouge2, rougel, meteor, cider, wer, cer, ter, per, psnr, ssim, lpips, fid, fid50k, fid10k, kid, pesq, stoi,
 mrr, ndcg, r2, pearson, pearsonr, spearman, spearmanr, kappa, mcc, em, top5, acc5, kl, score, winrate, elo, uas, las, eer, hits, pck, mpjpe
 """
 """Measures of how good a model is; each is a word of a name such as ``val_mIoU``."""
@@ -55,6 +55,6 @@ mrr, ndcg, r2, pearson, pearsonr, spearman, spearmanr, kappa, mcc, em, top5, acc
 CONTEXTS = """
 weight, weights, coef, coefficient, coeff, fn, func, function, type, name, lambda, ratio, factor, clip, clipping, threshold, thresh, decay, warmup, warm, interval, every, freq,
 frequency, patience, dropout, drop, num, count, n, size, dim, seed, momentum, beta, betas, eps, epsilon, gamma, mode, enabled, use, path, dir, file, margin, delta, bound, limit, hysteresis,
-window, alpha, temperature, id, version, cfg, config, schedule, scheduler, plot, reduction, smoothing, tolerance, tol, class, mult, time, times, seconds, secs, memory, mem, took, elapsed, terms, multiplier, power, kind, spike, spikes
+window, alpha, temperature, id, version, cfg, config, schedule, scheduler, plot, reduction, smoothing, tolerance, tol, mult, time, times, seconds, secs, memory, mem, took, elapsed, terms, multiplier, power, kind, spike, spikes
 """
 """Words that make a setting or a count of what stands beside them: ``loss_weight`` is no loss."""

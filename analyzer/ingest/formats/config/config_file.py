@@ -73,6 +73,8 @@ _READERS: dict[str, Callable[[str], Iterator[Entry]]] = {
     "python": read_python,
 }
 _REPEATS_NOTED = 5
+_MORE_OBJECTS = LazyRegex(r"\{[^\n]{0,9999}\}\s{0,9}\n\{")
+"""One object a line: the rows of a log, of which the first may hold the settings."""
 
 
 class ConfigFile:
@@ -90,7 +92,7 @@ class ConfigFile:
         language = _language(candidate.name, text)
         if language == "python" and candidate.size_bytes > MAX_PYTHON_BYTES:
             return Match.NO
-        if language is None or _FOREIGN.search(text):
+        if language is None or _FOREIGN.search(text) or (language == "json" and _MORE_OBJECTS.match(text)):
             return Match.NO
         if _LIGHTNING.search(candidate.path.as_posix()):
             return Match.LIKELY  # whatever its keys are called: a module's own arguments

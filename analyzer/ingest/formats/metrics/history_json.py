@@ -123,6 +123,7 @@ _KEY = LazyRegex(r'"([^"\\]{1,80})"\s{0,9}:')
 
 
 _BELOW = LazyRegex(r'\{"([^"]{1,80})":\[-?\d[\d.eE+-]{0,30}[,\]]')
+MAX_DEPTH = 4
 _WRAPPERS = frozenset(
     {"history", "train_history", "training_history", "training_log", "train_log", "metrics", "log", "logs", "curves", "epochs", "rounds"}
 )  # fmt: skip
@@ -144,21 +145,20 @@ def _phase(name: str) -> str:
     return first[0] if first and first[0] in _PHASES else ""
 
 
-def _by_metric(data: dict[str, Any]) -> dict[str, Any]:
-    """A column for each metric; rows below the name of a phase become columns of that phase."""
+def _by_metric(data: dict[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
+    """A column for each metric, at any depth; rows below the name of a phase become columns of that phase."""
     columns: dict[str, Any] = {}
-    for name, rows in data.items():
-        if isinstance(rows, dict) and rows and all(isinstance(inner, list) for inner in rows.values()):
-            wrapper = str(name).lower() in _WRAPPERS
-            columns |= {str(key) if wrapper else f"{name}/{key}": inner for key, inner in rows.items()}
-            continue
-        phase = _phase(str(name))
+    for key, rows in data.items():
+        name, phase = f"{prefix}{key}", _phase(str(key))
         is_table = isinstance(rows, list) and bool(rows) and all(isinstance(row, dict) for row in rows)
-        if not is_table or not (phase or _counted(rows[0])):
+        if isinstance(rows, dict) and rows and "0" not in rows and depth < MAX_DEPTH:
+            columns |= _by_metric(rows, prefix if str(key).lower() in _WRAPPERS else f"{name}/", depth + 1)
+        elif not is_table or not (phase or _counted(rows[0])):
             columns[name] = rows
-            continue
-        for key in dict.fromkeys(key for row in rows for key in row):
-            columns[f"{phase}/{key}" if phase else str(key)] = [row.get(key) for row in rows]
+        else:
+            for inner in dict.fromkeys(inner for row in rows for inner in row):
+                column = f"{prefix}{phase}/{inner}" if phase else f"{prefix}{inner}"
+                columns[column] = [row.get(inner) for row in rows]
     return columns
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 8_000
 """Characters of a row that are looked at; verl prints some 150 metrics in 5,000."""
 
-_OF_A_STEADY_STEP = frozenset({"step_time_s", "data_time_s", "samples_per_second"})
+OF_A_STEADY_STEP = frozenset({"step_time_s", "data_time_s", "samples_per_second"})
 # Left out of the row of an epoch's first batch: it times the start of the loader's workers, not a step.
 
 LEAST_OF_A_PASS = 0.5
@@ -244,7 +244,7 @@ class RowForms(Learnable):
                 self._gaps.add(step)
         starts = form.epoch is not None and groups.get("step") == "0"
         for name, value in values.items():
-            if not (starts and name in _OF_A_STEADY_STEP):
+            if not (starts and name in OF_A_STEADY_STEP):
                 log.metric(name, value, line, step)
         return True
 

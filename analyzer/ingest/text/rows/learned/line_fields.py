@@ -50,7 +50,7 @@ _AT_STEP = LazyRegex(
     rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is) | )(?P<value>{_NUMBER})"
 )
 _PAIRS = LazyRegex(
-    rf"^ {{0,8}}(?:[A-Za-z][\w./@-]{{0,40}} {{1,3}}[{INT}{FLOAT}](?:/{INT})?[,;|]? {{0,3}}){{3,64}}$"
+    rf"^ {{0,8}}(?:[A-Za-z][\w./@-]{{0,40}}(?: {{1,3}}|\t)[{INT}{FLOAT}](?:/{INT})?[,;|]?[ \t]{{0,3}}){{3,64}}$"
 )
 """A line of nothing but names and numbers in turn: each name is that of the number behind it."""
 
@@ -63,14 +63,18 @@ _UNIT_AFTER = LazyRegex(_UNIT)
 _MEAN = LazyRegex(
     rf"{_NUMBER}[a-z%]{{0,2}},? {{1,3}}\((?P<mean> ?{_NUMBER})[a-z%]{{0,3}}\)|(?:\u00b1|\+/-) ?(?P<spread>{_NUMBER})"
 )
+_METER = LazyRegex(rf"{_NUMBER}[a-z%]{{0,2}},? {{1,3}}\( {{0,8}}{_NUMBER}")
+"""A value with its mean so far: whatever stands before it is its name."""
+_METERS = {"time": "batch_time", "batch": "batch_time", "data": "data_time"}
 _LIST = LazyRegex(rf"[\[(](?P<first>{_NUMBER})(?P<rest>(?:,? {{0,2}}{_NUMBER}){{1,64}})[\])]")
 _QUOTIENT = LazyRegex(rf"(?P<first>{_NUMBER}) ?/ ?{_NUMBER} ?= ?{_NUMBER}")
 _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
 
+_LOSSES = LazyRegex(r"(?i)loss(?:es)?$")
 _SENTENCE = LazyRegex(r"(?<=[a-z]{4})\. ")
 _LEVELS = LazyRegex(r"\b(?:INFO|DEBUG) ")
 _MEASURED_WHEN = LazyRegex(
-    r"(?i)(?<=\w) (?:after|over|across|during)(?: (?!train|val|test|dev|eval)[a-z]{1,12}){1,3}$"
+    r"(?i)(?<=\w) (?:(?:after|over|across|during)(?: (?!train|val|test|dev|eval)[a-z]{1,12}){1,3}|(?:of|for|in) (?:the |this )?(?:epoch|step|iteration|batch|round|episode|run))$"
 )
 """Behind a quantity, when it was measured: ``Average loss after inner updates``, ``acc over epoch``."""
 _GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
@@ -148,7 +152,7 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
             if field.slot in taken or (field.slot in found and not generic):
                 continue
             if field.slot in firsts and read_name(field.name).quantity not in {"learning_rate", "accuracy"}:
-                if is_score(field.name):
+                if is_score(field.name) or _LOSSES.search(field.name):
                     found |= _of_classes(field, firsts[field.slot])
                 continue
             found[field.slot] = field._replace(signed=field.signed or signed or generic)
@@ -176,12 +180,13 @@ def _signed(text: str) -> Iterator[Field]:
         unit = _unit(text, match.end("value"))
         if not name or unit is None or (match["sign"] == " is " and not _is_vocabulary(name)):
             continue
+        long = "_" in name or _MEASURED_WHEN.search(match["name"])
         of = (match["of"] or "").strip()[1:-1]
         if of in {"ms", "s", "sec", "%", "GB", "MB", "GiB", "MiB"}:
             unit = unit or of
         name = _of(name, of)
         yield Field(
-            slot_at(text, match.start("value")), name, unit, signed=True, over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" ")
+            slot_at(text, match.start("value")), name, unit, signed=True, over=_over(text, match.start("value")), start=match.start(), more=match["name"].count(" ") if long else 0
         )  # fmt: skip
 
 
@@ -238,12 +243,15 @@ def _beside(text: str) -> Iterator[Field]:
             wide = match.start() - len(before) > 1 and (
                 not after or text.startswith(("  ", "\t"), match.end())
             )
+            metered = text[match.end() - 1] == FLOAT and _METER.match(text, match.end() - 1) is not None
+            wide = wide or metered
             alone = (
                 pairs
                 or wide
                 or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
             )
             name = trimmed(match["name"], most=2) if alone and text[match.end() - 1] == FLOAT else ""
+            name = _METERS.get(name.lower(), name) if metered else name
         if not name and unit in _SIZES:
             name = _memory(match["name"])
         if name and unit is not None:

@@ -23,6 +23,10 @@ _SLOTS = frozenset({INT, FLOAT, TIME})
 _SAYS = LazyRegex(
     r"(?i)(?<![\w/.])(?:(?P<eval>val(?:id(?:ation|ate)?)?|eval(?:uat(?:ion|ed|ing|e))?|test(?:ing)?|dev|cv)|(?P<train>train(?:ing)?|trn))(?![\w/.-])"
 )
+_AMOUNT = LazyRegex(
+    rf"(?i)\b(?:train\w{{0,3}}|val\w{{0,7}}|test|dev) (?:steps|batches|samples|images|iters?|iterations) ?[:=]? ?{INT}?"
+)
+"""How much there is of each part of the data, which says nothing of the quantities behind it."""
 _LAST_WORD = LazyRegex(r"[\w/.@-]{0,60}[^\w]{0,6}$")
 _MEASURED = frozenset({"loss", "loss_like", "accuracy", "perplexity"})
 
@@ -54,7 +58,7 @@ def held_out_fields(text: str, fields: Sequence[Field]) -> set[int]:
 
 def _said(text: str, field: Field) -> str:
     """The phase that the text before a value says of it and of what follows: not the name itself, as in ``val: 0.5``."""
-    ahead = _LAST_WORD.sub("", text)
+    ahead = _LAST_WORD.sub("", _AMOUNT.sub("", text))
     found = list(_SAYS.finditer(ahead))
     if not found:
         return ""
@@ -89,3 +93,20 @@ def mirrored(names: Sequence[str]) -> set[str]:
     """
     found = {name for name in names if name.startswith("v_") and name[2:] in names}
     return found if len(found) >= MIRRORED else set()
+
+
+def of_loading(piece: str, fields: list[Field]) -> list[Field]:
+    """Beside a time, numbers called "data" and "batch" are times too: ``time: 0.5  data: 0.01``, ``data: 0.01  batch: 0.5``."""
+    names = {found.name.lower() for found in fields}
+    if not ("data" in names and names & {"time", "batch"}):
+        return fields
+    measured = floats(piece)
+    return [
+        found._replace(name=_LOADING[found.name.lower()])
+        if found.signed and found.slot in measured and found.name.lower() in _LOADING
+        else found
+        for found in fields
+    ]
+
+
+_LOADING = {"data": "data_time", "batch": "batch_time"}

@@ -20,10 +20,13 @@ _STEP = LazyRegex(
 _BATCH = LazyRegex(
     rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb|ticks?|rounds?|generations?|cycles?|snapshots?)(?:[ _](?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
 )
+_AMOUNTS = LazyRegex(r"(?i)\b(?:train|val|valid|test)\w{0,7} (?:steps|iters|iterations)\b")
 _EPOCH = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>epochs?|ep|e)(?:\.| n[or]\.?|[ _](?:idx|index|num|id|no))?(?![A-Za-z0-9]){_AT}"
 )
-_EPOCH_FLOAT = LazyRegex(rf"(?i)(?<!over )(?<!per )\bepochs?\s{{0,3}}[:=]?\s{{0,3}}{FLOAT}")
+_EPOCH_FLOAT = LazyRegex(
+    rf"(?i)(?<!over )(?<!per )(?<!of )(?<!the )(?<!this )\bepochs?\s{{0,3}}[:=]?\s{{0,3}}{FLOAT}"
+)
 # A number before its word: "200/ 2983 batches", "100 steps", "batch 100 of epoch 1".
 _OF_EPOCH = LazyRegex(
     rf"(?i)^(?:train|valid|val|test|infer)\w{{0,8}} \((?P<epoch1>{INT})/{INT}\)|\bepoch/iter: ?(?P<epoch2>{INT})/(?P<step>{INT})"
@@ -42,7 +45,7 @@ _BRACKETS = LazyRegex(
 _NUMBERED = LazyRegex(rf"\[{INT}\]:?\s{{1,3}}(?P<word>[A-Za-z]\w{{0,30}})")
 _LEADING = LazyRegex(
     rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"
-    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT}):\s{{1,3}}(?=[A-Za-z])|(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|t ?[=:] ?(?P<step7>{INT})(?=[\s,;|]))"
+    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])|(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|t ?[=:] ?(?P<step7>{INT})(?=[\s,;|]))"
 )
 _RATIO_FIRST = LazyRegex(rf"^\s{{0,8}}(?P<step>{INT})/(?P<total>{INT}): ")
 _FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")
@@ -158,7 +161,9 @@ def _by_its_word(text: str, found: Place) -> Place:
 def _steps(text: str, batches: list[re.Match[str]]) -> list[re.Match[str]]:
     """Where steps are counted; behind the values of an episode stands how many steps it had, not where the run is."""
     steps = list(_STEP.finditer(text))
-    # Behind a value "steps=158" says how many it took.
+    # Behind a value "steps=158" says how many it took; the steps of two parts of the data say how many those have.
+    if len(_AMOUNTS.findall(text)) > 1:
+        steps = [m for m in steps if not m["word"].lower().endswith("s")]
     steps = [m for m in steps if m["word"].lower() != "steps" or not _VALUE.search(text, 0, m.start())]
     episode = next((match for match in batches if match["word"].lower().startswith("episode")), None)
     if episode is None or any(match.start() < episode.start() for match in steps):

@@ -16,14 +16,17 @@ _NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|nan|inf)"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 
 _ODD = LazyRegex(
-    r"\w,[a-z]|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
+    r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
+    r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)"
     r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch)\d|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
 _TENSOR = LazyRegex(rf"\b(?:tensor|np\.float\d\d)\( ?\[?({_NUMBER})\]?(?:,[^()\r\n]{{0,80}})?\)")
-_LISTED = LazyRegex(rf"['\"]([A-Za-z][\w /-]{{0,40}})['\"], ?(?={_NUMBER})")
+_LISTED = LazyRegex(
+    rf"(?:(?P<quote>['\"])|(?<=[(,\[ ]):)(?P<name>[A-Za-z][\w /-]{{0,40}})(?(quote)['\"]), ?(?={_NUMBER})"
+)
 _INDEXED = LazyRegex(
     rf"(?<![\w.])(\w{{0,30}}(?:loss|acc|cost|err|score|reward|ppl)\w{{0,20}})\[ {{0,3}}(\d{{1,12}}) {{0,3}}\] {{0,2}}[:=]\s{{0,4}}(?={_NUMBER})"
 )
@@ -48,8 +51,14 @@ _NOTED = LazyRegex(
 _LISTED_NAMES = LazyRegex(
     rf"(?<![\w./,])([A-Za-z]\w{{2,40}}(?:,[A-Za-z]\w{{2,40}}){{1,7}}) {{1,3}}({_NUMBER}(?: {{1,3}}{_NUMBER}){{1,7}})(?![\w.])"
 )
+_ENCLOSED = LazyRegex(
+    rf"(?<![\w./])([A-Za-z][\w/-]{{1,30}})(?:\(({_NUMBER})\)|<({_NUMBER})>|\{{({_NUMBER})\}})(?![\w(])"
+)
+_OVER_EPISODES = LazyRegex(
+    r"(?i)\b(?:eval(?:uation)?|test)\w{0,3} (?:over|on) \d{1,6} (?:episodes|games|rollouts) ?[:=]? {0,3}(?=[-+\d])"
+)
 _STROKE = LazyRegex(
-    r"(?<=[\d)\]])/(?!(?:s|sec|second|it|iter|step|batch|epoch|gpu|device|min|h|hr)\b)(?=[A-Za-z][\w ./()%-]{0,40}[:=] {0,3}[-+\d\[(])"
+    r"(?<=[\d)\]])(?<![A-Za-z_]\d)(?<![A-Za-z_]\d\d)/(?!(?:s|sec|second|it|iter|step|batch|epoch|gpu|device|min|h|hr)\b)(?=[A-Za-z][\w ./()%-]{0,40}[:=] {0,3}[-+\d\[(])"
 )
 _BEGINS_SHORT = frozenset("[(Ee")
 _RANKED = LazyRegex(r"(?i)(?<![\w-])(top) (\d{1,2})(?= (?:acc(?:uracy)?|err(?:or)?|prec(?:ision)?|score)\b)")
@@ -91,6 +100,10 @@ def plain_spelling(text: str) -> str:
     ('epoch 3 batch 10/90 loss: 0.5, val loss: 0.75', 'step 3 12.5/s loss: 0.5')
     >>> plain_spelling("[eval] iter 500: train 2.1 val 2.3")
     '[eval] iter 500: train: 2.1, val: 2.3'
+    >>> plain_spelling("Epoch(2) Loss(0.5)"), plain_spelling("epoch<2> loss<0.5>"), plain_spelling("range(3)")
+    ('Epoch: 2 Loss: 0.5', 'epoch: 2 loss: 0.5', 'range(3)')
+    >>> plain_spelling("Evaluation over 10 episodes: 123.4"), plain_spelling("(:epoch, 3, :loss, 0.5)")
+    ('eval reward: 123.4', '(epoch: 3, loss: 0.5)')
     >>> plain_spelling("loss_a,loss_b,acc 0.5 2.0 0.75"), plain_spelling("steps a,b 3")
     ('loss_a: 0.5, loss_b: 2.0, acc: 0.75', 'steps a,b 3')
     >>> plain_spelling("train/val loss: 0.5/0.75"), plain_spelling("mean/median reward 20.5/19.0, min/max reward 1.0/9.0")
@@ -106,10 +119,12 @@ def plain_spelling(text: str) -> str:
         text = _SHORT.sub(r"\1epoch \2\3batch \4", text)
     if _ODD.search(text) is None:
         return text
-    text = _THRESHOLD.sub(_in_percent, text)
+    if len(_ENCLOSED.findall(text)) > 1:  # a single one is a call
+        text = _ENCLOSED.sub(lambda m: f"{m[1]}: {m[2] or m[3] or m[4]}", text)
+    text = _THRESHOLD.sub(_in_percent, _OVER_EPISODES.sub("eval reward: ", text))
     text = _TENSOR.sub(r"\1", text)
     if text.lstrip()[:1] in "([" or "dict([(" in text or "Dict([(" in text:
-        text = _LISTED.sub(r"\1: ", text)
+        text = _LISTED.sub(r"\g<name>: ", text)
     text = _INDEXED.sub(r"step \2, \1: ", text)
     text = _RANKED.sub(r"\1\2", _COUNTED.sub(r"\1 \2", text))
     if len(_GLUED.findall(text)) > 1:  # a single one is the name of a file

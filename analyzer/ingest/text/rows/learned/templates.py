@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Learnable
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.forms.row_forms import EpochCounter, EpochStarts, Trainings, is_bare_heading
+from analyzer.ingest.text.rows.forms.row_forms import (
+    OF_A_STEADY_STEP,
+    EpochCounter,
+    EpochStarts,
+    Trainings,
+    is_bare_heading,
+)
 from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_fields import names_time
@@ -71,6 +77,9 @@ WORDS_BESIDE_BOTH = 4
 
 GUESSED_ROWS = 2
 """Rows with a place whose names are only well formed: what repeats with another number is a series."""
+
+UNSIGNED_ROWS = 6
+"""The same where nothing stands between names and numbers, as in prose."""
 
 PARTS_BELOW = 2
 """Values with a sign that an indented line below a heading needs if no name of them is known; one is enough for a line that says
@@ -204,7 +213,10 @@ class TemplateRows(Learnable):
                 self._set_heading(row.place, numbers, line)
                 known = all(canonical_metric(name) in METRICS for name in values)
                 times = known if row.place.step >= 0 else not known and len(values) == 1
-                return times and self._once_seen(template, values, self._where(row.place, numbers), line, log)
+                counted_on = not times and row.place.step >= 0
+                where = self._where(row.place, numbers)
+                rows = UNSIGNED_ROWS if counted_on else GUESSED_ROWS
+                return (times or counted_on) and self._once_seen(template, values, where, line, log, rows)
             if template.seen + 1 < GUESSED_ROWS and frozenset(values) not in self._guessed:
                 where = self._where(row.place, numbers)
                 self._heading = (line.number, where, None)
@@ -213,11 +225,17 @@ class TemplateRows(Learnable):
         return self._placed(row, values, numbers, line, log)
 
     def _once_seen(
-        self, template: Template, values: dict[str, float], where: Where, line: LogLine, log: LogState
+        self,
+        template: Template,
+        values: dict[str, float],
+        where: Where,
+        line: LogLine,
+        log: LogState,
+        enough: int = GUESSED_ROWS,
     ) -> bool:
         """Names that are only well formed: a series from the second row of its kind on."""
         template.seen += 1
-        if template.seen < GUESSED_ROWS:
+        if template.seen < enough:
             template.waiting.append((line.detached(), values, where))
             return False
         self._catch_up(template, log)
@@ -229,11 +247,15 @@ class TemplateRows(Learnable):
             self._write(found, at, earlier, log)
             self._guessed.add(frozenset(found))
         template.waiting.clear()
-        template.seen = GUESSED_ROWS
+        template.seen = max(template.seen, GUESSED_ROWS)
 
     def _placed(
         self, row: WordedRow, values: dict[str, float], numbers: list[str], line: LogLine, log: LogState
     ) -> bool:
+        if row.place.begins and not int(
+            counted(numbers[row.place.step])
+        ):  # it times the start of the loader's workers
+            values = {name: v for name, v in values.items() if canonical_metric(name) not in OF_A_STEADY_STEP}
         if row.phased and not row.held_out:
             self._evaluations.trained(row, numbers)
         own = row.held_out and self._evaluations.counts_its_own(row, numbers)
@@ -338,7 +360,7 @@ class TemplateRows(Learnable):
         ):
             where = self._below(self._heading[1], log)
             self._below_others = True
-            kept = values if row.sure else known
+            kept = values if row.sure or (template.indented and row.told and known) else known
             if kept:
                 if row.phased:
                     self._first_of(known, log)
@@ -350,10 +372,16 @@ class TemplateRows(Learnable):
             whole = all(value.is_integer() for value in values.values())
             if template.indented and row.told and (len(values) >= PARTS_BELOW or not (row.words or whole)):
                 return self._once_seen(template, values, where, line, log)
-        if row.phased and row.sure and row.words <= BARE_WORDS and (self.rows or log.has_points):
+        phased = row.phased or self._evaluations.is_above(line.number)
+        if phased and row.sure and row.words <= BARE_WORDS and (self.rows or log.has_points):
             # the result of an epoch or of an evaluation beside rows of a training
             self._first_of(known, log)
-            self._write(known, Where(log.step) if row.held_out else Where(None, whole_epoch=True), line, log)
+            self._write(
+                values,
+                Where(log.step) if row.held_out or not row.phased else Where(None, whole_epoch=True),
+                line,
+                log,
+            )
             return True
         both = {canonical_metric(name) for name in known} >= {"loss", "eval_loss"}
         if both and row.words <= WORDS_BESIDE_BOTH:
@@ -376,7 +404,8 @@ class TemplateRows(Learnable):
             names & _COURSES
             or names >= _TIMES
             or any(
-                r.quantity == "loss" or (r.quantity == "accuracy" and (r.phase or alone)) for r in readings
+                r.quantity in {"loss", "reward_mean"} or (r.quantity == "accuracy" and (r.phase or alone))
+                for r in readings
             )
             or (alone and names == {"learning_rate"})
             or (

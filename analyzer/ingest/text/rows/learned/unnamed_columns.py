@@ -1,15 +1,16 @@
-"""A log of a counter and a number without a name, or of such numbers alone, as people print a loss.
+"""A log of counters and numbers without names, or of such numbers alone, as people print a loss.
 
-    760 41.249886            Epoch 1/12: 0.7112            11.6471710
-    761 41.244041            Epoch 2/12: 0.7096            9.6641559
+    760 41.249886            Epoch 1/12: 0.7112            0, 120, 16.54, 10.79, 3.78            11.6471710
+    761 41.244041            Epoch 2/12: 0.7096            1, 0, 16.41, 10.66, 3.77              9.6641559
 
-It counts only if nothing else of the log was a metric, the counter runs on evenly, and the number does not rise beyond
-its scatter: what falls or stays beside a counter is most likely what the loop minimises. Numbers without a counter have to
-fall. The series is called ``unnamed``.
+It counts only if nothing else of the log was a metric, a counter runs on evenly (or batches within one that never falls), and the
+first number does not rise beyond its scatter: what falls or stays beside a counter is most likely what the loop minimises.
+Numbers without a counter have to fall. The series is called ``unnamed``, those of further columns ``unnamed_2`` and so on.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +19,6 @@ from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.model.ranked import median_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from analyzer.ingest.text.log_line import LogLine, LogState
 
 MIN_ROWS = 10
@@ -28,51 +27,61 @@ MIN_ROWS = 10
 MIN_ALONE = 30
 """Numbers without a counter that make a course."""
 
+MAX_DIGITS = 12
 MAX_ROWS = 100_000
 """Rows that are kept in mind."""
 
 
 class UnnamedColumns:
-    """Collects pairs of a counter and a number, and numbers alone."""
+    """Collects counters with the numbers beside them, and numbers alone."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[int, float, LogLine]] = []
+        self._rows: list[tuple[tuple[int, ...], list[float], LogLine]] = []
         self._alone: list[tuple[float, LogLine]] = []
-        self._even = True
 
     def add(self, numbers: list[str], line: LogLine) -> bool:
         """Note a row; it is read when the log is complete."""
-        value = parse_number(numbers[-1])  # the last of "Epoch 3/12: 0.5"
-        if len(numbers) == 1 and value is not None and len(self._alone) < MAX_ROWS:
-            self._alone.append((value, line.detached()))
-            return False
-        if value is None or not numbers[0].isdecimal() or len(numbers[0]) > 12 or len(self._rows) >= MAX_ROWS:
-            return False
-        step = int(numbers[0])
-        if len(self._rows) >= 2:
-            self._even = self._even and step - self._rows[-1][0] == self._rows[1][0] - self._rows[0][0]
-        self._rows.append((step, value, line.detached()))
+        values = [value for n in numbers if not n.isdecimal() and (value := parse_number(n)) is not None]
+        first = next((at for at, number in enumerate(numbers) if not number.isdecimal()), len(numbers))
+        counters = tuple(int(number) for number in numbers[:first] if len(number) <= MAX_DIGITS)
+        if not counters and len(values) == 1 and len(self._alone) < MAX_ROWS:
+            self._alone.append((values[0], line.detached()))
+        like = not self._rows or [len(part) for part in self._rows[0][:2]] == [len(counters), len(values)]
+        if counters and values and like and len(self._rows) < MAX_ROWS:
+            self._rows.append((counters, values, line.detached()))
         return False
 
     def tell(self, log: LogState) -> None:
         """Write the series, if the log is one."""
         if not log.is_empty:
             return
-        if not self._rows and len(self._alone) >= MIN_ALONE and self._rise(self._alone) < 0:
+        if not self._rows and len(self._alone) >= MIN_ALONE and self._rise([v for v, _ in self._alone]) < 0:
             for value, line in self._alone:
                 log.metric("unnamed", value, line, None)
-        if len(self._rows) < MIN_ROWS or not self._even or self._rows[1][0] <= self._rows[0][0]:
+        steps = self._steps() if len(self._rows) >= MIN_ROWS else None
+        if steps is None or self._rise([values[0] for _, values, _ in self._rows]) > 0:
             return
-        if self._rise([(value, line) for _, value, line in self._rows]) > 0:
-            return
-        for step, value, line in self._rows:
-            log.metric("unnamed", value, line, step)
-        log.saw_step(self._rows[-1][0])
+        for step, (_, values, line) in zip(steps, self._rows, strict=True):
+            for at, value in enumerate(values):
+                log.metric(f"unnamed_{at + 1}" if at else "unnamed", value, line, step)
+        if steps[-1] is not None:
+            log.saw_step(steps[-1])
+
+    def _steps(self) -> list[int] | list[None] | None:
+        """The counter that runs on evenly; none where batches begin anew within a counter that never falls; None if nothing counts."""
+        columns = list(zip(*(counters for counters, _, _ in self._rows), strict=True))
+        for column in columns:
+            if column[1] > column[0] and len({after - before for before, after in pairwise(column)}) == 1:
+                return list(column)
+        nested = len(columns) > 1 and all(before <= after for before, after in pairwise(columns[0]))
+        return [None] * len(self._rows) if nested else None
 
     @staticmethod
-    def _rise(rows: Sequence[tuple[float, LogLine]]) -> float:
+    def _rise(values: list[float]) -> float:
         """By how much the numbers rise from the first fifth to the last; 0 within their scatter."""
-        values = np.array([value for value, _ in rows])
-        part = max(len(values) // 5, 3)
-        rise = float(median_of(values[-part:]) - median_of(values[:part]))
-        return rise if abs(rise) > float(median_of(np.abs(np.diff(values)))) else 0.0
+        told = np.array([value for value in values if np.isfinite(value)])
+        part = max(len(told) // 5, 3)
+        if len(told) <= part:
+            return 0.0
+        rise = float(median_of(told[-part:]) - median_of(told[:part]))
+        return rise if abs(rise) > float(median_of(np.abs(np.diff(told)))) else 0.0

@@ -6,10 +6,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
-from analyzer.ingest.text.rows.forms.row_forms import with_unit
+from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP, with_unit
 from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is_metric, is_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
-from analyzer.ingest.text.rows.learned.line_phases import floats, held_out_fields, mirrored, phases_alone
+from analyzer.ingest.text.rows.learned.line_phases import (
+    floats,
+    held_out_fields,
+    mirrored,
+    of_loading,
+    phases_alone,
+)
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
@@ -36,12 +42,10 @@ STROKES_OF_A_ROW = 3
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
 _COLUMNS = LazyRegex(
     rf"(?i)^\s{{0,2}}(?:(?:[\[(]?(?:epoch|iter|iteration|step)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
-    rf"(?:[:,]\s{{0,3}}|\s{{1,3}}))?{FLOAT}\s{{0,2}}$"
+    rf"(?:[:,;]\s{{0,3}}|\s{{1,3}})(?:{INT}[,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?{FLOAT}(?:[,;\s]\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT})?[,;]?\s{{0,2}}$"
 )
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
-_HELD_OUT = LazyRegex(
-    r"(?i)(?<![\w/.])(?:val(?:id(?:ation|ate)?)?|eval(?:uation)?|test(?:ing)?|dev|cv)(?![\w/.])"
-)
+_HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:val(?:id(?:ation|ate)?)?|eval(?:uation)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
 _TRAINING = LazyRegex(r"(?i)\btrain")
 HELD_OUT_HEADING = LazyRegex(
     r"(?i)^\W{0,40}(?:(?:now )?(?:we are |is )?(?:start|begin|run|do|perform)(?:ning|ing|s)? )?(?:eval(?:uat(?:ion|ing|e))?|valid(?:at(?:ion|ing|e))?|test(?:ing)?)"
@@ -52,7 +56,7 @@ TRAINING_HEADING = LazyRegex(
 )
 """What stands below is of training data, also within the lines that follow a heading of held-out data."""
 _NO_ROW = LazyRegex(
-    r"(?i)^\W{0,4}(?:sav(?!ing dict for global)|load|resum|restor|best|early|new best|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:)|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class )"
+    r"(?i)^\W{0,4}(?:sav(?!ing dict for global)|load|resum|restor|best|early|new best|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:)|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class )"
 )
 _CODE = LazyRegex(
     r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}[:.}]|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b"
@@ -154,7 +158,7 @@ NOTHING = Template()
 
 _ANY_WORD = LazyRegex(
     r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|prec(?:ision|\b)|recall|auc|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d))|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
-    r"objective|updat|round|generation|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,12}$|^\W{0,3}[\x01][:/]"
+    r"objective|updat|round|generation|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
 )
 
 
@@ -204,9 +208,7 @@ _PROGRAM = LazyRegex(
 )
 """Programs whose rows need no form, by what only they print."""
 _BAR_ALONE = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[")
-_BATCHES_SET = LazyRegex(
-    rf"(?i)^\W{{0,8}}batch(?:es)?\s{{0,3}}=\s{{0,3}}{INT}\W{{0,4}}$"
-)  # how many there are, not which
+_BATCHES_SET = LazyRegex(rf"(?i)^\W{{0,8}}batch(?:es)?\s{{0,3}}=\s{{0,3}}{INT}\W{{0,4}}$")  # how many, not which  # fmt: skip
 _MANY = LazyRegex(r"(?i)\b(?:steps|iters|iterations|updates|batches|number of|num|total|max|warmup)\b")
 _EVALUATES = LazyRegex(r"(?i)^\W{0,8}(?:eval(?:uat\w{1,3})?|valid\w{0,5}|test(?:ing)?)\b")
 MAX_HEADING_WORDS, MAX_EVALUATION_WORDS = 3, 5
@@ -218,13 +220,14 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     first = slot_at(text, begin)
     place = find_place(piece)
     prefix = "loss_" if _LOSSES.match(piece) else ""
-    plain = _of_loading(piece, find_fields(piece, place.used))
+    plain = of_loading(piece, find_fields(piece, place.used))
     rewarded = any(canonical_metric(found.name) == "reward_mean" for found in plain)
     found_all = [_of_episode(found, piece, rewarded=rewarded) for found in plain]
     named = phases_alone(piece, found_all)
     fields = [
         found._replace(name=prefix + found.name) for found in found_all if is_metric(found) or found in named
     ]
+    fields = _with_company(piece, found_all, fields)
     lone = fields[0] if len(found_all) == len(fields) == 1 and place.step >= 0 else None
     if lone is not None and lone.signed and lone.name.lower() in _TOTALS and FLOAT in piece[lone.start :]:
         fields = [lone._replace(name="total_loss")]  # "[epoch: 1/90, iter: 50/448] total: 1.25"
@@ -237,9 +240,9 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     values = _values([*fields, *times])
     names = [value.name for value in values]
     ahead = piece[: min((found.start for found in fields), default=0)]
-    eval_named = any(canonical_metric(name) == "eval_loss" for name in names)
+    kinds = {canonical_metric(name) for name in names}
     held_out = (
-        (eval_named and not any(canonical_metric(name) == "loss" for name in names))
+        ("eval_loss" in kinds and "loss" not in kinds)
         or (_HELD_OUT.search(ahead) is not None and not _TRAINING.search(ahead))
         or "Saving dict for" in ahead
     )
@@ -259,6 +262,29 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
 
 
+def _with_company(piece: str, fields: list[Field], known: list[Field]) -> list[Field]:
+    """Beside a quantity each decimal behind a sign is printed for its course, whatever it is called: a loss named ``loss_id``, a momentum."""
+    if not any((found.signed and is_sign(found.name)) or is_score(found.name) for found in known):
+        return known
+    decimals = floats(piece)
+    return [
+        found
+        for found in fields
+        if found in known
+        or (
+            found.signed
+            and found.slot in decimals
+            and not (_CLOCKS & set(words_of(found.name)) or is_time(found))
+        )
+    ]
+
+
+_CLOCKS = word_set(
+    "eta remaining remain left elapsed time timer wall epoch epochs step steps iter ep best took duration timestamp date s sec ms seconds hours h min mem memory"
+)
+"""Words of names that say where a row stands and what is left, and of times that nobody can attribute."""
+
+
 def _times_an_epoch(place: Place, fields: list[Field], times: list[Field]) -> bool:
     """Whether nothing but the time of a whole epoch is told: ``Epoch: 3 | Epoch Time: 29.04 s``."""
     return len(fields) == len(times) == 1 and times[0].signed and place.epoch >= 0 and place.step < 0
@@ -271,7 +297,7 @@ def _phased(text: str, fields: list[Field]) -> list[Field]:
         found._replace(name=f"val_{found.name[2:]}")
         if found.name in alike
         else found._replace(name=as_held_out(found.name))
-        if found.slot in held_out and found.unit not in {"s", "ms"}
+        if found.slot in held_out and not (found.unit in {"s", "ms"} or is_speed(found.name))
         else found
         for found in fields
     ]
@@ -291,23 +317,6 @@ def _of_episode(found: Field, piece: str, *, rewarded: bool) -> Field:
         return found._replace(name=f"episode_{found.name}")
     of_it = bool(words & _LENGTHS) and words <= _LENGTHS | _MEANS and _EPISODE.search(piece) is not None
     return found._replace(name="episode_length") if of_it and found.signed else found
-
-
-def _of_loading(piece: str, fields: list[Field]) -> list[Field]:
-    """Beside a time, numbers called "data" and "batch" are times too: ``time: 0.5  data: 0.01``, ``data: 0.01  batch: 0.5``."""
-    names = {found.name.lower() for found in fields}
-    if not ("data" in names and names & {"time", "batch"}):
-        return fields
-    measured = floats(piece)
-    return [
-        found._replace(name=_LOADING[found.name.lower()])
-        if found.signed and found.slot in measured and found.name.lower() in _LOADING
-        else found
-        for found in fields
-    ]
-
-
-_LOADING = {"data": "data_time", "batch": "batch_time"}
 
 
 def _moved(place: Place, by: int) -> Place:
@@ -414,6 +423,8 @@ def as_held_out(name: str) -> str:
     ('val_loss', 'train_loss', 'lr', 'val_category_accuracy', 'val_gain')
     """
     reading = read_name(name)
+    if canonical_metric(name) in OF_A_STEADY_STEP:
+        return f"val_{name.lower()}"  # no speed of the training
     measured = (
         canonical_metric(name) in _PLAIN | {"reward_mean"}
         or (reading.quantity in _PLAIN | {"loss_like"} and not reading.setting)
