@@ -27,10 +27,6 @@ BOX = "-----------------------------"
             "[2024-01-01 00:00:00,000 INFO] Step 100/ 1000; acc: 2.5; ppl: nan; xent: nan; lr: 0.00100; 10/10 tok/s; 25 sec",
             (100, "nan"),
         ),
-        (
-            "Epoch  2,   100/1000; acc:  25.00; ppl:   9.49; xent:   2.25; 1024 src tok/s; 25 s elapsed",
-            (1100, 2.25),
-        ),
         ("[0101 00:00:00 @monitor.py:474] total_cost: nan", (None, "nan")),
         ("[100]\ttrain-logloss:0.250000\teval-logloss:0.375000", (100, 0.25)),
         ("[100]\ttraining's binary_logloss: 0.25\tvalid_1's binary_logloss: 0.375", (100, 0.25)),

@@ -45,7 +45,7 @@ _BRACKETS = LazyRegex(
 _NUMBERED = LazyRegex(rf"\[{INT}\]:?\s{{1,3}}(?P<word>[A-Za-z]\w{{0,30}})")
 _LEADING = LazyRegex(
     rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"
-    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])|(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|t ?[=:] ?(?P<step7>{INT})(?=[\s,;|]))"
+    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])|(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} )?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|t ?[=:] ?(?P<step7>{INT})(?=[\s,;|]))"
 )
 _RATIO_FIRST = LazyRegex(rf"^\s{{0,8}}(?P<step>{INT})/(?P<total>{INT}): ")
 _FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")
@@ -56,8 +56,6 @@ _SAMPLES = LazyRegex(
 _BATCHES = LazyRegex(
     rf"(?i)^train\w{{0,8}}: ?(?P<epoch>{INT}) \[ {{0,2}}(?P<step>{INT})/ {{0,2}}(?P<total>{INT}) ?\( {{0,2}}{INT}%\)\]"
 )
-# "Train loss 100 0.5": the whole number between a loss and its value is the step.
-_INSIDE = LazyRegex(rf"(?i)\bloss {{1,2}}(?P<step>{INT}):?\s{{1,3}}(?={FLOAT})")
 # The epoch and, side by side with it, the batch: "epoch 010  2000 / 8223 loss=", "Epoch 3 [100/500]", "Epoch 1/9, 5/20:"
 _BESIDE_EPOCH = LazyRegex(
     rf"(?i)\bep(?:och)?s?\.?[ :#]{{0,3}}\[?(?P<epoch>{INT})(?:/{INT})?\]?(?:(?:\s{{0,2}}[|,:-])?\s{{1,3}}[\[(]?|\[)\s{{0,2}}(?P<step>{INT}) ?/ {{0,2}}(?P<total>{INT})(?![\w.{INT}{FLOAT}%])(?! ?\()"
@@ -178,7 +176,7 @@ def _steps(text: str, batches: list[re.Match[str]]) -> list[re.Match[str]]:
 def _with(text: str, found: Place, match: re.Match[str]) -> Place:
     """A place with what the groups of a match say; groups of alternatives end with a digit."""
     slots = {
-        name.rstrip("1234567"): slot_at(text, match.start(name))
+        name.rstrip("12345678"): slot_at(text, match.start(name))
         for name, group in match.groupdict().items()
         if group is not None and name != "word"
     }
@@ -216,7 +214,6 @@ def _other_form(text: str) -> re.Match[str] | None:
         or _BATCHES.match(text)
         or _LEADING.match(text)
         or _IN_PARENTHESES.search(text)
-        or _INSIDE.search(text)
         or _SHARE.search(text)
         or _STEPS_AFTER.search(text)
     )

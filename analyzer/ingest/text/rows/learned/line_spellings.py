@@ -18,7 +18,7 @@ _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 _ODD = LazyRegex(
     r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
-    r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)"
+    r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch)\d|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
@@ -53,6 +53,9 @@ _LISTED_NAMES = LazyRegex(
 )
 _ENCLOSED = LazyRegex(
     rf"(?<![\w./])([A-Za-z][\w/-]{{1,30}})(?:\(({_NUMBER})\)|<({_NUMBER})>|\{{({_NUMBER})\}})(?![\w(])"
+)
+_INSIDE = LazyRegex(
+    r"(?i)\b((?:train|val(?:idation)?|test)(?:ing)? loss) {1,2}(\d{1,12}):?\s{1,9}(?=-?\d{1,12}\.\d)"
 )
 _OVER_EPISODES = LazyRegex(
     r"(?i)\b(?:eval(?:uation)?|test)\w{0,3} (?:over|on) \d{1,6} (?:episodes|games|rollouts) ?[:=]? {0,3}(?=[-+\d])"
@@ -102,6 +105,8 @@ def plain_spelling(text: str) -> str:
     '[eval] iter 500: train: 2.1, val: 2.3'
     >>> plain_spelling("Epoch(2) Loss(0.5)"), plain_spelling("epoch<2> loss<0.5>"), plain_spelling("range(3)")
     ('Epoch: 2 Loss: 0.5', 'epoch: 2 loss: 0.5', 'range(3)')
+    >>> plain_spelling("Train loss 20 0.5 Grad Norm 0.25"), plain_spelling("Validation loss 20:  0.5")
+    ('step 20, Train loss: 0.5 Grad Norm 0.25', 'step 20, Validation loss: 0.5')
     >>> plain_spelling("Evaluation over 10 episodes: 123.4"), plain_spelling("(:epoch, 3, :loss, 0.5)")
     ('eval reward: 123.4', '(epoch: 3, loss: 0.5)')
     >>> plain_spelling("loss_a,loss_b,acc 0.5 2.0 0.75"), plain_spelling("steps a,b 3")
@@ -125,6 +130,7 @@ def plain_spelling(text: str) -> str:
     text = _TENSOR.sub(r"\1", text)
     if text.lstrip()[:1] in "([" or "dict([(" in text or "Dict([(" in text:
         text = _LISTED.sub(r"\g<name>: ", text)
+    text = _INSIDE.sub(r"step \2, \1: ", text)
     text = _INDEXED.sub(r"step \2, \1: ", text)
     text = _RANKED.sub(r"\1\2", _COUNTED.sub(r"\1 \2", text))
     if len(_GLUED.findall(text)) > 1:  # a single one is the name of a file

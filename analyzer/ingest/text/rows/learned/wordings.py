@@ -204,7 +204,7 @@ def learn(masked: Masked) -> Template:
 
 _PROGRAM = LazyRegex(
     rf"(?P<deepspeed>\bsteps: {INT} loss: {FLOAT} iter time \(s\): )|(?P<marian> : Up\. {INT} : Sen\. )|(?P<nemo>\bTraining epoch {INT}, iteration {INT}/{INT} \|)"
-    rf"|(?P<paddleocr>\bepoch: \[{INT}/{INT}\], (?:global_step|iter): {INT}, .{{0,999}}\bavg_reader_cost: )|(?P<torchtune>^Step {INT} \| [a-z_/.]{{1,40}}:)"
+    rf"|(?P<paddleocr>\bepoch: \[{INT}/{INT}\], (?:global_step|iter): {INT}, .{{0,999}}\bavg_reader_cost: )|(?P<icefall>, batch {INT}, (?:global_batch_idx: {INT}, )?(?:train_)?loss\[loss={FLOAT})|(?P<torchtune>^Step {INT} \| [a-z_/.]{{1,40}}:)"
 )
 """Programs whose rows need no form, by what only they print."""
 _BAR_ALONE = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[")

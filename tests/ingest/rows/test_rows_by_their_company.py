@@ -1,0 +1,82 @@
+"""Rows that name their parts oddly, print meters and lists, or have other signs: one case of each class and its near misses."""
+
+import json
+
+import pytest
+from log_reading import points, read_text
+
+from analyzer.ingest.discover import load_run
+
+ROWS = 24
+
+
+def rows(form):
+    """Rows of a form with falling values."""
+    return "".join(form.format(e=i, s=i * 50, a=f"{2 / i + 0.1:.4f}", b=f"{0.9 / i + 0.2:.3f}") + "\n" for i in range(1, ROWS + 1))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("form", "metric", "step"),
+    [
+        ("Iteration [{s}/9000], loss: {a}, G/loss_id: {b}, avg: 0.{e}5", "g/loss_id", 50),
+        ("step {s} | loss: {a} | loss_time_step_weight: {b}", "loss", 50),
+        ("step {s}, loss: {a}, smooth: {b}", "smooth", 50),
+        ("step {s}, accuracy: {a}, lr: {b}, momentum: 0.{e}5", "momentum", 50),
+        ("Epoch: {e}/8 Train steps: 300 Val steps: 40 1m2.5s loss: {a} val_loss: {b}", "loss", None),
+        ("(:epoch, {e}, :loss, {a}, :acc, {b})", "loss", None),
+        ("Epoch({e}) Loss({a}) Lr({b})", "loss", None),
+        ("step<{s}> loss<{a}>", "loss", 50),
+        ("step {s} Losses: [{a}, {b}, 0.5]", "losses_1", 50),
+        ("Train: [{e}][10/56] Time {a} ({b}) Aux {b} ({a}) Loss {a} ({b})", "aux", 10),
+        ("Evaluation over 10 episodes: {a}", "eval_reward", None),
+        ("Train loss {s} {a} Grad Norm {b}", "loss", 50),
+        ("Train {e}, loss: {a}, train acc: {b}", "loss", 1),
+        ("Epoch {e}: loss {a}, mean class IoU: {b}", "mean_class_iou", None),
+        ("  Iteration {s}\t time lapse {b}s\t ll change {a}", "ll_change", 50),
+        ("0, {s}, {a}, {b}, 0", "unnamed", 50),
+        ("{e};{a};{b}", "unnamed_2", 1),
+    ],
+)
+def test_a_row_is_read(form, metric, step):
+    run = read_text(rows(form))
+    names = {name.lower(): name for name in run.metrics.names}
+
+    assert metric in names
+    assert points(run, names[metric])[0][0] == step
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        rows("settings: loss_weight: {a}, momentum: 0.9"),
+        rows("range({e}) of split({s})"),
+        rows("[{a} {b}]"),
+        "".join(f"{i * i} {i}.5 {i}.25\n" for i in range(1, 25)),
+    ],
+)
+def test_what_is_no_row_stays_unread(text):
+    assert read_text(text + "epoch 1 loss: 0.5\n").metrics.names == ("loss",)
+
+
+@pytest.mark.parametrize(
+    ("data", "metric"),
+    [
+        ({"epochs": [{"epoch": 1, "train_loss": 2.5}, {"epoch": 2, "train_loss": 1.5}]}, "loss"),
+        ({"agent": {"meta": {"seed": 1}, "rewards": [2.5, 1.5, 3.5]}}, "agent/rewards"),
+        ({"history": {"train": {"loss": [2.5, 1.5, 0.5]}}}, "loss"),
+    ],
+)
+def test_a_history_at_any_depth(tmp_path, data, metric):
+    (tmp_path / "training_log.json").write_text(json.dumps(data))
+
+    run = load_run(tmp_path, []).run
+
+    assert metric in run.metrics.names
+    assert points(run, metric)[0] == (1, 2.5)
+
+
+def test_json_lines_whose_first_holds_the_settings_are_rows(tmp_path):
+    lines = [{"lr": 0.1, "batch_size": 8, "epochs": 9}, *({"lr": 0.1, "epoch": i, "train_loss": 2.5 - i} for i in range(3))]  # fmt: skip
+    (tmp_path / "log.txt").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    assert [value for _, value in points(load_run(tmp_path, []).run, "loss")] == [2.5, 1.5, 0.5]
