@@ -97,7 +97,7 @@ def ledger(rule: Rule, facts: Mapping[str, Scalar]) -> tuple[LedgerLine, ...]:
     if (shape := shape_line(rule, facts)) is not None:
         # The classifier looks at the curves that lines have looked at already: beside their support its own counts half.
         supported = any(
-            verdict and line.if_true > 0 and _sees_curves(line)
+            verdict and line.if_true > 0 and any(name.startswith("signal.") for name in line.test.names)
             for line, verdict in zip(evidence, verdicts, strict=True)
         )
         evidence.append(shape._replace(if_true=shape.if_true / 2) if supported else shape)
@@ -105,15 +105,6 @@ def ledger(rule: Rule, facts: Mapping[str, Scalar]) -> tuple[LedgerLine, ...]:
     if (sound := sound_line(rule, facts)) is not None:
         evidence.append(sound)
         verdicts.append(True)
-    return _weighed(evidence, verdicts)
-
-
-def _sees_curves(line: EvidenceLine) -> bool:
-    return any(name.startswith("signal.") for name in line.test.names)
-
-
-def _weighed(evidence: Sequence[EvidenceLine], verdicts: Sequence[Verdict]) -> tuple[LedgerLine, ...]:
-    """The lines with their bits."""
     return tuple(
         LedgerLine(line, verdict, bits, counted=counted)
         for line, verdict, (bits, counted) in zip(evidence, verdicts, _bits(evidence, verdicts), strict=True)

@@ -82,13 +82,15 @@ _SOUND_ALIKE = compile_condition(f"likeness.sound > {AS_OFTEN}", SOUND_ALIKE)
 
 
 def anomalous_shape(facts: Mapping[str, Scalar], least: float) -> tuple[Shape, float] | None:
-    """The class that the curves look like and its probability; None if healthy, unsure, or less probable than asked."""
-    name, probability = facts.get("classifier.shape"), facts.get("classifier.probability")
-    if not isinstance(name, str) or name == HEALTHY:
-        return None
-    return (
-        (shape_named(name), probability) if isinstance(probability, float) and probability >= least else None
-    )
+    """The class that the curves look like or lean to, and its probability; None if healthy or less probable than asked."""
+    for word, how_sure in (
+        ("classifier.shape", "classifier.probability"),
+        ("classifier.leans_to", "classifier.leaning"),
+    ):
+        name, share = facts.get(word), facts.get(how_sure)
+        if isinstance(name, str) and isinstance(share, float) and name != HEALTHY and share >= least:
+            return shape_named(name), share
+    return None
 
 
 @lru_cache(maxsize=64)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from analyzer.model.diagnosis import SOUND_ALIKE, Finding
-from analyzer.model.labels import HEALTHY, ORDINARY
+from analyzer.model.labels import ORDINARY
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, counted, word_for
 from analyzer.rules.ending import crash_sign, troubled_end
@@ -297,11 +297,9 @@ REACHED = "success"
 def _doubt(tests: Health, facts: Mapping[str, Scalar]) -> str | None:
     """What keeps a run without a finding from being called healthy, and what would decide it."""
     found = tests
-    points, fallen = facts.get("signal.progress.points", 0), facts.get("signal.progress.fall_share")
-    worse = fallen if isinstance(fallen, float) else 0.0
-    lost = (
-        worse < 0 and (points if isinstance(points, int) else 0) >= ENOUGH_TO_LEARN
-    ) or worse <= LOST_AT_ONCE
+    points, fallen = (facts.get(f"signal.progress.{name}", 0) for name in ("points", "fall_share"))
+    points, worse = points if isinstance(points, int) else 0, fallen if isinstance(fallen, float) else 0.0
+    lost = (worse < 0 and points >= ENOUGH_TO_LEARN) or worse <= LOST_AT_ONCE
     # Who ended as planned may have had little left to learn; a benchmark that ends in success reached its target.
     reached = facts.get("event.training_completed.reason") == REACHED
     if facts.get("run.completed") is True and (reached or not lost):
@@ -312,7 +310,7 @@ def _doubt(tests: Health, facts: Mapping[str, Scalar]) -> str | None:
     if (odd := _odd_shape(facts)) is not None:
         return odd
     sound = facts.get("likeness.sound")
-    if isinstance(sound, float) and sound < EVEN and isinstance(points, int) and points >= ENOUGH_POINTS:
+    if isinstance(sound, float) and sound < EVEN and points >= ENOUGH_POINTS:
         return f"of labelled public runs with such numbers {1 - sound:.0%} had a fault"
     if found.unknown and facts.get("run.rl") is not True:
         return f"nothing tells whether {found.unknown[0]}"
@@ -373,11 +371,7 @@ MOVED = 0.05
 
 def _odd_shape(facts: Mapping[str, Scalar]) -> str | None:
     """What the curves look like to the classifier if that is no healthy run, whether it answers or abstains."""
-    leaning = {
-        "classifier.shape": facts.get("classifier.leans_to", HEALTHY),
-        "classifier.probability": facts.get("classifier.leaning", 0.0),
-    }
-    found = anomalous_shape(facts, LIKELY) or anomalous_shape(leaning, LIKELY)
+    found = anomalous_shape(facts, LIKELY)
     if found is None or found[0].severity not in {"fatal", "degrading"}:
         return None
     shape, share = found
