@@ -43,7 +43,9 @@ _ROW = re.compile(
 )
 _SET = re.compile(rb"(?m)^[ \t]{0,8}(?:#{1,6} |```|~~~|[-*+] |\|.{0,80}\||!?\[[^\]\n]{1,80}\]\()")
 # A line that is no JSON, and no row of a table: it begins with a word and is more than a few cells.
-_BESIDE_ROWS = LazyRegex(r"(?<=\n)(?!\s{0,20}(?:[{}\]\"]|\[\s{0,4}[{\"]|[\d.+-]{1,24}\s{0,4}[,;\t]|\w{1,40}[,;\t]))[^\n]{4,400}")
+_BESIDE_ROWS = LazyRegex(
+    r"(?<=\n)(?!\s{0,20}(?:[{}\]\"]|\[\s{0,4}[{\"]|[\d.+-]{1,24}\s{0,4}[,;\t]|\w{1,40}[,;\t]))[^\n]{4,400}"
+)
 
 MIN_ROWS_OF_MARKDOWN = 20
 """Lines of a Markdown file that is a console log under a wrong name; a page that quotes a run shows a few."""
