@@ -33,6 +33,9 @@ ENOUGH_POINTS_STEADY = 4
 ENOUGH_POINTS_VAST, VAST_FALL = 2, 0.5
 """Two points between which half of the loss went and a score rose by fifteen points: no scatter is as large."""
 
+NEARLY_ALL, OF_ITS_ERRORS = 0.95, 0.2
+"""Of the held-out answers; a fifth of the errors that are left, gained between the thirds of a run, is no scatter of a guess."""
+
 ENOUGH_TO_LEARN = 10
 """Points of a loss from which one that ends above its first level has got nowhere, also if it ended as planned."""
 
@@ -83,9 +86,8 @@ def outcome(facts: Mapping[str, Scalar]) -> Outcome:
     counts = [facts.get(f"signal.{name}") for name in ("loss.points", "eval.points", "progress.score_points")]
     if facts.get("run.rl") is True:
         counts.append(facts.get("signal.rl.reward_points"))
-    if (
-        facts.get("run.completed") is True
-    ):  # without a loss, only a run that reached its end tells that it learned
+    # without a loss, only a run that reached its end tells that it learned, or one whose answers are nearly all right
+    if facts.get("run.completed") is True or _answers_nearly_all(facts):
         counts.append(facts.get("signal.generalisation.accuracy_points"))
     most = max((count for count in counts if isinstance(count, int)), default=0)
     missing = () if most >= needed else (f"{needed} points of a training or evaluation loss (has {most})",)
@@ -113,6 +115,16 @@ def _needed(facts: Mapping[str, Scalar]) -> int:
     if fell >= CLEAR_FALL or (risen and facts.get("signal.progress.learned") is True):
         return ENOUGH_POINTS_CLEAR
     return ENOUGH_POINTS_STEADY if facts.get("signal.progress.every_point_better") is True else ENOUGH_POINTS
+
+
+def _answers_nearly_all(facts: Mapping[str, Scalar]) -> bool:
+    """Whether hardly a held-out answer is wrong, and fewer than at first: that shows without a loss that it learned."""
+    best, last, gained = (
+        facts.get(f"signal.generalisation.accuracy_{name}") for name in ("best", "last", "gained")
+    )
+    if not (isinstance(best, float) and isinstance(last, float) and isinstance(gained, float)):
+        return False
+    return min(best, last) >= NEARLY_ALL and gained >= OF_ITS_ERRORS * (1 - best)
 
 
 def _zero_is_ordinary(facts: Mapping[str, Scalar]) -> bool:
@@ -302,7 +314,9 @@ def _doubt(tests: Health, facts: Mapping[str, Scalar]) -> str | None:
     lost = (worse < 0 and points >= ENOUGH_TO_LEARN) or worse <= LOST_AT_ONCE
     # Who ended as planned may have had little left to learn; a benchmark that ends in success reached its target.
     reached = facts.get("event.training_completed.reason") == REACHED
-    if facts.get("run.completed") is True and (reached or not lost):
+    if (facts.get("run.completed") is True and (reached or not lost)) or (
+        not lost and _answers_nearly_all(facts)
+    ):
         found = found.without("learned")
     if found.doubts:
         words, decides = found.doubts[0]

@@ -196,6 +196,22 @@ def test_a_table_of_boosted_trees_names_its_loss(tmp_path):
     assert api.diagnose(log).status == "healthy"
 
 
+@pytest.mark.parametrize(
+    ("right", "healthy"),
+    [
+        (lambda at: 0.992 - 0.02 * math.exp(-at / 3), True),  # digits
+        (lambda at: 0.971 + 0.0004 * (at * 7 % 5), False),  # as often as the commonest label
+        (lambda at: 0.93 - 0.02 * math.exp(-at / 3), False),
+        (lambda at: 0.99 - 0.002 * at, False),
+    ],
+)
+def test_answers_that_are_nearly_all_right_show_without_a_loss_that_it_learned(tmp_path, right, healthy):
+    text = "".join(
+        f"Epoch {at} train_acc: {right(at) + 0.004:.4f} val_acc: {right(at):.4f}\n" for at in range(20)
+    )
+    assert (diagnose(tmp_path, text).status == "healthy") is healthy
+
+
 def spiked(level, peaks, after=1.0):
     return "".join(
         f"step {10 * at} loss {peaks.get(at) or level(at) * (after if at > max(peaks) else 1.0):.4f}\n"
