@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from analyzer.expr import Verdict, evaluate
+from analyzer.expr import Verdict, compile_condition, evaluate
 from analyzer.guard import STRICT, Guard
 from analyzer.model.tables import Scalar
 from analyzer.rules.calibration import HAND_SET, Calibration
@@ -85,15 +86,19 @@ def _entropy(p: float) -> float:
     return 0.0 if p <= 0.0 or p >= 1.0 else -p * math.log2(p) - (1.0 - p) * math.log2(1.0 - p)
 
 
-def ledger(rule: Rule, facts: Mapping[str, Scalar]) -> tuple[LedgerLine, ...]:
+def ledger(rule: Rule, facts: Mapping[str, Scalar], ended: Mapping[str, Scalar]) -> tuple[LedgerLine, ...]:
     """Evaluate every line of a rule and those of the models of runs.
 
     Args:
         rule: The rule.
         facts: Known facts.
+        ended: The facts less those of lines that training survived: they speak against no cause either.
     """
     evidence = list(rule.evidence)
-    verdicts = [evaluate(line.test, facts) for line in evidence]
+    verdicts = [evaluate(line.test, facts if line.if_true > 0 else ended) for line in evidence]
+    if (kind := _survived_kind(rule, verdicts, facts)) is not None:
+        evidence.append(_survived_line(kind))
+        verdicts.append(True)
     if (shape := shape_line(rule, facts)) is not None:
         # The classifier looks at the curves that lines have looked at already: beside their support its own counts half.
         supported = any(
@@ -109,6 +114,53 @@ def ledger(rule: Rule, facts: Mapping[str, Scalar]) -> tuple[LedgerLine, ...]:
         LedgerLine(line, verdict, bits, counted=counted)
         for line, verdict, (bits, counted) in zip(evidence, verdicts, _bits(evidence, verdicts), strict=True)
     )
+
+
+ENDS = frozenset({"crash", "hang", "oom"})
+"""Kinds of symptoms that a run has ended by: for causes of any other a curve may speak as well as a line of the log."""
+
+WITNESS_BITS = 2.0
+"""A line about a curve that alone makes a cause four times as likely."""
+
+
+def _survived_kind(rule: Rule, verdicts: Sequence[Verdict], facts: Mapping[str, Scalar]) -> str | None:
+    """A kind of line that a rule speaks for and training survived, if it survived all of them and nothing else speaks for it.
+
+    What ended no run is the cause of no end, whatever the rule. An exception stands for its message: it counts only
+    where nothing was recognised in it.
+    """
+    named = set(rule.when.names)
+    for line, verdict in zip(rule.evidence, verdicts, strict=True):
+        if verdict and line.if_true > 0:
+            if (
+                line.if_true >= WITNESS_BITS
+                and any(n.startswith("signal.") for n in line.test.names)
+                and rule.symptom_kind not in ENDS
+            ):
+                return None
+            named.update(line.test.names)
+    kinds = sorted({name.split(".")[1] for name in named if name.startswith("event.")})
+    known = {kind: facts[name] for kind in kinds if (name := f"event.{kind}.survived") in facts}
+    if len(known) > 1:
+        known.pop("python_traceback", None)
+    return next(iter(known)) if known and all(known.values()) else None
+
+
+def _without_survived(facts: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
+    survived = tuple(
+        name.removesuffix("survived")
+        for name, value in facts.items()
+        if value is True and name.startswith("event.") and name.endswith(".survived")
+    )
+    return (
+        {name: value for name, value in facts.items() if not name.startswith(survived)} if survived else facts
+    )
+
+
+@lru_cache(maxsize=256)
+def _survived_line(kind: str) -> EvidenceLine:
+    test = compile_condition(f"event.{kind}.survived", "survived")
+    return EvidenceLine("survived", test, "training went on after every such line", -7.0, 0.0)
 
 
 def _bits(evidence: Sequence[EvidenceLine], verdicts: Sequence[Verdict]) -> list[tuple[float, bool]]:
@@ -183,10 +235,11 @@ def rank(
     """
     fitted = calibration or {}
     considered: dict[str, list[Scored]] = {}
+    ended = _without_survived(facts)
     for rule in rules:
         with guard.part(f"rule {rule.id}"):
             if evaluate(rule.when, facts) is True:
-                lines = ledger(rule, facts)
+                lines = ledger(rule, facts, ended)
                 scored_rule = Scored(rule, lines, total_bits(rule, lines))
                 considered.setdefault(rule.symptom_kind, []).append(scored_rule)
     kinds: dict[str, tuple[Scored, ...]] = {}

@@ -35,14 +35,12 @@ def make(rule_id="PREC001", cause="nonfinite-gradients"):
 
 def test_of_a_group_only_the_strongest_line_counts():
     rule = make()
-    lines = ledger(
-        rule,
-        {
-            "signal.loss_scale.at_floor": True,
-            "signal.loss_scale.full_ladder": True,
-            "config.precision": "fp16",
-        },
-    )
+    facts = {
+        "signal.loss_scale.at_floor": True,
+        "signal.loss_scale.full_ladder": True,
+        "config.precision": "fp16",
+    }
+    lines = ledger(rule, facts, facts)
 
     assert [line.counted for line in lines] == [False, True, True]
     assert total_bits(rule, lines) == -4 + 5 + 2
@@ -51,7 +49,7 @@ def test_of_a_group_only_the_strongest_line_counts():
 def test_an_unknown_line_adds_nothing():
     rule = make()
 
-    assert total_bits(rule, ledger(rule, {})) == -4
+    assert total_bits(rule, ledger(rule, {}, {})) == -4
 
 
 def test_a_rule_whose_gate_is_unknown_is_not_considered():
@@ -93,3 +91,50 @@ def test_a_line_of_a_settled_group_is_not_asked_for():
     items = rank([make()], facts).kinds["numerical_breakdown"]
 
     assert questions(items, facts) == []
+
+
+LINES = """
+schema: 1
+id: STOR001
+slug: full
+title: The disk is full
+cause_id: disk-full
+status: experimental
+severity: fatal
+family: storage
+prior: common
+symptom: {kind: crash, when: event.disk_full.seen or event.checkpoint_write_failed.seen, says: "seen"}
+evidence:
+  - {id: errno, test: event.disk_full.seen, because: why, if_true: 7, if_false: 0}
+  - {id: reset, test: event.link_flap.seen, because: why, if_true: -6, if_false: 0}
+cause: because of it
+fixes: []
+references: [somewhere]
+"""
+
+
+def ranked(facts):
+    (items,) = rank([read_rule(load_marked(LINES, "rule.yaml"))], facts).kinds.values()
+    return {entry.line.id: entry.bits for entry in items[0].lines if entry.bits}
+
+
+def test_what_training_survived_is_the_cause_of_no_end_whatever_the_rule():
+    seen = {"event.disk_full.seen": True, "event.disk_full.survived": True}
+
+    assert ranked(seen) == {"errno": 7, "survived": -7}
+    assert ranked({**seen, "event.disk_full.survived": False}) == {"errno": 7}
+    assert ranked({"event.disk_full.seen": True}) == {"errno": 7}
+
+
+def test_a_second_line_of_the_rule_that_was_not_survived_still_speaks():
+    seen = {"event.disk_full.seen": True, "event.disk_full.survived": True}
+    other = {"event.checkpoint_write_failed.seen": True, "event.checkpoint_write_failed.survived": False}
+
+    assert ranked(seen | other) == {"errno": 7}
+
+
+def test_what_training_survived_speaks_against_no_other_cause():
+    seen = {"event.disk_full.seen": True, "event.disk_full.survived": False, "event.link_flap.seen": True}
+
+    assert ranked(seen | {"event.link_flap.survived": True}) == {"errno": 7}
+    assert ranked(seen | {"event.link_flap.survived": False}) == {"errno": 7, "reset": -6}

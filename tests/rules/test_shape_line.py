@@ -19,7 +19,7 @@ ANSWER = {
 
 
 def lines(rule, facts):
-    return {entry.line.id: entry for entry in ledger(rule, facts)}
+    return {entry.line.id: entry for entry in ledger(rule, facts, facts)}
 
 
 @pytest.mark.parametrize("probability", [0.0, 0.05, 0.5, 0.9, 0.999999, 1.0])

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.curves.numerics.scale_course import step_of
 from analyzer.detect.failures.first_failure import order_of
+from analyzer.detect.failures.went_on import RowsOfLogs
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 from analyzer.vocabulary.events import EVENT_FACTS, event_specs
@@ -52,6 +53,10 @@ def _place_in_order(view: RunView, kind: str, out: FactWriter) -> None:
     failures = order.of(kind)
     if kind in order.survived_kinds:
         out.put("survived", value=True, refs=event_refs(view.events(kind)[-1:]))
+    elif not failures and (errors := [event for event in view.events(kind) if event.role in ERROR_ROLES]):
+        rows = view.once(RowsOfLogs)
+        went_on = all(rows.went_on(event.ref.source, event.ref.line or 0) for event in errors)
+        out.put("survived", value=went_on, refs=event_refs(errors[-1:]))
     if not failures or order.first is None:
         return
     out.put("survived", value=False, refs=[failures[0].speaker.ref])

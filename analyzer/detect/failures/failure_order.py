@@ -66,6 +66,16 @@ _DATA = LazyRegex(
 )
 """How a line begins that shows input or output of the program, whatever it contains."""
 
+_WARNING = LazyRegex(
+    r"\b\w{0,40}Warning: |^\W{0,3}W(?:\d{4})? |: W (?:tensorflow|external)/|\bWARN(?:ING)?\b"
+)
+"""How a line is written that its author took for a warning."""
+
+_OF_THE_PLATFORM = LazyRegex(
+    r"(?i)cuda|cudnn|cublas|gpu|nccl|driver|librar|symbol|import|module|dll|kernel|device|convolution|version|extension|backend|compil"
+)
+"""Words of an exception that a warning about a library, a device or a driver may have announced."""
+
 LINES_IN_VAIN = 12
 """Lines from a failed allocation to an exception that it led to: the allocator's message, the word that the batch is left out."""
 
@@ -203,6 +213,11 @@ class FailureOrder:
         found = _failures(view)
         rows, following = view.once(RowsOfLogs), _Following(found)
         skips, ready = _places(view, "batch_skipped_for_memory"), _places(view, "nccl_ready")
+        raised = {
+            event.ref.source: event
+            for event in view.events("python_traceback")
+            if event.role == "root_candidate"
+        }
         left = [
             failure
             for failure in found
@@ -212,6 +227,7 @@ class FailureOrder:
                 or _answered(view, failure)
                 or _only_warned(failure, following, ready)
                 or _passed_in_own_words(view, failure, following)
+                or _warned_of_something_else(failure, raised)
             )
         ]
         ends = {end.source: end.line for end in view.run.log_ends}
@@ -438,6 +454,15 @@ def _passed_in_own_words(view: RunView, failure: Failure, following: _Following)
     written = bool(said) or any(end.source == source and end.line > line for end in view.run.log_ends)
     goes_on = failure.family != "device" and _GOES_ON.search(text)
     return written and bool(goes_on or _DATA.match(text))
+
+
+def _warned_of_something_else(failure: Failure, raised: Mapping[int, Event]) -> bool:
+    """Whether a line is a warning, and what its program ended in is an exception that such a warning does not announce."""
+    event = raised.get(failure.place[1])
+    if failure.family != "exception" or event is None or (event.ref.line or 0) <= failure.place[2]:
+        return False
+    said = f"{event.fields.get('exception', '')} {event.fields.get('message', '')}"
+    return bool(_WARNING.search(failure.speaker.text)) and not _OF_THE_PLATFORM.search(said)
 
 
 def _places(view: RunView, kind: str) -> frozenset[tuple[int, int]]:

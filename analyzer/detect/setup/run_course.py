@@ -192,7 +192,7 @@ def exit_code(view: RunView) -> tuple[int | None, list[SourceRef]]:
     ):
         for event in of_last_attempt(view, kind):
             code = event.fields.get(field)
-            if isinstance(code, int) and code != 0:
+            if isinstance(code, int) and code != 0 and _is_end(view, event):
                 return code, [event.ref]
     return None, []
 

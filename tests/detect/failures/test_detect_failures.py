@@ -356,3 +356,39 @@ def test_a_host_that_ended_what_came_before_training_ended_no_training():
 
     assert facts_of(above).plain["event.sigkill.survived"] is True
     assert facts_of(below).plain["event.sigkill.survived"] is False
+
+
+@pytest.mark.parametrize(
+    ("warned", "message", "survived"),
+    [
+        (
+            "/lib/pkg/typing.py:86: UserWarning: issue while importing 'x': undefined symbol",
+            "mat1 has 3 rows",
+            True,
+        ),
+        ("W tensorflow/core/guard.cc:45] compiled against another ABI", "list index out of range", True),
+        ("2025-01-02 10:00:00 WARNING could not load the ops", "inconsistent use of tabs", True),
+        (
+            "/lib/pkg/typing.py:86: UserWarning: undefined symbol",
+            "Failed to get convolution algorithm",
+            False,
+        ),
+        ("ImportError: /lib/ops.so: undefined symbol: _Z1", "list index out of range", False),
+    ],
+    ids=["python", "tensorflow", "logger", "announced-it", "an-error"],
+)
+def test_a_warning_is_not_what_a_program_ended_of_whose_exception_speaks_of_something_else(
+    warned, message, survived
+):
+    maker = RunMaker().event("library_mismatch", path="out.log", line=3, role="root_candidate", text=warned)
+    traceback(maker, "RuntimeError", path="out.log", line=90, message=message)
+
+    assert facts_of(maker).plain["event.library_mismatch.survived"] is survived
+
+
+def test_a_line_that_ends_no_run_by_its_family_is_survived_by_rows_as_well():
+    above = RunMaker().event("nan_stop", line=1, role="symptom").log({"loss": falling(40)})
+    below = RunMaker().log({"loss": falling(40)}).event("nan_stop", line=900, role="symptom")
+
+    assert facts_of(above).plain["event.nan_stop.survived"] is True
+    assert facts_of(below).plain["event.nan_stop.survived"] is False
