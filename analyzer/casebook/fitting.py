@@ -42,11 +42,7 @@ _OTHER_BITS = (-6.0, 12.0)
 
 
 def fit(contests: Sequence[Contest]) -> dict[str, Calibration]:
-    """Temperatures by kind.
-
-    Args:
-        contests: Labelled competitions.
-    """
+    """Temperatures by kind."""
     if not contests:
         return {}
     pooled = _minimum(contests, (math.log(0.7), 0.0), 1.0)

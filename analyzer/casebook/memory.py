@@ -94,12 +94,6 @@ def remember(
 ) -> dict[str, Remembered]:
     """What confirmed cases say of the causes that compete in a run.
 
-    Args:
-        records: The casebook.
-        facts: Facts of the run in question.
-        causes: Causes of one competition.
-        today: Day from which ages count.
-
     Returns:
         Per cause; empty if none of them was ever confirmed.
     """

@@ -133,13 +133,7 @@ DETECTORS: tuple[Detector, ...] = (
 
 
 def run_detectors(run: Run, baseline: Run | None = None, guard: Guard = STRICT) -> tuple[Signal, ...]:
-    """Everything that the built-in detectors measure.
-
-    Args:
-        run: The run in question.
-        baseline: A second run that worked, for comparison.
-        guard: Notes a detector that raises.
-    """
+    """Everything that the built-in detectors measure."""
     view = RunView(run)
     # Logs of broken runs hold numbers like 1e308; a result beyond a float's range is simply no fact.
     with np.errstate(all="ignore"):

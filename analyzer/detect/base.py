@@ -91,11 +91,7 @@ def _logarithm(series: Series) -> Series:
 
 
 class RunView:
-    """A run with the derived views that several detectors share, each computed once.
-
-    Args:
-        run: The run as read.
-    """
+    """A run with the derived views that several detectors share, each computed once."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -211,12 +207,7 @@ class Detector(NamedTuple):
 
 
 def late(module: str, wanted: Callable[[Run], object]) -> Callable[[RunView], Iterable[Signal]]:
-    """The function ``detect`` of a module that is imported only for runs that hold what it measures.
-
-    Args:
-        module: Its name behind ``analyzer.detect``.
-        wanted: Tells whether a run does.
-    """
+    """The function ``detect`` of a module that is imported only for runs that hold what it measures."""
 
     def detect(view: RunView) -> Iterable[Signal]:
         if not wanted(view.run):

@@ -36,12 +36,7 @@ _CALLS: dict[str, Callable[[list[Any]], Any]] = {"abs": lambda args: abs(args[0]
 
 
 def evaluate(condition: Condition, facts: Mapping[str, Value]) -> Verdict:
-    """Verdict of a condition: True, False or None for unknown.
-
-    Args:
-        condition: A parsed condition.
-        facts: Known facts; absent or None means unknown.
-    """
+    """Verdict of a condition: True, False or None for unknown."""
     return _truth(_value(condition.tree, facts))
 
 

@@ -61,11 +61,7 @@ class Style(NamedTuple):
 
 
 class Page:
-    """Lines of a page.
-
-    Args:
-        style: How to write.
-    """
+    """Lines of a page."""
 
     def __init__(self, style: Style) -> None:
         self.style = style

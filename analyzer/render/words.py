@@ -29,12 +29,7 @@ def strongest(finding: Finding, count: int = STRONGEST) -> list[Evidence]:
 
 
 def seen_in_words(evidence: Evidence, known: Collection[str] = ()) -> str:
-    """What was seen, ``the scale ends at its configured minimum``; empty where the cited line says it better.
-
-    Args:
-        evidence: A line of the ledger.
-        known: Names of facts that were told already.
-    """
+    """What was seen, ``the scale ends at its configured minimum``; empty where the cited line says it better."""
     told = {
         name: words
         for name, value in evidence.values.items()
@@ -57,12 +52,7 @@ def seen_in_words(evidence: Evidence, known: Collection[str] = ()) -> str:
 
 
 def grounds(evidence: Evidence, known: Collection[str] = ()) -> str:
-    """What was seen, and after an arrow why it counts.
-
-    Args:
-        evidence: A line of the ledger.
-        known: Names of facts that were told already.
-    """
+    """What was seen, and after an arrow why it counts."""
     seen = seen_in_words(evidence, known)
     return f"{seen} → {because_here(evidence)}" if seen else because_here(evidence)
 

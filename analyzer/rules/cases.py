@@ -55,10 +55,6 @@ class Case(NamedTuple):
 def cases_of(rule: Rule, directory: Path) -> list[Case]:
     """All cases beside a rule: those of facts, then those of runs, by name.
 
-    Args:
-        rule: The rule.
-        directory: Its folder.
-
     Raises:
         RuleError: A case is not as described above.
     """

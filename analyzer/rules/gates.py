@@ -76,11 +76,7 @@ def gate_schema() -> dict[str, Any]:
 
 
 def naming(gates: Gates) -> Named:
-    """What ``gate.<name>`` and ``event.any(…)`` stand for.
-
-    Args:
-        gates: The named conditions that may be mentioned.
-    """
+    """What ``gate.<name>`` and ``event.any(…)`` stand for."""
 
     def named(node: ast.expr, where: str) -> ast.expr | None:
         if isinstance(node, ast.Call) and dotted_name(node.func) == "event.any":
@@ -151,12 +147,7 @@ def refuse_unknown_facts(condition: Condition) -> None:
 
 
 def run_gate_cases(file: MarkedFile, gates: Gates) -> Iterator[RuleCaseError | None]:
-    """The outcome of each case of a file: None, or how it does not come out as it says.
-
-    Args:
-        file: A file that ``read_gates`` has checked.
-        gates: What it read.
-    """
+    """The outcome of each case of a file: None, or how it does not come out as it says."""
     for name, item in file.data["gates"].items():
         for index, case in enumerate(item["cases"]):
             verdict = evaluate(gates[name].when, case["facts"])
@@ -194,12 +185,7 @@ def _loaded(path: Path) -> MarkedFile:
 
 
 def gates_of(place: Path, above: Gates) -> Gates:
-    """The gates of the rule pack in a folder, with those that it may mention.
-
-    Args:
-        place: The folder.
-        above: Gates of other packs.
-    """
+    """The gates of the rule pack in a folder, with those that it may mention."""
     path = place / FILE_NAME
     if not path.is_file():
         return above

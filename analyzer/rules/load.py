@@ -54,11 +54,7 @@ class RuleSet:
         return tuple(source.rule for source in self.sources)
 
     def in_question(self, facts: Collection[str]) -> tuple[Rule, ...]:
-        """Rules whose gate can be true: a gate that mentions facts of which none is known stays unknown.
-
-        Args:
-            facts: Names of the known facts.
-        """
+        """Rules whose gate can be true: a gate that mentions facts of which none is known stays unknown."""
         return tuple(
             source.rule for source in self.sources if not source.gate or not source.gate.isdisjoint(facts)
         )

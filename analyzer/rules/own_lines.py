@@ -19,11 +19,7 @@ def _own_file(place: Path) -> MarkedFile | None:
 
 
 def example_outcomes(place: Path) -> Iterator[RuleCaseError | None]:
-    """For each example of a pattern of a pack None, or that the pattern does not recognise it.
-
-    Args:
-        place: The pack.
-    """
+    """For each example of a pattern of a pack None, or that the pattern does not recognise it."""
     file = _own_file(place)
     if file is None:
         return
@@ -40,12 +36,7 @@ def example_outcomes(place: Path) -> Iterator[RuleCaseError | None]:
 
 
 def unused_events(place: Path, rules: Sequence[Rule]) -> Iterator[str]:
-    """Events of a pack that no rule mentions.
-
-    Args:
-        place: The pack.
-        rules: Its rules.
-    """
+    """Events of a pack that no rule mentions."""
     file = _own_file(place)
     names = {name for rule in rules for _, condition in rule.conditions() for name in condition.names}
     for kind in file.data.get("events", {}) if file is not None else ():

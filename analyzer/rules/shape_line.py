@@ -20,12 +20,7 @@ MAX_DOUBT_BITS = -1.0
 
 
 def shape_line(rule: Rule, facts: Mapping[str, Scalar]) -> EvidenceLine | None:
-    """The line for a rule's cause; None if the classifier gave no answer or does not know the cause.
-
-    Args:
-        rule: Any rule.
-        facts: Known facts of the run.
-    """
+    """The line for a rule's cause; None if the classifier gave no answer or does not know the cause."""
     shapes = shapes_with(rule.entry.id)
     shape, bits = facts.get("classifier.shape"), facts.get("classifier.bits")
     if not shapes or not isinstance(shape, str) or not isinstance(bits, float):

@@ -207,12 +207,6 @@ def judge(
 ) -> tuple[str, str, tuple[str, ...]]:
     """Status, its sentence, and what was missing.
 
-    Args:
-        findings: What the rules found.
-        seen: What the run itself shows.
-        tests: Its tests of health.
-        facts: All facts about it.
-
     ``healthy`` needs enough to say so; a run that shows nothing wrong because it shows nothing is ``insufficient``.
     """
     blind = _unseen(facts)

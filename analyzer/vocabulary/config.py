@@ -48,9 +48,6 @@ def config_schema() -> dict[str, Any]:
 def read_settings(file: MarkedFile) -> dict[str, Any]:
     """Check a loaded file of settings: framework to spelling to canonical key, and the other settings of each.
 
-    Args:
-        file: The loaded file.
-
     Raises:
         RuleSyntaxError: A framework is not declared, or one spelling stands for two settings; with line and column.
     """

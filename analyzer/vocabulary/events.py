@@ -183,9 +183,6 @@ def said(kind: str) -> str:
 def events_of(**wanted: Collection[str]) -> list[str]:
     """The declared kinds of which each named trait has one of the given values.
 
-    Args:
-        wanted: ``role``, ``family`` or ``topic`` to values.
-
     Raises:
         ValueError: A trait or a value is that of no event.
 

@@ -64,9 +64,6 @@ def _data() -> Mapping[str, Any]:
 def read_frameworks(file: MarkedFile) -> dict[str, Any]:
     """Check a loaded file of frameworks: families, what is built on what, and names.
 
-    Args:
-        file: The loaded file.
-
     Raises:
         RuleSyntaxError: It is not as declared, or a name stands for two; with line and column.
     """

@@ -47,11 +47,7 @@ def _entry_points() -> dict[str, list[list[str]]]:
 
 
 def installed(group: str) -> list[tuple[str, str]]:
-    """Name and value of each entry point of a group, by name.
-
-    Args:
-        group: ``READERS`` or ``PACKS``.
-    """
+    """Name and value of each entry point of a group, by name."""
     return [(name, value) for name, value in _entry_points()[group]]
 
 

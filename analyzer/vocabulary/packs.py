@@ -39,11 +39,7 @@ _left_out: Mapping[str, str] = {}
 
 
 def remembered(function: Callable[[], T]) -> Callable[[], T]:
-    """Keep the result of a function until other packs count.
-
-    Args:
-        function: What the packs in use decide.
-    """
+    """Keep the result of a function until other packs count."""
     kept = lru_cache(maxsize=1)(function)
     _forget.append(kept.cache_clear)
     return kept
@@ -107,9 +103,6 @@ def declared_in_packs(file_name: str) -> list[Path]:
 
 def load_own(path: Path) -> tuple[MarkedFile, str]:
     """A file of names that a pack declares, and what each of them must begin with.
-
-    Args:
-        path: The file; ``pack.yaml`` stands beside it.
 
     Raises:
         RuleSyntaxError: One of the two is not as described above.

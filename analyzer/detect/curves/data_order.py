@@ -72,11 +72,7 @@ def detect(view: RunView) -> Iterator[Signal]:
 
 
 def find_cycle(values: Values) -> tuple[int, float] | None:
-    """Length of the repeated pattern in points, and its height as a share of the level; None if there is none.
-
-    Args:
-        values: Losses in order, float64 of shape (n_points,).
-    """
+    """Length of the repeated pattern in points, and its height as a share of the level; None if there is none."""
     if values.size < MIN_POINTS or float(np.abs(values).max()) > 1e150:
         return None
     flat = _detrended(values)

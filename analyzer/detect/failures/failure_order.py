@@ -17,8 +17,8 @@ from functools import cached_property
 from analyzer.detect.base import RunView
 from analyzer.detect.failures.launcher_reports import REPORTS, LaunchersWord, join_reports, time_is_of_looking
 from analyzer.detect.failures.went_on import RowsOfLogs
-from analyzer.lazy_regex import LazyRegex
-from analyzer.model.tables import Event
+from analyzer.detect.failures.wordings import DATA, GOES_ON, OF_OTHERS, OF_THE_PLATFORM, WARNING
+from analyzer.model.tables import Event, Scalar
 from analyzer.vocabulary.events import FAMILIES, event_specs
 
 CAUSES = frozenset(FAMILIES[:6])
@@ -52,29 +52,13 @@ _BY_XID = dict.fromkeys((43, 45), "cleanup") | dict.fromkeys((13, 31, 32, 69, 80
 SKIP_LINES = 6
 """Lines from a failed allocation to the word that its batch is left out: the allocator's own message and its table."""
 
+OF_LAUNCHERS = frozenset(
+    {"torchrun_failure", "torchrun_worker_failed", "launcher_exit_code", "launcher_kill"}
+)
+"""What launchers of several processes write."""
+
 SHELL_GOES_ON = frozenset({"command_not_found"})
 """What a shell reports before it runs the next line of its script."""
-
-_GOES_ON = LazyRegex(
-    r"(?i)\b(?:retrying|will retry|skipp(?:ed|ing)\b(?! step)|ignor(?:ed|ing)|falling back|fall back|going on|continuing|attempting to recover"
-    r"|proceeding without|halving|restart(?:ed|ing)|respawning)\b|; using\b"
-)
-"""Words of a program that met a failure and goes on, on the line that reports it."""
-
-_DATA = LazyRegex(
-    r'(?i)^\W{0,3}(?:prompt|question|answer|input|sample|text|src|source|query|instruction)(?: \d{1,9}| text)?"?\s?[:=|]'
-)
-"""How a line begins that shows input or output of the program, whatever it contains."""
-
-_WARNING = LazyRegex(
-    r"\b\w{0,40}Warning: |^\W{0,3}W(?:\d{4})? |: W (?:tensorflow|external)/|\bWARN(?:ING)?\b"
-)
-"""How a line is written that its author took for a warning."""
-
-_OF_THE_PLATFORM = LazyRegex(
-    r"(?i)cuda|cudnn|cublas|gpu|nccl|driver|librar|symbol|import|module|dll|kernel|device|convolution|version|extension|backend|compil"
-)
-"""Words of an exception that a warning about a library, a device or a driver may have announced."""
 
 LINES_IN_VAIN = 12
 """Lines from a failed allocation to an exception that it led to: the allocator's message, the word that the batch is left out."""
@@ -116,6 +100,11 @@ class Failure:
     def speaker(self) -> Event:
         """The event that says most: the specific one, not the traceback that carries it."""
         return next((event for event in self.events if event.kind != "python_traceback"), self.events[0])
+
+    @property
+    def raised(self) -> Mapping[str, Scalar]:
+        """What is known of the exception on its line; empty if it shows none."""
+        return next((event.fields for event in self.events if event.kind == "python_traceback"), {})
 
     @property
     def rank(self) -> int | None:
@@ -339,16 +328,16 @@ def _join_messages(by_line: dict[tuple[int, int | None], list[Event]]) -> None:
 
 
 class _Following:
-    """What fails below a line of a file, for any line: a log may hold errors in thousands.
+    """What fails below a line of a file, for any line: a log may hold errors in thousands."""
 
-    Args:
-        failures: Failures in the order of their places.
-    """
-
-    def __init__(self, failures: Iterable[Failure]) -> None:
+    def __init__(self, failures: Sequence[Failure]) -> None:
         self._lines: dict[tuple[int, int], list[int]] = {}
         self._exceptions: dict[tuple[int, int], list[int]] = {}
         self._last_parsed: dict[tuple[int, int], int] = {}
+        self._last_uncaught: dict[tuple[int, int], int] = {}
+        self._is_alone = not any(
+            failure.rank is not None or failure.kinds & OF_LAUNCHERS for failure in failures
+        )
         for failure in failures:
             file, line = failure.place[:2], failure.place[2]
             if failure.family not in CAUSES:
@@ -356,6 +345,10 @@ class _Following:
             self._lines.setdefault(file, []).append(line)
             if failure.family == "exception":
                 self._exceptions.setdefault(file, []).append(line)
+            if failure.raised.get("uncaught") is True and not OF_OTHERS.search(
+                str(failure.raised.get("exception", ""))
+            ):
+                self._last_uncaught[file] = line
             if failure.family != "host" and not _is_unparsed(failure):  # a host that ends the job starts none
                 self._last_parsed[file] = line
 
@@ -366,6 +359,10 @@ class _Following:
     def next_exception(self, failure: Failure) -> int | None:
         """Line of the next exception of the file."""
         return _after(self._exceptions.get(failure.place[:2], []), failure.place[2])
+
+    def ended_anew(self, failure: Failure) -> bool:
+        """Whether a program of one process, which nothing but its end prints twice, ended again below."""
+        return self._is_alone and self._last_uncaught.get(failure.place[:2], -1) > failure.place[2]
 
     def a_program_ran(self, failure: Failure) -> bool:
         """Whether something fails below that the interpreter could read."""
@@ -385,8 +382,8 @@ def _survived(failure: Failure, following: _Following, rows: RowsOfLogs) -> bool
         return False
     if failure.family == "host":
         return rows.began_below(source, line)
-    uncaught = any(event.fields.get("uncaught") is True for event in failure.events)
-    if rows.went_on(source, line, uncaught=uncaught):
+    uncaught = failure.raised.get("uncaught") is True
+    if rows.went_on(source, line, uncaught=uncaught) or (uncaught and following.ended_anew(failure)):
         return True
     if failure.family not in {"exception", "memory"}:
         return False
@@ -452,8 +449,8 @@ def _passed_in_own_words(view: RunView, failure: Failure, following: _Following)
         return True
     text = next((event.text for event in failure.events if event.text), "")
     written = bool(said) or any(end.source == source and end.line > line for end in view.run.log_ends)
-    goes_on = failure.family != "device" and _GOES_ON.search(text)
-    return written and bool(goes_on or _DATA.match(text))
+    goes_on = failure.family != "device" and GOES_ON.search(text)
+    return written and bool(goes_on or DATA.match(text))
 
 
 def _warned_of_something_else(failure: Failure, raised: Mapping[int, Event]) -> bool:
@@ -462,7 +459,7 @@ def _warned_of_something_else(failure: Failure, raised: Mapping[int, Event]) -> 
     if failure.family != "exception" or event is None or (event.ref.line or 0) <= failure.place[2]:
         return False
     said = f"{event.fields.get('exception', '')} {event.fields.get('message', '')}"
-    return bool(_WARNING.search(failure.speaker.text)) and not _OF_THE_PLATFORM.search(said)
+    return bool(WARNING.search(failure.speaker.text)) and not OF_THE_PLATFORM.search(said)
 
 
 def _places(view: RunView, kind: str) -> frozenset[tuple[int, int]]:
@@ -486,5 +483,4 @@ def _skipped(
 
 def _is_unparsed(failure: Failure) -> bool:
     """Whether the interpreter could not even read the program."""
-    names = (str(event.fields.get("exception", "")).rpartition(".")[2] for event in failure.events)
-    return any(name in {"SyntaxError", "IndentationError", "TabError"} for name in names)
+    return str(failure.raised.get("exception", "")).endswith(("SyntaxError", "IndentationError", "TabError"))

@@ -20,16 +20,15 @@ WINDOW = SURVIVED_ROWS * 200
 """Metrics after an error among which those rows are looked for; a row holds a hundred at most."""
 
 
+FIRST_LINES = 60
+"""Lines of a traceback and of a few warnings: where nothing else stands above it, all that a program printed may stand below."""
+
+
 class _Rows(NamedTuple):
     """Rows of one log in order of lines, and what follows each of them: a log may hold as many errors as rows.
 
-    Attributes:
-        lines: int64, shape (n_rows,): their lines.
-        steps: int64, shape (n_rows,): their steps.
-        known: int64, shape (n_known,): the steps that are known, in the same order.
-        known_before: int64, shape (n_rows + 1,): how many known steps stand before a row.
-        least: int64, shape (n_known,): the least of a known step and all behind it.
-        kinds: int64, shape (n_known,): how many different steps it and all behind it are.
+    ``known`` are the steps that are known, ``known_before`` how many of them stand before a row; ``least`` is the least
+    of a known step and all behind it, ``kinds`` how many different ones these are.
     """
 
     lines: npt.NDArray[np.int64]
@@ -114,8 +113,10 @@ class RowsOfLogs:
         rows = self._rows[source]
         at = int(np.searchsorted(rows.lines, line, side="right"))
         after = int(rows.known_before[at])
+        if not at:
+            return line <= FIRST_LINES
         if after in {0, rows.known.size}:
-            return at > 0 and not after
+            return not after
         return int(rows.least[after]) >= int(rows.known[after - 1])
 
     def began_below(self, source: int, line: int) -> bool:

@@ -25,12 +25,7 @@ _NEVER = {
 
 
 def measure(rate: Course | None, loss: Course | None) -> dict[str, float]:
-    """Values in their natural units; those that cannot be known are left out.
-
-    Args:
-        rate: The reduced learning rate.
-        loss: The reduced loss.
-    """
+    """Values in their natural units; those that cannot be known are left out."""
     if rate is None or rate.value.size < 3:
         return {}
     value, top = rate.value, float(rate.value.max())

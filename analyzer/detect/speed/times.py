@@ -41,11 +41,7 @@ def within_a_minute(series: Series) -> bool:
 
 
 def _is_running_total(series: Series) -> bool:
-    """Whether times count from the beginning of the run on instead of from the row before.
-
-    Args:
-        series: Finite values above 0.
-    """
+    """Whether times count from the beginning of the run on instead of from the row before."""
     values = series.value
     if series.logged_as not in _CLOCKS or values.size < TOTAL_POINTS:
         return False

@@ -44,10 +44,6 @@ class Edits:
     """Edits of the user's files for one fix, shown as one diff or, if a key cannot be set by text, as none.
 
     Half a fix is worse than none: with fp16 off and bf16 not on, a run trains in fp32.
-
-    Args:
-        run: The run whose files are edited.
-        file_lines: Lines of a source.
     """
 
     def __init__(self, run: Run, file_lines: FileLines) -> None:

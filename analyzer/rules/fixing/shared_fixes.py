@@ -78,10 +78,6 @@ def fixes_for(place: Path) -> SharedFixes:
 def with_shared(file: MarkedFile, shared: SharedFixes) -> MarkedFile:
     """A loaded ``rule.yaml`` in which what its fixes share is written out.
 
-    Args:
-        file: The loaded file, not yet checked.
-        shared: What its fixes may use.
-
     Raises:
         RuleSyntaxError: A fix uses what nobody declares, or leaves a hole open; with line and column.
     """

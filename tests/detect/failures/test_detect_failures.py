@@ -331,7 +331,8 @@ KeyError: 'label'
         ([*ROWS[:200], CAUGHT, *ROWS[200:]], "interrupted"),
         ([*ROWS[:20], UNCAUGHT, *ROWS[20:]], "interrupted"),
         ([*ROWS[:200], UNCAUGHT, *ROWS], "unknown"),
-        ([UNCAUGHT, *ROWS[:40]], "interrupted"),
+        ([UNCAUGHT, *ROWS[:40]], "crashed"),
+        (["print\n" * 70, UNCAUGHT, *ROWS[:40]], "interrupted"),
         ([*ROWS[:200], UNCAUGHT, *ROWS[200:], "Training completed\n"], "completed"),
     ],
     ids=[
@@ -341,6 +342,7 @@ KeyError: 'label'
         "more-than-a-buffer",
         "began-anew",
         "before-all-rows",
+        "below-other-text",
         "completed",
     ],
 )
@@ -392,3 +394,20 @@ def test_a_line_that_ends_no_run_by_its_family_is_survived_by_rows_as_well():
 
     assert facts_of(above).plain["event.nan_stop.survived"] is True
     assert facts_of(below).plain["event.nan_stop.survived"] is False
+
+
+@pytest.mark.parametrize(
+    ("second", "rank", "first"),
+    [
+        ({"exception": "KeyError", "uncaught": True}, None, "KeyError"),
+        ({"exception": "KeyError"}, None, "FileNotFoundError"),
+        ({"exception": "subprocess.CalledProcessError", "uncaught": True}, None, "FileNotFoundError"),
+        ({"exception": "KeyError", "uncaught": True}, 1, "FileNotFoundError"),
+    ],
+    ids=["a-later-launch", "in-a-thread", "its-launcher", "another-rank"],
+)
+def test_one_process_ends_once_so_of_two_ends_the_later_launch_decides(second, rank, first):
+    maker = traceback(RunMaker(), "FileNotFoundError", path="out.log", line=9, uncaught=True)
+    traceback(maker, second.pop("exception"), path="out.log", line=30, rank=rank, **second)
+
+    assert facts_of(maker).plain["exception.type"] == first
