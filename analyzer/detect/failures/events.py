@@ -39,8 +39,12 @@ def detect(view: RunView) -> Iterator[Signal]:
         ranks = {event.rank for event in rows if event.rank is not None}
         out.put("ranks", len(ranks) or None, refs)
         _place_in_order(view, kind, out)
-        # Of several exceptions the first that is no report of a lost peer speaks; an interrupt may well be it.
-        speaker = next((event for event in rows if event.role in {"root_candidate", "teardown"}), rows[0])
+        # Of several exceptions the first that ended the run and reports no lost peer speaks; an interrupt may well be it.
+        ended = {event.ref for failure in order_of(view).of(kind) for event in failure.events} or {
+            event.ref for event in rows
+        }
+        speakers = (e for e in rows if e.role in {"root_candidate", "teardown"} and e.ref in ended)
+        speaker = next(speakers, rows[0])
         for name, value in speaker.fields.items():
             if name not in EVENT_FACTS and spec.field_type(name):
                 out.put(name, value, [speaker.ref])

@@ -411,3 +411,10 @@ def test_one_process_ends_once_so_of_two_ends_the_later_launch_decides(second, r
     traceback(maker, second.pop("exception"), path="out.log", line=30, rank=rank, **second)
 
     assert facts_of(maker).plain["exception.type"] == first
+
+
+def test_of_several_exceptions_the_one_that_ended_the_run_speaks():
+    maker = traceback(RunMaker(), "KeyError", line=1).log({"loss": falling(40)})
+    facts = traceback(maker, "ValueError", line=900).plain()
+
+    assert facts["event.python_traceback.exception"] == "ValueError"
