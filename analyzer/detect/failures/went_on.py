@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from analyzer.detect.base import RunView
 from analyzer.model.ranked import distinct_of
-from analyzer.model.tables import NULL_INT
+from analyzer.model.tables import NULL_INT, Event
 
 SURVIVED_ROWS = 3
 """Metric rows after an error that show that training went on: one or two may be buffered output, or what a trainer's
@@ -119,12 +119,19 @@ class RowsOfLogs:
             return not after
         return int(rows.least[after]) >= int(rows.known[after - 1])
 
+    @staticmethod
+    def ends(view: RunView, *kinds: str) -> tuple[Event, ...]:
+        """Events of some kinds after which training did not go on."""
+        rows = view.once(RowsOfLogs)
+        return tuple(e for e in view.events(*kinds) if not rows.went_on(e.ref.source, e.ref.line or 0))
+
     def began_below(self, source: int, line: int) -> bool:
         """Whether training began below a line, for the first time or anew: what ended there was another launch, or no training."""
         if not self.went_on(source, line):
             return False
         rows = self._rows[source]
-        after = int(rows.known_before[int(np.searchsorted(rows.lines, line, side="right"))])
+        at = int(np.searchsorted(rows.lines, line, side="right"))
+        after = int(rows.known_before[at])
         if after in {0, rows.known.size}:
-            return after == 0 and rows.known.size > 0
+            return not at or (after == 0 and rows.known.size > 0)
         return int(rows.least[after]) < int(rows.known[after - 1])

@@ -418,3 +418,17 @@ def test_of_several_exceptions_the_one_that_ended_the_run_speaks():
     facts = traceback(maker, "ValueError", line=900).plain()
 
     assert facts["event.python_traceback.exception"] == "ValueError"
+
+
+def test_rows_of_epochs_without_steps_tell_as_well_that_training_began_below(tmp_path):
+    rows = "".join(f"Epoch {epoch}/40 train_loss: {2.3 * 0.93**epoch + 0.1:.4f}\n" for epoch in range(1, 41))
+    for line in (
+        "ImagePullBackOff",
+        "Signal 9 (SIGKILL) received by PID 7",
+        "Loss is nan, stopping training",
+    ):
+        (tmp_path / "train.log").write_text(
+            f"Namespace(lr=0.0001, epochs=40)\n{line}\n{rows}", encoding="utf-8"
+        )
+
+        assert analyzer.diagnose(tmp_path / "train.log").status == "healthy", line

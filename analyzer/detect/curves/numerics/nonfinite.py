@@ -19,6 +19,7 @@ from analyzer.detect.curves.numerics.bad_points import (
 )
 from analyzer.detect.curves.numerics.loss_scale import CALIBRATION_STEPS
 from analyzer.detect.curves.numerics.scale_course import scale_course, step_of
+from analyzer.detect.failures.went_on import RowsOfLogs
 from analyzer.detect.robust import PARTS, longest_run, trailing_run
 from analyzer.detect.setup.precision import precision
 from analyzer.model.ranked import distinct_of, median_of
@@ -104,14 +105,17 @@ def _loss_facts(view: RunView, points: BadPoints | None) -> Iterator[Signal]:
     out.put("first_step", told[0].step, refs)
     if len(told) >= LASTING_MESSAGES:
         out.put("persists", value=True, refs=event_refs(told[-1:]))
-    if view.events("nan_stop"):
-        out.put("persists", value=True, refs=event_refs(view.events("nan_stop")))
+    if stops := RowsOfLogs.ends(view, "nan_stop"):
+        out.put("persists", value=True, refs=event_refs(stops))
     yield out.signal(told[0].step)
 
 
 def _loss_messages(view: RunView) -> tuple[Event, ...]:
     """Lines that say in words that the loss is not finite; others of these kinds speak of gradients."""
-    told = view.events("nan_stop", "nonfinite_loss_message")
+    stops = RowsOfLogs.ends(view, "nan_stop")
+    told = [
+        e for e in view.events("nan_stop", "nonfinite_loss_message") if e.kind != "nan_stop" or e in stops
+    ]
     return tuple(
         e for e in told if "grad" not in e.text.lower() or "loss" in e.text.lower() or "grad_fn" in e.text
     )

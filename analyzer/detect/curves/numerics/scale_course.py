@@ -14,6 +14,7 @@ import numpy as np
 
 from analyzer.detect.base import RunView, number
 from analyzer.detect.curve import take
+from analyzer.detect.failures.went_on import RowsOfLogs
 from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import NULL_INT, Event, Series
@@ -83,7 +84,7 @@ def scale_course(view: RunView) -> ScaleCourse | None:
     if series is not None:
         series = _finite_part(series)
     messages = [_placed(overflow, series) for overflow in _messages(view)]
-    ended = next(iter(view.events(*FLOOR_KINDS)[-1:]), None)
+    ended = next(iter(RowsOfLogs.ends(view, *FLOOR_KINDS)[-1:]), None)
     if series is None and not messages and ended is None:
         return None
     drops = _drops(series)
