@@ -132,11 +132,8 @@ def _survived_kind(rule: Rule, verdicts: Sequence[Verdict], facts: Mapping[str, 
     named = set(rule.when.names)
     for line, verdict in zip(rule.evidence, verdicts, strict=True):
         if verdict and line.if_true > 0:
-            if (
-                line.if_true >= WITNESS_BITS
-                and any(n.startswith("signal.") for n in line.test.names)
-                and rule.symptom_kind not in ENDS
-            ):
+            of_a_curve = any(name.startswith("signal.") for name in line.test.names)
+            if of_a_curve and line.if_true >= WITNESS_BITS and rule.symptom_kind not in ENDS:
                 return None
             named.update(line.test.names)
     kinds = sorted({name.split(".")[1] for name in named if name.startswith("event.")})
