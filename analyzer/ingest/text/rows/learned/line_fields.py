@@ -30,7 +30,7 @@ _LETTER = r"[^\x00-@\[-^`{-\xbf\u2000-\u2bff\u2e00-\u303f\ufe00-\ufe0f\uffdd-\U0
 _NOT_LATIN = r"[^\x00-\xbf\uffdd-\U0010ffff]"
 _WORD = (
     _LETTER
-    + r"[\w]{0,60}(?:(?:[/@.+-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|\.\d{1,3}_\w{1,30}){0,8}"
+    + r"[\w]{0,60}(?:(?:[/@.+-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|[./]\d{1,3}_\w{1,30}){0,8}"
 )
 # a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
@@ -244,7 +244,7 @@ def _beside(text: str) -> Iterator[Field]:
                 not after or text.startswith(("  ", "\t"), match.end())
             )
             metered = text[match.end() - 1] == FLOAT and _METER.match(text, match.end() - 1) is not None
-            wide = wide or metered
+            wide = wide or metered or (text.count("|") > 2 and before[-1:] == "|" and after[:1] == "|")
             alone = (
                 pairs
                 or wide

@@ -16,7 +16,7 @@ _NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|nan|inf)"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 
 _ODD = LazyRegex(
-    r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|[A-Za-z]@0?\.\d"
+    r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch)\d|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
@@ -41,7 +41,7 @@ _SURE_COMMA = LazyRegex(
 _POINT = LazyRegex(r"\d\.\d")
 _THRESHOLD = LazyRegex(r"(?<=[A-Za-z])@0?\.(\d{1,2})(?:[:-]0?\.(\d{1,2}))?(?![\d.])")
 _QUOTIENT = LazyRegex(
-    rf"([A-Za-z][\w-]{{0,30}}) ?\(train/({_HELD_OUT})\) ?[:=]? {{0,3}}({_NUMBER}) ?/ ?({_NUMBER})"
+    rf"([A-Za-z][\w-]{{0,30}}) ?\(([a-z]\w{{1,20}})/([a-z]\w{{1,20}})\) ?[:=]? {{0,3}}({_NUMBER}) ?/ ?({_NUMBER})"
 )
 _NOTED = LazyRegex(
     rf"([A-Za-z][\w-]{{0,30}}) ?[:=] ?({_NUMBER}) \(train(?:ing)?\),? ({_NUMBER}) \(({_HELD_OUT})\)"
@@ -128,7 +128,7 @@ def plain_spelling(text: str) -> str:
         text = _ENCLOSED.sub(lambda m: f"{m[1]}: {m[2] or m[3] or m[4]}", text)
     text = _THRESHOLD.sub(_in_percent, _OVER_EPISODES.sub("eval reward: ", text))
     text = _TENSOR.sub(r"\1", text)
-    if text.lstrip()[:1] in "([" or "dict([(" in text or "Dict([(" in text:
+    if text.lstrip()[:1] in "([" or "('" in text or "dict([(" in text or "Dict([(" in text:
         text = _LISTED.sub(r"\g<name>: ", text)
     text = _INSIDE.sub(r"step \2, \1: ", text)
     text = _INDEXED.sub(r"step \2, \1: ", text)
@@ -141,7 +141,7 @@ def plain_spelling(text: str) -> str:
     text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
     text = _PHASES.sub(r"\1: \2, \3: \4", text)
     text = _TWO_AT_ONCE.sub(r"\1 \3: \4, \2 \3: \5", text)
-    text = _QUOTIENT.sub(r"train \1: \3, \2 \1: \4", text)
+    text = _QUOTIENT.sub(r"\2 \1: \4, \3 \1: \5", text)
     return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
 
 

@@ -49,10 +49,10 @@ _HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:val(?:id(?:ation|ate)?)?|eval(?:uation
 _TRAINING = LazyRegex(r"(?i)\btrain")
 HELD_OUT_HEADING = LazyRegex(
     r"(?i)^\W{0,40}(?:(?:now )?(?:we are |is )?(?:start|begin|run|do|perform)(?:ning|ing|s)? )?(?:eval(?:uat(?:ion|ing|e))?|valid(?:at(?:ion|ing|e))?|test(?:ing)?)"
-    r"(?:[ :_-] ?(?:results?|metrics?|scores?|summary|errors?|performance|set|on|at|in|for|of|epoch|step|the|model|mode|phase|begins?|began|starts?|started|eval|dev|test|val(?:id(?:ation)?)?|[\x01])){0,5}(?: with \[[^\]]{0,200}\])?\W{0,40}$"
+    r"(?:[ :_-] ?(?:results?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|in|for|of|epoch|step|the|model|mode|phase|begins?|began|starts?|started|eval|dev|test|val(?:id(?:ation)?)?|[\x01])){0,5}(?: with \[[^\]]{0,200}\])?\W{0,40}$"
 )
 TRAINING_HEADING = LazyRegex(
-    r"(?i)^\W{0,40}train(?:ing)?(?: (?:results?|metrics?|scores?|summary|errors?|performance|set|on|at|the)){0,4}\W{0,40}$"
+    r"(?i)^\W{0,40}train(?:ing)?(?: (?:results?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|the)){0,4}\W{0,40}$"
 )
 """What stands below is of training data, also within the lines that follow a heading of held-out data."""
 _NO_ROW = LazyRegex(
