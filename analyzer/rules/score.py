@@ -116,25 +116,21 @@ def ledger(rule: Rule, facts: Mapping[str, Scalar], ended: Mapping[str, Scalar])
     )
 
 
-ENDS = frozenset({"crash", "hang", "oom"})
-"""Kinds of symptoms that a run has ended by: for causes of any other a curve may speak as well as a line of the log."""
-
-WITNESS_BITS = 2.0
-"""A line about a curve that alone makes a cause four times as likely."""
+ENDS = frozenset({"crash", "hang", "oom", "bad_restart"})
+"""Kinds of symptoms that a run ends by: a setting or a warning that spoils the numbers does so while training goes on."""
 
 
 def _survived_kind(rule: Rule, verdicts: Sequence[Verdict], facts: Mapping[str, Scalar]) -> str | None:
-    """A kind of line that a rule speaks for and training survived, if it survived all of them and nothing else speaks for it.
+    """A kind of line that a rule speaks for and training survived, if it survived all of them.
 
     What ended no run is the cause of no end, whatever the rule. An exception stands for its message: it counts only
     where nothing was recognised in it.
     """
+    if rule.symptom_kind not in ENDS:
+        return None
     named = set(rule.when.names)
     for line, verdict in zip(rule.evidence, verdicts, strict=True):
         if verdict and line.if_true > 0:
-            of_a_curve = any(name.startswith("signal.") for name in line.test.names)
-            if of_a_curve and line.if_true >= WITNESS_BITS and rule.symptom_kind not in ENDS:
-                return None
             named.update(line.test.names)
     kinds = sorted({name.split(".")[1] for name in named if name.startswith("event.")})
     known = {kind: facts[name] for kind in kinds if (name := f"event.{kind}.survived") in facts}

@@ -77,6 +77,7 @@ def test_a_cause_that_no_class_knows_gets_no_line():
         ("gpu-out-of-memory", {"likeness.sound": 0.99}, None),
         ("recovered-loss-spike", {"likeness.sound": 0.99}, None),
         ("recompile-storm", {"likeness.sound": 0.99, "event.recompile_limit.seen": True}, None),
+        ("class-imbalance", {"likeness.sound": 0.99, "signal.score.rare_never_found": True}, None),
     ],
 )
 def test_a_fault_told_by_the_course_of_a_run_is_doubted_where_like_runs_were_sound(cause, facts, bits):

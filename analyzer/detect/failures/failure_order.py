@@ -375,6 +375,10 @@ def _after(lines: Sequence[int], line: int) -> int | None:
     return lines[at] if at < len(lines) else None
 
 
+ON_LOADING = frozenset({"ImportError", "ModuleNotFoundError"})
+"""Raised as modules are loaded, before there are rows that could be kept back: those below were printed after it."""
+
+
 def _survived(failure: Failure, following: _Following, rows: RowsOfLogs) -> bool:
     """Whether the program went on after an error: it printed metrics, or much else before its next error."""
     _, source, line = failure.place
@@ -382,7 +386,7 @@ def _survived(failure: Failure, following: _Following, rows: RowsOfLogs) -> bool
         return False
     if failure.family == "host":
         return rows.began_below(source, line)
-    uncaught = failure.raised.get("uncaught") is True
+    uncaught = failure.raised.get("uncaught") is True and failure.raised.get("exception") not in ON_LOADING
     if rows.went_on(source, line, uncaught=uncaught) or (uncaught and following.ended_anew(failure)):
         return True
     if failure.family not in {"exception", "memory"}:
