@@ -204,10 +204,12 @@ def _mean_of_agents(run: Run) -> tuple[Series, ...]:
 
 def players_points(run: Run) -> int:
     """Points of the losses of players against each other and of policies, which are no course of their own."""
+    if not _has_players(run):
+        return 0
     series = (
         all_series(run, name)
         for name in run.metrics.names
-        if "loss" in "".join(words_of(name)) and _ADVERSARIES.search(name) and _has_players(run)
+        if "loss" in "".join(words_of(name)) and _ADVERSARIES.search(name)
     )
     return max((len(found[0]) for found in series if found), default=0)
 

@@ -71,8 +71,10 @@ def sound_line(rule: Rule, facts: Mapping[str, Scalar]) -> EvidenceLine | None:
         return None
     if rule.symptom_kind not in BY_COURSE or rule.entry.kind in ORDINARY:
         return None
-    opened_by = (name for name in decided_by(rule.when, facts) if facts[name] is True)
-    if any(name.startswith(_WRITTEN) or name in _EXACT for name in opened_by):
+    opened_by = decided_by(rule.when, facts)
+    if (opened_by and all(name.startswith(_WRITTEN) for name in opened_by)) or any(
+        facts[name] is True and (name.startswith(_WRITTEN) or name in _EXACT) for name in opened_by
+    ):
         return None
     odds = math.log2(sound / max(1.0 - sound, 1e-3) * (1.0 - AS_OFTEN) / AS_OFTEN)
     return EvidenceLine(
