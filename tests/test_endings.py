@@ -325,3 +325,24 @@ def test_a_benchmark_that_reached_its_target_is_not_told_to_have_learned_nothing
     assert dx.ended.state == "completed"
     assert "got better" not in dx.summary
     assert not dx.findings
+
+
+def test_a_record_that_cannot_be_decoded_ends_a_run_whatever_its_loss_and_its_loader(tmp_path):
+    log = "".join(
+        f"2026-03-04 10:00:0{i} - INFO - Epoch [1][{i}/5815] lr: 2.5e-02, time: 0.31, data_time: 0.20, loss: {loss:.4f}\n"
+        for i, loss in enumerate((6.5, 32.2, 27.2, 51.4, 89.2, 160.0, 270.0, 439.2), start=1)
+    )
+    log += (
+        "Traceback (most recent call last):\n"
+        '  File "train.py", line 178, in <module>\n'
+        "    main()\n"
+        "cv2.error: Caught error in DataLoader worker process 0.\n"
+        "Original Traceback (most recent call last):\n"
+        '  File "/opt/venv/lib/python3.11/site-packages/torch/utils/data/_utils/worker.py", line 287, in _worker_loop\n'
+        "    data = fetcher.fetch(index)\n"
+        "cv2.error: OpenCV(4.5.3) loadsave.cpp:721: error: (-215:Assertion failed) !buf.empty() in function 'imdecode_'\n"
+    )
+    answer = diagnosed(tmp_path, log)
+
+    assert answer.status == "failed"
+    assert answer.findings[0].cause.id == "undecodable-record"

@@ -12,8 +12,9 @@ FOLDED_FROM = 0.5
 """A kind of symptom must be more likely explained than not before it may account for a later one."""
 
 OF_NUMBERS = frozenset({"numerical_breakdown", "divergence", "plateau", "eval_gap"})
-NOT_BY_NUMBERS = frozenset({"memory", "storage", "hardware"})
-"""Families of causes that no value of a loss brings about: a refused allocation has its own reason on a bad curve too."""
+NOT_BY_NUMBERS = frozenset({"memory", "storage", "hardware", "data"})
+"""Families of causes that no value of a loss brings about: a refused allocation or a picture that cannot be decoded has
+its own reason on a bad curve too."""
 
 Folding = Mapping[str, Mapping[str, str]]
 """Kind -> {kind that it explains -> title of its top cause}; under "*" every kind that was folded."""
@@ -77,7 +78,9 @@ def in_order(ranking: Ranking, folded: Folding) -> list[Scored]:
     severity = {"fatal": 0, "degrading": 1, "wasteful": 2, "advisory": 3}
 
     def key(item: Scored) -> tuple[bool, int, float, str]:
-        shown = item.probability >= (FOLDED_FROM if item.rule.symptom_kind in OF_NUMBERS else REPORTED)
+        # A cause of the numbers leads by gravity if it is likelier than not, or if its kind accounts for how the run ended.
+        leads = item.rule.symptom_kind not in OF_NUMBERS or item.rule.symptom_kind in folded
+        shown = item.probability >= (REPORTED if leads else FOLDED_FROM)
         # What ended the run weighs as much as what merely made it slow; the likelier of the two leads.
         grave = "wasteful" if item.rule.entry.kind == "lifecycle" else item.rule.severity
         return (not shown, severity[grave] if shown else 0, -item.probability, item.rule.id)
