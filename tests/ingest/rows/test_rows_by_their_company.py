@@ -75,6 +75,13 @@ def test_a_history_at_any_depth(tmp_path, data, metric):
     assert points(run, metric)[0] == (1, 2.5)
 
 
+@pytest.mark.parametrize("size", ["test 3413", "val: 1661", "Validation set: 440", "+++ test 0"])
+def test_the_size_of_a_part_of_the_data_heads_no_evaluation(size):
+    text = "".join(f"\titers: {i}00, epoch: 1 | loss: {2.5 / i}\n\tspeed: 0.25s/iter; left time: {90 - i}.5s\n" for i in range(1, 9))  # fmt: skip
+
+    assert read_text(f"{size}\n{text}").metrics.names == ("loss", "step_time_s")
+
+
 def test_json_lines_whose_first_holds_the_settings_are_rows(tmp_path):
     lines = [{"lr": 0.1, "batch_size": 8, "epochs": 9}, *({"lr": 0.1, "epoch": i, "train_loss": 2.5 - i} for i in range(3))]  # fmt: skip
     (tmp_path / "log.txt").write_text("".join(json.dumps(line) + "\n" for line in lines))
