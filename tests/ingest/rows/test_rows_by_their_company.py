@@ -64,6 +64,9 @@ def test_what_is_no_row_stays_unread(text):
         ({"epochs": [{"epoch": 1, "train_loss": 2.5}, {"epoch": 2, "train_loss": 1.5}]}, "loss"),
         ({"agent": {"meta": {"seed": 1}, "rewards": [2.5, 1.5, 3.5]}}, "agent/rewards"),
         ({"history": {"train": {"loss": [2.5, 1.5, 0.5]}}}, "loss"),
+        ({"1": {"loss": 2.5, "val": {"loss": 2.0}}, "2": {"loss": 1.5, "val": {"loss": 1.0}}}, "loss"),
+        ({"0": {"val": {"loss": 2.5, "acc": 0.5}}, "1": {"val": {"loss": 2.0, "acc": 0.75}}}, "eval_loss"),
+        ({"history": {"1": {"train_loss": 2.5}, "2": {"train_loss": 1.5}}}, "loss"),
     ],
 )
 def test_a_history_at_any_depth(tmp_path, data, metric):
@@ -73,6 +76,14 @@ def test_a_history_at_any_depth(tmp_path, data, metric):
 
     assert metric in run.metrics.names
     assert points(run, metric)[0] == (1, 2.5)
+
+
+@pytest.mark.parametrize("data", [{"1": {"loss": 2.5}}, {"1": {"loss": 2.5}, "7": {"loss": 1.5}}, {"1": {"size": 2.5}, "2": {"size": 1.5}}])  # fmt: skip
+def test_numbers_that_count_no_epochs_name_no_rows(tmp_path, data):
+    (tmp_path / "training_log.json").write_text(json.dumps(data))
+    (tmp_path / "train.log").write_text("step 1 accuracy: 0.5\nstep 2 accuracy: 0.75\n")
+
+    assert load_run(tmp_path, []).run.metrics.names == ("accuracy",)
 
 
 @pytest.mark.parametrize("size", ["test 3413", "val: 1661", "Validation set: 440", "+++ test 0"])

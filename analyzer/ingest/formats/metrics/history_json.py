@@ -8,6 +8,7 @@
 {"epochs": [1, 2], "train_loss": [2.1, 1.4]}                                the counter first
 {"train": [2.1, 1.4], "val": [2.0, 1.6]} or [2.1, 1.4, 1.2]                 in a file that is named for the loss
 {"epochs": 50, "train_loss": [2.1, 1.4, 1.2]}        among settings and results, in a file that is named for the course
+{"1": {"loss": 2.1, "val": {"loss": 2.0}}, "2": {…}}                        epochs by their numbers, in such a file
 """
 
 from __future__ import annotations
@@ -109,6 +110,8 @@ def _holds_a_course(candidate: Candidate) -> bool:
     text = candidate.head.decode("utf-8", "replace")
     if any(is_known_metric(name[1].strip()) for name in _COURSE.finditer(text)):
         return True
+    if (row := _FIRST_NUMBERED.match(text)) and any(map(is_known_metric, _KEY.findall(row[1]))):
+        return True
     rows = (set(_KEY.findall(row[2])) for row in _ROWS.finditer(text) if _is_history(row[1]))
     return any(_counted(keys) and any(map(is_known_metric, keys)) for keys in rows)
 
@@ -119,6 +122,9 @@ def _counted(keys: Collection[str]) -> bool:
 
 
 _ROWS = LazyRegex(r'"([A-Za-z][\w -]{0,40})"\s{0,9}:\s{0,9}\[\s{0,40}\{([^{}\[\]]{1,2000})\}')
+_FIRST_NUMBERED = LazyRegex(
+    r'\s{0,40}\{(?:\s{0,40}"\w{1,40}"\s{0,9}:\s{0,9}\{)?\s{0,40}"[01]"\s{0,9}:\s{0,9}\{([^\[\]]{1,2000}?)\}\s{0,9},\s{0,40}"[12]"\s{0,9}:'
+)
 _KEY = LazyRegex(r'"([^"\\]{1,80})"\s{0,9}:')
 
 
@@ -148,18 +154,30 @@ def _phase(name: str) -> str:
 def _by_metric(data: dict[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
     """A column for each metric, at any depth; rows below the name of a phase become columns of that phase."""
     columns: dict[str, Any] = {}
-    for key, rows in data.items():
+    for key, rows in (_turned(list(data.values())) if _numbered(data) else data).items():
         name, phase = f"{prefix}{key}", _phase(str(key))
         is_table = isinstance(rows, list) and bool(rows) and all(isinstance(row, dict) for row in rows)
-        if isinstance(rows, dict) and rows and "0" not in rows and depth < MAX_DEPTH:
+        if isinstance(rows, dict) and rows and depth < MAX_DEPTH and ("0" not in rows or _numbered(rows)):
             columns |= _by_metric(rows, prefix if str(key).lower() in _WRAPPERS else f"{name}/", depth + 1)
         elif not is_table or not (phase or _counted(rows[0])):
             columns[name] = rows
         else:
-            for inner in dict.fromkeys(inner for row in rows for inner in row):
-                column = f"{prefix}{phase}/{inner}" if phase else f"{prefix}{inner}"
-                columns[column] = [row.get(inner) for row in rows]
+            columns |= {f"{prefix}{phase}/{inner}" if phase else f"{prefix}{inner}": column for inner, column in _turned(rows).items()}  # fmt: skip
     return columns
+
+
+def _numbered(data: dict[str, Any]) -> bool:
+    """Whether rows stand below their numbers, from 0 or 1 on; a lone one counts nothing."""
+    first = 0 if "0" in data else 1
+    return len(data) > 1 and all(key == str(first + at) and isinstance(row, dict) for at, (key, row) in enumerate(data.items()))  # fmt: skip
+
+
+def _turned(rows: list[Any]) -> dict[str, Any]:
+    """A column for each key of rows; a row within a row becomes columns below its key."""
+    columns = {
+        key: [row.get(key) for row in rows] for key in dict.fromkeys(key for row in rows for key in row)
+    }
+    return {key: _turned(column) if all(isinstance(cell, dict) for cell in column) else column for key, column in columns.items()}  # fmt: skip
 
 
 def _values(column: Any) -> Sequence[float]:
