@@ -188,6 +188,13 @@ class Curious(Protocol):
         """Whether it wants a message that holds none of its literals."""
 
 
+class WritesAtOnce:
+    """A grammar that has nothing left to write when the log is complete."""
+
+    def finish(self, log: LogState) -> None:
+        """See ``LineGrammar.finish``."""
+
+
 class Learnable:
     """A grammar whose rows stand alone: what is written for one follows from its numbers, and from the epoch before."""
 

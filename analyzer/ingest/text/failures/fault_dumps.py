@@ -13,7 +13,7 @@ gives ``fatal_python_error`` with error "Segmentation fault" and the place of th
 from __future__ import annotations
 
 from analyzer.ingest.text.failures.traceback_frames import Frame, Stack, python_frame
-from analyzer.ingest.text.log_line import Fed, LogLine, LogState
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.lazy_regex import LazyRegex
 
 _FATAL = LazyRegex(r"Fatal Python error: (?P<error>[^\n]{1,200})")
@@ -74,7 +74,7 @@ class _DumpCapture:
         log.event(self.kind, "symptom", self.started, {"error": self.error, **stack.place()})
 
 
-class FaultDumps:
+class FaultDumps(WritesAtOnce):
     """Begins a capture at each dump of the fault handler."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -85,6 +85,3 @@ class FaultDumps:
                 log.captures.append(_DumpCapture(line, kind, match["error"].strip()))
                 return False
         return False
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analyzer.ingest.text.log_line import WritesAtOnce
 from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _IDS = LazyRegex(r"[\[(,]\s{0,2}(?P<id>-?\d{1,7})(?:,\s{0,2}(?P=id)(?!\d)){7,}")
 _RUN = LazyRegex(r"(?P<token>[^\s\d=_*#.~+<>|/\\()\[\]{}\"'`,█▏▎▍▌▋▊▉━─-])(?P=token){7,}")
 
 
-class GenerationLines:
+class GenerationLines(WritesAtOnce):
     """Looks for runs of one token after words such as "generation"."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -41,9 +42,6 @@ class GenerationLines:
         token, count = repeated
         log.event("generation_repeats", "symptom", line, {"token": token, "times": count})
         return True
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""
 
 
 def repeated_token(text: str) -> tuple[str, int] | None:

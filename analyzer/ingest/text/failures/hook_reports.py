@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.formats.dumps.replay_rows import completed
-from analyzer.ingest.text.log_line import Fed, LogLine, LogState
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 
@@ -86,7 +86,7 @@ class _FramesCapture:
         """Whatever was read is already written."""
 
 
-class HookReports:
+class HookReports(WritesAtOnce):
     """Begins a capture at each report."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -96,6 +96,3 @@ class HookReports:
             return False
         log.captures.append(_FramesCapture(int(match[1])))
         return True
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 
 from analyzer.ingest.text.failures.traceback_frames import Frame, Stack
-from analyzer.ingest.text.log_line import Fed, LogLine, LogState
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.lazy_regex import LazyRegex
 
 _THREAD = LazyRegex(
@@ -73,7 +73,7 @@ class _SampleCapture:
             log.event("stack_taken", "symptom", self.started, {"state": self.state, **stack.place()})
 
 
-class StackSamples:
+class StackSamples(WritesAtOnce):
     """Begins a capture at the main thread of each process."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -82,6 +82,3 @@ class StackSamples:
         if match is not None:
             log.captures.append(_SampleCapture(line, match["state"]))
         return False
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""

@@ -35,7 +35,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.failures.tracebacks import HEADER, TracebackCapture, of_rank
-from analyzer.ingest.text.log_line import Fed, LogLine, LogState
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.prefixes import unix_time
 from analyzer.lazy_regex import LazyRegex
 
@@ -123,7 +123,7 @@ class _FailureCapture:
         self.fields, self.last, self.time_s, self.lines = {}, None, None, 0
 
 
-class TorchrunReports:
+class TorchrunReports(WritesAtOnce):
     """Begins a capture at each heading of a report."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -135,6 +135,3 @@ class TorchrunReports:
             log.captures.append(_FailureCapture(line, "torchrun_peer_failure", "cascade"))
             return True
         return False
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""

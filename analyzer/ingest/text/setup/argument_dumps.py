@@ -29,7 +29,7 @@ import ast
 import json
 from typing import TYPE_CHECKING, Any
 
-from analyzer.ingest.text.log_line import Fed
+from analyzer.ingest.text.log_line import Fed, WritesAtOnce
 from analyzer.ingest.text.setup.json_block import JsonBlock, flatten, scalar
 from analyzer.lazy_regex import LazyRegex
 
@@ -58,7 +58,7 @@ MAX_FOREIGN_LINES = 60
 """Lines of other writers allowed inside a dump."""
 
 
-class _Lines:
+class _Lines(WritesAtOnce):
     """Capture of a dump with one entry a line.
 
     Args:
@@ -85,11 +85,8 @@ class _Lines:
         self.foreign += 1
         return Fed.ENDED if self.foreign > MAX_FOREIGN_LINES else Fed.PASSED
 
-    def finish(self, log: LogState) -> None:
-        """What was read is already written."""
 
-
-class ArgumentDumps:
+class ArgumentDumps(WritesAtOnce):
     """Begins a capture at each kind of dump."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -113,9 +110,6 @@ class ArgumentDumps:
         for key, value in _ONE_LINE.findall(rest):
             _state(log, key, value, "hf-trainer", line)
         return True
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""
 
 
 def _namespace(line: LogLine, log: LogState) -> bool:

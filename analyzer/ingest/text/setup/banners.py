@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analyzer.ingest.text.log_line import WritesAtOnce
 from analyzer.ingest.text.setup.json_block import scalar
 from analyzer.lazy_regex import LazyRegex
 
@@ -78,7 +79,7 @@ _OVERRIDING = LazyRegex(r"^Overriding: (?P<key>[a-z]\w{1,40}) = (?P<value>[\w.+-
 _PROCESSES = LazyRegex(r"Starting with (\d{1,7}) processes")
 
 
-class Banners:
+class Banners(WritesAtOnce):
     """Reads announcements; a line may hold several."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -176,6 +177,3 @@ class Banners:
                 raw=match[0],
             )
         return found
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.log_line import Fed, LogLine, LogState
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.prefixes import unix_time
 from analyzer.ingest.text.setup.job_records import SIGNAL_KINDS
 from analyzer.lazy_regex import LazyRegex
@@ -111,7 +111,7 @@ class _StatusCapture:
         )
 
 
-class ContainerRecords:
+class ContainerRecords(WritesAtOnce):
     """Begins a capture at the status of each container that ended."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -120,6 +120,3 @@ class ContainerRecords:
             return False
         log.captures.append(_StatusCapture(line))
         return True
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""

@@ -18,6 +18,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from analyzer.ingest.text.log_line import WritesAtOnce
 from analyzer.ingest.text.setup.json_block import JsonBlock, flatten, scalar
 from analyzer.lazy_regex import LazyRegex
 
@@ -57,7 +58,7 @@ def _write_config(parsed: Any, started: LogLine, log: LogState) -> None:
         log.out.config(key, value, framework="deepspeed", layer="runtime_echo", line=started.number)
 
 
-class DeepSpeedConfigDump:
+class DeepSpeedConfigDump(WritesAtOnce):
     """Reads the attributes and begins the capture of the JSON."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -87,9 +88,6 @@ class DeepSpeedConfigDump:
                 _state(log, f"zero_optimization.{found['key']}", value, line)
         elif key in _ATTRIBUTES and text != "None":
             _state(log, _ATTRIBUTES[key], scalar(text), line)
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""
 
 
 def _state(log: LogState, key: str, value: ConfigScalar, line: LogLine) -> None:

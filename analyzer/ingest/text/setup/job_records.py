@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.log_line import Fed, LogLine, LogState
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.prefixes import unix_time
 from analyzer.lazy_regex import LazyRegex
 
@@ -256,7 +256,7 @@ class _JobRecord:
         _slurm_event(self._row, self._line, log)
 
 
-class JobRecords:
+class JobRecords(WritesAtOnce):
     """Begins a capture at each record of Slurm."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -269,6 +269,3 @@ class JobRecords:
             log.captures.append(_Accounting(line.raw[:2_000]))
             return True
         return False
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
-from analyzer.ingest.text.log_line import Fed
+from analyzer.ingest.text.log_line import Fed, WritesAtOnce
 from analyzer.ingest.text.rows.forms.row_form import BlockForm, block_forms
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 
@@ -30,7 +30,7 @@ MAX_LINES = 400
 """Lines of a block; the longest, OLMo's norms of every layer, has some 300."""
 
 
-class BlockForms:
+class BlockForms(WritesAtOnce):
     """Begins a block at its head."""
 
     def __init__(self) -> None:
@@ -51,9 +51,6 @@ class BlockForms:
                 log.captures.append(block)
                 return True
         return False
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""
 
 
 class _Block:

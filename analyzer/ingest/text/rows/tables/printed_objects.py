@@ -19,7 +19,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from analyzer.ingest.names import canonical_metric
-from analyzer.ingest.text.log_line import Learnable
+from analyzer.ingest.text.log_line import Learnable, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.ingest.text.rows.tables.python_dicts import find_dicts, parse_dict
 from analyzer.lazy_regex import LazyRegex
@@ -95,7 +95,7 @@ MAX_KEYS = 256
 """Metrics taken from one row."""
 
 
-class JsonLines(Learnable):
+class JsonLines(Learnable, WritesAtOnce):
     """Reads rows that state their step."""
 
     literals = ('"loss":', '"train_loss":', '"grad_norm":', '"step":', '"global_step":', '"iter":', '"key": "eval_accuracy"', '"key": "submission_benchmark"', '"key": "eval_error"', '"key": "train_loss"', '"key": "tracked_stats"', ' eval_accuracy: {"',
@@ -196,9 +196,6 @@ class JsonLines(Learnable):
             if name in _MLPERF_KEPT:
                 log.metric(self._accuracy if name == "eval_accuracy" else name, number, line, step)
         return True
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""
 
 
 def _integer(value: Any) -> int | None:

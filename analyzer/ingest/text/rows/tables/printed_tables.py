@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.names import METRICS, canonical_metric
-from analyzer.ingest.text.log_line import Fed
+from analyzer.ingest.text.log_line import Fed, WritesAtOnce
 from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import in_english
@@ -233,7 +233,7 @@ def _is_measured(name: str) -> bool:
     return reading.quantity in _MEASURED and not reading.setting
 
 
-class _Table:
+class _Table(WritesAtOnce):
     """A table in progress."""
 
     def __init__(self, head: Head, read: GeneralRows, counter: EpochCounter, phase: str) -> None:
@@ -348,9 +348,6 @@ class _Table:
             self._held_out = self._held_out or word
             return f"{word}_" if word == self._held_out else f"part/{word}_"
         return f"{word}_"
-
-    def finish(self, log: LogState) -> None:
-        """Rows are written as they come."""
 
 
 def _running(epoch: int | None, cell: str, step: int | None) -> int | None:

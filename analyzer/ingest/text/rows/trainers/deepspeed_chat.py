@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.log_line import Fed
+from analyzer.ingest.text.log_line import Fed, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 
@@ -55,7 +55,7 @@ class _Result:
         """The result never came."""
 
 
-class DeepSpeedChatLines:
+class DeepSpeedChatLines(WritesAtOnce):
     """Reads results of evaluations and rewards."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -69,6 +69,3 @@ class DeepSpeedChatLines:
             log.captures.append(_Result(line.number))
             return True
         return False
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.log_line import Learnable
+from analyzer.ingest.text.log_line import Learnable, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 
@@ -33,7 +33,7 @@ _SCALER = LazyRegex(
 _WORLD = LazyRegex(r"\b(?:dist_world_size|world_size)[ =]{1,3}(\d{1,6})\b")
 
 
-class DeepSpeedLines(Learnable):
+class DeepSpeedLines(Learnable, WritesAtOnce):
     """Reads progress, throughput and the choice of optimizer."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -84,9 +84,6 @@ class DeepSpeedLines(Learnable):
             return False
         log.out.framework("deepspeed")
         return True
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""
 
 
 def _state(log: LogState, key: str, value: bool | int | str, line: LogLine) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analyzer.ingest.text.log_line import WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 
@@ -20,7 +21,7 @@ _ENTRY = LazyRegex(rf"\b(?P<name>[a-z_]{{3,40}}): (?P<value>{NUMBER})(?= \||\s*$
 _NAMES = {"fwd": "fwd_ms", "bwd": "bwd_ms", "bwd_allreduce": "allreduce_ms", "step": "optimizer_ms"}
 
 
-class DeepSpeedTimers:
+class DeepSpeedTimers(WritesAtOnce):
     """Reads the lines of a breakdown."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -36,6 +37,3 @@ class DeepSpeedTimers:
                 suffix = "@microstep" if match["name"].endswith("_microstep") else ""
                 log.metric(f"{name}{suffix}", value, line, log.step)
         return True
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analyzer.ingest.text.log_line import WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 
@@ -23,7 +24,7 @@ _ROW = LazyRegex(
 )
 
 
-class DeepXdeLines:
+class DeepXdeLines(WritesAtOnce):
     """Reads rows of two vectors of equal length behind a step."""
 
     # Where one vector ends and the next begins: behind two digits of an exponent, or a value that is no number.
@@ -43,9 +44,6 @@ class DeepXdeLines:
             for number, part in enumerate(train, 1):
                 log.metric(f"loss_term_{number}", part, line, step)
         return True
-
-    def finish(self, log: LogState) -> None:
-        """Rows are written as they come."""
 
 
 def _numbers(text: str) -> list[float]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analyzer.ingest.text.log_line import WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 
@@ -21,7 +22,7 @@ _ROW = LazyRegex(
 )
 
 
-class HfSummary:
+class HfSummary(WritesAtOnce):
     """Reads the mean loss; the run time says that training came to its end."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -40,6 +41,3 @@ class HfSummary:
                 "train_loss_mean" if match["name"] == "train_loss" else match["name"], value, line, None
             )
         return True
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.log_line import Fed
+from analyzer.ingest.text.log_line import Fed, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 
@@ -50,7 +50,7 @@ MAX_OTHER_LINES = 400
 """Lines after a head that are no row of it before the table is given up: warnings stand in between."""
 
 
-class YoloLines:
+class YoloLines(WritesAtOnce):
     """Begins a table at its head, which is printed for every epoch."""
 
     def __init__(self) -> None:
@@ -74,11 +74,8 @@ class YoloLines:
             self._first_epoch = 1 if epoch else 0
         return max(epoch - self._first_epoch, 0)
 
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""
 
-
-class YoloResults:
+class YoloResults(WritesAtOnce):
     """Reads the rows of ``results.txt``, which have no head; the last digits of a column align, so spaces vary."""
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -95,9 +92,6 @@ class YoloResults:
             if name not in _DROPPED and number is not None:
                 log.metric(name, number, line, None)
         return True
-
-    def finish(self, log: LogState) -> None:
-        """Nothing is left to write."""
 
 
 def _owned(text: str) -> Fed:
