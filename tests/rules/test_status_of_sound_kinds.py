@@ -151,8 +151,8 @@ def test_a_loss_that_tells_pairs_apart_may_settle_far_above_zero(tmp_path, name,
 )
 def test_a_detector_that_finds_half_at_once_was_trained_before(tmp_path, first, last, status):
     rows = "".join(
-        f"{at},{0.76 - 0.004 * at:.4f},{0.52 - 0.004 * at:.4f},{first + (last - first) * at / 15:.4f},"
-        f"{0.9 - 0.002 * at:.4f},{0.6 - 0.002 * at:.4f}\n"
+        f"{at},{0.76 - 0.006 * at:.4f},{0.52 - 0.006 * at:.4f},{first + (last - first) * at / 15:.4f},"
+        f"{0.9 - 0.003 * at:.4f},{0.6 - 0.003 * at:.4f}\n"
         for at in range(1, 16)
     )
     table = tmp_path / "results.csv"
