@@ -142,17 +142,19 @@ def test_a_loss_that_tells_pairs_apart_may_settle_far_above_zero(tmp_path, name,
 
 
 @pytest.mark.parametrize(
-    ("first", "last", "status"),
+    ("first", "last", "pace", "status"),
     [
-        (0.70, 0.72, "healthy"),  # a detector that is trained on
-        (0.02, 0.04, "insufficient"),  # one that began at random, and hardly moves
-        (0.72, 0.30, "insufficient"),  # it lost what it knew
+        (0.70, 0.72, 1, "healthy"),  # a detector that is trained on
+        (0.02, 0.04, 1, "insufficient"),  # one that began at random, and hardly moves
+        (0.02, 0.04, 2, "insufficient"),  # its losses move, and it finds next to nothing
+        (0.02, 0.34, 2, "healthy"),
+        (0.72, 0.30, 1, "insufficient"),  # it lost what it knew
     ],
 )
-def test_a_detector_that_finds_half_at_once_was_trained_before(tmp_path, first, last, status):
+def test_a_detector_that_finds_half_at_once_was_trained_before(tmp_path, first, last, pace, status):
     rows = "".join(
-        f"{at},{0.76 - 0.006 * at:.4f},{0.52 - 0.006 * at:.4f},{first + (last - first) * at / 15:.4f},"
-        f"{0.9 - 0.003 * at:.4f},{0.6 - 0.003 * at:.4f}\n"
+        f"{at},{0.76 - 0.006 * pace * at:.4f},{0.52 - 0.006 * pace * at:.4f},{first + (last - first) * at / 15:.4f},"
+        f"{0.9 - 0.003 * pace * at:.4f},{0.6 - 0.003 * pace * at:.4f}\n"
         for at in range(1, 16)
     )
     table = tmp_path / "results.csv"

@@ -43,6 +43,10 @@ exceeded: the Dice loss, which is often called by the same name, begins near one
 
 OUTLINE = word_set("dice dsc dc iou miou jaccard js")
 
+BOXES = word_set("map map50 ap ap50")
+HARDLY_ANY = 0.05
+"""Average precision that a detector that found its objects exceeded at least once, on hard data too."""
+
 SINGLE_OF, SINGLE_OF_MORE, PRINTED = range(2, 9), range(2, 26), 1e-4
 """Numbers of classes for which a mean overlap can be told to be that of one class, and half the last printed digit: with more
 classes some number fits by chance, with more than two dozen even where neither score moves."""
@@ -240,11 +244,15 @@ def _one_class_of_all(rising: list[Score]) -> Series | None:
 
 
 def _hardly_found(out: FactWriter, rising: list[Score]) -> None:
-    """Whether every overlap of outlines stays next to nothing to the end, without having been higher."""
-    long = [score for score in rising if score.reading.kind & OUTLINE and len(score.series) >= HARDLY_ROWS]
+    """Whether every overlap of outlines, or precision of boxes, stays next to nothing to the end and was never higher."""
+    long = [s for s in rising if s.reading.kind & (OUTLINE | BOXES) and len(s.series) >= HARDLY_ROWS]
     if long:
+        limits = [
+            (HARDLY, HARDLY_EVER) if s.reading.kind & OUTLINE else (HARDLY_ANY, HARDLY_ANY) for s in long
+        ]
         low = [
-            float(median_of(_tail(s.values))) <= HARDLY and float(s.values.max()) <= HARDLY_EVER for s in long
+            float(median_of(_tail(s.values))) <= end and float(s.values.max()) <= ever
+            for s, (end, ever) in zip(long, limits, strict=True)
         ]
         shown = long[0].series
         out.put("hardly_found", all(low), refs_at(shown, [len(shown) - 1, 0]))
