@@ -37,13 +37,11 @@ DIGITS = 3
 HIGH = 0.9
 """A score that stands this high may stand because all is learned."""
 
+OUTLINE, BOXES = word_set("dice dsc dc iou miou jaccard js"), word_set("map map50 ap ap50")
 HARDLY, HARDLY_ROWS, HARDLY_EVER = 0.15, 4, 0.25
 """Overlap of an outline at the end of four evaluations or more that says that next to nothing is found, and what it never
 exceeded: the Dice loss, which is often called by the same name, begins near one."""
 
-OUTLINE = word_set("dice dsc dc iou miou jaccard js")
-
-BOXES = word_set("map map50 ap ap50")
 HARDLY_ANY = 0.05
 """Average precision that a detector that found its objects exceeded at least once, on hard data too."""
 
@@ -247,12 +245,11 @@ def _hardly_found(out: FactWriter, rising: list[Score]) -> None:
     """Whether every overlap of outlines, or precision of boxes, stays next to nothing to the end and was never higher."""
     long = [s for s in rising if s.reading.kind & (OUTLINE | BOXES) and len(s.series) >= HARDLY_ROWS]
     if long:
-        limits = [
-            (HARDLY, HARDLY_EVER) if s.reading.kind & OUTLINE else (HARDLY_ANY, HARDLY_ANY) for s in long
-        ]
         low = [
-            float(median_of(_tail(s.values))) <= end and float(s.values.max()) <= ever
-            for s, (end, ever) in zip(long, limits, strict=True)
+            float(median_of(_tail(s.values))) <= HARDLY and float(s.values.max()) <= HARDLY_EVER
+            if s.reading.kind & OUTLINE
+            else float(s.values.max()) <= HARDLY_ANY
+            for s in long
         ]
         shown = long[0].series
         out.put("hardly_found", all(low), refs_at(shown, [len(shown) - 1, 0]))
