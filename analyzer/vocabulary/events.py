@@ -32,7 +32,7 @@ from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path
 from analyzer.vocabulary.packs import declared_in_packs, load_own, refuse_foreign_names, remembered
-from analyzer.vocabulary.sections import check_section, json_schema, one_of
+from analyzer.vocabulary.sections import check_expression, check_section, json_schema, one_of
 
 ROLES = ("root_candidate", "symptom", "cascade", "teardown", "advice", "info")
 
@@ -331,9 +331,4 @@ def _expression(
             raise RuleSyntaxError(f"no piece is called {found[1]!r}", file.where(*keys))
         return _PIECE.sub(fill, piece)
 
-    whole = _PIECE.sub(fill, text if isinstance(text, str) else "|".join(text))
-    try:
-        re.compile(whole)
-    except re.error as error:
-        raise RuleSyntaxError(f"not a regular expression: {error}", file.where(*keys)) from error
-    return whole
+    return check_expression(file, _PIECE.sub(fill, text if isinstance(text, str) else "|".join(text)), *keys)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from analyzer.errors import RuleSyntaxError
 from analyzer.lazy_regex import LazyRegex
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.marked import MarkedFile
-from analyzer.vocabulary.sections import check_section
+from analyzer.vocabulary.sections import check_expression, check_section
 
 LISTS = {
     "libraries": "str",
@@ -39,13 +37,10 @@ def read_names(file: MarkedFile) -> dict[str, list[list[Any]]]:
     found: dict[str, list[list[Any]]] = {}
     for name, items in check_section(file, FIELDS, "file", file.data, ()).items():
         rows = [check_section(file, FIELDS, name, item, (name, index)) for index, item in enumerate(items)]
-        for index, row in enumerate(rows):
-            try:
-                re.compile(row["named"])
-            except re.error as error:
-                where = file.where(name, index, "named")
-                raise RuleSyntaxError(f"not a regular expression: {error}", where) from error
-        found[name] = [[row["is"], row["named"]] for row in rows]
+        found[name] = [
+            [row["is"], check_expression(file, row["named"], name, index, "named")]
+            for index, row in enumerate(rows)
+        ]
     return found
 
 

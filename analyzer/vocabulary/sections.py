@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,6 +33,19 @@ _JSON: Mapping[str, Mapping[str, Any]] = {
     "list": {"type": "array"},
     "texts": {"type": ["string", "array"], "items": {"type": "string"}},
 }
+
+
+def check_expression(file: MarkedFile, text: str, *keys: str | int) -> str:
+    """A text that is a regular expression.
+
+    Raises:
+        RuleSyntaxError: It is none; with line and column.
+    """
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise RuleSyntaxError(f"not a regular expression: {error}", file.where(*keys)) from error
+    return text
 
 
 def check_section(
