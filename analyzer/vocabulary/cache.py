@@ -31,6 +31,8 @@ KEPT = 24
 
 _WRITTEN = LazyRegex(r"([a-z]{1,20})-(?:([0-9a-f]{24})\.json|\w{8}\.tmp)")
 _MOST_LOOKED_AT = 10_000
+"""Entries of the folder, which may hold files of others: a write stays short."""
+
 _ABANDONED_S = 86_400.0
 """A file half written for a day belongs to a process that died."""
 

@@ -130,6 +130,8 @@ _KEY = LazyRegex(r'"([^"\\]{1,80})"\s{0,9}:')
 
 _BELOW = LazyRegex(r'\{"([^"]{1,80})":\[-?\d[\d.eE+-]{0,30}[,\]]')
 MAX_DEPTH = 4
+"""Levels of a history that are opened: wrapper, phase, part and metric."""
+
 _WRAPPERS = frozenset(
     {"history", "train_history", "training_history", "training_log", "train_log", "metrics", "log", "logs", "curves", "epochs", "rounds"}
 )  # fmt: skip

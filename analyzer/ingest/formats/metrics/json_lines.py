@@ -57,6 +57,7 @@ Row = dict[str, Any]
 
 
 SURE_ROWS = 3
+"""Rows that count and measure in the head of a file: one or two may be the settings and a summary of a run."""
 
 
 class JsonLines:
