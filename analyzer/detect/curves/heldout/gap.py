@@ -196,7 +196,7 @@ def _losses(
     if early:
         apart = first >= APART and pairs[1][0] / pairs[1][1] >= APART
         out.put("from_start", apart and pairs[0][0] >= STILL_WRONG * float(train[0].value[0]), refs)
-        factor = round(1.0 / first)
+        factor = round(1.0 / first) if first * MOST_STEPS >= 0.5 else 0
         whole = 2 <= factor <= MOST_STEPS and abs(1.0 / first / factor - 1.0) <= WHOLE
         ratios = [loss / value / max(factor, 1) for value, loss in pairs[:WHOLE_ROWS]]
         if whole and len(pairs) >= WHOLE_ROWS and max(abs(ratio - 1.0) for ratio in ratios) <= STAYS:
