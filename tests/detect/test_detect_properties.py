@@ -105,6 +105,7 @@ def several_files(order, tables):
 
 
 @SETTINGS
+@example([{}, {}, {}, {"loss": [0.0, 1e308, 1e308, *[0.0] * 17]}], [0, 1, 2, 3])
 @given(
     st.lists(
         st.dictionaries(st.sampled_from(["loss", "grad_norm", "learning_rate"]), COLUMN),

@@ -215,7 +215,7 @@ def _pace(out: FactWriter, numbers: Trend, refs: list[SourceRef]) -> None:
     """
     start, a, b, end = (float(median_of(part)) for part in _quarters(numbers.values))
     whole = start - end
-    out.put("third_over_first", a / start, refs)
+    out.put("third_over_first", a / start if start > 0 else None, refs)
     if numbers.values.size < UNFINISHED_POINTS:
         return
     if numbers.falls() and whole > max(numbers.margin, 0.0):
