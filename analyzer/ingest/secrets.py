@@ -16,6 +16,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from analyzer.lazy_regex import compiled_text
+
 # What no secret is: absent, a truth value, a placeholder, a reference to a variable, already masked. Also a plain
 # number, where the name alone does not prove it.
 _NOTHING = r"(?!(?:none|null|true|false|yes|no|auto|\*{3}|xxx+|\.\.\.)(?![\w])|[<$\[{(]|os\.environ)"
@@ -162,7 +164,7 @@ _BASE64_LINE = r"(?m)(?:^|(?<=[\"'\s]))(?P<keep>\s{0,8})(?=\S{0,76}[A-Z])(?=\S{0
 
 @lru_cache(maxsize=64)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+    return compiled_text(pattern)
 
 
 def _mask(match: re.Match[str]) -> str:
