@@ -14,6 +14,12 @@ PASSED_BY = (
     "Error reading image /data/img/412.jpg: cannot identify image file; skipped",
     "ModuleNotFoundError: No module named 'apex'; using torch's own norm",
     'Unexpected key(s) in state_dict: "fc.weight" -- ignored (strict=False)',
+    "UserWarning: Could not load libacme.so, going on without it",
+    "ssh: connect to host github.com port 22: Connection refused",
+    "amdgpu 0000:2b:00.0: amdgpu: [gfxhub0] retry page fault (src_id:0 ring:24 vmid:8 pasid:32770)",
+    "kernel: amdgpu 0000:2b:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:24), for process Xorg pid 7",
+    "remote rank 5 heartbeat restored",
+    "config: gdr_pin_buffer: true, pyxis: false, power brake: 400 W",
     'prompt: How do I fix "RuntimeError: CUDA out of memory"? response: reduce the batch size',
     'question: What does "Segmentation fault (core dumped)" mean? answer: a process touched memory that is not its own',
 )

@@ -33,7 +33,7 @@ LINES = [
     ("job_time_limit", "root_candidate", {"used": "3601", "limit": "3600"}, "=>> PBS: job killed: walltime 3601 exceeded limit 3600"),
     ("job_memory_limit", "root_candidate", {"resource": "vmem", "limit": "32gb"}, "=>> PBS: job killed: vmem 34gb exceeded limit 32gb"),
     ("job_memory_limit", "root_candidate", {"resource": "mem", "limit": "10 kb"}, "=>> PBS: job killed: mem job total 34 kb exceeded limit 10 kb"),
-    ("job_cancelled", "root_candidate", {"by": "ncpus", "limit": "32"}, "=>> PBS: job killed: ncpus 39.46 exceeded limit 32 (sum)"),
+    ("process_limit", "root_candidate", {"used": 39.46, "limit": 32}, "=>> PBS: job killed: ncpus 39.46 exceeded limit 32 (sum)"),
     ("job_time_limit", "root_candidate", {"term": "RUNLIMIT"}, "TERM_RUNLIMIT: job killed after reaching LSF run time limit."),
     ("job_memory_limit", "root_candidate", {"term": "MEMLIMIT"}, "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit."),
     ("job_cancelled", "root_candidate", {"by": "OWNER"}, "TERM_OWNER: job killed by owner."),

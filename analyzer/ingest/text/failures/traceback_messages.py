@@ -82,7 +82,7 @@ def role_of(exception: str, message: str = "") -> str:
     name = exception.partition("(")[0].rpartition(".")[2]
     if name in _CASCADE:
         return "cascade"
-    if name in _TEARDOWN:
+    if name in _TEARDOWN or "`Termination signal` is detected" in message:  # the second is Paddle's
         return "teardown"
     return "symptom" if name in _SYMPTOM or _LOST_PEER.search(message) else "root_candidate"
 
