@@ -154,7 +154,8 @@ def detect(view: RunView) -> Iterator[Signal]:
         _unfinished(out, loss, held_out)
         _in_a_line(out, view, loss, scored)
         _begins(out, view, loss[0])
-        _breaks(out, *loss, grows_with_score=_scored_best_at_end(scored))
+        if not (loss[1].of_few_batches() and begins_in_the_middle(view, loss[0])):
+            _breaks(out, *loss, grows_with_score=_scored_best_at_end(scored))
         _level_change(out, view, *loss)
         anew, refs = began_anew(view, *loss, None if held_out is None else held_out[0])
         out.put("began_anew", anew, refs)
@@ -273,9 +274,7 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score
         grows_with_score: Whether a score rises to its best meanwhile, so that a loss above its first is no break.
     """
     values, refs = numbers.values, _ends(series)
-    if values.size < 3:
-        return
-    if float(values.min()) < 0:
+    if values.size < 3 or float(values.min()) < 0:
         return
     level = max(ABOVE * numbers.first, numbers.first + numbers.margin)
     out.put("above_start", numbers.last > level and _stays(values, level) and not grows_with_score, refs)

@@ -86,6 +86,10 @@ class Trend(NamedTuple):
         """The larger of the first level and of the range: what a change is measured against."""
         return max(abs(self.first), self.peak - self.best, 1e-12)
 
+    def of_few_batches(self) -> bool:
+        """Whether a few rows differ by no more than the losses of single batches may: one is ten times another."""
+        return self.values.size < 8 and 0 <= float(self.values.max()) < 10.0 * float(self.values[0])
+
     def falls(self) -> bool:
         """Whether the curve ends lower than it began, beyond its scatter."""
         return self.fall > self.margin or (self.fall > 0 and (self.order <= -SORTED or self.steady))

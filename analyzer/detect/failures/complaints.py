@@ -80,7 +80,7 @@ _PACKAGE = LazyRegex(
     r"|\b(?:has|have|needs?|must|should) (?:to )?(?:be |have )?(?:been )?installed\b"
     r"|\b[Yy]ou (?:need|have|must|should) (?:to )?(?:first )?install\b"
     r"|\bneeds? to install\b"
-    r"|\b[Pp]lease (?:first |manually |run )?[\"'`]?install\b"
+    r"|\b(?:[Pp]lease|[Mm]ake sure to|[Bb]e sure to|[Rr]emember to) (?:first |manually |run )?[\"'`]?install\b"
     r"|\b[Ii]nstall [`']?\w[\w.-]{1,40}[`']? (?:to|first|before|from|for|with|in order)\b"
     r"|\b[Ii]nstall it (?:with|by|from|via|using)\b"
     r"|\b(?:installed first|to be installed)\b"
@@ -295,6 +295,9 @@ _OF_THE_RUN = LazyRegex(
     r"|learning[ _]rate|precision|strategy|backend)\b)"
 )
 
+# The condition of an assertion that says nothing else.
+_CHECKED = LazyRegex(r"\b(?:args?|cfg|conf|config|hparams|opts?|options|flags|FLAGS)\.[a-z]\w+")
+
 # In the order in which they are tried; an expression is compiled for a message that holds one of its hints.
 _BY_WORDS: tuple[tuple[str, tuple[str, ...], LazyRegex, LazyRegex | None], ...] = (
     ("version", ("ersion", "=", "<", ">", "equire", "grad", "pdat", "buil", "compil", "emoved", "higher", "later"), _VERSION, _OTHER_VERSION),
@@ -322,8 +325,7 @@ def complaint(kind: str, message: str) -> str | None:
         if any(hint in text for hint in hints) and says.search(text) and not (unless and unless.search(text)):
             return word
     refused = (
-        (_REFUSING_CLASS.search(kind) or _OF_THE_RUN.search(text))
-        and _SETTING.search(text)
-        and not _OF_A_CALL.search(text)
-    )
+        ((_REFUSING_CLASS.search(kind) or _OF_THE_RUN.search(text)) and _SETTING.search(text))
+        or (kind == "AssertionError" and _CHECKED.search(text))
+    ) and not _OF_A_CALL.search(text)
     return "setting" if refused else None

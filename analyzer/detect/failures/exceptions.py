@@ -60,6 +60,9 @@ NAME_GONE = LazyRegex(
 """A name that a library of wide use does not have: whoever asks for it was written for another version, the run's own
 code too. Programs seldom invent such names."""
 
+_KINDS = LazyRegex(r"transformers[/\\]models[/\\]auto[/\\]")
+"""Where ``transformers`` looks up the kind of a model by its name, which only a later version may have."""
+
 OWN, PACKAGE, STANDARD = "own code", "installed package", "standard library"
 
 _LEFT_PYTHON = frozenset({"asynchat", "asyncore", "distutils", "imp", "smtpd"})
@@ -131,7 +134,10 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
     if isinstance(message, str) and at is not None:
         out.put("api_clash", at == PACKAGE and API_CLASH.search(message) is not None, [speaker.ref])
     if isinstance(message, str):
-        out.put("name_gone", NAME_GONE.search(message) is not None, [speaker.ref])
+        unknown_kind = (
+            kind == "KeyError" and _KINDS.search(str(speaker.fields.get("raised_in", ""))) is not None
+        )
+        out.put("name_gone", unknown_kind or NAME_GONE.search(message) is not None, [speaker.ref])
     first = order.first
     if first is not None and fatal is not None:
         plain = first.family == "exception" and _is_plain(first)

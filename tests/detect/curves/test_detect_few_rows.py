@@ -96,3 +96,17 @@ def test_a_rows_number_is_no_step():
     facts = RunMaker().log({"loss": [1.1, 1.2, 1.0, float("nan")]}, steps=None).plain()
 
     assert "signal.onset.late" not in facts
+
+
+def test_three_batches_from_the_middle_of_a_training_are_no_explosion():
+    def broke(losses, first):
+        return (
+            RunMaker("lightning")
+            .log({"loss": losses}, first=first, every=50)
+            .plain()
+            .get("signal.progress.broke")
+        )
+
+    assert broke([0.29, 0.81, 1.79], 2351) is None
+    assert broke([0.29, 0.81, 1.79], 0) is True
+    assert broke([0.29, 9.0, 41.0], 2351) is True

@@ -10,6 +10,7 @@ COMPLAINTS = {
     "setting": [
         "ValueError: `warmup_share` must be between 0 and 1, got 4.",
         "AssertionError: mean is not a supported optimizer for stage 3",
+        "AssertionError: args.split_size % 4 == 0 and cfg.rows > 1",
         "ValueError: Only one of floor_lr or floor_lr_ratio should be set",
         "NotImplementedError: Unknown attention type: sideways",
         "AssertionError: --fuse-ranks is not compatible with --split-optimizer",
@@ -112,3 +113,9 @@ def test_a_folder_may_bear_any_name():
 
 def test_only_the_beginning_of_a_long_message_is_read():
     assert complaint("ValueError", "x " * 400 + "acme_mode must be one of 'a', 'b'") is None
+
+
+def test_the_condition_of_an_assertion_speaks_of_a_setting_only_where_it_holds_one():
+    assert complaint("AssertionError", "inputs.shape[1] == hidden_size") is None
+    assert complaint("KeyError", "args.rows") is None
+    assert complaint("ImportError", "Make sure to install acmeboard first") == "package"

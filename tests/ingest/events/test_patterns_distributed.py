@@ -120,3 +120,11 @@ def test_a_bogus_host_is_only_one_of_digits() -> None:
     line = "[E socket.cpp:753] [c10d] The client socket has failed to connect to any network address of (node-7, 29500).\n"
     (event,) = read_text(line).events.of("rendezvous_failure")
     assert "bogus" not in event.fields
+
+
+@pytest.mark.parametrize(
+    ("code", "error"), [("5", "ncclInvalidUsage"), ("6", "ncclRemoteError"), ("7", None), ("4", None)]
+)
+def test_a_function_of_nccl_hands_on_a_number_which_some_errors_have(code: str, error: str | None) -> None:
+    found = read_text(f"node-a:16:17 [0] NCCL INFO init.cc:1815 -> {code}\n").events.of("nccl_error")
+    assert [event.fields["error"] for event in found] == ([error] if error else [])

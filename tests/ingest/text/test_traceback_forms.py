@@ -412,3 +412,52 @@ def test_finalisers_that_write_into_one_another_leave_no_open_traceback():
     text = (header + trace_header) * 2 + frames * 2 + "AssertionError: can only test a child process\n"
 
     assert kinds(read_text(text), "traceback_cut") == []
+
+
+def cut(*code, file="train.py"):
+    lines = "".join(f"    {line}\n" for line in code)
+    return f'Traceback (most recent call last):\n  File "{file}", line 9, in main\n{lines}'
+
+
+@pytest.mark.parametrize(
+    ("code", "exception", "message"),
+    [
+        (('raise ValueError("no room for the cache")',), "ValueError", "no room for the cache"),
+        (
+            ("raise RuntimeError(", 'f"rank {rank} has "', '"no device"'),
+            "RuntimeError",
+            "rank {rank} has  no device",
+        ),
+        (("raise OutOfRoomError(",), "OutOfRoomError", ""),
+        (("assert args.rows % 4 == 0",), "AssertionError", "args.rows % 4 == 0"),
+        (('assert rows, "no rows are left"',), "AssertionError", "no rows are left"),
+    ],
+)
+def test_a_cut_traceback_is_read_by_the_code_that_raises(code, exception, message):
+    found = read_text(cut(*code)).events
+
+    assert not found.of("traceback_cut")
+    (event,) = found.of("python_traceback")
+    assert (event.fields["exception"], event.fields.get("message", "")) == (exception, message)
+
+
+@pytest.mark.parametrize("code", ["raise ValueError(text)", "run(step)", "raise", "raise error from None"])
+def test_a_cut_traceback_whose_code_says_nothing_stays_one(code):
+    found = read_text(cut(code)).events
+
+    assert found.of("traceback_cut")
+    assert not found.of("python_traceback")
+
+
+def test_the_code_of_an_ignored_exception_raises_nothing():
+    text = "Exception ignored in: <function Loader.__del__ at 0x7f>\n" + cut(
+        'raise ValueError("no room is left")'
+    )
+
+    assert not read_text(text).events.of("python_traceback")
+
+
+def test_an_assertion_without_a_message_says_its_condition():
+    found = only(read_text(cut("assert args.rows % 4 == 0") + "AssertionError\n"), "python_traceback")
+
+    assert (found["exception"], found["message"]) == ("AssertionError", "args.rows % 4 == 0")

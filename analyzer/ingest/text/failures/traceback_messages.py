@@ -58,6 +58,15 @@ CARRIES = LazyRegex(
 MAX_MESSAGE = 500
 """Characters kept of a message, its further lines included."""
 
+_RAISES = LazyRegex(r"\b(?:raise (?P<exception>[A-Za-z_][\w.]{2,100}) ?\(|assert (?P<condition>.{3,200}))")
+_LITERAL = LazyRegex(
+    r"(?<!\w)[fFrRbB]{0,2}(?P<mark>[\"'])(?P<said>(?:(?!(?P=mark))[^\\]|\\.){4,300})(?:(?P=mark)|$)"
+)
+_ANYTHING = frozenset(
+    {"AssertionError", "Exception", "KeyError", "OSError", "RuntimeError", "TypeError", "ValueError"}
+)
+"""Classes that tell nothing without a message."""
+
 
 class Raised(NamedTuple):
     """An exception: its dotted name, the first line of its message, and its role when it stands alone."""
@@ -85,6 +94,26 @@ def role_of(exception: str, message: str = "") -> str:
     if name in _TEARDOWN or "`Termination signal` is detected" in message:  # the second is Paddle's
         return "teardown"
     return "symptom" if name in _SYMPTOM or _LOST_PEER.search(message) else "root_candidate"
+
+
+def stated(code: str) -> Raised | None:
+    """The exception that the last quoted lines of code raise, where the line that names it was cut off.
+
+    >>> stated('raise ValueError("no room for " "the cache")')
+    Raised(exception='ValueError', message='no room for  the cache', role='root_candidate')
+    >>> stated("raise ValueError(text)")
+    """
+    match = _RAISES.search(code)
+    if match is None:
+        return None
+    words = " ".join(literal["said"] for literal in _LITERAL.finditer(code, match.start())).strip()
+    exception = match["exception"] or "AssertionError"
+    message = words or (match["condition"] or "").strip(" \\,(")
+    return (
+        Raised(exception, message, role_of(exception, message))
+        if message or exception not in _ANYTHING
+        else None
+    )
 
 
 def role_in_chain(raised: Raised, before: Raised) -> str:

@@ -37,6 +37,7 @@ from analyzer.ingest.text.failures.traceback_messages import (
     following_text,
     role_in_chain,
     role_of,
+    stated,
 )
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.lazy_regex import LazyRegex
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 HEADER = "Traceback (most recent call last)"
 
 _BOX = "╭│╰"
+_MARGIN = "│❱ "
+"""What stands beside the code in a box."""
 _EXCEPTION = LazyRegex(
     r"^(?:[|+] ?){0,8}\s{0,8}(?P<exception>[A-Za-z_][\w.]{1,200}(?:\([\w.]{1,100}\))?)(?:: ?(?P<message>.*))?$"
 )
@@ -120,6 +123,7 @@ class TracebackCapture:
             itself has printed is not told again.
         flattened: No line was indented so far: a collector, or whoever copied it, took the indentation away.
         code_due: The line of code of the last frame has not come yet.
+        code: The lines of code quoted below the last frame, as far as one of them raises.
         ignored: Python announced that it prints the exception and goes on: a finaliser raised it, an exit
             handler, or a thread of a library.
     """
@@ -141,6 +145,7 @@ class TracebackCapture:
     possible: int = 0
     emitted: int = 0
     path: str = ""
+    code: str = ""
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
@@ -156,6 +161,9 @@ class TracebackCapture:
         if frame is not None:
             self._add(frame)
             self.code_due = True
+            self.code = ""
+        elif self.code or "raise " in text or "assert " in text:
+            self.code = f"{self.code} {text.strip(_MARGIN)}"[:MAX_MESSAGE]
         if frame is not None or boxed:
             return Fed.OWNED
         return self._after_frames(line, text, log)
@@ -226,6 +234,8 @@ class TracebackCapture:
             return Fed.PASSED | Fed.ENDED
         if last == "UnfilteredStackTrace":  # JAX: the exception itself is the message
             exception, _, message = message.partition(": ")
+        if last == "AssertionError" and not message and (checked := stated(self.code.rpartition(last)[0])):
+            message = checked.message
         echoes = self._echoes(last, message)
         if echoes and self.stack.awaiting and not self.ignored:
             log.event("dataloader_worker_killed", "root_candidate", line, {})
@@ -312,6 +322,10 @@ class TracebackCapture:
         if self.stack.frames and self.emitted < self.expected and not self.syntax_only:
             reason = "a traceback without an exception line: cut off or interleaved"
             log.out.gap(reason, line=self.started.number)
+            raised = stated(self.code)
+            if raised is not None and not self.emitted and not self.ignored:
+                self._emit(self.started, raised, log, is_last=True)
+                return
             log.event("traceback_cut", "symptom", self.started, self.stack.place())
 
 
