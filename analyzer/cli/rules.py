@@ -138,6 +138,7 @@ def _is_foreign(places: list[Path] | None) -> bool:
 @app.command("lint")
 def lint_command(places: Places = None) -> None:
     """Check the rules beyond their schema."""
+    from analyzer.ingest.text.rows.forms.row_form import row_forms
     from analyzer.model.wording import counted
     from analyzer.rules.causes import check_catalogue, rules_root
     from analyzer.rules.coverage import lint_coverage
@@ -149,6 +150,7 @@ def lint_command(places: Places = None) -> None:
     rules: list[Rule] = []
     if not places:
         check_catalogue()
+        row_forms()
     invalid: list[str] = []
     for rule, folder, cases in _folders(places, invalid):
         rules.append(rule)

@@ -182,13 +182,14 @@ def test_each_example_is_read_by_its_own_form():
     ("line", "said"),
     [
         ("head: 'at ${STEPP}'", "no part above is called 'STEPP'"),
+        ("head: 'at (${WHERE}'", "not a regular expression: missing [)]"),
         ("program: kerras", "no framework is called 'kerras'"),
         ("restart: true", "did you mean 'restarts'"),
     ],
 )
 def test_a_form_that_is_not_as_declared_is_refused(line, said):
     rest = "" if line.startswith("head") else "  head: x\n"
-    text = f"parts: {{}}\nforms:\n- name: mine\n  {line}\n  literals: [a]\n{rest}  pair: y\n"
+    text = f"parts: {{WHERE: x}}\nforms:\n- name: mine\n  {line}\n  literals: [a]\n{rest}  pair: y\n"
 
     with pytest.raises(RuleSyntaxError, match=said):
         read_forms(load_marked(text, "forms.yaml"))

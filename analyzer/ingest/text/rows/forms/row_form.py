@@ -15,7 +15,7 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.frameworks import framework_of, frameworks
 from analyzer.vocabulary.marked import MarkedFile
-from analyzer.vocabulary.sections import check_section
+from analyzer.vocabulary.sections import check_expression, check_section
 
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     "file": {"parts": ("map", True), "forms": ("list", True), "blocks": ("list", False)},
@@ -175,7 +175,8 @@ def _read(file: MarkedFile, parts: Mapping[str, str], section: str, keys: tuple[
     row = check_section(file, FIELDS, section, file.data[keys[0]][keys[1]], keys)
     if "program" in row and framework_of(row["program"]) not in frameworks():
         raise RuleSyntaxError(f"no framework is called {row['program']!r}", file.where(*keys, "program"))
-    regexes = {key: _filled(row[key], parts, file.where(*keys, key)) for key in _REGEXES if key in row}
+    filled = {key: _filled(row[key], parts, file.where(*keys, key)) for key in _REGEXES if key in row}
+    regexes = {key: check_expression(file, text, *keys, key) for key, text in filled.items()}
     literals = [text for literal in row["literals"] for text in _either(literal)]
     names = {text: name for key, name in row.get("names", {}).items() for text in _either(key)}
     return {**row, **regexes, "literals": literals, "names": names}
