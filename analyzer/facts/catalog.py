@@ -8,12 +8,12 @@ stand there; a rule may mention only names that stand there.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.signal import FactSpec
 from analyzer.vocabulary.events import EVENT_FACTS, event_specs
 from analyzer.vocabulary.marked import shown_path
@@ -28,8 +28,8 @@ TABLES = (
 
 COLUMNS = ("name", "type", "unit", "meaning", "how to get it")
 TYPES = ("bool", "int", "float", "str")
-_MENTION = re.compile(r"\{[A-Z_]+\}")
-_EVENT = re.compile(r"event\.([a-z0-9_]+)\.([a-z0-9_]+)")
+_MENTION = LazyRegex(r"\{[A-Z_]+\}")
+_EVENT = LazyRegex(r"event\.([a-z0-9_]+)\.([a-z0-9_]+)")
 
 
 @lru_cache(maxsize=1)

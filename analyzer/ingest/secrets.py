@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from analyzer.lazy_regex import compiled_text
+from analyzer.lazy_regex import LazyRegex, compiled_text
 
 # What no secret is: absent, a truth value, a placeholder, a reference to a variable, already masked. Also a plain
 # number, where the name alone does not prove it.
@@ -172,7 +172,7 @@ def _mask(match: re.Match[str]) -> str:
     return f"{groups.get('keep') or groups.get('keep2') or ''}***"
 
 
-_ESCAPED_QUOTE = re.compile(r"\\{1,8}([\"'])")
+_ESCAPED_QUOTE = LazyRegex(r"\\{1,8}([\"'])")
 
 
 def mask(text: str) -> str:

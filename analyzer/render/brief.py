@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from pathlib import Path
 
 import numpy as np
 
 from analyzer.ingest.quote import last_lines, lines_around
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import Diagnosis, Finding
 from analyzer.model.refs import SourceFile
 from analyzer.model.run import Run
@@ -55,8 +55,8 @@ SETTINGS = 30
 FURTHER = 6
 """Curves besides those of the report's charts: a score under a name of its own often decides."""
 
-_SCORES = re.compile(r"(?i)acc|err|[wc]er|f1|auc|iou|map|bleu|score|reward|recall|precision|entropy|loss")
-_HELD_OUT = re.compile(r"(?i)val|dev|test")
+_SCORES = LazyRegex(r"(?i)acc|err|[wc]er|f1|auc|iou|map|bleu|score|reward|recall|precision|entropy|loss")
+_HELD_OUT = LazyRegex(r"(?i)val|dev|test")
 _FAILING = frozenset({"root_candidate", "symptom", "cascade"})
 _WORTH = (
     "precision", "model.name", "model.attention", "optimizer", "train.learning_rate", "train.micro_batch_size",

@@ -5,17 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from typing import Any
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import Diagnosis, Finding, Place
 from analyzer.model.wording import REPORTED, percent
 from analyzer.render.sentences import because_here, restart_note
 
 _LEVELS = {"fatal": "error", "degrading": "error", "wasteful": "warning", "advisory": "note"}
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NO_XML = LazyRegex("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What no XML document may hold."""
 
 

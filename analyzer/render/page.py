@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from analyzer.ingest.masking import clean_text
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import Diagnosis, Fix, Place
 from analyzer.render.sentences import (
     device_time_note,
@@ -106,7 +106,7 @@ class Page:
         return whole
 
 
-_LOGGERS_OWN = re.compile(
+_LOGGERS_OWN = LazyRegex(
     r"(?:(?:\[[^\[\]]{0,90}+\]|\([^()\s]{1,40}+\)|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL|[DIWEF](?:\d{4})?)(?=[\s:])"
     r"|\d[\d:.,/TZ+-]{4,40}+|[\w./-]{1,160}+:\d{1,6}\]?|what\(\))[:\s]*+)++"
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import LAB, Coverage, Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import REPORTED, counted, percent, word_for
 from analyzer.rules.calibration import SURE_ANSWERS, SURE_FROM, SURE_RIGHT, shipped_calibration
@@ -286,7 +286,7 @@ def others_notes(diagnosis: Diagnosis) -> list[str]:
     return notes
 
 
-_NAMED_AT_END = re.compile(r"; (?:very likely|likely|possible|unlikely): [a-z0-9-]{1,80}$")
+_NAMED_AT_END = LazyRegex(r"; (?:very likely|likely|possible|unlikely): [a-z0-9-]{1,80}$")
 
 
 def happened(diagnosis: Diagnosis) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from analyzer.facts.catalog import spec_of
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, NextCheck
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import format_scalar, percent
@@ -79,7 +80,7 @@ def _whole_fact(name: str, value: Scalar) -> str:
     return fact_in_words(name, value) or f"{_short_meaning(name)}: {format_scalar(value)}"
 
 
-_WORD = re.compile(r"[A-Za-z0-9_.]{4,40}")
+_WORD = LazyRegex(r"[A-Za-z0-9_.]{4,40}")
 STEM = 4
 """Letters by which two words are held to be the same: ``loss`` and ``losses``, ``fall`` and ``falls``."""
 
@@ -125,7 +126,7 @@ _OPERATORS = (
     (" not in ", " is none of "), (" in ", " is "), (" == ", " is "), (" != ", " is not "), (" >= ", " is at least "),
     (" <= ", " is at most "), (" > ", " is above "), (" < ", " is below "),
 )  # fmt: skip
-_LIST = re.compile(r"\[([^\[\]]*)\]")
+_LIST = LazyRegex(r"\[([^\[\]]*)\]")
 
 
 def _one_of(found: re.Match[str]) -> str:

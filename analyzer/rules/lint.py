@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import ast
 import csv
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
 from analyzer.facts.catalog import no_fact, spec_of
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import LAB
 from analyzer.rules.cases import Case
 from analyzer.rules.scaffold import UNFILLED
@@ -40,7 +40,7 @@ LAB_RUNS = 3
 MAX_TEXT = 700
 """Characters of mechanism text: six lines of a report."""
 
-_NAMES_A_FIX = re.compile(
+_NAMES_A_FIX = LazyRegex(
     r"(?i)^(use|set|lower|raise|switch|disable|enable|turn|try|fix|check|increase|reduce)\b|\?$"
 )
 

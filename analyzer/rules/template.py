@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import format_scalar, percent
 
-_HOLE = re.compile(r"\{([a-z0-9_.]+)(%)?(?:\|([^{}|]*))?\}")
-_OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
+_HOLE = LazyRegex(r"\{([a-z0-9_.]+)(%)?(?:\|([^{}|]*))?\}")
+_OPTIONAL = LazyRegex(r"\[([^\[\]]*)\]")
 
 
 UNKNOWN = "an unknown value"

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
+from analyzer.lazy_regex import LazyRegex
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path
 from analyzer.vocabulary.packs import declared_in_packs, load_own, refuse_foreign_names, remembered
@@ -89,9 +90,9 @@ _KEPT = "says roles family fields topic"
 """What is kept of a declaration."""
 
 _GLOBAL_PIECES: Mapping[str, str] = {"NUMBER": NUMBER, "SIZE": SIZE}
-_PIECE = re.compile(r"\$\{(\w+)\}")
-_GROUP = re.compile(r"\(\?P<(\w+)>")
-_KIND = re.compile(r"[a-z][a-z0-9_]{1,60}")
+_PIECE = LazyRegex(r"\$\{(\w+)\}")
+_GROUP = LazyRegex(r"\(\?P<(\w+)>")
+_KIND = LazyRegex(r"[a-z][a-z0-9_]{1,60}")
 
 
 class EventSpec(NamedTuple):

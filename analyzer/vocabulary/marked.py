@@ -7,20 +7,20 @@ and ``no`` is a word.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from analyzer.errors import RuleError, RuleSyntaxError
+from analyzer.lazy_regex import LazyRegex
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 12
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_UNSEEN = LazyRegex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 """Characters that nobody sees and a terminal may obey; a pack of a stranger could write with them to the screen."""
 
-_INTEGER = re.compile(r"[-+]?\d{1,300}")
-_NUMBER = re.compile(r"[-+]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][-+]?\d{1,5})?")
+_INTEGER = LazyRegex(r"[-+]?\d{1,300}")
+_NUMBER = LazyRegex(r"[-+]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][-+]?\d{1,5})?")
 _WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 

@@ -12,13 +12,13 @@ Beside it may stand ``events.yaml`` (see ``events``), ``causes.yaml`` and ``gate
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from analyzer.errors import RuleSyntaxError
+from analyzer.lazy_regex import LazyRegex
 from analyzer.version import __version__
 from analyzer.vocabulary.installed import PACKS, folder_of, installed
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
@@ -30,7 +30,7 @@ SCHEMA_VERSION = 1
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     "file": {"prefix": ("str", True), "version": ("str", False), "schema": ("int", False)}
 }
-_PREFIX = re.compile(r"[a-z][a-z0-9]{1,20}")
+_PREFIX = LazyRegex(r"[a-z][a-z0-9]{1,20}")
 
 T = TypeVar("T")
 _forget: list[Callable[[], None]] = []

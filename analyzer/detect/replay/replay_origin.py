@@ -9,13 +9,13 @@ recorded: between two modules, by the batch, or by the weights.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import distinct_of
 from analyzer.model.replay import ReplayTable
 from analyzer.model.tables import NULL_INT
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 MAX_ROWS_PER_STEP = 300_000
 
 # Operators that write -inf (or whatever the memory held) by design: masks, and memory that is filled later.
-_BY_DESIGN = re.compile(
+_BY_DESIGN = LazyRegex(
     r"(?i)(?:^|[.:_])(?:masked_fill|full|triu|tril|where|empty|scalar_tensor|fill|log_sigmoid_mask)"
 )
-_SOFTMAX = re.compile(r"(?i)softmax|attention|attn|sdpa")
+_SOFTMAX = LazyRegex(r"(?i)softmax|attention|attn|sdpa")
 _ARGUMENTS = ("input", "weight", "bias", "grad_output", "opt_state")
 _RESULTS = ("output", "grad_input", "param_grad")
 _WEIGHTS = ("weight", "bias")

@@ -6,7 +6,6 @@ Not for the course of the run (``run_course``) nor for choosing between conflict
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator
 
 from analyzer.detect.base import Detector, FactWriter, RunView, number, truth
@@ -14,6 +13,7 @@ from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.numerics.scale_course import scale_course
 from analyzer.detect.setup.model_families import bf16_born, is_base
 from analyzer.detect.setup.precision import dtype_name, precision, scaler_in_use, weights_dtype
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.config import ConfigScalar, ConfigValue
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
@@ -21,7 +21,7 @@ from analyzer.model.tables import Scalar
 
 Reader = Callable[[ConfigScalar], Scalar | None]
 
-_VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
+_VERSION = LazyRegex(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
 
 
 def detect(view: RunView) -> Iterator[Signal]:

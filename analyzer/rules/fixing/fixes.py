@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from analyzer.expr import Condition, compile_condition, evaluate
 from analyzer.expr.evaluate import value_of
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.config import ConfigValue
 from analyzer.model.diagnosis import ConfigChange, Fix
 from analyzer.model.run import Run
@@ -217,7 +217,7 @@ def _meets(value: Any, wanted: Any, old: str) -> bool:
     return bool(0 < number <= wanted if bound[1] == "at most" else number >= wanted)
 
 
-_BOUND = re.compile(r"(at most|at least) (.{1,400})$")
+_BOUND = LazyRegex(r"(at most|at least) (.{1,400})$")
 """A fix that says "fewer" or "longer" must not turn a setting the other way: what meets the bound is left alone."""
 
 
@@ -229,7 +229,7 @@ def _number(text: str) -> float | str:
     return int(value) if value.is_integer() and "." not in text and "e" not in text.lower() else value
 
 
-_DOTTED = re.compile(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])")
+_DOTTED = LazyRegex(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])")
 """The sections before a fact's last name: ``config.train.`` of ``config.train.max_steps``."""
 
 

@@ -13,13 +13,13 @@ A fix of a rule says ``use: lower-rate`` and ``with: {divisor: 3}``; what it say
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
+from analyzer.lazy_regex import LazyRegex
 from analyzer.rules.causes import rules_root
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path
 from analyzer.vocabulary.packs import load_own, pack_of, refuse_foreign_names
@@ -33,7 +33,7 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
         "requires": ("str", False), "requires_text": ("str", False),
     },
 }  # fmt: skip
-_HOLE = re.compile(r"\$\{(\w+)\}")
+_HOLE = LazyRegex(r"\$\{(\w+)\}")
 
 SharedFixes = Mapping[str, Mapping[str, Any]]
 

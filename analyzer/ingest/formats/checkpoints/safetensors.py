@@ -10,7 +10,6 @@ Read in blocks without torch. Not for pickled weights, which are never opened.
 from __future__ import annotations
 
 import math
-import re
 import struct
 from collections.abc import Callable, Mapping
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeGuard
@@ -27,6 +26,7 @@ from analyzer.ingest.formats.checkpoints.stored_numbers import (
     row_rms,
 )
 from analyzer.ingest.masking import clean_text
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import TensorRows
@@ -47,7 +47,7 @@ OTHER_BYTES = 64 << 20
 BLOCK_BYTES = 4 << 20
 MAX_ROWS = 1 << 22
 
-_EMBEDDING = re.compile(
+_EMBEDDING = LazyRegex(
     r"(?:^|\.)(?:embed_tokens|wte|word_embeddings|tok_embeddings|shared|embed_in)\.weight$"
 )
 

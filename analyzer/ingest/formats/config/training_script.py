@@ -12,8 +12,6 @@ from __future__ import annotations
 import re
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
-from analyzer.ingest.formats.config.script_parts import collect
-from analyzer.ingest.formats.config.script_statements import statements
 from analyzer.ingest.source_text import decode, read_text
 
 MAX_BYTES = 256 << 10
@@ -42,6 +40,9 @@ class TrainingScript:
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """Every plain statement becomes a setting with its line."""
+        from analyzer.ingest.formats.config.script_parts import collect  # noqa: PLC0415  (few scripts are read)
+        from analyzer.ingest.formats.config.script_statements import statements  # noqa: PLC0415
+
         found = dict(collect(list(statements(read_text(source, out, MAX_BYTES)))).agreed())
         for key, part in found.items():
             if key == "learning_rate" and not isinstance(part.value, float):

@@ -19,7 +19,6 @@ frames are kept; NCCL communicator states are not read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +27,7 @@ from analyzer.ingest.encodings import bounded_json
 from analyzer.ingest.encodings.plain_pickle import PlainPickleError, loads
 from analyzer.ingest.masking import clean_text
 from analyzer.ingest.rank_names import MAX_RANK, place_of
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.traces import FlightDump, FlightGroup, FlightStatus
 
 MAX_BYTES = 256 << 20
@@ -38,9 +38,9 @@ MAX_FRAMES = 10
 MAX_SIZES = 1_000
 """Tensors of one coalesced collective."""
 
-_LAST_NUMBER = re.compile(r"(\d{1,7})(?:\.(?:json|pickle|bin))?(?:\.(?:gz|zst))?$")
-_COUNTER = re.compile(r"-?\d{1,18}")
-_NUMBERS = re.compile(r"\d{1,7}")
+_LAST_NUMBER = LazyRegex(r"(\d{1,7})(?:\.(?:json|pickle|bin))?(?:\.(?:gz|zst))?$")
+_COUNTER = LazyRegex(r"-?\d{1,18}")
+_NUMBERS = LazyRegex(r"\d{1,7}")
 
 
 class FlightRecorder:

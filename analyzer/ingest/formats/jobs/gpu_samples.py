@@ -11,7 +11,6 @@ Points get the names under which W&B keeps the same: ``system.gpu.0.temp``.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
@@ -19,6 +18,7 @@ from analyzer.ingest.scalar_text import metric_value
 from analyzer.ingest.source_text import bounded_lines
 from analyzer.ingest.text.events.patterns import all_patterns, match_pattern
 from analyzer.ingest.text.prefixes import unix_time
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,11 +50,11 @@ _FIELDS = {
 }
 _XID = "DCGM_FI_DEV_XID_ERRORS"
 
-_SAMPLE = re.compile(
+_SAMPLE = LazyRegex(
     r"^(?P<field>DCGM_FI_\w{1,80})\{(?P<labels>[^}]{0,2000})\}\s{1,4}(?P<value>\S{1,40})(?:\s{1,4}(?P<ms>\d{10,13}))?\s{0,4}$"
 )
-_LABEL = re.compile(r'(\w{1,40})="([^"]{0,200})"')
-_UNIT = re.compile(r"\s{0,2}\[[^\]]{1,20}\]$")
+_LABEL = LazyRegex(r'(\w{1,40})="([^"]{0,200})"')
+_UNIT = LazyRegex(r"\s{0,2}\[[^\]]{1,20}\]$")
 
 LONGEST_LINE = 10_000
 MOST_GPUS = 1024

@@ -7,7 +7,6 @@ Not for reading a file: see ``wandb_files`` and ``wandb_log``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -16,12 +15,13 @@ from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.formats.config.command_line import command_line
 from analyzer.ingest.formats.config.structured_text import Entry
 from analyzer.ingest.scalar_text import config_scalar
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.config import ConfigScalar
 from analyzer.vocabulary.config import canonical_key
 
 _LAYER = "runtime_echo"  # what W&B holds is what the program passed on when it ran, not a file to edit
 
-_RUN_DIRECTORY = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-[^/\\]+")
+_RUN_DIRECTORY = LazyRegex(r"(?:offline-)?run-\d{8}_\d{6}-[^/\\]+")
 
 # At run time these are what from_pretrained was asked for if it was asked, else what the checkpoint says:
 # neither the published nor the loaded dtype for sure. Kept under a name that no canonical key has.
@@ -31,8 +31,8 @@ _AMBIGUOUS_MODEL_KEYS = frozenset({"dtype", "torch_dtype"})
 _GENERATION_DEFAULTS: Mapping[str, ConfigScalar] = {"max_length": 20}
 
 _PERSONAL = frozenset({"email", "user", "username", "user_name", "entity", "host", "hostname"})
-_ABSOLUTE_PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]")
-_ADAPTER = re.compile(r"peft_config\.[^.]+\.(?P<key>.+)")
+_ABSOLUTE_PATH = LazyRegex(r"/|~/|[A-Za-z]:[\\/]")
+_ADAPTER = LazyRegex(r"peft_config\.[^.]+\.(?P<key>.+)")
 
 _LABELS = {"transformers_trainer": "hf-trainer"}
 

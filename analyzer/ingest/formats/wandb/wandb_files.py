@@ -31,12 +31,13 @@ from analyzer.ingest.formats.wandb.wandb_facts import (
 from analyzer.ingest.formats.wandb.wandb_history import write_last_values
 from analyzer.ingest.formats.wandb.wandb_items import numbers_in
 from analyzer.ingest.source_text import read_text
+from analyzer.lazy_regex import LazyRegex
 
 MAX_BYTES = 4 << 20
 """The largest config.yaml of the survey has 10 KB, a summary with histograms 1 MB."""
 
 _CONFIG = re.compile(rb"^(?:wandb_version:|_wandb:\s{0,9}$)", re.MULTILINE)
-_WRAPPED = re.compile(r"^(?P<key>.{1,1000}?)\.(?P<part>value|desc|sort)(?P<rest>[.\[].*)?")
+_WRAPPED = LazyRegex(r"^(?P<key>.{1,1000}?)\.(?P<part>value|desc|sort)(?P<rest>[.\[].*)?")
 _VERSIONS = {"python_version": "python", "cli_version": "wandb", "huggingface_version": "transformers"}
 _LABEL = "t.9.1"  # telemetry field 9, label; its field 1, code_string
 

@@ -6,14 +6,14 @@ order of the lines stands for the order of execution. Their ``source_format`` is
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from analyzer.ingest.formats.dumps.replay_rows import completed
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.tables import Scalar
 
-_SIZES = re.compile(r"\d{1,18}")
+_SIZES = LazyRegex(r"\d{1,18}")
 
 
 def localiser_rows(

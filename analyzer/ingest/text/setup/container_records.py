@@ -17,7 +17,6 @@ gives ``job_failed`` with reason, exit_code and the signal behind a code above 1
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
@@ -37,8 +36,8 @@ _ENTRY = LazyRegex(
 _ENDS = LazyRegex(
     r"^\s{0,60}(?:\"?(?:Ready|ready|Restart Count|Limits|Requests|Environment|Mounts|name|image|imageID|lastState|state|Image|GraphDriver|Health)\"?:|\}|State:|Conditions:|Events:)"
 )
-_DESCRIBED = re.compile(r"(?m)^ {2}([\w.-]{1,120}):\s*$")
-_INSPECTED = re.compile(r"\"Name\": \"/?([\w.-]{1,120})\"")
+_DESCRIBED = LazyRegex(r"(?m)^ {2}([\w.-]{1,120}):\s*$")
+_INSPECTED = LazyRegex(r"\"Name\": \"/?([\w.-]{1,120})\"")
 
 MAX_LINES = 80
 """Lines of one status; Kubernetes puts the last words of a container into it."""
