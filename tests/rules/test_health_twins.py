@@ -81,6 +81,29 @@ HARDER_TASKS = {
     "signal.policy.reward_gained": True,
     "signal.rl.eval_reward_falls": False,
 }
+KNOWN_FROM_THE_FIRST = {
+    "signal.generalisation.turned": False,
+    "signal.generalisation.never_fell": True,
+    "signal.generalisation.worse_than_best": 1.0,
+    "signal.gap.held_out_gained": 0.05,
+    "signal.gap.score_gained": True,
+    "signal.gap.right": 0.5,
+    "signal.progress.fall_share": 0.6,
+}
+FROM_RAW_LOGITS = {
+    "signal.answers.summed": False,
+    "signal.progress.first": 7.5,
+    "signal.answers.first_over_answers": 2.5,
+    "signal.chance.out_of_scale": False,
+    "signal.generalisation.accuracy_best": 0.75,
+    "signal.generalisation.accuracy_gained": 0.3,
+}
+NEARLY_LEARNED = {
+    "signal.chance.held_out": False,
+    "signal.chance.held_out_over_uniform": 0.7,
+    "signal.chance.many_right": False,
+}
+FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal.pace.memory_grows": False}
 
 
 @pytest.mark.parametrize(
@@ -109,6 +132,14 @@ HARDER_TASKS = {
         ("held-out-fell", CALIBRATED_LATE, {"signal.gap.right": 0.5}),
         ("held-out-fell", CALIBRATED_LATE, {"signal.generalisation.worse_than_best": 3.0}),
         ("off-chance", SMOOTHED, {"signal.chance.many_right": False}),
+        ("held-out-off-chance", NEARLY_LEARNED, {"signal.chance.held_out_over_uniform": 0.83}),
+        ("held-out-fell", KNOWN_FROM_THE_FIRST, {"signal.gap.score_gained": False}),
+        ("begins-in-proportion", FROM_RAW_LOGITS, {"signal.answers.first_over_answers": 12.0}),
+        ("begins-in-proportion", FROM_RAW_LOGITS, {"signal.generalisation.accuracy_gained": 0.04}),
+        ("not-held-back", MANY_CLASSES | {"signal.gap.score_last": -0.11}, {"signal.gap.score_last": -0.3}),
+        ("no-wild-loss", {"signal.progress.peak_over_first": 5.0}, {"signal.progress.peak_over_first": 30.0}),
+        ("error-falls", {"signal.score.error_left": 0.79}, {"signal.score.error_left": 0.97}),
+        ("keeps-its-pace", FEWER_WORKERS, {"signal.pace.change": 4.0}),
         ("keeps-its-sign", LIKELIHOOD, {"signal.progress.accelerates": True}),
         ("keeps-its-sign", LIKELIHOOD, {"signal.progress.last": -90000.0}),
         ("keeps-its-sign", LIKELIHOOD, {"signal.progress.points": 12}),
