@@ -19,6 +19,7 @@ PASSED_BY = (
     "amdgpu 0000:2b:00.0: amdgpu: [gfxhub0] retry page fault (src_id:0 ring:24 vmid:8 pasid:32770)",
     "kernel: amdgpu 0000:2b:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:24), for process Xorg pid 7",
     "remote rank 5 heartbeat restored",
+    'W rpc/grpc_remote_master.cc:157] RPC failed with status = "Unavailable: Socket closed" and grpc_error_string = "", maybe retrying the RPC',
     "config: gdr_pin_buffer: true, pyxis: false, power brake: 400 W",
     'prompt: How do I fix "RuntimeError: CUDA out of memory"? response: reduce the batch size',
     'question: What does "Segmentation fault (core dumped)" mean? answer: a process touched memory that is not its own',

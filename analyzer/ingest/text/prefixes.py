@@ -84,6 +84,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("EWIF", r"[EWIF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} +\d{1,20} (?P<logger>[\w./-]{1,160}:\d{1,6})\] ?"),
     # Kaldi: LOG (nnet3-train[5.5.0]:Print():nnet-training.cc:325) message
     ("VL", r"(?:VLOG\[\d{1,2}\]|LOG) \((?P<logger>[^\s]{1,200}:\d{1,6})\) "),
+    # Colab: Jan 12, 2026, 3:46:13 PM | WARNING | message
+    ("JFMASOND", rf"[A-Z][a-z]{{2}} \d{{1,2}}, \d{{4}}, \d{{1,2}}:\d\d:\d\d [AP]M \| {_LEVEL} \| ?"),
     # Google Cloud: ERROR 2026-08-03T18:49:56.385503426Z [resource.labels.containerName: x] message
     ("DEINWCA", rf"(?:{_LEVEL}|DEFAULT|NOTICE|ALERT) {_DATE}{_ZONE} \[resource\.labels\.[^\]]{{1,120}}\] ?"),
     # Kubernetes and CRI: 2026-01-01T00:00:00.123456789Z stdout F message
