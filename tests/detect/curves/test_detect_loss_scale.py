@@ -280,3 +280,12 @@ class TestMessagesBetweenRows:
 
         assert facts["signal.loss_scale.last_overflow_step"] == 200
         assert facts["signal.loss_scale.recovers"] is True
+
+
+def test_a_scale_of_zero_is_the_end_of_a_fall():
+    maker = RunMaker("deepspeed").log({"loss_scale": [4.0, 0.0, 0.0]})
+    maker.event("loss_scale_overflow", line=15, step=3, reducing_to=0.0)
+    only = RunMaker("deepspeed").event("loss_scale_overflow", line=15, step=3, reducing_to=0.0)
+
+    assert maker.plain()["signal.loss_scale.seen"] is True
+    assert only.plain()["signal.loss_scale.seen"] is True

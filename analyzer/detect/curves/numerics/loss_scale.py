@@ -12,6 +12,7 @@ from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
 from analyzer.detect.curve import has_steps, spacing
 from analyzer.detect.curves.numerics.bad_points import grad_points
 from analyzer.detect.curves.numerics.scale_course import (
+    LEAST_SCALE,
     MAX_HALVINGS,
     Overflow,
     ScaleCourse,
@@ -122,7 +123,7 @@ def _halvings(course: ScaleCourse) -> tuple[int, int] | None:
     if course.scales.size < 2:
         return None
     moves = np.diff(course.scales)
-    factors = np.clip(np.round(-np.diff(np.log2(course.scales))), 1.0, MAX_HALVINGS)
+    factors = np.clip(np.round(-np.diff(np.log2(np.maximum(course.scales, LEAST_SCALE)))), 1.0, MAX_HALVINGS)
     counts = np.where(moves < 0, factors, 0.0)
     rises = np.flatnonzero(moves > 0)
     start = int(rises[-1]) + 1 if rises.size else 0
@@ -300,7 +301,7 @@ def _power(view: RunView, course: ScaleCourse) -> int | None:
     start = view.config_value("fp16.initial_scale_power")
     if isinstance(start, int) and not isinstance(start, bool):
         return round(start - math.log2(course.floor or 1.0))
-    if not course.scales.size:
+    if not course.scales.size or not course.scales[0] > 0:
         return None
     return round(math.log2(float(course.scales[0])) - math.log2(course.floor or 1.0))
 

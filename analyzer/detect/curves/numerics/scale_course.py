@@ -26,6 +26,9 @@ OVERFLOW = "loss_scale_overflow"
 FLOOR_KINDS = ("loss_scale_minimum", "fairseq_min_loss_scale")
 
 
+LEAST_SCALE = 1e-300
+"""Stands for a scale that was printed as 0, which has no logarithm."""
+
 MAX_HALVINGS = 256
 """Halvings that one drop of a series may stand for: from 2**32 to far below what a GradScaler can reach."""
 
@@ -218,7 +221,8 @@ def _drops(series: Series | None) -> list[Overflow]:
     found: list[Overflow] = []
     for row in np.flatnonzero(np.diff(series.value) < 0):
         after = int(row) + 1
-        halvings = min(round(float(np.log2(series.value[row]) - np.log2(series.value[after]))), MAX_HALVINGS)
+        before, now = np.log2(np.maximum(series.value[row : after + 1], LEAST_SCALE))
+        halvings = min(round(float(before - now)), MAX_HALVINGS)
         # A drop by less than a factor of two (a scaler with another factor) is still one overflow.
         found += [Overflow(series.step_at(after), None, series.ref(after))] * max(halvings, 1)
     return found
