@@ -52,10 +52,12 @@ def _panel(run: Run, clock: Series | None, key: str, title: str, unit: str, patt
             devices.append((int(match[1] or -1), series))
     if not devices:
         return None
-    by_mean = sorted(devices, key=lambda item: (float(np.nanmean(_finite(item[1].value))), item[0]))
+    by_mean = sorted(
+        devices, key=lambda item: (float(np.nanmean(item[1].value[np.isfinite(item[1].value)])), item[0])
+    )
     ends = devices if len(devices) <= FEW else [by_mean[-1], by_mean[0]]
     labels = (
-        [_device(number, title) for number, _ in ends]
+        [title.lower() if number < 0 else f"GPU {number}" for number, _ in ends]
         if len(by_mean) <= FEW
         else [f"GPU {ends[0][0]}, highest of {len(by_mean)}", f"GPU {ends[1][0]}, lowest"]
     )
@@ -68,14 +70,6 @@ def _panel(run: Run, clock: Series | None, key: str, title: str, unit: str, patt
     if any(line.x.size < FEW for line in lines):
         return None
     return Panel(key, title, unit, log=False, by_step=by_step, lines=lines, axis="second")
-
-
-def _finite(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return values[np.isfinite(values)]
-
-
-def _device(number: int, title: str) -> str:
-    return title.lower() if number < 0 else f"GPU {number}"
 
 
 def _clock(view: RunView) -> Series | None:

@@ -246,7 +246,7 @@ def _grad_facts(view: RunView, points: BadPoints | None, loss: BadPoints | None)
     out.put("share_after_onset", float(after.mean()), refs)
     out.put("from_first_log", first == 0, refs)
     out.put("healthy_steps_before", points.healthy_steps(first), refs)
-    out.put("isolated", _isolated(points), refs)
+    out.put("isolated", not points.bad[[0, -1]].any() and longest_run(points.bad) <= ISOLATED_RUN, refs)
     if len(series) >= PARTS:
         tail = points.bad[-max(len(series) // PARTS, 1) :]
         out.put("recovers", not tail.any(), [*refs_at(series, [len(series) - 1]), *refs])
@@ -304,10 +304,6 @@ def _losses_at(view: RunView, told: tuple[Event, ...], loss: BadPoints | None) -
 def _loss_refs(points: BadPoints, loss: BadPoints) -> list[SourceRef]:
     steps = set(points.series.step[points.bad].tolist()) - {NULL_INT}
     return refs_at(loss.series, (i for i, step in enumerate(loss.series.step.tolist()) if step in steps))
-
-
-def _isolated(points: BadPoints) -> bool:
-    return bool(not points.bad[0] and not points.bad[-1] and longest_run(points.bad) <= ISOLATED_RUN)
 
 
 def harmful(view: RunView, points: BadPoints) -> bool | None:

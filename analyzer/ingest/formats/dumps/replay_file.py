@@ -200,7 +200,8 @@ def _read_parquet(source: OpenSource, reader: _Reader) -> None:
         reader.header(header or {})
         if reader.refused:
             return
-        names = [name for name in file.schema_arrow.names if _is_declared(reader, name)]
+        declared = {column.name for column in _TABLES[reader.table]}
+        names = [name for name in file.schema_arrow.names if name in declared]
         row_number = 0
         for batch in file.iter_batches(_BATCH_ROWS, columns=names):
             for row in batch.to_pylist():
@@ -208,7 +209,3 @@ def _read_parquet(source: OpenSource, reader: _Reader) -> None:
                 reader.row(row, row_number)
     except (OSError, ValueError, pa.ArrowException) as error:
         reader.out.gap(f"the rest of the Parquet file cannot be read: {str(error)[:200]}")
-
-
-def _is_declared(reader: _Reader, name: str) -> bool:
-    return any(column.name == name for column in _TABLES[reader.table])

@@ -61,7 +61,7 @@ def completed(row: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = number
     if isinstance(found.get("dtype"), str):
         found["dtype"] = format_name(found["dtype"])
-    if seen_bad or any(_positive(found.get(name)) for name in _COUNTS):
+    if seen_bad or any(isinstance(found.get(name), int | float) and found[name] > 0 for name in _COUNTS):
         found["nonfinite"] = True
     elif "nonfinite" not in found and all(found.get(name) == 0 for name in _COUNTS):
         found["nonfinite"] = False
@@ -71,10 +71,6 @@ def completed(row: Mapping[str, Any]) -> dict[str, Any]:
     if "numel" not in found and isinstance(shape, list | tuple) and all(_is_size(size) for size in shape):
         found["numel"] = math.prod(shape)
     return found
-
-
-def _positive(value: object) -> bool:
-    return isinstance(value, int | float) and value > 0
 
 
 def _is_size(value: object) -> bool:
