@@ -97,6 +97,7 @@ def test_a_line_is_recognised_with_its_fields(kind, fields, line):
 DECOYS = [
     ("library_mismatch", "docker: nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open shared object file: no such file"),
     ("library_mismatch", "2026-03-02 W tensorflow dso_loader.cc:64] Could not load 'libnvinfer.so.7'; dlerror: libnvinfer.so.7: cannot open shared object file"),
+    ("library_mismatch", "08:12 [I] Unable to initialize backend 'tpu': INTERNAL: Failed to open libtpu.so: libtpu.so: cannot open shared object file: No such file"),
     ("import_failed", "ModuleNotFoundError: No module named 'einops'"),
     ("no_kernel_image", "Bfloat16 is only supported on GPUs with compute capability of at least compute capability 8.0"),
     ("compile_failed", "WARNING: torch._dynamo hit config.cache_size_limit (8)"),
