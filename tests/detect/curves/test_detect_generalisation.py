@@ -121,6 +121,12 @@ def test_a_policy_loss_around_zero_is_no_negative_cross_entropy():
         assert facts["signal.metric.negative_loss"] is negative
 
 
+def test_a_single_row_below_zero_does_not_tell_that_a_loss_stays_there():
+    for losses, told in (([-8.5], False), ([-5.0, -6.5, -8.5], True)):
+        facts = RunMaker().log({"loss": losses, "accuracy": [0.2] * len(losses)}).plain()
+        assert facts["signal.metric.negative_loss"] is told
+
+
 def test_a_loss_whose_own_term_falls_below_zero_is_no_negative_cross_entropy():
     unbounded = np.linspace(0.5, -4.0, 60)
 

@@ -36,6 +36,7 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": FALLING, "val_acc": RISING, "ema_acc": RISING}, "signal.score.frozen", False),
         ({"loss": FALLING, "val_wer": [39.0, 80.0, 154.0]}, "signal.score.error_beyond_all", True),
         ({"loss": FALLING, "val_wer": [0.9, 0.5, 0.3]}, "signal.score.error_beyond_all", False),
+        ({"loss": FALLING, "val_wer": [100.4, 99.2, 100.6]}, "signal.score.error_beyond_all", False),  # nothing right
         ({"loss": FALLING, "train_f1": [0.6, 0.8, 0.9], "val_f1": [0.5, 0.5, 0.51]}, "signal.score.parted", True),
         ({"loss": FALLING, "train_f1": [0.6, 0.8, 0.9], "val_f1": [0.6, 0.7, 0.8]}, "signal.score.parted", False),
         ({"acc_old": [0.9, 0.95, *[0.3] * 6], "acc_new": RISING}, "signal.score.forgotten", True),

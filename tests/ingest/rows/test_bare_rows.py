@@ -13,6 +13,21 @@ def test_rows_without_a_place_are_a_series_once_three_have_come():
     assert points(read_text("\n".join(rows) + "\n"), "loss") == [(None, 1.5), (None, 1.25), (None, "nan")]
 
 
+@pytest.mark.parametrize("form", ["{}", "tensor({})", "tensor({}, device='cuda:0')", "tensor([{}])"])
+def test_numbers_alone_that_end_in_nan_are_a_series_unless_other_rows_are_there(form):
+    alone = "".join(form.format(value) + "\n" for value in ("3.25", *["nan"] * 5))
+    others = "".join(f"epoch {at} loss {2.5 - at / 4}\n" for at in range(4))
+
+    assert points(read_text(alone), "unnamed") == [(None, 3.25), *[(None, "nan")] * 5]
+    assert (
+        points(
+            read_text("".join(form.format(value) + "\n" for value in (3.25, 3.5, 3.0, 3.25, 3.5))), "unnamed"
+        )
+        == []
+    )
+    assert "unnamed" not in read_text(others + alone).metrics.names
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -36,6 +36,14 @@ def test_a_row_of_each_program_tells_its_loss(row, loss):
     assert points(read_text(row + "\n"), "loss") == [loss]
 
 
+def test_losses_of_components_are_read_by_their_names_and_other_dicts_are_not():
+    told = read_text("Losses {'tagger': 0.25, 'ner': 12.5}\nLosses {'tagger': 0.125, 'ner': 11.5}\n")
+
+    assert points(told, "ner_loss") == [(None, 12.5), (None, 11.5)]
+    assert points(told, "tagger_loss") == [(None, 0.25), (None, 0.125)]
+    assert not read_text("pipes {'ner': <Pipe at 7>, 'parser': None}\nsizes {'nerves': 12.5}\n").metrics.names
+
+
 def test_paddleocr_says_how_long_a_step_waited():
     row = "epoch: [1/9], global_step: 10, lr: 0.001, loss: 1.5, avg_reader_cost: 2.00000 s, avg_batch_cost: 2.50000 s, ips: 64.0 samples/s"
     run = read_text(row + "\n")

@@ -65,6 +65,10 @@ SHAPES = {
         "#  step      rmse_val    rmse_trn         lr\n# no data, no value\n      0      2.50e+01    2.25e+01    1.0e-03\n    100      2.00e+01    1.75e+01    1.0e-03\n",
         {"rmse_trn": [(0, 22.5), (100, 17.5)], "rmse_val": [(0, 25.0), (100, 20.0)]},
     ),
+    "a head of names that a single space parts": (
+        "#  step      rmse_val    rmse_trn   rmse_ab_val rmse_ab_trn         lr\n      0      2.50e+01    0.00e+00           nan    1.25e+00    1.0e-03\n    100      2.00e+01    1.75e+01           nan    1.00e+00    1.0e-03\n",
+        {"rmse_trn": [(0, 0.0), (100, 17.5)], "rmse_ab_trn": [(0, 1.25), (100, 1.0)]},
+    ),
     "a head in two lines": (
         "average    since         example\nloss       last          counter\n0.625000   0.625000            3\n0.500000   0.375000            6\n",
         {"loss": [(3, 0.625), (6, 0.5)]},

@@ -211,7 +211,7 @@ def _losses(out: FactWriter, view: RunView) -> None:
         )
         stays = (
             not by_design
-            and bool(below.any())
+            and int(below.sum()) >= NEGATIVE_ROWS
             and float(below[int(below.argmax()) :].mean()) >= STAYS_NEGATIVE
         )
         out.put("negative_loss", stays and float(good.value[low]) <= BELOW_ZERO, refs_at(good, [low]))

@@ -5,7 +5,7 @@
 
 It counts only if nothing else of the log was a metric, a counter runs on evenly (or batches within one that never falls), and the
 first number does not rise beyond its scatter: what falls or stays beside a counter is most likely what the loop minimises.
-Numbers without a counter have to fall. The series is called ``unnamed``, those of further columns ``unnamed_2`` and so on.
+Numbers without a counter have to fall, or to end in values that are none. The series is called ``unnamed``, those of further columns ``unnamed_2`` and so on.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ MIN_ROWS = 10
 
 MIN_ALONE = 30
 """Numbers without a counter that make a course."""
+
+MIN_BROKEN = 5
+"""Values at the end that are NaN or infinite, where numbers alone need no course to be what broke."""
 
 MAX_DIGITS = 12
 MAX_ROWS = 100_000
@@ -55,7 +58,9 @@ class UnnamedColumns:
         """Write the series, if the log is one."""
         if not log.is_empty:
             return
-        if not self._rows and len(self._alone) >= MIN_ALONE and self._rise([v for v, _ in self._alone]) < 0:
+        alone = [value for value, _ in self._alone]
+        broken = len(alone) >= MIN_BROKEN and not np.isfinite(alone[-MIN_BROKEN:]).any()
+        if not self._rows and (broken or (len(alone) >= MIN_ALONE and self._rise(alone) < 0)):
             for value, line in self._alone:
                 log.metric("unnamed", value, line, None)
         steps = self._steps() if len(self._rows) >= MIN_ROWS else None

@@ -47,7 +47,10 @@ ROWS_OF_DOUBTFUL = 3
 """Rows that a table without a counter needs: fewer are the results of some models."""
 
 _STROKES = str.maketrans("\u2502\u2503\u2551", "|||")
-_CELLS = LazyRegex(r"[^\s,|][^,|\t\n]*?(?=\s{2,}|\s*[,|\t]|\s*$)")
+_CELLS = LazyRegex(
+    # names of code, of which a single space parts two where one grew into the gap: "rmse_lc_val rmse_lc_trn"
+    r"(?<![^\s,|])[A-Za-z]\w*_\w+(?= [A-Za-z]\w*_\w)|[^\s,|][^,|\t\n]*?(?=\s{2,}|\s*[,|\t]|\s*$)"
+)
 _WORDS = LazyRegex(r"[^\s,|]+")
 # Names of columns that are two words, where single spaces part the columns: "epoch train loss valid loss accuracy".
 _NAMES = LazyRegex(
