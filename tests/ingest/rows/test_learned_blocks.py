@@ -150,6 +150,17 @@ def test_launches_in_every_block_do_not_keep_rows_from_being_read_in_blocks(rest
     assert in_blocks > 2 * ROWS or "Epoch" in restart
 
 
+def test_forms_in_turns_are_read_in_blocks_though_another_is_further_on(one_by_one):
+    forms = (LOGS["with epochs whose length it says"], LOGS["home-made"], LOGS["named by a form"])
+    rows = [log_of(form, 4 * ROWS) for form in forms]
+    lines = [line for at in range(0, 4 * ROWS, 50) for one in rows for line in one[at : at + 50]]
+    text = "\n".join(lines) + "\n"
+    points_of, events, in_blocks = read(text)
+
+    assert (points_of, events) == one_by_one(text)[:2]
+    assert in_blocks > 0.7 * len(lines)
+
+
 def test_a_row_below_a_plain_bar_stands_where_its_last_redraw_does(monkeypatch):
     asked = []
     feed = TemplateRows.feed

@@ -229,9 +229,9 @@ class LearnedBlocks:
                 found[shape.anchor] = _records(shape.anchor, block, begin)
             falls = self._falls[shape.key] >= FALLS and shape.step.epoch < 0
             repeats = shape.key in self._repeats
-            rows = _rows(
-                shape, found[shape.anchor], block, None if falls else reached, falls=falls, repeats=repeats
-            )
+            # Another wording may be further on: a restart shows in what this one printed before.
+            last = None if falls else self._reached.get(shape.key, reached)
+            rows = _rows(shape, found[shape.anchor], block, last, falls=falls, repeats=repeats)
             if rows is None:
                 continue
             if isinstance(shape.grammar, Keeper):
