@@ -77,3 +77,38 @@ def test_the_score_of_an_episode_is_its_reward(row, metric):
     run = read_text("".join(row.format(n=n, v=n / 2) + "\n" for n in range(1, 9)))
 
     assert metric in run.metrics.names
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ("[01.02.24|09:58:13] \tTop5: {v:.2f}%", "top5"),
+        ("eval region avg class acc: {v:.4f}", "eval_region_avg_class_acc"),
+        ("INFO - Evaluation result (beam) loss: 3.50, ppl: {v:.2f}, acc: 0.25, generation: 12.5[sec]", "eval_perplexity"),
+        ("(epoch: {n}, iters: 100, time: 0.250) G_GAN: 1.5 D_real+fake: {v:.3f}", "d_real+fake"),
+        ("the class acc of a region: {v:.4f} of all that were looked at", None),
+    ],
+)  # fmt: skip
+def test_results_between_the_rows_of_a_training_are_read(row, name):
+    text = "".join(
+        f"Epoch: {n} loss: {2 / n:.4f}\nEval epoch: {n}\n{row.format(n=n, v=10 + n / 8)}\n"
+        for n in range(1, 9)
+    )
+    values = {
+        one: [value for _, value in points(read_text(text), one)] for one in read_text(text).metrics.names
+    }
+    found = [
+        one
+        for one, several in values.items()
+        if len(several) == 8 and 10 < several[-1] * (100 if several[-1] < 1 else 1) < 12
+    ]
+
+    assert any(name in one for one in found) if name else not found
+
+
+def test_a_part_of_the_loss_keeps_the_word_that_says_which():
+    text = "".join(
+        f"Epoch: [{n}][9/9]\tCluster Loss {2 / n:.4f}\tRead mse loss {n / 8:.4f}\n" for n in range(1, 9)
+    )
+
+    assert "mse_loss" in read_text(text).metrics.names

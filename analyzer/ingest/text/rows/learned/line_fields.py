@@ -312,7 +312,7 @@ def trimmed(name: str, most: int) -> str:
     ]  # "Acc on target" is none
     if any(part in _PAST for word in past for part in words_of(word)) and not names_memory(name):
         return ""
-    if len(words) > most:
+    if len(words) - bool(words and read_name(words[0]).phase) > most:  # "eval point avg class acc"
         return known_tail(" ".join(words))
     return "_".join(words).strip("._- ")
 
@@ -342,9 +342,9 @@ def known_tail(name: str) -> str:
     if ahead.isalpha() and (is_phase or ahead.lower() in _PLAYERS):
         return f"{ahead}_{best}".strip("._-")
     first = words[-len(best.split("_")) - 1 : -len(best.split("_"))] if best else []
-    # "Semantic loss 0.5" is a part of the loss; only words that say nothing more may be left out.
-    if best.lower() in {"loss", "acc", "accuracy"} and first and first[0].lower() not in _FILLERS and first[0].isalpha() and len(words) == 2:  # fmt: skip
-        return "_".join(words)
+    # "Semantic loss 0.5" and "Read mse loss 0.5" are parts of the loss; only words that say nothing more may be left out.
+    if best.lower() in {"loss", "acc", "accuracy"} and first and first[0].lower() not in _FILLERS and first[0].isalpha() and (len(words) == 2 or read_name(first[0]).quantity):  # fmt: skip
+        return "_".join(words[-2:])
     return best.strip("._-")
 
 

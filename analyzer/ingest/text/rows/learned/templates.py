@@ -73,7 +73,8 @@ BARE_NAMES = 3
 """Known names that make two rows without a place as sure as three."""
 
 WORDS_BESIDE_BOTH = 4
-"""Words beside a loss and a loss on held-out data on one line, which only a row of a training has."""
+"""Words beside a loss and a loss on held-out data on one line, which only a row of a training has, or beside three known names of
+an evaluation."""
 
 GUESSED_ROWS = 2
 """Rows with a place whose names are only well formed: what repeats with another number is a series."""
@@ -373,7 +374,8 @@ class TemplateRows(Learnable):
             if template.indented and row.told and (len(values) >= PARTS_BELOW or not (row.words or whole)):
                 return self._once_seen(template, values, where, line, log)
         phased = row.phased or self._evaluations.is_above(line.number)
-        if phased and row.sure and row.words <= BARE_WORDS and (self.rows or log.has_points):
+        most = WORDS_BESIDE_BOTH if row.held_out and len(known) >= BARE_NAMES else BARE_WORDS
+        if phased and row.sure and row.words <= most and (self.rows or log.has_points):
             # the result of an epoch or of an evaluation beside rows of a training
             self._first_of(known, log)
             self._write(
