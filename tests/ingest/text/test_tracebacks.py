@@ -1,7 +1,11 @@
 """Python tracebacks: where they end, whose they are, and which of them is a consequence."""
 
+from pathlib import Path
+
 import pytest
 from log_reading import only, read_text
+
+from analyzer import diagnose
 
 TRACE = """Traceback (most recent call last):
   File "/home/user/train.py", line 90, in backward
@@ -210,3 +214,36 @@ def test_an_end_of_iteration_is_a_failure_where_the_program_itself_asked_for_mor
     )
 
     assert [event.role for event in tracebacks(run)] == [role]
+
+
+ROWS = "".join(f"epoch {epoch} loss {2.0 / epoch:.4f}\n" for epoch in range(1, 31))
+
+
+def said(tmp_path: Path, text: str) -> list[str]:
+    log = tmp_path / "run.log"
+    log.write_text(text)
+    return [finding.cause.id for finding in diagnose(log).findings if finding.cause.kind != "benign"]
+
+
+def test_an_exception_that_a_sentence_quotes_is_read_where_nothing_else_is_told(tmp_path: Path) -> None:
+    asked = "With the old release I get `TypeError: fit() got an unexpected keyword argument 'scale'`. Why?\n"
+    assert said(tmp_path, asked)
+
+
+def test_an_exception_that_a_sentence_quotes_beside_rows_ended_nothing(tmp_path: Path) -> None:
+    quoted = (
+        "note: `TypeError: fit() got an unexpected keyword argument 'scale'` was mended in the last release\n"
+    )
+    assert "user-code-exception" not in said(tmp_path, quoted + ROWS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "WARNING: parallel_for failed: out of memory, falling back to the host",
+        "  xla_label: custom-call",
+    ],
+)
+def test_what_only_warned_above_rows_that_go_on_accuses_nothing(tmp_path: Path, line: str) -> None:
+    (tmp_path / "run.log").write_text(line + "\n" + ROWS)
+    assert diagnose(tmp_path / "run.log").status not in ("failed", "degraded")

@@ -4,7 +4,8 @@
 
 gives ``python_traceback`` with exception and message, and no frames. Programs print the names of exceptions in warnings
 too and go on, so the line is only believed where it is the last one of the log, or where the log tells nothing else: no
-metric, and no other event than that a traceback was cut off.
+metric, and no other event than that a traceback was cut off. One that a sentence quotes ("I get the error `TypeError: …`")
+is believed in the second case only.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from analyzer.lazy_regex import LazyRegex
 _RAISED = LazyRegex(
     r"^(?P<exception>(?:[a-z_]\w{0,40}\.){0,8}_?[A-Z]\w{1,60}(?:Error|Exception)): (?P<message>\S.{0,2000})$"
 )
+# A sentence about it, in backticks, quotes or stars
+_QUOTED = LazyRegex(
+    r"[`\"*“](?P<exception>(?:[a-z_]\w{0,40}\.){0,8}_?[A-Z]\w{1,60}(?:Error|Exception)): (?P<message>\w[^`\"*“”]{3,1000})[`\"*”]"
+)
 
 
 LINES_OF_ONE_FAILURE = 3
@@ -28,12 +33,15 @@ class BareExceptions:
 
     def __init__(self) -> None:
         self._last: tuple[LogLine, str, str] | None = None
+        self._is_quoted = False
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         del log  # whether the line is believed is decided at the end
-        match = _RAISED.match(line.text)
+        raised = _RAISED.match(line.text)
+        match = raised or (_QUOTED.search(line.text) if self._last is None else None)
         if match:
+            self._is_quoted = raised is None
             further = following_text(line, match["message"])
             message = "\n".join(filter(None, (match["message"].strip(), further)))[:MAX_MESSAGE]
             self._last = line.without_block(), match["exception"], message
@@ -46,7 +54,7 @@ class BareExceptions:
         line, exception, message = self._last
         if not log.is_empty and line.number - log.told_line <= LINES_OF_ONE_FAILURE:
             return
-        is_last = line.number + message.count("\n") >= log.last_line
+        is_last = not self._is_quoted and line.number + message.count("\n") >= log.last_line
         if not (is_last or log.is_empty) or not log.first("raised", exception, message.partition("\n")[0]):
             return
         fields = {"exception": exception, "message": message}
