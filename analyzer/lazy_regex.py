@@ -12,20 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_compile: Callable[[str], re.Pattern[str]] = re.compile
-
-
-def compile_with(function: Callable[[str], re.Pattern[str]]) -> None:
-    """Compile from now on with another function, such as one that knows expressions of earlier runs."""
-    global _compile  # noqa: PLW0603
-    _compile = function
-
-
-def compiled_text(pattern: str) -> re.Pattern[str]:
-    """The compiled expression, now."""
-    return _compile(pattern)
-
-
 _METHODS = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")
 
 
@@ -51,7 +37,7 @@ class LazyRegex:
         # Called only for what is not yet in the instance: from the second use on, calls cost nothing extra.
         if name not in _METHODS:
             raise AttributeError(name)
-        compiled = _compile(self.pattern)
+        compiled = re.compile(self.pattern)
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))
         return self.__dict__[name]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from analyzer.cli.output import Format, rendered, write
 from analyzer.cli.progress import reading
-from analyzer.vocabulary.expressions import kept_expressions
 
 if TYPE_CHECKING:
     from analyzer.api import Study
@@ -17,7 +16,6 @@ SHOWN = 3
 """Causes shown in full, unless ``--top`` says otherwise."""
 
 
-@kept_expressions()
 def print_diagnosis(source: str) -> None:
     """``analyzer diagnose SOURCE`` without any option.
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from analyzer.lazy_regex import LazyRegex, compiled_text
+from analyzer.lazy_regex import LazyRegex
 
 # What no secret is: absent, a truth value, a placeholder, a reference to a variable, already masked. Also a plain
 # number, where the name alone does not prove it.
@@ -164,7 +164,7 @@ _BASE64_LINE = r"(?m)(?:^|(?<=[\"'\s]))(?P<keep>\s{0,8})(?=\S{0,76}[A-Z])(?=\S{0
 
 @lru_cache(maxsize=64)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return compiled_text(pattern)
+    return re.compile(pattern)
 
 
 def _mask(match: re.Match[str]) -> str:

@@ -16,8 +16,6 @@ from datetime import date as calendar_date
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from analyzer.lazy_regex import compiled_text
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -143,7 +141,7 @@ def _matchers(start: str) -> tuple[Callable[[str, int], re.Match[str] | None], .
     """The forms that can begin with a character, compiled when such a line is first met."""
     is_letter = start.isascii() and start.isalpha()
     return tuple(
-        compiled_text(form).match for starts, form in _FORMS if (start in starts if starts else is_letter)
+        re.compile(form).match for starts, form in _FORMS if (start in starts if starts else is_letter)
     )
 
 
@@ -191,7 +189,7 @@ def unix_time(text: str) -> float | None:
 
 @lru_cache(maxsize=1)
 def _stamp() -> Callable[[str], re.Match[str] | None]:
-    return compiled_text(_DATE + _ZONE).match
+    return re.compile(_DATE + _ZONE).match
 
 
 def _container_line(text: str) -> Peeled | None:
