@@ -154,7 +154,8 @@ def detect(view: RunView) -> Iterator[Signal]:
         _unfinished(out, loss, held_out)
         _in_a_line(out, view, loss, scored)
         _begins(out, view, loss[0])
-        if not (loss[1].of_few_batches() and begins_in_the_middle(view, loss[0])):
+        batches = held_out is None and loss[1].of_few_batches() and begins_in_the_middle(view, loss[0])
+        if not batches:
             _breaks(out, *loss, grows_with_score=_scored_best_at_end(scored))
         _level_change(out, view, *loss)
         anew, refs = began_anew(view, *loss, None if held_out is None else held_out[0])

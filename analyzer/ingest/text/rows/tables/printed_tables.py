@@ -49,7 +49,7 @@ ROWS_OF_DOUBTFUL = 3
 _STROKES = str.maketrans("\u2502\u2503\u2551", "|||")
 _CELLS = LazyRegex(
     # names of code, of which a single space parts two where one grew into the gap: "rmse_lc_val rmse_lc_trn"
-    r"(?<![^\s,|])[A-Za-z]\w*_\w+(?= [A-Za-z]\w*_\w)|[^\s,|][^,|\t\n]*?(?=\s{2,}|\s*[,|\t]|\s*$)"
+    r"(?<![^\s,|])[A-Za-z][^\W_]*_\w+(?= [A-Za-z][^\W_]*_\w)|[^\s,|][^,|\t\n]*?(?=\s{2,}|\s*[,|\t]|\s*$)"
 )
 _WORDS = LazyRegex(r"[^\s,|]+")
 # Names of columns that are two words, where single spaces part the columns: "epoch train loss valid loss accuracy".
