@@ -352,12 +352,17 @@ def test_rows_below_an_exception_that_nobody_caught_may_come_from_a_buffer(tmp_p
     assert analyzer.diagnose(tmp_path / "train.log").ended.state == state
 
 
-def test_a_host_that_ended_what_came_before_training_ended_no_training():
-    above = RunMaker().event("sigkill", line=1, role="root_candidate").log({"loss": falling(40)})
-    below = RunMaker().log({"loss": falling(40)}).event("sigkill", line=900, role="root_candidate")
+@pytest.mark.parametrize(
+    ("kind", "role"),
+    [("sigkill", "root_candidate"), ("nan_stop", "symptom")],
+    ids=["a-host-ended-what-came-before", "its-family-ends-no-run"],
+)
+def test_what_training_began_below_did_not_end_it(kind, role):
+    above = RunMaker().event(kind, line=1, role=role).log({"loss": falling(40)})
+    below = RunMaker().log({"loss": falling(40)}).event(kind, line=900, role=role)
 
-    assert facts_of(above).plain["event.sigkill.survived"] is True
-    assert facts_of(below).plain["event.sigkill.survived"] is False
+    assert facts_of(above).plain[f"event.{kind}.survived"] is True
+    assert facts_of(below).plain[f"event.{kind}.survived"] is False
 
 
 @pytest.mark.parametrize(
@@ -386,14 +391,6 @@ def test_a_warning_is_not_what_a_program_ended_of_whose_exception_speaks_of_some
     traceback(maker, "RuntimeError", path="out.log", line=90, message=message)
 
     assert facts_of(maker).plain["event.library_mismatch.survived"] is survived
-
-
-def test_a_line_that_ends_no_run_by_its_family_is_survived_by_rows_as_well():
-    above = RunMaker().event("nan_stop", line=1, role="symptom").log({"loss": falling(40)})
-    below = RunMaker().log({"loss": falling(40)}).event("nan_stop", line=900, role="symptom")
-
-    assert facts_of(above).plain["event.nan_stop.survived"] is True
-    assert facts_of(below).plain["event.nan_stop.survived"] is False
 
 
 @pytest.mark.parametrize(
