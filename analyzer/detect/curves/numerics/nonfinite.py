@@ -112,9 +112,9 @@ def _loss_facts(view: RunView, points: BadPoints | None) -> Iterator[Signal]:
 
 def _loss_messages(view: RunView) -> tuple[Event, ...]:
     """Lines that say in words that the loss is not finite; others of these kinds speak of gradients."""
-    stops = RowsOfLogs.ends(view, "nan_stop")
+    stops = {e.ref for e in RowsOfLogs.ends(view, "nan_stop")}  # a log may hold thousands
     told = [
-        e for e in view.events("nan_stop", "nonfinite_loss_message") if e.kind != "nan_stop" or e in stops
+        e for e in view.events("nan_stop", "nonfinite_loss_message") if e.kind != "nan_stop" or e.ref in stops
     ]
     return tuple(
         e for e in told if "grad" not in e.text.lower() or "loss" in e.text.lower() or "grad_fn" in e.text
