@@ -60,7 +60,7 @@ def messages_command(
         Path, typer.Argument(help="Folder of *.yaml files 'cause | further causes: [messages]'.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path(
-        "messages.npz"
+        "messages.linear"
     ),
 ) -> None:
     """Train the reader of unknown messages on labelled messages and the examples of all patterns."""
@@ -82,7 +82,7 @@ def messages_command(
 def likeness_command(
     casebook: Annotated[Path, typer.Argument(help="Casebook: a file of records, or a folder of such files.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path(
-        "likeness.npz"
+        "likeness.linear"
     ),
 ) -> None:
     """Train the likeness model on labelled runs: what runs with such numbers turned out to be."""

@@ -1,7 +1,13 @@
-"""Linear models in one byte a weight: how they are packed, read and scored; nothing in a file is executed."""
+"""Linear models in one byte a weight: how they are packed, read and scored; nothing in a file is executed.
+
+A model file is one line of JSON, the type and shape of each array or the texts of a list, and then the bytes of the arrays one
+behind another. NumPy's own archive takes a dozen milliseconds to import, open and unpack, a tenth of a small diagnosis.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,16 +37,34 @@ def pack_linear(weights: npt.NDArray[np.float64], bias: npt.NDArray[np.float64])
 
 def write_linear(arrays: Mapping[str, Any], path: Path) -> None:
     """Write a model file of exactly this name."""
-    with path.open("wb") as stream:
-        np.savez_compressed(stream, **arrays)
+    known = {name: np.asarray(values) for name, values in arrays.items()}
+    head = {
+        name: values.tolist() if values.dtype.kind == "U" else {"type": values.dtype.str, "shape": values.shape}
+        for name, values in known.items()
+    }
+    numbers = [values.tobytes() for values in known.values() if values.dtype.kind != "U"]
+    path.write_bytes(b"".join([json.dumps(head).encode(), b"\n", *numbers]))
 
 
 def read_linear(path: Path) -> dict[str, Any]:
-    """The arrays of a model file with the weights as numbers again."""
-    with np.load(path, allow_pickle=False) as stored:
-        arrays = dict(stored)
-    arrays["weights"] = arrays["weights"].astype(np.float32) * arrays.pop("scale")[:, None]
-    return arrays
+    """The arrays and lists of a model file; the weights stay packed, see ``weights_of``."""
+    head, _, numbers = path.read_bytes().partition(b"\n")
+    found: dict[str, Any] = json.loads(head)
+    start = 0
+    for name, told in found.items():
+        if isinstance(told, dict):
+            kind, shape = np.dtype(told["type"]), tuple(told["shape"])
+            count = math.prod(shape)
+            found[name] = np.frombuffer(numbers, kind, count, start).reshape(shape)
+            start += count * kind.itemsize
+    return found
+
+
+def weights_of(
+    weights: npt.NDArray[np.int8], scale: npt.NDArray[np.float32], columns: npt.NDArray[np.int64] | list[int]
+) -> npt.NDArray[np.float32]:
+    """Some columns of packed weights as numbers."""
+    return np.asarray(weights[:, columns].astype(np.float32) * scale[:, None])
 
 
 def probabilities(scores: npt.NDArray[np.floating[Any]]) -> npt.NDArray[Any]:

@@ -40,8 +40,8 @@ def casebook():
 
 def test_what_tells_labels_apart_is_learned_and_survives_the_file(tmp_path):
     arrays, figures = train_likeness(labelled_marks(casebook()))
-    write_linear(arrays, tmp_path / "model.npz")
-    model = read_likeness(tmp_path / "model.npz")
+    write_linear(arrays, tmp_path / "model.linear")
+    model = read_likeness(tmp_path / "model.linear")
 
     assert figures["top1"] > 0.95
     marks = marks_of(record(1, "", **{"signal.progress.kept": False, "signal.progress.broke": True}).facts)

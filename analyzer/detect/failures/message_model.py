@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analyzer.detect.failures.message_features import pieces
-from analyzer.detect.linear import probabilities, read_linear
+from analyzer.detect.linear import probabilities, read_linear, weights_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Values = npt.NDArray[np.float32]
 
-SHIPPED = Path(__file__).with_name("messages.npz")
+SHIPPED = Path(__file__).with_name("messages.linear")
 
 
 class MessageModel(NamedTuple):
@@ -25,7 +25,8 @@ class MessageModel(NamedTuple):
 
     Attributes:
         causes: Identifiers of the causes.
-        weights: One row per cause.
+        weights: One row per cause, packed.
+        scale: Of each row.
         bias: One number per cause.
         rarity: Inverse document frequency of each piece; 0 for pieces that no message of training has.
         temperature: Divides the scores, so that the probabilities are those of messages held out.
@@ -33,7 +34,8 @@ class MessageModel(NamedTuple):
     """
 
     causes: tuple[str, ...]
-    weights: Values
+    weights: npt.NDArray[np.int8]
+    scale: Values
     bias: Values
     rarity: Values
     temperature: float
@@ -44,7 +46,8 @@ class MessageModel(NamedTuple):
         places = np.fromiter(sorted(pieces(lines)), dtype=np.int64)
         vector = self.rarity[places]
         length = float(np.linalg.norm(vector)) or 1.0
-        scores = (self.weights[:, places] @ vector / length + self.bias) / self.temperature
+        weights = weights_of(self.weights, self.scale, places)
+        scores = (weights @ vector / length + self.bias) / self.temperature
         return probabilities(scores)
 
 
@@ -58,8 +61,9 @@ def read_messages(path: Path) -> MessageModel:
     """A model from its file: numbers and names only, nothing that is executed."""
     stored = read_linear(path)
     return MessageModel(
-        causes=tuple(stored["causes"].tolist()),
+        causes=tuple(stored["causes"]),
         weights=stored["weights"],
+        scale=stored["scale"],
         bias=stored["bias"],
         rarity=stored["rarity"].astype(np.float32),
         temperature=float(stored["temperature"]),
