@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from analyzer.cli.output import terminal_columns
 from analyzer.ingest.progress import WATCHED, Reading
 
 FIRST_S = 0.4
@@ -41,7 +41,7 @@ def _draw(state: Reading, done: threading.Event) -> None:
     drawn = False
     wait_s = FIRST_S
     while not done.wait(wait_s):
-        width = max(20, shutil.get_terminal_size((80, 24)).columns - 1)
+        width = max(20, terminal_columns(80) - 1)
         sys.stderr.write("\r\x1b[K" + words(state, time.monotonic() - start_s)[:width])
         sys.stderr.flush()
         drawn, wait_s = True, REDRAWN_S

@@ -39,7 +39,9 @@ def write_linear(arrays: Mapping[str, Any], path: Path) -> None:
     """Write a model file of exactly this name."""
     known = {name: np.asarray(values) for name, values in arrays.items()}
     head = {
-        name: values.tolist() if values.dtype.kind == "U" else {"type": values.dtype.str, "shape": values.shape}
+        name: values.tolist()
+        if values.dtype.kind == "U"
+        else {"type": values.dtype.str, "shape": values.shape}
         for name, values in known.items()
     }
     numbers = [values.tobytes() for values in known.values() if values.dtype.kind != "U"]

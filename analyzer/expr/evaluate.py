@@ -7,32 +7,25 @@ Consequence, checked by a property test: adding facts never flips a verdict that
 
 from __future__ import annotations
 
-import ast
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from analyzer.expr.parse import Condition
+from analyzer.expr.parse import Condition, Tree, mentioned
 
 Verdict = bool | None
 Value = bool | int | float | str | None
 
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
-_CALLS: dict[str, Callable[[list[Any]], Any]] = {"abs": lambda args: abs(args[0]), "min": min, "max": max}
+_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+_ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+}  # fmt: skip
+_CALLS: Mapping[str, Callable[[list[Any]], Any]] = {
+    "abs": lambda args: abs(args[0]), "min": min, "max": max, "neg": lambda args: -args[0], "pos": lambda args: args[0],
+}  # fmt: skip
 
 
 def evaluate(condition: Condition, facts: Mapping[str, Value]) -> Verdict:
@@ -49,28 +42,17 @@ def decided_by(condition: Condition, facts: Mapping[str, Value]) -> tuple[str, .
     return tuple(name for name in condition.names if name in found and name in facts)
 
 
-def _deciding(node: ast.expr, facts: Mapping[str, Value]) -> Iterator[str]:
-    if isinstance(node, ast.UnaryOp):
-        yield from _deciding(node.operand, facts)
-    elif isinstance(node, ast.BoolOp):
-        verdict = _bool_op(node, facts)
-        for child in node.values:
-            if verdict is None or _truth(_value(child, facts)) is verdict:
-                yield from _deciding(child, facts)
+def _deciding(tree: Tree, facts: Mapping[str, Value]) -> Iterator[str]:
+    kind = tree[0]
+    if kind in {"and", "or"}:
+        verdict = _value(tree, facts)
+        for part in tree[1:]:
+            if verdict is None or _truth(_value(part, facts)) is verdict:
+                yield from _deciding(part, facts)
+    elif kind in {"not", "neg", "pos"}:
+        yield from _deciding(tree[1], facts)
     else:
-        yield from _mentioned(node)
-
-
-def _mentioned(node: ast.expr) -> Iterator[str]:
-    """The facts in a comparison; ``ast.walk`` takes five times as long, for hundreds of them in each answer."""
-    if isinstance(node, ast.Name):
-        yield node.id
-    elif isinstance(node, ast.Compare):
-        yield from _mentioned(node.left)
-        for part in node.comparators:
-            yield from _mentioned(part)
-    elif not isinstance(node, ast.Constant | ast.List):  # a list holds literals only
-        yield from (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+        yield from mentioned(tree)
 
 
 def _truth(value: Value) -> Verdict:
@@ -84,43 +66,34 @@ def _clean(value: Any) -> Value:
     return value if isinstance(value, bool | int | float | str) else None
 
 
-def _value(node: ast.expr, facts: Mapping[str, Value]) -> Value:
-    if isinstance(node, ast.Constant):
-        return _clean(node.value)
-    if isinstance(node, ast.Name):
-        return _clean(facts.get(node.id))
-    if isinstance(node, ast.BoolOp):
-        return _bool_op(node, facts)
-    if isinstance(node, ast.UnaryOp):
-        return _unary(node, facts)
-    if isinstance(node, ast.Compare):
-        return _compare(node, facts)
-    if isinstance(node, ast.BinOp):
-        return _arithmetic(_ARITHMETIC[type(node.op)], _value(node.left, facts), _value(node.right, facts))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return _call(node.func.id, [_value(arg, facts) for arg in node.args])
-    return None
+def _value(tree: Tree, facts: Mapping[str, Value]) -> Value:
+    if isinstance(tree, str):
+        return _clean(facts.get(tree))
+    kind = tree[0]
+    if kind in {"and", "or"}:
+        return _joined(tree[1:], facts, deciding=kind == "or")
+    if kind == "compare":
+        return _compare(tree, facts)
+    if kind == "=":
+        return _clean(tree[1])
+    values = [_value(part, facts) for part in tree[1:]]
+    if kind == "not":
+        verdict = _truth(values[0])
+        return None if verdict is None else not verdict
+    if not all(_is_number(value) for value in values):
+        return None
+    return _clean(_CALLS[kind](values)) if kind in _CALLS else _arithmetic(_ARITHMETIC[kind], *values)
 
 
-def _bool_op(node: ast.BoolOp, facts: Mapping[str, Value]) -> Verdict:
-    deciding = isinstance(node.op, ast.Or)
+def _joined(parts: list[Tree], facts: Mapping[str, Value], *, deciding: bool) -> Verdict:
+    """An ``or``, which one true part decides, or an ``and``, which a false one does."""
     unknown = False
-    for child in node.values:
-        verdict = _truth(_value(child, facts))
+    for part in parts:
+        verdict = _truth(_value(part, facts))
         if verdict is deciding:
             return deciding
         unknown = unknown or verdict is None
     return None if unknown else not deciding
-
-
-def _unary(node: ast.UnaryOp, facts: Mapping[str, Value]) -> Value:
-    value = _value(node.operand, facts)
-    if isinstance(node.op, ast.Not):
-        verdict = _truth(value)
-        return None if verdict is None else not verdict
-    if not _is_number(value):
-        return None
-    return -value if isinstance(node.op, ast.USub) else value  # type: ignore[operator]
 
 
 def _is_number(value: Value) -> bool:
@@ -133,17 +106,18 @@ def _comparable(left: Value, right: Value) -> bool:
     return (_is_number(left) and _is_number(right)) or type(left) is type(right)
 
 
-def _compare(node: ast.Compare, facts: Mapping[str, Value]) -> Verdict:
+def _compare(tree: list[Any], facts: Mapping[str, Value]) -> Verdict:
     """A chain is the conjunction of its links, so one false link decides it."""
-    left = _value(node.left, facts)
+    _, words, first, *others = tree
+    left = _value(first, facts)
     unknown = False
-    for op, right_node in zip(node.ops, node.comparators, strict=True):
+    for word, other in zip(words, others, strict=True):
         right: Value = None
-        if isinstance(op, ast.In | ast.NotIn):
-            verdict = _membership(left, right_node, negated=isinstance(op, ast.NotIn))
+        if word in _COMPARE:
+            right = _value(other, facts)
+            verdict = _COMPARE[word](left, right) if _comparable(left, right) else None
         else:
-            right = _value(right_node, facts)
-            verdict = _COMPARE[type(op)](left, right) if _comparable(left, right) else None
+            verdict = None if left is None else _is_one_of(left, other[1]) is (word == "in")
         if verdict is False:
             return False
         unknown = unknown or verdict is None
@@ -151,27 +125,15 @@ def _compare(node: ast.Compare, facts: Mapping[str, Value]) -> Verdict:
     return None if unknown else True
 
 
-def _membership(value: Value, node: ast.expr, *, negated: bool) -> Verdict:
-    if value is None or not isinstance(node, ast.List):
-        return None
-    options = [_value(element, {}) for element in node.elts]
-    found = any(_comparable(value, option) and value == option for option in options)
-    return found is not negated
+def _is_one_of(value: Value, options: list[Any]) -> bool:
+    return any(_comparable(value, _clean(option)) and value == option for option in options)
 
 
 def _arithmetic(function: Callable[[Any, Any], Any], left: Value, right: Value) -> Value:
-    if not (_is_number(left) and _is_number(right)):
-        return None
     try:
         return _clean(function(left, right))
     except (ZeroDivisionError, OverflowError):
         return None
-
-
-def _call(name: str, args: list[Value]) -> Value:
-    if not args or not all(_is_number(arg) for arg in args):
-        return None
-    return _clean(_CALLS[name](args))
 
 
 def value_of(expression: Condition, facts: Mapping[str, Value]) -> Value:

@@ -4,12 +4,16 @@ Allowed are constants, dotted fact names, ``and or not``, comparisons (chained t
 ``+ - * /`` and ``abs min max``. Nothing else: no subscripts, attribute walks, calls or comprehensions.
 A dotted name is a key of a flat dictionary, so ``config.x.__class__`` is merely an unknown fact.
 Who makes a condition may say what further names stand for (named conditions, see ``rules/gates.py``).
+
+A checked condition is a tree of lists: a fact is its name, a constant ``["=", value]``, anything else a word and its parts, such as
+``["or", …]``, ``["neg", part]``, ``["max", …]`` or ``["compare", ["<", "in"], left, right, ["=", [1, 2]]]``. So it can be kept as JSON.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,11 +27,22 @@ MAX_SPELLED, MAX_DEPTH = 4_000, 200
 of all events has some 500."""
 
 FUNCTIONS = frozenset({"abs", "min", "max"})
-_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
-_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+_OPERATORS: dict[type[ast.AST], str] = {
+    ast.And: "and", ast.Or: "or", ast.Not: "not", ast.USub: "neg", ast.UAdd: "pos", ast.Add: "+", ast.Sub: "-", ast.Mult: "*",
+    ast.Div: "/",
+}  # fmt: skip
+_STANDS_FOR = "named"
+"""Key of a part that stands for another condition, in a form."""
 
-Named = Callable[[ast.expr, str], ast.expr | None]
-"""What a part of a condition at a place stands for; None for a part that stands for itself."""
+FORM = "lists/1"
+"""What a form looks like: whoever keeps some asks for it."""
+
+Tree = str | list[Any]
+Named = Callable[[str, str], Tree | None]
+"""What a part of a condition, as text, at a place stands for; None for a part that stands for itself."""
 
 
 @dataclass(frozen=True)
@@ -38,31 +53,55 @@ class Condition:
         text: As the author wrote it.
         where: ``path:line:column`` for the error message.
         named: Knows the named conditions that it may mention.
-        checked: That it is in the language was found out before.
+        known_form: Its ``form``, if it was found out before; else empty.
     """
 
     text: str
     where: str = field(default="", compare=False)
     named: Named | None = field(default=None, compare=False, repr=False)
-    checked: bool = field(default=False, compare=False, repr=False)
+    known_form: str = field(default="", compare=False, repr=False)
 
     @cached_property
-    def tree(self) -> ast.expr:
-        """The checked syntax tree, a fact as one name; raises ``RuleSyntaxError`` if the text is not in the language."""
-        spelled = _Spelled(self.named, self.where)
-        tree: ast.expr = spelled.visit(_parse(self.text, self.where))
-        if not self.checked:
-            if spelled.found or not _is_small(self.text):
-                _refuse_large(tree, self.text, self.where)
-            _check(tree, self.text, self.where, {})
+    def form(self) -> str:
+        """The tree as JSON, each named condition by its name."""
+        return self.known_form or _form_of(self.text, self.where, self.named)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The checked tree; raises ``RuleSyntaxError`` if the text is not in the language."""
+        if f'{{"{_STANDS_FOR}"' not in self.form:
+            tree: Tree = json.loads(self.form)
+            return tree
+        assert self.named is not None
+        tree = json.loads(self.form, object_hook=lambda part: self.named(part[_STANDS_FOR], self.where))  # type: ignore[misc]
+        if not self.known_form:
+            _refuse_large(tree, self.text, self.where)
         return tree
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Every fact that the condition mentions, in order of first use."""
-        found: dict[str, None] = {}
-        _check(self.tree, self.text, self.where, found)
-        return tuple(found)
+        return tuple(dict.fromkeys(mentioned(self.tree)))
+
+
+def parts_of(tree: list[Any]) -> Sequence[Tree]:
+    """The parts of a tree that are trees."""
+    if tree[0] == "=":
+        return ()
+    return tree[2:] if tree[0] == "compare" else tree[1:]
+
+
+def mentioned(tree: Tree) -> list[str]:
+    """The facts in a tree, in order."""
+    found: list[str] = []
+    rest = [tree]
+    while rest:
+        part = rest.pop()
+        if isinstance(part, str):
+            found.append(part)
+        else:
+            rest += reversed(parts_of(part))
+    return found
 
 
 def dotted_name(node: ast.expr) -> str | None:
@@ -77,13 +116,6 @@ def dotted_name(node: ast.expr) -> str | None:
     return ".".join(reversed(parts))
 
 
-def is_literal(node: ast.expr) -> bool:
-    """A constant, or a negative number."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        node = node.operand
-    return isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float | str)
-
-
 def compile_condition(text: str, where: str = "", named: Named | None = None) -> Condition:
     """A condition that is known to be in the language.
 
@@ -96,114 +128,93 @@ def compile_condition(text: str, where: str = "", named: Named | None = None) ->
         RuleSyntaxError: The text is not in the language; the message names the first offending part.
     """
     condition = Condition(text.strip(), where, named)
-    assert condition.names is not None  # parse and check now
+    assert condition.tree is not None  # parse and check now
     return condition
 
 
-def _parse(text: str, where: str) -> ast.expr:
+def _form_of(text: str, where: str, named: Named | None) -> str:
     if len(text) > MAX_CHARACTERS:
         raise RuleSyntaxError(f"condition has {len(text)} characters; at most {MAX_CHARACTERS}", where)
     try:
         tree = ast.parse(text, mode="eval").body
+        # a name of n parts is n nodes, hence the factor
+        if sum(1 for _ in ast.walk(tree)) > MAX_NODES * 2:
+            raise RuleSyntaxError(f"condition {text!r} is too complex; move it into a detector", where)
+        return json.dumps(_Spelling(text, where, named).form(tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise RuleSyntaxError(f"cannot parse condition {text!r}: {error}", where) from error
-    # a name of n parts is n nodes, hence the factor
-    if not _is_small(text) and sum(1 for _ in ast.walk(tree)) > MAX_NODES * 2:
-        raise RuleSyntaxError(f"condition {text!r} is too complex; move it into a detector", where)
-    return tree
 
 
-def _is_small(text: str) -> bool:
-    """Whether a text is so short that it cannot have too many parts: each character makes at most two nodes."""
-    return len(text) <= MAX_NODES
-
-
-def _refuse_large(tree: ast.expr, text: str, where: str) -> None:
+def _refuse_large(tree: Tree, text: str, where: str) -> None:
     """Count the parts one by one: gates share theirs, so that few of them can stand for billions."""
     count, rest = 0, [(tree, 0)]
     while rest:
-        node, depth = rest.pop()
+        part, depth = rest.pop()
         count += 1
         if count > MAX_SPELLED or depth > MAX_DEPTH:
             raise RuleSyntaxError(f"condition {text!r} stands for too much; name fewer gates", where)
-        rest += [(child, depth + 1) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+        if not isinstance(part, str):
+            rest += [(child, depth + 1) for child in parts_of(part)]
 
 
-class _Spelled(ast.NodeTransformer):
-    """Puts in the place of each named part what it stands for, and one name in that of a dotted one.
+class _Spelling:
+    """Makes the form of a condition of Python's syntax tree, and refuses what is not in the language."""
 
-    Attributes:
-        found: Whether anything named was there.
-    """
+    def __init__(self, text: str, where: str, named: Named | None) -> None:
+        self._text, self._where, self._named = text, where, named
 
-    def __init__(self, named: Named | None, where: str) -> None:
-        self._named, self._where = named, where
-        self.found = False
+    def form(self, node: ast.expr) -> Any:
+        """The form of a part."""
+        name = dotted_name(node)
+        if name is not None:
+            return {_STANDS_FOR: name} if self._stands_for_another(name) else name
+        match node:
+            case ast.Constant():
+                return ["=", self._literal(node)]
+            case ast.BoolOp(op=operator, values=parts):
+                return self._of(node, operator, *parts)
+            case ast.UnaryOp(op=operator, operand=part):
+                return self._of(node, operator, part)
+            case ast.BinOp(left=left, op=operator, right=right):
+                return self._of(node, operator, left, right)
+            case ast.Compare():
+                return self._comparison(node)
+            case ast.Call(func=ast.Name(id=word), args=args, keywords=[]) if word in FUNCTIONS and args:
+                return [word, *map(self.form, args)]
+            case ast.Call() if self._stands_for_another(text := ast.unparse(node)):
+                return {_STANDS_FOR: text}
+        return self._refuse(node)
 
-    def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.Constant | ast.Name) or not isinstance(node, ast.expr):
-            return node
-        found = self._named(node, self._where) if self._named is not None else None
-        if found is not None:
-            self.found = True
-            return found
-        if isinstance(node, ast.Attribute):
-            name = dotted_name(node)
-            return node if name is None else ast.Name(name)
-        # nearly all parts are of these kinds; looking through the fields of any kind costs more
-        if isinstance(node, ast.BoolOp):
-            node.values = [self.visit(value) for value in node.values]
-        elif isinstance(node, ast.Compare):
-            node.left = self.visit(node.left)
-            node.comparators = [self.visit(value) for value in node.comparators]
-        else:
-            return self.generic_visit(node)
-        return node
+    def _stands_for_another(self, text: str) -> bool:
+        return self._named is not None and self._named(text, self._where) is not None
 
+    def _of(self, node: ast.expr, operator: ast.AST, *parts: ast.expr) -> Any:
+        word = _OPERATORS.get(type(operator))
+        return self._refuse(node) if word is None else [word, *map(self.form, parts)]
 
-def _check(node: ast.expr, text: str, where: str, names: dict[str, None]) -> None:
-    if isinstance(node, ast.Name):
-        names[node.id] = None
-        return
-    children = _children(node)
-    if children is None:
-        _refuse(node, text, where)
-    for child in children or ():
-        _check(child, text, where, names)
+    def _comparison(self, node: ast.Compare) -> Any:
+        words = [_COMPARISONS.get(type(operator)) for operator in node.ops]
+        if None in words:
+            self._refuse(node)
+        parts = [self.form(node.left)]
+        for word, right in zip(words, node.comparators, strict=True):
+            if word not in {"in", "not in"}:
+                parts.append(self.form(right))
+            elif isinstance(right, ast.List):
+                parts.append(["=", [self._literal(element) for element in right.elts]])
+            else:
+                self._refuse(node)
+        return ["compare", words, *parts]
 
+    def _literal(self, node: ast.expr) -> Any:
+        """The value of a constant, or of a negative number."""
+        match node:
+            case ast.Constant(value=bool() | int() | float() | str() as value):
+                return value
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                return -value
+        return self._refuse(node)
 
-def _children(node: ast.expr) -> list[ast.expr] | None:
-    """Sub-expressions of an allowed node, None for a node outside the language."""
-    match node:
-        case ast.Constant(value=bool() | int() | float() | str()):
-            return []
-        case ast.BoolOp(values=values):
-            return list(values)
-        case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.UAdd(), operand=operand):
-            return [operand]
-        case ast.BinOp(left=left, op=operator, right=right) if isinstance(operator, _ARITHMETIC):
-            return [left, right]
-        case ast.Compare():
-            return _compare_children(node)
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS and args:
-            return None if any(isinstance(arg, ast.Starred) for arg in args) else list(args)
-        case _:
-            return None
-
-
-def _compare_children(node: ast.Compare) -> list[ast.expr] | None:
-    children = [node.left]
-    for operator, right in zip(node.ops, node.comparators, strict=True):
-        if not isinstance(operator, _COMPARISONS):
-            return None
-        if isinstance(operator, ast.In | ast.NotIn):
-            if not isinstance(right, ast.List) or not all(is_literal(element) for element in right.elts):
-                return None
-        else:
-            children.append(right)
-    return children
-
-
-def _refuse(node: ast.expr, text: str, where: str) -> None:
-    part = ast.get_source_segment(text.strip(), node) or type(node).__name__
-    raise RuleSyntaxError(f"{part!r} is not allowed in a condition ({text.strip()!r})", where)
+    def _refuse(self, node: ast.expr) -> Any:
+        part = ast.get_source_segment(self._text, node) or type(node).__name__
+        raise RuleSyntaxError(f"{part!r} is not allowed in a condition ({self._text!r})", self._where)

@@ -30,7 +30,7 @@ from analyzer.errors import (
     nearest,
 )
 from analyzer.expr import Condition, compile_condition, evaluate
-from analyzer.expr.parse import Named, dotted_name
+from analyzer.expr.parse import FORM, Named, Tree, dotted_name
 from analyzer.facts.catalog import catalog, no_fact, spec_of
 from analyzer.model.tables import Scalar
 from analyzer.rules.causes import rules_root
@@ -42,6 +42,7 @@ from analyzer.vocabulary.sections import check_section, json_schema, one_of
 
 FILE_NAME = "gates.yaml"
 PREFIX = "gate."
+_ANY_EVENT = "event.any("
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     "file": {"gates": ("map", True)},
     "gate": {"says": ("str", True), "when": ("str", True), "cases": ("list", True)},
@@ -78,23 +79,25 @@ def gate_schema() -> dict[str, Any]:
 def naming(gates: Gates) -> Named:
     """What ``gate.<name>`` and ``event.any(…)`` stand for."""
 
-    def named(node: ast.expr, where: str) -> ast.expr | None:
-        if isinstance(node, ast.Call) and dotted_name(node.func) == "event.any":
-            return _any_event(node, where)
-        name = dotted_name(node) if isinstance(node, ast.Attribute) else None
-        if name is None or not name.startswith(PREFIX):
+    def named(text: str, where: str) -> Tree | None:
+        if text.startswith(_ANY_EVENT):
+            return _any_event(text, where)
+        if not text.startswith(PREFIX):
             return None
-        gate = gates.get(name.removeprefix(PREFIX))
+        gate = gates.get(text.removeprefix(PREFIX))
         if gate is None:
-            hint = did_you_mean(nearest(name.removeprefix(PREFIX), gates), "; they stand in gates.yaml")
-            raise RuleSyntaxError(f"no gate is called {name.removeprefix(PREFIX)!r}{hint}", where)
+            hint = did_you_mean(nearest(text.removeprefix(PREFIX), gates), "; they stand in gates.yaml")
+            raise RuleSyntaxError(f"no gate is called {text.removeprefix(PREFIX)!r}{hint}", where)
         return gate.when.tree
 
     return named
 
 
-def _any_event(node: ast.Call, where: str) -> ast.expr:
+def _any_event(text: str, where: str) -> Tree | None:
     """``event.a.seen or event.b.seen or …`` for the events that a call of ``event.any`` chooses."""
+    node = ast.parse(text, mode="eval").body
+    if not isinstance(node, ast.Call) or f"{dotted_name(node.func)}(" != _ANY_EVENT:
+        return None
     try:
         wanted = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in node.keywords}
         kinds = events_of(
@@ -104,7 +107,7 @@ def _any_event(node: ast.Call, where: str) -> ast.expr:
         raise RuleSyntaxError(f"event.any: no event has {error}", where) from error
     if node.args or not wanted or not kinds:
         raise RuleSyntaxError('event.any chooses events by family="…", role="…" or topic="…"', where)
-    return ast.BoolOp(ast.Or(), [ast.Name(f"event.{kind}.seen") for kind in kinds])
+    return ["or", *(f"event.{kind}.seen" for kind in kinds)]
 
 
 def read_gates(file: MarkedFile, above: Gates) -> dict[str, Gate]:
@@ -189,15 +192,16 @@ def gates_of(place: Path, above: Gates) -> Gates:
     path = place / FILE_NAME
     if not path.is_file():
         return above
-    key = cache.key_of([path], ",".join(catalog()), str(FIELDS), events_key(), ",".join(above))
+    key = cache.key_of([path], ",".join(catalog()), str(FIELDS), events_key(), ",".join(above), FORM)
     texts: dict[str, list[str]] | None = cache.read("gates", key)
     if texts is None:
         read = read_gates(_loaded(path), above)
-        texts = {name: [gate.says, gate.when.text] for name, gate in read.items()}
+        texts = {name: [gate.says, gate.when.text, gate.when.form] for name, gate in read.items()}
         cache.write("gates", key, texts)
     found = dict(above)
-    for name, (says, when) in texts.items():
-        found[name] = Gate(says, Condition(when, path.as_posix(), naming(dict(found)), checked=True))
+    named = naming(found)  # a checked gate mentions those above it only
+    for name, (says, when, form) in texts.items():
+        found[name] = Gate(says, Condition(when, path.as_posix(), named, form))
     return found
 
 

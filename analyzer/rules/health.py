@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from analyzer.expr import Condition, compile_condition, evaluate
+from analyzer.expr.parse import FORM
 from analyzer.facts.catalog import catalog
 from analyzer.model.tables import Scalar
 from analyzer.rules.causes import rules_root
@@ -57,8 +58,8 @@ class HealthTest(NamedTuple):
     leads: bool = False
 
 
-def read_tests(file: MarkedFile) -> list[HealthTest]:
-    """Check a loaded file of tests.
+def read_tests(file: MarkedFile) -> list[tuple[HealthTest, str]]:
+    """Check a loaded file of tests; each with the form of its condition.
 
     Raises:
         RuleError: One is not as declared, or mentions no declared fact; with line and column.
@@ -66,17 +67,23 @@ def read_tests(file: MarkedFile) -> list[HealthTest]:
     found = []
     for index, item in enumerate(check_section(file, FIELDS, "file", file.data, ())["tests"]):
         row = check_section(file, FIELDS, "test", item, ("tests", index))
-        refuse_unknown_facts(compile_condition(row["sound"], file.where("tests", index, "sound")))
-        found.append(HealthTest(**row))
+        sound = compile_condition(row["sound"], file.where("tests", index, "sound"))
+        refuse_unknown_facts(sound)
+        found.append((HealthTest(**row), sound.form))
     return found
 
 
 @lru_cache(maxsize=1)
+def _tests() -> tuple[tuple[HealthTest, Condition], ...]:
+    path = rules_root() / FILE_NAME
+    rows = cache.checked_file("health", path, read_tests, ",".join(catalog()), str(FIELDS), FORM)
+    tests = [(HealthTest(*row), form) for row, form in rows]
+    return tuple((test, Condition(test.sound, test.id, known_form=form)) for test, form in tests)
+
+
 def health_tests() -> tuple[HealthTest, ...]:
     """All tests, in the order in which they are told."""
-    path = rules_root() / FILE_NAME
-    rows = cache.checked_file("health", path, read_tests, ",".join(catalog()), str(FIELDS))
-    return tuple(HealthTest(*row) for row in rows)
+    return tuple(test for test, _ in _tests())
 
 
 class Health(NamedTuple):
@@ -98,11 +105,6 @@ class Health(NamedTuple):
         """The same without the doubt of one test, where something else answers for it."""
         kept = [(doubt, test) for doubt, test in zip(self.doubts, self.ids, strict=True) if test != name]
         return self._replace(doubts=tuple(doubt for doubt, _ in kept), ids=tuple(test for _, test in kept))
-
-
-@lru_cache(maxsize=1)
-def _tests() -> tuple[tuple[HealthTest, Condition], ...]:
-    return tuple((test, Condition(test.sound, test.id, checked=True)) for test in health_tests())
 
 
 def health(facts: Mapping[str, Scalar]) -> Health:

@@ -16,13 +16,13 @@ R020 two lines for the cause that read the same facts and add up: one group coun
 
 from __future__ import annotations
 
-import ast
 import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
+from analyzer.expr.parse import Tree
 from analyzer.facts.catalog import no_fact, spec_of
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import LAB
@@ -97,7 +97,7 @@ def _lint_lines(rule: Rule) -> Iterator[str]:
     groups = Counter(line.group for line in rule.evidence if line.group)
     ids = Counter(line.id for line in rule.evidence)
     tests = Counter(line.test.text for line in rule.evidence)
-    gate = _conjuncts(rule.when.tree) | {ast.dump(rule.when.tree)}
+    gate = _conjuncts(rule.when.tree) | {str(rule.when.tree)}
     repeats = [line.id for line in rule.evidence if _conjuncts(line.test.tree) <= gate]
     if len(repeats) > 1:
         yield f"{rule.where('evidence')} R018 lines {', '.join(repeats)} are true whenever the rule is considered; one may be"
@@ -117,11 +117,9 @@ def _lint_lines(rule: Rule) -> Iterator[str]:
             yield f"{where} R017 line {line.id!r} speaks the same way whether it is true or false"
 
 
-def _conjuncts(tree: ast.expr) -> set[str]:
+def _conjuncts(tree: Tree) -> set[str]:
     """The parts of a condition that must all hold, each written out."""
-    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
-        return set().union(*(_conjuncts(part) for part in tree.values))
-    return {ast.dump(tree)}
+    return set().union(*map(_conjuncts, tree[1:])) if tree[0] == "and" else {str(tree)}
 
 
 def _lint_cases(rule: Rule, cases: Sequence[Case]) -> Iterator[str]:

@@ -7,20 +7,21 @@ import json
 import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache as once
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from analyzer.errors import RuleError, RuleSyntaxError, did_you_mean, nearest
 from analyzer.expr import Condition, compile_condition
+from analyzer.expr.parse import FORM, Named
 from analyzer.facts.catalog import catalog
 from analyzer.rules.causes import PACK_FILE, SYMPTOM_KINDS, catalogue, rules_root
 from analyzer.rules.fixing.shared_fixes import FILE_NAME as FIXES
 from analyzer.rules.fixing.shared_fixes import SharedFixes, bundled_fixes, fixes_for, with_shared
 from analyzer.rules.gates import FILE_NAME as GATES
 from analyzer.rules.gates import Gates, bundled_gates, gates_for, naming, refuse_unknown_facts
-from analyzer.rules.schema import FIELDS, MakeCondition, Rule, read_rule
+from analyzer.rules.schema import FIELDS, Rule, read_rule
 from analyzer.vocabulary import cache, packs
 from analyzer.vocabulary.config import is_setting, nearest_setting
 from analyzer.vocabulary.events import events_key
@@ -29,8 +30,7 @@ from analyzer.vocabulary.installed import PACKS, installed
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
 
 
-@dataclass(frozen=True)
-class RuleSet:
+class RuleSet(NamedTuple):
     """All rules in use, and a digest of the files that they were read from.
 
     A rule that comes from the cache is built when it is first needed: of more than two hundred a run brings a
@@ -48,7 +48,7 @@ class RuleSet:
     packs: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
-    @cached_property
+    @property
     def rules(self) -> tuple[Rule, ...]:
         """Every rule, by id."""
         return tuple(source.rule for source in self.sources)
@@ -67,8 +67,7 @@ class RuleSet:
         return next((source.rule for source in self.sources if source.cause_id == word), None)
 
 
-@dataclass(frozen=True)
-class RuleSource:
+class RuleSource(NamedTuple):
     """One rule file.
 
     Attributes:
@@ -77,8 +76,7 @@ class RuleSource:
         cause_id: The cause that it names.
         status: As the rule states it.
         gate: Facts that its gate mentions.
-        content: Gives the content of the file.
-        condition: Makes its conditions.
+        made: Makes the rule, once.
     """
 
     id: str
@@ -86,18 +84,12 @@ class RuleSource:
     cause_id: str
     status: str
     gate: frozenset[str]
-    content: Callable[[], MarkedFile]
-    condition: MakeCondition
+    made: Callable[[], Rule]
 
-    @cached_property
-    def file(self) -> MarkedFile:
-        """Its content."""
-        return self.content()
-
-    @cached_property
+    @property
     def rule(self) -> Rule:
         """The rule, checked."""
-        return read_rule(self.file, self.condition)
+        return self.made()
 
 
 def rule_files(place: Path) -> list[Path]:
@@ -236,7 +228,7 @@ def _load(extra: Sequence[Path], *, bundled: bool) -> RuleSet:
             if (path := packs.pack_of(place) / name).is_file()
         ),
     ]
-    key = cache.key_of([*files, *beside], ",".join(catalog()), str(FIELDS), events_key(), str(meant))
+    key = cache.key_of([*files, *beside], ",".join(catalog()), str(FIELDS), events_key(), str(meant), FORM)
     known = _cached(key, files, gates)
     if known is None:
         known = _read_all(files, gates, beside)
@@ -244,14 +236,14 @@ def _load(extra: Sequence[Path], *, bundled: bool) -> RuleSet:
             [source.id, source.slug, source.cause_id, source.status, sorted(source.gate)]
             for source in known.sources
         ]
-        texts = [json.dumps(source.file.data) for source in known.sources]
+        texts = [_written(source.rule) for source in known.sources]
         cache.write("rules", key, {"digest": known.digest, "rules": rows}, texts)
     first: dict[str, RuleSource] = {}
     for source in known.sources:
         if first.setdefault(source.id, source) is not source:
             raise RuleError(
-                f"id {source.id} is already used by {shown_path(Path(first[source.id].file.path))}",
-                source.file.where("id"),
+                f"id {source.id} is already used by {first[source.id].rule.where()}",
+                source.rule.where("id"),
             )
     used = (first[name] for name in sorted(first) if first[name].status != "deprecated")
     return RuleSet(known.digest, tuple(used), versions, packs.left_out())
@@ -269,8 +261,20 @@ class _CheckedRules(NamedTuple):
     sources: tuple[RuleSource, ...]
 
 
-def _checked_file(path: Path, text: bytes) -> MarkedFile:
-    return MarkedFile(str(path), json.loads(text), {}, checked=True)
+def _written(rule: Rule) -> str:
+    """What is kept of a rule: the content of its file and its conditions, parsed, by their texts."""
+    assert rule.file is not None
+    return json.dumps([rule.file.data, {one.text: one.form for _, one in rule.conditions()}])
+
+
+def _checked_rule(path: Path, text: bytes, named: Named) -> Rule:
+    """The rule of which that was kept."""
+    data, forms = json.loads(text)
+
+    def condition(text: str, where: str) -> Condition:
+        return Condition(text.strip(), where, named, forms[text.strip()])
+
+    return read_rule(MarkedFile(str(path), data, {}, checked=True), condition)
 
 
 def _cached(key: str, files: Sequence[Path], gates: Sequence[Gates]) -> _CheckedRules | None:
@@ -284,8 +288,7 @@ def _cached(key: str, files: Sequence[Path], gates: Sequence[Gates]) -> _Checked
                 cause,
                 status,
                 frozenset(gate),
-                partial(_checked_file, path, text),
-                partial(Condition, named=naming(names), checked=True),
+                once(partial(_checked_rule, path, text, naming(names))),
             )
             for (name, slug, cause, status, gate), path, text, names in zip(
                 data["rules"], files, texts, gates, strict=True
@@ -296,8 +299,8 @@ def _cached(key: str, files: Sequence[Path], gates: Sequence[Gates]) -> _Checked
         return None
 
 
-def _itself(file: MarkedFile) -> MarkedFile:
-    return file
+def _itself(rule: Rule) -> Rule:
+    return rule
 
 
 def _read_all(files: Sequence[Path], gates: Sequence[Gates], beside: Sequence[Path]) -> _CheckedRules:
@@ -307,7 +310,6 @@ def _read_all(files: Sequence[Path], gates: Sequence[Gates], beside: Sequence[Pa
         parse_rule(text, shown_path(path), named, fixes_for(path))
         for path, text, named in zip(files, texts, gates, strict=True)
     ]
-    marked = [rule.file for rule in rules if rule.file is not None]
     sources = tuple(
         RuleSource(
             rule.id,
@@ -315,10 +317,9 @@ def _read_all(files: Sequence[Path], gates: Sequence[Gates], beside: Sequence[Pa
             rule.entry.id,
             rule.status,
             frozenset(rule.when.names),
-            partial(_itself, file),
-            partial(compile_condition, named=naming(named)),
+            partial(_itself, rule),
         )
-        for rule, file, named in zip(rules, marked, gates, strict=True)
+        for rule in rules
     )
     digest = hashlib.sha256(
         "\0".join([*texts, *(text_of(path, shown_path(path)) for path in beside)]).encode()
