@@ -44,7 +44,7 @@ class Peeled:
 
 
 _LEVEL = r"(?P<level>DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)"
-_DATE = r"(?P<date>\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4})[ T_](?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
+_DATE = r"(?P<date>\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d\d(?:\d\d)?)[ T_](?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
 _ZONE = r"(?P<zone>Z|[+-]\d\d:?\d\d)?"
 _INDENTED = r"(?=  File \"|  (?:time|host|rank|exitcode|error_file|traceback) {0,12}: | {4,60}\S)"
 """A frame of a traceback, its line of code, or an entry of torchrun's report: the indentation tells what it is and stays."""
@@ -118,6 +118,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ),
     ("DEINWCF", rf"{_LEVEL}:(?P<logger>[\w.]{{1,80}}):"),  # logging.basicConfig
     ("P", rf"P\d{{1,9}} {_LEVEL} (?=\S)"),  # logging with P%(process)d
+    # XLM and what was made of it: INFO - 06/24/20 23:34:05 - 0:00:46 - message
+    ("DEINWCF", rf"{_LEVEL} - {_DATE} - (?:\d{{1,4}} days?, )?\d{{1,3}}:\d\d:\d\d - "),
     ("DEINWCF", rf"{_LEVEL}[ :]\s{{0,8}}(?=\S)"),
     # docker compose: service, number, bar
     (
@@ -151,7 +153,7 @@ _DAY_ONE = calendar_date(1970, 1, 1).toordinal()
 @lru_cache(maxsize=64)
 def _day_s(date: str) -> int | None:
     if date[2] in "/-":  # month first, as American loggers write
-        month, day, year = date[:2], date[3:5], date[6:]
+        month, day, year = date[:2], date[3:5], f"20{date[6:]}"[-4:]
     else:
         year, month, day = date[:4], date[5:7], date[8:]
     try:

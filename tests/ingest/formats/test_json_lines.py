@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structured_reading import PUBLIC, claimed_by, read_every_prefix, read_files
 
+from analyzer.ingest.discover import load_run
 from analyzer.ingest.formats.metrics.json_lines import JsonLines
 from analyzer.ingest.source_text import MAX_LINE_BYTES
 
@@ -258,3 +259,27 @@ def test_rows_of_a_score_and_a_step_are_a_course_though_no_loss_is_logged(key):
 @pytest.mark.parametrize("row", ['{"FID": 9.5, "model": "a"}', '{"itr": 100, "prompt": 3}'])
 def test_a_score_without_a_step_and_a_step_without_a_quantity_are_no_course(row):
     assert claimed_by("eval.jsonl", f"{row}\n" * 4) is None
+
+
+def test_statistics_of_a_value_are_read_as_their_mean_at_the_tick(tmp_path):
+    def row(tick):
+        spread = {"num": 10, "std": 0.5}
+        return json.dumps(
+            {"Loss/G/loss": {**spread, "mean": tick / 4}, "Progress/tick": {**spread, "mean": float(tick)}}
+        )
+
+    path = tmp_path / "stats.jsonl"
+    path.write_text("\n".join(row(tick) for tick in range(1, 5)) + "\n")
+    metrics = load_run(path, []).run.metrics
+
+    assert set(metrics.raw_names) == {"Loss/G/loss"}
+    assert metrics.value.tolist() == [0.25, 0.5, 0.75, 1.0]
+    assert metrics.step.tolist() == [1, 2, 3, 4]
+
+
+def test_a_counter_that_stays_while_the_epoch_moves_is_no_step(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text("".join(f'{{"epoch": {n}, "iteration": 21, "loss": {1 / n}}}\n' for n in range(1, 5)))
+    metrics = load_run(path, []).run.metrics
+
+    assert 21 not in metrics.step.tolist()

@@ -50,6 +50,7 @@ _MMENGINE_PATH = LazyRegex(r"(?:^|/)vis_data/(?:\d{8}_\d{6}|scalars)\.json$")
 _LEARNER = LazyRegex(r"^(?:info/learner|learners)/default_policy/(?:learner_stats/)?")
 _SUFFIX = LazyRegex(r"\.\w{1,8}$")
 _NOT_METRICS = frozenset({"current_steps", "total_steps", "percentage", "mode", "iter"})
+_OF_A_MEAN = {"num", "mean", "std"}
 _LIST_START = 4096
 _LIST = LazyRegex(r"[\ufeff\s]{0,20}\[\s{0,20}\{")
 _BETWEEN_ROWS = LazyRegex(r"[\ufeff\s]{0,99}+[\[,]\s{0,99}+(?=\{)")
@@ -101,7 +102,8 @@ class JsonLines:
             return
         if dialect == "rllib":
             out.framework("ray")
-        rows = _Rows(out, dialect, _counter(_head_rows(source.candidate)))
+        head = _head_rows(source.candidate)
+        rows = _Rows(out, dialect, _counter(head), _still(head))
         for line, row in _rows(source, out):
             rows.add(row, line)
         rows.finish()
@@ -152,6 +154,14 @@ def _counter(rows: list[Row]) -> str | None:
         return None
     names = [name for name in rows[0] if all(name in row for row in rows)]
     return counter_column(names, [[metric_value(row[name]) for name in names] for row in rows])
+
+
+def _still(rows: list[Row]) -> frozenset[str]:
+    """Counters that stay while the epoch moves: how many batches each evaluation had, and not where the run is."""
+    epochs = {row.get("epoch") for row in rows}
+    named = {name for row in rows for name in row if name.lower() in STEP_NAMES}
+    still = frozenset(name for name in named if len({row.get(name) for row in rows}) == 1)
+    return still if len(epochs) == len(rows) > 1 else frozenset()
 
 
 def _is_copy(source: OpenSource) -> bool:
@@ -212,9 +222,16 @@ def _rows(source: OpenSource, out: SourceWriter) -> Iterator[tuple[int, Row]]:
 class _Rows:
     """What the rows of one file add up to."""
 
-    def __init__(self, out: SourceWriter, dialect: str, counter: str | None = None) -> None:
+    def __init__(
+        self,
+        out: SourceWriter,
+        dialect: str,
+        counter: str | None = None,
+        still: frozenset[str] = frozenset(),
+    ) -> None:
         self._out = out
         self._counter = counter
+        self._still = still
         self._dialect = dialect
         self._columns = MetricColumns(out)
         self._last_step: int | None = None
@@ -225,7 +242,9 @@ class _Rows:
         if self._dialect == "mmcv" and "mode" not in row:
             return  # the first row describes the machine and the configuration
         flat = self._of_rllib(row, line) if self._dialect == "rllib" else dict(_numbers(row))
-        step_name = first_named(flat.keys(), STEP_NAMES) or (self._counter if self._counter in flat else None)
+        step_name = first_named(flat.keys() - self._still, STEP_NAMES) or (
+            self._counter if self._counter in flat else None
+        )
         if step_name == "steps":  # beside an episode it tells how long that was
             step_name = next((name for name in flat if name.lower() in EPISODES), step_name)
         step = whole_step(flat[step_name]) if step_name else None
@@ -293,7 +312,9 @@ class _Rows:
 def _numbers(row: Row, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     for key, value in row.items():
         if isinstance(value, dict):
-            if depth < _MAX_NESTING:
+            if value.keys() >= _OF_A_MEAN:  # StyleGAN: {"num": 8000, "mean": -1.25, "std": 0.5}
+                yield f"{prefix}{key[:_MAX_KEY]}", value["mean"]
+            elif depth < _MAX_NESTING:
                 yield from _numbers(value, f"{prefix}{key[:_MAX_KEY]}/", depth + 1)
         elif value is not None and not isinstance(value, bool | list):
             yield f"{prefix}{key[:_MAX_KEY]}", value

@@ -404,4 +404,17 @@ def is_metric(field: Field) -> bool:
         return True  # of losses, if they stand beside it
     if all(says_no_quantity(word) for word in words):
         return False  # "train: 0.5" does not say what of the training
-    return bool(words) and _NOT_METRICS.isdisjoint((words[0], words[-1])) and len(words) <= MAX_UNKNOWN_WORDS
+    told = telling(words)
+    return bool(told) and _NOT_METRICS.isdisjoint((told[0], told[-1])) and len(words) <= MAX_UNKNOWN_WORDS
+
+
+def telling(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a name without a letter that begins it: ``s_iou`` is no time and ``x_mean`` no axis.
+
+    >>> telling(("s", "iou")), telling(("n", "seen")), telling(("s",))
+    (('iou',), ('n', 'seen'), ('s',))
+    """
+    return words[1:] if len(words) > 1 and words[0] in _AXES else words
+
+
+_AXES = word_set("s m h x y k")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _SLOTS = frozenset({INT, FLOAT, TIME})
 _SAYS = LazyRegex(
-    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:id(?:ation|ate)?)?|eval(?:uat(?:ion|ed|ing|e))?|test(?:ing)?|dev|cv)|(?P<train>train(?:ing)?|trn))(?![\w/.-])"
+    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:id(?:ation|at(?:e|ing))?)?|eval(?:uat(?:ion|ed|ing|e))?|test(?:ing)?|dev|cv)|(?P<train>train(?:ing)?|trn))(?![\w/.-])"
 )
 _AMOUNT = LazyRegex(
     rf"(?i)\b(?:train\w{{0,3}}|val\w{{0,7}}|test|dev) (?:steps|batches|samples|images|iters?|iterations) ?[:=]? ?{INT}?"
@@ -77,7 +77,9 @@ def phases_alone(piece: str, fields: list[Field]) -> list[Field]:
     beside = any(read_name(found.name).quantity == "loss" for found in fields if found.signed)
     if phases == {"eval"} and beside:
         return [found for found in told if found.slot in floats(piece)]
-    return told if phases >= {"train", "eval"} else []
+    measured = floats(piece)
+    # "train=113 val=29": whole numbers tell how large the parts are
+    return told if phases >= {"train", "eval"} and any(found.slot in measured for found in told) else []
 
 
 def floats(piece: str) -> set[int]:

@@ -19,14 +19,21 @@ _ODD = LazyRegex(
     r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
-    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch)\d|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
+    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |[ {(\[]u'|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
-_TENSOR = LazyRegex(rf"\b(?:tensor|np\.float\d\d)\( ?\[?({_NUMBER})\]?(?:,[^()\r\n]{{0,80}})?\)")
+_TENSOR = LazyRegex(rf"\b(?:tensor|param|np\.float\d\d)\( ?\[?({_NUMBER})\]?(?:,[^()\r\n]{{0,80}})?\)")
 _LISTED = LazyRegex(
-    rf"(?:(?P<quote>['\"])|(?<=[(,\[ ]):)(?P<name>[A-Za-z][\w /-]{{0,40}})(?(quote)['\"]), ?(?={_NUMBER})"
+    rf"(?:(?P<quote>['\"]) ?|(?<=[(,\[ ]):)(?P<name>[A-Za-z][\w /-]{{0,40}}?)(?(quote)[ :=]{{0,3}}['\"]), ?(?={_NUMBER})"
 )
+_CALLED = LazyRegex(
+    rf"(?<![\w.])([A-Za-z]\w{{0,30}})\([a-z]\w{{0,15}}, [^()]{{1,60}}\) = (?=-?{_NUMBER}(?![\w.])|param\()"
+)
+_PARTS = LazyRegex(rf"(?<=osses: )(?:[a-z]\w{{0,30}} {_NUMBER},? ?){{2,20}}")
+_PART = LazyRegex(r"([a-z]\w{0,30}) (?=[-+\dni])")
+_OLD_TUPLE = LazyRegex(r"^\('([A-Za-z]\w{0,30})[ :]{0,3}', (\{.{1,900}\})\)$")
+_OLD_STRING = LazyRegex(r"(?<=[ {(\[])u(?=')")
 _INDEXED = LazyRegex(
     rf"(?<![\w.])(\w{{0,30}}(?:loss|acc|cost|err|score|reward|ppl)\w{{0,20}})\[ {{0,3}}(\d{{1,12}}) {{0,3}}\] {{0,2}}[:=]\s{{0,4}}(?={_NUMBER})"
 )
@@ -117,6 +124,10 @@ def plain_spelling(text: str) -> str:
     'OrderedDict([(loss: 0.5), (step: 20)])'
     >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("step_20: loss_nan"), plain_spelling("wrote epoch_3")
     ('step 20: loss -4.5', 'step 20: loss nan', 'wrote epoch_3')
+    >>> plain_spelling("loss(x, y) = param(0.5)"), plain_spelling("('Losses', {u'ner': 0.5})")
+    ('loss = 0.5', "Losses {'ner': 0.5}")
+    >>> plain_spelling("[Losses: x 0.5, h 0.25, total 0.75, recall: 0.5]"), plain_spelling("('Epoch : ', 3)")
+    ('[Losses: loss_x: 0.5, loss_h: 0.25, total: 0.75, recall: 0.5]', '(Epoch: 3)')
     >>> plain_spelling("Top 1 Acc: 0.6 Top 5 Acc: 0.9"), plain_spelling("kept the top 5 scored")
     ('Top1 Acc: 0.6 Top5 Acc: 0.9', 'kept the top 5 scored')
     """
@@ -127,7 +138,9 @@ def plain_spelling(text: str) -> str:
     if len(_ENCLOSED.findall(text)) > 1:  # a single one is a call
         text = _ENCLOSED.sub(lambda m: f"{m[1]}: {m[2] or m[3] or m[4]}", text)
     text = _THRESHOLD.sub(_in_percent, _OVER_EPISODES.sub("eval reward: ", text))
-    text = _TENSOR.sub(r"\1", text)
+    text = _OLD_TUPLE.sub(r"\1 \2", _OLD_STRING.sub("", text))
+    text = _PARTS.sub(lambda m: _PART.sub(_of_loss, m[0]), text)
+    text = _TENSOR.sub(r"\1", _CALLED.sub(r"\1 = ", text))
     if text.lstrip()[:1] in "([" or "('" in text or "dict([(" in text or "Dict([(" in text:
         text = _LISTED.sub(r"\g<name>: ", text)
     text = _INSIDE.sub(r"step \2, \1: ", text)
@@ -150,6 +163,11 @@ def _paired(match: re.Match[str]) -> str:
     names, values = match[1].split(","), match[2].split()
     paired = ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=False))
     return paired if len(names) == len(values) else match[0]
+
+
+def _of_loss(match: re.Match[str]) -> str:
+    """A part that is listed below "losses", with its sign; their total is none."""
+    return f"{match[1]}: " if match[1] in {"total", "sum"} else f"loss_{match[1]}: "
 
 
 def _with_point(match: re.Match[str]) -> str:

@@ -47,7 +47,7 @@ from analyzer.ingest.text.rows.learned.wordings import (
     read_values,
 )
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, read_name
+from analyzer.model.name_words import is_score, read_name, words_of
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine, LogState
@@ -95,6 +95,11 @@ _OPEN_BAR = LazyRegex(r"[^|\r\n]{0,80}\|[^|\r\n]{0,200}\| {0,3}\d{1,9}/\? \[[^\]
 """A bar of unknown length, behind which another writer went on."""
 _COURSES = frozenset({"loss", "eval_loss", "reward_mean"})
 _TIMES = frozenset({"step_time_s", "data_time_s"})
+
+
+def _measures(name: str) -> bool:
+    """Whether a name is that of a score, or of an error of any kind: ``Mean RMS Error``."""
+    return is_score(name) or words_of(name)[-1:] == ("error",)
 
 
 class TemplateRows(Learnable):
@@ -176,7 +181,8 @@ class TemplateRows(Learnable):
         number, before = self._open
         if number == line.number - 1 and text.lstrip()[:1] in _BEGINS_NUMBER:
             text = f"{before} {text.lstrip()}"
-        self._open = (line.number, text) if text.rstrip().endswith((":", "=")) else (-1, "")
+        broken = text.rstrip().endswith((":", "=")) and not text.rstrip().endswith("==")  # a rule
+        self._open = (line.number, text) if broken else (-1, "")
         return text
 
     def wants(self, text: str) -> bool:
@@ -351,7 +357,7 @@ class TemplateRows(Learnable):
             for name, value in values.items()
             if canonical_metric(name) in METRICS
             or read_name(name).quantity
-            or is_score(name)
+            or _measures(name)
             or names_time(name)
         }
         if (
@@ -375,7 +381,8 @@ class TemplateRows(Learnable):
                 return self._once_seen(template, values, where, line, log)
         phased = row.phased or self._evaluations.is_above(line.number)
         most = WORDS_BESIDE_BOTH if row.held_out and len(known) >= BARE_NAMES else BARE_WORDS
-        if phased and row.sure and row.words <= most and (self.rows or log.has_points):
+        told = self.rows or log.has_points or (row.held_out and len(known) >= BARE_NAMES)
+        if phased and row.sure and row.words <= most and told:
             # the result of an epoch or of an evaluation beside rows of a training
             self._first_of(known, log)
             self._write(
@@ -411,7 +418,7 @@ class TemplateRows(Learnable):
             )
             or (alone and names == {"learning_rate"})
             or (
-                all(is_score(name) for name in kind)
+                all(_measures(name) for name in kind)
                 and (alone or (len(kind) >= SCORES_ALONE and not row.words))
             )
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
 from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP, with_unit
-from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is_metric, is_time
+from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is_metric, is_time, telling
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
 from analyzer.ingest.text.rows.learned.line_phases import (
     floats,
@@ -42,10 +42,10 @@ STROKES_OF_A_ROW = 3
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
 _COLUMNS = LazyRegex(
     rf"(?i)^\s{{0,2}}(?:(?:[\[(]?(?:epoch|iter|iteration|step)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
-    rf"(?:[:,;]\s{{0,3}}|\s{{1,3}})(?:{INT}[,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?{FLOAT}(?:[,;\s]\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT})?[,;]?\s{{0,2}}$"
+    rf"(?:[:,;]\s{{0,3}}|\s{{1,3}})(?:(?:(?:batch|iter|iteration|step)[ :#]{{1,3}})?{INT}(?:/{INT})?[:,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?{FLOAT}(?:[,;\s]\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT})?[,;]?\s{{0,2}}$"
 )
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
-_HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:val(?:id(?:ation|ate)?)?|eval(?:uation)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
+_HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:val(?:id(?:ation|at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
 _TRAINING = LazyRegex(r"(?i)\btrain")
 HELD_OUT_HEADING = LazyRegex(
     r"(?i)^\W{0,40}(?:(?:now )?(?:we are |is )?(?:start|begin|run|do|perform)(?:ning|ing|s)? )?(?:eval(?:uat(?:ion|ing|e))?|valid(?:at(?:ion|ing|e))?|test(?:ing)?)(?!(?:[ _-]set)?\W{0,3}\x01\W{0,40}$)"
@@ -220,19 +220,18 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     first = slot_at(text, begin)
     place = find_place(piece)
     prefix = "loss_" if _LOSSES.match(piece) else ""
-    plain = of_loading(piece, find_fields(piece, place.used))
+    plain = [
+        found._replace(name=prefix + found.name)
+        for found in of_loading(piece, find_fields(piece, place.used))
+    ]
     rewarded = any(canonical_metric(found.name) == "reward_mean" for found in plain)
     found_all = [_of_episode(found, piece, rewarded=rewarded) for found in plain]
     named = phases_alone(piece, found_all)
-    fields = [
-        found._replace(name=prefix + found.name) for found in found_all if is_metric(found) or found in named
-    ]
+    fields = [found for found in found_all if is_metric(found) or found in named]
     fields = _with_company(piece, found_all, fields)
     lone = fields[0] if len(found_all) == len(fields) == 1 and place.step >= 0 else None
     if lone is not None and lone.signed and lone.name.lower() in _TOTALS and FLOAT in piece[lone.start :]:
         fields = [lone._replace(name="total_loss")]  # "[epoch: 1/90, iter: 50/448] total: 1.25"
-    if "osses" in piece:  # "[Losses: x 0.29, y 0.27, total 22.33]"
-        fields = [found._replace(signed=True) if found.name.lower() in _TOTALS else found for found in fields]
     fields = _phased(piece, fields)
     times = [found for found in found_all if found not in fields and is_time(found)]
     if not (_values(fields) or _times_an_epoch(place, found_all, times)):
@@ -274,7 +273,7 @@ def _with_company(piece: str, fields: list[Field], known: list[Field]) -> list[F
         or (
             found.signed
             and found.slot in decimals
-            and not (_CLOCKS & set(words_of(found.name)) or is_time(found))
+            and not (_CLOCKS & set(telling(words_of(found.name))) or is_time(found))
         )
     ]
 

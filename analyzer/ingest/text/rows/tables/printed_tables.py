@@ -67,10 +67,10 @@ _SECOND = LazyRegex(
 )
 _BETWEEN = LazyRegex(r"[^|]+")
 _EPOCHS = frozenset({"epoch", "epochs", "e", "itn", "round", "ep"})
-_STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "example_counter"})  # fmt: skip
+_STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "example_counter", "gen", "generation"})  # fmt: skip
 _COUNTERS = _EPOCHS | _STEPS
 _OTHERS = frozenset(
-    {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps"}
+    {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps", "evals", "nevals"}
 )  # fmt: skip
 _RULE = LazyRegex(r"^[-=+|: \u2500-\u257f]{3,}$")
 _HEADER_CELL = LazyRegex(r"^(?:\d[dD](?=_)|[^\W\d])[\w /.()%@#*-]{0,39}$")
@@ -168,7 +168,7 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         return None
     spans = tuple(cell.span() for cell in cells)
     others = [name for name in names if name not in _COUNTERS | _OTHERS]
-    measured = [name for name in others if _is_measured(name)] or _total_of_parts(names)
+    measured = [name for name in others if _is_measured(name)] or _total_of_parts(names) or _of_fitness(names)
     if not measured:
         return None
     if not _COUNTERS.isdisjoint(names):
@@ -201,6 +201,13 @@ def _total_of_parts(names: tuple[str, ...]) -> list[str]:
     return ["total"] if counted and "total" in names[2 + PARTS_OF_TOTAL :] else []
 
 
+def _of_fitness(names: tuple[str, ...]) -> list[str]:
+    """What an evolution prints of each generation, whatever it measures: ``gen nevals avg std min max``."""
+    told = [name for name in names if name in _STATISTICS]
+    return told if names[0] in {"gen", "generation"} and len(told) > 1 else []
+
+
+_STATISTICS = frozenset({"avg", "mean", "median", "std", "min", "max"})
 PARTS_OF_TOTAL = 2
 """Columns before one called "total" that make it the total loss."""
 

@@ -1,0 +1,76 @@
+"""Spellings of rows that home-made loops use, each beside lines that look alike and are no row."""
+
+import pytest
+from log_reading import points, read_text
+
+
+def lines(form, values=(0.5, 0.25, 0.125)):
+    return "".join(form.format(n=n, v=v) + "\n" for n, v in enumerate(values, 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "told"),
+    [
+        ("[Epoch 0/3, Batch 7/90] [Losses: x 0.5, h 0.25, total 0.75, recall: 0.5]\n", "loss_h", [(7, 0.25)]),
+        (lines("loss(x, y) = param({v})"), "loss", [(None, 0.5), (None, 0.25), (None, 0.125)]),
+        (lines("step:{n} - total_loss:2.5 - s_iou:{v}"), "s_iou", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (
+            lines("Epoch 1, step/total_step: {n}/60 5.00% Loss:{v}"),
+            "loss",
+            [(1, 0.5), (2, 0.25), (3, 0.125)],
+        ),
+        (
+            lines("\ttrain-error:{v}\teval-error:0.75"),
+            "train-error",
+            [(None, 0.5), (None, 0.25), (None, 0.125)],
+        ),
+        (
+            "Test - WER: 0.25, CER: 0.125, loss: 25.5\n",
+            "eval_loss",
+            [(None, 25.5)],
+        ),
+        (
+            lines(
+                "INFO - 03/11/25 14:44:34 - 0:00:46 -    {n}00 -  267.5 sentences/s -  1.5 words/s - MT:  {v} - LR: 1e-4"
+            ),
+            "MT",
+            [(100, 0.5), (200, 0.25), (300, 0.125)],
+        ),
+        ("gen\tnevals\tavg\tstd\n" + lines("{n}\t300  \t{v}\t2.5"), "avg", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (
+            "step: 10/90 loss:0.5\nstep: 20/90 loss:0.25\nvalidating ... loss: 0.75\n",
+            "eval_loss",
+            [(20, 0.75)],
+        ),
+    ],
+)
+def test_a_row_in_another_spelling_is_read(text, name, told):
+    run = read_text(text)
+
+    assert points(run, name.lower()) == told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Fold 1: train=113 val=29\n  FOLD 1  |  train=113  val=29\nFold 2: train=114 val=28\n  FOLD 2  |  train=114  val=28\n",
+        "gen\tname\tavg\n1\tx\t0.5\n2\ty\t0.25\n3\tz\t0.125\n",
+        "Losses: see the appendix 1.5\n",
+        "the error of step 3, batch 12: 7\n",
+    ],
+)
+def test_what_looks_like_such_a_row_is_none(text):
+    assert not read_text(text).metrics.names
+
+
+def test_a_rule_above_a_row_is_no_name_that_broke_off():
+    row = "   {n}00 -  267.5 words/s - MT:  0.5 - LR: 1e-4\n"
+    text = row.format(n=1) + row.format(n=2) + "===== Starting epoch 1 ... =====\n" + row.format(n=3)
+
+    assert points(read_text(text), "learning_rate") == [(100, 1e-4), (200, 1e-4), (300, 1e-4)]
+
+
+def test_the_columns_of_batches_without_a_name_are_read_with_their_words():
+    text = "".join(f"epoch 0, batch {n}: {2 - n / 50}\n" for n in range(1, 40))
+
+    assert len(points(read_text(text), "unnamed")) == 39
