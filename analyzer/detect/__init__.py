@@ -2,133 +2,139 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from importlib import import_module
+
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, late
-from analyzer.detect.curves import (
-    data_order,
-    drift,
-    evaluation,
-    learning_rate,
-    loss,
-    plateau,
-    progress,
-    repeats,
-    resume,
-    schedule,
-    spikes,
-    stretch,
-)
-from analyzer.detect.curves.guess import answers, certainty, chance
-from analyzer.detect.curves.heldout import data_quality, gap, generalisation, kept_scores, scores
-from analyzer.detect.curves.numerics import exact, grad_norm, loss_scale, metric_values, nonfinite, onset
-from analyzer.detect.curves.players import adversaries, collapse, rl, rl_course
-from analyzer.detect.failures import (
-    events,
-    first_failure,
-    modules,
-    saved_work,
-)
+from analyzer.detect.base import Detector, FactWriter, RunView
 from analyzer.detect.likeness.answer import likeness
-from analyzer.detect.ranks import collectives, stragglers
-from analyzer.detect.setup import (
-    configuration,
-    design,
-    ended,
-    known_versions,
-    lifecycle,
-    rate_range,
-    run_course,
-    script,
-    settings,
-    surroundings,
-)
-from analyzer.detect.shapes import answer
-from analyzer.detect.speed import hardware, pace, step_speed, utilisation
 from analyzer.guard import STRICT, Guard
 from analyzer.model.run import Run
 from analyzer.model.signal import Signal
 
 __all__ = ["DETECTORS", "Detector", "FactWriter", "RunView", "run_detectors"]
 
+
+def _of(name: str, module: str, emits: str, wanted: Callable[[Run], object] = lambda _: True) -> Detector:
+    """The detector that is the function ``detect`` of a module, which is imported only for runs that hold what it measures."""
+
+    def detect(view: RunView) -> Iterable[Signal]:
+        if not wanted(view.run):
+            return ()
+        found: Iterable[Signal] = import_module(f"analyzer.detect.{module}").detect(view)
+        return found
+
+    return Detector(name, tuple(emits.split()), module, detect)
+
+
+def _rows(run: Run) -> object:
+    return len(run.metrics)
+
+
 DETECTORS: tuple[Detector, ...] = (
-    configuration.DETECTOR,
-    run_course.DETECTOR,
-    ended.DETECTOR,
-    known_versions.DETECTOR,
-    surroundings.DETECTOR,
-    loss.DETECTOR,
-    nonfinite.DETECTOR,
-    grad_norm.DETECTOR,
-    loss_scale.DETECTOR,
-    learning_rate.DETECTOR,
-    onset.DETECTOR,
-    evaluation.DETECTOR,
-    Detector(
-        "embedding",
-        ("signal.embedding.", "signal.checkpoint."),
-        late("setup.embedding", lambda run: run.tensors),
+    _of("configuration", "setup.configuration", "config."),
+    _of("run_course", "setup.run_course", "run."),
+    _of("ended", "setup.ended", "ended. run.log_truncated"),
+    _of(
+        "known_versions",
+        "setup.known_versions",
+        "config.known_bad.",
+        lambda run: any(key.startswith("versions.") for key in run.config),
     ),
-    modules.DETECTOR,
-    events.DETECTOR,
-    first_failure.DETECTOR,
-    Detector(
+    _of(
+        "surroundings",
+        "setup.surroundings",
+        "run.library run.platform run.backend run.subject run.saved run.never_saved",
+    ),
+    _of("loss", "curves.loss", "signal.loss."),
+    _of(
+        "nonfinite",
+        "curves.numerics.nonfinite",
+        "signal.nonfinite_loss. signal.nonfinite_grad. signal.loss_zero.",
+    ),
+    _of("grad_norm", "curves.numerics.grad_norm", "signal.grad_norm.", _rows),
+    _of("loss_scale", "curves.numerics.loss_scale", "signal.loss_scale."),
+    _of("learning_rate", "curves.learning_rate", "signal.learning_rate. signal.skipped_steps.", _rows),
+    _of("onset", "curves.numerics.onset", "signal.onset."),
+    _of("evaluation", "curves.evaluation", "signal.eval.", _rows),
+    _of("embedding", "setup.embedding", "signal.embedding. signal.checkpoint.", lambda run: run.tensors),
+    _of(
+        "modules",
+        "failures.modules",
+        "signal.module. signal.anomaly. signal.sampling_error. signal.generation. signal.attention.",
+    ),
+    _of("events", "failures.events", "event."),
+    _of("failures", "failures.first_failure", "failure."),
+    _of(
         "unknown_message",
-        ("message.",),
-        late("failures.unknown_message", lambda run: any(end.errors for end in run.log_ends)),
+        "failures.unknown_message",
+        "message.",
+        lambda run: any(end.errors for end in run.log_ends),
     ),
-    collectives.DETECTOR,
-    stragglers.DETECTOR,
-    lifecycle.DETECTOR,
-    hardware.DETECTOR,
-    resume.DETECTOR,
-    step_speed.DETECTOR,
-    utilisation.DETECTOR,
-    pace.DETECTOR,
-    data_order.DETECTOR,
-    data_quality.DETECTOR,
-    spikes.DETECTOR,
-    stretch.DETECTOR,
-    drift.DETECTOR,
-    schedule.DETECTOR,
-    plateau.DETECTOR,
-    generalisation.DETECTOR,
-    metric_values.DETECTOR,
-    progress.DETECTOR,
-    chance.DETECTOR,
-    certainty.DETECTOR,
-    answers.DETECTOR,
-    gap.DETECTOR,
-    exact.DETECTOR,
-    scores.DETECTOR,
-    kept_scores.DETECTOR,
-    adversaries.DETECTOR,
-    collapse.DETECTOR,
-    rate_range.DETECTOR,
-    repeats.DETECTOR,
-    design.DETECTOR,
-    script.DETECTOR,
-    rl.DETECTOR,
-    rl_course.DETECTOR,
-    Detector(
-        "exceptions",
-        ("exception.",),
-        late("failures.exceptions", lambda run: run.events.of("python_traceback")),
+    _of("collectives", "ranks.collectives", "signal.collective."),
+    _of(
+        "stragglers",
+        "ranks.stragglers",
+        "signal.straggler. signal.communication.grew signal.compute.grew signal.replicas. signal.silence.",
     ),
-    settings.DETECTOR,
-    saved_work.DETECTOR,
-    Detector(
-        "stacks", ("signal.stacks.",), late("failures.stacks", lambda run: run.events.of("stack_taken"))
+    _of("lifecycle", "setup.lifecycle", "lifecycle."),
+    _of("hardware", "speed.hardware", "hardware."),
+    _of("resume", "curves.resume", "signal.resume.", _rows),
+    _of(
+        "speed",
+        "speed.step_speed",
+        "signal.step_time. signal.throughput. signal.data_wait. signal.communication. signal.eval_time. signal.startup.",
+        _rows,
     ),
-    Detector(
-        "flight",
-        ("signal.flight.",),
-        late("ranks.flight_facts", lambda run: run.flight or len(run.collectives_trace)),
+    _of("utilisation", "speed.utilisation", "signal.gpu. signal.cpu. signal.gpu_memory.", _rows),
+    _of("pace", "speed.pace", "signal.pace.", _rows),
+    _of("data_order", "curves.data_order", "signal.order.", _rows),
+    _of("data_quality", "curves.heldout.data_quality", "signal.data. signal.split. signal.start."),
+    _of("spikes", "curves.spikes", "signal.spike.", _rows),
+    _of("stretch", "curves.stretch", "signal.stretch.", _rows),
+    _of("drift", "curves.drift", "signal.drift."),
+    _of("schedule", "curves.schedule", "signal.schedule."),
+    _of("plateau", "curves.plateau", "signal.weights. signal.stall. signal.layers.", _rows),
+    _of("generalisation", "curves.heldout.generalisation", "signal.generalisation. signal.epochs."),
+    _of("metric_values", "curves.numerics.metric_values", "signal.metric.", _rows),
+    _of("progress", "curves.progress", "signal.progress.", _rows),
+    _of("chance", "curves.guess.chance", "signal.chance."),
+    _of("certainty", "curves.guess.certainty", "signal.certain.", _rows),
+    _of("answers", "curves.guess.answers", "signal.answers.", _rows),
+    _of("gap", "curves.heldout.gap", "signal.gap.", _rows),
+    _of("exact", "curves.numerics.exact", "signal.exact."),
+    _of("scores", "curves.heldout.scores", "signal.score.", _rows),
+    _of("kept_scores", "curves.heldout.kept_scores", "signal.score.", _rows),
+    _of("adversaries", "curves.players.adversaries", "signal.gan.", _rows),
+    _of("collapse", "curves.players.collapse", "signal.collapse.", _rows),
+    _of("rate_range", "setup.rate_range", "config.rate."),
+    _of("repeats", "curves.repeats", "signal.repeat.", _rows),
+    _of("design", "setup.design", "config.design.", lambda run: run.config.entries),
+    _of(
+        "script",
+        "setup.script",
+        "config.script.",
+        lambda run: any(entry.key_in_source.startswith("script.") for entry in run.config.entries),
     ),
-    Detector("trace", ("signal.trace.",), late("speed.trace_time", lambda run: run.timings)),
-    Detector("replay", ("signal.replay.",), late("replay.replay_numeric", lambda run: len(run.replay))),
-    Detector("rerun", ("signal.rerun.",), late("replay.replay_counterfactual", lambda run: len(run.replay))),
-    answer.DETECTOR,
+    _of("rl", "curves.players.rl", "signal.rl. config.rl."),
+    _of("rl_course", "curves.players.rl_course", "signal.policy.", _rows),
+    _of("exceptions", "failures.exceptions", "exception.", lambda run: run.events.of("python_traceback")),
+    _of(
+        "settings",
+        "setup.settings",
+        "config.conflict. config.learning_rate_exceeded config.lora.alpha_over_rank config.train.rate_over_schedule "
+        "config.model.ties_embeddings config.tf32 config.versions_differ",
+    ),
+    _of("saved_work", "failures.saved_work", "signal.saved_work."),
+    _of("stacks", "failures.stacks", "signal.stacks.", lambda run: run.events.of("stack_taken")),
+    _of(
+        "flight", "ranks.flight_facts", "signal.flight.", lambda run: run.flight or len(run.collectives_trace)
+    ),
+    _of("trace", "speed.trace_time", "signal.trace.", lambda run: run.timings),
+    _of("replay", "replay.replay_numeric", "signal.replay.", lambda run: len(run.replay)),
+    _of("rerun", "replay.replay_counterfactual", "signal.rerun.", lambda run: len(run.replay)),
+    _of("classifier", "shapes.answer", "classifier.", _rows),
 )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -198,24 +197,14 @@ class Detector(NamedTuple):
     Attributes:
         name: Kind of its signals.
         emits: Names of facts, or prefixes that end with a dot.
+        module: Where it stands in this package.
         detect: Yields the signals of a run.
     """
 
     name: str
     emits: tuple[str, ...]
+    module: str
     detect: Callable[[RunView], Iterable[Signal]]
-
-
-def late(module: str, wanted: Callable[[Run], object]) -> Callable[[RunView], Iterable[Signal]]:
-    """The function ``detect`` of a module that is imported only for runs that hold what it measures."""
-
-    def detect(view: RunView) -> Iterable[Signal]:
-        if not wanted(view.run):
-            return ()
-        found: Iterable[Signal] = import_module(f"analyzer.detect.{module}").detect(view)
-        return found
-
-    return detect
 
 
 class FactWriter:

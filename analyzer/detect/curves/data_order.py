@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.robust import noise
@@ -160,6 +160,3 @@ def _rate_restarts(view: RunView) -> bool | None:
         return None
     rises = np.diff(rates.value) > 0.5 * float(rates.value.max())
     return int(rises.sum()) >= RESTARTS
-
-
-DETECTOR = Detector("data_order", ("signal.order.",), detect)

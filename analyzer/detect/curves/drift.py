@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.loss import diverges, gives_back
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
@@ -178,6 +178,3 @@ def detect(view: RunView) -> Iterator[Signal]:
         out.put("last_good_checkpoint_step", step, [ref])
         out.put("last_good_checkpoint", name, [ref])
     yield out.signal(None if drift is None else drift.step)
-
-
-DETECTOR = Detector("drift", ("signal.drift.",), detect)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.robust import extreme
@@ -115,6 +115,3 @@ def _parts(view: RunView, good: Series, best: int) -> bool | None:
     if not then.size or not now.size:
         return None
     return bool(median_of(now) <= STILL_FALLING * median_of(then))
-
-
-DETECTOR = Detector("evaluation", ("signal.eval.",), detect)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at
+from analyzer.detect.base import FactWriter, RunView, number, refs_at
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.numerics.bad_points import (
     FROZEN_ROWS,
@@ -150,6 +150,3 @@ def _skipped(view: RunView) -> Iterator[Signal]:
     out.put("share", min(max(skipped / steps, 0.0), 1.0), refs)
     out.put("total", round(float(np.nansum(counter.value) if per_print else counter.value[-1])), refs)
     yield out.signal()
-
-
-DETECTOR = Detector("learning_rate", ("signal.learning_rate.", "signal.skipped_steps."), detect)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
@@ -271,6 +271,3 @@ def _before_onset(out: FactWriter, view: RunView, good: Series) -> None:
     best = float(windows.min())
     if best > 0:
         out.put("growth_before_onset", end / best, [*refs_at(good, [count - 1]), onset.ref])
-
-
-DETECTOR = Detector("loss", ("signal.loss.",), detect)

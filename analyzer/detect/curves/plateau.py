@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at
+from analyzer.detect.base import FactWriter, RunView, number, refs_at
 from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.spikes import find_spikes
@@ -358,6 +358,3 @@ def _layers(out: FactWriter, view: RunView) -> None:
     out.put("first_gradient", first[0], refs)
     if last[0] > 0 and math.isfinite(first[0] / last[0]):
         out.put("first_over_last", first[0] / last[0], refs)
-
-
-DETECTOR = Detector("plateau", ("signal.weights.", "signal.stall.", "signal.layers."), detect)

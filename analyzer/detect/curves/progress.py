@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import take
 from analyzer.detect.curves.anew import began_anew, epochs_began_anew
 from analyzer.detect.curves.evaluation import evaluations
@@ -495,6 +495,3 @@ def _near_best(numbers: Trend) -> bool:
     settled = float(median_of(numbers.values[: max(numbers.values.size // SETTLED, 3)])) - numbers.best
     gain = min(numbers.gain, max(settled, 0.0))
     return away <= max(numbers.margin, KEPT * gain, 0.05 * abs(numbers.best))
-
-
-DETECTOR = Detector("progress", ("signal.progress.",), detect)

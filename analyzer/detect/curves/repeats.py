@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.curve import has_steps, launch_of, spacing, spans, take
 from analyzer.detect.curves.spikes import walk
 from analyzer.model.refs import SourceRef
@@ -58,6 +58,3 @@ def _passes(part: Series, row: int | None, step: int, room: int) -> bool:
     begins, ends = int(part.step[0]), int(part.step[-1])
     sound_until = ends if row is None else int(part.step[row]) - room
     return begins <= step and sound_until > step + room
-
-
-DETECTOR = Detector("repeats", ("signal.repeat.",), detect)

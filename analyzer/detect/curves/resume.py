@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, launch_of, spans, take
 from analyzer.detect.robust import SIGMAS, noise
 from analyzer.lazy_regex import LazyRegex
@@ -207,6 +207,3 @@ def _rates(view: RunView, out: FactWriter) -> None:
     if moved and boundary.after.step[0] > boundary.first_of_run.step[0]:
         near_start = abs(after - start) <= SAME_RATE * max(abs(after), abs(start))
         out.put("learning_rate_restarts", bool(near_start), refs)
-
-
-DETECTOR = Detector("resume", ("signal.resume.",), detect)

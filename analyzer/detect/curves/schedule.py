@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at
+from analyzer.detect.base import FactWriter, RunView, number, refs_at
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.learning_rate import AT_PEAK
 from analyzer.detect.curves.numerics.bad_points import loss_points, schedule_moves
@@ -287,6 +287,3 @@ def _explains(curve: Series, step: int) -> bool:
     if after.size < 2 * NEAR:
         return False
     return bool(median_of(after[-NEAR:]) <= 1.1 * median_of(after[:NEAR]))
-
-
-DETECTOR = Detector("schedule", ("signal.schedule.",), detect)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import loss_points, values_beside
 from analyzer.model.name_words import words_of
@@ -319,6 +319,3 @@ def objective_begins(view: RunView, curve: Series) -> tuple[int, ...]:
         if there.size > MOST_BEHIND * np.count_nonzero(known[there[0] :]):
             found.add(int(there[0]))
     return tuple(sorted(found))
-
-
-DETECTOR = Detector("spikes", ("signal.spike.",), detect)

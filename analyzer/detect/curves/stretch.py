@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.guess.chance import class_count
 from analyzer.detect.curves.players.adversaries import plays
@@ -235,6 +235,3 @@ def _around(beside: Series, curve: Series, start: int, stop: int) -> tuple[Serie
         return take(beside, beside.step < first), take(beside, (beside.step >= first) & (beside.step <= last))
     rows, alike = np.arange(len(beside)), len(beside) == len(curve)
     return take(beside, alike & (rows < start)), take(beside, alike & (rows >= start) & (rows <= stop))
-
-
-DETECTOR = Detector("stretch", ("signal.stretch.",), detect)

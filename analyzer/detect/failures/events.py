@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
+from analyzer.detect.base import FactWriter, RunView, event_refs
 from analyzer.detect.curves.numerics.scale_course import step_of
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.went_on import RowsOfLogs
@@ -89,6 +89,3 @@ def _last_errors(view: RunView) -> frozenset[str]:
     for event in errors:
         last_line[event.ref.source] = max(last_line.get(event.ref.source, 0), event.ref.line or 0)
     return frozenset(event.kind for event in errors if (event.ref.line or 0) == last_line[event.ref.source])
-
-
-DETECTOR = Detector("events", ("event.",), detect)

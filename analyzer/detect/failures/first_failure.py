@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
+from analyzer.detect.base import FactWriter, RunView, event_refs
 from analyzer.detect.failures.failure_order import CAUSES, Failure, FailureOrder, earlier
 from analyzer.detect.failures.launcher_reports import REPORTS, is_report
 from analyzer.model.refs import SourceRef
@@ -131,6 +131,3 @@ def _launcher(view: RunView, order: FailureOrder, out: FactWriter) -> None:
         rivals or not _had_own_error(named[0]) or _only_lost_peers(order, rank)
     ):
         out.put("launcher.misreported", value=True, refs=[first.speaker.ref, named[0].ref])
-
-
-DETECTOR = Detector("failures", ("failure.",), detect)

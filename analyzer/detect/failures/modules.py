@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
+from analyzer.detect.base import FactWriter, RunView, event_refs
 from analyzer.detect.curves.numerics.bad_points import ANOMALIES, anomaly_overcome, loss_points, went_on_well
 from analyzer.detect.curves.numerics.onset import find_onset
 from analyzer.lazy_regex import LazyRegex
@@ -149,16 +149,3 @@ def _masked_rows(view: RunView) -> Iterator[Signal]:
     counts = [event.fields.get("rows") for event in checks]
     out.put("fully_masked_rows", any(count != 0 for count in counts), event_refs(checks))
     yield out.signal(checks[0].step)
-
-
-DETECTOR = Detector(
-    "modules",
-    (
-        "signal.module.",
-        "signal.anomaly.",
-        "signal.sampling_error.",
-        "signal.generation.",
-        "signal.attention.",
-    ),
-    detect,
-)

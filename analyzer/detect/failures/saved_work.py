@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.curves.drift import checkpoints
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.model.ranked import median_of
@@ -57,6 +57,3 @@ def _seconds_per_step(view: RunView) -> float | None:
         return None
     pace = float(median_of(np.diff(times)[moved] / np.diff(steps)[moved]))
     return pace if pace > 0 else None
-
-
-DETECTOR = Detector("saved_work", ("signal.saved_work.",), detect)

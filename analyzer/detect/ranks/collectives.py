@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
+from analyzer.detect.base import FactWriter, RunView, event_refs
 from analyzer.detect.failures.failure_order import CAUSES
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.launcher_reports import REPORTS, is_report
@@ -276,6 +276,3 @@ def _unused_parameters(view: RunView, out: FactWriter) -> None:
     if len(lists) >= 2:
         texts = {str(event.fields.get("parameters", "")) for event in lists.values()}
         out.put("unused_parameters_differ", len(texts) > 1, event_refs(lists.values()))
-
-
-DETECTOR = Detector("collectives", ("signal.collective.",), detect)

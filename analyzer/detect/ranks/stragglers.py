@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.failures.failure_order import CAUSES
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.model.ranked import median_of, row_medians
@@ -154,16 +154,3 @@ def _silence(view: RunView, out: FactWriter) -> None:
     distances = distances[distances > 0]
     if distances.size >= ENOUGH_STEPS:
         out.put("silence.median_steps", gap_s / float(median_of(distances)), refs_at(loss, [row]))
-
-
-DETECTOR = Detector(
-    "stragglers",
-    (
-        "signal.straggler.",
-        "signal.communication.grew",
-        "signal.compute.grew",
-        "signal.replicas.",
-        "signal.silence.",
-    ),
-    detect,
-)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from analyzer.detect.base import Detector, FactWriter, RunView, number, truth
+from analyzer.detect.base import FactWriter, RunView, number, truth
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.numerics.scale_course import scale_course
 from analyzer.detect.setup.model_families import bf16_born, is_base
@@ -358,6 +358,3 @@ def _scaler(view: RunView, out: FactWriter) -> None:
         out.put("fp16.initial_scale_power", asked, _ref(power))
     elif start is not None and (number(start.value) or 0) > 0:
         out.put("fp16.initial_scale_power", round(math.log2(number(start.value) or 1.0)), _ref(start))
-
-
-DETECTOR = Detector("configuration", ("config.",), detect)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from analyzer.detect.base import Detector, FactWriter, RunView, number, truth
+from analyzer.detect.base import FactWriter, RunView, number, truth
 from analyzer.model.signal import Signal
 
 _INIT = ("init_method_std", "initializer_range", "init_std")
@@ -42,6 +42,3 @@ def _norms(out: FactWriter, view: RunView) -> None:
         out.put("post_norm", not is_before, [before.ref])
     elif after is not None and (is_after := truth(after.value)) is not None:
         out.put("post_norm", is_after, [after.ref])
-
-
-DETECTOR = Detector("design", ("config.design.",), detect)

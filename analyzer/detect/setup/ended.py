@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, number
+from analyzer.detect.base import FactWriter, RunView, number
 from analyzer.detect.curves.drift import checkpoints
 from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
@@ -473,6 +473,3 @@ def _after_completion(view: RunView) -> Failure | None:
         if own and behind and not failure.kinds & FROM_OUTSIDE:
             return failure
     return None
-
-
-DETECTOR = Detector("ended", ("ended.", "run.log_truncated"), detect)

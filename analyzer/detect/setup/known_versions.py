@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from analyzer.detect.base import Detector, FactWriter, RunView, number
+from analyzer.detect.base import FactWriter, RunView, number
 from analyzer.detect.setup.configuration import version
 from analyzer.model.signal import Signal
 
@@ -84,6 +84,3 @@ def _has(row: KnownDefect, found: float, view: RunView) -> bool:
         return False
     stated = view.config(row.needs) if row.needs else None
     return not row.needs or (stated is not None and (number(stated.value) or 0.0) >= row.least)
-
-
-DETECTOR = Detector("known_versions", ("config.known_bad.",), detect)

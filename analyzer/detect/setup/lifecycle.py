@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, event_refs, refs_at
+from analyzer.detect.base import FactWriter, RunView, event_refs, refs_at
 from analyzer.detect.curve import has_steps, left_out
 from analyzer.detect.failures.failure_order import CAUSES, family_of
 from analyzer.model.ranked import median_of
@@ -191,6 +191,3 @@ def _same_moment(first: tuple[int, float | None], second: tuple[int, float | Non
     if first[1] is not None and second[1] is not None:
         return abs(first[1] - second[1]) <= SEPARATE_S
     return first[0] == second[0]
-
-
-DETECTOR = Detector("lifecycle", ("lifecycle.",), detect)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, number
+from analyzer.detect.base import FactWriter, RunView, number
 from analyzer.detect.curves.numerics.bad_points import values_beside
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
@@ -139,6 +139,3 @@ def start_of(view: RunView) -> str:
     if any(_TUNED.search(str(entry.key_in_source).lower()) for entry in view.run.config.entries):
         return "tuning"
     return "scratch"
-
-
-DETECTOR = Detector("rate_range", ("config.rate.",), detect)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, event_refs, number
+from analyzer.detect.base import FactWriter, RunView, event_refs, number
 from analyzer.detect.failures.went_on import RowsOfLogs
 from analyzer.detect.setup.gpus import compute_capability, supports_bf16
 from analyzer.detect.stand_in import REWARD_OF_AGENT
@@ -255,6 +255,3 @@ def _is_end(view: RunView, event: Event) -> bool:
     uncaught = event.fields.get("uncaught") is True
     rows = view.once(RowsOfLogs)
     return event.ref.line is None or not rows.went_on(event.ref.source, event.ref.line, uncaught=uncaught)
-
-
-DETECTOR = Detector("run_course", ("run.",), detect)

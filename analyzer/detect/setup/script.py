@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analyzer.detect.base import Detector, FactWriter, RunView, number, truth
+from analyzer.detect.base import FactWriter, RunView, number, truth
 from analyzer.model.config import ConfigValue
 from analyzer.model.signal import Signal
 
@@ -98,6 +98,3 @@ def _classes(said: dict[str, ConfigValue], out: FactWriter) -> None:
     known, given = number(classes.value), number(units.value)
     if known is not None and given is not None and given > 1:
         out.put("too_few_outputs", given < known, [units.ref, classes.ref])
-
-
-DETECTOR = Detector("script", ("config.script.",), detect)

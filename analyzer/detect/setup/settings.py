@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from analyzer.detect.base import Detector, FactWriter, RunView, number, truth
+from analyzer.detect.base import FactWriter, RunView, number, truth
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.vocabulary.frameworks import number_of
@@ -145,18 +145,3 @@ def _printed(view: RunView) -> dict[str, dict[str, SourceRef]]:
                 str(row.fields.get("version")): row.ref for row in rows if row.fields.get("version")
             }
     return found
-
-
-DETECTOR = Detector(
-    "settings",
-    (
-        "config.conflict.",
-        "config.learning_rate_exceeded",
-        "config.lora.alpha_over_rank",
-        "config.train.rate_over_schedule",
-        "config.model.ties_embeddings",
-        "config.tf32",
-        "config.versions_differ",
-    ),
-    detect,
-)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from analyzer.detect.base import Detector, FactWriter, RunView, number
+from analyzer.detect.base import FactWriter, RunView, number
 from analyzer.detect.curves.drift import checkpoints
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.refs import SourceRef
@@ -117,10 +117,3 @@ def _saving(view: RunView, out: FactWriter) -> None:
         if off or late:
             out.put("never_saved", True, [entry.ref])
             return
-
-
-DETECTOR = Detector(
-    "surroundings",
-    ("run.library", "run.platform", "run.backend", "run.subject", "run.saved", "run.never_saved"),
-    detect,
-)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView
+from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.detect.shapes.classes import shape_named
 from analyzer.detect.shapes.features import FEATURES, features, refs_of
@@ -110,7 +110,8 @@ def _reasons(
     return words, tuple(places)
 
 
-def _detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView) -> Iterator[Signal]:
+    """Facts ``classifier.*``."""
     found = answer_of(view, model_in_use())
     if found is None:
         return
@@ -127,6 +128,3 @@ def _detect(view: RunView) -> Iterator[Signal]:
         out.put("leans_to", found.best, found.refs)
         out.put("leaning", found.probability, found.refs)
     yield out.signal()
-
-
-DETECTOR = Detector("classifier", ("classifier.",), _detect)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.model.machine_words import MachineReading, read_machine
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
@@ -158,6 +158,3 @@ def _printed_shares(view: RunView) -> list[tuple[float, SourceRef | None]]:
         if isinstance(share, float) and NEARLY_FULL <= share <= 100:
             found.append((share, event.ref))
     return found
-
-
-DETECTOR = Detector("hardware", ("hardware.",), detect)

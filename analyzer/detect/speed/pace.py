@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align
 from analyzer.detect.curves.trend import trend
 from analyzer.detect.robust import slower_at_best
@@ -185,6 +185,3 @@ def _rises_throughout(values: Values) -> bool:
     fifths = np.array([float(median_of(part)) for part in np.array_split(values, 5)])
     scatter = float(median_of(np.abs(np.diff(values))))
     return bool((np.diff(fifths) > max(scatter, RISES * fifths[0])).all())
-
-
-DETECTOR = Detector("pace", ("signal.pace.",), detect)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, launch_of, take
 from analyzer.detect.robust import part_medians, slower_at_best, uncertainty
 from analyzer.detect.speed.times import unit_times, within_a_minute
@@ -281,17 +281,3 @@ def _time_of_a_row(loss: Series, row: int) -> float | None:
         return None
     usual = float(median_of(steps[forward]))
     return float(median_of(took_s[forward] / steps[forward])) * min(float(loss.step[row]), usual)
-
-
-DETECTOR = Detector(
-    "speed",
-    (
-        "signal.step_time.",
-        "signal.throughput.",
-        "signal.data_wait.",
-        "signal.communication.",
-        "signal.eval_time.",
-        "signal.startup.",
-    ),
-    detect,
-)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.robust import part_medians
 from analyzer.model.machine_words import read_machine
 from analyzer.model.ranked import distinct_of
@@ -86,6 +86,3 @@ def _spearman(values: Values) -> float:
     """Rank correlation of a curve with its position."""
     ranks = np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(float)
     return float(np.corrcoef(ranks, np.arange(values.size))[0, 1])
-
-
-DETECTOR = Detector("utilisation", ("signal.gpu.", "signal.cpu.", "signal.gpu_memory."), detect)

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, take
 from analyzer.detect.curves.guess.chance import LIKE_A_GUESS, LITTLE, NOT_GUESSED, class_count, shares_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
@@ -263,6 +263,3 @@ def _passed_over(pairs: list[tuple[float, float, int]]) -> list[int]:
         for (_, before, _), (right, after, row) in pairwise(pairs)
         if right <= HARDLY_EVER * min(before, after) and min(before, after) >= MORE_THAN_NONE
     ]
-
-
-DETECTOR = Detector("answers", ("signal.answers.",), detect)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, finite_points
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.ranked import median_of
@@ -67,6 +67,3 @@ def clipped_cost(view: RunView) -> tuple[float | None, list[SourceRef]] | None:
     if float(median_of(loss.value[tail])) < COSTS:
         limit = None
     return limit, refs_at(loss, [int(tail[-1]), int(tail[0])])
-
-
-DETECTOR = Detector("certainty", ("signal.certain.",), detect)

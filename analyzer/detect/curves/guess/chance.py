@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, take
 from analyzer.detect.curves.guess.certainty import clipped_cost
 from analyzer.detect.curves.numerics.metric_values import small_percentages
@@ -396,6 +396,3 @@ def _second_softmax(out: FactWriter, view: RunView) -> None:
 def _eval(view: RunView) -> Series | None:
     found = view.once(held_out_trend)
     return None if found is None else found[0]
-
-
-DETECTOR = Detector("chance", ("signal.chance.",), detect)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.heldout.gap import since_the_last
 from analyzer.detect.curves.numerics.bad_points import loss_points
@@ -362,6 +362,3 @@ def _inner_weight(event: Event) -> str | None:
         if _INNER_WEIGHT.search(name) and not _HEADS.search(name):
             return name
     return None
-
-
-DETECTOR = Detector("data_quality", ("signal.data.", "signal.split.", "signal.start."), detect)

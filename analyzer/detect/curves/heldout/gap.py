@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, finite_points, has_steps
 from analyzer.detect.curves.guess.chance import class_count, shares_of
 from analyzer.detect.curves.heldout.scores import scores_of
@@ -381,6 +381,3 @@ def _taught(held_out: Series, unit: float) -> bool:
 def _learned_early(right: Series, unit: float) -> bool:
     """Whether training data were answered within the first half of the rows: what is learned by heart takes longer."""
     return float(median_of(right.value[: len(right) // 2 + 1])) / unit >= EARLY_RIGHT
-
-
-DETECTOR = Detector("gap", ("signal.gap.",), detect)

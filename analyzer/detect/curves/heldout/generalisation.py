@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at, truth
+from analyzer.detect.base import FactWriter, RunView, refs_at, truth
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.heldout.gap import beside
@@ -294,6 +294,3 @@ def _boundaries(out: FactWriter, view: RunView, curve: Series) -> None:
 
 def _drop(values: Values, row: int) -> float:
     return float(median_of(values[row - AT_BOUNDARY : row]) - median_of(values[row : row + AT_BOUNDARY]))
-
-
-DETECTOR = Detector("generalisation", ("signal.generalisation.", "signal.epochs."), detect)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curves.heldout.scores import ERRORS, Score, rows_away, scores_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.setup.run_course import reward_metrics
@@ -194,6 +194,3 @@ def _training_unmoved(out: FactWriter, view: RunView, scores: list[Score]) -> No
         unmoved = fell and late <= AT_MOST and late - early <= UNMOVED_GAIN
         out.put("training_unmoved", unmoved, refs_at(score.series, [0, len(score.series) - 1]))
         return
-
-
-DETECTOR = Detector("kept_scores", ("signal.score.",), detect)

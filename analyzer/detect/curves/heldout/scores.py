@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.numerics.metric_values import PERCENT, SHARE, small_percentages
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
@@ -495,6 +495,3 @@ def _guessed(out: FactWriter, found: tuple[Score, ...], *, learns: bool) -> None
         guessed = [score for score in areas if float(np.abs(score.values - HALF).max()) <= GUESS_OF_RANKS]
         shown = (guessed or areas)[0].series
         out.put("ranks_like_a_guess", bool(guessed) and learns, refs_at(shown, [len(shown) - 1, 0]))
-
-
-DETECTOR = Detector("scores", ("signal.score.",), detect)

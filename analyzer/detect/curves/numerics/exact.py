@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.numerics.bad_points import loss_points, only_at_skips
 from analyzer.detect.setup.run_course import reward_metrics
@@ -287,6 +287,3 @@ def _frozen(out: FactWriter, view: RunView) -> None:
         if len(held_out) >= (FROZEN_ROWS if counted else UNCOUNTED_ROWS):
             same = bool(np.all(held_out.value == held_out.value[0])) and float(held_out.value[0]) != 0.0
             out.put("held_out_frozen", same, refs_at(held_out, [len(held_out) - 1, 0]))
-
-
-DETECTOR = Detector("exact", ("signal.exact.",), detect)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at
+from analyzer.detect.base import FactWriter, RunView, number, refs_at
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points, values_beside
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.robust import PARTS, part_medians, uncertainty
@@ -115,6 +115,3 @@ def _before_onset(out: FactWriter, view: RunView, good: Series) -> None:
         out.put(
             "growth_before_onset", float(median_of(last)) / base, [*refs_at(good, [count - 1]), onset.ref]
         )
-
-
-DETECTOR = Detector("grad_norm", ("signal.grad_norm.",), detect)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, event_refs
+from analyzer.detect.base import FactWriter, RunView, event_refs
 from analyzer.detect.curve import has_steps, spacing
 from analyzer.detect.curves.numerics.bad_points import grad_points
 from analyzer.detect.curves.numerics.scale_course import (
@@ -319,6 +319,3 @@ def _gapless(view: RunView, course: ScaleCourse) -> bool | None:
     # A first row at or before one logging interval belongs to a run that began at its first step.
     first = 1 if view.span[0] <= interval else view.span[0]
     return course.count + 2 >= 0.9 * (last - first + 1)
-
-
-DETECTOR = Detector("loss_scale", ("signal.loss_scale.",), detect)

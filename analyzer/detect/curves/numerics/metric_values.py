@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, finite_points
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.lazy_regex import LazyRegex
@@ -317,6 +317,3 @@ def small_percentages(view: RunView) -> frozenset[str]:
         for name, (top, places) in lines.items()
         if top <= SHARE and any(len(places & beside) >= TOGETHER * len(places) for beside in in_percent)
     )
-
-
-DETECTOR = Detector("metric_values", ("signal.metric.",), detect)

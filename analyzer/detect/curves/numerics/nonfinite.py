@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, event_refs, number, refs_at, truth
+from analyzer.detect.base import FactWriter, RunView, event_refs, number, refs_at, truth
 from analyzer.detect.curve import spacing
 from analyzer.detect.curves.numerics.bad_points import (
     BadPoints,
@@ -411,8 +411,3 @@ def _zeros_missing(points: BadPoints, window: int | None, accumulation: float | 
     share = (float(after.sum()) + 0.5) / (after.size + 1.0)
     per_micro = 1.0 - (1.0 - share) ** (1.0 / micro)
     return bool(float(after.size) * per_micro ** (micro * window) >= EXPECTED_ZEROS)
-
-
-DETECTOR = Detector(
-    "nonfinite", ("signal.nonfinite_loss.", "signal.nonfinite_grad.", "signal.loss_zero."), detect
-)

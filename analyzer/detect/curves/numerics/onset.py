@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, spacing
 from analyzer.detect.curves.numerics.bad_points import BadPoints, anomaly_overcome, grad_points, loss_points
 from analyzer.detect.curves.numerics.nonfinite import earliest_step, finite_loss_beside, harmful
@@ -206,6 +206,3 @@ def detect(view: RunView) -> Iterator[Signal]:
             enough = onset.healthy_steps >= steps
             out.put(name, enough if enough or known else None, refs)
     yield out.signal(onset.step)
-
-
-DETECTOR = Detector("onset", ("signal.onset.",), detect)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points, take
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import word_set, words_of
@@ -200,6 +200,3 @@ def _belief(view: RunView) -> tuple[bool, list[SourceRef]] | None:
         *refs_at(real[1], [len(real[1]) - 1]),
         *refs_at(made[1], [len(made[1]) - 1]),
     ]
-
-
-DETECTOR = Detector("adversaries", ("signal.gan.",), detect)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.progress import loss_trend
 from analyzer.detect.setup.run_course import reconstructs, reward_metrics
@@ -270,6 +270,3 @@ def _copied(out: FactWriter, view: RunView) -> None:
             refs_at(series, [len(series) - 1, 0]),
         )
         out.put("perplexity_last", math.exp(min(numbers.last, 50.0)), refs_at(series, [len(series) - 1]))
-
-
-DETECTOR = Detector("collapse", ("signal.collapse.",), detect)

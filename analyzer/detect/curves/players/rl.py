@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, number, refs_at, truth
+from analyzer.detect.base import FactWriter, RunView, number, refs_at, truth
 from analyzer.detect.curve import take
 from analyzer.detect.curves.players.rl_course import earned_by_agent, trend
 from analyzer.detect.robust import PARTS, longest_run, noise, part_medians, uncertainty
@@ -336,6 +336,3 @@ def _gradient_lost(view: RunView, out: FactWriter) -> None:
         return
     differ = bool(np.all(spread.value > 0)) and (shares is None or bool(np.all(shares.value < 0.5)))
     out.put("gradient_lost", differ and bool(np.all(norm.value == 0.0)), refs_at(norm, [len(norm) - 1, 0]))
-
-
-DETECTOR = Detector("rl", ("signal.rl.", "config.rl."), detect)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import Detector, FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.trend import scatter
 from analyzer.detect.robust import PARTS, part_medians, uncertainty
@@ -259,6 +259,3 @@ def _parts(out: FactWriter, view: RunView) -> None:
         if idle and len(idle) < len(curves):
             out.put("part_never_earned", value=True, refs=refs_at(idle[0], [len(idle[0]) - 1, 0]))
             out.put("part_never_earned_name", idle[0].logged_as, refs_at(idle[0], [0]))
-
-
-DETECTOR = Detector("rl_course", ("signal.policy.",), detect)
