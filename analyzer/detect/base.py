@@ -79,9 +79,8 @@ def _mean_of_sum(run: Run, metric: str, found: tuple[Series, ...]) -> tuple[Seri
     means = tuple(_logarithm(series) for series in beside)
     if not means[0].value.any():
         return found  # a perplexity of exactly 1 in every row was not computed
-    if float(median_of(found[0].value)) < SUM_OVER_MEAN * max(float(median_of(means[0].value)), 1e-3):
-        return found
-    return means
+    level = float(median_of(found[0].value))  # NaN where the loss broke, which no perplexity replaces
+    return means if level >= SUM_OVER_MEAN * max(float(median_of(means[0].value)), 1e-3) else found
 
 
 def _logarithm(series: Series) -> Series:
