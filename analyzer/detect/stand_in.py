@@ -24,6 +24,11 @@ _ADVERSARIES = LazyRegex(
 )
 """Losses of players against each other, and of reinforcement learning: none of them need fall in a sound run."""
 
+
+def _adversary(name: str) -> re.Match[str] | None:
+    return _ADVERSARIES.search(" ".join(words_of(name)))
+
+
 _PHASES = {"loss": ("", "train"), "eval_loss": ("eval",)}
 
 REWARD_OF_AGENT = LazyRegex(
@@ -87,7 +92,7 @@ def _boosted(run: Run, metric: str, learned: Series) -> tuple[Series, ...]:
 
 def _has_players(run: Run) -> bool:
     """Whether losses of players or of policies were logged; a maker alone, with no target of its own, plays against nobody."""
-    found = [_ADVERSARIES.search(name) for name in run.metrics.names if "loss" in name]
+    found = [_adversary(name) for name in run.metrics.names if "loss" in name]
     players = {re.sub(r"[\W_\d]", "", match[0]).lower() for match in found if match is not None}
     judged = any(JUDGES.intersection(words_of(name)) for name in run.metrics.names)
     return bool(players - MAKERS) or (bool(players) and (judged or bool(_remade(run))))
@@ -209,7 +214,7 @@ def players_points(run: Run) -> int:
     series = (
         all_series(run, name)
         for name in run.metrics.names
-        if "loss" in "".join(words_of(name)) and _ADVERSARIES.search(name)
+        if "loss" in "".join(words_of(name)) and _adversary(name)
     )
     return max((len(found[0]) for found in series if found), default=0)
 
@@ -233,7 +238,7 @@ def _is_norm_of_part(name: str) -> bool:
         reading.quantity == "grad_norm"
         and not (reading.whole or reading.setting)
         and reading.phase in {"", "train"}
-        and not _ADVERSARIES.search(name)
+        and not _adversary(name)
     )
 
 

@@ -15,6 +15,11 @@ from analyzer.model.metric_words import CONTEXTS, LOSS_LIKE, QUANTITIES, SCORES,
 _CUT = LazyRegex(r"[\W_]+")
 _HUMP = LazyRegex(r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z]{2,}(?![a-z]))")
 
+_JOINED = LazyRegex(
+    r"(?<![a-z])(tr|trn|train|training|val|valid|validation|test|dev|eval|avg|d|g|gen|dis|disc)(?=(?:loss|acc|accuracy|ppl|perplexity)(?![a-z]))"
+)
+"""A phase, a mean or a player that is written together with its quantity: ``trainloss``, ``dloss``."""
+
 _PER_SECOND = LazyRegex(r"(?i)(?:/|[ _]per[ _])s(?:ec(?:onds?|s)?)?(?![a-z])")
 
 MAX_WORDS = 12
@@ -55,9 +60,12 @@ def words_of(name: str) -> tuple[str, ...]:
 
     >>> words_of("lm-loss-training/lm loss"), words_of("valAccTop1"), words_of("Held-out loss")
     (('lm', 'loss', 'training'), ('val', 'acc', 'top1'), ('heldout', 'loss'))
+    >>> words_of("validloss"), words_of("dloss"), words_of("gloss_1"), words_of("discloser")
+    (('valid', 'loss'), ('d', 'loss'), ('g', 'loss', '1'), ('discloser',))
     """
     parts = _CUT.sub(" ", _PER_SECOND.sub(" persec ", _HUMP.sub(" ", name))).lower()
-    return tuple(dict.fromkeys(parts.replace("held out", "heldout").split()))
+    parts = _JOINED.sub(r"\1 ", parts.replace("held out", "heldout"))
+    return tuple(dict.fromkeys(parts.split()))
 
 
 def is_score(name: str) -> bool:
