@@ -35,6 +35,9 @@ WON, BEATEN, MOST = 0.06, 2.5, 200.0
 
 Logarithms are clamped at -100 as a rule, and a few terms are added: what is larger is no cross-entropy."""
 
+STANDS = 5
+"""Rows that repeat one number in all its digits: a logarithm at its bound, of which no gradient is left."""
+
 LATE_ROWS = 50
 """Rows of which the last fifth tells a level."""
 
@@ -135,6 +138,8 @@ def _by_losses(games: list[tuple[Series, Series]], out: FactWriter) -> list[bool
             out.put("maker_loss", answer, refs)
             if bounded:
                 out.put("won_by_loss", won, refs)
+            if won and len(maker) >= STANDS and float(np.ptp(maker.value)) == 0.0:
+                out.put("maker_stands", value=True, refs=refs)
         if bounded:
             verdicts.append(won)
     return verdicts
