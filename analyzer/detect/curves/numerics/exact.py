@@ -228,7 +228,10 @@ def _zeros(out: FactWriter, view: RunView) -> None:
 
 
 def _zero_but_wrong(out: FactWriter, view: RunView) -> None:
-    """Whether a loss is exactly 0 in a row in which hardly an answer is right; one such row is enough."""
+    """Whether a loss is exactly 0 in a row in which hardly an answer is right; one such row is enough.
+
+    Where a score of each evaluation is 0 as well, nothing was evaluated.
+    """
     for loss, score in (("loss", "accuracy"), ("eval_loss", "eval_accuracy")):
         losses, shares = view.curve(loss), view.curve(score)
         if losses is None or shares is None:
@@ -243,6 +246,12 @@ def _zero_but_wrong(out: FactWriter, view: RunView) -> None:
         if losses.value.size <= 2 * len(wrong):
             out.put("zero_but_wrong", value=True, refs=refs_at(losses, wrong))
             return
+    evaluated = view.curve("eval_loss")
+    if evaluated is None or not len(evaluated) or evaluated.value.any():
+        return
+    scores = (view.curve(name) for name in view.run.metrics.names if read_score(name).better > 0)
+    if any(score is not None and len(score) and not score.value.any() for score in scores):
+        out.put("evaluation_zero", value=True, refs=refs_at(evaluated, [len(evaluated) - 1]))
 
 
 def _layers(out: FactWriter, view: RunView) -> None:
