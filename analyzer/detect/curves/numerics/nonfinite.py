@@ -10,6 +10,7 @@ import numpy as np
 from analyzer.detect.base import FactWriter, RunView, event_refs, number, refs_at, truth
 from analyzer.detect.curve import spacing
 from analyzer.detect.curves.numerics.bad_points import (
+    GOOD_ROWS,
     BadPoints,
     anomaly_overcome,
     grad_points,
@@ -111,14 +112,24 @@ def _loss_facts(view: RunView, points: BadPoints | None) -> Iterator[Signal]:
 
 
 def _loss_messages(view: RunView) -> tuple[Event, ...]:
-    """Lines that say in words that the loss is not finite; others of these kinds speak of gradients."""
+    """Lines that say in words that the loss is not finite; others of these kinds speak of gradients.
+
+    A few of them before rows of finite losses tell of batches that a guard left out.
+    """
     stops = {e.ref for e in RowsOfLogs.ends(view, "nan_stop")}  # a log may hold thousands
     told = [
         e for e in view.events("nan_stop", "nonfinite_loss_message") if e.kind != "nan_stop" or e.ref in stops
     ]
-    return tuple(
+    told = [
         e for e in told if "grad" not in e.text.lower() or "loss" in e.text.lower() or "grad_fn" in e.text
-    )
+    ]
+    loss = view.curve("loss")
+    if loss is not None and 0 < len(told) < LASTING_MESSAGES and not stops:
+        last = told[-1].ref
+        later = loss.value[(loss.source == last.source) & (loss.line > (last.line or 0))]
+        if len(later) >= GOOD_ROWS and np.isfinite(later).all():
+            return ()
+    return tuple(told)
 
 
 def _loss_points_facts(view: RunView, out: FactWriter, points: BadPoints) -> Signal:
