@@ -110,3 +110,61 @@ def test_three_batches_from_the_middle_of_a_training_are_no_explosion():
     assert broke([0.29, 0.81, 1.79], 2351) is None
     assert broke([0.29, 0.81, 1.79], 0) is True
     assert broke([0.29, 9.0, 41.0], 2351) is True
+
+
+def test_a_perplexity_replaces_no_loss_that_broke():
+    capped = [11111111.0] * 4
+    broken = RunMaker().log({"loss": [float("nan")] * 4, "perplexity": capped}).plain()
+    summed = RunMaker().log({"loss": [740.0, 610.0, 590.0, 570.0], "perplexity": [90.0, 60.0, 50.0, 45.0]})
+
+    assert broken["signal.nonfinite_loss.seen"] is True
+    assert summed.plain()["signal.loss.first"] < 5
+
+
+@pytest.mark.parametrize("names", [("dloss", "g_loss"), ("DLoss", "GLoss"), ("disc_loss", "genloss")])
+@pytest.mark.parametrize(
+    ("judge", "maker", "stands"),
+    [
+        ([1e-4, 6e-5, 4e-5, 3e-5, 2e-5], [16.118095] * 5, True),
+        ([1e-4, 6e-5, 4e-5, 3e-5, 2e-5], [15.2, 16.0, 14.8, 15.9, 16.1], None),
+        ([0.7, 0.69, 0.7, 0.68, 0.69], [0.0] * 5, None),  # it has not lost
+    ],
+)
+def test_a_beaten_generator_whose_loss_stands(names, judge, maker, stands):
+    facts = RunMaker().log(dict(zip(names, (judge, maker), strict=True))).plain()
+
+    assert facts.get("signal.gan.maker_stands") is stands
+    assert "signal.stall.at_float_limit" not in facts  # that of the generator is no loss of the run
+
+
+@pytest.mark.parametrize(
+    ("columns", "nothing"),
+    [
+        ({"eval_loss": [0.0], "val_mlm_accuracy": [0.0]}, True),
+        ({"eval_loss": [0.0, 0.0], "val_mcc": [0.0, 0.0]}, True),
+        ({"eval_loss": [0.0], "val_wer": [0.0]}, None),  # no errors and no loss agree
+        ({"eval_loss": [0.0, 0.3], "val_f1": [0.0, 0.0]}, None),
+        ({"eval_loss": [0.7], "val_f1": [0.0]}, None),
+    ],
+)
+def test_evaluations_that_are_free_and_all_wrong_measured_nothing(columns, nothing):
+    facts = RunMaker().log({"loss": [2.0, 1.5, 1.2], **columns}).plain()
+
+    assert facts.get("signal.exact.evaluation_zero") is nothing
+
+
+@pytest.mark.parametrize(("messages", "rows", "told"), [(2, 20, False), (2, 4, True), (9, 20, True)])
+def test_a_few_batches_that_a_guard_left_out(messages, rows, told):
+    maker = RunMaker().log({"loss": falling(rows)})
+    for _ in range(messages):
+        maker.event("nonfinite_loss_message", line=5, text="WARNING: received an inf loss")
+
+    assert maker.plain().get("signal.nonfinite_loss.seen") is told
+
+
+def test_a_reward_for_small_accelerations_is_no_accuracy():
+    maker = RunMaker("rsl_rl").log(
+        {"episode_reward/joint_acc_l2": [-0.01] * 4, "reward_mean": [1.0, 2.0, 3.0, 4.0]}
+    )
+
+    assert not maker.plain()["signal.metric.impossible"]

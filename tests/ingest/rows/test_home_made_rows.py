@@ -112,3 +112,40 @@ def test_a_part_of_the_loss_keeps_the_word_that_says_which():
     )
 
     assert "mse_loss" in read_text(text).metrics.names
+
+
+def test_error_rates_between_words_that_only_say_how_they_were_averaged():
+    text = "".join(
+        f"Epoch: [{n}][9/9]\tTime 0.5 (0.5)\tLoss {9 / n:.4f} ({9 / n:.4f})\n"
+        f"Validation Summary Epoch: [{n}]\tAverage WER {90 / n:.3f}\tAverage CER {60 / n:.3f}\n"
+        for n in range(1, 5)
+    )
+    run = read_text(text + "WARNING: received an inf loss\nSkipping grad update\n")
+
+    assert [value for _, value in points(run, "val_wer")] == [90.0, 45.0, 30.0, 22.5]
+    assert len(points(run, "loss")) == 4
+    assert "eval_loss" not in run.metrics.names
+    assert any(event.kind == "nonfinite_loss_message" for event in run.events)
+
+
+def test_held_out_losses_of_bars_that_are_called_val_with_a_full_stop():
+    bars = "".join(
+        f"Epoch {n}\n9/9 [====] - 2s - loss: {8 / n:.4f} - val. loss: {9 / n:.4f}\n" for n in (1, 2, 3)
+    )
+
+    assert [value for _, value in points(read_text(bars), "eval_loss")] == [9.0, 4.5, 3.0]
+
+
+def test_two_columns_without_strokes():
+    block = "replay_buffer/size             {0}000\ntrainer/QF1 Loss               0.25\ntrainer/Policy Loss           -3.5\nexploration/num steps total    {0}000\nEpoch                          {0}\n-----------------------------  -----\n"
+    run = read_text("".join(block.format(n) for n in (1, 2, 3)))
+
+    assert points(run, "policy_loss") == [(1000, -3.5), (2000, -3.5), (3000, -3.5)]
+    assert read_text("trainer/__init__.py    12\nEvaluation/  done\n").metrics.names == ()
+
+
+def test_parts_of_a_reward_whose_names_end_in_a_digit():
+    block = "  Learning iteration {0}/9\n\n     Mean reward: {0}.5\nEpisode_Reward/joint_acc_l2: -0.25\n-----------------\n"
+    run = read_text("".join(block.format(n) for n in (1, 2, 3)))
+
+    assert points(run, "episode_reward/joint_acc_l2") == [(1, -0.25), (2, -0.25), (3, -0.25)]

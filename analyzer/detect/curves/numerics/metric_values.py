@@ -62,7 +62,7 @@ SHARE_POINTS = 10
 """Points from which a column can be told to hold shares and not the first tenths of a percent."""
 
 _SHARE = LazyRegex(
-    r"(?:^|[/_. ])(?:acc|accuracy|acc1|acc5|top1|top5|precision|recall|f1|auc|auroc|iou|miou|dice|map|ap|em|exact_match)(?:$|[/_. @\d])"
+    r"^(?!.{0,99}reward)(?:.{0,99}[/_. ])?(?:acc|accuracy|acc1|acc5|top1|top5|precision|recall|f1|auc|auroc|iou|miou|dice|map|ap|em|exact_match)(?:$|[/_. @\d])"
 )
 _PERPLEXITY = LazyRegex(r"(?:^|[/_. ])(?:ppl|perplexity)$")
 _BY_DESIGN = LazyRegex(

@@ -102,7 +102,8 @@ class _Block:
         """See ``Capture.finish``."""
         if not self._values:
             return
-        log.out.framework(self._form.program)
+        if self._form.program:
+            log.out.framework(self._form.program)
         if self._step is not None:
             log.saw_step(self._step)
         step = log.step if self._step is None else self._step

@@ -39,7 +39,7 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     },
     "block": {
         "name": ("str", True),
-        "program": ("str", True),
+        "program": ("str", False),
         "literals": ("list", True),
         "head": ("str", True),
         "row": ("str", True),
@@ -105,10 +105,10 @@ class BlockForm(NamedTuple):
 
     Attributes:
         name: What messages and tests call it.
-        program: Name of the framework.
         literals: Texts of which one stands in every head.
         head: The first line, with the groups ``step`` and ``total`` where it states them.
         row: A line of the block: groups ``key`` and ``value``, or ``section`` for the title of a part.
+        program: Name of the framework, or empty for forms that several programs share.
         names: The name under which a key is kept; an empty name drops it.
         step_key: The key whose value is the step.
         end: A line that ends the block; without it, the first line ends it that is neither blank nor a row.
@@ -118,10 +118,10 @@ class BlockForm(NamedTuple):
     """
 
     name: str
-    program: str
     literals: tuple[str, ...]
     head: LazyRegex
     row: LazyRegex
+    program: str = ""
     names: Mapping[str, str] = {}
     step_key: str = ""
     end: LazyRegex | None = None

@@ -56,7 +56,7 @@ TRAINING_HEADING = LazyRegex(
 )
 """What stands below is of training data, also within the lines that follow a heading of held-out data."""
 _NO_ROW = LazyRegex(
-    r"(?i)^\W{0,4}(?:sav(?!ing dict for global)|load|resum|restor|best|early|new best|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:)|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class )"
+    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|best|early|new best|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:)|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class )"
 )
 _CODE = LazyRegex(
     r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}[:.}]|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b"
@@ -445,11 +445,12 @@ def as_held_out(name: str) -> str:
 def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> int:
     """Words of a line that belong to no pair of name and number."""
     text = _OF_PRINTING.sub("", _PATHS.sub("", text))
-    position, count = 0, 0
+    position, between = 0, list[str]()
     for match in _OTHER_PAIR.finditer(text):
-        count += len(_WORD.findall(text[position : match.start()]))
+        between.append(text[position : match.start()])
         position = match.end()
-    count += len(_WORD.findall(text[position:]))
+    words = _WORD.findall(" | ".join([*between, text[position:]]))
+    count = sum(word.lower() not in _MEANS for word in words)
     of_names = sum(found.more for found in fields or ())
     return max(0, count - of_names) if place or fields else count
 

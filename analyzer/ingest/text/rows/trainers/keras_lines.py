@@ -34,7 +34,7 @@ _EPOCH = LazyRegex(
 _ROW = LazyRegex(
     r"(?:^|(?<!poch)\s)(?P<at>\d{1,12})/(?P<of>\d{1,12}) (?:\[[=>.]{1,60}\]|━{1,60}|(?=- \d))|^ {0,16}(?=- \d{1,7}s - |\d{1,7}s - loss: )"
 )
-_PAIR = LazyRegex(rf" - (?P<key>[A-Za-z_]\w{{0,60}}): (?P<value>{NUMBER})(?=\s|$)")
+_PAIR = LazyRegex(rf" - (?P<key>[A-Za-z_]\w{{0,60}}(?:\. \w{{1,30}})?): (?P<value>{NUMBER})(?=\s|$)")
 _STEP_TIME = LazyRegex(r"\b(\d{1,7})(us|ms|s)/step\b")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -75,7 +75,7 @@ class KerasLines:
         if self._finished_of is not None and of != self._finished_of:
             return True  # an evaluation after the epoch
         values = {
-            m["key"]: number
+            m["key"].replace(". ", "_"): number
             for m in _PAIR.finditer(text, row.end() - 1)
             if (number := parse_number(m["value"])) is not None
         }
