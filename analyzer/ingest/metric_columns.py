@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +12,7 @@ from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.points import MAX_POINTS_OF_FILE, Points, told_of_dropped
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import read_name
+from analyzer.model.name_words import read_name, words_of
 from analyzer.model.score_words import read_score
 from analyzer.model.tables import NULL_INT
 
@@ -34,6 +34,14 @@ METRIC_FILE = LazyRegex(
     r"(?i)(?:^|[/_.-])(?:metrics?|history|progress|rewards?|returns?|training|scalars?|loss(?:es)?|curves?|train[_-]?log|log)[^/]{0,40}$"
 )
 """Names of files that hold the course of a run even if no column of theirs is known."""
+
+PHASE_NAMES = frozenset(
+    {"split", "phase", "mode", "stage", "subset", "partition", "dataset", "set", "type", "event", "kind"}
+)
+"""Columns whose text may say whether a row is of training or of held-out data."""
+
+_PHASE_WORDS = 2
+"""``val``, ``val epoch``: a longer text tells of something else."""
 
 TIME_NAMES = ("_timestamp", "timestamp", "wall time", "wall_time", "ts", "time")
 """Columns that may hold unix seconds; some trainers call the duration of a step ``time``, hence the range."""
@@ -176,6 +184,27 @@ def is_known_metric(name: str) -> bool:
 def is_known_score(name: str) -> bool:
     """Whether a column is a score by its words; beside a counter of steps it is the course of a run, else a result."""
     return read_score(name).better != 0
+
+
+def says_held_out(row: Mapping[str, object]) -> bool:
+    """Whether a row says by one of its values, not by its names, that it tells of held-out data.
+
+    >>> says_held_out({"split": "val", "loss": 0.5}), says_held_out({"mode": "train"}), says_held_out({"mode": 2})
+    (True, False, False)
+    """
+    said = [value for name, value in row.items() if isinstance(value, str) and name.lower() in PHASE_NAMES]
+    return any(len(words_of(value)) <= _PHASE_WORDS and read_name(value).phase == "eval" for value in said)
+
+
+def of_held_out(name: str) -> str:
+    """The name of a column in a row of held-out data, below ``val/`` if it measures and tells no phase itself.
+
+    >>> of_held_out("loss"), of_held_out("mAP"), of_held_out("eval_loss"), of_held_out("lr")
+    ('val/loss', 'val/mAP', 'eval_loss', 'lr')
+    """
+    reading = read_name(name)
+    measures = reading.quantity in {"loss", "accuracy", "perplexity", "loss_like"} or is_known_score(name)
+    return f"val/{name}" if measures and not reading.phase else name
 
 
 def unix_seconds(value: float | None) -> float:

@@ -22,7 +22,7 @@ loss | loss; losses; losses total; l total; l pix; losses sum; lm loss; cross en
 perplexity | perplexity; ppl; lm loss ppl; word ppl; token ppl; loss ppl
 accuracy | accuracy; acc; accu; accs; accuracies; top1; acc1; top 1; acc top1; accuracy top1; acc top 1; accuracy top 1; prec1; prec 1; acc 1; acc1 top; token acc; tokenaccuracy; categorical accuracy; sparse categorical accuracy; binary accuracy; multiclass accuracy; multiclassaccuracy; binaryaccuracy; category accuracy; weighted category accuracy; top1 acc; top1 accuracy; cls acc; classification accuracy; token acc; tokenacc
 grad_norm | grad norm; gradient norm; gnorm; gradnorm; gradientnorm; grads norm; gradients norm; norm grad; norm gradient; grad l2 norm; l2 grad norm; grad 2 norm
-learning_rate | lr; learning rate; learningrate; base lr; base learning rate; lr rate; lrate; learn rate; l r; lr scheduler
+learning_rate | lr; learning rate; learningrate; base lr; base learning rate; lr rate; lrate; learn rate; l r; lr scheduler; lr sgd; lr adam; lr rmsprop; lr adagrad; lr nadam; lr radam; lr lion; lr lamb
 loss_scale | loss scale; loss scaler; lossscale; grad scale; grad scaler; gradscale; amp scale; scaler scale; fp16 scale; fp16 grad scale; dynamic loss scale; amp scaler
 reward_mean | reward; rewards; return; returns; episode reward; episode return; episodic return; episodic reward; episodic returns; episodic rewards; episode returns; episode rewards; ep reward; ep return; ep ret; rew; ep rew; score mean episode; episode score; episode scores; cumulative reward; eval reward episode; proxy; proxy reward; proxy score
 episode_length_mean | ep len; episode len; episode length; episodic length; eplen; ep length

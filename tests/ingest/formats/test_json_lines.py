@@ -38,6 +38,38 @@ def points(run, name):
     return [(series.step_at(i), series.value[i]) for i in range(len(series))]
 
 
+PHASED = [
+    {"split": phase, "epoch": epoch, "loss": loss / epoch, "acc": 0.1 * epoch, "lr": 0.1}
+    for epoch in range(1, 5)
+    for phase, loss in (("train", 2.0), ("val", 3.0))
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("log.jsonl", "".join(json.dumps(row) + "\n" for row in PHASED)),
+        ("metrics.csv", "split,epoch,loss,acc,lr\n" + "".join(",".join(map(str, row.values())) + "\n" for row in PHASED)),
+        ("run.log", "loading data\nmodel built\n" + "".join(json.dumps(row) + "\n" for row in PHASED)),
+    ],
+)  # fmt: skip
+def test_a_value_that_says_the_phase_tells_held_out_rows_from_training(name, text):
+    run = read_files({name: text})
+
+    assert list(run.metrics.series("loss").value) == [2.0, 1.0, 2.0 / 3, 0.5]
+    assert list(run.metrics.series("eval_loss").value) == [3.0, 1.5, 1.0, 0.75]
+    assert len(run.metrics.series("eval_accuracy")) == len(run.metrics.series("accuracy")) == 4
+    assert len(run.metrics.series("learning_rate")) == 8
+
+
+def test_a_mode_that_is_a_setting_and_a_number_called_type_change_no_name():
+    rows = [{"mode": "online", "type": 2, "step": n, "loss": 2.0 / n} for n in range(1, 5)]
+    run = read_files({"log.jsonl": "".join(json.dumps(row) + "\n" for row in rows)})
+
+    assert len(run.metrics.series("loss")) == 4
+    assert "eval_loss" not in run.metrics.names
+
+
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("name", ["training_log.json", "result/log"])
 def test_rows_in_one_list_are_read_like_rows_on_lines(indent, name):
@@ -103,7 +135,7 @@ def test_mmcv_skips_its_description_row_and_does_not_take_validation_batches_for
     run = read_files({"20260101_000000.log.json": MMCV})
 
     assert [step for step, _ in points(run, "loss")] == [50, 100]
-    assert points(run, "map") == [(100, 0.2)]
+    assert points(run, "val/map") == [(100, 0.2)]
     assert not run.metrics.has("seed")
 
 

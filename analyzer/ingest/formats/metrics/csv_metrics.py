@@ -23,6 +23,7 @@ from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import (
     EPISODES,
     METRIC_FILE,
+    PHASE_NAMES,
     STEP_NAMES,
     TIME_NAMES,
     MetricColumns,
@@ -30,6 +31,8 @@ from analyzer.ingest.metric_columns import (
     first_named,
     is_known_metric,
     is_known_score,
+    of_held_out,
+    says_held_out,
     unix_seconds,
 )
 from analyzer.ingest.scalar_text import metric_number, whole_step
@@ -281,6 +284,7 @@ class _Table:
         self._time_at = header.index(time) if time else None
         self._beside_held_out = any(name.startswith("val/") for name in header)
         self._names = [self._metric_name(name) for name in header]
+        self._phase_at = [at for at, name in enumerate(header) if name.lower() in PHASE_NAMES]
         if self._step_at is not None:
             self._names[self._step_at] = None
         losses = any(_HELD_OUT_LOSS.fullmatch(name) for name in header)
@@ -301,12 +305,11 @@ class _Table:
         if group and "lr/pg0" in self._header:  # YOLO counts its parameter groups from 0, Lightning from 1
             return f"lr/group{group[1]}"
         bare = _bare(column)
-        reading = read_name(bare)
+        if self._of_evaluations:
+            return of_held_out(bare)
         # YOLO files what it counts on held-out data beside the losses of those, not below their name.
-        held_out = self._beside_held_out and bare.startswith("metrics/") and reading.quantity == "accuracy"
-        if self._of_evaluations and not reading.phase:
-            held_out = reading.quantity in {"loss", "accuracy", "perplexity"} or is_known_score(bare)
-        return f"val/{bare}" if held_out else bare
+        held_out = self._beside_held_out and bare.startswith("metrics/")
+        return f"val/{bare}" if held_out and read_name(bare).quantity == "accuracy" else bare
 
     def add(self, line: int, cells: list[str], *, is_cut: bool) -> None:
         if self._is_header(cells):
@@ -320,13 +323,16 @@ class _Table:
         step = whole_step(self._cell(cells, self._step_at))
         time_s = unix_seconds(self._cell(cells, self._time_at))
         left_out = self._held_out if all(self._cell(cells, at) == 0.0 for at in self._held_out) else ()
+        said = {self._header[at]: cells[at] for at in self._phase_at if at < len(cells)}
+        held_out = bool(said) and says_held_out(said)
         for at, (name, cell) in enumerate(zip(self._names, cells, strict=False)):
             if name is None or not cell or at in left_out or (at == self._time_at and not math.isnan(time_s)):
                 continue
             number = metric_number(cell)
             number = _printed(cell) if number is None else number
             if number is not None:
-                self._columns.add(name, number, step=step, line=line, time_s=time_s)
+                kept = of_held_out(name) if held_out else name
+                self._columns.add(kept, number, step=step, line=line, time_s=time_s)
 
     def _cell(self, cells: Sequence[str], at: int | None) -> float | None:
         return metric_number(cells[at]) if at is not None and at < len(cells) else None

@@ -29,6 +29,8 @@ from analyzer.ingest.metric_columns import (
     first_named,
     is_known_metric,
     is_known_score,
+    of_held_out,
+    says_held_out,
     unix_seconds,
 )
 from analyzer.ingest.scalar_text import metric_value, whole_step
@@ -252,10 +254,13 @@ class _Rows:
         time_name = first_named(flat.keys(), TIME_NAMES)
         time_s = unix_seconds(metric_value(flat[time_name])) if time_name else float("nan")
         skipped = {step_name, time_name if time_s == time_s else None}  # noqa: PLR0124  (NaN: not a time)
+        held_out = says_held_out(row)
         for name, value in flat.items():
             number = None if name in skipped or name in _NOT_METRICS else metric_value(value)
             if number is not None:
-                self._columns.add(name, number, step=step, line=line, time_s=time_s)
+                self._columns.add(
+                    of_held_out(name) if held_out else name, number, step=step, line=line, time_s=time_s
+                )
         self._last = (line, row)
 
     def _of_rllib(self, row: Row, line: int) -> Row:

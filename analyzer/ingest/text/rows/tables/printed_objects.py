@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from analyzer.ingest.metric_columns import of_held_out, says_held_out
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.log_line import Learnable, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import parse_number
@@ -173,6 +174,8 @@ class JsonLines(Learnable, WritesAtOnce):
     def _row(row: Mapping[str, Any], line: LogLine, log: LogState, signs: frozenset[str]) -> bool:
         step = next((_integer(row[key]) for key in _STEP_KEYS if key in row), None)
         numbers = _numbers(row)
+        if says_held_out(row):
+            numbers = {of_held_out(name): value for name, value in numbers.items()}
         measured = {canonical_metric(name) for name in numbers}
         if signs.isdisjoint(measured) or (
             step is None and ("epoch" not in row or measured.isdisjoint(_LOSSES))
