@@ -37,6 +37,35 @@ def lines(form, values=(0.5, 0.25, 0.125)):
             [(100, 0.5), (200, 0.25), (300, 0.125)],
         ),
         ("gen\tnevals\tavg\tstd\n" + lines("{n}\t300  \t{v}\t2.5"), "avg", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (lines("{n}번째 스텝의 손실: {v}"), "loss", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (lines("训练次数:{n}00, Loss:{v}"), "loss", [(100, 0.5), (200, 0.25), (300, 0.125)]),
+        (
+            lines("Epoch 4.25 / 5, i = {n}00 / 900, loss = {v}"),
+            "loss",
+            [(100, 0.5), (200, 0.25), (300, 0.125)],
+        ),
+        (
+            lines("[1] \"[{n}]:  train's auc:{v}  train's error:0.5\""),
+            "train's_auc",
+            [(1, 0.5), (2, 0.25), (3, 0.125)],
+        ),
+        (
+            lines("step:{n},loss:0.5,explained_var_old:{v},explained_var_new:0.5"),
+            "explained_var_old",
+            [(1, 0.5), (2, 0.25), (3, 0.125)],
+        ),
+        (
+            lines("steps: {n}, mean episode reward: 5.5, reward: {v}"),
+            "part/reward",
+            [(1, 0.5), (2, 0.25), (3, 0.125)],
+        ),
+        (lines("Loss at epoch 0 and iteration {n} is {v}"), "loss", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (
+            lines("fit progress: ({n}, {v}, {{'accuracy': 0.25}}, 9.5)"),
+            "eval_loss",
+            [(1, 0.5), (2, 0.25), (3, 0.125)],
+        ),
+        ("completed step: 3, seconds: 0.25, loss: 2.5, lm_loss: 2.25\n", "part/lm_loss", [(3, 2.25)]),
         (
             "step: 10/90 loss:0.5\nstep: 20/90 loss:0.25\nvalidating ... loss: 0.75\n",
             "eval_loss",
@@ -56,6 +85,9 @@ def test_a_row_in_another_spelling_is_read(text, name, told):
         "Fold 1: train=113 val=29\n  FOLD 1  |  train=113  val=29\nFold 2: train=114 val=28\n  FOLD 2  |  train=114  val=28\n",
         "gen\tname\tavg\n1\tx\t0.5\n2\ty\t0.25\n3\tz\t0.125\n",
         "Losses: see the appendix 1.5\n",
+        "step 3: image [450,676] input:[450,676]\n",
+        "[NEW BEST] accuracy of all models: 0.75\n",
+        "the best lr_old of all: 0.5\n",
         "the error of step 3, batch 12: 7\n",
     ],
 )

@@ -159,11 +159,11 @@ def _counter(rows: list[Row]) -> str | None:
 
 
 def _still(rows: list[Row]) -> frozenset[str]:
-    """Counters that stay while the epoch moves: how many batches each evaluation had, and not where the run is."""
-    epochs = {row.get("epoch") for row in rows}
-    named = {name for row in rows for name in row if name.lower() in STEP_NAMES}
-    still = frozenset(name for name in named if len({row.get(name) for row in rows}) == 1)
-    return still if len(epochs) == len(rows) > 1 else frozenset()
+    """Counters that stay while another moves: how many steps are planned or each evaluation had, and not where the run is."""
+    named = {name for row in rows for name in row if name.lower() in {*STEP_NAMES, "epoch"}}
+    values = {name: {row.get(name) for row in rows} for name in named}
+    moves = any(len(found) == len(rows) > 1 for found in values.values())
+    return frozenset(name for name, found in values.items() if moves and len(found) == 1)
 
 
 def _is_copy(source: OpenSource) -> bool:

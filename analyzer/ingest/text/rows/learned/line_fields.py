@@ -46,7 +46,7 @@ _BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
 )
 _AT_STEP = LazyRegex(
-    rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?)(?: \([^(){INT}{FLOAT}]{{1,24}}\))? (?i:at|after|for|in) (?i:the )?(?:(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?|{INT} (?i:steps|iter(?:ation)?s|epochs|updates))"
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?)(?: \([^(){INT}{FLOAT}]{{1,24}}\))? (?i:at|after|for|in) (?i:the )?(?:(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?(?:,? (?:and )?(?i:step|iter(?:ation)?|batch) #?{INT}(?:/{INT})?)?|{INT} (?i:steps|iter(?:ation)?s|epochs|updates))"
     rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is) | )(?P<value>{_NUMBER})"
 )
 _PAIRS = LazyRegex(
@@ -310,7 +310,9 @@ def trimmed(name: str, most: int) -> str:
     past = [
         word for before, word in pairwise(["", *words]) if before.lower() != "on"
     ]  # "Acc on target" is none
-    if any(part in _PAST for word in past for part in words_of(word)) and not names_memory(name):
+    if any(
+        part in _PAST for word in past for part in words_of(word.removesuffix("_old"))
+    ) and not names_memory(name):
         return ""
     if len(words) - bool(words and read_name(words[0]).phase) > most:  # "eval point avg class acc"
         return known_tail(" ".join(words))

@@ -21,7 +21,7 @@ INT, FLOAT, TIME = "\x01", "\x02", "\x03"
 _NUMBERS = LazyRegex(
     r"(?<![A-Za-z0-9_.@])(?<![tT]op-)("
     r"\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)?|\d{1,3}:\d\d(?::\d\d)?(?:\.\d{1,6})?(?![\d:])(?: ?[AP]M\b)?"
-    r"|[-+]?(?:[1-9]\d{0,2}(?:,\d{3}){1,5}(?!\d|,\d)(?:\.\d{1,6})?"
+    r"|[-+]?(?:(?!(?<=\[)\d{1,3},\d{3}\])[1-9]\d{0,2}(?:,\d{3}){1,5}(?!\d|,\d)(?:\.\d{1,6})?"
     r"|(?:\d{1,320}(?:\.\d{1,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?(?!\.#)|1\.#(?:IND|QNAN|INF)"
     r"|(?:[nN][aA][nN]|[iI]nfinity|INFINITY|[iI][nN][fF])(?:\(ind\)|x{1,3})?(?![A-Za-z0-9_]))"
     r")"
@@ -37,18 +37,18 @@ _FOREIGN = (
     (r"(?:потер[ия]|ошибка) на обучени\w{0,2}|(?:perte|p[ée]rdida) d(?:e |')(?:entra[iî]nement|entrenamiento)|trainings?verlust", "train loss"),
     (r"validierungs?verlust", "val loss"),
     (r"точность на (?:валидац|тест)\w{0,6}|(?:exactitude|exactitud) (?:de|en) (?:la )?valida[ct]i[oó]n", "val accuracy"),
-    (r"第 ?([\x01]) ?(?:轮|个?周期|世代)(?:训练)?|([\x01]) ?(?:エポック目?|에포크|에폭)", "epoch"),
-    (r"第 ?([\x01]) ?(?:步|次迭代|批)|([\x01]) ?(?:ステップ目?|스텝)", "step"),
+    (r"第 ?([\x01]) ?(?:轮|个?周期|世代)(?:训练)?|([\x01])(?:번째)? ?(?:エポック目?|에포크|에폭)의?", "epoch"),
+    (r"第 ?([\x01]) ?(?:步|次迭代|批)|([\x01])(?:번째)? ?(?:ステップ目?|스텝)의?", "step"),
     (r"训练轮[次数]|迭代周期|轮[次数]|エポック|에포크|에폭|эпоха|epoche|[ée]poque|época|эпохи|(?<![a-z])epoca|(?<![a-z])epoka", "epoch"),
-    (r"迭代次?数?|步[数骤]|ステップ|反復|스텝|단계|반복|шаг|итерация|schritt|étape|itération|iteración|paso", "step"),
+    (r"(?:迭代|训练)次数|迭代|步[数骤]|ステップ|反復|스텝|단계|반복|шаг|итерация|schritt|étape|itération|iteración|paso", "step"),
     (r"批次|バッチ|배치|батч|пакет|lote", "batch"),
     (r"损失值?|損失|손실|потер[ия]|ошибка|verlust|perte|pérdida|perdida|perdita|(?<![a-z])perda|(?<![a-z])strata|kay\u0131p|loss值", "loss"),
-    (r"准确率|精度|正解率|정확도|точность|genauigkeit|exactitud|exactitude|accuratezza|acur[áa]cia|dokładność|doğruluk", "accuracy"),
+    (r"上?的?准确[率度]|上?的?正确率|精度|正解率|정확도|точность|genauigkeit|exactitud|exactitude|accuratezza|acur[áa]cia|dokładność|doğruluk", "accuracy"),
     (r"验证集?|驗證|検証|검증|валидац\w{0,4}|validierungs?|валид", "val"),
     (r"测试集?|測試|テスト|테스트|тест\w{0,5}", "test"),
     (r"训练集?|訓練|学習(?!率)|훈련|학습(?!률)|обучени\w|trainings?(?=verlust|genau)|entraînement|entrenamiento", "train"),
     (r"学习率|學習率|学習率|학습률|скорость обучения|lernrate|taux d'apprentissage|tasa de aprendizaje", "learning rate"),
-    (r"平均|средн\w{0,3}|durchschnitt\w{0,6}|moyenne|promedio", "avg"),
+    (r"平均|整体|总体|средн\w{0,3}|durchschnitt\w{0,6}|moyenne|promedio", "avg"),
     (r"时间|時間|耗时|用时|시간|время|tiempo|dauer", "time"),
     (r"困惑度|パープレキシティ|перплексия", "perplexity"),
     (r"奖励|報酬|보상|награда|belohnung|récompense|recompensa", "reward"),

@@ -19,7 +19,7 @@ _ODD = LazyRegex(
     r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
-    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |[ {(\[]u'|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
+    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|[ {(\[]u'|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -75,6 +75,8 @@ _RANKED = LazyRegex(r"(?i)(?<![\w-])(top) (\d{1,2})(?= (?:acc(?:uracy)?|err(?:or
 _SHORT = LazyRegex(
     r"^([\[(]?)[Ee][Pp]?(\d{1,6})\b([\]) ,:/|-]{1,4})(?:[Bb]|[Ss]|[Ii]t?)(\d{1,9})(?=[/\s,:;|\])]|$)"
 )
+_OF_R = LazyRegex(r'^\[\d{1,4}\] "(.{1,2000})"\s{0,3}$')
+_ROUND = LazyRegex(rf"\bfit progress: \((\d{{1,9}}), (?={_NUMBER}, \{{)")
 _LEADERS = LazyRegex(
     rf"(?<![\w./])([A-Za-z][\w/-]{{0,30}}(?: [A-Za-z][\w/-]{{0,30}}){{0,3}}) ?\.{{3,60}} ?(?={_NUMBER}(?![\w.]))"
 )
@@ -124,6 +126,8 @@ def plain_spelling(text: str) -> str:
     'OrderedDict([(loss: 0.5), (step: 20)])'
     >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("step_20: loss_nan"), plain_spelling("wrote epoch_3")
     ('step 20: loss -4.5', 'step 20: loss nan', 'wrote epoch_3')
+    >>> plain_spelling('[1] "[3]:  loss:0.5"'), plain_spelling("fit progress: (3, 0.5, {'accuracy': 0.25}, 9.5)")
+    ('[3]:  loss:0.5', "round: 3, eval loss: 0.5, {'accuracy': 0.25}, 9.5)")
     >>> plain_spelling("loss(x, y) = param(0.5)"), plain_spelling("('Losses', {u'ner': 0.5})")
     ('loss = 0.5', "Losses {'ner': 0.5}")
     >>> plain_spelling("[Losses: x 0.5, h 0.25, total 0.75, recall: 0.5]"), plain_spelling("('Epoch : ', 3)")
@@ -132,12 +136,13 @@ def plain_spelling(text: str) -> str:
     ('Top1 Acc: 0.6 Top5 Acc: 0.9', 'kept the top 5 scored')
     """
     if text[:1] in _BEGINS_SHORT:
-        text = _SHORT.sub(r"\1epoch \2\3batch \4", text)
+        text = _SHORT.sub(r"\1epoch \2\3batch \4", _OF_R.sub(r"\1", text))
     if _ODD.search(text) is None:
         return text
     if len(_ENCLOSED.findall(text)) > 1:  # a single one is a call
         text = _ENCLOSED.sub(lambda m: f"{m[1]}: {m[2] or m[3] or m[4]}", text)
     text = _THRESHOLD.sub(_in_percent, _OVER_EPISODES.sub("eval reward: ", text))
+    text = _ROUND.sub(r"round: \1, eval loss: ", text)
     text = _OLD_TUPLE.sub(r"\1 \2", _OLD_STRING.sub("", text))
     text = _PARTS.sub(lambda m: _PART.sub(_of_loss, m[0]), text)
     text = _TENSOR.sub(r"\1", _CALLED.sub(r"\1 = ", text))

@@ -56,7 +56,7 @@ TRAINING_HEADING = LazyRegex(
 )
 """What stands below is of training data, also within the lines that follow a heading of held-out data."""
 _NO_ROW = LazyRegex(
-    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|best|early|new best|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:)|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class )"
+    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:)|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class )"
 )
 _CODE = LazyRegex(
     r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}[:.}]|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b"
@@ -358,8 +358,8 @@ def _values(fields: list[Field]) -> list[Value]:
     return sorted(found.values())
 
 
-_TWICE = frozenset({"loss", "eval_loss", "accuracy", "eval_accuracy"})
-"""Of two of these in one row both are kept, the second as a part: a step's and its epoch's, validation and test."""
+_TWICE = frozenset({"loss", "eval_loss", "accuracy", "eval_accuracy", "reward_mean"})
+"""Of two of these in one row both are kept, the second as a part: a step's and its epoch's or episode's, validation and test."""
 
 
 _TOTALS = frozenset({"total", "sum"})
