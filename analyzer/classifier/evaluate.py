@@ -21,12 +21,12 @@ from analyzer.classifier.learning import (
     sets_of,
     shares,
 )
+from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.model.labels import HEALTHY
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Values = npt.NDArray[np.float64]
     Names = npt.NDArray[np.str_]
 
 BINS = 10
@@ -51,10 +51,10 @@ class Judged:
 
     truth: Names
     probabilities: Values
-    members: npt.NDArray[np.bool_]
+    members: Mask
     classes: Names
     group: Names
-    rows: npt.NDArray[np.int64]
+    rows: Integers
 
     @property
     def best(self) -> Names:
@@ -62,7 +62,7 @@ class Judged:
         return np.asarray(self.classes[self.probabilities.argmax(axis=1)])
 
     @property
-    def answered(self) -> npt.NDArray[np.bool_]:
+    def answered(self) -> Mask:
         """Runs whose set is one class, and that class the likeliest."""
         top = self.probabilities.argmax(axis=1)
         return np.asarray((self.members.sum(axis=1) == 1) & self.members[np.arange(len(top)), top])
@@ -110,7 +110,7 @@ def held_out(estimator: Any, labelled: Labelled, by: str) -> Judged:
         by: ``writer``, ``architecture``, or ``configuration`` for folds of configurations.
     """
     classes = np.unique(labelled.shapes)
-    parts: list[tuple[npt.NDArray[np.int64], Values, npt.NDArray[np.bool_], str]] = []
+    parts: list[tuple[Integers, Values, Mask, str]] = []
     for name, train, test in _splits(labelled, by):
         seen = labelled.take(train)
         calibration = calibrated_on(cross_fitted(estimator, seen, classes), seen.shapes, classes)
@@ -127,9 +127,7 @@ def held_out(estimator: Any, labelled: Labelled, by: str) -> Judged:
     )
 
 
-def _splits(
-    labelled: Labelled, by: str
-) -> Iterator[tuple[str, npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+def _splits(labelled: Labelled, by: str) -> Iterator[tuple[str, Integers, Integers]]:
     if by == "configuration":
         for number, (train, test) in enumerate(folds(labelled)):
             yield f"fold {number + 1}", train, test
@@ -141,7 +139,7 @@ def _splits(
         yield str(name), np.flatnonzero(column != name), np.flatnonzero(column == name)
 
 
-def figures(judged: Judged, chosen: npt.NDArray[np.bool_] | None = None) -> Figures:
+def figures(judged: Judged, chosen: Mask | None = None) -> Figures:
     """The figures of all answers, or of the chosen ones."""
     keep = np.ones(len(judged.truth), np.bool_) if chosen is None else chosen
     truth, best, answered = judged.truth[keep], judged.best[keep], judged.answered[keep]
@@ -165,7 +163,7 @@ def figures(judged: Judged, chosen: npt.NDArray[np.bool_] | None = None) -> Figu
     )
 
 
-def _share(hit: npt.NDArray[np.bool_], among: npt.NDArray[np.bool_]) -> float:
+def _share(hit: Mask, among: Mask) -> float:
     return float(hit[among].mean()) if among.any() else 0.0
 
 
@@ -178,7 +176,7 @@ def macro_f1(truth: Names, answer: Names) -> float:
     return float(np.mean(found)) if found else 0.0
 
 
-def calibration_error(confidence: Values, right: npt.NDArray[np.bool_]) -> float:
+def calibration_error(confidence: Values, right: Mask) -> float:
     """Expected calibration error with bins of equal count (Naeini et al. 2015)."""
     order = np.argsort(confidence, kind="stable")
     parts = [part for part in np.array_split(order, BINS) if len(part)]

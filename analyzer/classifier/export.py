@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from binascii import b2a_base64
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from analyzer.classifier.labelled import Labelled
 from analyzer.classifier.learning import Calibration
 from analyzer.detect.shapes.feature_list import FEATURE_VERSION, FEATURES
 from analyzer.detect.shapes.forest import PACKED, SCHEMA
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from analyzer.model.arrays import Values
 
 LARGEST = 1e300
 """Beyond every feature."""
@@ -74,7 +72,7 @@ def write_model(data: dict[str, Any], path: Path) -> None:
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def _ranges(values: npt.NDArray[np.float64]) -> dict[str, list[float | None]]:
+def _ranges(values: Values) -> dict[str, list[float | None]]:
     """1st and 99th percentile of each feature where known, None for a feature that never is."""
     found: dict[str, list[float | None]] = {"low": [], "high": []}
     for column in values.T:

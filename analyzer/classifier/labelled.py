@@ -22,6 +22,7 @@ from analyzer.detect.shapes.classes import shape_of
 from analyzer.detect.shapes.features import features
 from analyzer.errors import InputError
 from analyzer.ingest.discover import load_run
+from analyzer.model.arrays import Integers, Values
 from analyzer.model.run import Run
 from analyzer.rules.causes import catalogue
 
@@ -52,7 +53,7 @@ class Labelled:
     """
 
     run_ids: tuple[str, ...]
-    values: npt.NDArray[np.float64]
+    values: Values
     causes: tuple[str, ...]
     shapes: npt.NDArray[np.str_]
     groups: dict[str, npt.NDArray[np.str_]]
@@ -61,7 +62,7 @@ class Labelled:
     def __len__(self) -> int:
         return len(self.run_ids)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Labelled:
+    def take(self, rows: Integers) -> Labelled:
         """The chosen runs, in that order."""
         return Labelled(
             tuple(self.run_ids[row] for row in rows),
@@ -84,7 +85,7 @@ def load_labelled(place: Path, *, part: str = "") -> Labelled:
         InputError: There is no manifest, a column is missing, or no run can be used.
     """
     rows: list[dict[str, str]] = []
-    vectors: list[npt.NDArray[np.float64]] = []
+    vectors: list[Values] = []
     left_out: dict[str, int] = {}
     source = read_excerpt(place) if place.is_file() else runs_of(place)
     known = set(catalogue())

@@ -21,13 +21,12 @@ from sklearn.preprocessing import StandardScaler
 
 from analyzer.classifier.labelled import Labelled
 from analyzer.detect.shapes.forest import FLOOR, calibrate
+from analyzer.model.arrays import Mask, Rows, Values
 from analyzer.model.labels import HEALTHY
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Values = npt.NDArray[np.float64]
-    Rows = npt.NDArray[np.int64]
 
 SEED = 0
 FOLDS = 6
@@ -200,6 +199,6 @@ def thresholds(p: Values, target: Rows, classes: npt.NDArray[np.str_]) -> Values
     return found
 
 
-def sets_of(p: Values, threshold_of: Values) -> npt.NDArray[np.bool_]:
+def sets_of(p: Values, threshold_of: Values) -> Mask:
     """Membership in the conformal set, shape (n_runs, n_classes)."""
     return p >= threshold_of

@@ -26,7 +26,6 @@ from analyzer.rules.causes import catalogue
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Values = npt.NDArray[np.float64]
 
 ENOUGH = 3
 """Runs that must have a mark: one or two are accidents of a log."""

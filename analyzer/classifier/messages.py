@@ -25,6 +25,7 @@ from analyzer.detect.linear import pack_linear, probabilities
 from analyzer.errors import InputError
 from analyzer.facts.build import build_facts
 from analyzer.ingest.discover import load_run
+from analyzer.model.arrays import Mask, Values
 from analyzer.model.wording import REPORTED
 from analyzer.rules.calibration import shipped_calibration
 from analyzer.rules.load import RuleSet
@@ -35,7 +36,6 @@ from analyzer.vocabulary.marked import load_marked
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Values = npt.NDArray[np.float64]
 
 ENOUGH = 4
 """Messages of a cause; fewer teach a wording and no cause."""
@@ -74,7 +74,7 @@ class Judged:
     """
 
     probability: Values
-    right: npt.NDArray[np.bool_]
+    right: Mask
 
     def share_right(self, least: float) -> float:
         """Share of right answers among those of a probability or more."""

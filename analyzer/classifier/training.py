@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,7 @@ from analyzer.classifier.learning import (
 from analyzer.classifier.report import Evaluation, confusions
 from analyzer.detect.shapes.forest import Model, model_of
 from analyzer.errors import InputError
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from analyzer.model.arrays import Values
 
 CHOSEN = "forest"
 """Name of the candidate that is exported; the report compares it with the others."""
@@ -75,7 +73,7 @@ def train(labelled: Labelled) -> tuple[Any, Calibration, dict[str, Any]]:
 
 def _outside_limit(seen: Labelled) -> float:
     """Share of features out of the training range that only 1 % of held-out configurations exceed."""
-    found: list[npt.NDArray[np.float64]] = []
+    found: list[Values] = []
     for train_rows, test_rows in folds(seen):
         with np.errstate(all="ignore"):
             low, high = np.nanpercentile(_known(seen.values[train_rows]), [1, 99], axis=0)
@@ -86,7 +84,7 @@ def _outside_limit(seen: Labelled) -> float:
     return float(np.percentile(np.concatenate(found), OUTSIDE_PERCENTILE))
 
 
-def _known(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _known(values: Values) -> Values:
     """The values with columns that are never known set to 0, so that a percentile exists."""
     never = ~np.isfinite(values).any(axis=0)
     return np.where(never, 0.0, values)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,14 +15,12 @@ from analyzer.detect.curves.numerics.nonfinite import harmful
 from analyzer.detect.curves.numerics.scale_course import scale_course
 from analyzer.detect.setup.configuration import detect as detect_configuration
 from analyzer.detect.setup.embedding import detect as detect_embedding
+from analyzer.model.arrays import Integers
 from analyzer.model.config import ConfigValue
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import FactValue, Signal
 from analyzer.model.tables import Scalar, Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 EMITS = ("compare.baseline.",)
 
@@ -249,7 +246,7 @@ def _rows_with_norm(view: RunView) -> tuple[Series, Series] | None:
     return loss.series, grad.series
 
 
-def _shared_rows(ours: BadPoints, theirs: BadPoints) -> npt.NDArray[np.int64]:
+def _shared_rows(ours: BadPoints, theirs: BadPoints) -> Integers:
     """Rows of equal step, whatever attempt they belong to in either run."""
     first = replace(ours.series, attempt=np.zeros_like(ours.series.attempt))
     second = replace(theirs.series, attempt=np.zeros_like(theirs.series.attempt))

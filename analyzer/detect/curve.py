@@ -10,20 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyzer.model.arrays import Mask, Rows
 from analyzer.model.name_words import is_running_mean
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Rows = npt.NDArray[np.int64]
-    Mask = npt.NDArray[np.bool_]
 
 REDUCED_RANK = int(np.iinfo(np.int32).min)
 """Rank column of a value that is already reduced over ranks."""
@@ -209,12 +203,12 @@ def _joined(run: Run, metric: str, rows: Rows) -> Series:
     return table.series_of(metric, np.concatenate(parts))
 
 
-def _by_line(line: npt.NDArray[np.int64], rows: Rows) -> Rows:
+def _by_line(line: Rows, rows: Rows) -> Rows:
     """Rows of one file in the order of their lines; a reader may hand some of them in late."""
     return rows[np.argsort(line[rows], kind="stable")]
 
 
-def _without_repeats(step: npt.NDArray[np.int64], files: list[Rows]) -> list[Rows]:
+def _without_repeats(step: Rows, files: list[Rows]) -> list[Rows]:
     """Files whose steps do not overlap (a rotated log), in order of their steps; the fullest file comes first."""
     kept: list[tuple[int, int, Rows]] = []
     for part in files:
@@ -229,7 +223,7 @@ def _without_repeats(step: npt.NDArray[np.int64], files: list[Rows]) -> list[Row
     return [part for _, _, part in sorted(kept, key=lambda item: item[0])]
 
 
-def launch_of(series: Series) -> npt.NDArray[np.int64]:
+def launch_of(series: Series) -> Rows:
     """Number of the launch that logged each point, ascending: the attempt, and restarts within one file.
 
     A step that falls back to the middle of the run is a restart from a checkpoint; one that falls back to its
@@ -264,7 +258,7 @@ def _filled(step: Rows) -> Rows:
     return step[np.where(latest < 0, int(np.argmax(known)), latest)]
 
 
-def position(series: Series) -> npt.NDArray[np.int64]:
+def position(series: Series) -> Rows:
     """Where each point stands in its attempt: its step, or its index if the logger gave no steps."""
     if has_steps(series):
         return series.step
@@ -275,7 +269,7 @@ def position(series: Series) -> npt.NDArray[np.int64]:
     return index
 
 
-def spans(ascending: npt.NDArray[np.int64]) -> list[slice]:
+def spans(ascending: Rows) -> list[slice]:
     """Where each value of an ascending column stands; a mask for each would cost its square."""
     cuts = np.flatnonzero(np.diff(ascending)) + 1
     return [slice(int(a), int(b)) for a, b in pairwise([0, *cuts.tolist(), ascending.size]) if a < b]
@@ -330,7 +324,7 @@ def _points_of(match: Rows) -> int:
     return int(distinct_of(match[match >= 0]).size)
 
 
-def _matches(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], known: Mask) -> Rows:
+def _matches(left: Rows, right: Rows, known: Mask) -> Rows:
     """Index in ``right`` of each known key of ``left``, -1 where there is none."""
     order = np.argsort(right, kind="stable")
     slot = np.searchsorted(right[order], left)
@@ -339,6 +333,6 @@ def _matches(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], known: M
     return np.where(known & (right[match] == left), match, -1)
 
 
-def _keys(major: npt.NDArray[np.int64], minor: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _keys(major: Rows, minor: Rows) -> Rows:
     # 40 bits hold 10**12 steps or lines; the major number is an attempt or a source, both small.
     return (major << 40) + np.clip(minor, -1, (1 << 40) - 1)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analyzer.model.arrays import Integers, Values
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -21,7 +23,7 @@ LARGEST = 127
 """Of a weight in one byte with a sign."""
 
 
-def pack_linear(weights: npt.NDArray[np.float64], bias: npt.NDArray[np.float64]) -> dict[str, Any]:
+def pack_linear(weights: Values, bias: Values) -> dict[str, Any]:
     """The arrays of a model file for a row of weights and a bias per class.
 
     >>> pack_linear(np.array([[0.5, -1.0]]), np.zeros(1))["weights"].tolist()
@@ -63,7 +65,7 @@ def read_linear(path: Path) -> dict[str, Any]:
 
 
 def weights_of(
-    weights: npt.NDArray[np.int8], scale: npt.NDArray[np.float32], columns: npt.NDArray[np.int64] | list[int]
+    weights: npt.NDArray[np.int8], scale: npt.NDArray[np.float32], columns: Integers | list[int]
 ) -> npt.NDArray[np.float32]:
     """Some columns of packed weights as numbers."""
     return np.asarray(weights[:, columns].astype(np.float32) * scale[:, None])

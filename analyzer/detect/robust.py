@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from analyzer.model.arrays import Mask, Values
 from analyzer.model.ranked import median_of
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Values = npt.NDArray[np.float64]
 
 PARTS = 5
 """A curve is compared fifth by fifth: enough points for a median in each, fine enough to see its ends."""
@@ -60,13 +54,13 @@ def slower_at_best(times: Values) -> bool:
     return bool(np.quantile(times[-part:], 0.1) > median_of(times[:part]))
 
 
-def longest_run(mask: npt.NDArray[np.bool_]) -> int:
+def longest_run(mask: Mask) -> int:
     """Length of the longest stretch of True."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], mask.astype(np.int8), [0]))))
     return int((edges[1::2] - edges[::2]).max()) if edges.size else 0
 
 
-def trailing_run(mask: npt.NDArray[np.bool_]) -> int:
+def trailing_run(mask: Mask) -> int:
     """Number of True values at the end."""
     good = np.flatnonzero(~mask)
     return int(mask.size - 1 - good[-1]) if good.size else int(mask.size)

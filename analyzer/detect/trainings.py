@@ -7,16 +7,14 @@ nobody asks about a fold that went well because another one broke.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from analyzer.detect.curve import all_series, has_steps, take
+from analyzer.model.arrays import Integers
 from analyzer.model.run import Run
 from analyzer.model.tables import Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 LEAST_POINTS = 5
 """Points of the last training from which it is judged alone; fewer say nothing yet."""
@@ -94,9 +92,9 @@ def _judged(losses: list[Series], source: int, begins: tuple[int, ...]) -> int:
     return len(begins) - 1
 
 
-def _broken(series: Series, begins: tuple[int, ...]) -> npt.NDArray[np.int64]:
+def _broken(series: Series, begins: tuple[int, ...]) -> Integers:
     """Trainings whose last point is not finite, by index."""
     of_rows = np.searchsorted(begins, series.line, side="right") - 1
     ends = np.flatnonzero(np.diff(of_rows, append=len(begins)))
-    found: npt.NDArray[np.int64] = of_rows[ends[~np.isfinite(series.value[ends])]]
+    found: Integers = of_rows[ends[~np.isfinite(series.value[ends])]]
     return found

@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, cast, runtime_checka
 
 from analyzer.errors import UnreadableFileError
 from analyzer.ingest import limits, progress
+from analyzer.model.arrays import Integers, Values
 from analyzer.model.config import ConfigScalar
 from analyzer.model.replay import Row
 from analyzer.model.run import LogEnd, TensorRows
@@ -25,9 +26,6 @@ from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
 from analyzer.vocabulary.frameworks import framework_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from analyzer.ingest.builder import RunBuilder
     from analyzer.ingest.points import Points
 
@@ -182,10 +180,10 @@ class SourceWriter:
         self,
         name: str,
         *,
-        steps: npt.NDArray[np.int64] | Sequence[int | None] | None,
-        values: npt.NDArray[np.float64] | Sequence[float],
-        lines: npt.NDArray[np.int64] | Sequence[int] | None = None,
-        times_s: npt.NDArray[np.float64] | Sequence[float] | None = None,
+        steps: Integers | Sequence[int | None] | None,
+        values: Values | Sequence[float],
+        lines: Integers | Sequence[int] | None = None,
+        times_s: Values | Sequence[float] | None = None,
         rank: int | None = None,
         step_unit: str = "step",
     ) -> None:

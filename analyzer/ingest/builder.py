@@ -15,6 +15,7 @@ from analyzer.ingest.masking import clean_text, mask_value
 from analyzer.ingest.names import canonical_metric, unit_factor
 from analyzer.ingest.points import Points, told_of_dropped
 from analyzer.ingest.rank_names import place_of, ranks_of
+from analyzer.model.arrays import Integers, Values
 from analyzer.model.config import LAYERS, ConfigFacts, ConfigScalar, ConfigValue
 from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import Gap, SourceFile, SourceRef
@@ -51,9 +52,7 @@ class _Block:
         self,
         source: int,
         name: str,
-        arrays: tuple[
-            npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]
-        ],
+        arrays: tuple[Integers, Values, Integers, Values],
         rank: int | None,
         step_unit: str,
     ) -> None:
@@ -115,10 +114,10 @@ class RunBuilder:
         source: int,
         name: str,
         *,
-        steps: npt.NDArray[np.int64] | Sequence[int | None] | None,
-        values: npt.NDArray[np.float64] | Sequence[float],
-        lines: npt.NDArray[np.int64] | Sequence[int] | None,
-        times_s: npt.NDArray[np.float64] | Sequence[float] | None,
+        steps: Integers | Sequence[int | None] | None,
+        values: Values | Sequence[float],
+        lines: Integers | Sequence[int] | None,
+        times_s: Values | Sequence[float] | None,
         rank: int | None,
         step_unit: str,
     ) -> None:
@@ -445,15 +444,13 @@ class RunBuilder:
             block.step_unit = "step"
 
 
-def _smallest_stride(steps: npt.NDArray[np.int64]) -> int:
+def _smallest_stride(steps: Integers) -> int:
     """Samples between two points: the batch size if every step was logged."""
     known = distinct_of(steps[steps != NULL_INT])
     return int(np.diff(known).min()) if known.size > 1 else 1
 
 
-def _step_array(
-    steps: npt.NDArray[np.int64] | Sequence[int | None] | None, count: int
-) -> npt.NDArray[np.int64]:
+def _step_array(steps: Integers | Sequence[int | None] | None, count: int) -> Integers:
     if steps is None:
         return np.full(count, NULL_INT, np.int64)
     if isinstance(steps, np.ndarray):

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyzer.model.arrays import Integers, Mask, Values
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
 
 MAX_POINTS = 65_536
 """Points kept of a metric: 32 bytes each. More than any detector or plot needs, and a dozen metrics stay below 50 MB."""
@@ -61,10 +62,10 @@ class Points:
 
     def extend(
         self,
-        steps: npt.NDArray[np.int64],
-        values: npt.NDArray[np.float64],
-        lines: npt.NDArray[np.int64],
-        times_s: npt.NDArray[np.float64],
+        steps: Integers,
+        values: Values,
+        lines: Integers,
+        times_s: Values,
     ) -> None:
         """Append many points, as if one by one; all arrays have shape (n_points,)."""
         done = 0
@@ -80,9 +81,7 @@ class Points:
 
     def arrays(
         self,
-    ) -> tuple[
-        npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]
-    ]:
+    ) -> tuple[Integers, Values, Integers, Values]:
         """Steps, values, lines and times; while they are in use, no further point can be added."""
         # a reader that was interrupted may have left its last point unfinished
         whole = min(len(self.steps), len(self.values), len(self.lines), len(self.times_s))
@@ -120,7 +119,7 @@ def told_of_dropped(counts: Sequence[int]) -> str:
     )
 
 
-def kept_when_halved(steps: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+def kept_when_halved(steps: Integers, values: Values) -> Mask:
     """Which points stay when every second one goes.
 
     Args:

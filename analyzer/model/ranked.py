@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from analyzer.model.arrays import Values
+
 
 def median_of(values: npt.ArrayLike) -> np.float64:
     """The median of all values, NaN if one of them is or there is none; equal to ``np.median``.
@@ -18,7 +20,7 @@ def median_of(values: npt.ArrayLike) -> np.float64:
     return np.float64(row_medians(flat)[0] if flat.size else np.nan)
 
 
-def row_medians(rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def row_medians(rows: npt.NDArray[Any]) -> Values:
     """float64, shape (n_rows,): the median of each row of a table that has columns; equal to ``np.median(rows, axis=1)``."""
     count = rows.shape[1]
     first, last = (count - 1) // 2, count // 2

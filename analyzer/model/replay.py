@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from analyzer.model.arrays import Mask
 from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import NULL_INT
@@ -179,7 +180,7 @@ class TraceTable:
         """The code of a text in every text column; -1 if no row has it."""
         return self._codes.get(text, -1)
 
-    def mask(self, name: str, *wanted: str) -> npt.NDArray[np.bool_]:
+    def mask(self, name: str, *wanted: str) -> Mask:
         """Rows, bool of shape (n_rows,), whose text column holds one of the given texts."""
         return np.isin(self.data[name], [self.code(text) for text in wanted])
 

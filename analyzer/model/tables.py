@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from analyzer.model.arrays import Integers, Values
 from analyzer.model.refs import SourceRef
 
 if TYPE_CHECKING:
@@ -41,12 +42,12 @@ class Series:
 
     metric: str
     logged_as: str
-    step: npt.NDArray[np.int64]
-    value: npt.NDArray[np.float64]
-    time_s: npt.NDArray[np.float64]
-    attempt: npt.NDArray[np.int64]
-    source: npt.NDArray[np.int64]
-    line: npt.NDArray[np.int64]
+    step: Integers
+    value: Values
+    time_s: Values
+    attempt: Integers
+    source: Integers
+    line: Integers
 
     def __len__(self) -> int:
         return int(self.value.size)
@@ -84,19 +85,19 @@ class MetricTable:
     raw_names: tuple[str, ...]
     metric: npt.NDArray[np.int32]
     raw: npt.NDArray[np.int32]
-    step: npt.NDArray[np.int64]
-    time_s: npt.NDArray[np.float64]
-    value: npt.NDArray[np.float64]
+    step: Integers
+    time_s: Values
+    value: Values
     rank: npt.NDArray[np.int32]
     attempt: npt.NDArray[np.int16]
     source: npt.NDArray[np.int32]
-    line: npt.NDArray[np.int64]
+    line: Integers
 
     def __len__(self) -> int:
         return int(self.value.size)
 
     @cached_property
-    def _rows_of(self) -> Mapping[str, npt.NDArray[np.int64]]:
+    def _rows_of(self) -> Mapping[str, Integers]:
         order = np.lexsort((self.attempt, self.metric)) if len(self) else np.zeros(0, dtype=np.int64)
         cuts = np.searchsorted(self.metric[order], np.arange(len(self.names) + 1))
         return {name: order[cuts[code] : cuts[code + 1]] for code, name in enumerate(self.names)}
@@ -117,7 +118,7 @@ class MetricTable:
                 return None
         return self.series_of(metric, rows)
 
-    def series_of(self, metric: str, rows: npt.NDArray[np.int64]) -> Series:
+    def series_of(self, metric: str, rows: Integers) -> Series:
         """The points of some rows, at least one, in the order of the rows."""
         return Series(
             metric=metric,

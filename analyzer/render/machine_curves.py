@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import numpy.typing as npt
 
 from analyzer.detect.base import RunView
 from analyzer.detect.curve import has_steps
+from analyzer.model.arrays import Values
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Series
 from analyzer.render.curves import FEW, Line, Panel, line_of
@@ -84,9 +84,7 @@ def _clock(view: RunView) -> Series | None:
     return None
 
 
-def _placed(
-    series: Series, clock: Series | None
-) -> tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.float64]]:
+def _placed(series: Series, clock: Series | None) -> tuple[Values | None, Values]:
     """Step of each sample, None if nothing tells it, and its seconds (or number) since the first."""
     times = series.time_s
     if not np.isfinite(times).all():
@@ -99,6 +97,6 @@ def _placed(
     return (None if far.mean() > 0.5 else np.where(far, np.nan, steps)), seconds
 
 
-def _line(run: Run, label: str, series: Series, x: npt.NDArray[np.float64]) -> Line:
+def _line(run: Run, label: str, series: Series, x: Values) -> Line:
     known = np.flatnonzero(np.isfinite(x))
     return line_of(run, label, series, x, known[np.argsort(x[known], kind="stable")])

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.model.wording import format_scalar
 from analyzer.render.curves import Line, Panel, part, thinned
 
@@ -108,11 +108,11 @@ class _Axis(NamedTuple):
         low, high = float(y.min()), float(y.max())
         return cls(first, last, low, high, columns, rows if high > low else 1, panel.log)
 
-    def column(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    def column(self, x: Values) -> Integers:
         """Column of dots of each x."""
         return ((x - self.first) / (self.last - self.first) * (2 * self.columns - 1)).astype(np.int64)
 
-    def dots(self, line: Line) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def dots(self, line: Line) -> tuple[Integers, Integers]:
         """Column and height in dots of each finite point."""
         finite = np.isfinite(line.y)
         y, low, high = line.y[finite], self.low, self.high
@@ -146,12 +146,12 @@ def _canvas(axis: _Axis, line: Line) -> list[str]:
     ]
 
 
-def _character(dots: npt.NDArray[np.bool_], row: int, column: int) -> str:
+def _character(dots: Mask, row: int, column: int) -> str:
     bits = sum(_BITS[y][x] for y in range(4) for x in range(2) if dots[4 * row + y, 2 * column + x])
     return chr(0x2800 + bits)
 
 
-def _crosses(place: npt.NDArray[np.int64], columns: int) -> str:
+def _crosses(place: Integers, columns: int) -> str:
     marked = {int(x) // 2 for x in place}
     return "".join(BAD if x in marked else " " for x in range(columns)).rstrip()
 

@@ -13,16 +13,14 @@ import numpy as np
 from analyzer.detect.base import RunView, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import values_beside
+from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from analyzer.detect.curves.trend import Trend
     from analyzer.model.refs import SourceRef
     from analyzer.model.tables import Series
 
-    Values = npt.NDArray[np.float64]
 
 ROWS = 3
 """Rows before the leap and after it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,15 +20,11 @@ from analyzer.detect.curves.numerics.nonfinite import earliest_step
 from analyzer.detect.curves.numerics.onset import find_onset
 from analyzer.detect.robust import noise
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of, row_medians
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Values = npt.NDArray[np.float64]
 
 MIN_POINTS = 8
 """Fewer points before a breakdown show no course to leave."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,12 +10,10 @@ from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.robust import extreme
+from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 WORSE = 1.05
 """Evaluation loss five percent above its best: beyond the scatter between two evaluations of one model."""
@@ -79,7 +76,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     yield out.signal(series.step_at(int(first[0])) if first.size else None)
 
 
-def _ends_worse(values: npt.NDArray[np.float64], best: int) -> bool:
+def _ends_worse(values: Values, best: int) -> bool:
     """Whether the level after the best evaluation, not one noisy value, is worse than the best of so many by chance."""
     after = values[best + 1 :][-5:]  # of five, two outliers do not move the median
     return bool(after.size and median_of(after) >= max(WORSE * values[best], values[best] + extreme(values)))

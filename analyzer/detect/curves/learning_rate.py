@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +17,9 @@ from analyzer.detect.curves.numerics.bad_points import (
 )
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.robust import PARTS
+from analyzer.model.arrays import Mask
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 FIRST_STEPS = 10
 """A peak that is logged within the first ten steps was reached at once; later, a short warm-up may lie before it."""
@@ -99,7 +96,7 @@ def _frozen(view: RunView, rates: Series) -> bool | None:
     return True if moved_elsewhere or schedule_moves(view, still) else None
 
 
-def _bad_rows(view: RunView, rates: Series) -> npt.NDArray[np.bool_] | None:
+def _bad_rows(view: RunView, rates: Series) -> Mask | None:
     """Rows whose gradient norm is not finite; without a norm, those from the lasting onset on."""
     beside = values_beside(view, rates, "grad_norm")
     points = view.once(grad_points)

@@ -7,7 +7,6 @@ taken for the level at which the run began.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,17 +18,13 @@ from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model, has_floor, long_enough
 from analyzer.detect.curves.trend import Trend, trend
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.arrays import Values
 from analyzer.model.name_words import words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.score_words import read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Values = npt.NDArray[np.float64]
 
 STILL, STILL_POINTS = 0.02, 4
 """Four means of an epoch, or four logged windows, within two percent of the first: nothing moved that anybody would see."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,12 +18,10 @@ from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, launch_of, spans, take
 from analyzer.detect.robust import SIGMAS, noise
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.arrays import Integers, Values
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 WINDOW = 10
 """Points on each side: enough for a median, few enough that the trend within them does not matter."""
@@ -87,7 +85,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     yield out.signal(step)
 
 
-def _launches(series: Series, view: RunView) -> npt.NDArray[np.int64]:
+def _launches(series: Series, view: RunView) -> Integers:
     """Number of the launch of each point, ascending; a resumed program may go on at the very next step."""
     launch = launch_of(series)
     resumed = np.zeros(len(series), np.int64)
@@ -125,11 +123,11 @@ def _boundaries(series: Series, view: RunView) -> Iterator[_Boundary]:
         yield _Boundary(before, after, launches[0])
 
 
-def _level(values: npt.NDArray[np.float64]) -> float:
+def _level(values: Values) -> float:
     return float(median_of(values))
 
 
-def _near(boundary: _Boundary) -> npt.NDArray[np.float64]:
+def _near(boundary: _Boundary) -> Values:
     """The last points of the old launch before the step at which the new one goes on."""
     passed = boundary.before.value[boundary.before.step <= boundary.after.step[0]]
     return passed[-WINDOW:] if passed.size >= WINDOW else boundary.before.value[-WINDOW:]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,16 +14,12 @@ from analyzer.detect.curves.numerics.bad_points import loss_points, schedule_mov
 from analyzer.detect.robust import noise
 from analyzer.detect.setup.ended import progress_of
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.arrays import Values
 from analyzer.model.name_words import read_name, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Values = npt.NDArray[np.float64]
 
 VANISHED = 1e-14
 """Below, no update of Adam reaches the last digit of a weight of a millionth; schedules that end do so at 1e-8 or at 0."""

@@ -7,22 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import loss_points, values_beside
+from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.model.name_words import words_of
 from analyzer.model.ranked import median_of, row_medians
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Values = npt.NDArray[np.float64]
 
 ROWS_WITHOUT = 10
 """Rows in which a part is exactly 0 before it begins; fewer may be rows that print as 0.000."""
@@ -155,7 +151,7 @@ def _walkable(values: Values) -> bool:
     return values.size >= 2 * WINDOW and float(values.min()) > 0 and float(values.max()) < 1e150
 
 
-def _begins_of_means(values: Values) -> tuple[npt.NDArray[np.int64], int]:
+def _begins_of_means(values: Values) -> tuple[Integers, int]:
     """Rows at which a mean over the rows of a pass begins anew, and the rows of such a pass; none if the values are no such means."""
     moves = np.abs(np.diff(values))
     least = float(moves[moves > 0].min(initial=np.inf))
@@ -292,13 +288,13 @@ def _company(out: FactWriter, view: RunView, spikes: Spikes, spike: Spike) -> No
         out.put("update_first", heights["update_norm"] < min(others), refs_at(spikes.curve, [spike.row]))
 
 
-def _known(beside: tuple[npt.NDArray[np.bool_], Values], start: int, stop: int) -> Values:
+def _known(beside: tuple[Mask, Values], start: int, stop: int) -> Values:
     part = slice(max(start, 0), stop)
     values = beside[1][part][beside[0][part]]
     return values[np.isfinite(values)]
 
 
-def _first_above(beside: tuple[npt.NDArray[np.bool_], Values], start: int, stop: int, limit: float) -> int:
+def _first_above(beside: tuple[Mask, Values], start: int, stop: int, limit: float) -> int:
     """Row of the first value above a limit, a row beyond every curve if there is none."""
     part = slice(max(start, 0), stop)
     above = np.flatnonzero(beside[0][part] & (beside[1][part] > limit))

@@ -5,16 +5,12 @@ Everything here works from two points on; how many points a claim needs is for t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of, row_medians
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Values = npt.NDArray[np.float64]
 
 SCATTER_POINTS = 5
 """Second differences of fewer points measure the bend of a descent, not its scatter."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from analyzer.detect.base import RunView
+from analyzer.model.arrays import Integers
 from analyzer.model.ranked import distinct_of
 from analyzer.model.tables import NULL_INT, Event
 
@@ -31,15 +31,15 @@ class _Rows(NamedTuple):
     of a known step and all behind it, ``kinds`` how many different ones these are.
     """
 
-    lines: npt.NDArray[np.int64]
-    steps: npt.NDArray[np.int64]
-    known: npt.NDArray[np.int64]
-    known_before: npt.NDArray[np.int64]
-    least: npt.NDArray[np.int64]
-    kinds: npt.NDArray[np.int64]
+    lines: Integers
+    steps: Integers
+    known: Integers
+    known_before: Integers
+    least: Integers
+    kinds: Integers
 
 
-def _rows(lines: npt.NDArray[np.int64], steps: npt.NDArray[np.int64]) -> _Rows:
+def _rows(lines: Integers, steps: Integers) -> _Rows:
     is_known = steps != NULL_INT
     known = steps[is_known]
     is_last = np.zeros(known.size, dtype=np.int64)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.failures.failure_order import CAUSES
 from analyzer.detect.failures.first_failure import order_of
+from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of, row_medians
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
@@ -29,8 +29,6 @@ AGREE = 1.05
 NORMS_DIFFER = 0.01
 """Ranks that share their gradients compute the same norm up to rounding; a hundredth is far beyond that."""
 
-Floats = npt.NDArray[np.float64]
-
 
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.straggler.*``, ``signal.communication.grew``, ``signal.replicas.*``, ``signal.silence.*``."""
@@ -42,7 +40,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     yield out.signal()
 
 
-def _by_rank(view: RunView, metric: str) -> tuple[list[int], Floats]:
+def _by_rank(view: RunView, metric: str) -> tuple[list[int], Values]:
     """Ranks and their values, shape (n_ranks, n_common_steps), of a metric that every rank logs for itself."""
     table = view.run.metrics
     values: dict[int, dict[int, float]] = {}
@@ -121,7 +119,7 @@ def _replicas(view: RunView, out: FactWriter) -> None:
     out.put("replicas.grad_norm_differs", float((spread > NORMS_DIFFER).mean()) >= 0.8, refs)
 
 
-def _stamps(view: RunView, source: int) -> Floats:
+def _stamps(view: RunView, source: int) -> Values:
     """Times of the recognised lines of one file."""
     events = view.run.events
     return np.array(

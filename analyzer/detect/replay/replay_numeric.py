@@ -6,21 +6,18 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.replay.replay_origin import Course, Origin, origins
+from analyzer.model.arrays import Mask
 from analyzer.model.float_formats import LARGEST
 from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.replay import TEXT_FORMATS, ReplayTable
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 NEAR_LIMIT = 0.5
 """Half of the largest number: one doubling overflows."""
@@ -102,11 +99,11 @@ def measured(view: RunView) -> ReplayTable:
     return rows.take(~_seen_better(rows))
 
 
-def _seen_better(table: ReplayTable) -> npt.NDArray[np.bool_]:
+def _seen_better(table: ReplayTable) -> Mask:
     """Rows of hooks about steps that were replayed operator by operator, if the replay shows the fault as well."""
     replayed = table.mask("source_format", "torch_dispatch")
     again = distinct_of(table["step"][replayed & (table["nonfinite"] == 1)])
-    seen: npt.NDArray[np.bool_] = table.mask("source_format", "torch_hooks") & np.isin(table["step"], again)
+    seen: Mask = table.mask("source_format", "torch_hooks") & np.isin(table["step"], again)
     return seen
 
 

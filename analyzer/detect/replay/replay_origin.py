@@ -11,17 +11,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.arrays import Integers, Mask
 from analyzer.model.ranked import distinct_of
 from analyzer.model.replay import ReplayTable
 from analyzer.model.tables import NULL_INT
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 MAX_ROWS_PER_STEP = 300_000
 
@@ -97,13 +95,13 @@ def origins(table: ReplayTable) -> dict[int, Course]:
     return {int(rank): _course(table, table["rank"] == rank) for rank in distinct_of(table["rank"])}
 
 
-def bad_rows(table: ReplayTable) -> npt.NDArray[np.bool_]:
+def bad_rows(table: ReplayTable) -> Mask:
     """Rows, bool of shape (n_rows,), whose tensor is not finite and should be.
 
     Masks are full of -inf by design, and so are scores with a mask added: such arguments are no fault, nor are
     such results of a call that got such an argument.
     """
-    bad: npt.NDArray[np.bool_] = table["nonfinite"] == 1
+    bad: Mask = table["nonfinite"] == 1
     minus = {int(row) for row in np.flatnonzero(bad) if _only_minus_infinity(table, int(row))}
     masked_calls = {_call_key(table, row) for row in minus if _role(table, row).startswith(_ARGUMENTS)}
     for index in np.flatnonzero(bad).tolist():
@@ -145,7 +143,7 @@ def _only_minus_infinity(table: ReplayTable, index: int) -> bool:
     return table.number("max", index) is not None and table.number("min", index) is None
 
 
-def _course(table: ReplayTable, of_rank: npt.NDArray[np.bool_]) -> Course:
+def _course(table: ReplayTable, of_rank: Mask) -> Course:
     bad = bad_rows(table) & of_rank
     if not bad.any():
         return Course(None, recovered=False)
@@ -178,7 +176,7 @@ def _calls(table: ReplayTable, rows: Iterable[int]) -> list[Call]:
     return list(found.values())
 
 
-def _origin(table: ReplayTable, rows: npt.NDArray[np.int64], bad: npt.NDArray[np.bool_]) -> Origin:
+def _origin(table: ReplayTable, rows: Integers, bad: Mask) -> Origin:
     first = int(rows[bad[rows]][0])
     calls = _calls(table, (int(row) for row in rows))
     masked = [call for call in calls if _makes_nan_of_masked(table, call, bad)]
@@ -210,15 +208,13 @@ def _origin(table: ReplayTable, rows: npt.NDArray[np.int64], bad: npt.NDArray[np
     return _made(table, how, chosen.module, row, known)
 
 
-def _spoiled_weight(
-    table: ReplayTable, rows: npt.NDArray[np.int64], bad: npt.NDArray[np.bool_], module: str | None
-) -> int | None:
+def _spoiled_weight(table: ReplayTable, rows: Integers, bad: Mask, module: str | None) -> int | None:
     """The row of a parameter that was not finite in a step, that of the given module first; None if all were."""
     found = [int(row) for row in rows if bad[row] and table.text("pass", int(row)) == "param"]
     return next((row for row in found if table.text("module", row) == module), found[0] if found else None)
 
 
-def _makes_nan_of_masked(table: ReplayTable, call: Call, bad: npt.NDArray[np.bool_]) -> bool:
+def _makes_nan_of_masked(table: ReplayTable, call: Call, bad: Mask) -> bool:
     """A softmax whose scores hold -inf by design and whose result holds NaN: a row with nothing to attend to."""
     if not _SOFTMAX.search(f"{call.op or ''} {call.module or ''}"):
         return False
@@ -260,12 +256,12 @@ def _encloses(call: Call, row: int, table: ReplayTable) -> bool:
     )
 
 
-def _same_pass(table: ReplayTable, earlier: npt.NDArray[np.int64], row: int) -> npt.NDArray[np.int64]:
-    same: npt.NDArray[np.bool_] = table["pass"][earlier] == table["pass"][row]
+def _same_pass(table: ReplayTable, earlier: Integers, row: int) -> Integers:
+    same: Mask = table["pass"][earlier] == table["pass"][row]
     return earlier[same]
 
 
-def _from_outside(table: ReplayTable, first: int, earlier: npt.NDArray[np.int64], role: str) -> Origin:
+def _from_outside(table: ReplayTable, first: int, earlier: Integers, role: str) -> Origin:
     module = table.text("module", first)
     if role.startswith(_WEIGHTS) or table.text("pass", first) == "param":
         return _made(table, "weights", module, first, [])
@@ -281,7 +277,7 @@ def _from_outside(table: ReplayTable, first: int, earlier: npt.NDArray[np.int64]
 _WIDE = frozenset({"float32", "float64", "bfloat16"})
 
 
-def _came_from_loss(table: ReplayTable, earlier: npt.NDArray[np.int64], first: int) -> bool:
+def _came_from_loss(table: ReplayTable, earlier: Integers, first: int) -> bool:
     """Whether a bad gradient arrives from outside although the forward pass before it was finite.
 
     In fp16 the scaled gradient of a sound loss may leave the range on its way in, so only a wide format proves it.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,14 +16,10 @@ from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.detect.shapes.classes import shape_named
 from analyzer.detect.shapes.features import FEATURES, features, refs_of
 from analyzer.detect.shapes.forest import Model, model_in_use
+from analyzer.model.arrays import Values
 from analyzer.model.labels import HEALTHY
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Values = npt.NDArray[np.float64]
 
 MIN_POINTS = 20
 """Runs of the training corpus log 25 points or more, cut ones 14; fewer show no course to compare with them."""

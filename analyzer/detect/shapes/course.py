@@ -7,19 +7,13 @@ curve is thinned to single points first (so that the scatter stays that of a poi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from analyzer.detect.curve import has_steps
+from analyzer.model.arrays import Mask, Rows, Values
 from analyzer.model.tables import NULL_INT, Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Values = npt.NDArray[np.float64]
-    Mask = npt.NDArray[np.bool_]
-    Rows = npt.NDArray[np.int64]
 
 WINDOWS = 200
 """Medians of half a percent of the run each: fine enough for a spike's recovery, coarse enough to cost nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,8 @@ from analyzer.detect.curve import align, has_steps, launch_of, positive_points, 
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.detect.shapes.course import Course, middle, positions, reduce_curve
+from analyzer.model.arrays import Mask, Values
 from analyzer.model.tables import NULL_INT, Series
-
-if TYPE_CHECKING:
-    from analyzer.detect.shapes.course import Mask, Values
 
 WARM_UP = 2
 """First step times hold compilation and caching."""

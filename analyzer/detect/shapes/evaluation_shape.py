@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from analyzer.detect.shapes.course import Course, middle, rank_correlation, relative
-
-if TYPE_CHECKING:
-    from analyzer.detect.shapes.course import Mask, Values
+from analyzer.model.arrays import Mask, Values
 
 
 def measure(evaluation: Course | None, bad: Mask | None, loss: Course | None) -> dict[str, float]:

@@ -6,8 +6,6 @@ and learning rate, step numbers, batch size, logging interval, number of points,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from analyzer.detect.base import RunView
@@ -24,11 +22,9 @@ from analyzer.detect.shapes.course import Course
 from analyzer.detect.shapes.curve_set import Curves, curves, curves_seen
 from analyzer.detect.shapes.feature import ASINH, LOG2, LOG10, Feature
 from analyzer.detect.shapes.feature_list import FEATURE_VERSION, FEATURES
+from analyzer.model.arrays import Values
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Series
-
-if TYPE_CHECKING:
-    from analyzer.detect.shapes.course import Values
 
 __all__ = ["FEATURES", "FEATURE_VERSION", "Feature", "curves_seen", "features", "place_of", "refs_of"]
 

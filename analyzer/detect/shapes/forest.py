@@ -18,19 +18,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from analyzer.detect.linear import probabilities
 from analyzer.detect.shapes.feature_list import FEATURE_VERSION, FEATURES
 from analyzer.errors import InputError
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Values = npt.NDArray[np.float64]
-    Rows = npt.NDArray[np.int64]
+from analyzer.model.arrays import Mask, Rows, Values
 
 SCHEMA = 1
 VARIABLE = "ANALYZER_CLASSIFIER"
@@ -78,7 +73,7 @@ class Model:
     threshold: Values
     left: Rows
     right: Rows
-    missing_left: npt.NDArray[np.bool_]
+    missing_left: Mask
     leaves: Values
     temperature: float
     bias: Values

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from analyzer.detect.shapes.course import Course, factor, middle, rank_correlation
 from analyzer.detect.shapes.curve_set import TRACE, Curves
-
-if TYPE_CHECKING:
-    from analyzer.detect.shapes.course import Mask
+from analyzer.model.arrays import Mask
 
 
 def measure(seen: Curves, peak_at: float | None) -> dict[str, float]:

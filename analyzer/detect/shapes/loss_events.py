@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from analyzer.detect.shapes.course import (
     row_medians,
     waves,
 )
-
-if TYPE_CHECKING:
-    from analyzer.detect.shapes.course import Mask, Values
+from analyzer.model.arrays import Mask, Values
 
 EARLY = 0.02
 """The steepest part of a descent lies before two percent of the run; what sticks out there is no spike."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from analyzer.detect.shapes.course import Course, middle, rank_correlation, row_medians
-
-if TYPE_CHECKING:
-    from analyzer.detect.shapes.course import Mask, Values
+from analyzer.model.arrays import Mask, Values
 
 ENDED = 1e-3
 """A thousandth of the peak: no step of it is seen in a loss."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from analyzer.detect.shapes.course import Course, factor, middle, rank_correlation
-
-if TYPE_CHECKING:
-    from analyzer.detect.shapes.course import Values
+from analyzer.model.arrays import Values
 
 SLOW = 1.0
 """Binary logarithm: a step that takes twice its neighbours."""

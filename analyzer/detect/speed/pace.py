@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,12 +12,10 @@ from analyzer.detect.curves.trend import trend
 from analyzer.detect.robust import slower_at_best
 from analyzer.detect.speed.times import unit_times, within_a_minute
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
-
-if TYPE_CHECKING:
-    from analyzer.detect.robust import Values
 
 ROWS = 6
 """Rows in which a slow-down shows: thirds of two, after the first, which holds the start of everything."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,15 +17,10 @@ from analyzer.detect.curve import align, has_steps, launch_of, take
 from analyzer.detect.robust import part_medians, slower_at_best, uncertainty
 from analyzer.detect.speed.times import unit_times, within_a_minute
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.arrays import Integers
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Values = npt.NDArray[np.float64]
-    Mask = npt.NDArray[np.bool_]
 
 WARM_UP_POINTS = 2
 MIN_POINTS = 20
@@ -127,7 +121,7 @@ def _step_times(view: RunView, series: Series, out: FactWriter) -> None:
         _coincidences(view, series, rows, out)
 
 
-def _grid(series: Series, rows: npt.NDArray[np.int64], out: FactWriter) -> None:
+def _grid(series: Series, rows: Integers, out: FactWriter) -> None:
     steps = distinct_of(series.step[rows])
     distances, counts = np.unique(np.diff(steps), return_counts=True)
     period = int(distances[np.argmax(counts)]) if distances.size else 0
@@ -144,7 +138,7 @@ def _grid(series: Series, rows: npt.NDArray[np.int64], out: FactWriter) -> None:
         out.put("step_time.outlier_period", period, refs_at(series, rows))
 
 
-def _coincidences(view: RunView, series: Series, rows: npt.NDArray[np.int64], out: FactWriter) -> None:
+def _coincidences(view: RunView, series: Series, rows: Integers, out: FactWriter) -> None:
     saves = [event.step for event in view.events("checkpoint_saved") if event.step is not None]
     evals = view.curve("eval_loss")
     marks = {

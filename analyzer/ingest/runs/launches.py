@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from analyzer.model.arrays import Integers, Values
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Event, EventTable
 
@@ -34,18 +34,16 @@ _PARSED = frozenset({"unknown", "required"})
 """Fields of what only a parser of arguments says; that a value is refused, a later call may say as well."""
 _SAME_JOB = frozenset({"elastic_restart", "resume_from_checkpoint"})
 
-Ints = npt.NDArray[np.int64]
-
 
 class _Rows(NamedTuple):
     """Line, step, value and time of the rows of one log, and their learning rate where it is known."""
 
-    line: Ints
-    step: Ints
-    value: npt.NDArray[np.float64]
-    time_s: npt.NDArray[np.float64]
-    rate: npt.NDArray[np.float64]
-    epoch: npt.NDArray[np.float64]
+    line: Integers
+    step: Integers
+    value: Values
+    time_s: Values
+    rate: Values
+    epoch: Values
 
 
 def last_launch(run: Run) -> tuple[Run, tuple[str, ...]]:
@@ -84,7 +82,7 @@ def _rows_of(run: Run, source: int) -> _Rows:
     )
 
 
-def _beside(run: Run, source: int, metric: str, line: Ints) -> npt.NDArray[np.float64]:
+def _beside(run: Run, source: int, metric: str, line: Integers) -> Values:
     """Values of another metric on some lines; NaN where there is none."""
     found = run.metrics.series(metric, {source})
     values = np.full(line.size, np.nan)
@@ -163,7 +161,7 @@ def _before_rows(rows: _Rows, events: Sequence[Event], begins: Sequence[int]) ->
     return [line for line in begins if line < first and any(end < line for end in ended)][-1:]
 
 
-def _equally_long(step: Ints, resets: Sequence[int]) -> bool:
+def _equally_long(step: Integers, resets: Sequence[int]) -> bool:
     """Whether all but the last part reach the same step, as epochs do that begin with a heading."""
     reached = {int(step[at - 1]) for at in resets}
     return len(reached) == 1 and int(step[-1]) <= max(reached)

@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.prefixes import Peeled, peel
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.arrays import Values
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import numpy as np
-    import numpy.typing as npt
 
     from analyzer.ingest.base import SourceWriter
     from analyzer.ingest.points import Points
@@ -270,9 +268,9 @@ class LogState:
             value = self._sums[name, rank] = self._sums.get((name, rank), 0.0) + value
         points.add(known, value, number, _NAN if time_s is None else time_s)
 
-    def summed(self, name: str, rank: int | None, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def summed(self, name: str, rank: int | None, values: Values) -> Values:
         """float64, shape (n_points,): the sums that further values of a metric make; see ``point``."""
-        sums: npt.NDArray[np.float64] = self._sums.get((name, rank), 0.0) + values.cumsum()
+        sums: Values = self._sums.get((name, rank), 0.0) + values.cumsum()
         self._sums[name, rank] = float(sums[-1])
         return sums
 

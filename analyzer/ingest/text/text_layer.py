@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.ingest.text.torn_end import BEFORE_BYTES, without_torn_number
+from analyzer.model.arrays import Integers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -58,8 +59,8 @@ class Block:
     first_line: int = 1
     numbers: Sequence[int] | None = None
     times_s: Sequence[float | None] | None = None
-    _newlines: npt.NDArray[np.int64] | None = field(default=None, init=False, repr=False)
-    _breaks: npt.NDArray[np.int64] | None = field(default=None, init=False, repr=False)
+    _newlines: Integers | None = field(default=None, init=False, repr=False)
+    _breaks: Integers | None = field(default=None, init=False, repr=False)
 
     @property
     def text(self) -> npt.NDArray[np.uint8]:
@@ -67,7 +68,7 @@ class Block:
         return np.frombuffer(self.data, np.uint8)
 
     @property
-    def newlines(self) -> npt.NDArray[np.int64]:
+    def newlines(self) -> Integers:
         """int64, shape (n_newlines,): positions of the newlines."""
         if self._newlines is None:
             breaks = self.breaks
@@ -75,7 +76,7 @@ class Block:
         return self._newlines
 
     @property
-    def breaks(self) -> npt.NDArray[np.int64]:
+    def breaks(self) -> Integers:
         """int64, shape (n_breaks,): positions of the newlines and carriage returns."""
         if self._breaks is None:
             found = np.flatnonzero(self.text <= ord("\r"))  # one pass; the others are tabs

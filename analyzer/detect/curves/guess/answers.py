@@ -12,13 +12,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, take
 from analyzer.detect.curves.guess.chance import LIKE_A_GUESS, LITTLE, NOT_GUESSED, class_count, shares_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
@@ -188,7 +188,7 @@ def _floors(out: FactWriter, view: RunView, count: int | None) -> None:
     out.put("exactly_bounded_floor", bool(exact and stands and learned and len(levels) == 2), refs)
 
 
-def _limit(values: npt.NDArray[np.float64]) -> float:
+def _limit(values: Values) -> float:
     """Where a curve would level off if it kept slowing down as it did over its thirds; minus infinity if it does not slow down.
 
     >>> bool(abs(_limit(np.array([1 + 0.5**n for n in range(9)])) - 1) < 0.01)

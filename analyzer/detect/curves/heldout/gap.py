@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, finite_points, has_steps
@@ -20,6 +19,7 @@ from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model
 from analyzer.detect.curves.trend import Trend
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
@@ -164,7 +164,7 @@ def _in_one_file(first: Series, second: Series) -> bool:
     return bool((sources == sources[0]).all() and (first.line > 0).all() and (second.line > 0).all())
 
 
-def since_the_last(held_out: Series, train: Series) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
+def since_the_last(held_out: Series, train: Series) -> Iterator[tuple[int, Values]]:
     """Row of each evaluation, and the training values since the one before, by step or else by line; rows without any are left out."""
     steps = has_steps(held_out) and has_steps(train)
     at, evaluated = (train.step, held_out.step) if steps else (train.line, held_out.line)
@@ -253,7 +253,7 @@ def _score_gained(out: FactWriter, view: RunView) -> None:
         out.put("score_gained", bool(better), refs_at(found[0], [len(found[0]) - 1, 0]))
 
 
-def _ends_at_best(values: npt.NDArray[np.float64]) -> bool:
+def _ends_at_best(values: Values) -> bool:
     """Whether the last value is a twentieth better than the first, and what is missing to the best no more than that, or than a twentieth of all gained."""
     least = SCORE_GAINED * abs(float(values[0]))
     missing, gained = float(values.max() - values[-1]), float(values.max() - values[0])

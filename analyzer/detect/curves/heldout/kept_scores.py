@@ -6,22 +6,15 @@ Training may show nothing of it: a score is measured on other data, in another m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curves.heldout.scores import ERRORS, Score, rows_away, scores_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 from analyzer.model.score_words import SHARE_OF_ALL
 from analyzer.model.signal import Signal
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Values = npt.NDArray[np.float64]
 
 AWAY_ROWS, AWAY_SHARE = 8, 0.5
 """Eight evaluations to the end, and half of all: a noisy score comes back near its best at times."""

@@ -20,7 +20,7 @@ NaN prints less than usual. From this follows what is used here and in ``nonfini
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,14 +36,9 @@ from analyzer.detect.curve import (
     spacing,
     take,
 )
+from analyzer.model.arrays import Mask, Values
 from analyzer.model.ranked import distinct_of
 from analyzer.model.tables import NULL_INT, Event, Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Mask = npt.NDArray[np.bool_]
-    Values = npt.NDArray[np.float64]
 
 SENTINEL = -1.0
 """What DeepSpeed returns for a norm that is NaN or infinite, in every version and ZeRO stage."""

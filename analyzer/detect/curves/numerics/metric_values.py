@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,14 +10,12 @@ from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, finite_points
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.arrays import Mask
 from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.player_words import RIVALS
 from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 SHARE, PERCENT = 1.5, 100.0
 """Shares end at 1, percentages at 100; half again for a share that is summed wrongly."""
@@ -295,7 +292,7 @@ def _not_a_number(out: FactWriter, name: str, series: Series) -> None:
         out.put("nan_by_design", value=True, refs=refs)
 
 
-def _only_first(bad: npt.NDArray[np.bool_]) -> bool:
+def _only_first(bad: Mask) -> bool:
     """Whether the values become numbers once enough samples exist and stay so."""
     return bool(bad[0] and not bad[int(np.argmin(bad)) :].any() and not bad.all())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,13 +22,11 @@ from analyzer.detect.curves.numerics.scale_course import scale_course, step_of
 from analyzer.detect.failures.went_on import RowsOfLogs
 from analyzer.detect.robust import PARTS, longest_run, trailing_run
 from analyzer.detect.setup.precision import precision
+from analyzer.model.arrays import Mask, Values
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Event
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 ISOLATED_RUN = 3
 """Longest run of bad norms that still counts as isolated: an overflow under hysteresis takes two steps, and
@@ -185,7 +182,7 @@ def earliest_step(view: RunView, points: BadPoints) -> int | None:
     return min(step, max(step - window + 1, after_last_good))
 
 
-def _ends_in_sudden_zeros(values: npt.NDArray[np.float64]) -> bool:
+def _ends_in_sudden_zeros(values: Values) -> bool:
     """Whether the last losses are 0 right after one that no step brings below the rounding of a log.
 
     >>> _ends_in_sudden_zeros(np.array([2.5, 2.7, 0.0])), _ends_in_sudden_zeros(np.array([2.5, 0.0001, 0.0]))
@@ -195,7 +192,7 @@ def _ends_in_sudden_zeros(values: npt.NDArray[np.float64]) -> bool:
     return bool(good.size and good[-1] + 1 < values.size and values[good[-1]] >= SUDDEN)
 
 
-def _rounded_away(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+def _rounded_away(values: Values) -> Mask:
     """Which zeros stand between losses so small that four digits of a log round some of them to 0.
 
     >>> _rounded_away(np.array([2.0, 0.004, 0.0, 0.0001, 0.0, 0.002])), _rounded_away(np.array([2.0, 0.0, 1.9]))
@@ -389,8 +386,8 @@ def _unlike_mask(
     view: RunView,
     points: BadPoints,
     loss: BadPoints,
-    values: npt.NDArray[np.float64],
-    at_bad: npt.NDArray[np.bool_],
+    values: Values,
+    at_bad: Mask,
 ) -> bool | None:
     """Whether non-zero losses beside bad norms cannot be what HF's mask prints (see ``bad_points``)."""
     accumulation = number(view.config_value("train.gradient_accumulation_steps"))

@@ -8,19 +8,17 @@ logged more rarely than every step shows a drop of several halvings at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from analyzer.detect.base import RunView, number
 from analyzer.detect.curve import take
 from analyzer.detect.failures.went_on import RowsOfLogs
+from analyzer.model.arrays import Integers, Values
 from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import NULL_INT, Event, Series
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 OVERFLOW = "loss_scale_overflow"
 FLOOR_KINDS = ("loss_scale_minimum", "fairseq_min_loss_scale")
@@ -67,7 +65,7 @@ class ScaleCourse:
     """
 
     series: Series | None
-    scales: npt.NDArray[np.float64]
+    scales: Values
     overflows: tuple[Overflow, ...]
     ended: Event | None
     ended_step: int | None
@@ -196,16 +194,16 @@ def step_of(view: RunView, event: Event) -> int | None:
     return int(steps[min(slot, steps.size - 1)])
 
 
-def _rows_by_source(view: RunView) -> dict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+def _rows_by_source(view: RunView) -> dict[int, tuple[Integers, Integers]]:
     """For each file the lines of its training rows that carry a step, ascending, and those steps."""
-    found: dict[int, list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]] = {}
+    found: dict[int, list[tuple[Integers, Integers]]] = {}
     for metric in ("loss", "grad_norm", "learning_rate"):
         for series in view.all_series(metric):
             for source in distinct_of(series.source):
                 mask = (series.source == source) & (series.step != NULL_INT) & (series.line > 0)
                 if mask.any():
                     found.setdefault(int(source), []).append((series.line[mask], series.step[mask]))
-    joined: dict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
+    joined: dict[int, tuple[Integers, Integers]] = {}
     for source, parts in found.items():
         lines = np.concatenate([part[0] for part in parts])
         steps = np.concatenate([part[1] for part in parts])
@@ -252,7 +250,7 @@ def _held_by_hysteresis(view: RunView, series: Series | None, drops: list[Overfl
     return [Overflow(series.step_at(row), None, series.ref(row)) for row in range(held)]
 
 
-def _told(messages: list[Overflow]) -> npt.NDArray[np.float64]:
+def _told(messages: list[Overflow]) -> Values:
     """The scale as the messages tell it: first what was attempted, then what it was lowered to."""
     values: list[float] = []
     for overflow in messages:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import IO, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -27,12 +27,10 @@ from analyzer.ingest.formats.checkpoints.stored_numbers import (
 )
 from analyzer.ingest.masking import clean_text
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import TensorRows
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 MAX_HEADER_BYTES = 32 << 20
 """The format allows 100 MB; decoded that takes gigabytes, and 100,000 tensors need 12 MB."""
@@ -244,7 +242,7 @@ def _is_embedding(tensor: _Tensor) -> bool:
     return tensor.shape[0] <= MAX_ROWS and tensor.shape[1] * tensor.kind.size_bytes <= BLOCK_BYTES
 
 
-def _special_rows(tokens: SpecialTokens, rms: npt.NDArray[np.float64]) -> Mapping[int, float]:
+def _special_rows(tokens: SpecialTokens, rms: Values) -> Mapping[int, float]:
     """Sizes of the special rows; a pad row that is exactly zero is so by design (``padding_idx``)."""
     pad = tokens.roles.get("pad_token")
     rows = {

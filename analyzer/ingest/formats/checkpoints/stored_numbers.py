@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from analyzer.model.arrays import Values
 
 
 class StoredType(NamedTuple):
@@ -53,7 +52,7 @@ def count_nonfinite(data: bytes, kind: StoredType) -> int:
     return int(np.count_nonzero((bits & kind.bits(kind.nonfinite)) == kind.nonfinite))
 
 
-def row_rms(data: bytes, kind: StoredType, width: int) -> tuple[npt.NDArray[np.float64], int]:
+def row_rms(data: bytes, kind: StoredType, width: int) -> tuple[Values, int]:
     """Root mean square of each row over its finite elements, and the number of elements that are not finite.
 
     Args:

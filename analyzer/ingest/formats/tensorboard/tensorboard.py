@@ -13,7 +13,6 @@ is dropped and reported, and reading goes on behind it.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,9 +36,7 @@ from analyzer.ingest.formats.tensorboard.tfrecord import (
     header_length,
     payload_is_intact,
 )
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from analyzer.model.arrays import Integers
 
 _VERSION = b"brain.Event:"
 _SESSION_KINDS = {1: "session_start", 2: "session_stop", 3: "session_checkpoint"}
@@ -108,7 +105,7 @@ class _File:
 
     def _read_window(self, window: Window) -> None:
         self._records += window.offsets.size
-        one_by_one: list[npt.NDArray[np.int64]] = []
+        one_by_one: list[Integers] = []
         for rows, length in _by_length(window.lengths):
             if rows.size < MIN_ROWS or length > MAX_PAYLOAD_BYTES:
                 one_by_one.append(rows)
@@ -126,7 +123,7 @@ class _File:
         if one_by_one:
             self._read_one_by_one(window, np.sort(np.concatenate(one_by_one)))
 
-    def _read_one_by_one(self, window: Window, rows: npt.NDArray[np.int64]) -> None:
+    def _read_one_by_one(self, window: Window, rows: Integers) -> None:
         columns = (
             window.offsets[rows].tolist(),
             window.lengths[rows].tolist(),
@@ -205,7 +202,7 @@ class _File:
         self._out.layout(host=writer.host)
 
 
-def _by_length(lengths: npt.NDArray[np.int64]) -> list[tuple[npt.NDArray[np.int64], int]]:
+def _by_length(lengths: Integers) -> list[tuple[Integers, int]]:
     """Rows of each payload length, in file order."""
     if not lengths.size:
         return []

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.ingest.encodings.protobuf_wire import BYTES, FIXED32, FIXED64, VARINT, signed, spans, varint
+from analyzer.model.arrays import Values
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -111,7 +112,7 @@ class Event:
         )
 
 
-def values_of(column: npt.NDArray[np.generic], stored: str) -> npt.NDArray[np.float64]:
+def values_of(column: npt.NDArray[np.generic], stored: str) -> Values:
     """Stored elements as float64, shape (n,); ``column`` holds ``uint16`` if ``stored`` is ``bfloat16``."""
     if stored == "bfloat16":
         return (column.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)

@@ -21,12 +21,11 @@ from analyzer.ingest.encodings.protobuf_wire import WireError
 from analyzer.ingest.formats.tensorboard.crc32c import byte_table, mask_checksums
 from analyzer.ingest.formats.tensorboard.tensorboard_event import Event, EventDecoder, stored_dtype, values_of
 from analyzer.ingest.formats.tensorboard.tfrecord import HEADER_BYTES, NO_CHECKSUM, payload_is_intact
+from analyzer.model.arrays import Integers, Mask, Values
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Int64s = npt.NDArray[np.int64]
-    Float64s = npt.NDArray[np.float64]
     Words = npt.NDArray[np.uint64]
 
 MIN_ROWS = 16
@@ -60,10 +59,10 @@ class Points(NamedTuple):
     """
 
     tag: str
-    numbers: Int64s
-    steps: Int64s
-    times_s: Float64s
-    values: Float64s
+    numbers: Integers
+    steps: Integers
+    times_s: Values
+    values: Values
 
 
 class _Template(NamedTuple):
@@ -119,19 +118,19 @@ class _Rows:
 
     __slots__ = ("cells", "length", "numbers")
 
-    def __init__(self, cells: npt.NDArray[np.uint8], numbers: Int64s, length: int) -> None:
+    def __init__(self, cells: npt.NDArray[np.uint8], numbers: Integers, length: int) -> None:
         self.cells = cells
         self.numbers = numbers
         self.length = length
 
     @classmethod
-    def cut(cls, buffer: bytes, offsets: Int64s, numbers: Int64s, length: int) -> _Rows:
+    def cut(cls, buffer: bytes, offsets: Integers, numbers: Integers, length: int) -> _Rows:
         width = (length + 4 + 7) // 8 * 8
         windows: npt.NDArray[Any] = np.ndarray((len(buffer) - width + 1,), f"V{width}", buffer, 0, (1,))
         cells = windows[offsets + HEADER_BYTES].view(np.uint8).reshape(offsets.size, width)
         return cls(cells, numbers, length)
 
-    def take(self, rows: Int64s) -> _Rows:
+    def take(self, rows: Integers) -> _Rows:
         return _Rows(self.cells[rows], self.numbers[rows], self.length)
 
     def column(self, place: int, dtype: str | np.dtype[Any]) -> npt.NDArray[Any]:
@@ -156,8 +155,8 @@ class TemplateReader:
         self._first_of_bucket = np.zeros(1 << 16, np.int64)
 
     def read(
-        self, buffer: bytes, offsets: Int64s, numbers: Int64s, length: int
-    ) -> tuple[list[Points], Int64s, Int64s]:
+        self, buffer: bytes, offsets: Integers, numbers: Integers, length: int
+    ) -> tuple[list[Points], Integers, Integers]:
         """Read records of one payload length.
 
         Args:
@@ -171,7 +170,7 @@ class TemplateReader:
         """
         rows = _Rows.cut(buffer, offsets, numbers, length)
         points: list[Points] = []
-        damaged: list[Int64s] = []
+        damaged: list[Integers] = []
         left = np.arange(offsets.size)
         forms = self._forms.setdefault(length, [])
         tried = 0
@@ -181,7 +180,7 @@ class TemplateReader:
             tried += 1
         return points, left, np.concatenate(damaged) if damaged else left[:0]
 
-    def _learn_form(self, rows: _Rows, left: Int64s, forms: list[_Form]) -> bool:
+    def _learn_form(self, rows: _Rows, left: Integers, forms: list[_Form]) -> bool:
         """Add the form of one of the rows left; False if none of those looked at has a new one."""
         if len(forms) >= _MAX_FORMS:
             return False
@@ -207,8 +206,8 @@ class TemplateReader:
         return form, _Template(tuple(scalar.tag for scalar in event.scalars), form.zeroed_checksum(payload))
 
     def _read_form(
-        self, all_rows: _Rows, left: Int64s, form_index: int, points: list[Points]
-    ) -> tuple[Int64s, Int64s]:
+        self, all_rows: _Rows, left: Integers, form_index: int, points: list[Points]
+    ) -> tuple[Integers, Integers]:
         """Read the rows of one form; give back those of another and those that are damaged."""
         form = self._forms[all_rows.length][form_index]
         rows = all_rows if left.size == all_rows.numbers.size else all_rows.take(left)
@@ -239,7 +238,7 @@ class TemplateReader:
         points.extend(found)
         return other, left[damaged]
 
-    def _group(self, words: list[Words]) -> tuple[Int64s, Int64s, npt.NDArray[np.bool_]]:
+    def _group(self, words: list[Words]) -> tuple[Integers, Integers, Mask]:
         """Group rows with equal words.
 
         Returns:
@@ -278,8 +277,8 @@ class TemplateReader:
 
 
 def _emit(
-    rows: _Rows, order: Int64s, form: _Form, templates: list[_Template | None], cuts: Int64s
-) -> tuple[list[Points], Int64s]:
+    rows: _Rows, order: Integers, form: _Form, templates: list[_Template | None], cuts: Integers
+) -> tuple[list[Points], Integers]:
     """Points of rows sorted by template, and the rows whose checksum does not fit."""
     intact = _checksums_fit(rows, order, form, templates, cuts)
     numbers, steps = rows.numbers[order], _steps(rows, form)[order]
@@ -298,7 +297,7 @@ def _emit(
     return points, order[~intact]
 
 
-def _steps(rows: _Rows, form: _Form) -> Int64s:
+def _steps(rows: _Rows, form: _Form) -> Integers:
     """Steps, int64, shape (n,); a negative one is a varint of ten bytes that wraps around."""
     steps = np.zeros(rows.numbers.size, np.uint64)
     for index, place in enumerate(form.step_places):
@@ -308,8 +307,8 @@ def _steps(rows: _Rows, form: _Form) -> Int64s:
 
 
 def _checksums_fit(
-    rows: _Rows, order: Int64s, form: _Form, templates: list[_Template | None], cuts: Int64s
-) -> npt.NDArray[np.bool_]:
+    rows: _Rows, order: Integers, form: _Form, templates: list[_Template | None], cuts: Integers
+) -> Mask:
     """Whether each row fits its checksum, in the given order."""
     varying = np.zeros(rows.numbers.size, np.uint32)
     for place in form.varying:
@@ -318,5 +317,5 @@ def _checksums_fit(
     zeroed = [0 if template is None else template.zeroed_checksum for template in templates]
     checksums = np.repeat(np.array(zeroed, np.uint32), np.diff(cuts)) ^ varying[order]
     stored = rows.column(form.length, "<u4")[order]
-    fits: npt.NDArray[np.bool_] = (mask_checksums(checksums) == stored) | (stored == np.uint32(NO_CHECKSUM))
+    fits: Mask = (mask_checksums(checksums) == stored) | (stored == np.uint32(NO_CHECKSUM))
     return fits

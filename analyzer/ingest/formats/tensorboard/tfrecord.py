@@ -23,6 +23,7 @@ import numpy as np
 
 from analyzer.ingest.base import OpenSource, TruncatedSourceError
 from analyzer.ingest.formats.tensorboard.crc32c import masked_checksum, masked_length_checksums
+from analyzer.model.arrays import Integers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -112,9 +113,9 @@ class Window(NamedTuple):
     """
 
     buffer: bytes
-    offsets: npt.NDArray[np.int64]
-    lengths: npt.NDArray[np.int64]
-    numbers: npt.NDArray[np.int64]
+    offsets: Integers
+    lengths: Integers
+    numbers: Integers
     losses: list[Loss]
 
 
@@ -122,8 +123,8 @@ class Window(NamedTuple):
 class _Chain:
     """Records that follow one another without a gap, and the offset behind the last."""
 
-    offsets: npt.NDArray[np.int64]
-    lengths: npt.NDArray[np.int64]
+    offsets: Integers
+    lengths: Integers
     stop: int
 
     def drop_last(self) -> None:
@@ -131,7 +132,7 @@ class _Chain:
         self.offsets, self.lengths = self.offsets[:-1], self.lengths[:-1]
 
 
-def _all_headers(buffer: bytes, start: int, stop: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _all_headers(buffer: bytes, start: int, stop: int) -> tuple[Integers, Integers]:
     """``_headers`` of lengths below 64 KiB, block by block: temporaries of a block stay in the cache."""
     parts = [
         _headers(buffer, at, min(at + _BLOCK_BYTES + HEADER_BYTES - 1, stop), 2)
@@ -140,9 +141,7 @@ def _all_headers(buffer: bytes, start: int, stop: int) -> tuple[npt.NDArray[np.i
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
-def _headers(
-    buffer: bytes, start: int, stop: int, length_bytes: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _headers(buffer: bytes, start: int, stop: int, length_bytes: int) -> tuple[Integers, Integers]:
     """Offsets in ``[start, stop - 12]`` where a header with its checksum stands, and the lengths it declares.
 
     A header shows by the zero bytes that end its length. Those are looked for with byte-wise operations on

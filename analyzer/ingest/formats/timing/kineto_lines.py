@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.ingest.formats.timing.trace_columns import NONE, ColumnWriter, plain_text
+from analyzer.model.arrays import Integers
 from analyzer.model.ranked import distinct_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Longs = npt.NDArray[np.int64]
     Bytes = npt.NDArray[np.uint8]
 
 SEPARATOR = b"\n  },\n"
@@ -104,7 +104,7 @@ class _Block:
             np.concatenate([[-1], starts]) if not starts.size or body[:4].tobytes() == b"  {\n" else starts
         )
 
-    def find(self, key: _Key) -> tuple[Longs, Longs]:
+    def find(self, key: _Key) -> tuple[Integers, Integers]:
         """Index into ``quotes`` and event of each place at which the key stands."""
         rows = self.rows[(self.behind & key.mask) == key.word]
         if key.rest.size:
@@ -115,7 +115,7 @@ class _Block:
             rows = rows[same]
         return rows, np.searchsorted(self.starts, self.quotes[rows], side="right") - 1
 
-    def first_of_each(self, key: _Key) -> Longs:
+    def first_of_each(self, key: _Key) -> Integers:
         """For each event the index into ``quotes`` of the key's first place, ``NONE`` where it has none."""
         rows, events = self.find(key)
         found = np.full(self.starts.size, NONE, np.int64)
@@ -138,7 +138,7 @@ def read_block(block: bytes, out: ColumnWriter) -> int | None:
     one_each = text.find(_PHASE)[0].size == text.starts.size and bool((np.diff(events) > 0).all())
     if not text.is_plain or not one_each:
         return None
-    columns: dict[str, Longs] = {}
+    columns: dict[str, Integers] = {}
     for column, (key, width) in _NUMBERS.items():
         places = text.first_of_each(key)[events]
         values = _numbers(text, places, key, width, is_time=column in _TIMES)
@@ -152,7 +152,7 @@ def read_block(block: bytes, out: ColumnWriter) -> int | None:
     return int(events.size)
 
 
-def _numbers(text: _Block, places: Longs, key: _Key, width: int, *, is_time: bool) -> Longs | None:
+def _numbers(text: _Block, places: Integers, key: _Key, width: int, *, is_time: bool) -> Integers | None:
     """Values behind a key: whole numbers, or times in microseconds as ns; None if any is written otherwise."""
     values = np.full(places.size, NONE, np.int64)
     given = np.flatnonzero(places != NONE)
@@ -196,7 +196,7 @@ def _numbers(text: _Block, places: Longs, key: _Key, width: int, *, is_time: boo
     return values
 
 
-def _to_ns(number: Longs, decimals: Longs) -> Longs:
+def _to_ns(number: Integers, decimals: Integers) -> Integers:
     """Digits of microseconds with the given decimals as ns, half a nanosecond rounded up."""
     shift = 3 - decimals
     up = number * 10 ** np.clip(shift, 0, 3)
@@ -204,7 +204,7 @@ def _to_ns(number: Longs, decimals: Longs) -> Longs:
     return np.where(shift >= 0, up, (number + divisor // 2) // divisor)
 
 
-def _names(text: _Block, places: Longs, out: ColumnWriter) -> Longs:
+def _names(text: _Block, places: Integers, out: ColumnWriter) -> Integers:
     starts = (text.quotes[places + 2] + 1).tolist()
     ends = text.quotes[places + 3].tolist()
     raw = text.text
@@ -212,7 +212,7 @@ def _names(text: _Block, places: Longs, out: ColumnWriter) -> Longs:
     return np.fromiter(map(out.raw_names.__getitem__, found), np.int64, len(starts))
 
 
-def _categories(text: _Block, places: Longs, out: ColumnWriter) -> Longs:
+def _categories(text: _Block, places: Integers, out: ColumnWriter) -> Integers:
     """Codes of categories; a category is known by its first 16 bytes and its length."""
     starts = text.quotes[places + 2] + 1
     lengths = text.quotes[places + 3] - starts
@@ -222,12 +222,12 @@ def _categories(text: _Block, places: Longs, out: ColumnWriter) -> Longs:
     distinct = distinct_of(mixed)
     examples = [int(np.argmax(mixed == value)) for value in distinct]
     raws = [text.text[int(starts[row]) : int(starts[row] + lengths[row])] for row in examples]
-    codes: Longs = np.array([out.category_code(plain_text(raw)) for raw in raws], np.int64)
-    found: Longs = codes[np.searchsorted(distinct, mixed)]
+    codes: Integers = np.array([out.category_code(plain_text(raw)) for raw in raws], np.int64)
+    found: Integers = codes[np.searchsorted(distinct, mixed)]
     return found
 
 
-def _low_bytes(count: Longs) -> npt.NDArray[np.uint64]:
+def _low_bytes(count: Integers) -> npt.NDArray[np.uint64]:
     """Masks of the lowest ``count`` bytes of a word, 0 to 8."""
     masks: npt.NDArray[np.uint64] = _MASKS[np.clip(count, 0, 8)]
     return masks

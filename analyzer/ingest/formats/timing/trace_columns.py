@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyzer.model.arrays import Integers, Mask
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Longs = npt.NDArray[np.int64]
 
 NONE = -1
 """Stands for "not given" in columns of numbers that are never negative."""
@@ -57,12 +58,12 @@ class TraceColumns:
 
     names: tuple[str, ...]
     categories: tuple[str, ...]
-    start_ns: Longs
-    duration_ns: Longs
+    start_ns: Integers
+    duration_ns: Integers
     name: npt.NDArray[np.int32]
     category: npt.NDArray[np.int16]
-    process: Longs
-    thread: Longs
+    process: Integers
+    thread: Integers
     stream: npt.NDArray[np.int32]
     correlation: npt.NDArray[np.int32]
     external: npt.NDArray[np.int32]
@@ -72,11 +73,11 @@ class TraceColumns:
         return int(self.start_ns.size)
 
     @property
-    def end_ns(self) -> Longs:
+    def end_ns(self) -> Integers:
         """End of each event."""
         return self.start_ns + self.duration_ns
 
-    def of(self, *categories: str) -> npt.NDArray[np.bool_]:
+    def of(self, *categories: str) -> Mask:
         """Events of the given categories, bool of shape (n_events,)."""
         codes = [code for code, name in enumerate(self.categories) if name in categories]
         return np.isin(self.category, codes)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Longs = npt.NDArray[np.int64]
+from analyzer.model.arrays import Integers
 
 
-def union(starts: Longs, ends: Longs) -> tuple[Longs, Longs]:
+def union(starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
     """Disjoint intervals, sorted, that cover the same time.
 
     Args:
@@ -33,7 +28,7 @@ def union(starts: Longs, ends: Longs) -> tuple[Longs, Longs]:
     return starts[opens], reach[np.concatenate([np.flatnonzero(opens)[1:] - 1, [starts.size - 1]])]
 
 
-def covered(starts: Longs, ends: Longs) -> int:
+def covered(starts: Integers, ends: Integers) -> int:
     """Time that the intervals cover.
 
     >>> covered(np.array([5, 0, 1]), np.array([7, 2, 3]))

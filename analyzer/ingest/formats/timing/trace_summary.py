@@ -15,6 +15,7 @@ import numpy as np
 from analyzer.ingest.formats.timing.trace_columns import NONE, TraceColumns
 from analyzer.ingest.formats.timing.trace_intervals import covered, union
 from analyzer.ingest.masking import clean_text
+from analyzer.model.arrays import Integers, Mask
 from analyzer.model.ranked import median_of
 from analyzer.model.traces import TimeTrace
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Ints = npt.NDArray[np.int32]
-    Longs = npt.NDArray[np.int64]
-    Mask = npt.NDArray[np.bool_]
 
 NS = 1e-9
 
@@ -83,7 +82,7 @@ def _host(columns: TraceColumns, trace: TimeTrace) -> TimeTrace:
     )
 
 
-def _device(columns: TraceColumns, rows: Longs, trace: TimeTrace) -> TimeTrace:
+def _device(columns: TraceColumns, rows: Integers, trace: TimeTrace) -> TimeTrace:
     starts, ends = columns.start_ns[rows], columns.end_ns[rows]
     is_kernel = columns.of("kernel")[rows]
     is_communication = is_kernel & _named(columns, *_COMMUNICATION)[rows]
@@ -116,7 +115,7 @@ def _device(columns: TraceColumns, rows: Longs, trace: TimeTrace) -> TimeTrace:
     return _operators(columns, rows, _launched(columns, rows, is_compute, trace))
 
 
-def _top_kernel(columns: TraceColumns, kernels: Longs) -> str:
+def _top_kernel(columns: TraceColumns, kernels: Integers) -> str:
     if not kernels.size:
         return ""
     totals = np.bincount(
@@ -125,7 +124,7 @@ def _top_kernel(columns: TraceColumns, kernels: Longs) -> str:
     return clean_text(columns.names[int(totals.argmax())][:MAX_NAME], MAX_NAME)
 
 
-def _partners(ids: Ints, candidates: Longs, rows: Longs) -> tuple[Longs, Mask]:
+def _partners(ids: Ints, candidates: Integers, rows: Integers) -> tuple[Integers, Mask]:
     """For each row the first candidate with the same id, and whether there is one; ids of 0 and below join nothing."""
     candidates = candidates[np.argsort(ids[candidates], kind="stable")]
     keys, wanted = ids[candidates], ids[rows]
@@ -133,7 +132,7 @@ def _partners(ids: Ints, candidates: Longs, rows: Longs) -> tuple[Longs, Mask]:
     return candidates[at], (wanted > 0) & (keys[at] == wanted)
 
 
-def _launched(columns: TraceColumns, rows: Longs, is_compute: Mask, trace: TimeTrace) -> TimeTrace:
+def _launched(columns: TraceColumns, rows: Integers, is_compute: Mask, trace: TimeTrace) -> TimeTrace:
     """What the launch calls say: late hosts, and kernels shorter than their launch."""
     calls = np.flatnonzero(columns.of(*LAUNCHES) & (columns.correlation > 0))
     if not calls.size:
@@ -153,7 +152,7 @@ def _launched(columns: TraceColumns, rows: Longs, is_compute: Mask, trace: TimeT
     )
 
 
-def _gaps(columns: TraceColumns, rows: Longs, call: Longs) -> tuple[int, int]:
+def _gaps(columns: TraceColumns, rows: Integers, call: Integers) -> tuple[int, int]:
     """Idle time before and after the launch of what ends each gap, over gaps whose next event has a known launch."""
     starts, ends = union(columns.start_ns[rows], columns.end_ns[rows])
     if starts.size < 2:
@@ -167,7 +166,7 @@ def _gaps(columns: TraceColumns, rows: Longs, call: Longs) -> tuple[int, int]:
     return int((issued - begins).sum()), int((stops - issued).sum())
 
 
-def _operators(columns: TraceColumns, rows: Longs, trace: TimeTrace) -> TimeTrace:
+def _operators(columns: TraceColumns, rows: Integers, trace: TimeTrace) -> TimeTrace:
     """The operator of the host whose kernels take most time, joined by ``External id``."""
     operators = np.flatnonzero(columns.of("cpu_op") & (columns.external > 0))
     if not operators.size:

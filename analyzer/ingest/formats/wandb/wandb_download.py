@@ -29,6 +29,7 @@ from analyzer.ingest.formats.wandb.wandb_log import ConsoleWriter
 from analyzer.ingest.metric_columns import MAX_METRICS
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.source_text import bounded_lines
+from analyzer.model.arrays import Integers, Values
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
@@ -110,11 +111,11 @@ class RowColumns:
             column[1].append(math.inf if value > 0 else -math.inf)
         column[0].append(index)
 
-    def steps(self) -> npt.NDArray[np.int64]:
+    def steps(self) -> Integers:
         """int64, shape (n_rows,): ``NULL_INT``, for the rows hold their step as a value."""
         return np.full(len(self.records), NULL_INT, np.int64)
 
-    def take(self) -> dict[str, list[tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]]]:
+    def take(self) -> dict[str, list[tuple[npt.NDArray[np.int32], Values]]]:
         """Rows (index into ``records``, ascending) and values of each name; given away once."""
         columns, self._columns = self._columns, {}
         return {

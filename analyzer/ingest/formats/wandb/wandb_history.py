@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from analyzer.ingest.scalar_text import MAX_STEP, whole_step
+from analyzer.model.arrays import Integers, Values
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
@@ -34,10 +35,10 @@ class Columns(Protocol):
     refused: int
     damaged: int
 
-    def steps(self) -> npt.NDArray[np.int64]:
+    def steps(self) -> Integers:
         """int64, shape (n_rows,): each row's own step, ``NULL_INT`` if it has none."""
 
-    def take(self) -> dict[str, list[tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]]]:
+    def take(self) -> dict[str, list[tuple[npt.NDArray[np.int32], Values]]]:
         """Rows and values of each name, in pieces."""
 
 
@@ -108,17 +109,15 @@ def last_values(columns: Columns) -> dict[str, tuple[float, int]]:
     }
 
 
-def _fill_steps(
-    steps: npt.NDArray[np.int64], parts: Iterable[tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]]
-) -> None:
+def _fill_steps(steps: Integers, parts: Iterable[tuple[npt.NDArray[np.int32], Values]]) -> None:
     for rows, values in parts:
         whole = np.isfinite(values) & (np.abs(values) < MAX_STEP) & (values == np.floor(values))
         steps[rows[whole]] = values[whole].astype(np.int64)
 
 
 def _joined(
-    parts: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]],
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    parts: list[tuple[npt.NDArray[np.int32], Values]],
+) -> tuple[npt.NDArray[np.int32], Values]:
     return np.concatenate([rows for rows, _ in parts]), np.concatenate([values for _, values in parts])
 
 

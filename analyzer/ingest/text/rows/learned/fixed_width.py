@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.ingest.text.rows.learned.whole_rows import NUMBERS
+from analyzer.model.arrays import Integers, Values
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,7 +27,7 @@ _POINT, _ZERO, _E, _MINUS = b".0e-"
 _POWERS = 10.0 ** np.arange(MAX_POWER + 1)
 
 
-def fixed_width(column: list[bytes]) -> npt.NDArray[np.float64] | None:
+def fixed_width(column: list[bytes]) -> Values | None:
     """float64, shape (n_rows,): the numbers of a column; None if they are not all printed alike.
 
     >>> fixed_width([b"0.25", b"1.50"] * 32)[:2].tolist(), fixed_width([b"0.25", b"10.5", b"nan"] * 32)
@@ -46,7 +47,7 @@ def fixed_width(column: list[bytes]) -> npt.NDArray[np.float64] | None:
     places = [at for at in range(end) if at != point]
     if len(places) > MAX_DIGITS or (point > 0 and not (table[:, point] == _POINT).all()):
         return None
-    whole: npt.NDArray[np.int64] = np.zeros(rows, np.int64)
+    whole: Integers = np.zeros(rows, np.int64)
     for at in places:
         digits = table[:, at] - np.uint8(_ZERO)
         if (digits > 9).any():  # a sign wraps around and is above 9 too
@@ -61,7 +62,7 @@ def fixed_width(column: list[bytes]) -> npt.NDArray[np.float64] | None:
     return np.asarray(whole / _POWERS[exponents + powers], np.float64)
 
 
-def _exponents(table: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64] | None:
+def _exponents(table: npt.NDArray[np.uint8]) -> Integers | None:
     """int64, shape (n_rows,): how far the point moves to the left; None if any moves to the right."""
     if not ((table[:, 0] == _E).all() and (table[:, 1] == _MINUS).all() and table.shape[1] == len("e-04")):
         return None
@@ -69,7 +70,7 @@ def _exponents(table: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64] | None:
     return None if (digits > 9).any() else digits[:, 0].astype(np.int64) * 10 + digits[:, 1]
 
 
-def floats(column: list[bytes]) -> npt.NDArray[np.float64]:
+def floats(column: list[bytes]) -> Values:
     """float64, shape (n_rows,): numbers; ``ValueError`` if one of them is none."""
     try:
         if column and column[:1] * len(column) == column:  # many are settings

@@ -29,11 +29,10 @@ from analyzer.ingest.text.rows.learned.whole_rows import (
     unix_s,
     wording_of,
 )
+from analyzer.model.arrays import Integers, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    import numpy.typing as npt
 
     from analyzer.ingest.text.log_line import Learnable, LogLine, LogState, Written
     from analyzer.ingest.text.text_layer import Block
@@ -111,7 +110,7 @@ class Step(NamedTuple):
         """The numbers that matter."""
         return {self.slot, self.epoch} - {-1}
 
-    def of(self, numbers: Mapping[int, npt.NDArray[np.float64]]) -> npt.NDArray[np.int64]:
+    def of(self, numbers: Mapping[int, Values]) -> Integers:
         """int64, shape (n_rows,): the steps of rows."""
         steps = numbers[self.slot] + self.offset
         if self.epoch >= 0:
@@ -323,7 +322,7 @@ def _learn(rows: list[_Example]) -> Shape | None:
     )
 
 
-def _step_of(numbers: npt.NDArray[np.float64], steps: list[int | None]) -> Step | None:
+def _step_of(numbers: Values, steps: list[int | None]) -> Step | None:
     """How rows say their step, None if that is not clear."""
     if all(step is None for step in steps):
         return Step(epoch=_counter(numbers))
@@ -350,15 +349,13 @@ def _step_of(numbers: npt.NDArray[np.float64], steps: list[int | None]) -> Step 
     return None
 
 
-def _counter(numbers: npt.NDArray[np.float64]) -> int:
+def _counter(numbers: Values) -> int:
     """The number that counts the rows up, as an epoch does; -1 if there is none."""
     counts: list[int] = np.flatnonzero(np.all(np.diff(numbers, axis=0) == 1, axis=0)).tolist()
     return counts[0] if counts and len(numbers) > 1 else -1
 
 
-def _column(
-    metric: Written, values: npt.NDArray[np.float64], numbers: npt.NDArray[np.float64], parts: Wording
-) -> Column | None:
+def _column(metric: Written, values: Values, numbers: Values, parts: Wording) -> Column | None:
     """The number that is a metric; of several that fit the one whose words say its name, else any as long as all are equal."""
     fits: list[Column] = []
     for slot in range(numbers.shape[1]):
@@ -391,9 +388,9 @@ class _Rows(NamedTuple):
     """Rows of one wording in one block: where they stand, their steps if they say any, and their values column by column."""
 
     records: Records
-    steps: npt.NDArray[np.int64] | None
-    values: list[npt.NDArray[np.float64]]
-    times_s: npt.NDArray[np.float64]
+    steps: Integers | None
+    values: list[Values]
+    times_s: Values
 
 
 def _rows(
@@ -460,9 +457,7 @@ class LearnedBatch(Batch):
         """See ``Batch.ready``."""
         return all(log.has_curve(column.name, self._shape.rank) for column in self._shape.columns)
 
-    def take_all(
-        self, low: int, high: int, numbers: npt.NDArray[np.int64], log: LogState
-    ) -> Iterable[CurvePart]:
+    def take_all(self, low: int, high: int, numbers: Integers, log: LogState) -> Iterable[CurvePart]:
         """See ``Batch.take_all``."""
         rank, places = self._shape.rank, slice(low, high)
         step = int(self.steps[high - 1]) if self._has_steps else None
@@ -472,11 +467,11 @@ class LearnedBatch(Batch):
             yield CurvePart(column.name, rank, self.starts[places], self.steps[places], written, numbers, self._times_s[places])  # fmt: skip
 
 
-def _times(clocks: list[bytes]) -> npt.NDArray[np.float64]:
+def _times(clocks: list[bytes]) -> Values:
     """float64, shape (n_clocks,): unix seconds of dates with times; the day is worked out once."""
     text = np.array(clocks, "S29").view(np.uint8).reshape(len(clocks), 29)  # with nine digits of a second
     digits = np.maximum(text[:, 20:].astype(np.int64) - ord("0"), 0)
-    times_s: npt.NDArray[np.float64] = unix_s(text[:, :19], _day_s) + digits @ _TENS / 1e9
+    times_s: Values = unix_s(text[:, :19], _day_s) + digits @ _TENS / 1e9
     return times_s
 
 

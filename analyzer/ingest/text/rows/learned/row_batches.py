@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    import numpy.typing as npt
 
     from analyzer.ingest.text.log_line import LogState
     from analyzer.ingest.text.text_layer import Block
@@ -39,11 +38,11 @@ class CurvePart(NamedTuple):
 
     name: str
     rank: int | None
-    begins: npt.NDArray[np.int64]
-    steps: npt.NDArray[np.int64]
-    values: npt.NDArray[np.float64]
-    numbers: npt.NDArray[np.int64]
-    times_s: npt.NDArray[np.float64]
+    begins: Integers
+    steps: Integers
+    values: Values
+    numbers: Integers
+    times_s: Values
 
 
 class Batch:
@@ -58,7 +57,7 @@ class Batch:
 
     def __init__(self, records: Records) -> None:
         self.starts, self.ends, self.lines = records.starts, records.ends, records.lines
-        self.steps: npt.NDArray[np.int64] = np.full(self.starts.size, NULL_INT, np.int64)
+        self.steps: Integers = np.full(self.starts.size, NULL_INT, np.int64)
 
     def take(self, index: int, block: Block, log: LogState) -> None:
         """Do what the grammar does with one such line.
@@ -74,9 +73,7 @@ class Batch:
         """Whether ``take_all`` may take these records: all usual, and no curve begins with them."""
         raise NotImplementedError
 
-    def take_all(
-        self, low: int, high: int, numbers: npt.NDArray[np.int64], log: LogState
-    ) -> Iterable[CurvePart]:
+    def take_all(self, low: int, high: int, numbers: Integers, log: LogState) -> Iterable[CurvePart]:
         """Do what ``take`` does one by one, but for ``log.step`` and for writing the points.
 
         Args:
@@ -100,11 +97,11 @@ class Records(NamedTuple):
         lines: int64: index of its physical line.
     """
 
-    starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-    lines: npt.NDArray[np.int64]
+    starts: Integers
+    ends: Integers
+    lines: Integers
 
-    def only(self, kept: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Records:
+    def only(self, kept: Integers | Mask) -> Records:
         """Some of them."""
         return Records(*(column[kept] for column in self))
 
@@ -115,12 +112,12 @@ class Records(NamedTuple):
         return b"\n".join(pieces).replace(b"\r", b"\n")
 
 
-def distinct(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def distinct(places: Integers) -> Integers:
     """Sorted places, each once."""
     return places[np.diff(places, prepend=-1) > 0]
 
 
-def _runs(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> tuple[list[int], list[int]]:
+def _runs(starts: Integers, ends: Integers) -> tuple[list[int], list[int]]:
     """Where sorted records begin and end; those between which only a separator stands are one."""
     apart = starts[1:] > ends[:-1] + 1
     return starts[np.append(starts[:1] >= 0, apart)].tolist(), ends[np.append(apart, ends[:1] >= 0)].tolist()
@@ -139,9 +136,9 @@ class Alike(NamedTuple):
 
     names: tuple[str, ...]
     records: Records
-    values: npt.NDArray[np.float64]
+    values: Values
     rank: int | None
-    times_s: npt.NDArray[np.float64]
+    times_s: Values
 
 
 @runtime_checkable
@@ -236,7 +233,7 @@ class Rows:
         return True
 
 
-def _joined(columns: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def _joined(columns: list[Integers]) -> Integers:
     return np.concatenate(columns) if columns else np.zeros(0, np.int64)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from analyzer.ingest.text.prefixes import peel
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.arrays import Integers, Values
 from analyzer.model.ranked import distinct_of
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _like_number(after: str) -> bytes:
     return rb"[\d.eE+-]{1,32}+" if after.startswith(",") else rb"[\d.,eE+-]{1,32}+"
 
 
-def unix_s(text: npt.NDArray[np.uint8], day_s: Callable[[bytes], float | None]) -> npt.NDArray[np.float64]:
+def unix_s(text: npt.NDArray[np.uint8], day_s: Callable[[bytes], float | None]) -> Values:
     """float64, shape (n_rows,): dates with times, ``2026-10-01 00:00:05``, as unix seconds; NaN if a date is none.
 
     Args:
@@ -118,7 +119,7 @@ def unix_s(text: npt.NDArray[np.uint8], day_s: Callable[[bytes], float | None]) 
         begin_s = day_s(bytes(day))
         begins_s[days == day] = np.nan if begin_s is None else begin_s
     digits = text[:, [11, 12, 14, 15, 17, 18]].astype(np.int64) - ord("0")
-    seconds_of_day: npt.NDArray[np.int64] = digits @ np.array([36_000, 3_600, 600, 60, 10, 1])
+    seconds_of_day: Integers = digits @ np.array([36_000, 3_600, 600, 60, 10, 1])
     return begins_s + seconds_of_day
 
 
@@ -132,7 +133,7 @@ class WholeRows:
     def __init__(self, form: bytes) -> None:
         self._regex = re.compile(rb"(?m)^" + form + rb"$")
 
-    def match(self, text: bytes, count: int) -> tuple[npt.NDArray[np.int64], list[list[bytes]]]:
+    def match(self, text: bytes, count: int) -> tuple[Integers, list[list[bytes]]]:
         """Which of some records are of this form, and their groups, column by column.
 
         Args:

@@ -11,12 +11,11 @@ from analyzer.ingest.text.log_line import CONTEXT_BYTES
 from analyzer.ingest.text.rows.learned.row_batches import Batch, Records, distinct
 from analyzer.ingest.text.rows.learned.whole_rows import WholeRows
 from analyzer.ingest.text.rows.trainers.hf_rows import NO_BAR, Row, RowBatch
+from analyzer.model.arrays import Integers
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    import numpy.typing as npt
 
     from analyzer.ingest.text.log_line import LogState
     from analyzer.ingest.text.rows.learned.row_batches import Alike, CurvePart
@@ -75,9 +74,7 @@ class HfBatch(Batch):
             return False
         return self._taker.may_add_all(self._row(low, 0, None))
 
-    def take_all(
-        self, low: int, high: int, numbers: npt.NDArray[np.int64], log: LogState
-    ) -> Iterable[CurvePart]:
+    def take_all(self, low: int, high: int, numbers: Integers, log: LogState) -> Iterable[CurvePart]:
         """See ``Batch.take_all``; points are written when the steps are known."""
         part, within = self._parts[self._kinds[low]], self._within[low:high]
         ranks = np.full(within.size, NULL_INT if part.rank is None else part.rank)
@@ -86,9 +83,7 @@ class HfBatch(Batch):
         return ()
 
 
-def bars_around(
-    block: Block, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+def bars_around(block: Block, starts: Integers, ends: Integers) -> Integers:
     """int64, shape (n_records, 4): steps done and intended by the last bar before the end of each record, and by the one below.
 
     As the reader of single lines sees them: within some text around the record, and nothing but blank above the bar below.

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analyzer.ingest.text.log_line import MAX_STEP
+from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.model.ranked import distinct_of
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from analyzer.ingest.text.log_line import LogState
 
 Bar = tuple[int, int]
@@ -69,11 +68,11 @@ class RowBatch(NamedTuple):
     """
 
     names: tuple[str, ...]
-    numbers: npt.NDArray[np.int64]
-    values: npt.NDArray[np.float64]
-    bars: npt.NDArray[np.int64]
-    ranks: npt.NDArray[np.int64]
-    times_s: npt.NDArray[np.float64]
+    numbers: Integers
+    values: Values
+    bars: Integers
+    ranks: Integers
+    times_s: Values
 
 
 class _Shape:
@@ -149,19 +148,19 @@ class RowColumns:
         self._bars.frombytes(rows.bars.tobytes())
         self._training.extend([shape.is_training] * count)
 
-    def stated(self) -> npt.NDArray[np.int64]:
+    def stated(self) -> Integers:
         """int64, shape (n_rows,): steps that rows name themselves, else ``NULL_INT``."""
         return np.array(self._stated, np.int64)
 
-    def bars(self) -> npt.NDArray[np.int64]:
+    def bars(self) -> Integers:
         """int64, shape (n_rows, 4): steps done and intended by the bar above, and by the bar below."""
         return np.array(self._bars, np.int64).reshape(-1, 4)
 
-    def training(self) -> npt.NDArray[np.bool_]:
+    def training(self) -> Mask:
         """bool, shape (n_rows,): whether a row is a point of the training curve."""
         return np.array(self._training, np.bool_)
 
-    def column(self, name: str) -> npt.NDArray[np.float64]:
+    def column(self, name: str) -> Values:
         """float64, shape (n_rows,): one quantity, NaN where a row does not print it."""
         column = np.full(len(self), np.nan)
         for shape in self._shapes.values():
@@ -169,7 +168,7 @@ class RowColumns:
                 column[np.array(shape.rows)] = _matrix(shape)[:, shape.names.index(name)]
         return column
 
-    def write(self, steps: npt.NDArray[np.int64], log: LogState) -> None:
+    def write(self, steps: Integers, log: LogState) -> None:
         """Write every metric of every row, and the epoch where nothing else says how far it is.
 
         Args:
@@ -183,11 +182,9 @@ class RowColumns:
             points = log.points(name, None if rank == NULL_INT else rank)
             points.extend(steps[rows], values, number[rows], time_s[rows])
 
-    def _curves(
-        self, left_out: frozenset[str]
-    ) -> list[tuple[str, int, npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
+    def _curves(self, left_out: frozenset[str]) -> list[tuple[str, int, Integers, Values]]:
         """Name, rank, rows and values of each curve, in the order in which the log begins them."""
-        parts: dict[str, list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int]]] = {}
+        parts: dict[str, list[tuple[Integers, Values, int]]] = {}
         for shape in self._shapes.values():
             if not shape.rows:
                 continue
@@ -197,7 +194,7 @@ class RowColumns:
                     known_as = "train_loss_mean" if shape.is_final else name
                     parts.setdefault(known_as, []).append((rows, matrix[:, place], place))
         ranks = np.array(self._rank, np.int64)
-        curves: list[tuple[int, int, str, int, npt.NDArray[np.int64], npt.NDArray[np.float64]]] = []
+        curves: list[tuple[int, int, str, int, Integers, Values]] = []
         for name, found in parts.items():
             rows = np.concatenate([part[0] for part in found])
             values = np.concatenate([part[1] for part in found])
@@ -213,6 +210,6 @@ class RowColumns:
         return [curve[2:] for curve in curves]
 
 
-def _matrix(shape: _Shape) -> npt.NDArray[np.float64]:
+def _matrix(shape: _Shape) -> Values:
     """float64, shape (n_rows, n_names)."""
     return np.array(shape.values, np.float64).reshape(-1, len(shape.names))

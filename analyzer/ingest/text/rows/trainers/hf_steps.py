@@ -13,17 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analyzer.ingest.text.log_line import MAX_STEP
+from analyzer.model.arrays import Integers, Values
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from analyzer.ingest.text.rows.trainers.hf_rows import RowColumns
 
-    Steps = npt.NDArray[np.int64]
 
-
-def usual_gap(steps: Steps) -> int | None:
+def usual_gap(steps: Integers) -> int | None:
     """Most frequent distance between neighbouring steps; None below three rows or without a majority.
 
     Args:
@@ -45,7 +42,7 @@ class StepModel(NamedTuple):
         total: Length of the training bar, None if there is no bar.
         below_first: Whether the bar below a row tells its step, else the bar above.
         bar_grid: Distance of the steps that the bars tell.
-        per_epoch: Steps of an epoch, None if unknown.
+        per_epoch: Integers of an epoch, None if unknown.
         grid: Distance between two training rows, None if unknown.
     """
 
@@ -55,8 +52,8 @@ class StepModel(NamedTuple):
     per_epoch: float | None
     grid: int | None
 
-    def steps(self, rows: RowColumns, before: int = NULL_INT) -> Steps:
-        """Steps of all rows, ``NULL_INT`` where unknown.
+    def steps(self, rows: RowColumns, before: int = NULL_INT) -> Integers:
+        """Integers of all rows, ``NULL_INT`` where unknown.
 
         Args:
             rows: The rows.
@@ -69,7 +66,7 @@ class StepModel(NamedTuple):
         # An evaluation row belongs to the step at which training paused for it.
         padded = np.concatenate(([before], steps))
         sure = np.concatenate(([True], training | (steps != NULL_INT)))
-        filled: Steps = padded[np.maximum.accumulate(np.where(sure, np.arange(padded.size), 0))]
+        filled: Integers = padded[np.maximum.accumulate(np.where(sure, np.arange(padded.size), 0))]
         return filled[1:]
 
 
@@ -80,9 +77,9 @@ def fit_steps(
 
     Args:
         rows: At least one row, in file order.
-        total_steps: Steps that the run intends, if the log says so.
+        total_steps: Integers that the run intends, if the log says so.
         epochs: Epochs that it intends, if the log says so.
-        logging_steps: Steps between two rows, if the log says so.
+        logging_steps: Integers between two rows, if the log says so.
     """
     training = rows.training()
     epoch = rows.column("epoch")
@@ -98,7 +95,7 @@ def fit_steps(
     return StepModel(model.total, model.below_first, model.bar_grid, per_epoch, grid)
 
 
-def _training_total(bars: Steps, stated: int | None) -> int | None:
+def _training_total(bars: Integers, stated: int | None) -> int | None:
     """Length of the training bar: bars of evaluations have another one."""
     totals = bars[:, [3, 1]].ravel()
     totals = totals[totals != NULL_INT]
@@ -110,7 +107,7 @@ def _training_total(bars: Steps, stated: int | None) -> int | None:
     return int(values[np.lexsort((first, -counts))[0]])
 
 
-def _picked(bars: Steps, total: int, *, below_first: bool) -> Steps:
+def _picked(bars: Integers, total: int, *, below_first: bool) -> Integers:
     """Step by the preferred bar of the right length, else by the other."""
     above = np.where(bars[:, 1] == total, bars[:, 0], NULL_INT)
     below = np.where(bars[:, 3] == total, bars[:, 2], NULL_INT)
@@ -118,7 +115,7 @@ def _picked(bars: Steps, total: int, *, below_first: bool) -> Steps:
     return np.where(first == NULL_INT, second, first)
 
 
-def _bar_model(rows: RowColumns, total: int, epoch: npt.NDArray[np.float64]) -> StepModel:
+def _bar_model(rows: RowColumns, total: int, epoch: Values) -> StepModel:
     """Take the bar below each row or the one above it, whichever makes the better sequence.
 
     tqdm draws the bar again right under a row that it printed itself: that one is exact, and the one
@@ -133,7 +130,7 @@ def _bar_model(rows: RowColumns, total: int, epoch: npt.NDArray[np.float64]) -> 
     return StepModel(total, below_first, grid, per_epoch=None, grid=None)
 
 
-def _with_bars(rows: RowColumns, model: StepModel) -> Steps:
+def _with_bars(rows: RowColumns, model: StepModel) -> Integers:
     """Stated steps, and those that the bars tell."""
     steps = rows.stated()
     if model.total is None:
@@ -146,7 +143,7 @@ def _with_bars(rows: RowColumns, model: StepModel) -> Steps:
     return np.where(steps == NULL_INT, told, steps)
 
 
-def _quality(steps: Steps, epochs: npt.NDArray[np.float64]) -> tuple[float, float, float]:
+def _quality(steps: Integers, epochs: Values) -> tuple[float, float, float]:
     """How well a sequence reads as logged steps: regular, on multiples of its gap, in proportion to the epoch."""
     known = steps != NULL_INT
     steps, epochs = steps[known], epochs[known]
@@ -158,7 +155,7 @@ def _quality(steps: Steps, epochs: npt.NDArray[np.float64]) -> tuple[float, floa
     return (round(count / gaps.size, 2), round(on_grid, 2), -_offset(steps, epochs))
 
 
-def _offset(steps: Steps, epochs: npt.NDArray[np.float64]) -> float:
+def _offset(steps: Integers, epochs: Values) -> float:
     """Step at epoch 0 if the points lie on a line; half steps and less are rounding of the epoch."""
     known = np.isfinite(epochs)
     steps, epochs = steps[known], epochs[known]
@@ -168,9 +165,7 @@ def _offset(steps: Steps, epochs: npt.NDArray[np.float64]) -> float:
     return float(round(abs(_median(steps - slope * epochs))))
 
 
-def _steps_per_epoch(
-    steps: Steps, epoch: npt.NDArray[np.float64], total: int | None, epochs: float | None
-) -> float | None:
+def _steps_per_epoch(steps: Integers, epoch: Values, total: int | None, epochs: float | None) -> float | None:
     """From the banner, else from the row with the largest epoch, where rounding of the epoch matters least."""
     if total and epochs:
         return total / epochs
@@ -181,8 +176,8 @@ def _steps_per_epoch(
     return int(steps[known & (epoch == largest)].max()) / largest
 
 
-def _from_speed(rows: RowColumns, epoch: npt.NDArray[np.float64]) -> tuple[float, int] | None:
-    """Steps per epoch and interval of the rows, from the speed that the trainer states at its end.
+def _from_speed(rows: RowColumns, epoch: Values) -> tuple[float, int] | None:
+    """Integers per epoch and interval of the rows, from the speed that the trainer states at its end.
 
     It rounds steps per second to three digits, so the estimate is good to a percent; it is only used if
     all rows then agree with a constant interval.
@@ -207,8 +202,8 @@ def _from_speed(rows: RowColumns, epoch: npt.NDArray[np.float64]) -> tuple[float
     return (per_epoch, interval) if fits and abs(per_epoch - estimate) < 0.03 * estimate else None
 
 
-def _from_epochs(steps: Steps, epoch: npt.NDArray[np.float64], per_epoch: float, grid: int | None) -> None:
-    """Steps of rows without a bar; multiples of ``grid`` if rounding of the epoch allows it."""
+def _from_epochs(steps: Integers, epoch: Values, per_epoch: float, grid: int | None) -> None:
+    """Integers of rows without a bar; multiples of ``grid`` if rounding of the epoch allows it."""
     slack = 0.0051 * per_epoch + 1  # transformers 4 rounds the epoch to two digits
     unknown = np.flatnonzero((steps == NULL_INT) & (epoch >= 0) & (epoch < 1e6))
     exact = epoch[unknown] * per_epoch
@@ -219,5 +214,5 @@ def _from_epochs(steps: Steps, epoch: npt.NDArray[np.float64], per_epoch: float,
     steps[unknown] = np.where(np.abs(nearest - exact) <= slack, nearest, rounded)
 
 
-def _median(values: npt.NDArray[np.float64]) -> float:
+def _median(values: Values) -> float:
     return float(np.sort(values)[values.size // 2])
