@@ -21,6 +21,8 @@ PASSED_BY = (
     "remote rank 5 heartbeat restored",
     'W rpc/grpc_remote_master.cc:157] RPC failed with status = "Unavailable: Socket closed" and grpc_error_string = "", maybe retrying the RPC',
     "config: gdr_pin_buffer: true, pyxis: false, power brake: 400 W",
+    "UserWarning: Error checking compiler version for cl: [WinError 2] The system cannot find the file specified",
+    "slow path after KeyError: no such kernel, falling back to the loop",
     'prompt: How do I fix "RuntimeError: CUDA out of memory"? response: reduce the batch size',
     'question: What does "Segmentation fault (core dumped)" mean? answer: a process touched memory that is not its own',
 )

@@ -382,7 +382,8 @@ ON_LOADING = frozenset({"ImportError", "ModuleNotFoundError"})
 def _survived(failure: Failure, following: _Following, rows: RowsOfLogs) -> bool:
     """Whether the program went on after an error: it printed metrics, or much else before its next error."""
     _, source, line = failure.place
-    if not line or failure.is_late_writer:
+    is_heading = line == 1 and failure.speaker.text.startswith("# ")  # above what it is about
+    if not line or is_heading or failure.is_late_writer:
         return False
     if failure.family == "host":
         return rows.began_below(source, line)

@@ -68,3 +68,29 @@ def test_a_traceback_that_was_cut_off_does_not_hide_it() -> None:
 def test_a_refused_pickle_is_believed() -> None:
     run = read_text("UnpicklingError: Weights only load failed. This file can still be loaded.\n")
     assert only(run, "python_traceback")["exception"] == "UnpicklingError"
+
+
+def test_a_heading_is_believed_and_a_sentence_is_an_error_where_nothing_else_is_told() -> None:
+    heading = read_text(
+        "# AttributeError: 'Fitter' object has no attribute 'use_two'\n\nTraceback (most recent call last):\n  File \"a.py\", line 3, in go\n"
+    )
+    assert only(heading, "python_traceback")["message"] == "'Fitter' object has no attribute 'use_two'"
+    spoken = read_text(
+        "At the end of the epoch it fails with ValueError: shapes do not fit: [8] vs. [2, 4]\n"
+    )
+    (event,) = spoken.events.of("error_line")
+    assert event.role == "symptom"
+
+
+def test_a_sentence_about_what_was_caught_is_none() -> None:
+    run = read_text(
+        "Skipping the plot after ImportError: no module for it, which is fine\nwaiting for data\n"
+    )
+    assert [event.role for event in run.events.of("error_line")] != ["symptom"]
+
+
+def test_the_interpreter_of_lua_raises_too() -> None:
+    run = read_text(
+        "/opt/lua/bin/luajit: /opt/lua/share/nn/THNN.lua:110: bad argument #3 to 'v'\nstack traceback:\n"
+    )
+    assert "bad argument #3" in str(only(run, "python_traceback")["message"])

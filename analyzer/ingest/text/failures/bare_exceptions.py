@@ -5,7 +5,7 @@
 gives ``python_traceback`` with exception and message, and no frames. Programs print the names of exceptions in warnings
 too and go on, so the line is only believed where it is the last one of the log, or where the log tells nothing else: no
 metric, and no other event than that a traceback was cut off. One that a sentence quotes ("I get the error `TypeError: …`")
-is believed in the second case only.
+is believed in the second case only. A heading ("# ValueError: …") stands above what it is about.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from analyzer.lazy_regex import LazyRegex
 
 # The class stands first in its line; without a message it could be a heading or the name of a metric.
 _RAISED = LazyRegex(
-    r"^(?P<exception>(?:[a-z_]\w{0,40}\.){0,8}_?[A-Z]\w{1,60}(?:Error|Exception)): (?P<message>\S.{0,2000})$"
+    r"^(?:#{1,4} )?(?P<exception>(?:[a-z_]\w{0,40}\.){0,8}_?[A-Z]\w{1,60}(?:Error|Exception)): (?P<message>\S.{0,2000})$"
 )
+# Lua's: the interpreter, the place, the message
+_LUA = LazyRegex(r"^(?:\S{0,200}/)?(?:th|luajit): (?P<message>\S{1,200}\.lua:\d{1,6}:.{0,2000})$")
 # A sentence about it, in backticks, quotes or stars
 _QUOTED = LazyRegex(
     r"[`\"*“](?P<exception>(?:[a-z_]\w{0,40}\.){0,8}_?[A-Z]\w{1,60}(?:Error|Exception)): (?P<message>\w[^`\"*“”]{3,1000})[`\"*”]"
@@ -38,13 +40,13 @@ class BareExceptions:
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         del log  # whether the line is believed is decided at the end
-        raised = _RAISED.match(line.text)
+        raised = _RAISED.match(line.text) or _LUA.match(line.text)
         match = raised or (_QUOTED.search(line.text) if self._last is None else None)
         if match:
             self._is_quoted = raised is None
             further = following_text(line, match["message"])
             message = "\n".join(filter(None, (match["message"].strip(), further)))[:MAX_MESSAGE]
-            self._last = line.without_block(), match["exception"], message
+            self._last = line.without_block(), match.groupdict().get("exception", "LuaError"), message
         return False
 
     def finish(self, log: LogState) -> None:

@@ -4,7 +4,8 @@
     761 41.244041            Epoch 2/12: 0.7096            1, 0, 16.41, 10.66, 3.77              9.6641559
 
 It counts only if nothing else of the log was a metric, a counter runs on evenly (or batches within one that never falls), and the
-first number does not rise beyond its scatter: what falls or stays beside a counter is most likely what the loop minimises.
+first number does not rise beyond its scatter, nor stands still before others that may be the loss: what falls or stays
+beside a counter is most likely what the loop minimises.
 Numbers without a counter have to fall, or to end in values that are none. The series is called ``unnamed``, those of further columns ``unnamed_2`` and so on.
 """
 
@@ -64,7 +65,9 @@ class UnnamedColumns:
             for value, line in self._alone:
                 log.metric("unnamed", value, line, None)
         steps = self._steps() if len(self._rows) >= MIN_ROWS else None
-        if steps is None or self._rise([values[0] for _, values, _ in self._rows]) > 0:
+        first = [values[0] for _, values, _ in self._rows]
+        is_setting = len(set(first)) == 1 and len(self._rows[0][1]) > 1 if self._rows else False
+        if steps is None or is_setting or self._rise(first) > 0:
             return
         for step, (_, values, line) in zip(steps, self._rows, strict=True):
             for at, value in enumerate(values):
