@@ -88,7 +88,7 @@ def grammars() -> tuple[LineGrammar, ...]:
         _Late("rows.trainers.deepspeed_chat:DeepSpeedChatLines", "***** Evaluating ", "average reward score: "),
         _Late("rows.trainers.deepspeed_timers:DeepSpeedTimers", "time (ms) | "),
         _Late("setup.deepspeed_config:DeepSpeedConfigDump", "json = {", ":print]   "),
-        _Late("rows.trainers.deepxde_lines:DeepXdeLines", *(f"{digits:02d}]    [" for digits in range(20)), "nan]    [", "inf]    ["),
+        _Late("rows.trainers.deepxde_lines:DeepXdeLines", *(f"{digits:02d}]    [" for digits in range(20)), "nan]   ", "inf]   "),
         _Late("rows.trainers.fairseq_lines:FairseqLines", 'num_updates": ', " num_updates=", "| num_updates "),
         _LateRows("rows.trainers.mmengine_lines:MmengineLines", "data_time: ", "Iter(train) ", "Epoch(train) ", "Iter(val) ", "Epoch(val) ", "Iter(test) ", "Epoch(test) "),
         RowForms(),

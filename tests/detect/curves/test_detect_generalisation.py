@@ -199,6 +199,14 @@ def test_one_evaluation_that_costs_twenty_times_what_training_does():
     assert chasm(0.3) is False
 
 
+def test_a_lone_pair_of_losses_is_apart_where_four_hundred_times_lie_between():
+    def chasm(held_out):
+        return RunMaker().log({"loss": [0.02]}).log({"eval_loss": [held_out]}).plain()["signal.gap.chasm"]
+
+    assert chasm(130.0) is True
+    assert chasm(2.0) is False
+
+
 def test_the_first_evaluation_is_compared_with_the_training_answers_beside_it():
     learned = np.linspace(0.1, 0.9, 60)  # a row per step: at the first one the model knew nothing yet
 

@@ -6,6 +6,15 @@ import pytest
 from log_reading import read_text
 
 LOOK_ALIKES = [
+    # a head that met no object has no means
+    (
+        "nonfinite_loss_message",
+        "Region 106 Avg IOU: -nan, Class: -nan, Obj: -nan, No Obj: 0.01, .5R: -nan, .75R: -nan,  count: 0",
+    ),
+    (
+        "nonfinite_loss_message",
+        "v3 (iou loss) Region 37 Avg (IOU: 0.5), count: 12, class_loss = 8.5, iou_loss = 0.25, total_loss = 8.75",
+    ),
     ("job_time_limit", "INFO MaxRuntimeInSeconds 86400 is asked for"),
     ("job_time_limit", "the request has timed out after 3 attempts, calling again"),
     ("job_preempted", "INFO 12 MiB of the pool was reclaimed"),

@@ -13,6 +13,25 @@ def test_rows_without_a_place_are_a_series_once_three_have_come():
     assert points(read_text("\n".join(rows) + "\n"), "loss") == [(None, 1.5), (None, 1.25), (None, "nan")]
 
 
+def test_a_lone_row_is_read_where_nothing_else_was_if_it_tells_of_a_nan_or_names_three_quantities():
+    assert points(read_text("box_loss: 0.5 | cls_loss: nan\n"), "cls_loss") == [(None, "nan")]
+    several = read_text("mean loss: 0.5\naccuracy: 0.75\n----\neval mean loss: 2.5\neval accuracy: 0.25\n")
+    assert points(several, "eval_loss") == [(None, 2.5)]
+    assert points(several, "eval_accuracy") == [(None, 0.25)]
+    assert "loss" not in read_text("mean loss: 0.5\n").metrics.names
+    others = "".join(f"epoch {at} loss {2.5 - at / 4}\n" for at in range(4))
+    assert (
+        "cls_loss"
+        not in read_text(others + "it is done\n" * 20 + "box_loss: 0.5 | cls_loss: nan\n").metrics.names
+    )
+
+
+def test_the_shape_of_an_array_is_no_place():
+    run = read_text("step 4 loss 2.5\n(900, 512)\nval loss: 2.25\nstep 6 loss 2.0\n")
+
+    assert points(run, "eval_loss") == [(4, 2.25)]
+
+
 @pytest.mark.parametrize("form", ["{}", "tensor({})", "tensor({}, device='cuda:0')", "tensor([{}])"])
 def test_numbers_alone_that_end_in_nan_are_a_series_unless_other_rows_are_there(form):
     alone = "".join(form.format(value) + "\n" for value in ("3.25", *["nan"] * 5))

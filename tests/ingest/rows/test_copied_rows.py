@@ -235,3 +235,41 @@ def test_numbered_rows_that_stand_on_one_line_are_all_read():
 
     assert points(run, "loss") == [(n, n / 10) for n in range(1, 10)]
     assert len(points(run, "eval_loss")) == 9
+
+
+def test_tabs_that_a_copy_turned_into_spaces_part_the_cells_of_catboost():
+    run = read_text(
+        "".join(
+            f"{at}:     learn: {value}        total: 6m 47s   remaining: 1m 16s\n"
+            for at, value in ((58, 0.25), (59, "nan"))
+        )
+    )
+
+    assert points(run, "learn") == [(58, 0.25), (59, "nan")]
+
+
+def test_cells_that_are_lists_of_one_number_are_numbers():
+    head = "Step      Train loss    Test loss     Test metric\n"
+    run = read_text(
+        head + "0         [2.5e+00]     [3.0e+00]     []\n1000      [nan]         [nan]         []\n"
+    )
+
+    assert points(run, "loss") == [(0, 2.5), (1000, "nan")]
+    assert "loss" not in read_text("step  loss\n0     [1,2]\n1000  [2,3]\n").metrics.names
+
+
+def test_the_table_of_a_coco_evaluation_is_a_row_of_held_out_data():
+    table = "".join(
+        f" Average Precision  (AP) @[ IoU={overlap} | area={area:>6} | maxDets=100 ] = {value}\n"
+        for overlap, area, value in (
+            ("0.50:0.95", "all", "0.250"),
+            ("0.50     ", "all", "0.500"),
+            ("0.75     ", "all", "0.125"),
+            ("0.50:0.95", "large", "-1.000"),
+        )
+    )
+    run = read_text("epoch 1 step 10 loss: 0.5\n" + table)
+
+    assert points(run, "val/map50_95") == [(10, 0.25)]
+    assert points(run, "val/map50") == [(10, 0.5)]
+    assert not [name for name in run.metrics.names if "75" in name]

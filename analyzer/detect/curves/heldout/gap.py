@@ -282,13 +282,14 @@ def _against_the_start(out: FactWriter, train: tuple[Series, Trend], held_out: t
 
 def _chasm(out: FactWriter, view: RunView) -> None:
     """Whether the last evaluation costs many times what training does, even if it is the only one."""
-    train, held_out = finite_points(view.curve("loss"), EASIER_ROWS), finite_points(view.curve("eval_loss"))
+    train, held_out = finite_points(view.curve("loss"), 1), finite_points(view.curve("eval_loss"), 1)
     if train is None or held_out is None or not len(held_out):
         return
     level, last = float(median_of(train.value[-EASIER_ROWS:])), float(held_out.value[-1])
     if level > 0 and last > 0:
         refs = [*refs_at(held_out, [len(held_out) - 1]), *refs_at(train, [len(train) - 1])]
-        out.put("chasm", last >= CHASM * level and last >= 1.0, refs)
+        times = CHASM if len(train) >= EASIER_ROWS else CHASM**2  # of a lone pair the one may be a sum
+        out.put("chasm", last >= times * level and last >= 1.0, refs)
 
 
 def _in_the_middle(out: FactWriter, train: tuple[Series, Trend], held_out: tuple[Series, Trend]) -> None:

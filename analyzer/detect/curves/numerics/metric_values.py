@@ -14,6 +14,7 @@ from analyzer.model.arrays import Mask
 from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.player_words import RIVALS
 from analyzer.model.ranked import median_of
+from analyzer.model.score_words import read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
@@ -120,7 +121,9 @@ def _ranks_reversed(out: FactWriter, view: RunView) -> None:
     for name in view.run.metrics.names:
         series = view.curve(name)
         match = None if series is None else _RANKED.search(series.logged_as.lower())
-        if series is not None and match is not None:
+        if (
+            series is not None and match is not None and read_score(name).better >= 0
+        ):  # of errors the first five make fewer
             key = f"{series.logged_as[: match.start()]}*{series.logged_as[match.end() :]}".lower()
             groups.setdefault(key, []).append((int(match[1] or match[2]), series))
     pairs = [sorted(group, key=lambda each: each[0]) for group in groups.values() if len(group) > 1]

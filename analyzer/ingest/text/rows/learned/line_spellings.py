@@ -19,7 +19,7 @@ _ODD = LazyRegex(
     r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
-    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|[ {(\[]u'|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
+    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|[ {(\[]u'|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -40,6 +40,7 @@ _INDEXED = LazyRegex(
 _GLUED = LazyRegex(
     r"(?<![\w/])(step|iter|iteration|epoch|loss|acc|accuracy|ppl|lr|reward)_(-?\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?|-?nan|-?inf)(?![\w.])"
 )
+_RUN_ON = LazyRegex(r"(?i)(?<![\w/.-])(loss)(\d{1,9}\.\d{2,20}(?:e[-+]?\d{1,3})?)(?![\w.])")
 _COUNTED = LazyRegex(r"(?i)(?<![\w/.-])(epoch|step|iter|iteration|batch)(\d{1,9})(?![\w.])")
 _COMMA = LazyRegex(r"(?<![\d.,])(\d{1,4}),(\d{1,12})(?![\d,])")
 _SURE_COMMA = LazyRegex(
@@ -106,6 +107,8 @@ def plain_spelling(text: str) -> str:
     ('mAP50: 0.31 mAP50_95 0.2', 'hit@5: 0.4')
     >>> plain_spelling("TEST in epoch24, loss = 0.5"), plain_spelling("saved to model_epoch24 step9.pt")
     ('TEST in epoch 24, loss = 0.5', 'saved to model_epoch24 step9.pt')
+    >>> plain_spelling("Epoch:3, loss0.625, took 9 s"), plain_spelling("Epoch:3, loss2: 0.5")
+    ('Epoch:3, loss 0.625, took 9 s', 'Epoch:3, loss2: 0.5')
     >>> plain_spelling("epoch 3 train loss ..... 0.5"), plain_spelling("step 3 <val loss> 0.5 <lr> 1e-4")
     ('epoch 3 train loss: 0.5', 'step 3 val loss: 0.5 lr: 1e-4')
     >>> plain_spelling("E3 B10/90 loss: 0.5/val loss: 0.75"), plain_spelling("step 3 12.5/s loss: 0.5")
@@ -150,7 +153,7 @@ def plain_spelling(text: str) -> str:
         text = _LISTED.sub(r"\g<name>: ", text)
     text = _INSIDE.sub(r"step \2, \1: ", text)
     text = _INDEXED.sub(r"step \2, \1: ", text)
-    text = _RANKED.sub(r"\1\2", _COUNTED.sub(r"\1 \2", text))
+    text = _RANKED.sub(r"\1\2", _RUN_ON.sub(r"\1 \2", _COUNTED.sub(r"\1 \2", text)))
     if len(_GLUED.findall(text)) > 1:  # a single one is the name of a file
         text = _GLUED.sub(r"\1 \2", text)
     if _POINT.search(text) is None and _SURE_COMMA.search(text):

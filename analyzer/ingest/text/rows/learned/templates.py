@@ -14,6 +14,7 @@ values that a line calls the best or the last. How many rows were read this way 
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
@@ -456,7 +457,12 @@ class TemplateRows(Learnable):
             self._heading = (number, Where(step), None)
 
     def finish(self, log: LogState) -> None:
-        """Say how much was read by this reader."""
+        """Say how much was read by this reader; in a log without any row three names, or a NaN, are no chance."""
+        lone = [value for rows in self._bare.values() for _, values in rows for value in values.values()]
+        told = sum(map(len, self._bare)) >= BARE_NAMES or not all(map(isfinite, lone))
+        if told and not self.rows and not log.has_points:
+            for kind in list(self._bare):
+                self._first_of(dict.fromkeys(kind, 0.0), log)
         curve = bool(self._estimates) and log.has_curve("loss", self._estimates[0][0].rank)
         name = "train_loss_estimate" if curve else "train_loss"
         for line, value, step in self._estimates:

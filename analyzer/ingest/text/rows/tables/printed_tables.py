@@ -292,7 +292,7 @@ class _Table(WritesAtOnce):
         counters = [name for name in names if name in _COUNTERS]
         if not all(name in cells and _count(name, cells[name]) is not None for name in counters):
             return None
-        numbers = sum(parse_number(cell.strip(_ABOUT)) is not None for cell in cells.values())
+        numbers = sum(_number(cell) is not None for cell in cells.values())
         return cells if counters or numbers * 2 > len(cells) else None
 
     def _below(self, text: str) -> dict[str, str] | None:
@@ -325,7 +325,7 @@ class _Table(WritesAtOnce):
         total = _total_of_parts(self._head.names)
         part = self._part(cells[self._head.names[0]].strip().lower()) if self._head.parts else ""
         for name, cell in cells.items():
-            number = parse_number(cell.strip(_ABOUT))
+            number = _number(cell)
             if name in _STEPS:
                 step = _running(epoch, cell, _count(name, cell)) if step is None else step
             elif name in _EPOCHS:
@@ -358,6 +358,12 @@ class _Table(WritesAtOnce):
             self._held_out = self._held_out or word
             return f"{word}_" if word == self._held_out else f"part/{word}_"
         return f"{word}_"
+
+
+def _number(cell: str) -> float | None:
+    """What a cell shows; a list of one number shows that number."""
+    bare = cell.strip(_ABOUT)
+    return parse_number(bare if "," in bare else bare.strip("[]"))
 
 
 def _running(epoch: int | None, cell: str, step: int | None) -> int | None:
