@@ -127,6 +127,23 @@ def test_a_single_row_below_zero_does_not_tell_that_a_loss_stays_there():
         assert facts["signal.metric.negative_loss"] is told
 
 
+def test_of_a_loss_far_below_zero_one_row_in_four_may_come_back():
+    for below, told in ((-100.0, True), (-3.0, False)):
+        losses = [below, 2 * below, below, 0.6, below, 0.3, 3 * below, below, below, 2 * below, below]
+        facts = RunMaker().log({"loss": losses, "accuracy": [0.85] * 11}).plain()
+        assert facts["signal.metric.negative_loss"] is told
+
+
+def test_no_right_answer_at_a_loss_that_wrong_ones_exceed():
+    for losses, right, told in (
+        ([0.5, 0.2], [0.0, 0.0], True),
+        ([0.5, 0.2], [0.0, 0.1], None),
+        ([2.5, 0.9], [0.0, 0.0], None),
+    ):
+        facts = RunMaker().log({"loss": losses, "accuracy": right}).plain()
+        assert facts.get("signal.exact.cheap_but_wrong") is told
+
+
 def test_a_loss_whose_own_term_falls_below_zero_is_no_negative_cross_entropy():
     unbounded = np.linspace(0.5, -4.0, 60)
 

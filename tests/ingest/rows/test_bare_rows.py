@@ -26,6 +26,23 @@ def test_a_lone_row_is_read_where_nothing_else_was_if_it_tells_of_a_nan_or_names
     )
 
 
+def test_what_a_nan_becomes_as_an_integer_is_no_loss():
+    rows = "".join(f"epoch {at} loss: {value}.000\n" for at, value in enumerate((2, 2**63, -(2**63))))
+
+    assert points(read_text(rows), "loss") == [(None, 2.0), (None, "nan"), (None, "nan")]
+
+
+def test_a_score_of_an_epoch_that_no_row_of_a_step_shows_is_no_mean_of_them():
+    rows = "".join(f"step {at} train_loss: {2.5 - at / 8}\n" for at in range(1, 4))
+    run = read_text(
+        rows
+        + "epoch 1 average loss: 2.25\ncurrent epoch: 1 current mean dice: 0.25 best mean dice: 0.5 at epoch 1\n"
+    )
+
+    assert [value for _, value in points(run, "mean_dice")] == [0.25]
+    assert len(points(run, "loss")) == 3
+
+
 def test_the_shape_of_an_array_is_no_place():
     run = read_text("step 4 loss 2.5\n(900, 512)\nval loss: 2.25\nstep 6 loss 2.0\n")
 

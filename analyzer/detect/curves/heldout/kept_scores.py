@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
-from analyzer.detect.curves.heldout.scores import ERRORS, Score, rows_away, scores_of
+from analyzer.detect.curves.heldout.scores import ERRORS, HARDLY_ANY, OUTLINE, Score, rows_away, scores_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.arrays import Values
@@ -37,6 +37,9 @@ BROKEN_ROWS, LEFT = 6, 0.5
 LEARNED, GONE = 0.2, 0.05
 """A fifth of all, of which a twentieth and less is left at the last of two evaluations and more."""
 
+SEVERAL = 2
+"""Two scores that are 0 in one evaluation are as sure as one that is 0 in two."""
+
 HARDLY_ROWS, HARDLY, HARDLY_EVER = 3, 0.02, 0.05
 """Two answers of a hundred at the end of three rows and more, and never five."""
 
@@ -56,6 +59,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     if reward_metrics(view):
         return
     out = FactWriter("kept_scores", "signal.score.")
+    _none_yet(out, view)
     every = [score for score in view.once(scores_of) if score.reading.whole]
     held = [score for score in every if score.reading.phase == "eval"]
     _never_back(out, view, held)
@@ -135,6 +139,18 @@ def _broke(out: FactWriter, view: RunView, scores: list[Score]) -> None:
             out.put("collapsed_from", best, refs_at(score.series, [int(right.argmax())]))
             out.put("collapsed_to", float(right[-1]), refs_at(score.series, [len(score.series) - 1]))
             return
+
+
+def _none_yet(out: FactWriter, view: RunView) -> None:
+    """Whether the only evaluation of a log found nothing: several scores of 0, or next to no overlap of outlines."""
+    scored = [s for s in view.once(scores_of) if s.reading.better > 0 and s.reading.phase != "other"]
+    scored = [s for s in scored if s.reading.phase == "eval" or s.reading.kind & OUTLINE]
+    if not scored or max(len(score.series) for score in scored) > 1:
+        return
+    outlines = [score for score in scored if score.reading.kind & OUTLINE]
+    none = len(scored) >= SEVERAL and not any(score.series.value.any() for score in scored)
+    hardly = any(float(score.values[0]) <= HARDLY_ANY for score in outlines)
+    out.put("none_yet", none or hardly, refs_at((outlines or scored)[0].series, [0]))
 
 
 def _right(score: Score) -> Values:

@@ -143,9 +143,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     learns = _learns(view)
     _forgotten(out, [score for score in every if score.reading.better > 0], learns=learns)
     _zero(out, _that_count(view, rising), learns=learns)
-    once = [s for s in every if s.reading.better > 0 and s.reading.phase == "eval"]
-    if len(once) >= ROWS and max(len(score.series) for score in once) == 1:
-        out.put("none_yet", not any(score.series.value.any() for score in once), refs_at(once[0].series, [0]))
     phrases = [score for score in rising if not score.reading.kind.isdisjoint(_OF_PHRASES)]
     if phrases and len(phrases[0].series) >= HARDLY_ROWS:
         shown = phrases[0].series

@@ -44,6 +44,9 @@ EXPLODES, EXPLODES_ROWS = 1e6, 4
 FEW_RIGHT = 0.5
 """Half of the answers right is less than a loss of 0 allows, whatever the task."""
 
+CHEAP = 0.3
+"""Nats that leave three answers of four right; a token may cost that much, but hardly a class of which no sample is right."""
+
 NOT_ZERO = 0.05
 """A held-out loss of that size has wrong or unsure answers in it: none of the next evaluation costs exactly nothing."""
 
@@ -240,6 +243,13 @@ def _zero_but_wrong(out: FactWriter, view: RunView) -> None:
         if not len(shares):
             continue
         match = align(losses, shares)
+        beside = losses.value[match >= 0]
+        if beside.size and not shares.value.any() and 0 < float(beside[-1]) <= CHEAP:
+            out.put(
+                "cheap_but_wrong",
+                value=True,
+                refs=[*refs_at(shares, [0]), *refs_at(losses, [len(losses) - 1])],
+            )
         zero = np.flatnonzero((losses.value == 0.0) & (match >= 0))
         unit = 100.0 if float(shares.value.max()) > 1.5 else 1.0
         wrong = [int(row) for row in zero if shares.value[match[row]] / unit <= FEW_RIGHT]

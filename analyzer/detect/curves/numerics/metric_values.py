@@ -32,6 +32,9 @@ ROUNDING = 1e-3
 BELOW_ZERO, STAYS_NEGATIVE = -0.1, 0.9
 """A loss without a lower bound falls through zero and stays below: a tenth, and nine of ten values from then on."""
 
+FAR_BELOW_ZERO, MOSTLY_NEGATIVE = -10.0, 0.75
+"""Ten below zero no rounding and no margin goes; batches of a likelihood without its norm do, and some come back above."""
+
 _DISTANCES = word_set("box bbox iou l1 l2 mse mae bce ce cls dfl xent reg depth rpn")
 """Words of parts that are distances, shares that are lacking, or cross-entropies: none has a value below zero."""
 
@@ -215,7 +218,8 @@ def _losses(out: FactWriter, view: RunView) -> None:
         stays = (
             not by_design
             and int(below.sum()) >= NEGATIVE_ROWS
-            and float(below[int(below.argmax()) :].mean()) >= STAYS_NEGATIVE
+            and float(below[int(below.argmax()) :].mean())
+            >= (STAYS_NEGATIVE if good.value[low] > FAR_BELOW_ZERO else MOSTLY_NEGATIVE)
         )
         out.put("negative_loss", stays and float(good.value[low]) <= BELOW_ZERO, refs_at(good, [low]))
 

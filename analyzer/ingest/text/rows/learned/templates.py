@@ -301,7 +301,8 @@ class TemplateRows(Learnable):
             elif self._calls_loss and self._is_other_loss(name):
                 log.metric(f"part/{name}", value, line, where.step)
             else:
-                log.metric(f"epoch/{name}" if means else name, value, line, where.step)
+                alone = is_score(name) and not log.has_steps(canonical_metric(name))  # no rows show it too
+                log.metric(f"epoch/{name}" if means and not alone else name, value, line, where.step)
         if not self._program:
             self._read.note(line, values, where.step)
 

@@ -482,6 +482,7 @@ def read_values(row: WordedRow, numbers: list[str]) -> dict[str, float]:
         number = parse_number(numbers[slot].rstrip("x"))
         if number is None:
             continue
+        number = float("nan") if abs(number) == 2.0**63 else number  # what a NaN becomes as an integer
         if over >= 0:
             whole = parse_number(numbers[over])
             if not whole or canonical_metric(name) not in {"accuracy", "eval_accuracy"}:
