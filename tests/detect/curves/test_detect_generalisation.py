@@ -142,6 +142,8 @@ def test_no_right_answer_at_a_loss_that_wrong_ones_exceed():
     ):
         facts = RunMaker().log({"loss": losses, "accuracy": right}).plain()
         assert facts.get("signal.exact.cheap_but_wrong") is told
+    idle = RunMaker().log({"loss": [0.5, 0.2], "ce": [0.0, 0.0], "accuracy": [0.0, 0.0]}).plain()
+    assert "signal.exact.cheap_but_wrong" not in idle
 
 
 def test_a_loss_whose_own_term_falls_below_zero_is_no_negative_cross_entropy():

@@ -244,12 +244,9 @@ def _zero_but_wrong(out: FactWriter, view: RunView) -> None:
             continue
         match = align(losses, shares)
         beside = losses.value[match >= 0]
-        if beside.size and not shares.value.any() and 0 < float(beside[-1]) <= CHEAP:
-            out.put(
-                "cheap_but_wrong",
-                value=True,
-                refs=[*refs_at(shares, [0]), *refs_at(losses, [len(losses) - 1])],
-            )
+        if beside.size and not shares.value.any() and 0 < float(beside[-1]) <= CHEAP and not _has_idle(view):
+            refs = [*refs_at(shares, [0]), *refs_at(losses, [len(losses) - 1])]
+            out.put("cheap_but_wrong", value=True, refs=refs)
         zero = np.flatnonzero((losses.value == 0.0) & (match >= 0))
         unit = 100.0 if float(shares.value.max()) > 1.5 else 1.0
         wrong = [int(row) for row in zero if shares.value[match[row]] / unit <= FEW_RIGHT]
@@ -262,6 +259,12 @@ def _zero_but_wrong(out: FactWriter, view: RunView) -> None:
     scores = (view.curve(name) for name in view.run.metrics.names if read_score(name).better > 0)
     if any(score is not None and len(score) and not score.value.any() for score in scores):
         out.put("evaluation_zero", value=True, refs=refs_at(evaluated, [len(evaluated) - 1]))
+
+
+def _has_idle(view: RunView) -> bool:
+    """Whether something that is no score is 0 throughout: a head that is off, whose answers nobody counts."""
+    others = (view.curve(name) for name in view.run.metrics.names if not read_score(name).better)
+    return any(series is not None and not series.value.any() for series in others)
 
 
 def _layers(out: FactWriter, view: RunView) -> None:
