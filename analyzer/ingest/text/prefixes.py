@@ -92,6 +92,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("0123456789", rf"{_DATE} ?\| {{0,8}}{_LEVEL} {{0,8}}\| ?(?P<logger>[\w.:<>/-]{{1,120}}) [|-] "),
     # mmengine, torchtitan and friends: date - logger - INFO - message, or date - INFO - logger - message
     ("0123456789", rf"{_DATE} - (?P<logger>[\w.]{{1,80}}) - {_LEVEL} - "),
+    ("0123456789", rf"{_DATE} — (?P<logger>[\w.]{{1,80}}) — {_LEVEL} — "),
     # the place of the call: date - train.py[line:103] - INFO: message, date - src/train.py:103 - INFO - message
     (
         "0123456789",

@@ -67,6 +67,22 @@ def lines(form, values=(0.5, 0.25, 0.125)):
         ),
         ("completed step: 3, seconds: 0.25, loss: 2.5, lm_loss: 2.25\n", "part/lm_loss", [(3, 2.25)]),
         (
+            lines("[035420][Epoch {n}/9] Epsilon:1.0 #Buy:109 Loss:{v}"),
+            "loss",
+            [(None, 0.5), (None, 0.25), (None, 0.125)],
+        ),
+        (
+            lines("Loss: 0.5, Last Reward: {v}, Total Steps: 200"),
+            "last_reward",
+            [(None, 0.5), (None, 0.25), (None, 0.125)],
+        ),
+        (lines("step {n} loss: 0.5\nmAP: {v}"), "mAP", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (
+            lines("2020-10-10 08:33:24,855 \u2014 trainer \u2014 INFO \u2014 Step {n} Loss: {v}"),
+            "loss",
+            [(1, 0.5), (2, 0.25), (3, 0.125)],
+        ),
+        (
             "step: 10/90 loss:0.5\nstep: 20/90 loss:0.25\nvalidating ... loss: 0.75\n",
             "eval_loss",
             [(20, 0.75)],
@@ -87,6 +103,7 @@ def test_a_row_in_another_spelling_is_read(text, name, told):
         "Losses: see the appendix 1.5\n",
         "step 3: image [450,676] input:[450,676]\n",
         "[NEW BEST] accuracy of all models: 0.75\n",
+        "Map: 0.5 of all rows\nMap:  10%|#  | 100/1000 [00:10<00:40, 9.50 examples/s]\n",
         "the best lr_old of all: 0.5\n",
         "the error of step 3, batch 12: 7\n",
     ],

@@ -36,7 +36,7 @@ _WORD = (
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?[\[(\"'{<]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
-_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT])(?![\w/%])| ?dB(?!\w))?(?! ?[%#]|\.\d|[A-Za-z_])"
+_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT])(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z])|\.\d|[A-Za-z_])"
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
 _SIGNED = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
@@ -82,6 +82,8 @@ _FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is",
 _VERBS = frozenset({"is", "are", "was", "were"})
 """Words between a name and its sign: ``loss is: 0.5``."""
 _PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
+_LAST = frozenset({("last", "reward"), ("last", "return")})
+"""Of the episode that has just ended."""
 _PLAYERS = frozenset({"actor", *(word for word in RIVALS if len(word) > 2)})
 """Whose loss it is: ``generator average loss`` is not the loss of the run."""
 _NOT_METRICS = frozenset(
@@ -307,6 +309,8 @@ def trimmed(name: str, most: int) -> str:
     if len(words) > 1 and words[0].lower() in {"final", "initial"} and read_name(words[1]).phase == "eval":
         words = words[1:]  # measured at an end of the run, and no memory of an earlier row
     words = [word for word in words if word.lower() != "the"]
+    if words_of(name) in _LAST:
+        return "_".join(words)
     past = [
         word for before, word in pairwise(["", *words]) if before.lower() != "on"
     ]  # "Acc on target" is none

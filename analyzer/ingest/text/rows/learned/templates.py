@@ -99,8 +99,9 @@ _TIMES = frozenset({"step_time_s", "data_time_s"})
 
 
 def _measures(name: str) -> bool:
-    """Whether a name is that of a score, or of an error of any kind: ``Mean RMS Error``."""
-    return is_score(name) or words_of(name)[-1:] == ("error",)
+    """Whether a name is that of a score, or of an error of any kind: ``Mean RMS Error``, ``label error rate``."""
+    words = words_of(name)
+    return is_score(name) or words[-1:] == ("error",) or words[-2:] == ("error", "rate")
 
 
 class TemplateRows(Learnable):
