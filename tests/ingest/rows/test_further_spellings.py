@@ -82,6 +82,17 @@ def lines(form, values=(0.5, 0.25, 0.125)):
             "loss",
             [(1, 0.5), (2, 0.25), (3, 0.125)],
         ),
+        (lines("step {n} D: {v} G: 1.5 M: 0.5"), "d", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (
+            lines(" 16%|#  | {n}00it/4.00kit [00:10<00:50, 66.5it/s, loss={v}]"),
+            "loss",
+            [(100, 0.5), (200, 0.25), (300, 0.125)],
+        ),
+        (
+            "step 10 loss: 0.5\nEvaluation result (greedy) loss: 2.5, ppl: 12.5, acc: 0.25, generation: 9.5[sec], evaluation: 0.0[sec]\n",
+            "eval_loss",
+            [(10, 2.5)],
+        ),
         (
             "step: 10/90 loss:0.5\nstep: 20/90 loss:0.25\nvalidating ... loss: 0.75\n",
             "eval_loss",
@@ -110,6 +121,13 @@ def test_a_row_in_another_spelling_is_read(text, name, told):
 )
 def test_what_looks_like_such_a_row_is_none(text):
     assert not read_text(text).metrics.names
+
+
+def test_a_letter_that_names_the_next_number_is_no_unit():
+    run = read_text(lines("step 1{n} D=nan G={v}"))
+
+    assert points(run, "d") == [(11, "nan"), (12, "nan"), (13, "nan")]
+    assert points(run, "g") == [(11, 0.5), (12, 0.25), (13, 0.125)]
 
 
 def test_a_rule_above_a_row_is_no_name_that_broke_off():

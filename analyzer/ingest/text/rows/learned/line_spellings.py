@@ -19,7 +19,7 @@ _ODD = LazyRegex(
     r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
-    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|[ {(\[]u'|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
+    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -77,6 +77,7 @@ _SHORT = LazyRegex(
     r"^([\[(]?)[Ee][Pp]?(\d{1,6})\b([\]) ,:/|-]{1,4})(?:[Bb]|[Ss]|[Ii]t?)(\d{1,9})(?=[/\s,:;|\])]|$)"
 )
 _OF_R = LazyRegex(r'^\[\d{1,4}\] "(.{1,2000})"\s{0,3}$')
+_SCALED = LazyRegex(r"(?<![\w.])(\d{1,9}(?:\.\d{1,3})?)(k?)it/(\d{1,9}(?:\.\d{1,3})?)(k?)it(?= \[)")
 _ROUND = LazyRegex(rf"\bfit progress: \((\d{{1,9}}), (?={_NUMBER}, \{{)")
 _LEADERS = LazyRegex(
     rf"(?<![\w./])([A-Za-z][\w/-]{{0,30}}(?: [A-Za-z][\w/-]{{0,30}}){{0,3}}) ?\.{{3,60}} ?(?={_NUMBER}(?![\w.]))"
@@ -129,6 +130,8 @@ def plain_spelling(text: str) -> str:
     'OrderedDict([(loss: 0.5), (step: 20)])'
     >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("step_20: loss_nan"), plain_spelling("wrote epoch_3")
     ('step 20: loss -4.5', 'step 20: loss nan', 'wrote epoch_3')
+    >>> plain_spelling("16%|#  | 644it/4.00kit [00:10<00:50, 66.5it/s, loss=0.5]")
+    '16%|#  | 644/4000 [00:10<00:50, 66.5it/s, loss=0.5]'
     >>> plain_spelling('[1] "[3]:  loss:0.5"'), plain_spelling("fit progress: (3, 0.5, {'accuracy': 0.25}, 9.5)")
     ('[3]:  loss:0.5', "round: 3, eval loss: 0.5, {'accuracy': 0.25}, 9.5)")
     >>> plain_spelling("loss(x, y) = param(0.5)"), plain_spelling("('Losses', {u'ner': 0.5})")
@@ -145,6 +148,7 @@ def plain_spelling(text: str) -> str:
     if len(_ENCLOSED.findall(text)) > 1:  # a single one is a call
         text = _ENCLOSED.sub(lambda m: f"{m[1]}: {m[2] or m[3] or m[4]}", text)
     text = _THRESHOLD.sub(_in_percent, _OVER_EPISODES.sub("eval reward: ", text))
+    text = _SCALED.sub(_in_ones, text)
     text = _ROUND.sub(r"round: \1, eval loss: ", text)
     text = _OLD_TUPLE.sub(r"\1 \2", _OLD_STRING.sub("", text))
     text = _PARTS.sub(lambda m: _PART.sub(_of_loss, m[0]), text)
@@ -171,6 +175,12 @@ def _paired(match: re.Match[str]) -> str:
     names, values = match[1].split(","), match[2].split()
     paired = ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=False))
     return paired if len(names) == len(values) else match[0]
+
+
+def _in_ones(match: re.Match[str]) -> str:
+    """The counter of a bar that tells thousands: ``644it/4.00kit``."""
+    done, total = (round(float(match[at]) * (1000 if match[at + 1] else 1)) for at in (1, 3))
+    return f"{done}/{total}"
 
 
 def _of_loss(match: re.Match[str]) -> str:

@@ -157,7 +157,7 @@ NOTHING = Template()
 
 
 _ANY_WORD = LazyRegex(
-    r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|prec(?:ision|\b)|recall|auc|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d)|top-?\d)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
+    r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|prec(?:ision|\b)|recall|au(?:c|roc|pr)|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d)|top-?\d)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
     r"objective|updat|round|generation|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
 )
 
@@ -461,7 +461,7 @@ _OF_PRINTING = LazyRegex(
 )
 """What a logger and the text of a tensor put around words and numbers."""
 _OTHER_PAIR = LazyRegex(
-    rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?(?: (?:is|are|was)\b)?\s{{0,3}}[:=]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}](?:[\w%/]{{0,12}}|\[\w{{1,8}}\])(?: [A-Za-z]{{1,9}}/\w{{1,9}}| (?:s|secs?|seconds|mins?|minutes|ms|hours?)\b)?"
+    rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?(?: (?:is|are|was)\b)?\s{{0,3}}[:=]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}](?:\[\w{{1,8}}\]|[\w%/]{{0,12}})(?: [A-Za-z]{{1,9}}/\w{{1,9}}| (?:s|secs?|seconds|mins?|minutes|ms|hours?)\b)?"
 )
 
 
