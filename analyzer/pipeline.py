@@ -62,8 +62,10 @@ LISTED_FROM = 0.02
 CANDIDATE_FROM = 0.05
 """Probability from which a cause is a candidate where nothing was seen clearly enough for a verdict."""
 
-SAY_LITTLE = frozenset({"user-code-exception", "log-truncated"})
-"""What remains when nothing explains an exception or an end: below ``REPORTED`` it leaves room for the words of a message."""
+SAYS_LITTLE = {"user-code-exception": 0.5}
+"""What remains when nothing explains an exception: up to this share it leaves room for the words of a message.
+
+One that names nothing of its surroundings, raised in the run's own code, stands above a half."""
 
 REFS_PER_LINE = 3
 
@@ -199,7 +201,8 @@ def _with_message(
     listed: Sequence[Finding], assessment: Assessment, rules: RuleSet, run: Run, quoter: Quoter
 ) -> list[Finding]:
     """The findings, and that of the reader of unknown messages where no rule knows more than that something was raised."""
-    if any(f.probability >= (REPORTED if f.cause.id in SAY_LITTLE else CANDIDATE_FROM) for f in listed):
+    least = REPORTED if assessment.facts.plain.get("failure.seen") is True else CANDIDATE_FROM
+    if any(f.probability >= SAYS_LITTLE.get(f.cause.id, least) for f in listed if f.cause.kind != "benign"):
         return list(listed)
     found = message_only(assessment.facts.plain, rules, {finding.cause.id for finding in listed})
     if found is None:

@@ -22,23 +22,15 @@ MAX_BITS = 3.0
 
 LINES_SHOWN = 2
 
+_AFTERWARDS = frozenset({"cascade", "teardown"})
+
 _REPORTS = frozenset({"torchrun_worker_failed"})
 """Reports of launchers that are no consequence of something in the log, but the first that is known."""
 
 
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``message.*``."""
-    reports = {
-        (event.ref.source, event.ref.line)
-        for event in view.run.events.rows
-        if event.role == "cascade" or event.kind in _REPORTS
-    }
-    found = [
-        (end.source, number, text)
-        for end in view.run.log_ends
-        for number, text in end.errors
-        if (end.source, number) not in reports
-    ]
+    found = list(_errors(view))
     if not found:
         return
     answer = answer_of([text for *_, text in found], shipped_messages())
@@ -52,6 +44,22 @@ def detect(view: RunView) -> Iterator[Signal]:
     bits = math.log2(probability / (1 - probability)) - math.log2(prior / (1 - prior))
     out.put("bits", round(min(bits, MAX_BITS), 1), refs)
     yield out.signal()
+
+
+def _errors(view: RunView) -> Iterator[tuple[int, int, str]]:
+    """Source, number and text of the error lines up to what only follows: reports of launchers, the end of other processes."""
+    rows = view.run.events.rows
+    for end in view.run.log_ends:
+        here = [event for event in rows if event.ref.source == end.source]
+        after = [event.ref.line for event in here if event.role in _AFTERWARDS or event.kind in _REPORTS]
+        roots = [event.ref.line for event in here if event.role == "root_candidate"]
+        least = max([end.errors[0][0] if end.errors else 0, *roots])
+        until = min([line for line in after if line > least], default=math.inf)
+        yield from (
+            (end.source, number, text)
+            for number, text in end.errors
+            if number < until and number not in after
+        )
 
 
 def answer_of(lines: list[str], model: MessageModel) -> tuple[str, float, float] | None:

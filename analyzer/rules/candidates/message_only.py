@@ -15,7 +15,7 @@ AT_MOST = 0.45
 
 SAYS_LITTLE = frozenset(
     {"error_line", "python_traceback", "traceback_cut", "dataloader_worker_exception", "job_failed", "launcher_exit_code", "torchrun_failure",
-     "torchrun_worker_failed", "sigabrt"}
+     "torchrun_worker_failed", "sigabrt", "slurm_task_failed", "slurm_step_cancelled", "slurm_step_aborted", "launcher_kill", "sigterm", "nccl_remote_error"}
 )  # fmt: skip
 """Kinds of a first failure that say no more than that something failed; of any other kind more is known than its words."""
 

@@ -34,6 +34,27 @@ def test_a_message_that_no_pattern_knows_gets_a_candidate(tmp_path, message, cau
     assert first.evidence[0].refs[0].line == 2
 
 
+ROWS = "".join(f"iteration {n * 10}/5000 | loss {3.2 - 0.02 * n:.4f} | lr 1.0e-04\n" for n in range(1, 20))
+SLURM = """srun: error: node-01: task 0: Exited with exit code 1
+slurmstepd: error: *** STEP 4242.0 ON node-01 CANCELLED AT 2026-01-02T03:04:20 ***
+srun: error: node-02: tasks 4-7: Terminated
+"""
+DEEPSPEED = """[2026-01-02 03:04:12,001] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 4242
+[2026-01-02 03:04:12,201] [ERROR] [launch.py:325:sigkill_handler] ['python', 'train.py', '--local_rank=1'] exits with return code = 1
+"""
+
+
+@pytest.mark.parametrize("reports", [SLURM, DEEPSPEED], ids=["slurm", "deepspeed"])
+def test_reports_of_launchers_and_curves_do_not_drown_the_words_of_an_error(tmp_path, reports):
+    message = "invalid header length 0 in model.safetensors, file seems incomplete"
+
+    diagnosis = diagnosed(tmp_path, ROWS + message + "\n" + reports)
+
+    first = next(finding for finding in diagnosis.findings if finding.cause.kind != "benign")
+    assert first.cause.id in {"corrupt-checkpoint", "checkpoint-write-failed"}
+    assert first.evidence[0].refs[0].line == 20
+
+
 def test_nothing_is_said_of_a_log_without_an_error():
     facts = {"message.cause": "disk-full", "message.probability": 0.9, "message.bits": 3.0}
 
