@@ -9,9 +9,8 @@ import pytest
 import analyzer
 from analyzer.casebook.record import CaseRecord
 from analyzer.classifier.likeness import labelled_marks, train_likeness
-from analyzer.detect.likeness.answer import ENOUGH_MARKS, MAX_BITS, likeness
+from analyzer.detect.likeness.answer import ENOUGH_MARKS, MAX_BITS, likeness, read_likeness, shipped_likeness
 from analyzer.detect.likeness.marks import marks_of
-from analyzer.detect.likeness.model import read_likeness, shipped_likeness
 from analyzer.detect.linear import write_linear
 from analyzer.errors import InputError
 from analyzer.model.signal import FactValue, Signal

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from analyzer.detect.likeness.model import shipped_likeness
+from analyzer.detect.likeness.answer import shipped_likeness
 from analyzer.facts.catalog import catalog
 from analyzer.rules.load import load_rules
 from analyzer.rules.template import holes

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from wandb_server import StoredRun
 
-from analyzer.ingest.formats.wandb.wandb_console import OUTPUT_RAW, console_lines
 from analyzer.ingest.formats.wandb.wandb_framing import FrameReader
+from analyzer.ingest.formats.wandb.wandb_log import OUTPUT_RAW, console_lines
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"

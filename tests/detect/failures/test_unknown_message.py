@@ -4,7 +4,7 @@ import pytest
 
 import analyzer
 from analyzer.detect.failures.message_features import masked, pieces
-from analyzer.detect.failures.message_model import shipped_messages
+from analyzer.detect.failures.unknown_message import shipped_messages
 from analyzer.errors import InputError
 from analyzer.ingest.text.failures.error_lines import error_lines, is_plain_error
 from analyzer.rules.candidates.message_only import AT_MOST, message_only

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from make_run import RunMaker, falling
 
-from analyzer.detect.setup.gpus import compute_capability, supports_bf16
 from analyzer.detect.setup.model_families import bf16_born, is_base
+from analyzer.detect.setup.run_course import compute_capability, supports_bf16
 
 
 def plain(framework="hf-trainer", path="config.yaml", layer="file", **keys):

@@ -23,7 +23,7 @@ from wandb_writer import (
 )
 
 from analyzer.ingest.formats.wandb.wandb_columns import ItemColumns
-from analyzer.ingest.formats.wandb.wandb_console import OUTPUT_RAW, console_lines
+from analyzer.ingest.formats.wandb.wandb_log import OUTPUT_RAW, console_lines
 from analyzer.ingest.text import text_log
 
 PUBLIC = Path(__file__).parents[3] / ".." / "shared" / "data" / "public"

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.ingest.formats.timing.trace_columns import NONE, TraceColumns
-from analyzer.ingest.formats.timing.trace_intervals import covered, union
 from analyzer.ingest.masking import clean_text
 from analyzer.model.arrays import Integers, Mask
 from analyzer.model.ranked import median_of
@@ -23,6 +22,39 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Ints = npt.NDArray[np.int32]
+
+
+# Unions of time intervals, on arrays.
+def union(starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
+    """Disjoint intervals, sorted, that cover the same time.
+
+    Args:
+        starts: int64, shape (n,).
+        ends: int64, shape (n,), each not before its start.
+
+    Returns:
+        Starts and ends of the merged intervals, int64, shape (m,), m <= n.
+
+    >>> [part.tolist() for part in union(np.array([5, 0, 1]), np.array([7, 2, 3]))]
+    [[0, 5], [3, 7]]
+    """
+    if not starts.size:
+        return starts, ends
+    order = np.argsort(starts, kind="stable")
+    starts, reach = starts[order], np.maximum.accumulate(ends[order])
+    opens = np.concatenate([[True], starts[1:] > reach[:-1]])
+    return starts[opens], reach[np.concatenate([np.flatnonzero(opens)[1:] - 1, [starts.size - 1]])]
+
+
+def covered(starts: Integers, ends: Integers) -> int:
+    """Time that the intervals cover.
+
+    >>> covered(np.array([5, 0, 1]), np.array([7, 2, 3]))
+    5
+    """
+    starts, ends = union(starts, ends)
+    return int((ends - starts).sum())
+
 
 NS = 1e-9
 
