@@ -26,6 +26,15 @@ def test_a_lone_row_is_read_where_nothing_else_was_if_it_tells_of_a_nan_or_names
     )
 
 
+def test_a_nan_is_read_beside_more_words_where_nothing_else_is():
+    row = "head : ['small', 'large', 'far'], loss: {}, cls_loss: 0.5, box_loss: 0.25\n"
+    others = "".join(f"epoch {at} loss {2.5 - at / 4}\n" for at in range(4))
+
+    assert points(read_text(row.format("nan") * 2), "loss") == [(None, "nan")] * 2
+    assert "loss" not in read_text(row.format(2.5) * 4).metrics.names
+    assert "cls_loss" not in read_text(others + "it is done\n" * 20 + row.format("nan")).metrics.names
+
+
 def test_what_a_nan_becomes_as_an_integer_is_no_loss():
     rows = "".join(f"epoch {at} loss: {value}.000\n" for at, value in enumerate((2, 2**63, -(2**63))))
 

@@ -425,6 +425,10 @@ class TemplateRows(Learnable):
                 and (alone or (len(kind) >= SCORES_ALONE and not row.words))
             )
         )
+        if course and BARE_WORDS < row.words <= WORDS_BESIDE_BOTH and len(self._bare) < BARE_KINDS:
+            # More words than a row has; where nothing else is read its NaN is told all the same.
+            waiting = [] if all(map(isfinite, values.values())) else self._bare.setdefault(kind, [])
+            waiting += [(line.detached(), values)] if len(waiting) < BARE_ROWS else []
         if not course or row.words > BARE_WORDS:
             return False
         rows = [(line, values)]
