@@ -150,6 +150,18 @@ def scored(cause, probability):
     return Scored(rule, (), 0.0, probability)
 
 
+@pytest.mark.parametrize(
+    ("cause", "bits", "named"),
+    [("overfitting", -12.0, False), ("overfitting", -3.0, True), ("loss-plateau", -12.0, True)],
+)
+def test_a_cause_that_its_own_rule_weighed_out_is_no_candidate_and_a_symptom_still_is(cause, bits, named):
+    likely = {"likeness.first": cause, "likeness.first_probability": 0.4, "likeness.first_bits": 2.0}
+    weighed = {cause: scored(cause, 0.005)._replace(bits=bits)}
+    found = likeness_only(likely, load_rules(()), weighed, 0.9)
+
+    assert [item.rule.entry.id for item in found] == [cause] * named
+
+
 def test_likeness_shares_out_what_rules_leave_to_something_else():
     facts = {
         "likeness.first": "overfitting",

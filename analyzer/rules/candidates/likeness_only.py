@@ -38,6 +38,10 @@ FALLEN = 0.3
 FEW_STEPS = 12
 """Steps within which no loss can be said to stand: of 87 labelled runs with that cause none was shorter than 16."""
 
+WEIGHED_OUT = -7.0
+"""Bits at which its own rule speaks clearly against a cause: of 21 labelled runs whose likest cause was so weighed two had it,
+which the likeness put at 0.35. A symptom class says less than its rule asks for: four of seven had it."""
+
 PLAYERS = ("signal.gan.", "signal.policy.", "signal.rl.", "run.rl")
 """Facts of adversaries and policies, which are known only of runs that train such."""
 
@@ -76,7 +80,7 @@ def likeness_only(
             rule is None
             or _refuted(rule, facts)
             or _unseen(rule, facts, few_points=few_points)
-            or (known is not None and known.probability >= REPORTED)
+            or (known is not None and (known.probability >= REPORTED or _weighed_out(known)))
         ):
             continue
         line = EvidenceLine(
@@ -104,6 +108,10 @@ def _refuted(rule: Rule, facts: Mapping[str, Scalar]) -> bool:
         and isinstance(fallen, float)
         and fallen >= FALLEN
     )
+
+
+def _weighed_out(known: Scored) -> bool:
+    return known.rule.entry.kind == "cause" and known.bits <= WEIGHED_OUT
 
 
 def _unseen(rule: Rule, facts: Mapping[str, Scalar], *, few_points: bool) -> bool:
