@@ -53,8 +53,9 @@ API_CLASH = LazyRegex(
 A private name of an object is mostly asked for by its own class, whose authors then misnamed it."""
 
 NAME_GONE = LazyRegex(
-    r"module '(?:numpy|scipy|pandas|sklearn|PIL|cv2|torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|paddle|mxnet|mindspore|transformers"
-    r"|datasets|gym|gymnasium|collections|inspect|fractions|asyncio|distutils)(?:\.[\w.]{1,100})?' has no attribute '(?!__)"
+    r"module '(?:numpy|scipy|pandas|sklearn|PIL|cv2|torch|torchvision|torchaudio|tensorflow|keras|jax|jaxlib|flax|optax|paddle|mxnet|mindspore|transformers|triton|flash_attn"
+    r"|xformers|accelerate|peft|trl|diffusers|bitsandbytes|deepspeed|vllm|ray|timm|mmcv|mmengine|detectron2|lightning|pytorch_lightning|torchtext"
+    r"|torch_geometric|dgl|pydantic|wandb|matplotlib|networkx|nltk|spacy|gensim|numba|cupy|h5py|google\.protobuf|datasets|gym|gymnasium|collections|inspect|fractions|asyncio|distutils)(?:\.[\w.]{1,100})?' has no attribute '(?!__)"
     r"|'(?:DataFrame|Series)' object has no attribute '(?:append|ix|iteritems)'"
 )
 """A name that a library of wide use does not have: whoever asks for it was written for another version, the run's own
