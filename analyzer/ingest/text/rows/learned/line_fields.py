@@ -36,7 +36,7 @@ _WORD = (
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?[\[(\"'{<]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
-_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT])(?![\w/%]| ?[=:])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z])|\.\d|[A-Za-z_])"
+_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z])|\.\d|[A-Za-z_])"
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
 _SIGNED = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
