@@ -48,7 +48,7 @@ from analyzer.rules.load import RuleSet
 from analyzer.rules.restart import restart_of
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import LedgerLine, Ranking, Scored, questions, rank
-from analyzer.rules.status import judge, outcome
+from analyzer.rules.status import judge, outcome, says_less_than_end
 from analyzer.rules.template import fill
 from analyzer.rules.tree import headline_of
 from analyzer.version import __version__
@@ -299,18 +299,18 @@ def _split(listed: Sequence[Finding], status: str) -> tuple[tuple[Finding, ...],
     floors = {"failed": LISTED_FROM, "degraded": LISTED_FROM}
     floor = floors.get(status, REPORTED if status == "healthy" else CANDIDATE_FROM)
     if status != "healthy":
-        listed = sorted(listed, key=lambda finding: _says_less(finding, status))
+        listed = sorted(listed, key=lambda finding: _says_less(finding, listed, status))
     findings = tuple(finding for finding in listed if finding.probability >= floor)
     return findings, tuple(finding for finding in listed if finding.probability < floor)
 
 
-def _says_less(finding: Finding, status: str) -> int:
+def _says_less(finding: Finding, listed: Sequence[Finding], status: str) -> int:
     """2 for what hardly comes into question beside the end that somebody brought about, 1 for what explains no fault."""
-    if status in {"failed", "degraded"}:
-        return int(finding.is_remark)
-    hardly = finding.probability < REPORTED
     ordinary = finding.cause.kind in ORDINARY
-    return 2 if status == "interrupted" and hardly and not ordinary else int(ordinary)
+    hardly = status == "interrupted" and finding.probability < REPORTED and not ordinary
+    if hardly or says_less_than_end(finding, listed):
+        return 2
+    return int(finding.is_remark if status in {"failed", "degraded"} else ordinary)
 
 
 def _finding(

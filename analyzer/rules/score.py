@@ -116,7 +116,7 @@ def ledger(rule: Rule, facts: Mapping[str, Scalar], ended: Mapping[str, Scalar])
     )
 
 
-ENDS = frozenset({"crash", "hang", "oom", "bad_restart"})
+ENDS = frozenset({"crash", "hang", "oom", "bad_restart", "ended"})
 """Kinds of symptoms that a run ends by: a setting or a warning that spoils the numbers does so while training goes on."""
 
 

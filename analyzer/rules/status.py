@@ -214,6 +214,7 @@ def judge(
     signs = [sign for sign in seen.failed if not (ended and sign.startswith("it ended"))]
     for severity, status in (("fatal", "failed"), ("degrading", "degraded")):
         named = [f for f in findings if f.severity == severity and _decides(f, findings)]
+        named = [f for f in named if severity == "fatal" or not says_less_than_end(f, findings)]
         if named:
             top = named[0]
             text = f"{top.symptom}; {word_for(top.probability)}: {top.cause.id}"
@@ -241,6 +242,17 @@ def judge(
     if ended:
         text = f"{ended[0].cause.title}; {text}"
     return "healthy", text + (f" (not seen: {', '.join(blind)})" if blind else ""), blind
+
+
+def says_less_than_end(finding: Finding, findings: Sequence[Finding]) -> bool:
+    """Whether a cause that only costs quality is less likely than not to be sure, and somebody or the scheduler surely ended the run."""
+    is_weak = finding.severity != "fatal" and finding.probability < SURE_ENDING
+    ordinary = (f for f in findings if f.cause.kind == "lifecycle" and f.cause.id not in OF_THE_RUN)
+    return is_weak and any(f is not finding and f.probability >= SURE_ENDING for f in ordinary)
+
+
+OF_THE_RUN = frozenset({"log-truncated", "configured-stop-triggered"})
+"""Endings that nobody brought about from outside: behind a curve that shows no more than a suspicion they tell less than it."""
 
 
 def _decides(finding: Finding, findings: Sequence[Finding]) -> bool:

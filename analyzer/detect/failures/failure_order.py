@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from analyzer.detect.base import RunView
 from analyzer.detect.failures.launcher_reports import REPORTS, LaunchersWord, join_reports, time_is_of_looking
@@ -200,7 +201,8 @@ class FailureOrder:
 
     def __init__(self, view: RunView) -> None:
         found = _failures(view)
-        rows, following = view.once(RowsOfLogs), _Following(found)
+        ends = {end.source: end.line for end in view.run.log_ends}
+        rows, following = view.once(RowsOfLogs), _Following(found, ends)
         skips, ready = _places(view, "batch_skipped_for_memory"), _places(view, "nccl_ready")
         raised = {
             event.ref.source: event
@@ -219,7 +221,6 @@ class FailureOrder:
                 or _warned_of_something_else(failure, raised)
             )
         ]
-        ends = {end.source: end.line for end in view.run.log_ends}
         survived = _often_survived(found, left)
         self.failures = [
             failure
@@ -330,25 +331,27 @@ def _join_messages(by_line: dict[tuple[int, int | None], list[Event]]) -> None:
 class _Following:
     """What fails below a line of a file, for any line: a log may hold errors in thousands."""
 
-    def __init__(self, failures: Sequence[Failure]) -> None:
+    def __init__(self, failures: Sequence[Failure], ends: Mapping[int, int]) -> None:
+        self._ends = ends
+        self._last: dict[tuple[int, int], int] = {}
         self._lines: dict[tuple[int, int], list[int]] = {}
         self._exceptions: dict[tuple[int, int], list[int]] = {}
         self._last_parsed: dict[tuple[int, int], int] = {}
-        self._last_uncaught: dict[tuple[int, int], int] = {}
+        self._last_ends: dict[tuple[tuple[int, int], bool, bool], int] = {}
         self._is_alone = not any(
             failure.rank is not None or failure.kinds & OF_LAUNCHERS for failure in failures
         )
         for failure in failures:
             file, line = failure.place[:2], failure.place[2]
+            self._last[file] = line
             if failure.family not in CAUSES:
                 continue
             self._lines.setdefault(file, []).append(line)
             if failure.family == "exception":
                 self._exceptions.setdefault(file, []).append(line)
-            if failure.raised.get("uncaught") is True and not OF_OTHERS.search(
-                str(failure.raised.get("exception", ""))
-            ):
-                self._last_uncaught[file] = line
+            in_cell, kind = failure.raised.get("in_cell") is True, str(failure.raised.get("exception", ""))
+            if in_cell or (_uncaught(failure) and not OF_OTHERS.search(kind)):
+                self._last_ends[file, in_cell, failure.family == "host"] = line
             if failure.family != "host" and not _is_unparsed(failure):  # a host that ends the job starts none
                 self._last_parsed[file] = line
 
@@ -360,9 +363,23 @@ class _Following:
         """Line of the next exception of the file."""
         return _after(self._exceptions.get(failure.place[:2], []), failure.place[2])
 
+    def longest_gap(self, failure: Failure) -> int:
+        """Most lines without a cause from a failure on: to the next of its file, or to the end of a log in which nothing more fails."""
+        file, line = failure.place[:2], failure.place[2]
+        lines = self._lines.get(file, [])[bisect_right(self._lines.get(file, []), line) :]
+        last = max(lines[-1:], default=line)
+        calm = self._ends.get(file[1], last) if self._last[file] == last else last
+        return max(below - above for above, below in pairwise([line, *lines, calm]))
+
     def ended_anew(self, failure: Failure) -> bool:
-        """Whether a program of one process, which nothing but its end prints twice, ended again below."""
-        return self._is_alone and self._last_uncaught.get(failure.place[:2], -1) > failure.place[2]
+        """Whether a cell of a notebook ended below, or again a program of one process, which nothing but its end prints twice.
+
+        Whoever interrupted one may have interrupted what ran below as well.
+        """
+        file, line = failure.place[:2], failure.place[2]
+        cells = [self._last_ends.get((file, True, host), -1) for host in {False, failure.family != "host"}]
+        program = self._last_ends.get((file, False, False), -1)
+        return max(cells) > line or (self._is_alone and _uncaught(failure) and program > line)
 
     def a_program_ran(self, failure: Failure) -> bool:
         """Whether something fails below that the interpreter could read."""
@@ -379,6 +396,11 @@ ON_LOADING = frozenset({"ImportError", "ModuleNotFoundError"})
 """Raised as modules are loaded, before there are rows that could be kept back: those below were printed after it."""
 
 
+def _uncaught(failure: Failure) -> bool:
+    """Whether it ended a program, by the frames of its traceback."""
+    return failure.raised.get("uncaught") is True
+
+
 def _survived(failure: Failure, following: _Following, rows: RowsOfLogs) -> bool:
     """Whether the program went on after an error: it printed metrics, or much else before its next error."""
     _, source, line = failure.place
@@ -386,17 +408,20 @@ def _survived(failure: Failure, following: _Following, rows: RowsOfLogs) -> bool
     if not line or is_heading or failure.is_late_writer:
         return False
     if failure.family == "host":
-        return rows.began_below(source, line)
-    uncaught = failure.raised.get("uncaught") is True and failure.raised.get("exception") not in ON_LOADING
-    if rows.went_on(source, line, uncaught=uncaught) or (uncaught and following.ended_anew(failure)):
+        return rows.began_below(source, line) or following.ended_anew(failure)
+    uncaught = _uncaught(failure) and failure.raised.get("exception") not in ON_LOADING
+    if rows.went_on(source, line, uncaught=uncaught) or following.ended_anew(failure):
+        return True
+    if (
+        failure.family in {"exception", "memory", "peers", "cleanup"}
+        and following.longest_gap(failure) > BURST_LINES
+    ):
         return True
     if failure.family not in {"exception", "memory"}:
         return False
     passed_by = _is_unparsed(failure) or failure.kinds <= SHELL_GOES_ON
-    if passed_by and following.a_program_ran(failure):
-        return True  # no line of the program ran, or the shell went on: what failed below is a later launch
-    below = following.next_line(failure)
-    return below is not None and below - line > BURST_LINES
+    # no line of the program ran, or the shell went on: what failed below is a later launch
+    return passed_by and following.a_program_ran(failure)
 
 
 def _often_survived(found: Sequence[Failure], left: Sequence[Failure]) -> set[str]:

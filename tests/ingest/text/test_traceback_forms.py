@@ -395,6 +395,24 @@ def test_a_batch_that_cannot_be_taken_over_is_a_lost_worker_and_no_lost_rank(exc
     assert kinds(source, "connection_lost") == []
 
 
+@pytest.mark.parametrize(
+    "above",
+    ["10:15:24 - reader.load - DEBUG - reader 5 is not there", "[reader][DEBUG] - none", "FFmpeg version 7:"],
+)
+def test_what_a_library_tried_in_vain_and_told_for_the_curious_is_no_failure(above):
+    tried = (
+        f"{above}\nTraceback (most recent call last):\n"
+        '  File "/opt/venv/lib/python3.11/site-packages/reader/load.py", line 30, in find\n    load(name)\n'
+        "OSError: libreader.so.5: cannot open shared object file: No such file or directory\n"
+    )
+    ended = tried.replace("in find", "in <module>")
+
+    assert not kinds(read_text(tried), "python_traceback")
+    assert not kinds(read_text(tried), "library_mismatch")
+    assert kinds(read_text(ended), "python_traceback")
+    assert kinds(read_text(ended), "library_mismatch")
+
+
 def test_a_thread_that_takes_over_batches_while_the_program_ends_reports_no_lost_worker():
     header = "Exception in thread Thread-3 (_pin_memory_loop):\n"
     source = read_text(header + PIPE_BROKEN + "ConnectionResetError: [Errno 104] Connection reset by peer\n")

@@ -182,6 +182,9 @@ _BUILDERS = LazyRegex(
 _BEGINNINGS = frozenset({"<module>", "_run_module_as_main"})
 """Functions in which a program begins."""
 
+_CELLS = ("<ipython-input", "Cell In")
+"""How IPython calls the cells of a notebook."""
+
 
 class Stack:
     """What is kept of the frames of one traceback: the last one, the last of the user, and the phase.
@@ -190,7 +193,7 @@ class Stack:
 
     ``finalizing`` tells that the process was cleaning up behind itself, ``awaiting`` that it took over a batch of a
     worker of its loader, ``uncaught`` that the stack begins where the program does: of an exception that was caught only
-    the frames from there on are printed.
+    the frames from there on are printed. ``in_cell`` says so of a cell of a notebook, whose kernel goes on.
     """
 
     def __init__(self) -> None:
@@ -202,11 +205,14 @@ class Stack:
         self.finalizing = False
         self.awaiting = False
         self.uncaught = False
+        self.in_cell = False
 
     def add(self, frame: Frame) -> None:
         """Take the next frame, outermost first."""
         self.frames += 1
-        self.uncaught |= self.frames == 1 and frame.function in _BEGINNINGS
+        if self.frames == 1:
+            self.in_cell = frame.file.startswith(_CELLS)
+            self.uncaught = not self.in_cell and frame.function in _BEGINNINGS
         self.last = frame
         if not (_PASSED_ON.search(frame.file) and _PASSING.search(frame.function)):
             self.asked = frame

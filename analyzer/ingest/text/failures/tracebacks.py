@@ -65,6 +65,8 @@ _NOTES = frozenset({"SimplifiedTraceback"})
 _IGNORED = LazyRegex(
     r"Exception ignored in\b|Error in (?:atexit|sys\.excepthook)|--- Logging error ---|Exception in thread .{0,80}(?:pin_memory|QueueFeeder|QueueManager|tensorboard)"
 )
+# What stands above one that a program caught and told for the curious: a record of the lowest level, a library's list of what it tried.
+_TRIED = LazyRegex(r"(?:^|[\s\[|:-])DEBUG[\s\]|:-]|^\s{0,20}FFmpeg version \d{1,2}:")
 _COMPILER = LazyRegex(r"^(?:torch\._(?:dynamo|inductor)|triton)\.")
 # A temporary folder that cannot be removed: a file system of a server keeps an open file under such a name.
 _LEFT_BEHIND = LazyRegex(
@@ -126,6 +128,7 @@ class TracebackCapture:
         code: The lines of code quoted below the last frame, as far as one of them raises.
         ignored: Python announced that it prints the exception and goes on: a finaliser raised it, an exit
             handler, or a thread of a library.
+        tried: It stands below the word that something was tried in vain, which a program that ends does not write.
     """
 
     started: LogLine
@@ -136,6 +139,7 @@ class TracebackCapture:
     torn: bool = False
     report_rank: int | None = None
     ignored: bool = False
+    tried: bool = False
     stack: Stack = field(default_factory=Stack)
     flattened: bool = False
     code_due: bool = False
@@ -232,6 +236,8 @@ class TracebackCapture:
             return Fed.PASSED | Fed.ENDED
         if last in _NOTES:
             return Fed.PASSED | Fed.ENDED
+        if self.tried and not self.stack.uncaught:
+            return Fed.OWNED | Fed.ENDED
         if last == "UnfilteredStackTrace":  # JAX: the exception itself is the message
             exception, _, message = message.partition(": ")
         if last == "AssertionError" and not message and (checked := stated(self.code.rpartition(last)[0])):
@@ -294,6 +300,8 @@ class TracebackCapture:
             fields["interleaved"] = True
         if self.stack.uncaught and self.chained is None:
             fields["uncaught"] = True
+        if self.stack.in_cell and self.chained is None:
+            fields["in_cell"] = True
         if "phase" not in fields and self.carrier and "DataLoader worker" in self.carrier.message:
             fields["phase"] = "data_loading"
         if "phase" not in fields and _COMPILER.match(raised.exception):
@@ -367,7 +375,8 @@ class Tracebacks:
         above = line.before().rstrip().rpartition("\n")[2]
         ignored = _IGNORED.search(above) is not None or (is_chained and self._ignored.get(line.rank, False))
         self._ignored[line.rank] = ignored
-        log.captures.append(TracebackCapture(line, self._roots, before, ignored=ignored))
+        tried = _TRIED.search(above) is not None
+        log.captures.append(TracebackCapture(line, self._roots, before, ignored=ignored, tried=tried))
         return False
 
     def _headless(self, line: LogLine, log: LogState) -> bool:

@@ -1,0 +1,78 @@
+"""What a log shows behind an error: another cell, another program, or so much more that nothing had ended."""
+
+import pytest
+
+import analyzer
+
+CELL = """---------------------------------------------------------------------------
+{name}                         Traceback (most recent call last)
+Cell In[{number}], line 2
+      1 model = build()
+----> 2 model.fit(rows)
+
+File /opt/venv/lib/python3.11/site-packages/fitting/model.py:90, in Model.fit(self, rows)
+     89 for row in rows:
+---> 90     self.step(row)
+
+{name}: {message}
+"""
+PROGRAM = """Traceback (most recent call last):
+  File "train.py", line 41, in <module>
+    main()
+  File "train.py", line 30, in main
+    step(batch)
+{raised}
+"""
+
+
+def told(tmp_path, text):
+    path = tmp_path / "train.log"
+    path.write_text(text)
+    return analyzer.diagnose(path)
+
+
+def first(dx):
+    return dx.findings[0].cause.id if dx.findings else ""
+
+
+def cell(name, message, number):
+    return CELL.format(name=name, message=message, number=number)
+
+
+def test_of_several_cells_that_failed_the_last_one_is_the_end(tmp_path):
+    stopped = cell("KeyboardInterrupt", "", 3)
+    failed = cell("ModuleNotFoundError", "No module named 'shiny'", 4)
+
+    assert first(told(tmp_path, stopped + failed)) == "package-missing"
+    assert first(told(tmp_path, failed + stopped)) == "user-cancelled"
+
+
+def test_an_interrupted_program_is_not_the_end_of_one_that_failed_later(tmp_path):
+    stopped = PROGRAM.format(raised="KeyboardInterrupt")
+    failed = PROGRAM.format(raised="FileNotFoundError: [Errno 2] No such file or directory: 'a.csv'")
+    on_its_way = "\nDuring handling of the above exception, another exception occurred:\n\n"
+
+    assert first(told(tmp_path, stopped + "started again\n" + failed)) == "missing-input-path"
+    assert first(told(tmp_path, stopped + on_its_way + failed)) == "user-cancelled"
+
+
+@pytest.mark.parametrize(
+    ("last", "ended"), [("", False), ("step 3 of the launch: exit code 1\n" + PROGRAM, True)]
+)
+def test_a_program_that_prints_a_thousand_lines_behind_an_error_had_not_ended(tmp_path, last, ended):
+    refused = "Error: Unable to create listening socket: Address already in use\n"
+    text = refused + "".join(f"route {n} answered in {n % 7} ms\n" for n in range(1000))
+    dx = told(tmp_path, text + last.format(raised="OSError: [Errno 98] Address already in use"))
+
+    assert (first(dx) == "rendezvous-port-in-use") is ended
+    assert (dx.status == "failed") is ended
+
+
+def test_an_end_from_outside_goes_before_a_suspicion_of_the_curve(tmp_path):
+    slow = "".join(
+        f"iter {n}: loss {3 - n / 200:.4f}, time {150 + 6 * (n // 10)}ms\n" for n in range(0, 340, 10)
+    )
+    dx = told(tmp_path, slow + PROGRAM.format(raised="KeyboardInterrupt"))
+
+    assert first(dx) == "user-cancelled"
+    assert dx.status == "interrupted"
