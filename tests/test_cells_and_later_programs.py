@@ -76,3 +76,46 @@ def test_an_end_from_outside_goes_before_a_suspicion_of_the_curve(tmp_path):
 
     assert first(dx) == "user-cancelled"
     assert dx.status == "interrupted"
+
+
+def test_an_error_of_a_cell_below_which_others_wrote_much_ended_nothing(tmp_path):
+    failed = cell("ModuleNotFoundError", "No module named 'shiny'", 4)
+    pairs = "".join(f"source: the {n}th sentence\nanswer: der {n}. Satz\n" for n in range(20))
+
+    assert told(tmp_path, failed + pairs).status != "failed"
+    assert told(tmp_path, failed + pairs[:120]).status == "failed"
+
+
+RECORD = "[2026-06-10 08:12:58,505][reader.store][{level}] - {text}\n"
+MISSING = "Recording failed: [Errno 2] No such file or directory: 'play'"
+LIBRARY = "Failed to load library: libreader.so.0: cannot open shared object file: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("level", "text", "below", "failed"),
+    [
+        ("WARNING", MISSING, 40, False),
+        ("WARNING", MISSING, 3, True),
+        ("ERROR", MISSING, 40, True),
+    ],
+)
+def test_a_record_below_the_level_of_an_error_ends_nothing_that_goes_on(tmp_path, level, text, below, failed):
+    above = "".join(RECORD.format(level="INFO", text=f"pass {n} of 90") for n in range(20))
+    lines = "".join(RECORD.format(level="INFO", text=f"clip {n} is read") for n in range(below))
+    dx = told(tmp_path, above + RECORD.format(level=level, text=text) + lines)
+
+    assert ("missing-input-path" in {f.cause.id for f in dx.findings}) is failed
+
+
+@pytest.mark.parametrize(("level", "kind"), [("INFO", ""), ("ERROR", "library_mismatch")])
+def test_what_a_record_of_information_did_not_find_was_not_needed(tmp_path, level, kind):
+    seen = told(tmp_path, RECORD.format(level=level, text=LIBRARY) * 2).first_failure
+
+    assert (seen.kind if seen else "") == kind
+
+
+def test_a_script_that_was_not_found_is_not_the_end_of_the_next_one(tmp_path):
+    lost = "/usr/bin/python: can't open file 'trian.py': [Errno 2] No such file or directory\n"
+
+    assert first(told(tmp_path, lost + PROGRAM.format(raised="KeyboardInterrupt"))) == "user-cancelled"
+    assert first(told(tmp_path, lost)) == "missing-input-path"

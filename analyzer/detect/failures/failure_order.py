@@ -8,21 +8,18 @@ launcher cleans up. A collective timeout counts from the moment at which the wai
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 from analyzer.detect.base import RunView
+from analyzer.detect.failures.following import CAUSES, Following, is_unparsed, uncaught
 from analyzer.detect.failures.launcher_reports import REPORTS, LaunchersWord, join_reports, time_is_of_looking
 from analyzer.detect.failures.went_on import RowsOfLogs
-from analyzer.detect.failures.wordings import DATA, GOES_ON, OF_OTHERS, OF_THE_PLATFORM, WARNING
+from analyzer.detect.failures.wordings import BELOW_ERROR, DATA, GOES_ON, OF_THE_PLATFORM, WARNING
 from analyzer.model.tables import Event, Scalar
 from analyzer.vocabulary.events import FAMILIES, event_specs
-
-CAUSES = frozenset(FAMILIES[:6])
 
 
 def _declared(kind: str) -> str:
@@ -53,13 +50,11 @@ _BY_XID = dict.fromkeys((43, 45), "cleanup") | dict.fromkeys((13, 31, 32, 69, 80
 SKIP_LINES = 6
 """Lines from a failed allocation to the word that its batch is left out: the allocator's own message and its table."""
 
-OF_LAUNCHERS = frozenset(
-    {"torchrun_failure", "torchrun_worker_failed", "launcher_exit_code", "launcher_kill"}
-)
-"""What launchers of several processes write."""
-
 SHELL_GOES_ON = frozenset({"command_not_found"})
 """What a shell reports before it runs the next line of its script."""
+
+NOT_STARTED = "can't open file"
+"""What the interpreter says of a script that is not there."""
 
 LINES_IN_VAIN = 12
 """Lines from a failed allocation to an exception that it led to: the allocator's message, the word that the batch is left out."""
@@ -202,7 +197,7 @@ class FailureOrder:
     def __init__(self, view: RunView) -> None:
         found = _failures(view)
         ends = {end.source: end.line for end in view.run.log_ends}
-        rows, following = view.once(RowsOfLogs), _Following(found, ends)
+        rows, following = view.once(RowsOfLogs), Following(found, ends)
         skips, ready = _places(view, "batch_skipped_for_memory"), _places(view, "nccl_ready")
         raised = {
             event.ref.source: event
@@ -222,10 +217,12 @@ class FailureOrder:
             )
         ]
         survived = _often_survived(found, left)
+        graver = {f.place[:2]: f.place[2] for f in left if not BELOW_ERROR.match(f.speaker.text)}
         self.failures = [
             failure
             for failure in left
             if not (failure.kinds <= survived and _went_by(failure, following, ends))
+            and not _told_lightly(failure, graver, ends)
         ]
         self.survived = sum(failure.family in CAUSES for failure in found) - len(self.roots)
         self.survived_kinds = _kinds(found) - _kinds(self.failures)
@@ -328,89 +325,22 @@ def _join_messages(by_line: dict[tuple[int, int | None], list[Event]]) -> None:
                 events.extend(by_line.pop((source, below)))
 
 
-class _Following:
-    """What fails below a line of a file, for any line: a log may hold errors in thousands."""
-
-    def __init__(self, failures: Sequence[Failure], ends: Mapping[int, int]) -> None:
-        self._ends = ends
-        self._last: dict[tuple[int, int], int] = {}
-        self._lines: dict[tuple[int, int], list[int]] = {}
-        self._exceptions: dict[tuple[int, int], list[int]] = {}
-        self._last_parsed: dict[tuple[int, int], int] = {}
-        self._last_ends: dict[tuple[tuple[int, int], bool, bool], int] = {}
-        self._is_alone = not any(
-            failure.rank is not None or failure.kinds & OF_LAUNCHERS for failure in failures
-        )
-        for failure in failures:
-            file, line = failure.place[:2], failure.place[2]
-            self._last[file] = line
-            if failure.family not in CAUSES:
-                continue
-            self._lines.setdefault(file, []).append(line)
-            if failure.family == "exception":
-                self._exceptions.setdefault(file, []).append(line)
-            in_cell, kind = failure.raised.get("in_cell") is True, str(failure.raised.get("exception", ""))
-            if in_cell or (_uncaught(failure) and not OF_OTHERS.search(kind)):
-                self._last_ends[file, in_cell, failure.family == "host"] = line
-            if failure.family != "host" and not _is_unparsed(failure):  # a host that ends the job starts none
-                self._last_parsed[file] = line
-
-    def next_line(self, failure: Failure) -> int | None:
-        """Line of the next failure of the file that can be a cause."""
-        return _after(self._lines.get(failure.place[:2], []), failure.place[2])
-
-    def next_exception(self, failure: Failure) -> int | None:
-        """Line of the next exception of the file."""
-        return _after(self._exceptions.get(failure.place[:2], []), failure.place[2])
-
-    def longest_gap(self, failure: Failure) -> int:
-        """Most lines without a cause from a failure on: to the next of its file, or to the end of a log in which nothing more fails."""
-        file, line = failure.place[:2], failure.place[2]
-        lines = self._lines.get(file, [])[bisect_right(self._lines.get(file, []), line) :]
-        last = max(lines[-1:], default=line)
-        calm = self._ends.get(file[1], last) if self._last[file] == last else last
-        return max(below - above for above, below in pairwise([line, *lines, calm]))
-
-    def ended_anew(self, failure: Failure) -> bool:
-        """Whether a cell of a notebook ended below, or again a program of one process, which nothing but its end prints twice.
-
-        Whoever interrupted one may have interrupted what ran below as well.
-        """
-        file, line = failure.place[:2], failure.place[2]
-        cells = [self._last_ends.get((file, True, host), -1) for host in {False, failure.family != "host"}]
-        program = self._last_ends.get((file, False, False), -1)
-        return max(cells) > line or (self._is_alone and _uncaught(failure) and program > line)
-
-    def a_program_ran(self, failure: Failure) -> bool:
-        """Whether something fails below that the interpreter could read."""
-        return self._last_parsed.get(failure.place[:2], -1) > failure.place[2]
-
-
-def _after(lines: Sequence[int], line: int) -> int | None:
-    """The first of some lines in order that stands below another; None if none does."""
-    at = bisect_right(lines, line)
-    return lines[at] if at < len(lines) else None
-
-
 ON_LOADING = frozenset({"ImportError", "ModuleNotFoundError"})
 """Raised as modules are loaded, before there are rows that could be kept back: those below were printed after it."""
 
 
-def _uncaught(failure: Failure) -> bool:
-    """Whether it ended a program, by the frames of its traceback."""
-    return failure.raised.get("uncaught") is True
-
-
-def _survived(failure: Failure, following: _Following, rows: RowsOfLogs) -> bool:
+def _survived(failure: Failure, following: Following, rows: RowsOfLogs) -> bool:
     """Whether the program went on after an error: it printed metrics, or much else before its next error."""
     _, source, line = failure.place
     is_heading = line == 1 and failure.speaker.text.startswith("# ")  # above what it is about
     if not line or is_heading or failure.is_late_writer:
         return False
+    if following.later_cells_ran(failure):
+        return True
     if failure.family == "host":
         return rows.began_below(source, line) or following.ended_anew(failure)
-    uncaught = _uncaught(failure) and failure.raised.get("exception") not in ON_LOADING
-    if rows.went_on(source, line, uncaught=uncaught) or following.ended_anew(failure):
+    at_end = uncaught(failure) and failure.raised.get("exception") not in ON_LOADING
+    if rows.went_on(source, line, uncaught=at_end) or following.ended_anew(failure):
         return True
     if (
         failure.family in {"exception", "memory", "peers", "cleanup"}
@@ -419,7 +349,7 @@ def _survived(failure: Failure, following: _Following, rows: RowsOfLogs) -> bool
         return True
     if failure.family not in {"exception", "memory"}:
         return False
-    passed_by = _is_unparsed(failure) or failure.kinds <= SHELL_GOES_ON
+    passed_by = is_unparsed(failure) or failure.kinds <= SHELL_GOES_ON or NOT_STARTED in failure.speaker.text
     # no line of the program ran, or the shell went on: what failed below is a later launch
     return passed_by and following.a_program_ran(failure)
 
@@ -435,10 +365,25 @@ def _often_survived(found: Sequence[Failure], left: Sequence[Failure]) -> set[st
     return {kind for kind, times in counts.items() if times >= OFTEN_SURVIVED} - {"python_traceback"}
 
 
-def _went_by(failure: Failure, following: _Following, ends: Mapping[int, int]) -> bool:
+def _went_by(failure: Failure, following: Following, ends: Mapping[int, int]) -> bool:
     """Whether more was printed below a line than an exception that it led to would leave, and nothing failed there."""
     _, source, line = failure.place
     return ends.get(source, 0) - line > LINES_IN_VAIN and following.next_line(failure) is None
+
+
+LOOKED_FOR = frozenset({"library_mismatch", "missing_path", "module_missing", "import_failed"})
+"""Kinds of lines that tell of something that was looked for: what is there instead is used."""
+
+
+def _told_lightly(failure: Failure, graver: Mapping[tuple[int, int], int], ends: Mapping[int, int]) -> bool:
+    """Whether a record, no traceback, has a level below that of an error, and nothing graver nor the end stands near below it."""
+    record = BELOW_ERROR.match(failure.speaker.text)
+    if failure.family != "exception" or record is None or "python_traceback" in failure.kinds:
+        return False
+    attempt, source, line = failure.place
+    if failure.kinds <= LOOKED_FOR and record["level"] in {"DEBUG", "INFO"}:
+        return True
+    return ends.get(source, 0) - line > LINES_IN_VAIN and graver.get((attempt, source), 0) < line
 
 
 def _answered(view: RunView, failure: Failure) -> bool:
@@ -451,7 +396,7 @@ def _answered(view: RunView, failure: Failure) -> bool:
     return bool(calls and ends) and len(calls) < VAIN_CALLS and ends[0] - calls[-1] >= LINES_GONE_ON
 
 
-def _only_warned(failure: Failure, following: _Following, ready: frozenset[tuple[int, int]]) -> bool:
+def _only_warned(failure: Failure, following: Following, ready: frozenset[tuple[int, int]]) -> bool:
     """Whether it is a warning that NCCL writes on its way to the first communicator, which it then had."""
     _, source, line = failure.place
     had = sorted(at for file, at in ready if file == source)
@@ -461,7 +406,7 @@ def _only_warned(failure: Failure, following: _Following, ready: frozenset[tuple
     return below is None or below > had[0]
 
 
-def _passed_in_own_words(view: RunView, failure: Failure, following: _Following) -> bool:
+def _passed_in_own_words(view: RunView, failure: Failure, following: Following) -> bool:
     """Whether a line without a traceback says that the program goes on, is a text it works on, or stands above its planned end."""
     if (
         failure.family not in {"exception", "memory", "peers", "device"}
@@ -489,7 +434,8 @@ def _warned_of_something_else(failure: Failure, raised: Mapping[int, Event]) -> 
     if failure.family != "exception" or event is None or (event.ref.line or 0) <= failure.place[2]:
         return False
     said = f"{event.fields.get('exception', '')} {event.fields.get('message', '')}"
-    return bool(WARNING.search(failure.speaker.text)) and not OF_THE_PLATFORM.search(said)
+    text = failure.speaker.text
+    return bool(WARNING.search(text) or BELOW_ERROR.match(text)) and not OF_THE_PLATFORM.search(said)
 
 
 def _places(view: RunView, kind: str) -> frozenset[tuple[int, int]]:
@@ -498,7 +444,7 @@ def _places(view: RunView, kind: str) -> frozenset[tuple[int, int]]:
 
 
 def _skipped(
-    failure: Failure, skips: frozenset[tuple[int, int]], following: _Following, rows: RowsOfLogs
+    failure: Failure, skips: frozenset[tuple[int, int]], following: Following, rows: RowsOfLogs
 ) -> bool:
     """Whether the trainer says, on the line of a failed allocation or just below it, that it leaves the batch out.
 
@@ -509,8 +455,3 @@ def _skipped(
         return False
     raised = following.next_exception(failure)
     return raised is None or raised - line > LINES_IN_VAIN or rows.went_on(source, line)
-
-
-def _is_unparsed(failure: Failure) -> bool:
-    """Whether the interpreter could not even read the program."""
-    return str(failure.raised.get("exception", "")).endswith(("SyntaxError", "IndentationError", "TabError"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analyzer.detect.base import FactWriter, RunView, event_refs
-from analyzer.detect.failures.failure_order import CAUSES, Failure, FailureOrder, earlier
+from analyzer.detect.failures.failure_order import Failure, FailureOrder, earlier
+from analyzer.detect.failures.following import CAUSES
 from analyzer.detect.failures.launcher_reports import REPORTS, is_report
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal

@@ -28,3 +28,8 @@ OF_THE_PLATFORM = LazyRegex(
     r"(?i)cuda|cudnn|cublas|gpu|nccl|driver|librar|symbol|import|module|dll|kernel|device|convolution|version|extension|backend|compil"
 )
 """Words of an exception that a warning about a library, a device or a driver may have announced."""
+
+BELOW_ERROR = LazyRegex(
+    r"^(?:.{0,120}?[\s\[|:-])?(?P<level>DEBUG|INFO|WARN(?:ING)?)[\]\s|:-](?!.{0,80}\bERROR\b)"
+)
+"""A record of a logger whose level says that it is no error."""

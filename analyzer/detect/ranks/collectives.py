@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, event_refs
-from analyzer.detect.failures.failure_order import CAUSES
 from analyzer.detect.failures.first_failure import order_of
+from analyzer.detect.failures.following import CAUSES
 from analyzer.detect.failures.launcher_reports import REPORTS, is_report
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import distinct_of, median_of

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
-from analyzer.detect.failures.failure_order import CAUSES
 from analyzer.detect.failures.first_failure import order_of
+from analyzer.detect.failures.following import CAUSES
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of, row_medians
 from analyzer.model.signal import Signal

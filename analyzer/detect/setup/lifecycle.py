@@ -9,7 +9,8 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, event_refs, refs_at
 from analyzer.detect.curve import has_steps, left_out
-from analyzer.detect.failures.failure_order import CAUSES, family_of
+from analyzer.detect.failures.failure_order import family_of
+from analyzer.detect.failures.following import CAUSES
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal

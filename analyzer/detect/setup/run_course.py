@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, event_refs, number
+from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.went_on import RowsOfLogs
 from analyzer.detect.stand_in import REWARD_OF_AGENT
 from analyzer.lazy_regex import LazyRegex
@@ -288,6 +289,8 @@ def _is_test(name: str) -> bool:
 
 def _is_end(view: RunView, event: Event) -> bool:
     """Whether training did not go on in the same file after a traceback: one that is caught is no end."""
+    if any(e.fields.get("in_cell") is True for e in view.events("python_traceback")):
+        return any(event in failure.events for failure in order_of(view).failures)
     uncaught = event.fields.get("uncaught") is True
     rows = view.once(RowsOfLogs)
     return event.ref.line is None or not rows.went_on(event.ref.source, event.ref.line, uncaught=uncaught)

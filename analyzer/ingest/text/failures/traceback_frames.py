@@ -25,8 +25,8 @@ _BOXED_FRAME = LazyRegex(
 # rich breaks a path that is wider than its box: "│ /opt/venv/lib/python3.11/site-packages/torch/nn/modu │"
 _BOXED_PATH = LazyRegex(r"^\s{0,120}[│|] (?P<start>(?:/|[A-Za-z]:\\)[^│|\n]{20,400}?) {1,4}[│|]\s*$")
 _NOTEBOOK_FRAME = LazyRegex(
-    r"^(?:File |\[|)(?P<file><ipython-input[^>\n]{1,80}>|Cell In ?\[\d{1,6}\]|(?:[~/]|[A-Za-z]:\\)[^\n:*?\"<>|]{1,400}\.pyx?)"
-    r"(?:\]\(https?://localhost[^\s)]{0,80}\))?(?:(?::(?P<line>\d{1,9}))?,? in (?P<function>[\w.<>]{1,200})|, line (?P<cell_line>\d{1,9})|:(?P<bare_line>\d{1,9})$)"
+    r"^(?:File |\[|)(?P<file><ipython-input[^>\n]{1,80}>|(?:Cell|Input) In ?\[\d{1,6}\]|(?:[~/]|[A-Za-z]:\\)[^\n:*?\"<>|]{1,400}\.pyx?)"
+    r"(?:\]\(https?://localhost[^\s)]{0,80}\))?(?:(?::(?P<line>\d{1,9}))?,? in (?P<function><cell line: \d{1,6}>|[\w.<>]{1,200})|, line (?P<cell_line>\d{1,9})|:(?P<bare_line>\d{1,9})$)"
 )
 _LIBRARY = LazyRegex(
     r"site-packages|dist-packages|/lib(?:64)?/python\d|\\lib\\|^<(?!ipython-input)|/torch/|/deepspeed/|/transformers/|/importlib/|/torchinductor_|/bin/[\w.-]{1,40}$"
@@ -83,6 +83,8 @@ def notebook_frame(text: str) -> Frame | None:
 
     >>> notebook_frame("File /opt/lib/python3.11/site-packages/x.py:90, in Trainer.train(self)")
     Frame(file='/opt/lib/python3.11/site-packages/x.py', line=90, function='Trainer.train', indent='  ')
+    >>> notebook_frame("Input In [18], in <cell line: 2>()").function
+    '<cell line: 2>'
     >>> notebook_frame("[/opt/lib/python3.11/x.py](https://localhost:8080/#) in train(self)").file
     '/opt/lib/python3.11/x.py'
     """
@@ -182,7 +184,7 @@ _BUILDERS = LazyRegex(
 _BEGINNINGS = frozenset({"<module>", "_run_module_as_main"})
 """Functions in which a program begins."""
 
-_CELLS = ("<ipython-input", "Cell In")
+_CELLS = ("<ipython-input", "Cell In", "Input In")
 """How IPython calls the cells of a notebook."""
 
 

@@ -300,7 +300,7 @@ class TracebackCapture:
             fields["interleaved"] = True
         if self.stack.uncaught and self.chained is None:
             fields["uncaught"] = True
-        if self.stack.in_cell and self.chained is None:
+        if self.stack.in_cell:
             fields["in_cell"] = True
         if "phase" not in fields and self.carrier and "DataLoader worker" in self.carrier.message:
             fields["phase"] = "data_loading"

@@ -1,0 +1,117 @@
+"""What fails below a line of a file: the next cause, the end of another program, a cell of a notebook, or nothing for long."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+from analyzer.detect.failures.wordings import OF_OTHERS
+from analyzer.vocabulary.events import FAMILIES
+
+if TYPE_CHECKING:
+    from analyzer.detect.failures.failure_order import Failure
+
+CAUSES = frozenset(FAMILIES[:6])
+"""Families of what can be a cause."""
+
+OF_LAUNCHERS = frozenset(
+    {"torchrun_failure", "torchrun_worker_failed", "launcher_exit_code", "launcher_kill"}
+)
+"""What launchers of several processes write."""
+
+CELL_OUTPUT = 20
+"""Lines below the error of a notebook's cell that tell of later cells: more than the message of an exception has."""
+
+
+def uncaught(failure: Failure) -> bool:
+    """Whether it ended a program, by the frames of its traceback."""
+    return failure.raised.get("uncaught") is True
+
+
+def is_unparsed(failure: Failure) -> bool:
+    """Whether the interpreter could not even read the program."""
+    return str(failure.raised.get("exception", "")).endswith(("SyntaxError", "IndentationError", "TabError"))
+
+
+class Following:
+    """What fails below a line of a file, for any line: a log may hold errors in thousands."""
+
+    def __init__(self, failures: Sequence[Failure], ends: Mapping[int, int]) -> None:
+        self._ends = ends
+        self._last: dict[tuple[int, int], int] = {}
+        self._lines: dict[tuple[int, int], list[int]] = {}
+        self._exceptions: dict[tuple[int, int], list[int]] = {}
+        self._last_parsed: dict[tuple[int, int], int] = {}
+        self._last_ends: dict[tuple[tuple[int, int], bool, bool], int] = {}
+        self._longest: dict[tuple[int, int], list[int]] = {}
+        self._notebooks: set[tuple[int, int]] = set()
+        self._is_alone = not any(
+            failure.rank is not None or failure.kinds & OF_LAUNCHERS for failure in failures
+        )
+        for failure in failures:
+            file, line = failure.place[:2], failure.place[2]
+            self._last[file] = line
+            in_cell = failure.raised.get("in_cell") is True
+            self._notebooks |= {file} if in_cell else set()
+            if failure.family not in CAUSES:
+                continue
+            self._lines.setdefault(file, []).append(line)
+            if failure.family == "exception":
+                self._exceptions.setdefault(file, []).append(line)
+            kind = str(failure.raised.get("exception", ""))
+            in_cell = in_cell and failure.raised.get("chained") is not True
+            if in_cell or (uncaught(failure) and not OF_OTHERS.search(kind)):
+                self._last_ends[file, in_cell, failure.family == "host"] = line
+            # a host that ends the job starts none, unless the program could tell of it
+            if (failure.family != "host" or failure.raised) and not is_unparsed(failure):
+                self._last_parsed[file] = line
+
+    def next_line(self, failure: Failure) -> int | None:
+        """Line of the next failure of the file that can be a cause."""
+        return _after(self._lines.get(failure.place[:2], []), failure.place[2])
+
+    def next_exception(self, failure: Failure) -> int | None:
+        """Line of the next exception of the file."""
+        return _after(self._exceptions.get(failure.place[:2], []), failure.place[2])
+
+    def longest_gap(self, failure: Failure) -> int:
+        """Most lines from a failure on, to the next cause of its file or from whatever fails last to the end of the log."""
+        file, line = failure.place[:2], failure.place[2]
+        lines = self._lines.get(file, [])
+        at = bisect_right(lines, line)
+        below = max(lines[at] - line, self._gaps(file)[at]) if at < len(lines) else 0
+        return max(below, self._ends.get(file[1], 0) - self._last[file])
+
+    def _gaps(self, file: tuple[int, int]) -> list[int]:
+        """Most lines between two neighbouring causes, from each cause of a file on."""
+        if file not in self._longest:
+            between = [second - first for first, second in pairwise(self._lines[file])]
+            self._longest[file] = [*accumulate([0, *reversed(between)], max)][::-1]
+        return self._longest[file]
+
+    def ended_anew(self, failure: Failure) -> bool:
+        """Whether a cell of a notebook ended below, or again a program of one process, which nothing but its end prints twice.
+
+        Whoever interrupted one may have interrupted what ran below as well.
+        """
+        file, line = failure.place[:2], failure.place[2]
+        cells = [self._last_ends.get((file, True, host), -1) for host in {False, failure.family != "host"}]
+        program = self._last_ends.get((file, False, False), -1)
+        return max(cells) > line or (self._is_alone and uncaught(failure) and program > line)
+
+    def later_cells_ran(self, failure: Failure) -> bool:
+        """Whether more stands below an exception in a notebook than its message may have."""
+        is_of_cell = failure.place[:2] in self._notebooks and bool(failure.raised)
+        return is_of_cell and self.longest_gap(failure) > CELL_OUTPUT
+
+    def a_program_ran(self, failure: Failure) -> bool:
+        """Whether something fails below that the interpreter could read."""
+        return self._last_parsed.get(failure.place[:2], -1) > failure.place[2]
+
+
+def _after(lines: Sequence[int], line: int) -> int | None:
+    """The first of some lines in order that stands below another; None if none does."""
+    at = bisect_right(lines, line)
+    return lines[at] if at < len(lines) else None
