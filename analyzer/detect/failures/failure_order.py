@@ -325,10 +325,6 @@ def _join_messages(by_line: dict[tuple[int, int | None], list[Event]]) -> None:
                 events.extend(by_line.pop((source, below)))
 
 
-ON_LOADING = frozenset({"ImportError", "ModuleNotFoundError"})
-"""Raised as modules are loaded, before there are rows that could be kept back: those below were printed after it."""
-
-
 def _survived(failure: Failure, following: Following, rows: RowsOfLogs) -> bool:
     """Whether the program went on after an error: it printed metrics, or much else before its next error."""
     _, source, line = failure.place
@@ -339,8 +335,7 @@ def _survived(failure: Failure, following: Following, rows: RowsOfLogs) -> bool:
         return True
     if failure.family == "host":
         return rows.began_below(source, line) or following.ended_anew(failure)
-    at_end = uncaught(failure) and failure.raised.get("exception") not in ON_LOADING
-    if rows.went_on(source, line, uncaught=at_end) or following.ended_anew(failure):
+    if rows.went_on(source, line, uncaught=uncaught(failure)) or following.ended_anew(failure):
         return True
     if (
         failure.family in {"exception", "memory", "peers", "cleanup"}

@@ -25,9 +25,13 @@ CELL_OUTPUT = 20
 """Lines below the error of a notebook's cell that tell of later cells: more than the message of an exception has."""
 
 
+ON_LOADING = frozenset({"ImportError", "ModuleNotFoundError"})
+"""Raised as modules are loaded, before there are rows that could be kept back: those below were printed after it."""
+
+
 def uncaught(failure: Failure) -> bool:
-    """Whether it ended a program, by the frames of its traceback."""
-    return failure.raised.get("uncaught") is True
+    """Whether it ended a program that ran, by the frames of its traceback."""
+    return failure.raised.get("uncaught") is True and failure.raised.get("exception") not in ON_LOADING
 
 
 def is_unparsed(failure: Failure) -> bool:
@@ -62,7 +66,7 @@ class Following:
                 self._exceptions.setdefault(file, []).append(line)
             kind = str(failure.raised.get("exception", ""))
             in_cell = in_cell and failure.raised.get("chained") is not True
-            if in_cell or (uncaught(failure) and not OF_OTHERS.search(kind)):
+            if in_cell or (failure.raised.get("uncaught") is True and not OF_OTHERS.search(kind)):
                 self._last_ends[file, in_cell, failure.family == "host"] = line
             # a host that ends the job starts none, unless the program could tell of it
             if (failure.family != "host" or failure.raised) and not is_unparsed(failure):
