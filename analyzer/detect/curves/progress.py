@@ -97,6 +97,9 @@ LINE_POINTS, LINE_FALL, LINE_THIRD = 100, 0.4, 0.45
 """A line loses a third of its fall in its first third, a curve that learns more than a half; a hundred points tell them apart. What lost
 two fifths of its first value has learned something, however straight."""
 
+STEADY_POINTS, STEADY = 12, 0.9
+"""Where nine of ten points are below the one before, a dozen tell a line: of 236 sound runs none is one."""
+
 STEP_SIDE, STEP_SHARE, STEP_LEVEL = 4, 0.8, 0.15
 """Four points on each side; four fifths of all that was gained at once, and a sixth of that on either side."""
 
@@ -234,7 +237,9 @@ def _in_a_line(
 ) -> None:
     """Whether a loss, of no model trained before, still falls as in its first third, lost little, and no score rose."""
     series, numbers = loss
-    if len(series) < LINE_POINTS or numbers.first <= 0 or not _goes_on(numbers) or continues_a_model(view):
+    steady = len(series) >= STEADY_POINTS and (np.diff(numbers.values) < 0).mean() >= STEADY
+    enough = steady or len(series) >= LINE_POINTS
+    if not enough or numbers.first <= 0 or not _goes_on(numbers) or continues_a_model(view):
         return
     start, third, _, _ = (float(median_of(part)) for part in _quarters(numbers.values))
     little = numbers.fall < LINE_FALL * numbers.first and start - third < LINE_THIRD * numbers.fall

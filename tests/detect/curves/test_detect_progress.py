@@ -83,6 +83,29 @@ def test_a_loss_that_settled_early_far_above_zero_is_told_where_no_score_says_th
     assert name not in by_epoch(early[:5])
 
 
+@pytest.mark.parametrize(
+    ("losses", "told"),
+    [
+        (np.linspace(1.07, 0.79, 25), True),  # every epoch takes as much as the one before
+        (0.6 + 0.4 * 0.8 ** np.arange(25), None),  # slows down
+        (np.linspace(1.07, 0.4, 25), False),  # has learned a lot, however straight
+        (
+            np.linspace(1.07, 0.79, 25) + 0.02 * (-1.0) ** np.arange(25),
+            None,
+        ),  # too few points for their scatter
+        (np.linspace(1.07, 0.79, 9), None),
+    ],
+)
+def test_a_dozen_points_tell_a_line_where_each_is_below_the_one_before(losses, told):
+    assert RunMaker().log({"loss": losses}).plain().get("signal.progress.in_a_line") is told
+
+
+def test_a_line_whose_score_rises_is_learned():
+    losses, right = np.linspace(1.07, 0.79, 25), np.linspace(0.3, 0.6, 25)
+
+    assert not RunMaker().log({"loss": losses, "eval_accuracy": right}).plain()["signal.progress.in_a_line"]
+
+
 def test_a_log_without_its_beginning_does_not_tell_what_was_learned():
     level = [0.25 + 0.05 * math.sin(7 * n) for n in range(60)]
     late, early = (RunMaker("text").log({"loss": level}, first=first).plain() for first in (303, 1))
