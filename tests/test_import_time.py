@@ -26,10 +26,10 @@ HEAVY = (
     "analyzer.detect.replay.replay_numeric",
     "analyzer.detect.compare",
 )
-PARSER = "typer"
-"""Which the plain ``diagnose RUN`` does without."""
-MOST_MODULES = 320
-"""Modules of analyzer for a small run: each costs a third of a millisecond and more."""
+NEEDLESS = ("typer", "zipfile", "shutil")
+"""Which the plain ``diagnose RUN`` does without: the parser of options, and archives."""
+MOST_MODULES, MOST_OF_A_CRASH = 306, 242
+"""Modules of analyzer for a small run, and for a log that holds a traceback only: each costs a third of a millisecond and more."""
 PROBE = """
 import sys
 sys.argv = ["analyzer", *{arguments!r}]
@@ -64,10 +64,25 @@ def test_the_help_of_all_commands_imports_what_describes_them_only():
 def test_a_diagnosis_imports_numpy_only():
     run = str(ROOT / "samples" / "failed" / "qwen2-fp16-sft-loss-zero")
     loaded("diagnose", run)  # fills the cache: making it takes more modules than reading it
-    found, modules = loaded("diagnose", run, heavy=(*HEAVY, PARSER))
+    found, modules = loaded("diagnose", run, heavy=(*HEAVY, *NEEDLESS))
 
     assert found == "LOADED [] True"
     assert modules <= MOST_MODULES
+
+
+def test_a_crash_without_rows_loads_no_curves(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_text(
+        "Traceback (most recent call last):\n"
+        '  File "/w/train.py", line 88, in main\n'
+        "    out = model(batch)\n"
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    )
+    loaded("diagnose", str(log))
+    found, modules = loaded("diagnose", str(log), heavy=(*HEAVY, *NEEDLESS, "analyzer.detect.shapes.forest"))
+
+    assert found == "LOADED [] True"
+    assert modules <= MOST_OF_A_CRASH
 
 
 def test_an_option_or_a_configuration_is_parsed(tmp_path, monkeypatch):

@@ -90,6 +90,8 @@ def place_of(path: str) -> FilePlace:
     (None, None, None)
     """
     path = _ARCHIVE.sub("", path[-1024:])
+    if not any(character.isdecimal() for character in path):
+        return FilePlace(host=_host(path))  # every other word has a number behind it
     elastic = _ELASTIC.search(path)
     attempt = elastic or _last(_ATTEMPT, path)
     return FilePlace(

@@ -87,10 +87,8 @@ class Life:
     def _by_clocks(self, view: RunView, now: float) -> None:
         """Take the newest time in logs and trackers."""
         table = view.run.metrics
-        exact = table.time_s[
-            np.isfinite(table.time_s)
-            & np.isin(table.source, [s.index for s in view.run.sources if s.by_tracker])
-        ]
+        by_tracker = np.array([source.by_tracker for source in view.run.sources], np.bool_)
+        exact = table.time_s[np.isfinite(table.time_s) & by_tracker[table.source]]
         if exact.size and 0 < exact.max() <= now + 60.0:  # trackers keep the time in UTC
             self.silent_s = max(0.0, now - float(exact.max()))
             self.interval_s = _usual_gap(exact)

@@ -57,11 +57,12 @@ class Answer(NamedTuple):
     refs: tuple[SourceRef, ...]
 
 
-def answer_of(view: RunView, model: Model) -> Answer | None:
-    """The answer for a run; None where the classifier has nothing to say."""
+def answer_of(view: RunView, model: Model | None = None) -> Answer | None:
+    """The answer of a model, or of the one in use, for a run; None where the classifier has nothing to say."""
     series = view.curve("loss")
     if series is None or len(series) < MIN_POINTS or reward_metrics(view):
         return None
+    model = model_in_use() if model is None else model
     vector = features(view)
     p = model.calibrated(vector)
     members = model.conformal_set(p)
@@ -108,7 +109,7 @@ def _reasons(
 
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``classifier.*``."""
-    found = answer_of(view, model_in_use())
+    found = answer_of(view)
     if found is None:
         return
     out = FactWriter("classifier", "classifier.")
