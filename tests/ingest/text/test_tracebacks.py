@@ -242,6 +242,11 @@ def test_an_exception_that_a_sentence_quotes_beside_rows_ended_nothing(tmp_path:
     [
         "WARNING: parallel_for failed: out of memory, falling back to the host",
         "  xla_label: custom-call",
+        "warning: Host key verification failed for a mirror",
+        "WARNING ssh: connect to host node7 port 22: Connection refused, will retry in 5 s",
+        "License expires in 3 days, please renew it",
+        "Removed shared tensor {'head.weight'} while saving. This should be OK",
+        "WARNING: MlflowException: HTTPConnectionPool(host=t), retrying",
     ],
 )
 def test_what_only_warned_above_rows_that_go_on_accuses_nothing(tmp_path: Path, line: str) -> None:
