@@ -85,6 +85,8 @@ def test_most_rows_name_the_classes_of_a_guess_and_not_a_first_one_far_above():
         ([0.3, 0.5, 0.6, 0.7, 0.8, 0.9], [0.3, 0.4, 0.5, 0.6, 0.6, 0.7], False),  # shares of right answers
         ([31.0, 50.0, 62.0, 70.0, 81.0, 90.0], [30.0, 41.0, 52.0, 60.0, 64.0, 70.0], False),  # in percent
         ([35.2, 34.9, 35.1, 35.0, 35.3, 35.1], [4.1, 4.0, 4.1, 4.2, 4.0, 4.1], False),  # seconds
+        ([4.6 - 0.03 * i for i in range(9)], [13.2 - 0.05 * i for i in range(9)], True),
+        ([4.6 - 0.03 * i for i in range(6)], [13.2 - 0.05 * i for i in range(6)], False),
     ],
 )
 def test_numbers_that_are_called_by_their_phase_alone_are_losses_where_they_fall(train, held_out, is_loss):

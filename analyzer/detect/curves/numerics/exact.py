@@ -8,6 +8,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, take
+from analyzer.detect.curves.loss import ASTRONOMICAL
 from analyzer.detect.curves.numerics.bad_points import loss_points, only_at_skips
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
@@ -170,12 +171,18 @@ def _ends_at_once(view: RunView) -> bool:
 
 
 def _explodes(out: FactWriter, view: RunView) -> None:
-    """A series of any name whose size leaves that of all rows before by a million at its end; a loss also in many rows."""
+    """A series of any name whose size leaves that of all rows before by a million at its end; a loss by itself."""
     for name in sorted(view.run.metrics.names):
         series = None if _UNDEFINED.search(name) or name.startswith("system") else view.curve(name)
-        if series is None or len(series) < EXPLODES_ROWS:
+        if series is None or not len(series):
             continue
         sizes = np.abs(series.value)
+        words = words_of(name)
+        if "loss" in words and "scale" not in words and ASTRONOMICAL <= sizes[-1] < np.inf:
+            out.put("runs_away", value=True, refs=refs_at(series, [len(series) - 1]))  # one row is enough
+            out.put("explodes_name", series.logged_as, refs_at(series, [len(series) - 1]))
+        if len(series) < EXPLODES_ROWS:
+            continue
         good = sizes[np.isfinite(sizes)]
         usual = float(median_of(good)) if good.size >= EXPLODES_ROWS else 0.0
         if usual > 0 and good.size == sizes.size and sizes[:-2].max() >= EXPLODES * usual > sizes[-2:].max():
