@@ -35,6 +35,9 @@ DIVERGED = 1.5
 FEW_POINTS, FEW_FACTOR = 3, 10.0
 """Three points show a direction; from so few, only a tenfold rise is more than scatter."""
 
+FEW_BEFORE = 12
+"""Finite rows before a break of which medians of three scatter; the last then rise one by one, or none is at the best level."""
+
 BEYOND_A_GUESS, BEYOND_BEFORE = 20.0, 2.0
 """A guess costs ln(vocabulary), 14 for a million words: two last losses beyond, at twice all before, know less."""
 
@@ -261,8 +264,10 @@ def _before_onset(out: FactWriter, view: RunView, good: Series) -> None:
         if 0 < low * FEW_FACTOR <= float(values[-1]):
             out.put("growth_before_onset", float(values[-1]) / low, [*refs_at(good, [count - 1]), onset.ref])
         return
-    end = float(median_of(values[-ONSET_POINTS:]))
+    last = values[-ONSET_POINTS:]
+    end = float(median_of(last))
     windows = row_medians(np.lib.stride_tricks.sliding_window_view(values, ONSET_POINTS))
     best = float(windows.min())
-    if best > 0:
+    scatters = count < FEW_BEFORE and float(last.min()) <= best and not (np.diff(last) > 0).all()
+    if best > 0 and not scatters:
         out.put("growth_before_onset", end / best, [*refs_at(good, [count - 1]), onset.ref])

@@ -168,3 +168,38 @@ def test_a_reward_for_small_accelerations_is_no_accuracy():
     )
 
     assert not maker.plain()["signal.metric.impossible"]
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "recall", "told"), [(0.64, 0.0, True), (0.64, 0.02, None), (0.33, 0.0, None)]
+)
+def test_one_evaluation_in_which_no_sample_is_given_the_rare_class(accuracy, recall, told):
+    columns = {"val/accuracy": [accuracy], "val/precision": [recall], "val/recall": [recall]}
+
+    assert RunMaker().log(columns).plain().get("signal.score.rare_never_found") is told
+
+
+def test_a_perplexity_below_one_beside_a_loss_below_zero_is_its_exponential():
+    losses = [-8310.0, -24900.0, -41600.0, -58200.0]
+    below = RunMaker().log({"loss": losses, "eval_perplexity": [0.0] * 4}).plain()
+    above = RunMaker().log({"loss": [3.0, 2.5, 2.0, 1.8], "eval_perplexity": [0.0] * 4}).plain()
+
+    assert below["signal.metric.impossible"] is False
+    assert above["signal.metric.impossible"] is True
+
+
+@pytest.mark.parametrize(("name", "told"), [("td_loss", True), ("critic_loss", None), ("loss", None)])
+def test_errors_of_an_agents_values_grow_though_no_reward_is_printed(name, told):
+    grown = RunMaker().log({name: [5.0 * 4**i for i in range(10)]}).plain()
+
+    assert grown.get("signal.policy.value_runs_away") is told
+
+
+@pytest.mark.parametrize(
+    ("losses", "grown"),
+    [([2.4, 2.6, 1.1, 2.3, 1.5, 2.6], False), ([2.4, 2.2, 1.9, 1.5, 2.3, 4.0], True)],
+)
+def test_losses_of_single_samples_that_scatter_before_the_break(losses, grown):
+    facts = RunMaker().log({"loss": [*losses, *[float("nan")] * 4]}).plain()
+
+    assert ("signal.loss.growth_before_onset" in facts) is grown

@@ -149,3 +149,31 @@ def test_parts_of_a_reward_whose_names_end_in_a_digit():
     run = read_text("".join(block.format(n) for n in (1, 2, 3)))
 
     assert points(run, "episode_reward/joint_acc_l2") == [(1, -0.25), (2, -0.25), (3, -0.25)]
+
+
+@pytest.mark.parametrize("before", ["INFO:tensorflow:", "03/11/2019 12:00:01 - INFO - __main__ - "])
+@pytest.mark.parametrize(
+    ("rows", "loss"),
+    [
+        (["eval_loss = 1.25", "global_step = 90", "loss = 0.5"], 1.25),
+        (["global_step = 90", "loss = 0.5"], 0.5),
+    ],
+)
+def test_results_of_an_evaluation_row_by_row(before, rows, loss):
+    text = "\n".join(
+        f"{before}{row}"
+        for row in ["***** Eval results *****", "  eval_recall = 0.0", *(f"  {r}" for r in rows)]
+    )
+    run = read_text(f"{text}\n")
+
+    assert points(run, "eval_loss") == [(90, loss)]
+    assert points(run, "val/recall") == [(90, 0.0)]
+    assert "loss" not in run.metrics.names
+
+
+def test_rows_of_two_tutorials():
+    names = "5000 5% (0m 12s) 2.5000 Acme / Dutch ✗ (French)\n10000 10% (0m 21s) nan Acme / Dutch ✓\n"
+    means = "1m 3s (- 14m 20s) (5000 6%) 2.8500\n2m 3s (- 13m 20s) (10000 12%) 2.7500\n"
+
+    assert [step for step, _ in points(read_text(names), "loss")] == [5000, 10000]
+    assert points(read_text(means), "loss") == [(5000, 2.85), (10000, 2.75)]

@@ -151,6 +151,7 @@ def detect(view: RunView) -> Iterator[Signal]:
             not any(score.series.value.any() for score in phrases),
             refs_at(shown, [len(shown) - 1]),
         )
+    _none_named(out, every)
     _hardly_found(out, rising)
     averaged = [score for score in every if score.reading.better > 0 and "ema" in words_of(score.name)]
     _frozen(out, [*rising, *averaged], learns=learns)  # averaged weights follow those that are trained
@@ -211,6 +212,16 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
             refs_at(shown, [len(shown) - 1, 0]),
         )
         out.put("rare_name", shown.logged_as, refs_at(shown, [len(shown) - 1]))
+
+
+def _none_named(out: FactWriter, every: tuple[Score, ...]) -> None:
+    """An evaluation or two in which both precision and recall are exactly 0 and most answers right: none is named."""
+    held_out = [score for score in every if score.reading.phase == "eval" and len(score.series) < FROZEN_ROWS]
+    none = [score.series for score in held_out if score.reading.kind & OVERLAP and not score.values.any()]
+    right = [score for score in held_out if score.reading.kind & SHARE_OF_ALL and score.values[-1] >= MOSTLY]
+    if right and {"precision", "recall"} <= {word for series in none for word in words_of(series.metric)}:
+        out.put("rare_never_found", value=True, refs=refs_at(none[0], [0]))
+        out.put("rare_name", none[0].logged_as, refs_at(none[0], [0]))
 
 
 def _one_class_of_all(rising: list[Score]) -> Series | None:

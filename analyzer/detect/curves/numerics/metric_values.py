@@ -95,7 +95,8 @@ def detect(view: RunView) -> Iterator[Signal]:
         if series is None:
             continue
         seen = True
-        row = None if name in view.once(small_percentages) else _impossible(name, series)
+        known = name in view.once(small_percentages) or _of_a_loss_below_zero(view, name)
+        row = None if known else _impossible(name, series)
         row = _in_neither_unit(view, name, series) if row is None else row
         if row is not None and "impossible" not in out.facts:
             refs = refs_at(series, [row])
@@ -147,6 +148,12 @@ def _training_sound(view: RunView) -> bool | None:
     if loss is None:
         return None
     return not loss.bad.any() and (grad is None or not grad.bad[-3:].all())
+
+
+def _of_a_loss_below_zero(view: RunView, name: str) -> bool:
+    """Whether a perplexity, which is the exponential of the loss, is below 1 because the loss is below 0."""
+    points = view.once(loss_points) if _PERPLEXITY.search(name) else None
+    return points is not None and len(points.curve()) > 0 and float(points.curve().value.min()) < 0
 
 
 def _impossible(name: str, series: Series) -> int | None:

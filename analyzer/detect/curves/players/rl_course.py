@@ -62,6 +62,7 @@ IDLE_ROWS = 8
 """Rows in which a reward function pays nothing at all, so that it is no accident of a few prompts."""
 
 _VALUES = word_set("value vf critic q qf qf1 qf2 td baseline")
+_OF_TARGETS = word_set("td qf qf1 qf2")
 _ENTROPY = word_set("entropy ent")
 _OF_EPISODES = word_set("episode episodes episodic ep return returns ret")
 _OF_ANSWERS = word_set("completion_length_mean completion_clipped_share frac_reward_zero_std reward_std kl")
@@ -69,9 +70,13 @@ _OF_ANSWERS = word_set("completion_length_mean completion_clipped_share frac_rew
 
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.policy.*``."""
-    if not reward_metrics(view):
-        return
     out = FactWriter("rl_course", "signal.policy.")
+    if not reward_metrics(view):
+        if any(_is_value_loss(name) and set(words_of(name)) & _OF_TARGETS for name in view.run.metrics.names):
+            _values(out, view)  # no reward was printed, and yet only an agent has such a loss
+        if out.facts:
+            yield out.signal()
+        return
     _reward(out, view)
     _trust(out, view)
     _entropy(out, view)
