@@ -137,27 +137,24 @@ def detect(view: RunView) -> Iterator[Signal]:
     if reward_metrics(view):
         return
     out = FactWriter("scores", "signal.score.")
-    every = view.once(scores_of)
+    every, learns = view.once(scores_of), _learns(view)
     found = tuple(score for score in every if len(score.series) >= ROWS and score.reading.phase != "other")
+    higher = [score for score in every if score.reading.better > 0]
     rising = [score for score in found if score.reading.better > 0]
-    learns = _learns(view)
-    _forgotten(out, [score for score in every if score.reading.better > 0], learns=learns)
+    _forgotten(out, higher, learns=learns)
     _zero(out, _that_count(view, rising), learns=learns)
     phrases = [score for score in rising if not score.reading.kind.isdisjoint(_OF_PHRASES)]
     if phrases and len(phrases[0].series) >= HARDLY_ROWS:
         shown = phrases[0].series
-        out.put(
-            "no_phrase",
-            not any(score.series.value.any() for score in phrases),
-            refs_at(shown, [len(shown) - 1]),
-        )
+        none = not any(score.series.value.any() for score in phrases)
+        out.put("no_phrase", none, refs_at(shown, [len(shown) - 1]))
     _none_named(out, every)
     _hardly_found(out, rising)
-    averaged = [score for score in every if score.reading.better > 0 and "ema" in words_of(score.name)]
+    averaged = [score for score in higher if "ema" in words_of(score.name)]
     _frozen(out, [*rising, *averaged], learns=learns)  # averaged weights follow those that are trained
     _all_right(out, rising)
     _beyond_all(out, found)
-    _parted(out, [score for score in every if score.reading.better > 0 and score.reading.phase != "other"])
+    _parted(out, [score for score in higher if score.reading.phase != "other"])
     _general_lost(out, [score for score in every if score.reading.kind & GENERAL], learns=learns)
     _lost(out, tuple(score for score in found if not score.reading.kind & GENERAL))
     _turned(out, view, [score for score in found if score.reading.phase == "eval" and score.reading.whole])
@@ -215,13 +212,12 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
 
 
 def _none_named(out: FactWriter, every: tuple[Score, ...]) -> None:
-    """An evaluation or two in which both precision and recall are exactly 0 and most answers right: none is named."""
-    held_out = [score for score in every if score.reading.phase == "eval" and len(score.series) < FROZEN_ROWS]
-    none = [score.series for score in held_out if score.reading.kind & OVERLAP and not score.values.any()]
-    right = [score for score in held_out if score.reading.kind & SHARE_OF_ALL and score.values[-1] >= MOSTLY]
+    """An evaluation or two in which precision and recall are exactly 0 and most answers right: none is named."""
+    few = [score for score in every if score.reading.phase == "eval" and len(score.series) < FROZEN_ROWS]
+    none = [score.series for score in few if score.reading.kind & OVERLAP and not score.values.any()]
+    right = any(score.reading.kind & SHARE_OF_ALL and score.values[-1] >= MOSTLY for score in few)
     if right and {"precision", "recall"} <= {word for series in none for word in words_of(series.metric)}:
         out.put("rare_never_found", value=True, refs=refs_at(none[0], [0]))
-        out.put("rare_name", none[0].logged_as, refs_at(none[0], [0]))
 
 
 def _one_class_of_all(rising: list[Score]) -> Series | None:

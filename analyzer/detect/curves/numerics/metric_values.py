@@ -152,8 +152,9 @@ def _training_sound(view: RunView) -> bool | None:
 
 def _of_a_loss_below_zero(view: RunView, name: str) -> bool:
     """Whether a perplexity, which is the exponential of the loss, is below 1 because the loss is below 0."""
-    points = view.once(loss_points) if _PERPLEXITY.search(name) else None
-    return points is not None and len(points.curve()) > 0 and float(points.curve().value.min()) < 0
+    loss = finite_points(view.curve("loss")) if _PERPLEXITY.search(name) else None
+    printed = loss is not None and not _PERPLEXITY.search(loss.logged_as)
+    return loss is not None and printed and float(median_of(loss.value)) < 0
 
 
 def _impossible(name: str, series: Series) -> int | None:
