@@ -16,10 +16,10 @@ _NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|nan|inf)"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 
 _ODD = LazyRegex(
-    r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\(train|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
+    r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\((?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
-    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|train \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
+    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|train (?:\d|nan|inf)|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -88,7 +88,10 @@ _ANGLED = LazyRegex(
 _TWO_AT_ONCE = LazyRegex(
     rf"\b(mean|min|avg|[Tt]rain(?:ing)?)/(median|max|std|[Vv]al(?:id(?:ation)?)?|[Tt]est|[Dd]ev) ([A-Za-z]\w{{0,30}}(?: [A-Za-z]\w{{0,30}}){{0,2}}?) ?[:=]? {{0,3}}({_NUMBER}) ?/ ?({_NUMBER})(?![\w./])"
 )
-_PHASES = LazyRegex(rf"\b(train) ({_NUMBER})[,;|/]? {{1,3}}({_HELD_OUT}) ({_NUMBER})(?![\w.])")
+_PHASE_BEHIND = LazyRegex(
+    rf"\b([A-Za-z][a-z]{{1,20}}(?: [a-z]{{1,20}}){{0,2}}) \((train(?:ing)?|{_HELD_OUT}|held[ -]out)\) ?[:=]? {{0,3}}(?={_NUMBER}(?![\w.]))"
+)
+_PHASES = LazyRegex(rf"\b(train) ({_NUMBER}) {{0,2}}[,;|/]? {{1,3}}({_HELD_OUT}) ({_NUMBER})(?![\w.])")
 
 
 def plain_spelling(text: str) -> str:
@@ -114,8 +117,10 @@ def plain_spelling(text: str) -> str:
     ('epoch 3 train loss: 0.5', 'step 3 val loss: 0.5 lr: 1e-4')
     >>> plain_spelling("E3 B10/90 loss: 0.5/val loss: 0.75"), plain_spelling("step 3 12.5/s loss: 0.5")
     ('epoch 3 batch 10/90 loss: 0.5, val loss: 0.75', 'step 3 12.5/s loss: 0.5')
-    >>> plain_spelling("[eval] iter 500: train 2.1 val 2.3")
-    '[eval] iter 500: train: 2.1, val: 2.3'
+    >>> plain_spelling("[eval] iter 500: train 2.1 val 2.3"), plain_spelling("train nan | valid nan | acc 0.1")
+    ('[eval] iter 500: train: 2.1, val: 2.3', 'train: nan, valid: nan | acc 0.1')
+    >>> plain_spelling("cross entropy (train) = 0.5; cross entropy (held out) = 0.75")
+    'train cross entropy: 0.5; held out cross entropy: 0.75'
     >>> plain_spelling("Epoch(2) Loss(0.5)"), plain_spelling("epoch<2> loss<0.5>"), plain_spelling("range(3)")
     ('Epoch: 2 Loss: 0.5', 'epoch: 2 loss: 0.5', 'range(3)')
     >>> plain_spelling("Train loss 20 0.5 Grad Norm 0.25"), plain_spelling("Validation loss 20:  0.5")
@@ -164,7 +169,7 @@ def plain_spelling(text: str) -> str:
         text = _COMMA.sub(_with_point, text)
     text = _STROKE.sub(", ", _LISTED_NAMES.sub(_paired, text))
     text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
-    text = _PHASES.sub(r"\1: \2, \3: \4", text)
+    text = _PHASES.sub(r"\1: \2, \3: \4", _PHASE_BEHIND.sub(r"\2 \1: ", text))
     text = _TWO_AT_ONCE.sub(r"\1 \3: \4, \2 \3: \5", text)
     text = _QUOTIENT.sub(r"\2 \1: \4, \3 \1: \5", text)
     return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
