@@ -18,12 +18,12 @@ from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
-ADAPTIVE = LazyRegex(r"adam|rmsprop|nadam|radam|adamax|lamb$|novograd|adagrad")
+ADAPTIVE = LazyRegex(r"adam|rmsprop|nadam|radam|adamax|lamb$|novograd")
 PLAIN = LazyRegex(r"(?:^|[._])(?:sgd|momentum|nesterov|nag)(?:$|[._\d])|gradientdescent|momentumoptimizer")
 OTHER_UNIT = LazyRegex(
-    r"prodigy|dadapt|d-adapt|adadelta|lars|lbfgs|rprop|muon|sophia|lion|adafactor|schedule_?free|adagrad_?da"
+    r"prodigy|dadapt|d-adapt|adadelta|lars|lbfgs|rprop|muon|sophia|lion|adafactor|schedule_?free|adagrad"
 )
-"""Optimizers whose rate means something else: a factor near 1, layer-wise, or a sign."""
+"""Optimizers whose rate means something else: a factor near 1, layer-wise, a sign, or one that shrinks by itself (Adagrad)."""
 
 RANGES: dict[tuple[str, str], tuple[float, float]] = {
     # Kingma and Ba (arXiv 1412.6980) give 1e-3; large language models are pre-trained at 6e-5 to 6e-4 (arXiv 2005.14165,

@@ -253,6 +253,9 @@ def test_a_warm_up_that_still_rises_shows_no_peak():
 
 def test_a_rate_that_means_something_else_is_not_judged():
     assert "config.rate.over_usual" not in facts({"loss": [1.0, 0.9]}, learning_rate=1.0, optimizer="prodigy")
+    assert "config.rate.over_usual" not in facts(
+        {"loss": [1.0, 0.9]}, learning_rate=0.08, optimizer="Adagrad"
+    )
 
 
 def test_a_second_softmax_shows_although_answers_are_right_before_they_are_sure():
