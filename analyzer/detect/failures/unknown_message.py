@@ -8,6 +8,7 @@ a process that ended says nothing of why, and is not asked.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -112,18 +113,24 @@ def detect(view: RunView) -> Iterator[Signal]:
 
 def _errors(view: RunView) -> Iterator[tuple[int, int, str]]:
     """Source, number and text of the error lines up to what only follows: reports of launchers, the end of other processes."""
-    rows = view.run.events.rows
+    after: defaultdict[int, set[int]] = defaultdict(set)
+    roots: defaultdict[int, int] = defaultdict(int)
+    for event in view.run.events.rows:
+        source, line = event.ref.source, event.ref.line
+        if line is None:
+            continue
+        if event.role in _AFTERWARDS or event.kind in _REPORTS:
+            after[source].add(line)
+        elif event.role == "root_candidate":
+            roots[source] = max(roots[source], line)
     for end in view.run.log_ends:
-        here = [event for event in rows if event.ref.source == end.source]
-        after = [event.ref.line for event in here if event.role in _AFTERWARDS or event.kind in _REPORTS]
-        roots = [event.ref.line for event in here if event.role == "root_candidate"]
-        least = max([end.errors[0][0] if end.errors else 0, *roots])
-        until = min([line for line in after if line > least], default=math.inf)
-        yield from (
-            (end.source, number, text)
-            for number, text in end.errors
-            if number < until and number not in after
-        )
+        if not end.errors:
+            continue
+        least = max(end.errors[0][0], roots[end.source])
+        until = min((line for line in after[end.source] if line > least), default=math.inf)
+        for number, text in end.errors:
+            if number < until and number not in after[end.source]:
+                yield end.source, number, text
 
 
 def answer_of(lines: list[str], model: MessageModel) -> tuple[str, float, float] | None:

@@ -287,10 +287,18 @@ def _is_test(name: str) -> bool:
     return "test" in words_of(name)
 
 
+def _ends_of_cells(view: RunView) -> frozenset[int] | None:
+    """Identities of the events of failures, where cells of a notebook raised: rows tell nothing of what ran below them."""
+    if not any(event.fields.get("in_cell") is True for event in view.events("python_traceback")):
+        return None
+    return frozenset(id(event) for failure in order_of(view).failures for event in failure.events)
+
+
 def _is_end(view: RunView, event: Event) -> bool:
     """Whether training did not go on in the same file after a traceback: one that is caught is no end."""
-    if any(e.fields.get("in_cell") is True for e in view.events("python_traceback")):
-        return any(event in failure.events for failure in order_of(view).failures)
+    ends = view.once(_ends_of_cells)
+    if ends is not None:
+        return id(event) in ends
     uncaught = event.fields.get("uncaught") is True
     rows = view.once(RowsOfLogs)
     return event.ref.line is None or not rows.went_on(event.ref.source, event.ref.line, uncaught=uncaught)

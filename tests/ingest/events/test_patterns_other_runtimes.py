@@ -169,8 +169,8 @@ def test_a_program_that_ends_well_under_an_editor_has_no_failing_code() -> None:
 
 
 def test_the_barrier_of_an_older_jax_is_named() -> None:
-    line = "XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: PjRT_Client_Connect. Timed out task names: /job:jax_worker/task:3"
-    assert fields_of("coordination_timeout", line) == {"barrier": "PjRT_Client_Connect"}
+    line = "XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: checkpoint_3. Timed out task names: /job:jax_worker/task:3"
+    assert fields_of("coordination_timeout", line) == {"barrier": "checkpoint_3"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,53 @@
+"""Where the fall of a loss ends, or goes on: in the first rows, at the last ones, below what batches hide."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from courses_by_row import by_epoch, facts
+from make_run import RunMaker
+
+
+def test_an_explosion_in_the_first_epoch_does_not_hide_what_is_lost_later():
+    lost = by_epoch([955.0, 3.02, 2.2, 2.2, 2.2, 2.19, 2.2, 2.18, 4.3, 4.4, 4.4, 4.5])
+
+    assert lost["signal.progress.kept"] is False
+
+
+def test_a_fall_within_the_first_rows_of_a_long_log_is_progress():
+    noise = [0.05 * math.sin(37.0 * n) for n in range(3000)]
+    fell = facts({"loss": [0.5 + 1.8 * math.exp(-n / 5) + noise[n] for n in range(3000)]})
+    stands = facts({"loss": [0.5 + noise[n] for n in range(3000)]})
+
+    assert fell["signal.progress.learned"] is True
+    assert fell["signal.progress.fall_share"] > 0.5
+    assert stands["signal.progress.learned"] is False
+
+
+def test_a_loss_that_falls_to_the_end_at_one_pace_is_not_called_finished():
+    going_on = by_epoch([2.3 - 0.03 * n for n in range(12)])
+    slowing = by_epoch([0.4 + 1.9 * 0.6**n for n in range(12)])
+
+    assert going_on["signal.progress.unfinished"] is True
+    assert slowing["signal.progress.unfinished"] is False
+
+
+def test_a_loss_that_is_nearly_gone_at_once_does_not_explode_where_it_trembles_far_below_its_start():
+    gone = by_epoch([0.386, 2.3e-05, 0.0008, 0.0023, 0.0026, 0.0032, 0.0032, 0.0031])
+    exploded = by_epoch([0.386, 0.12, 0.11, 0.9, 1.4, 1.5, 1.6, 1.6])
+
+    assert gone["signal.progress.exploded"] is False
+    assert gone["signal.progress.broke"] is False
+    assert exploded["signal.progress.exploded"] is True
+
+
+def test_a_fall_that_batches_hide_goes_on_if_held_out_loss_says_so():
+    noise = 0.3 * np.random.default_rng(5).standard_normal(60)
+
+    def unfinished(held_out):
+        maker = RunMaker().log({"loss": np.linspace(1.9, 1.6, 60) + noise})
+        return maker.log({"eval_loss": held_out}, first=6, every=6).plain()["signal.progress.unfinished"]
+
+    assert unfinished(np.linspace(1.85, 1.5, 10)) is True
+    assert unfinished(1.5 + 0.35 * np.exp(-np.arange(10.0))) is False
