@@ -178,7 +178,7 @@ def _explodes(out: FactWriter, view: RunView) -> None:
             continue
         sizes = np.abs(series.value)
         words = words_of(name)
-        if "loss" in words and "scale" not in words and ASTRONOMICAL <= sizes[-1] < np.inf:
+        if "loss" in words and "scale" not in words and ASTRONOMICAL <= series.value[-1] < np.inf:
             out.put("runs_away", value=True, refs=refs_at(series, [len(series) - 1]))  # one row is enough
             out.put("explodes_name", series.logged_as, refs_at(series, [len(series) - 1]))
         if len(series) < EXPLODES_ROWS:
