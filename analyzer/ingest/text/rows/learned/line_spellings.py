@@ -19,7 +19,7 @@ _ODD = LazyRegex(
     r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\((?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
-    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|train (?:\d|nan|inf)|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
+    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60} ?[-\d]|> {1,3}[-\d]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -76,6 +76,7 @@ _RANKED = LazyRegex(r"(?i)(?<![\w-])(top) (\d{1,2})(?= (?:acc(?:uracy)?|err(?:or
 _SHORT = LazyRegex(
     r"^([\[(]?)[Ee][Pp]?(\d{1,6})\b([\]) ,:/|-]{1,4})(?:[Bb]|[Ss]|[Ii]t?)(\d{1,9})(?=[/\s,:;|\])]|$)"
 )
+_EPOCH_ALONE = LazyRegex(r"^[Ee][Pp]?(\d{1,4}):? (?=(?:trn?|train|loss|val|acc)\b)")
 _OF_R = LazyRegex(r'^\[\d{1,4}\] "(.{1,2000})"\s{0,3}$')
 _SCALED = LazyRegex(r"(?<![\w.])(\d{1,9}(?:\.\d{1,3})?)(k?)it/(\d{1,9}(?:\.\d{1,3})?)(k?)it(?= \[)")
 _ROUND = LazyRegex(rf"\bfit progress: \((\d{{1,9}}), (?={_NUMBER}, \{{)")
@@ -91,7 +92,19 @@ _TWO_AT_ONCE = LazyRegex(
 _PHASE_BEHIND = LazyRegex(
     rf"\b([A-Za-z][a-z]{{1,20}}(?: [a-z]{{1,20}}){{0,2}}) \((train(?:ing)?|{_HELD_OUT}|held[ -]out)\) ?[:=]? {{0,3}}(?={_NUMBER}(?![\w.]))"
 )
-_PHASES = LazyRegex(rf"\b(train) ({_NUMBER}) {{0,2}}[,;|/]? {{1,3}}({_HELD_OUT}) ({_NUMBER})(?![\w.])")
+_TOLD = LazyRegex(
+    r"\b(loss|accuracy|error|perplexity|reward|score|dice|f1) (?:of|was) (?=(?:-?\d{1,12}\.\d|nan|inf))"
+)
+_TOLD_OF_EPOCH = LazyRegex(
+    rf"^(.{{0,60}}?)\b((?:[a-z]{{1,20}} ){{0,3}}loss) of epoch (\d{{1,9}}) (?:is|was) (?={_NUMBER})"
+)
+_PHASES = LazyRegex(
+    rf"\b(train|trn) ({_NUMBER})[ \t]{{0,2}}[,;|/]?[ \t]{{1,3}}({_HELD_OUT}) ({_NUMBER})(?![\w.])"
+)
+_HELD_OUT_BEHIND = LazyRegex(
+    rf"\b([A-Za-z][A-Za-z_]{{1,20}}) ?[:=]? ?({_NUMBER}) \(({_HELD_OUT}):? ({_NUMBER})\)"
+)
+_PHASE_OF_EPOCH = LazyRegex(rf"\b(train|{_HELD_OUT})_epoch_(\d{{1,9}})\b(?=[ :]{{1,3}}[a-z])")
 
 
 def plain_spelling(text: str) -> str:
@@ -119,6 +132,14 @@ def plain_spelling(text: str) -> str:
     ('epoch 3 batch 10/90 loss: 0.5, val loss: 0.75', 'step 3 12.5/s loss: 0.5')
     >>> plain_spelling("[eval] iter 500: train 2.1 val 2.3"), plain_spelling("train nan | valid nan | acc 0.1")
     ('[eval] iter 500: train: 2.1, val: 2.3', 'train: nan, valid: nan | acc 0.1')
+    >>> plain_spelling("epoch 3: a loss of 0.5, accuracy was 0.25"), plain_spelling("a loss of 3 workers")
+    ('epoch 3: a loss: 0.5, accuracy: 0.25', 'a loss of 3 workers')
+    >>> plain_spelling("The average loss of epoch 3 is 0.5")
+    'The epoch 3, average loss: 0.5'
+    >>> plain_spelling("E03 trn 0.5 val 0.75 acc 0.25"), plain_spelling("E3 is done")
+    ('epoch 03 trn: 0.5, val: 0.75 acc 0.25', 'E3 is done')
+    >>> plain_spelling("MAE 0.5 (val 0.75)"), plain_spelling("val_epoch_3 loss:0.5"), plain_spelling("saved train_epoch_3.pt")
+    ('MAE: 0.5, val MAE: 0.75', 'epoch 3 val loss:0.5', 'saved train_epoch_3.pt')
     >>> plain_spelling("cross entropy (train) = 0.5; cross entropy (held out) = 0.75")
     'train cross entropy: 0.5; held out cross entropy: 0.75'
     >>> plain_spelling("Epoch(2) Loss(0.5)"), plain_spelling("epoch<2> loss<0.5>"), plain_spelling("range(3)")
@@ -148,6 +169,7 @@ def plain_spelling(text: str) -> str:
     """
     if text[:1] in _BEGINS_SHORT:
         text = _SHORT.sub(r"\1epoch \2\3batch \4", _OF_R.sub(r"\1", text))
+        text = _EPOCH_ALONE.sub(r"epoch \1 ", text)
     if _ODD.search(text) is None:
         return text
     if len(_ENCLOSED.findall(text)) > 1:  # a single one is a call
@@ -169,6 +191,8 @@ def plain_spelling(text: str) -> str:
         text = _COMMA.sub(_with_point, text)
     text = _STROKE.sub(", ", _LISTED_NAMES.sub(_paired, text))
     text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
+    text = _HELD_OUT_BEHIND.sub(r"\1: \2, \3 \1: \4", _PHASE_OF_EPOCH.sub(r"epoch \2 \1", text))
+    text = _TOLD_OF_EPOCH.sub(r"\1epoch \3, \2: ", _TOLD.sub(r"\1: ", text))
     text = _PHASES.sub(r"\1: \2, \3: \4", _PHASE_BEHIND.sub(r"\2 \1: ", text))
     text = _TWO_AT_ONCE.sub(r"\1 \3: \4, \2 \3: \5", text)
     text = _QUOTIENT.sub(r"\2 \1: \4, \3 \1: \5", text)
