@@ -62,7 +62,7 @@ LISTED_FROM = 0.02
 CANDIDATE_FROM = 0.05
 """Probability from which a cause is a candidate where nothing was seen clearly enough for a verdict."""
 
-SAYS_LITTLE = {"user-code-exception": 0.5}
+LEAVES_ROOM_BELOW = {"user-code-exception": 0.5}
 """What remains when nothing explains an exception: up to this share it leaves room for the words of a message.
 
 One that names nothing of its surroundings, raised in the run's own code, stands above a half."""
@@ -202,7 +202,9 @@ def _with_message(
 ) -> list[Finding]:
     """The findings, and that of the reader of unknown messages where no rule knows more than that something was raised."""
     least = REPORTED if assessment.facts.plain.get("failure.seen") is True else CANDIDATE_FROM
-    if any(f.probability >= SAYS_LITTLE.get(f.cause.id, least) for f in listed if f.cause.kind != "benign"):
+    if any(
+        f.probability >= LEAVES_ROOM_BELOW.get(f.cause.id, least) for f in listed if f.cause.kind != "benign"
+    ):
         return list(listed)
     found = message_only(assessment.facts.plain, rules, {finding.cause.id for finding in listed})
     if found is None:

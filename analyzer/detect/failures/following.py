@@ -24,7 +24,6 @@ OF_LAUNCHERS = frozenset(
 CELL_OUTPUT = 20
 """Lines below the error of a notebook's cell that tell of later cells: more than the message of an exception has."""
 
-
 ON_LOADING = frozenset({"ImportError", "ModuleNotFoundError"})
 """Raised as modules are loaded, before there are rows that could be kept back: those below were printed after it."""
 

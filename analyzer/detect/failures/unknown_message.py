@@ -1,8 +1,8 @@
 """What the error lines of a log are like, by their words alone: a hint for messages that no pattern knows.
 
-A linear model compares them with messages whose causes are known. It answers only where
-it is sure enough, by messages held out and by those of causes that it was not taught. What a launcher reports of
-a process that ended says nothing of why, and is not asked.
+A linear model compares them with messages whose causes are known. It answers only where it is sure enough, by messages held
+out and by those of causes that it was not taught. What a launcher reports of a process that ended, and what stands below
+such a report, says nothing of why and is not asked.
 """
 
 from __future__ import annotations
