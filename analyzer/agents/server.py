@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,36 +17,7 @@ from analyzer.agents.budget import CHARACTERS_PER_TOKEN, MOST, NOTE, USUAL, with
 from analyzer.agents.excerpts import lines_at, series_at
 from analyzer.desk import Desk
 from analyzer.errors import AnalyzerError
-from analyzer.triage.campaign import Campaign, run_campaign
-from analyzer.triage.pages import render_fleet
-from analyzer.triage.places import open_place
-from analyzer.triage.plan import make_plan
-from analyzer.triage.specs import Options, worker_count
-from analyzer.triage.store import Dataset
 from analyzer.version import __version__
-
-# Many runs at once, for a caller that waits for the answer.
-MOST_RUNS = 200
-"""Runs that one call diagnoses: about a minute on two cores. More are for ``analyzer triage --out``."""
-
-
-def triage(folder: Path, rules: tuple[Path, ...]) -> str:
-    """What failed below a folder and which failures are one."""
-    plan = make_plan([str(folder)], offline=True)
-    found = len(plan.runs)
-    del plan.runs[MOST_RUNS:]
-    options = Options(tuple(str(place) for place in rules), offline=True)
-    with tempfile.TemporaryDirectory(prefix="analyzer-") as directory:
-        place = open_place(directory)
-        result = run_campaign(Campaign(place, options, workers=worker_count(None)), plan, lambda *_: None)
-        text = render_fleet(result.summary, Dataset(place).records, "terminal")
-    left = (
-        f"only the first {MOST_RUNS} of {found} runs; all: analyzer triage {folder}\n"
-        if found > MOST_RUNS
-        else ""
-    )
-    return left + text
-
 
 INSTRUCTIONS = f"""\
 Tells why a deep-learning training run failed, how it knows, and what to change.
@@ -187,7 +157,7 @@ class _Tools:
         max_tokens: Tokens = USUAL,
     ) -> str:
         """Many runs at once: what failed, by which cause, which failures are one. Takes a second or so a run."""
-        from analyzer.agents.server import triage  # noqa: PLC0415
+        from analyzer.agents.fleet import triage  # noqa: PLC0415
 
         return self.answer(lambda: triage(self._desk.place(folder), self._desk.rule_packs), max_tokens)
 

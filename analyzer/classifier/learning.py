@@ -27,7 +27,6 @@ from analyzer.model.labels import HEALTHY
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-
 SEED = 0
 FOLDS = 6
 """Folds of whole configurations for the cross-fitted probabilities."""

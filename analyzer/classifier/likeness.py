@@ -26,7 +26,6 @@ from analyzer.rules.causes import catalogue
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-
 ENOUGH = 3
 """Runs that must have a mark: one or two are accidents of a log."""
 

@@ -36,7 +36,6 @@ from analyzer.vocabulary.marked import load_marked
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-
 ENOUGH = 4
 """Messages of a cause; fewer teach a wording and no cause."""
 

@@ -14,7 +14,6 @@ from analyzer.model.arrays import Integers, Mask
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-
 NONE = -1
 """Stands for "not given" in columns of numbers that are never negative."""
 
