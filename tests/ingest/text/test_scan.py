@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.ingest.text import scan
-from analyzer.ingest.text.scan import ENGINES, LiteralScanner, fast_prefilter
+from analyzer.ingest.text.scan import ENGINES, LiteralScanner, PatientScanner, fast_prefilter
 
 LETTERS = st.lists(st.sampled_from([b"a", b"b", b"\0", b".", b"\\", b"\xff", b"["]), min_size=1, max_size=9)
 LITERALS = st.lists(LETTERS.map(b"".join), min_size=1, max_size=6, unique=True).map(tuple)
@@ -37,6 +37,14 @@ def test_all_engines_find_the_same(engine, literals, data):
     text = b"".join(pieces)
 
     assert make(engine, literals).find(text) == LiteralScanner(literals).find(text)
+
+
+@given(literals=LITERALS, data=st.data())
+def test_what_is_small_is_searched_with_the_same_hits(literals, data):
+    pieces = data.draw(st.lists(st.sampled_from([*literals, b"a", b"ab", b"\n", b"\0"]), max_size=30))
+    text = b"".join(pieces)
+
+    assert PatientScanner(literals).find(text) == LiteralScanner(literals).find(text)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
