@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structured_reading import claimed_by, read_every_prefix, read_files
 
+from analyzer.ingest.formats.config import structured_text
 from analyzer.ingest.formats.config.config_file import ConfigFile
 from analyzer.ingest.formats.config.structured_text import (
     StructuredTextError,
@@ -371,3 +372,66 @@ def test_a_script_that_sets_the_key_in_its_section_too_is_well():
 
     assert run.config["train.learning_rate"].value == 0.02
     assert not run.events.of("config_key_unused")
+
+
+_WORDS = [
+    "a",
+    "1e-5",
+    "true",
+    "null",
+    "~",
+    "-x",
+    "--",
+    "---",
+    "...",
+    ".",
+    ".5",
+    "1_000",
+    "0x1F",
+    "1:2",
+    "'no'",
+    "''",
+    "''''",
+    "[1]",
+    "|",
+    ">",
+    "&",
+    "*a",
+    "=",
+    "#c",
+    "on",
+    "/p/q",
+    "+",
+    "-.5",
+    "a#b",
+]
+_STARTS = ["a: ", "b:", "y: ", "- ", "  - ", " - ", "-", "a:  ", "<<: ", "# ", "  "]
+_ENDS = ["", " ", "  # why", "#c", ":", " 2", "\t", "\r"]
+_LINE = st.tuples(st.sampled_from(_STARTS), st.sampled_from(_WORDS), st.sampled_from(_ENDS)).map("".join)
+
+
+@given(
+    lines=st.lists(_LINE | st.sampled_from(["", "a: 1", "b:", "- x", "  - 'x y'"]), min_size=1, max_size=6)
+)
+@settings(max_examples=400)
+def test_what_is_read_without_the_parser_reads_as_the_parser_reads_it(lines):
+    flat = structured_text._flat_yaml("\n".join(lines))
+    if flat is not None:
+        builder = structured_text._YamlBuilder()
+        assert builder.build("\n".join(lines)) is None
+        assert list(structured_text._Walk().entries("", 1, flat)) == list(
+            structured_text._Walk().entries("", 1, builder.root)
+        )
+
+
+def test_a_flat_file_with_lists_needs_no_parser():
+    text = "lr: 1e-5\nreport_to:\n- wandb\n- csv  # both\nsave: 'no'\n\nbetas:\n  - 0.9\n  - 0.95\n"
+
+    assert structured_text._flat_yaml(text) is not None
+    assert [(e.key, e.value, e.line) for e in read_yaml(text)] == [
+        ("lr", 1e-5, 1),
+        ("report_to", "wandb, csv", 2),
+        ("save", "no", 5),
+        ("betas[0]", 0.9, 8),
+        ("betas[1]", 0.95, 9),
+    ]

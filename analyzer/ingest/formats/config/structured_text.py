@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from analyzer.ingest.encodings.json_positions import JsonReader, JsonTextError
 from analyzer.ingest.scalar_text import config_scalar
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.config import ConfigScalar
 
 MAX_DEPTH = 32
@@ -199,12 +200,50 @@ def read_yaml(text: str) -> Iterator[Entry]:
     Raises:
         StructuredTextError: The text is not YAML from some place on; entries before it were yielded.
     """
+    if len(text) <= _FLAT_CHARACTERS and text.isascii() and (flat := _flat_yaml(text)) is not None:
+        yield from _Walk().entries("", 1, flat)
+        return
     builder = _YamlBuilder()
     error = builder.build(text)
     if builder.root is not None:
         yield from _Walk().entries("", 1, builder.root)
     if error is not None:
         raise error
+
+
+_FLAT_CHARACTERS = 10_000
+"""Most flat files have a thousand; a longer one is worth importing the parser."""
+
+_FLAT_LINE = LazyRegex(
+    r"(?:(?P<key>[A-Za-z_][A-Za-z0-9_]{0,99}):|(?P<dash> {0,8}-))(?: {1,9}(?:(?P<plain>(?:-?[A-Za-z0-9_.]|[/+])[A-Za-z0-9_./+-]{0,199})"
+    r"|'(?P<quoted>[A-Za-z0-9_./+ -]{0,199})'))? {0,9}(?: #.*)?| {0,9}(?:#.*)?"
+)
+
+
+def _flat_yaml(text: str) -> _Node | None:
+    """A file of keys with a word, a number or a list of these each, read without PyYAML: importing that takes as long as a small log."""
+    members: list[tuple[str, int, _Node]] = []
+    dash = ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        match = _FLAT_LINE.fullmatch(line)
+        if match is None:
+            return None
+        key, plain, quoted = match.group("key", "plain", "quoted")
+        node = _Node(number, scalar=config_scalar(plain) if plain else quoted, raw=plain or quoted or "")
+        is_empty = plain is None and quoted is None
+        if key:
+            members.append((key, number, _Node(number, elements=[]) if is_empty else node))
+            dash = ""
+        elif match["dash"]:
+            elements = members[-1][2].elements if members else None
+            if elements is None or is_empty or dash not in {"", match["dash"]}:
+                return None
+            elements.append(node)
+            dash = match["dash"]
+    is_whole = all(
+        node.elements != [] for _, _, node in members
+    )  # else something else may stand below the key
+    return _Node(1, members=members) if members and is_whole else None
 
 
 class _YamlBuilder:
@@ -217,7 +256,7 @@ class _YamlBuilder:
         self._keys: list[tuple[str, int] | None] = []
 
     def build(self, text: str) -> StructuredTextError | None:
-        import yaml  # noqa: PLC0415  (20 ms; only for runs that hold a YAML file)
+        import yaml  # noqa: PLC0415  (30 ms; only for runs that hold YAML of several levels)
 
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         nodes = 0
