@@ -237,6 +237,8 @@ def choose_ingestor(candidate: Candidate, ingestors: Sequence[Ingestor]) -> Inge
         match = ingestor.sniff(candidate)
         if match > Match.NO and (best is None or match > best[0]):
             best = (match, ingestor)
+        if match == Match.SURE:
+            break
     return None if best is None else best[1]
 
 
