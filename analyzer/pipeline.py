@@ -36,7 +36,7 @@ from analyzer.model.labels import ORDINARY
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
 from analyzer.model.wording import REPORTED
-from analyzer.rules.calibration import HAND_SET, shipped_calibration
+from analyzer.rules.calibration import told
 from analyzer.rules.candidates.likeness_only import likeness_only
 from analyzer.rules.candidates.message_only import message_only
 from analyzer.rules.ending import judged_training
@@ -49,6 +49,7 @@ from analyzer.rules.restart import restart_of
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import LedgerLine, Ranking, Scored, questions, rank
 from analyzer.rules.status import judge, outcome, says_less_than_end
+from analyzer.rules.telling import Telling, telling
 from analyzer.rules.template import fill
 from analyzer.rules.tree import headline_of
 from analyzer.version import __version__
@@ -92,7 +93,7 @@ def assess(run: Run, rules: RuleSet, baseline: Run | None = None, guard: Guard =
         return {cause: entry.bits for cause, entry in found.items()}
 
     in_question = rules.in_question(facts.plain)
-    ranking = rank(in_question, facts.plain, shipped_calibration(), base_rates, guard)
+    ranking = rank(in_question, facts.plain, base_rates, guard)
     if records := own_records():
         from analyzer.casebook.confirmed_only import confirmed_only  # noqa: PLC0415  (few users keep a casebook)
 
@@ -133,6 +134,7 @@ def diagnose_loaded(
     if _may_be_like_others(status, listed, in_doubt=bool(tests.doubts)):
         listed = _with_likeness(listed, assessment, folded, rules, run, quoter, few_points=bool(seen.missing))
     findings, ruled_out = _split(listed, status)
+    as_told = telling((*findings, *ruled_out), status)
     return Diagnosis(
         run_id=run.id,
         root=clean_text(run.root),
@@ -140,10 +142,12 @@ def diagnose_loaded(
         others=loaded.others,
         status=status,
         summary=summary,
-        findings=findings,
-        ruled_out=ruled_out,
+        findings=tuple(map(as_told.finding, findings)),
+        ruled_out=tuple(map(as_told.finding, ruled_out)),
         other_probability={
-            kind: share for kind, share in assessment.ranking.other.items() if kind not in folded["*"]
+            kind: as_told.other(kind, share)
+            for kind, share in assessment.ranking.other.items()
+            if kind not in folded["*"]
         },
         next_checks=guard.value("next checks", (), lambda: _next_checks(assessment, status, folded)),
         coverage=coverage_of(run, facts.plain, missing, tests.passed),
@@ -153,7 +157,7 @@ def diagnose_loaded(
         elapsed_s=time.perf_counter() - started_s,
         first_failure=guard.value("first failure", None, lambda: _first_failure(run, facts, quoter)),
         device_time=guard.value("device time", None, lambda: device_time(facts.plain)),
-        headline=guard.value("headline", None, lambda: _headline(assessment.ranking, findings)),
+        headline=guard.value("headline", None, lambda: _headline(assessment.ranking, findings, as_told)),
         ended=guard.value("end of the run", None, lambda: _ended(run, facts, quoter)),
         onset=guard.value("onset", None, lambda: onset(facts.plain)),
         earlier=loaded.earlier,
@@ -187,14 +191,15 @@ def _ended(run: Run, facts: Facts, quoter: Quoter) -> Ended | None:
     )
 
 
-def _headline(ranking: Ranking, findings: Sequence[Finding]) -> Headline | None:
+def _headline(ranking: Ranking, findings: Sequence[Finding], as_told: Telling) -> Headline | None:
     """The headline of the kind that the answer leads with."""
     if not findings:
         return None
     items = ranking.kinds.get(kind := findings[0].symptom_kind, ())
     if all(item.rule.id != findings[0].rule_id for item in items):
         return None  # by the words of a message alone
-    return headline_of([(item.rule.entry, item.probability) for item in items], ranking.other[kind])
+    weighed = [(entry := item.rule.entry, as_told.of(kind, entry.id, item.probability)) for item in items]
+    return headline_of(weighed, as_told.other(kind, ranking.other[kind]))
 
 
 def _with_message(
@@ -319,7 +324,6 @@ def _finding(
     item: Scored, run: Run, assessment: Assessment, quoter: Quoter, explains: Mapping[str, str]
 ) -> Finding:
     rule, facts = item.rule, assessment.facts
-    calibration = assessment.ranking.calibration.get(rule.symptom_kind, HAND_SET)
     lines = sorted(item.lines, key=lambda line: (not line.counted, -abs(line.bits), line.line.id))
     kinds = [
         f"{kind}: {cause}"
@@ -353,8 +357,7 @@ def _finding(
         restart_advice=restart.decision,
         restart_because=localised(restart.because, facts.plain),
         resume_from=restart.resume_from,
-        calibrated=calibration.calibrated,
-        temperature=calibration.temperature,
+        share=item.probability,
         seen_before=known.sentence() if known is not None and known.seen else "",
         casebook_bits=known.bits if known is not None else 0.0,
     )
@@ -403,7 +406,7 @@ def _next_checks(assessment: Assessment, status: str, folded: Folding) -> tuple[
     for kind, items in assessment.ranking.kinds.items():
         if kind in folded["*"] or all(item.rule.severity == "advisory" for item in items[:1]):
             continue
-        for question in questions(items, plain, assessment.ranking.calibration.get(kind, HAND_SET)):
+        for question in questions(items, plain):
             unknown = [name for name in question.line.test.names if name not in plain]
             fact = next((name for name in unknown if not name.startswith("event.")), None)
             if fact is None:  # nobody can obtain a log line that was not written
@@ -417,8 +420,8 @@ def _next_checks(assessment: Assessment, status: str, folded: Folding) -> tuple[
                     meaning=assessment.facts.meaning(fact),
                     how=how,
                     cause_id=question.rule.entry.id,
-                    if_true=question.if_true,
-                    if_false=question.if_false,
+                    if_true=told(question.if_true, status, question.rule.entry.family),
+                    if_false=told(question.if_false, status, question.rule.entry.family),
                     information_bits=question.information_bits,
                     test=question.line.test.text,
                 )

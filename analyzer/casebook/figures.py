@@ -7,12 +7,11 @@ chosen without a look at the label, and what is said is what a screen is headed 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyzer.casebook.record import CaseRecord
 from analyzer.model.labels import HEALTHY, ORDINARY
-from analyzer.rules.calibration import HAND_SET, Calibration
 from analyzer.rules.causes import catalogue
 from analyzer.rules.folding import fold, in_order
 from analyzer.rules.load import RuleSet
@@ -50,21 +49,17 @@ class Contest:
     sound: bool = False
     classes: frozenset[str] = frozenset()
 
-    def probabilities(self, calibration: Calibration) -> tuple[list[float], float]:
-        """Of the causes and of "something else"."""
-        return probabilities_of(self.bits, calibration)
-
-    def loss_bits(self, calibration: Calibration) -> float:
+    def loss_bits(self) -> float:
         """Log loss: of the right causes together, of "something else" where none of them is right or the run is sound."""
-        found, other = self.probabilities(calibration)
+        found, other = probabilities_of(self.bits)
         hit = sum(p for p, right in zip(found, self.right, strict=True) if right)
         if self.sound or not any(self.right):
             hit += other
         return -math.log2(max(LEAST, hit))
 
-    def answer(self, calibration: Calibration) -> tuple[float, bool]:
-        """Probability of what the answer is headed by, and whether it is right; of an open one the first candidate."""
-        found, other = self.probabilities(calibration)
+    def answer(self) -> tuple[float, bool]:
+        """Share of what the answer is headed by, and whether it is right; of an open one the first candidate."""
+        found, other = probabilities_of(self.bits)
         entries = catalogue()
         weighed = [(entries[cause], share) for cause, share in zip(self.causes, found, strict=True)]
         headline = headline_of(weighed, other)
@@ -132,26 +127,21 @@ class Figures:
     calibration_error: float
 
 
-def figures(items: Sequence[tuple[Contest, Calibration]]) -> Figures:
-    """Judge contests, each with the calibration that is applied to it (of a fold, say)."""
+def figures(items: Sequence[Contest]) -> Figures:
+    """Judge contests by the shares that rules give, before they are told at what such answers were worth."""
     if not items:
         return Figures(0, *[math.nan] * 7)
     top1 = top3 = sure = very = loss = brier = 0.0
-    said = first_answers(items)
-    for (contest, calibration), (first, right) in zip(items, said, strict=True):
+    said = [contest.answer() for contest in items]
+    for contest, (first, right) in zip(items, said, strict=True):
         top1 += contest.right[0]
         top3 += any(contest.right[:3])
         sure += not right and first >= 0.6
         very += not right and first >= 0.9
-        loss += contest.loss_bits(calibration)
+        loss += contest.loss_bits()
         brier += (first - right) ** 2
     n = len(items)
     return Figures(n, top1 / n, top3 / n, sure / n, very / n, loss / n, brier / n, calibration_error(said))
-
-
-def first_answers(items: Sequence[tuple[Contest, Calibration]]) -> list[tuple[float, bool]]:
-    """What each answer is headed by: its probability, and whether it is right."""
-    return [contest.answer(calibration) for contest, calibration in items]
 
 
 def calibration_error(said: Sequence[tuple[float, bool]]) -> float:
@@ -168,9 +158,3 @@ def calibration_error(said: Sequence[tuple[float, bool]]) -> float:
             rate = sum(right for _, right in inside) / len(inside)
             total += len(inside) / len(said) * abs(mean - rate)
     return round(total, 12)
-
-
-def uncalibrated(items: Sequence[Contest], fitted: Mapping[str, Calibration] | None = None) -> Figures:
-    """Figures of contests with given calibrations by kind, or with the hand-set odds."""
-    chosen = fitted or {}
-    return figures([(item, chosen.get(item.kind, HAND_SET)) for item in items])

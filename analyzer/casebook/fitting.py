@@ -1,165 +1,159 @@
-"""Fit a temperature and the weight of "something else" per kind of symptom, with grouped cross-validation.
+"""Fit what shares are worth on answers for unseen runs, with whole sets of runs held out.
 
-Two numbers per kind, drawn to the numbers of all kinds together where a kind has few runs: log loss plus a penalty on
-the distance from the pooled numbers, as strong as ``PRIOR_RUNS`` runs.
+An answer is right or not, so this is a logistic regression: the logit of the share, an offset per status and one per family
+of causes. Offsets are drawn to none by a ridge; sets are held out whole, since runs of one set were gathered alike.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import minimize
 
-from analyzer.casebook.figures import Contest, Figures, calibration_error, figures, first_answers
-from analyzer.rules.calibration import HAND_SET, Calibration
+from analyzer.casebook.figures import calibration_error
+from analyzer.errors import InputError
+from analyzer.model.diagnosis import STATUSES
+from analyzer.model.wording import LIKELY
+from analyzer.rules.calibration import Calibration, logit
+from analyzer.rules.causes import catalogue
 
-PRIOR_RUNS = 10
-"""Weight of the pooled numbers, in runs: hand-set odds count as about ten cases."""
-
-FOLDS = 5
-
-LEAST_RUNS = 60
-"""Runs of a kind from which it may be called calibrated: of thirty, answers that are off by a fifth still pass as chance."""
-
-MOST_VERY_SURE = 0.02
-"""Part of the answers that may be wrong at 0.9 and more. And none may become sure and wrong by the fit: odds fitted on 557 runs
-lost nothing in cross-validation and tripled such answers (11 to 33 %) for the next 224."""
+RIDGE = 3.0
+"""Penalty on a squared offset, in nats: one that two or three answers speak for stays small. 1 and 6 reach the same within 0.005."""
 
 RESAMPLES = 1000
-"""Draws of groups, and of answers at the stated odds: intervals are known to a hundredth."""
+"""Draws of sets: the interval is known to a hundredth."""
 
 SURE = 0.95
-"""One kind in twenty that is no better passes by chance, and one in twenty that is calibrated does not."""
 
-_LOG_TEMPERATURE = (
-    math.log(0.05),
-    math.log(2.0),
-)  # twice as bold at most, from runs that no rule was written for
-_OTHER_BITS = (-6.0, 12.0)
+COLUMNS = ("set", "source", "status", "cause", "said", "right")
+
+Values = npt.NDArray[np.float64]
 
 
-def fit(contests: Sequence[Contest]) -> dict[str, Calibration]:
-    """Temperatures by kind."""
-    if not contests:
-        return {}
-    pooled = _minimum(contests, (math.log(0.7), 0.0), 1.0)
-    found: dict[str, Calibration] = {}
-    for kind in sorted({contest.kind for contest in contests}):
-        own = [contest for contest in contests if contest.kind == kind]
-        log_temperature, other = _minimum(own, pooled, float(PRIOR_RUNS))
-        found[kind] = Calibration(round(math.exp(log_temperature), 3), round(other, 3), len(own))
-    return found
-
-
-def _minimum(contests: Sequence[Contest], centre: tuple[float, float], penalty: float) -> tuple[float, float]:
-    """Log temperature and score of "something else" with the least penalised log loss."""
-
-    def cost(x: np.ndarray) -> float:
-        calibration = Calibration(math.exp(float(x[0])), float(x[1]))
-        loss = sum(contest.loss_bits(calibration) for contest in contests)
-        # one bit of "something else" or a factor e of temperature away from the centre costs the penalty
-        far = (float(x[0]) - centre[0]) ** 2 + ((float(x[1]) - centre[1]) / 2.0) ** 2
-        return loss + penalty * 0.5 * far
-
-    best = minimize(
-        cost, np.array(centre), method="Nelder-Mead", bounds=(_LOG_TEMPERATURE, _OTHER_BITS),
-        options={"xatol": 1e-3, "fatol": 1e-3},
-    )  # fmt: skip
-    return float(best.x[0]), float(best.x[1])
-
-
-def cross_validated(contests: Sequence[Contest]) -> list[tuple[Contest, Calibration]]:
-    """Each contest with the calibration that was fitted without its group.
-
-    Groups are dealt to folds by name, so that the result does not depend on the order of the records.
-    """
-    groups = sorted({contest.group for contest in contests})
-    fold_of = {group: index % FOLDS for index, group in enumerate(groups)}
-    found: list[tuple[Contest, Calibration]] = []
-    for fold in range(FOLDS):
-        inside = [contest for contest in contests if fold_of[contest.group] == fold]
-        fitted = fit([contest for contest in contests if fold_of[contest.group] != fold])
-        fallback = Calibration()
-        found += [(contest, fitted.get(contest.kind, fallback)) for contest in inside]
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """What cross-validation says of the calibration of a kind.
+class Answer(NamedTuple):
+    """The first answer for a labelled run, given before any rule was changed for it.
 
     Attributes:
-        figures: What the calibrated answers reached.
-        gain_bits: Log loss saved against the hand-set odds, as at least nineteen of twenty draws of groups have it.
-        error_low: Calibration error that one draw in twenty falls below.
-        error_high: Calibration error that one draw in twenty exceeds.
-        by_chance: Calibration error that answers which are right as often as they say exceed once in twenty.
-        by_hand: What the hand-set odds reached.
+        group: Set that the run was gathered with.
+        source: Its address.
+        status: Status of the answer.
+        cause: Leading cause.
+        said: Its share by the weights of rules, 0 to 1.
+        right: Whether the label or a cause that its labeller accepts; of a sound run nothing is.
     """
 
-    figures: Figures
-    gain_bits: float
-    error_low: float
-    error_high: float
-    by_chance: float
-    by_hand: Figures
-
-    def fails(self) -> str:
-        """Why the kind is not called calibrated; empty if it is."""
-        if self.figures.runs < LEAST_RUNS:
-            return f"fewer than {LEAST_RUNS} runs"
-        if self.gain_bits <= 0:
-            return "log loss no better than by hand"
-        if self.figures.calibration_error > min(self.by_chance, self.by_hand.calibration_error):
-            return "wrong more often than by chance"
-        if self.figures.wrong_sure > self.by_hand.wrong_sure or self.figures.wrong_very_sure > MOST_VERY_SURE:
-            return "more answers that are wrong and sure"
-        return ""
+    group: str
+    source: str
+    status: str
+    cause: str
+    said: float
+    right: bool
 
 
-def proof(pairs: Sequence[tuple[Contest, Calibration]]) -> Proof:
-    """Judge the answers of one kind, each with the calibration that was fitted without its group."""
-    rng = np.random.default_rng(0)
-    said = np.array(first_answers(pairs), dtype=float)
-    saved = np.array([contest.loss_bits(HAND_SET) - contest.loss_bits(fitted) for contest, fitted in pairs])
-    groups: dict[str, list[int]] = {}
-    for row, (contest, _) in enumerate(pairs):
-        groups.setdefault(contest.group, []).append(row)
-    rows = list(groups.values())
-    gains, errors, chance = [], [], []
-    for _ in range(RESAMPLES):
-        drawn = np.concatenate([rows[i] for i in rng.integers(len(rows), size=len(rows))])
-        gains.append(float(saved[drawn].mean()))
-        errors.append(_error(said[drawn, 0], said[drawn, 1] > 0))
-        chance.append(_error(said[:, 0], rng.random(len(said)) < said[:, 0]))
-    return Proof(
-        figures(pairs),
-        float(np.quantile(gains, 1 - SURE)),
-        float(np.quantile(errors, 1 - SURE)),
-        float(np.quantile(errors, SURE)),
-        float(np.quantile(chance, SURE)),
-        figures([(contest, HAND_SET) for contest, _ in pairs]),
+def read_answers(path: Path) -> list[Answer]:
+    """The answers of a table.
+
+    Raises:
+        InputError: A line is none, or tells of a cause or a status that does not exist.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    if not rows or tuple(rows[0]) != COLUMNS:
+        raise InputError(f"{path}:1: expected the columns {', '.join(COLUMNS)}")
+    return [_answer(row, f"{path}:{number}") for number, row in enumerate(rows[1:], 2)]
+
+
+def _answer(row: Sequence[str], where: str) -> Answer:
+    try:
+        group, source, status, cause, said, right = row
+        share = float(said)
+    except ValueError:
+        raise InputError(f"{where}: expected {len(COLUMNS)} columns, the share a number") from None
+    if (
+        status not in STATUSES
+        or cause not in catalogue()
+        or not 0.0 <= share <= 1.0
+        or right not in {"0", "1"}
+    ):
+        raise InputError(f"{where}: expected a status, a known cause, a share of 0 to 1 and 0 or 1")
+    return Answer(group, source, status, cause, share, right == "1")
+
+
+def fit(answers: Sequence[Answer]) -> Calibration:
+    """The numbers that make the answers likeliest, less the ridge."""
+    entries = catalogue()
+    statuses = sorted({answer.status for answer in answers})
+    families = sorted({entries[answer.cause].family for answer in answers})
+    columns = [np.array([logit(answer.said) for answer in answers])]
+    columns += [np.array([float(answer.status == name) for answer in answers]) for name in statuses]
+    columns += [
+        np.array([float(entries[answer.cause].family == name) for answer in answers]) for name in families
+    ]
+    weights = _logistic(np.column_stack(columns), np.array([float(answer.right) for answer in answers]))
+    offsets = [round(float(weight), 3) for weight in weights]
+    first = 2 + len(statuses)
+    return Calibration(
+        intercept=offsets[0],
+        slope=offsets[1],
+        statuses=dict(zip(statuses, offsets[2:first], strict=True)),
+        families=dict(zip(families, offsets[first:], strict=True)),
+        answers=len(answers),
     )
 
 
-def _error(stated: np.ndarray, right: np.ndarray) -> float:
-    return calibration_error(list(zip(stated.tolist(), right.tolist(), strict=True)))
+def _logistic(inputs: Values, right: Values) -> Values:
+    """Intercept, slope and offsets; the first two bear no penalty, and a higher share is never worth less."""
+
+    def cost(weights: Values) -> tuple[float, Values]:
+        score = inputs @ weights[1:] + weights[0]
+        off = 1.0 / (1.0 + np.exp(-score)) - right
+        slope = np.concatenate([[off.sum()], inputs.T @ off])
+        slope[2:] += RIDGE * weights[2:]
+        loss = np.logaddexp(0.0, score) - right * score
+        return float(loss.sum() + 0.5 * RIDGE * np.square(weights[2:]).sum()), slope
+
+    start = np.zeros(inputs.shape[1] + 1)
+    bounds = [(None, None), (0.0, None), *[(None, None)] * (len(start) - 2)]
+    return np.asarray(minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
 
 
-def fit_with_proof(contests: Sequence[Contest]) -> tuple[dict[str, Calibration], Mapping[str, Proof]]:
-    """The numbers by kind with their cross-validated error, and what the error was measured by."""
-    held_out = cross_validated(contests)
-    fitted = fit(contests)
-    proofs = {kind: proof([pair for pair in held_out if pair[0].kind == kind]) for kind in fitted}
-    return {
-        kind: calibration._replace(
-            error=round(proofs[kind].figures.calibration_error, 3),
-            error_low=round(proofs[kind].error_low, 3),
-            error_high=round(proofs[kind].error_high, 3),
-            calibrated=not proofs[kind].fails(),
+def held_out(answers: Sequence[Answer]) -> list[float]:
+    """What each answer is told at by numbers that were fitted without its set."""
+    entries = catalogue()
+    fitted = {
+        group: fit([answer for answer in answers if answer.group != group])
+        for group in {answer.group for answer in answers}
+    }
+    return [fitted[a.group].told(a.said, a.status, entries[a.cause].family) for a in answers]
+
+
+def fit_with_proof(answers: Sequence[Answer]) -> Calibration:
+    """The numbers, with what they reach on sets held out."""
+    told = held_out(answers)
+    pairs = [(said, answer.right) for said, answer in zip(told, answers, strict=True)]
+    groups = sorted({answer.group for answer in answers})
+    of_group = {name: [p for p, a in zip(pairs, answers, strict=True) if a.group == name] for name in groups}
+    rng = np.random.default_rng(0)
+    errors = [
+        calibration_error(
+            [pair for i in rng.integers(len(groups), size=len(groups)) for pair in of_group[groups[i]]]
         )
-        for kind, calibration in fitted.items()
-    }, proofs
+        for _ in range(RESAMPLES)
+    ]
+    sure = [right for said, right in pairs if said >= LIKELY]
+    return fit(answers)._replace(
+        error=round(calibration_error(pairs), 3),
+        error_low=round(float(np.quantile(errors, 1 - SURE)), 3),
+        error_high=round(float(np.quantile(errors, SURE)), 3),
+        error_by_hand=round(calibration_error([(a.said, a.right) for a in answers]), 3),
+        sure=len(sure),
+        sure_right=round(sum(sure) / len(sure), 3) if sure else 0.0,
+    )

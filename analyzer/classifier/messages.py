@@ -27,7 +27,6 @@ from analyzer.facts.build import build_facts
 from analyzer.ingest.discover import load_run
 from analyzer.model.arrays import Mask, Values
 from analyzer.model.wording import REPORTED
-from analyzer.rules.calibration import shipped_calibration
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import rank
 from analyzer.vocabulary.events import event_files
@@ -119,7 +118,7 @@ def _named_by_rules(message: str, rules: RuleSet) -> str | None:
             facts = build_facts(run_detectors(load_run(log).run)).plain
         except InputError:
             return None
-    kinds = rank(rules.in_question(facts), facts, shipped_calibration()).kinds.values()
+    kinds = rank(rules.in_question(facts), facts).kinds.values()
     scored = [item for items in kinds for item in items]
     return max(scored, key=lambda item: item.probability).rule.entry.id if scored else None
 

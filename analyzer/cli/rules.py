@@ -211,43 +211,36 @@ def docs_command(
 
 @app.command("fit")
 def fit_command(
-    books: Annotated[list[Path], typer.Argument(help="Casebooks: runs whose cause is known.")],
+    table: Annotated[
+        Path, typer.Argument(help="First answers for labelled runs: samples/casebook/answers.csv.")
+    ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; only the table if left out.")
+        Path | None, typer.Option("--output", "-o", help="File to write; only the figures if left out.")
     ] = None,
 ) -> None:
-    """Fit how far the hand-set odds can be trusted: one temperature per kind of symptom, cross-validated.
+    """Fit what the shares that rules give are worth: how often such answers were right.
 
-    A kind is calibrated if its log loss is surely lower than by hand and its answers are right as often as they say, as far as so many runs can tell. Written are those kinds alone; the others keep their hand-set odds.
+    By share, status and family of the cause. The figures are those of sets of runs that the numbers were not fitted on.
     """
     import json
 
-    from analyzer.casebook.figures import contests
-    from analyzer.casebook.fitting import fit_with_proof
-    from analyzer.casebook.record import good_records
-    from analyzer.cli.casebook import HEAD, row
-    from analyzer.rules.load import load_rules
+    from analyzer.casebook.fitting import fit_with_proof, read_answers
 
-    records = [record for record in good_records(books) if record.facts and record.split == "fit"]
-    fitted, proofs = fit_with_proof(contests(records, load_rules(())))
-    if not fitted:
-        raise InputError("no labelled run brings a cause into question; nothing can be fitted")
-    typer.echo(f"{HEAD}  interval     by chance  bits gained  temperature  something else  calibrated")
-    for kind, calibration in fitted.items():
-        found = proofs[kind]
-        typer.echo(
-            f"{row(kind, found.figures)}  {found.error_low:.2f}-{found.error_high:.2f}  {found.by_chance:12.3f}"
-            f"  {found.gain_bits:+11.2f}  {calibration.temperature:11.2f}  {calibration.other_bits:+14.2f}"
-            f"  {found.fails() or 'yes'}"
-        )
-    passed = {kind: calibration._asdict() for kind, calibration in fitted.items() if calibration.calibrated}
-    if output is not None and not passed:
-        typer.echo(f"no kind is calibrated: {output} is not written")
-    elif output is not None:
+    answers = read_answers(table)
+    if len({answer.group for answer in answers}) < 2:
+        raise InputError(f"{table}: needs answers of two sets of runs, so that one can be held out")
+    found = fit_with_proof(answers)
+    typer.echo(
+        f"{found.answers:,} answers: calibration error {found.error:.3f} ({found.error_low:.3f} to {found.error_high:.3f} by the"
+        f" sets drawn) on sets held out, {found.error_by_hand:.3f} by the shares themselves;"
+        f" {found.sure} told at 60% or more, {found.sure_right:.1%} of them right"
+    )
+    if output is not None:
         about = "Fitted by `analyzer rules fit`; see analyzer/rules/calibration.py."
-        data = {"about": about, "runs": len(records), "kinds": passed}
-        output.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-        typer.echo(f"written to {output}: {', '.join(passed)}")
+        output.write_text(
+            json.dumps({"about": about, "fit": found._asdict()}, indent=1) + "\n", encoding="utf-8"
+        )
+        typer.echo(f"written to {output}")
 
 
 @app.command("new")

@@ -167,7 +167,7 @@ class Finding(NamedTuple):
         symptom_kind: Competition in which ``probability`` was computed.
         symptom: One sentence with the facts filled in.
         bits: Prior plus counted evidence.
-        probability: Share among the competing causes and "something else".
+        probability: How often such answers were right on labelled runs; of rivals, what the leader leaves.
         evidence: The ledger, strongest line first.
         cause: The catalogue entry.
         fixes: Applicable fixes, the best first.
@@ -175,8 +175,8 @@ class Finding(NamedTuple):
         restart_advice: restart-as-is, restart-excluding-node, fix-then-restart, resume-from-earlier-checkpoint, no-action.
         restart_because: Reason of that advice.
         resume_from: Checkpoint to resume from, in words; empty if none is known or needed.
-        calibrated: Whether ``probability`` was measured on labelled runs; else hand-set odds gave it.
-        temperature: Factor on ``bits`` before they became a probability, fitted on labelled runs; 1 where none was.
+        calibrated: Whether ``probability`` was measured on labelled runs; else it is ``share``.
+        share: Share among the competing causes and "something else", by the hand-set weights of rules.
         shape_only: Always false; no finding rests on the shape of the curves alone.
         seen_before: What the user's casebook says of this cause, as a sentence; empty if nothing.
         casebook_bits: Part of ``bits`` that comes from there.
@@ -196,7 +196,7 @@ class Finding(NamedTuple):
     restart_because: str = ""
     resume_from: str = ""
     calibrated: bool = False
-    temperature: float = 1.0
+    share: float = 0.0
     shape_only: bool = False
     seen_before: str = ""
     casebook_bits: float = 0.0
@@ -245,12 +245,12 @@ class Finding(NamedTuple):
             if more := (notes or {}).get(line.id):
                 rows.append(f"          {more}")
             rows.extend(f"          {place}  {place.text[:100]}".rstrip() for place in line.refs)
-        note = (
-            ""
-            if self.temperature == 1.0
-            else f", of which {self.temperature:.0%} count (fitted on labelled runs)"
-        )
-        return "\n".join([*rows, f"  {self.bits:+6.1f}  total, in bits{note}"]) + "\n"
+        rows.append(f"  {self.bits:+6.1f}  total, in bits")
+        if percent(self.share) != percent(self.probability):
+            rows.append(
+                f"          a share of {percent(self.share)}; such answers were right in {percent(self.probability)} of unseen runs"
+            )
+        return "\n".join(rows) + "\n"
 
 
 class Candidate(NamedTuple):

@@ -87,7 +87,7 @@ def _finding_schema() -> dict[str, Any]:
     return _object(
         {
             "rule_id": _TEXT, "severity": {"enum": list(SEVERITIES)}, "probability": _SHARE,
-            "calibrated": {"type": "boolean"}, "bits": {"type": "number"}, "symptom_kind": _TEXT, "symptom": _TEXT,
+            "calibrated": {"type": "boolean"}, "share": _SHARE, "bits": {"type": "number"}, "symptom_kind": _TEXT, "symptom": _TEXT,
             "cause": cause, "evidence": _list(evidence), "fixes": _list(fix), "explains": _list(_TEXT),
             "restart_advice": _TEXT, "restart_because": _TEXT, "resume_from": _TEXT, "shape_only": {"type": "boolean"},
         }

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import LAB, Coverage, Diagnosis, Evidence, Finding, Fix
-from analyzer.model.wording import REPORTED, counted, percent, word_for
-from analyzer.rules.calibration import SURE_ANSWERS, SURE_FROM, SURE_RIGHT, shipped_calibration
+from analyzer.model.wording import LIKELY, REPORTED, counted, percent, word_for
+from analyzer.rules.calibration import shipped_calibration
 
 CANDIDATES_NAMED = 4
 """Candidates that are named where no cause stands out."""
@@ -123,17 +123,14 @@ def amounts_read(coverage: Coverage) -> str:
 
 def odds_note(diagnosis: Diagnosis) -> str:
     """How far the probabilities were measured; empty where none is shown."""
-    shown = diagnosis.findings
-    if not shown:
+    found = shipped_calibration()
+    if not diagnosis.findings:
         return ""
-    if shown[0].calibrated:
-        runs = shipped_calibration()[shown[0].symptom_kind].runs
-        return (
-            f"percentages of this kind of trouble are calibrated on {runs} labelled runs (analyzer benchmark)"
-        )
+    if found is None or not any(finding.calibrated for finding in diagnosis.findings):
+        return "percentages are shares by the hand-set weights of rules"
     return (
-        f"percentages come from hand-set weights; of {SURE_ANSWERS} answers at {percent(SURE_FROM)} or more on unseen runs, "
-        f"{percent(SURE_RIGHT)} were right"
+        f"percentages are measured on {found.answers:,} answers for unseen runs; of those at {percent(LIKELY)} or more, "
+        f"{percent(found.sure_right)} were right"
     )
 
 

@@ -1,63 +1,102 @@
-"""Temperatures that labelled runs gave the hand-set odds: one pair of numbers per kind of symptom.
+"""What the share that rules give a cause was worth on runs that no rule had seen: the probability that is told.
 
-Rules are written in bits by hand. How far those bits are to be believed is measured: ``analyzer rules fit`` looks at
-runs whose cause is known (the casebook) and fits per kind a temperature, by which all scores are multiplied, and the
-weight of "something else". The order of causes never changes by it. ``rules/calibration.json`` holds the numbers with
-the count of runs and what they reached in cross-validation; a kind that is absent there keeps its hand-set odds.
+Rules weigh causes in bits set by hand (``score.py``), and how sure an answer is depends on what it is about: an exception
+that was written down is named right more often than its share says, a fault that is only seen in the course of a curve less
+often. ``rules/calibration.json`` holds a logit of the share with one offset per status and one per family of causes, fitted
+by ``analyzer rules fit`` on first answers for labelled runs (``samples/casebook/answers.csv``), with what it reached on sets
+held out. The order of answers never changes by it, nor does a status.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from analyzer.model.wording import LIKELY, REPORTED
 from analyzer.rules.causes import rules_root
 
 FILE = "calibration.json"
 
+LEAST_SHARE, MOST_SHARE = 0.02, 0.9
+"""Between these a share tells how often answers are right; beyond, it told no more on 1,458 answers (0.95 said, 0.87 right)."""
+
+SURE_FROM = 0.75
+"""An answer that is right less often than this is told below "likely": from there on people act, and of those between
+0.6 and 0.75 every third would have misled them."""
+
+HALF = 0.5
+
+BELOW_LIKELY, BELOW_HALF, BELOW_POSSIBLE = LIKELY - 0.01, HALF - 0.01, REPORTED - 0.01
+
 
 class Calibration(NamedTuple):
-    """How the bits of one kind are turned into probabilities.
+    """The fitted numbers, and what they reached on sets of runs that they were not fitted on.
 
     Attributes:
-        temperature: Factor on every score; below 1 the hand-set bits were too bold.
-        other_bits: Score of "something else".
-        runs: Labelled runs behind the two numbers.
-        error: Expected calibration error of the first answers in grouped cross-validation, 0 to 1.
-        error_low: Error that one draw of the runs in twenty falls below.
+        intercept: Logit of being right at a share of one half, before offsets.
+        slope: Factor on the logit of the share.
+        statuses: Offset by status of the run.
+        families: Offset by family of the leading cause.
+        answers: First answers that they were fitted on.
+        error: Expected calibration error of answers held out, 0 to 1.
+        error_low: Error that one draw of the sets in twenty falls below.
         error_high: Error that one draw in twenty exceeds.
-        calibrated: Whether the kind passed what the fit asks for, so that the screen may say "calibrated".
+        error_by_hand: Error of the shares themselves.
+        sure: Answers held out that were told at "likely" and more.
+        sure_right: Part of them that was right.
     """
 
-    temperature: float = 1.0
-    other_bits: float = 0.0
-    runs: int = 0
+    intercept: float
+    slope: float
+    statuses: Mapping[str, float]
+    families: Mapping[str, float]
+    answers: int = 0
     error: float = 1.0
     error_low: float = 0.0
     error_high: float = 1.0
-    calibrated: bool = False
+    error_by_hand: float = 1.0
+    sure: int = 0
+    sure_right: float = 0.0
+
+    def fitted(self, share: float, status: str, family: str) -> float:
+        """How often such a leading answer is right, as fitted."""
+        offset = self.statuses.get(status, 0.0) + self.families.get(family, 0.0)
+        return 1.0 / (1.0 + math.exp(-(self.intercept + self.slope * logit(share) + offset)))
+
+    def told(self, share: float, status: str, family: str) -> float:
+        """The probability of a leading cause as it is told.
+
+        It stays on its side of "possible", which decides the status and the exit code; what is less likely than everything
+        else together heads no answer; and it is "likely" only where it surely is. Of a status that no answer was counted for,
+        the share itself.
+        """
+        if status not in self.statuses:
+            return share
+        right = self.fitted(share, status, family)
+        if right < SURE_FROM:
+            right = min(right, BELOW_LIKELY)
+        if share < HALF:
+            right = min(right, BELOW_HALF)
+        return max(right, REPORTED) if share >= REPORTED else min(right, BELOW_POSSIBLE)
 
 
-HAND_SET = Calibration()
-"""The odds as the rules state them."""
-
-SURE_FROM = 0.6
-"""Probability from which an answer is acted upon."""
-
-SURE_ANSWERS = 499
-SURE_RIGHT = 0.82
-"""Answers of ``SURE_FROM`` and more by hand-set odds on 1,240 labelled public runs before any rule was changed for them, and
-the part that was right: 172 of 203 on the runs marked ``fit``, 50 of 75 on the 224 that were added last, and 187 of 221 on 652
-further ones of 2026-11 (of a sound run no answer is right)."""
+def logit(share: float) -> float:
+    """Log odds of a share, in nats, held between the least and the most that tells something."""
+    held = min(max(share, LEAST_SHARE), MOST_SHARE)
+    return math.log(held / (1.0 - held))
 
 
 @lru_cache(maxsize=1)
-def shipped_calibration() -> Mapping[str, Calibration]:
-    """The fitted numbers by kind of symptom; empty if none are shipped."""
+def shipped_calibration() -> Calibration | None:
+    """The shipped numbers; None if there are none, and shares are told as they are."""
     path = rules_root() / FILE
-    if not path.is_file():
-        return {}
-    kinds = json.loads(path.read_text(encoding="utf-8"))["kinds"]
-    return {kind: Calibration(**values) for kind, values in kinds.items()}
+    return Calibration(**json.loads(path.read_text(encoding="utf-8"))["fit"]) if path.is_file() else None
+
+
+def told(share: float, status: str, family: str) -> float:
+    """The probability of a leading cause by the shipped numbers."""
+    shipped = shipped_calibration()
+    return share if shipped is None else shipped.told(share, status, family)

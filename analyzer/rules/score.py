@@ -1,10 +1,10 @@
 """From facts to ranked causes: gates, ledgers in bits, competition, next checks.
 
 Score of a cause = prior + sum of counted lines, in bits (log2 of the odds against "something else").
-Causes of one symptom kind compete together with "something else": ``p_i = 2**(t s_i) / (2**o + sum_j 2**(t s_j))``,
-a multinomial logit with "other" as its reference class. Temperature ``t`` and ``o`` are fitted per kind on labelled
-runs (``calibration.py``); uncalibrated they are 1 and 0. A cause is one hypothesis, however many rules it has: its
-best rule stands for it.
+Causes of one symptom kind compete together with "something else": ``p_i = 2**s_i / (1 + sum_j 2**s_j)``,
+a multinomial logit with "other" as its reference class. What such shares were worth on labelled runs, and so what is
+told of them, is measured afterwards (``calibration.py``). A cause is one hypothesis, however many rules it has: its best
+rule stands for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import NamedTuple
 from analyzer.expr import Verdict, compile_condition, evaluate
 from analyzer.guard import STRICT, Guard
 from analyzer.model.tables import Scalar
-from analyzer.rules.calibration import HAND_SET, Calibration
 from analyzer.rules.schema import PRIOR_BITS, EvidenceLine, Rule
 from analyzer.rules.shape_line import shape_line, sound_line
 
@@ -182,14 +181,11 @@ def _total(rule: Rule, lines: Iterable[tuple[float, bool]]) -> float:
     return max(-MAX_SCORE_BITS, min(MAX_SCORE_BITS, total))
 
 
-def probabilities_of(
-    scores: Sequence[float], calibration: Calibration = HAND_SET
-) -> tuple[list[float], float]:
+def probabilities_of(scores: Sequence[float]) -> tuple[list[float], float]:
     """Probabilities of competing scores in bits, and of "something else"."""
-    weights = [2.0 ** (calibration.temperature * score) for score in scores]
-    other = 2.0**calibration.other_bits
-    whole = other + sum(weights)
-    return [weight / whole for weight in weights], other / whole
+    weights = [2.0**score for score in scores]
+    whole = 1.0 + sum(weights)
+    return [weight / whole for weight in weights], 1.0 / whole
 
 
 BaseRates = Callable[[Sequence[str]], Mapping[str, float]]
@@ -202,18 +198,15 @@ class Ranking(NamedTuple):
     Attributes:
         kinds: Of each cause the rule with the most bits.
         other: Probability that the cause is none of them.
-        calibration: What was used per kind; a kind that is absent has hand-set odds.
     """
 
     kinds: Mapping[str, tuple[Scored, ...]]
     other: Mapping[str, float]
-    calibration: Mapping[str, Calibration]
 
 
 def rank(
     rules: Sequence[Rule],
     facts: Mapping[str, Scalar],
-    calibration: Mapping[str, Calibration] | None = None,
     base_rates: BaseRates | None = None,
     guard: Guard = STRICT,
 ) -> Ranking:
@@ -222,11 +215,9 @@ def rank(
     Args:
         rules: Rules to consider.
         facts: Known facts.
-        calibration: Fitted temperatures by kind; None for the hand-set odds that rules are written in.
         base_rates: Bits by which the causes of one competition are moved, by cause id: what a cluster has seen.
         guard: Notes a rule that cannot be evaluated.
     """
-    fitted = calibration or {}
     considered: dict[str, list[Scored]] = {}
     ended = _without_survived(facts)
     for rule in rules:
@@ -242,14 +233,14 @@ def rank(
         if base_rates is not None:
             moved = base_rates([item.rule.entry.id for item in items])
             items = [item._replace(bits=item.bits + moved.get(item.rule.entry.id, 0.0)) for item in items]
-        probabilities, rest = probabilities_of([item.bits for item in items], fitted.get(kind, HAND_SET))
+        probabilities, rest = probabilities_of([item.bits for item in items])
         scored = [
             Scored(item.rule, item.lines, item.bits, probability)
             for item, probability in zip(items, probabilities, strict=True)
         ]
         kinds[kind] = tuple(sorted(scored, key=lambda s: (-s.probability, s.rule.id)))
         other[kind] = rest
-    return Ranking(kinds, other, fitted)
+    return Ranking(kinds, other)
 
 
 def _best_of_each_cause(items: Sequence[Scored]) -> list[Scored]:
@@ -269,9 +260,7 @@ LEADERS = 4
 """Causes of a kind whose open questions are weighed; a fifth never moved the top one on the samples."""
 
 
-def questions(
-    items: Sequence[Scored], facts: Mapping[str, Scalar], calibration: Calibration = HAND_SET, limit: int = 3
-) -> list[Question]:
+def questions(items: Sequence[Scored], facts: Mapping[str, Scalar], limit: int = 3) -> list[Question]:
     """The undecided lines whose answer would tell most about a leading cause, one per fact.
 
     A line of a group counts only as far as its group is not settled by another line already.
@@ -281,10 +270,7 @@ def questions(
         for entry in item.lines:
             if entry.verdict is not None:
                 continue
-            assumed = [
-                _probability_if(items, position, entry.line.id, verdict, calibration)
-                for verdict in (True, False)
-            ]
+            assumed = [_probability_if(items, position, entry.line.id, verdict) for verdict in (True, False)]
             found.append(Question(item.rule, entry.line, item.probability, assumed[0], assumed[1]))
     found.sort(key=lambda q: (-q.information_bits, q.rule.id, q.line.id))
     chosen: list[Question] = []
@@ -303,11 +289,10 @@ def _probability_if(
     position: int,
     line_id: str,
     verdict: bool,
-    calibration: Calibration,
 ) -> float:
     """Probability of the cause at a position if one of its lines were true or false."""
     scores = [item.bits for item in items]
     lines = items[position].lines
     verdicts = [verdict if entry.line.id == line_id else entry.verdict for entry in lines]
     scores[position] = _total(items[position].rule, _bits([entry.line for entry in lines], verdicts))
-    return probabilities_of(scores, calibration)[0][position]
+    return probabilities_of(scores)[0][position]

@@ -9,6 +9,7 @@ from analyzer.model.diagnosis import SOUND_ALIKE, Finding
 from analyzer.model.labels import ORDINARY
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, counted, word_for
+from analyzer.rules.calibration import told
 from analyzer.rules.ending import crash_sign, troubled_end
 from analyzer.rules.gates import holds
 from analyzer.rules.health import Health
@@ -217,10 +218,13 @@ def judge(
         named = [f for f in named if severity == "fatal" or not says_less_than_end(f, findings)]
         if named:
             top = named[0]
-            text = f"{top.symptom}; {word_for(top.probability)}: {top.cause.id}"
             # A cause that only costs quality does not explain why the run failed.
-            told = "; ".join(signs) if status == "degraded" else ""
-            return ("failed", f"{told}; {text}", blind) if told else (status, text, blind)
+            failed = "; ".join(signs) if status == "degraded" else ""
+            told_as = "failed" if failed else status
+            text = (
+                f"{top.symptom}; {word_for(told(top.probability, told_as, top.cause.family))}: {top.cause.id}"
+            )
+            return told_as, f"{failed}; {text}" if failed else text, blind
     if signs:
         why = "nothing that was logged tells why" if ended else "no rule explains it with confidence"
         return "failed", f"{'; '.join(signs)}; {why}", blind
@@ -361,7 +365,8 @@ def _suspicion(findings: Sequence[Finding]) -> str | None:
             finding.severity == "wasteful" and against and seen >= EXPLAINED
         )
         if seen >= REPORTED and grave and not ordinary:
-            return f"{finding.symptom} ({word_for(seen)}: {finding.cause.id}{against})"
+            word = word_for(told(seen, "insufficient", finding.cause.family))
+            return f"{finding.symptom} ({word}: {finding.cause.id}{against})"
     return None
 
 

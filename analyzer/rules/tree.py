@@ -34,21 +34,26 @@ def headline_of(items: Sequence[Weighed], other: float) -> Headline | None:
     """
     if not items:
         return None
-    totals = _totals(items)
     node, best = items[0]
-    probability = totals[node.id]
+    probability = _totals(items)[node.id]
     if best < HALF:
-        holding = [entry for entry in _classes(items) if totals[entry.id] >= HALF]
-        if not holding:
+        holding = class_that_holds(items)
+        if holding is None:
             return Headline("open", "", "", 1.0 - other, _candidates(items), 0.0, other)
-        node = max(holding, key=lambda entry: (_depth(entry), totals[entry.id]))
-        probability = totals[node.id]
+        node, probability = holding
     below = [
         (entry, share) for entry, share in items if entry.id != node.id and node.id in classes_above(entry)
     ]
     own = next((share for entry, share in items if entry.id == node.id), 0.0)
     level = "class" if node.kind == "symptom-class" else "cause"
     return Headline(level, node.id, node.title, probability, _candidates(below), own if below else 0.0, other)
+
+
+def class_that_holds(items: Sequence[Weighed]) -> Weighed | None:
+    """The deepest class that holds at least a half with its causes, and what it holds; None if none does."""
+    totals = _totals(items)
+    holding = [(entry, totals[entry.id]) for entry in _classes(items) if totals[entry.id] >= HALF]
+    return max(holding, key=lambda pair: (_depth(pair[0]), pair[1]), default=None)
 
 
 def _candidates(items: Sequence[Weighed]) -> tuple[Candidate, ...]:

@@ -118,20 +118,20 @@ def test_a_cause_confirmed_twice_for_such_runs_is_named_where_no_rule_brings_it_
     told = found["host-oom-kill"]
     assert told.seen_before.startswith("confirmed 3 times here since")
     assert "3 of them alike" in told.seen_before
-    assert told.probability <= AT_MOST
+    assert told.share <= AT_MOST
     assert (after.headline.id, after.headline.other) == ("process-sigkilled", before.headline.other)
     assert after.headline.probability == pytest.approx(
         before.headline.probability
     )  # the cause refines that class
     assert after.summary.startswith("SIGKILL, sender unknown")
-    assert "of this, 45% Host memory is exhausted" in screen
+    assert "of this, 49% Host memory is exhausted" in screen
     assert "confirmed 3 times here since" in screen
 
 
 def test_cases_of_other_runs_and_cases_that_disagree_name_nothing():
     rules, facts = load_rules(()), {**FACTS, "failure.seen": True}
     weighed = rank(rules.in_question(facts), facts)
-    nothing = Ranking({}, {}, {})
+    nothing = Ranking({}, {})
 
     def named(records, run=facts, ranking=nothing):
         found = confirmed_only(records, run, rules, ranking, TODAY)

@@ -126,7 +126,7 @@ def test_the_first_screen_holds_cause_evidence_place_fix_rivals_check_and_gap():
         "gap: a.tfevents:3: record 3 is damaged",
         "1 of 2 runs found here, the last to start; not looked at: runs/7a",
         "not seen: grad norm",
-        "hand-set weights",
+        "percentages are shares",
     ):
         assert part in text
     assert len(text.splitlines()) <= 40

@@ -1,0 +1,119 @@
+"""The shares of an answer as they are told: what such answers were worth on runs that no rule had seen.
+
+Of each kind of symptom the node that leads it, a cause or a class with its causes, is told at its measured probability
+(``calibration.py``); its rivals and "something else" share what it leaves. No order changes by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from analyzer.model.diagnosis import Finding
+from analyzer.rules.calibration import BELOW_HALF, HALF, Calibration, shipped_calibration
+from analyzer.rules.causes import catalogue
+from analyzer.rules.tree import class_that_holds, classes_above
+
+
+class Leader(NamedTuple):
+    """What leads a kind: a cause, or a class with its causes.
+
+    Attributes:
+        node: Its id.
+        causes: Shares, by the weights of rules, of the cause or of the class and its causes.
+        probability: Their probability together, as it is told.
+        first: Share of the first cause of the kind.
+    """
+
+    node: str
+    causes: Mapping[str, float]
+    probability: float
+    first: float
+
+    @property
+    def share(self) -> float:
+        """Share of all of them."""
+        return min(1.0, sum(self.causes.values()))
+
+    def of(self, cause: str, share: float) -> float:
+        """The probability of a cause of the kind as it is told: no rival passes the first."""
+        if cause in self.causes:
+            return self._within(cause)
+        return min(self._moved(self.first), self.rest(share)) if share <= self.first else self.rest(share)
+
+    def _within(self, cause: str) -> float:
+        """Causes of a class move together; none reaches a half that did not, and the class itself keeps what they leave."""
+        below = {name: self._moved(share) for name, share in self.causes.items() if name != self.node}
+        capped = {
+            name: min(told, BELOW_HALF) if self.causes[name] < HALF else told for name, told in below.items()
+        }
+        return self.probability - sum(capped.values()) if cause == self.node else capped[cause]
+
+    def _moved(self, share: float) -> float:
+        return share * self.probability / self.share if self.share > 0.0 else 0.0
+
+    def rest(self, share: float) -> float:
+        """What is left of a share of something else."""
+        return min(1.0, share * (1.0 - self.probability) / (1.0 - self.share)) if self.share < 1.0 else 0.0
+
+
+class Telling(NamedTuple):
+    """How the shares of one answer are told.
+
+    Attributes:
+        leaders: What leads, by kind; a kind that a harmless explanation leads has none and is told as it is.
+    """
+
+    leaders: Mapping[str, Leader]
+
+    def of(self, kind: str, cause: str, share: float) -> float:
+        """The probability of a cause as it is told."""
+        return self.leaders[kind].of(cause, share) if kind in self.leaders else share
+
+    def other(self, kind: str, share: float) -> float:
+        """The probability of "something else" as it is told."""
+        return self.leaders[kind].rest(share) if kind in self.leaders else share
+
+    def finding(self, finding: Finding) -> Finding:
+        """A finding with the probability that is told."""
+        probability = self.of(finding.symptom_kind, finding.cause.id, finding.probability)
+        return finding._replace(probability=probability, calibrated=finding.symptom_kind in self.leaders)
+
+
+def telling(findings: Sequence[Finding], status: str) -> Telling:
+    """How the shares of an answer are told.
+
+    Args:
+        findings: All findings, those ruled out included; the answer leads with the first.
+        status: Status of the run.
+    """
+    shipped = shipped_calibration()
+    if shipped is None or status not in shipped.statuses:
+        return Telling({})
+    kinds: dict[str, list[Finding]] = {}
+    for finding in findings:
+        kinds.setdefault(finding.symptom_kind, []).append(finding)
+    leaders = {
+        kind: _leader(items, status, shipped)
+        for kind, items in kinds.items()
+        if max(items, key=lambda item: item.probability).cause.kind != "benign"
+    }
+    if findings and (first := leaders.get(findings[0].symptom_kind)) is not None:
+        leaders = {  # what was likelier than the first stays so, and what was not does not become it
+            kind: leader
+            if leader.share > first.share
+            else leader._replace(probability=min(leader.probability, first.probability))
+            for kind, leader in leaders.items()
+        }
+    return Telling(leaders)
+
+
+def _leader(items: Sequence[Finding], status: str, shipped: Calibration) -> Leader:
+    best = max(items, key=lambda item: item.probability)
+    node, causes = catalogue()[best.cause.id], {best.cause.id: best.probability}
+    weighed = [(catalogue()[item.cause.id], item.probability) for item in items]
+    if best.probability < HALF and (holding := class_that_holds(weighed)) is not None:
+        node = holding[0]
+        causes = {e.id: share for e, share in weighed if node.id in (e.id, *classes_above(e))}
+    leader = Leader(node.id, causes, 0.0, best.probability)
+    return leader._replace(probability=shipped.told(leader.share, status, node.family))
