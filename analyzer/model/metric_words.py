@@ -9,7 +9,7 @@ from __future__ import annotations
 
 WORDS = """
 phase | train | train, training, trn, tr, fit, learn, learning, learner
-phase | eval | val, valid, validation, validate, vali, valida, eval, evaluation, evaluating, test, testing, tst, te, dev, heldout, holdout, cv, validating
+phase | eval | val, valid, validation, validate, vali, valida, eval, evaluation, evaluating, test, testing, tst, te, dev, heldout, holdout, cv, validating, va, evl
 phase | other | ema, teacher, student, swa, target, best, lowest, previous, prev, last, initial, final, min, max, low, high, std, var, median, worst, old, baseline, reference, ref
 reduction | | on, set, mean, avg, ave, average, avarage, averaged, avr, epoch, ep, step, batch, iter, iteration, minibatch, global, local, reduced, running, smooth, smoothed, total, tot, overall, all, sum, summed, current, cur, curr, value, val_, raw, per, the, moving, interval, final_
 place | | metrics, metric, scalars, scalar, losses, stats, performance, perf, logs, log, charts, history, main, results, trainer, misc, debug, optim, opt, optimizer, model, net, network, lightning, summary, monitoring, result

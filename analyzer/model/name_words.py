@@ -16,7 +16,7 @@ _CUT = LazyRegex(r"[\W_]+")
 _HUMP = LazyRegex(r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z]{2,}(?![a-z]))")
 
 _JOINED = LazyRegex(
-    r"(?<![a-z])(tr|trn|train|training|val|valid|validation|test|dev|eval|avg|d|g|gen|dis|disc)(?=(?:loss|acc|accuracy|ppl|perplexity)(?![a-z]))"
+    r"(?<![a-z])(tr|trn|train|training|va|te|val|valid|validation|test|dev|eval|avg|d|g|gen|dis|disc)(?=(?:loss|acc|accuracy|ppl|perplexity)(?![a-z]))"
 )
 """A phase, a mean or a player that is written together with its quantity: ``trainloss``, ``dloss``."""
 

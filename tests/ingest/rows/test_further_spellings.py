@@ -3,6 +3,8 @@
 import pytest
 from log_reading import points, read_text
 
+from analyzer.api import load
+
 
 def lines(form, values=(0.5, 0.25, 0.125)):
     return "".join(form.format(n=n, v=v) + "\n" for n, v in enumerate(values, 1))
@@ -146,3 +148,56 @@ def test_the_columns_of_batches_without_a_name_are_read_with_their_words():
     text = "".join(f"epoch 0, batch {n}: {2 - n / 50}\n" for n in range(1, 40))
 
     assert len(points(read_text(text), "unnamed")) == 39
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "told"),
+    [
+        (lines("{{epoch: {n}, loss: {v}, mAP: 0.5}}"), "loss", [(None, 0.5), (None, 0.25), (None, 0.125)]),
+        (
+            lines("logger-{{train:epoch1,step{n}0,train_loss: {v}}}"),
+            "loss",
+            [(10, 0.5), (20, 0.25), (30, 0.125)],
+        ),
+        (lines("i={n} loss={v} |g|=2.5"), "loss", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (lines("i={n} loss=2.5 |g|={v}"), "grad_norm", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (lines("Epoch {n} ── loss ─ {v} ── acc ─ 0.5"), "loss", [(None, 0.5), (None, 0.25), (None, 0.125)]),
+        (lines("step {n}0 loss → {v}"), "loss", [(10, 0.5), (20, 0.25), (30, 0.125)]),
+        (lines("<{n}> loss={v} kl=0.5"), "loss", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (lines("Validation @ {n}00: WER {v}, CER 0.5"), "val_wer", [(100, 0.5), (200, 0.25), (300, 0.125)]),
+        (lines("{n}th epoch, 7th mini-batch, loss is {v}"), "loss", [(7, 0.5), (14, 0.25), (21, 0.125)]),
+        (lines("[ {n}/12] ██░░░░ loss:2.5 val:{v}"), "val", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (lines("step {n} loss 2.5 / {v}"), "loss_2", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (lines("ep{n} tloss 2.5 vloss {v}"), "eval_loss", [(None, 0.5), (None, 0.25), (None, 0.125)]),
+        (lines("Epoch {n} TrLoss 2.5 VaLoss {v}"), "eval_loss", [(None, 0.5), (None, 0.25), (None, 0.125)]),
+        (
+            lines("step {n} d_loss: 2.5, g_loss: {v}Saved a picture"),
+            "g_loss",
+            [(1, 0.5), (2, 0.25), (3, 0.125)],
+        ),
+    ],
+)
+def test_more_spellings_of_a_row(text, name, told):
+    run = read_text(text)
+    assert points(run, name) == told
+
+
+def test_starred_values_below_the_batches_of_a_test_are_held_out():
+    row = "Epoch: [{n}][90/100]\tTime 0.5 (0.5)\tLoss 0.75 (0.75)\n * ERR {v} LOSS 0.5\n"
+    run = read_text("".join(row.format(n=n, v=v) for n, v in enumerate((24.5, 23.5, 22.5))))
+
+    assert [value for _, value in points(run, "eval_loss")] == [0.5, 0.5, 0.5]
+    assert {value for _, value in points(run, "loss")} == {0.75}
+
+
+def test_names_at_a_step_are_no_list_of_packages(tmp_path):
+    log = tmp_path / "run.txt"
+    log.write_text(lines("Validation @ {n}00: WER {v}"), encoding="utf-8")
+
+    assert [gap.reason for gap in load(log).gaps] == []
+
+
+def test_the_second_letter_of_a_value_is_no_held_out_loss():
+    run = read_text(lines("step {n} loss 2.5 v_loss {v}"))
+
+    assert not points(run, "eval_loss")

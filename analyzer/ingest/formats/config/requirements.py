@@ -53,7 +53,7 @@ class Requirements:
         stated = [match for line in lines if (match := _LINE.fullmatch(line)) and match["rest"]]
         if _FILE_NAME.search(candidate.name) and stated:
             return Match.SURE
-        pinned = [match for match in stated if match["rest"].startswith(("==", "@"))]
+        pinned = [match for match in stated if match["rest"].startswith("==") or "://" in match["rest"]]
         return Match.LIKELY if len(pinned) >= 3 and len(pinned) > 0.8 * len(lines) else Match.NO
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:

@@ -40,7 +40,7 @@ _UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
 _SIGNED = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
-    rf"(?P<sign> {{0,2}}(?:->|=>|: ?=|[:=]){{1,2}}\s{{0,3}}| is ){_OPEN}(?P<value>{_NUMBER})"
+    rf"(?P<sign> {{0,2}}(?:->|=>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is ){_OPEN}(?P<value>{_NUMBER})"
 )
 _BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
@@ -68,6 +68,7 @@ _METER = LazyRegex(rf"{_NUMBER}[a-z%]{{0,2}},? {{1,3}}\( {{0,8}}{_NUMBER}")
 _METERS = {"time": "batch_time", "batch": "batch_time", "data": "data_time"}
 _LIST = LazyRegex(rf"[\[(](?P<first>{_NUMBER})(?P<rest>(?:,? {{0,2}}{_NUMBER}){{1,64}})[\])]")
 _QUOTIENT = LazyRegex(rf"(?P<first>{_NUMBER}) ?/ ?{_NUMBER} ?= ?{_NUMBER}")
+_TWO = LazyRegex(rf"(?P<first>{FLOAT}) ?/ ?{FLOAT}(?! ?[=/])")
 _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
 
 _LOSSES = LazyRegex(r"(?i)loss(?:es)?$")
@@ -161,6 +162,11 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
     for first, result in quotients.items():
         if first in found:
             found[result] = found.pop(first)._replace(slot=result, over=-1)
+    for match in _TWO.finditer(text):  # "loss 0.5 / 0.75": what the second is of is not said
+        field = found.get(slot_at(text, match.start()))
+        if field is not None and (read_name(field.name).quantity or is_score(field.name)):
+            second = field._replace(slot=field.slot + 1, name=f"{field.name}_2")
+            found.setdefault(second.slot, second)
     return [found[slot] for slot in sorted(found)]
 
 

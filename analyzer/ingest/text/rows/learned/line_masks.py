@@ -28,7 +28,7 @@ _NUMBERS = LazyRegex(
 )
 _SPACES = LazyRegex(r"[ \u00a0\u3000]{2,}")
 _BARS = LazyRegex(
-    r"\d{1,3}%\|[^|\r\n]{0,400}\||\[[=>.#-]{3,120}\]|[\u2501\u2500\u2578\u257a\u254d\u2588\u2589\u258a\u258b\u258c\u258d\u258e\u258f]{3,400}"
+    r"\d{1,3}%\|[^|\r\n]{0,400}\||\[[=>.#-]{3,120}\]|[\u2501\u2500\u2578\u257a\u254d\u2588\u2589\u258a\u258b\u258c\u258d\u258e\u258f\u2591-\u2593\u25a0\u25a1]{3,400}"
 )
 # Words of other languages that stand for what the vocabulary of names holds; a number may stand inside ("第 3 轮").
 # Where the phase stands behind the noun ("loss on validation") the two are taken together.

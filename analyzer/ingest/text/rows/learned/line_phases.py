@@ -87,14 +87,26 @@ def floats(piece: str) -> set[int]:
     return {slot_at(piece, at) for at, sign in enumerate(piece) if sign == FLOAT}
 
 
-def mirrored(names: Sequence[str]) -> set[str]:
-    """Names that begin with ``v_`` beside the same names without it.
+def mirrored(names: Sequence[str]) -> dict[str, str]:
+    """Names with their phase that begin with ``v_`` beside the same names without it, or with ``t`` and ``v`` beside each other.
 
-    >>> sorted(mirrored(["v_recons", "recons", "v_loss", "loss", "kl"])), mirrored(["v_loss", "loss"])
-    (['v_loss', 'v_recons'], set())
+    >>> mirrored(["v_recons", "recons", "v_loss", "loss", "kl"]), mirrored(["v_loss", "loss"])
+    ({'v_recons': 'val_recons', 'v_loss': 'val_loss'}, {})
+    >>> mirrored(["tloss", "vloss"]), mirrored(["time", "vime"])
+    ({'tloss': 'train_loss', 'vloss': 'val_loss'}, {})
     """
-    found = {name for name in names if name.startswith("v_") and name[2:] in names}
-    return found if len(found) >= MIRRORED else set()
+    found = {name: f"val_{name[2:]}" for name in names if name.startswith("v_") and name[2:] in names}
+    if len(found) >= MIRRORED:
+        return found
+    lowered = {name.lower(): name for name in names}
+    rests = [name[1:] for name in lowered if name[0] == "v" and f"t{name[1:]}" in lowered]
+    measured = [rest.lstrip("_") for rest in rests if is_score(rest) or read_name(rest).quantity in _MEASURED]
+    return {
+        lowered[f"{letter}{rest}"]: f"{phase}_{rest.lstrip('_')}"
+        for rest in rests
+        if rest.lstrip("_") in measured
+        for letter, phase in (("t", "train"), ("v", "val"))
+    }
 
 
 def of_loading(piece: str, fields: list[Field]) -> list[Field]:

@@ -47,6 +47,8 @@ _COLUMNS = LazyRegex(
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
 _HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:val(?:id(?:ation|at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
 _TRAINING = LazyRegex(r"(?i)\btrain")
+_STARRED = LazyRegex(rf"^\s{{0,4}}\*{{1,2}} (?=[A-Za-z][\w@./-]{{0,20}}:? {{1,4}}[{INT}{FLOAT}])")
+"""How loops over ImageNet sum up an evaluation: `` * Acc@1 76.13 Acc@5 92.86``."""
 HELD_OUT_HEADING = LazyRegex(
     r"(?i)^\W{0,40}(?:(?:now )?(?:we are |is )?(?:start|begin|run|do|perform)(?:ning|ing|s)? )?(?:eval(?:uat(?:ion|ing|e))?|valid(?:at(?:ion|ing|e))?|test(?:ing)?)(?!(?:[ _-]set)?\W{0,3}\x01\W{0,40}$)"
     r"(?:[ :_-] ?(?:results?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|in|for|of|epoch|step|the|model|mode|phase|begins?|began|starts?|started|eval|dev|test|val(?:id(?:ation)?)?|[\x01])){0,5}(?: with \[[^\]]{0,200}\])?\W{0,40}$"
@@ -59,7 +61,7 @@ _NO_ROW = LazyRegex(
     r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class )"
 )
 _CODE = LazyRegex(
-    r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}[:.}]|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b"
+    r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}(?::[^\s{}]{0,8}\}|[.}])|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b"
 )
 _WORD = LazyRegex(r"[A-Za-z][A-Za-z_]+")
 _INDENTED = LazyRegex(r"^(?:\s{1,40}|[>|│└├ ]{1,12}\s)\S")
@@ -244,6 +246,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
         ("eval_loss" in kinds and "loss" not in kinds)
         or (_HELD_OUT.search(ahead) is not None and not _TRAINING.search(ahead))
         or "Saving dict for" in ahead
+        or (_STARRED.match(piece) is not None and not _TRAINING.search(piece))
     )
     if held_out:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
@@ -293,7 +296,7 @@ def _phased(text: str, fields: list[Field]) -> list[Field]:
     """Quantities with the phase in their names that is said once for several."""
     held_out, alike = held_out_fields(text, fields), mirrored([found.name for found in fields])
     return [
-        found._replace(name=f"val_{found.name[2:]}")
+        found._replace(name=alike[found.name])
         if found.name in alike
         else found._replace(name=as_held_out(found.name))
         if found.slot in held_out and not (found.unit in {"s", "ms"} or is_speed(found.name))
@@ -339,7 +342,7 @@ def _values(fields: list[Field]) -> list[Value]:
             if not total or not entry.signed or entry.unit:
                 continue
             name = "total_loss"
-        if name.lower() == "dt" and entry.unit:
+        if name.lower() in {"dt", "step"} and entry.unit:
             name = "step_time_s"
         if name.lower() in {"val", "valid", "validation", "test", "eval"} and parts:
             name = f"{name}_{parts}"  # "loss train: 2.5, val: 2.25"

@@ -29,7 +29,7 @@ MAX_CHARACTERS = 4_000
 """Characters of a row that are looked at."""
 
 _EPOCH = LazyRegex(
-    r"^\s{0,16}Epoch (\d{1,9})(?:/\d{1,9})?\s{0,4}$"
+    r"^\s{0,16}[Ee]poch[: ]{1,3}(\d{1,9})(?:/\d{1,9})?\s{0,4}$"
 )  # old versions leave the number of epochs out
 _ROW = LazyRegex(
     r"(?:^|(?<!poch)\s)(?P<at>\d{1,12})/(?P<of>\d{1,12}) (?:\[[=>.]{1,60}\]|━{1,60}|(?=- \d))|^ {0,16}(?=- \d{1,7}s - |\d{1,7}s - loss: )"
