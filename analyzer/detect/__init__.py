@@ -36,48 +36,22 @@ DETECTORS: tuple[Detector, ...] = (
     _of("configuration", "setup.configuration", "config."),
     _of("run_course", "setup.run_course", "run."),
     _of("ended", "setup.ended", "ended. run.log_truncated"),
-    _of(
-        "known_versions",
-        "setup.known_versions",
-        "config.known_bad.",
-        lambda run: any(key.startswith("versions.") for key in run.config),
-    ),
-    _of(
-        "surroundings",
-        "setup.surroundings",
-        "run.library run.platform run.backend run.subject run.saved run.never_saved",
-    ),
+    _of("known_versions", "setup.known_versions", "config.known_bad.", lambda run: any(key.startswith("versions.") for key in run.config)),
+    _of("surroundings", "setup.surroundings", "run.library run.platform run.backend run.subject run.saved run.never_saved"),
     _of("loss", "curves.loss", "signal.loss."),
-    _of(
-        "nonfinite",
-        "curves.numerics.nonfinite",
-        "signal.nonfinite_loss. signal.nonfinite_grad. signal.loss_zero.",
-    ),
+    _of("nonfinite", "curves.numerics.nonfinite", "signal.nonfinite_loss. signal.nonfinite_grad. signal.loss_zero."),
     _of("grad_norm", "curves.numerics.grad_norm", "signal.grad_norm.", _rows),
     _of("loss_scale", "curves.numerics.loss_scale", "signal.loss_scale."),
     _of("learning_rate", "curves.learning_rate", "signal.learning_rate. signal.skipped_steps.", _rows),
     _of("onset", "curves.numerics.onset", "signal.onset."),
     _of("evaluation", "curves.evaluation", "signal.eval.", _rows),
     _of("embedding", "setup.embedding", "signal.embedding. signal.checkpoint.", lambda run: run.tensors),
-    _of(
-        "modules",
-        "failures.modules",
-        "signal.module. signal.anomaly. signal.sampling_error. signal.generation. signal.attention.",
-    ),
+    _of("modules", "failures.modules", "signal.module. signal.anomaly. signal.sampling_error. signal.generation. signal.attention."),
     _of("events", "failures.events", "event."),
     _of("failures", "failures.first_failure", "failure."),
-    _of(
-        "unknown_message",
-        "failures.unknown_message",
-        "message.",
-        lambda run: any(end.errors for end in run.log_ends),
-    ),
+    _of("unknown_message", "failures.unknown_message", "message.", lambda run: any(end.errors for end in run.log_ends)),
     _of("collectives", "ranks.collectives", "signal.collective."),
-    _of(
-        "stragglers",
-        "ranks.stragglers",
-        "signal.straggler. signal.communication.grew signal.compute.grew signal.replicas. signal.silence.",
-    ),
+    _of("stragglers", "ranks.stragglers", "signal.straggler. signal.communication.grew signal.compute.grew signal.replicas. signal.silence."),
     _of("lifecycle", "setup.lifecycle", "lifecycle."),
     _of("hardware", "speed.hardware", "hardware."),
     _of("resume", "curves.resume", "signal.resume.", _rows),
@@ -111,12 +85,7 @@ DETECTORS: tuple[Detector, ...] = (
     _of("rate_range", "setup.rate_range", "config.rate."),
     _of("repeats", "curves.repeats", "signal.repeat.", _rows),
     _of("design", "setup.design", "config.design.", lambda run: run.config.entries),
-    _of(
-        "script",
-        "setup.script",
-        "config.script.",
-        lambda run: any(entry.key_in_source.startswith("script.") for entry in run.config.entries),
-    ),
+    _of("script", "setup.script", "config.script.", lambda run: any(entry.key_in_source.startswith("script.") for entry in run.config.entries)),
     _of("rl", "curves.players.rl", "signal.rl. config.rl."),
     _of("rl_course", "curves.players.rl_course", "signal.policy.", _rows),
     _of("exceptions", "failures.exceptions", "exception.", lambda run: run.events.of("python_traceback")),
@@ -128,14 +97,12 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     _of("saved_work", "failures.saved_work", "signal.saved_work."),
     _of("stacks", "failures.stacks", "signal.stacks.", lambda run: run.events.of("stack_taken")),
-    _of(
-        "flight", "ranks.flight_facts", "signal.flight.", lambda run: run.flight or len(run.collectives_trace)
-    ),
+    _of("flight", "ranks.flight_facts", "signal.flight.", lambda run: run.flight or len(run.collectives_trace)),
     _of("trace", "speed.trace_time", "signal.trace.", lambda run: run.timings),
     _of("replay", "replay.replay_numeric", "signal.replay.", lambda run: len(run.replay)),
     _of("rerun", "replay.replay_counterfactual", "signal.rerun.", lambda run: len(run.replay)),
     _of("classifier", "shapes.answer", "classifier.", _rows),
-)
+)  # fmt: skip
 
 
 def run_detectors(run: Run, baseline: Run | None = None, guard: Guard = STRICT) -> tuple[Signal, ...]:

@@ -84,10 +84,7 @@ _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
             r"|ph[cx]_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43}\b)"
         ),
     ),
-    (
-        ("://",),
-        r"(?P<keep>://[^/\s:@]{0,128}:)[^/\s@]{1,256}(?=@)|(?P<keep2>https?://)(?=[\w.~%+=-]{0,200}\d)[\w.~%+=-]{16,256}(?=@)",
-    ),
+    (("://",), r"(?P<keep>://[^/\s:@]{0,128}:)[^/\s@]{1,256}(?=@)|(?P<keep2>https?://)(?=[\w.~%+=-]{0,200}\d)[\w.~%+=-]{16,256}(?=@)"),
     (
         ("sig", "token", "key", "credential", "secret", "auth", "jwt", "password"),
         (
@@ -134,10 +131,7 @@ _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
             r"|(?P<keep2>(?i:\b(?:sshpass|docker\s{1,4}login[^\n]{0,80}?)\s{1,4}-p\s{0,4}))[^\s\"']{4,}"
         ),
     ),
-    (
-        ("curl", "wget"),
-        r"(?P<keep>\bcurl\b[^\n]{0,200}?\s-{1,2}u(?:ser)?[ =][\"']?[^\s:\"']{1,64}:)[^\s\"']{1,}",
-    ),
+    (("curl", "wget"), r"(?P<keep>\bcurl\b[^\n]{0,200}?\s-{1,2}u(?:ser)?[ =][\"']?[^\s:\"']{1,64}:)[^\s\"']{1,}"),
     (
         ("login", "wandb"),
         (
@@ -154,7 +148,7 @@ _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (("auth",), r"(?P<keep>\"auth\"\s{0,4}:\s{0,4}\")[A-Za-z0-9+/=]{12,}"),
     (("@",), r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}\b"),
-)
+)  # fmt: skip
 
 _SIGNS = [(sign, kind) for kind, (signs, _) in enumerate(_KINDS) for sign in signs]
 

@@ -76,12 +76,8 @@ _PANELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("accuracy", "Accuracy", (("accuracy", "training"), ("eval_accuracy", "validation"))),
     ("reward", "Reward", (("reward_mean", "reward"),)),
     ("kl", "KL divergence", (("kl", "KL"),)),
-    (
-        "entropy",
-        "Entropy of the policy",
-        (("entropy", "entropy"), ("entropy_loss", "entropy loss, its negative")),
-    ),
-)
+    ("entropy", "Entropy of the policy", (("entropy", "entropy"), ("entropy_loss", "entropy loss, its negative"))),
+)  # fmt: skip
 _THROUGHPUTS = (
     "tokens_per_second",
     "samples_per_second",

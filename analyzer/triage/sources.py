@@ -38,19 +38,9 @@ class SourceKind:
 
 
 KINDS: tuple[SourceKind, ...] = (
-    SourceKind(
-        "wandb",
-        "analyzer.triage.wandb_runs:is_address",
-        "analyzer.triage.wandb_runs:list_remote_runs",
-        "analyzer.triage.wandb_runs:fetch",
-    ),
-    SourceKind(
-        "remote",
-        "analyzer.triage.remote:is_url",
-        "analyzer.triage.remote:list_runs",
-        "analyzer.triage.remote:fetch_run",
-    ),
-)
+    SourceKind("wandb", "analyzer.triage.wandb_runs:is_address", "analyzer.triage.wandb_runs:list_remote_runs", "analyzer.triage.wandb_runs:fetch"),
+    SourceKind("remote", "analyzer.triage.remote:is_url", "analyzer.triage.remote:list_runs", "analyzer.triage.remote:fetch_run"),
+)  # fmt: skip
 
 
 def kind_of_url(source: str) -> SourceKind | None:

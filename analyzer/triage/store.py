@@ -16,6 +16,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analyzer.errors import InputError
@@ -31,98 +32,17 @@ PART_RUNS = 1000
 
 READ_ROWS = 128
 
-# column | type | meaning; "list:" and "evidence" are resolved in _arrow_type
-RUN_COLUMNS: tuple[tuple[str, str, str], ...] = (
-    ("key", "text", "stable id: hash of the absolute location"),
-    ("location", "text", "path or URL as given; the rows are in its order"),
-    ("kind", "text", "directory, files, or the kind of a remote source"),
-    ("why", "text", "what it was taken for"),
-    ("extra", "list:text", "further files of the run"),
-    ("outcome", "text", "diagnosed, unreadable, or failed (the analyzer did not finish with it)"),
-    ("problem", "text", "reason if not diagnosed"),
-    ("status", "text", "failed, degraded, interrupted, healthy, insufficient, unreadable; empty if outcome is failed"),
-    ("summary", "text", "one sentence that justifies the status"),
-    ("status_alone", "text", "status before a baseline was used"),
-    ("subject", "text", "which of several runs in the directory was diagnosed"),
-    ("other_runs", "int", "how many others lie there"),
-    ("cause_id", "text", "leading cause; null if none is at least possible"),
-    ("cause_title", "text", "the cause as a sentence"),
-    ("cause_kind", "text", "cause, symptom-class, benign or lifecycle"),
-    ("cause_family", "text", "precision, data, hardware, …"),
-    ("rule_id", "text", "rule that speaks for it"),
-    ("severity", "text", "fatal, degrading, wasteful or advisory"),
-    ("probability", "real", "how often such answers were right on labelled runs"),
-    ("symptom", "text", "what is seen, with the facts filled in"),
-    ("restart", "text", "restart-as-is, restart-excluding-node, fix-then-restart, resume-from-earlier-checkpoint, no-action"),
-    ("restart_because", "text", "reason of that advice"),
-    ("resume_from", "text", "checkpoint to resume from, in words"),
-    ("fingerprint", "text", "equal for runs with one root failure: cause and lasting part of the evidence"),
-    ("evidence_place", "text", "path:line of the line that shows the cause"),
-    ("evidence_text", "text", "that line"),
-    ("evidence_template", "text", "that line without numbers, paths and hosts"),
-    ("first_kind", "text", "kind of the log line that reports the first failure"),
-    ("first_rank", "int", "rank that failed first"),
-    ("first_host", "text", "its host"),
-    ("first_place", "text", "path:line of that line"),
-    ("first_text", "text", "that line"),
-    ("hosts", "list:text", "hosts that the logs name"),
-    ("frameworks", "list:text", "libraries recognised"),
-    ("model", "text", "name of the model without its directory"),
-    ("user", "text", "owner of the run; null if unknown"),
-    ("job", "text", "job id of the scheduler"),
-    ("project", "text", "W&B project or the like"),
-    ("gpus", "int", "number of GPUs; null if unknown"),
-    ("gpus_basis", "text", "how that number is known"),
-    ("start_s", "real", "Unix seconds of the first record"),
-    ("end_s", "real", "Unix seconds of the last record"),
-    ("gpu_hours", "real", "GPUs times hours between them; null if either is unknown"),
-    ("last_step", "int", "last step that was logged"),
-    ("completed", "bool", "whether the run says that it finished; null if it says nothing"),
-    ("ended", "text", "completed, crashed, interrupted, still running or unknown; null if there is no log"),
-    ("ended_because", "text", "what says so"),
-    ("planned", "real", "steps or epochs that it was to do; null if nothing says it"),
-    ("reached", "real", "how many it did"),
-    ("planned_unit", "text", "steps or epochs"),
-    ("files", "int", "files read"),
-    ("size_bytes", "int", "their size"),
-    ("metric_points", "int", "logged numbers read"),
-    ("log_events", "int", "log lines recognised"),
-    ("gaps", "list:text", "the first three things that could not be read"),
-    ("gap_count", "int", "how many there are"),
-    ("last_words", "text", "of a run without a cause: the line that looks most like its failure"),
-    ("last_words_place", "text", "file of that line"),
-    ("shape", "text", "of a run without a cause: how and when it ended"),
-    ("template", "text", "that line without numbers, paths and hosts"),
-    ("baseline", "text", "location of the healthy run that was compared"),
-    ("baseline_key", "text", "its key"),
-    ("baseline_digest", "text", "fingerprint of its inputs"),
-    ("config", "text", "canonical settings as JSON"),
-    ("input_digest", "text", "fingerprint of the inputs: names, sizes, times of the last write"),
-    ("tool_version", "text", "version of analyzer"),
-    ("rules_digest", "text", "digest of all rules"),
-)  # fmt: skip
 
-FINDING_COLUMNS: tuple[tuple[str, str, str], ...] = (
-    ("key", "text", "key of the run"),
-    ("location", "text", "location of the run"),
-    ("position", "int", "0 for the finding that the report names first"),
-    ("rule_id", "text", "rule that speaks"),
-    ("cause_id", "text", "the cause"),
-    ("cause_title", "text", "the cause as a sentence"),
-    ("cause_kind", "text", "cause, symptom-class, benign or lifecycle"),
-    ("cause_family", "text", "precision, data, hardware, …"),
-    ("symptom_kind", "text", "competition in which the probability was computed"),
-    ("severity", "text", "fatal, degrading, wasteful or advisory"),
-    ("probability", "real", "how often such answers were right on labelled runs"),
-    ("bits", "real", "prior plus counted evidence"),
-    ("symptom", "text", "what is seen, with the facts filled in"),
-    ("restart", "text", "restart advice of this cause"),
-    ("restart_because", "text", "its reason"),
-    ("evidence", "evidence", "counted lines: id, bits, observed, because, places (path, line, text)"),
-    ("fixes", "list:text", "fixes that may apply, the best first"),
-)
+def _columns(table: str) -> tuple[tuple[str, str, str], ...]:
+    rows = (
+        line.split(" | ") for line in Path(__file__).with_name("columns.txt").read_text("utf-8").splitlines()
+    )
+    return tuple((name, kind, meaning) for of, name, kind, meaning in rows if of == table)
 
-COLUMNS = {"runs": RUN_COLUMNS, "findings": FINDING_COLUMNS}
+
+RUN_COLUMNS = _columns("runs")
+COLUMNS = {"runs": RUN_COLUMNS, "findings": _columns("findings")}
+"""Columns of each table: name, type (see ``_schema``) and meaning."""
 
 STATE_COLUMNS = (
     "key", "location", "kind", "why", "extra", "outcome", "status", "status_alone", "user", "job", "project",

@@ -68,14 +68,8 @@ SIZE = r"\d{1,18}(?:\.\d{1,6})? ?(?:[KMGT]i?B|bytes)"
 """A size with its unit inside a pattern."""
 
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
-    "file": {
-        "events": ("map", False), "field_sets": ("map", False), "pieces": ("map", False), "tables": ("map", False),
-        "patterns": ("list", False),
-    },
-    "event": {
-        "says": ("str", True), "role": ("texts", True), "family": ("str", False), "fields": ("map", False),
-        "with": ("str", False),
-    },
+    "file": {"events": ("map", False), "field_sets": ("map", False), "pieces": ("map", False), "tables": ("map", False), "patterns": ("list", False)},
+    "event": {"says": ("str", True), "role": ("texts", True), "family": ("str", False), "fields": ("map", False), "with": ("str", False)},
     "patterns": {
         "kind": ("str", True), "role": ("str", False), "literals": ("list", True), "regex": ("texts", True),
         "more": ("list", False), "unless": ("texts", False), "words": ("map", False), "once": ("bool", False),

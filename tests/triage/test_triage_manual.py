@@ -11,9 +11,7 @@ from analyzer.triage import store
 MANUAL = (Path(analyzer.triage.__file__).parent / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("table", "columns"), [("runs", store.RUN_COLUMNS), ("findings", store.FINDING_COLUMNS)]
-)
+@pytest.mark.parametrize(("table", "columns"), list(store.COLUMNS.items()))
 def test_every_column_is_described_as_in_the_schema(table, columns):
     section = re.search(rf"^### {table}\n(.*?)(?=^##)", MANUAL, re.MULTILINE | re.DOTALL).group(1)
     rows = re.findall(r"^\| `(\w+)` \| ([\w:]+) \| (.*) \|$", section, re.MULTILINE)

@@ -35,13 +35,7 @@ class Shape(NamedTuple):
 
 
 SHAPES = (
-    Shape(
-        HEALTHY,
-        "nothing is wrong",
-        "healthy",
-        ("healthy", "fp16-scale-calibration"),
-        severity="advisory",
-    ),
+    Shape(HEALTHY, "nothing is wrong", "healthy", ("healthy", "fp16-scale-calibration"), severity="advisory"),
     Shape(
         "diverges",
         "the loss is thrown about or climbs instead of falling",
@@ -76,12 +70,7 @@ SHAPES = (
         ("recovered-loss-spike",),
         severity="advisory",
     ),
-    Shape(
-        "bad-stretch",
-        "the loss is raised for a stretch and then as before",
-        "bad-data-pocket",
-        ("bad-data-pocket",),
-    ),
+    Shape("bad-stretch", "the loss is raised for a stretch and then as before", "bad-data-pocket", ("bad-data-pocket",)),
     Shape(
         "starts-high",
         "the loss begins far above what a guess costs",

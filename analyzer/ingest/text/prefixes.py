@@ -59,10 +59,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("[", r"\[pod/(?P<host>[\w.-]{1,120})/[\w.-]{1,80}\] "),  # kubectl logs --prefix
     ("[", r"\[(?P<host>[\w.-]{1,64}):(?:worker|launcher)-\d{1,4}\]:?\s?"),
     # DeepSpeed: [date time,ms] [INFO] [file.py:12:function] [Rank 0] message
-    (
-        "[",
-        rf"\[{_DATE}\] \[\s*{_LEVEL}\s*\] (?:\[(?P<logger>[^\]\s]{{1,120}})\] ?)?(?:\[Rank (?P<rank>-?\d{{1,6}})\] )?",
-    ),
+    ("[", rf"\[{_DATE}\] \[\s*{_LEVEL}\s*\] (?:\[(?P<logger>[^\]\s]{{1,120}})\] ?)?(?:\[Rank (?P<rank>-?\d{{1,6}})\] )?"),
     # kur, sockeye: [INFO 2026-01-01 00:00:00,000 kur.model.executor:175] message, [INFO:sockeye.training] message
     ("[", rf"\[{_LEVEL}[: ](?:{_DATE} )?(?P<logger>[\w.]{{1,80}}(?::\d{{1,6}})?)\] ?"),
     # Hydra: [date time,ms][logger][INFO] - message
@@ -94,49 +91,31 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("0123456789", rf"{_DATE} - (?P<logger>[\w.]{{1,80}}) - {_LEVEL} - "),
     ("0123456789", rf"{_DATE} — (?P<logger>[\w.]{{1,80}}) — {_LEVEL} — "),
     # the place of the call: date - train.py[line:103] - INFO: message, date - src/train.py:103 - INFO - message
-    (
-        "0123456789",
-        rf"{_DATE} - (?P<logger>[\w./\\-]{{1,120}}(?:\[line:\d{{1,6}}\]|:\d{{1,6}})) - {_LEVEL}(?: -|:)\s{{1,4}}",
-    ),
+    ("0123456789", rf"{_DATE} - (?P<logger>[\w./\\-]{{1,120}}(?:\[line:\d{{1,6}}\]|:\d{{1,6}})) - {_LEVEL}(?: -|:)\s{{1,4}}"),
     ("0123456789", rf"{_DATE} - {_LEVEL} - (?P<logger>[\w.<>]{{1,80}}) -\s{{1,4}}"),
     # date - train.py[line:12] - INFO: message; a logger may be named like a file
     ("0123456789", rf"{_DATE} - (?P<logger>[^\s\[\]]{{1,200}}(?:\[line:\d{{1,6}}\])?) - {_LEVEL}(?::| -) ?"),
     ("0123456789", rf"{_DATE}{_ZONE} {_INDENTED}"),  # a collector's time before an indented traceback
     ("0123456789", rf"{_DATE}{_ZONE}[ :|-]{{0,3}}\s(?=\S)"),
     # RecBole: 12 Nov 21:13    INFO  message, Fri 31 Mar 2026 09:46:40 INFO message
-    (
-        "0123456789MTWFS",
-        rf"(?:[A-Z][a-z]{{2}} )?\d{{1,2}} [A-Z][a-z]{{2}} (?:\d{{4}} )?\d\d:\d\d(?::\d\d)? {{1,6}}{_LEVEL} {{1,6}}",
-    ),
+    ("0123456789MTWFS", rf"(?:[A-Z][a-z]{{2}} )?\d{{1,2}} [A-Z][a-z]{{2}} (?:\d{{4}} )?\d\d:\d\d(?::\d\d)? {{1,6}}{_LEVEL} {{1,6}}"),
     ("0123456789", r"\d{1,7}(?:\.\d{1,3})?s\t\d{1,8}\t"),  # Kaggle: seconds, sequence number
     # srun --label; darknet and CatBoost begin their rows with the number of the batch in the same way
     ("0123456789 ", r" {0,5}(?P<rank>\d{1,5}): (?!\S{1,20}, \S{1,20} avg|\s{0,8}learn\b)(?=.)"),
     ("(", r"\((?:[\w.]{1,60} )?pid=\d{1,9}(?:, ip=(?P<host>[\d.]{7,15}))?\) ?"),  # Ray
     # Ray's own daemons, SkyPilot: its rank is that of the node
-    (
-        "(",
-        r"\((?:raylet|autoscaler|head|worker\d{1,4})(?:, rank=\d{1,6})?(?:, pid=\d{1,9})?(?:, ip=(?P<host>[\d.]{7,15}))?\) ",
-    ),
+    ("(", r"\((?:raylet|autoscaler|head|worker\d{1,4})(?:, rank=\d{1,6})?(?:, pid=\d{1,9})?(?:, ip=(?P<host>[\d.]{7,15}))?\) "),
     ("DEINWCF", rf"{_LEVEL}:(?P<logger>[\w.]{{1,80}}):"),  # logging.basicConfig
     ("P", rf"P\d{{1,9}} {_LEVEL} (?=\S)"),  # logging with P%(process)d
     # XLM and what was made of it: INFO - 06/24/20 23:34:05 - 0:00:46 - message
     ("DEINWCF", rf"{_LEVEL} - {_DATE} - (?:\d{{1,4}} days?, )?\d{{1,3}}:\d\d:\d\d - "),
     ("DEINWCF", rf"{_LEVEL}[ :]\s{{0,8}}(?=\S)"),
     # docker compose: service, number, bar
-    (
-        "",
-        r"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-z][\w.]{0,40}-\d{1,4}) {1,20}\| (?=.)",
-    ),
-    (
-        "",
-        rf"(?P<host>(?:node|host|dgx|hgx|nid|cn|gn|compute|worker|server|master|slave|instance)[a-zA-Z0-9.]{{0,40}}\d): {_MESSAGE}",
-    ),  # pdsh, clush
+    ("", r"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-z][\w.]{0,40}-\d{1,4}) {1,20}\| (?=.)"),
+    ("", rf"(?P<host>(?:node|host|dgx|hgx|nid|cn|gn|compute|worker|server|master|slave|instance)[a-zA-Z0-9.]{{0,40}}\d): {_MESSAGE}"),  # pdsh, clush
     # pdsh and deepspeed --launcher: host name that ends in a number
-    (
-        "",
-        rf"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-zA-Z][a-zA-Z0-9.]{{0,40}}-\d{{1,5}}): {_MESSAGE}",
-    ),
-)
+    ("", rf"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-zA-Z][a-zA-Z0-9.]{{0,40}}-\d{{1,5}}): {_MESSAGE}"),
+)  # fmt: skip
 
 
 @lru_cache(maxsize=256)

@@ -6,11 +6,7 @@ from analyzer.model.diagnosis import Coverage
 from analyzer.model.wording import counted
 
 _BY_METRIC = (
-    (
-        "loss",
-        "training loss",
-        "NaN and infinity, printed zeros that stand for NaN, divergence, spikes, a plateau, order of the data",
-    ),
+    ("loss", "training loss", "NaN and infinity, printed zeros that stand for NaN, divergence, spikes, a plateau, order of the data"),
     ("eval_loss", "validation loss", "overfitting, a rise while training falls, NaN"),
     ("grad_norm", "gradient norm", "NaN and infinity, explosion, vanishing, what clipping does"),
     ("loss_scale", "loss scale", "overflows, a collapse to the floor, overflows that only calibrate"),
@@ -19,7 +15,7 @@ _BY_METRIC = (
     ("samples_per_second", "throughput", "a drop of the throughput"),
     ("tokens_per_second", "throughput", "a drop of the throughput"),
     ("gpu_memory_allocated_gib", "GPU memory", "growth from step to step"),
-)
+)  # fmt: skip
 
 
 def tested(coverage: Coverage) -> list[tuple[str, str, bool]]:

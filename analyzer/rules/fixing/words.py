@@ -44,21 +44,15 @@ _WORDS = (
         "run.library",
         "torch",
     ),
-    _word(
-        r"\bCUDA|_CUDA_|_cuda_|\bnvidia-|compute-sanitizer|\bNVLink\b|libnvidia|flash-attn|--gpus all",
-        "run.platform",
-        "cuda",
-    ),
-    _word(
-        r"\bcuda\.|'cuda'|\"cuda", "run.platform", "cuda", "rocm"
-    ),  # torch on ROCm keeps the name of the device
+    _word(r"\bCUDA|_CUDA_|_cuda_|\bnvidia-|compute-sanitizer|\bNVLink\b|libnvidia|flash-attn|--gpus all", "run.platform", "cuda"),
+    _word(r"\bcuda\.|'cuda'|\"cuda", "run.platform", "cuda", "rocm"),  # torch on ROCm keeps the name of the device
     _word(
         r"input_ids|tokenizer|max_position_embeddings|input_embeddings|DataCollatorForSeq2Seq|len\(answer\)|max_new_tokens"
         r"|logits_for_metrics",
         "run.subject",
         "language",
     ),
-)
+)  # fmt: skip
 
 _RENAMED: Mapping[str, Mapping[str, tuple[str, str | None]]] = {
     # ROCm's allocator and device variables: pytorch.org/docs/stable/notes/hip.html; serialising: HIP's debugging guide
