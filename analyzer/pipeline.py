@@ -41,7 +41,7 @@ from analyzer.rules.candidates.likeness_only import likeness_only
 from analyzer.rules.candidates.message_only import message_only
 from analyzer.rules.ending import judged_training
 from analyzer.rules.fixing.fixes import resolve_fixes
-from analyzer.rules.fixing.words import localised
+from analyzer.rules.fixing.words import foreign, localised
 from analyzer.rules.folding import Folding, came_first, fold, in_order
 from analyzer.rules.health import health
 from analyzer.rules.load import RuleSet
@@ -412,7 +412,7 @@ def _next_checks(assessment: Assessment, status: str, folded: Folding) -> tuple[
             if fact is None:  # nobody can obtain a log line that was not written
                 continue
             how = question.line.check or assessment.facts.how(fact)
-            if not how:  # only the log itself can tell
+            if not how or foreign(how, plain):  # only the log itself can tell, or another library
                 continue
             found.append(
                 NextCheck(

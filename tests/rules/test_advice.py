@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import analyzer
 from analyzer.api import load
 from analyzer.facts.catalog import spec_of
 from analyzer.ingest.quote import Quoter
@@ -340,3 +341,16 @@ def test_what_a_trace_may_show_is_not_denied():
 
     assert "does not show how" not in text
     assert "A timing trace, where there is one, shows how a step's time is split" in text
+
+
+def test_a_next_check_asks_for_nothing_of_another_library(tmp_path):
+    courses = [(0.42, 0.85), (0.5, 0.83), (2.1, 0.6), (9.0, 0.2), *[(14.5035, 0.1)] * 6]
+    rows = [
+        f"Epoch {i}/200\n1562/1562 - 353s - loss: {loss:.4f} - acc: {right:.4f} - val_loss: {loss + 0.01:.4f} - val_acc: {right:.4f}\n"
+        for i, (loss, right) in enumerate(courses, 1)
+    ]
+    (tmp_path / "train.log").write_text("".join(rows))
+    found = analyzer.diagnose(tmp_path)
+
+    assert found.findings[0].cause.id == "loss-divergence"
+    assert not [check.how for check in found.next_checks if "DeepSpeed" in check.how]

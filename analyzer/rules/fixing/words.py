@@ -40,7 +40,7 @@ _WORDS = (
     _word(r"\bGLOO_", "run.platform", "cuda", "rocm", "mps"),
     _word(
         r"\b(?:TORCH|PYTORCH|TORCHDYNAMO|TORCHINDUCTOR)_?\w|\btorch(?:run)?\b|DataLoader|named_parameters|named_modules"
-        r"|\.parameters\(\)|\.state_dict\(\)|requires_grad",
+        r"|\.parameters\(\)|\.state_dict\(\)|requires_grad|scaler\.get_scale|\bDeepSpeed\b",
         "run.library",
         "torch",
     ),
