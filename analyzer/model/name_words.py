@@ -7,10 +7,10 @@ from the words, and is told as one.
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.metric_words import CONTEXTS, LOSS_LIKE, QUANTITIES, SCORES, WORDS
 
 _CUT = LazyRegex(r"[\W_]+")
 _HUMP = LazyRegex(r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z]{2,}(?![a-z]))")
@@ -98,28 +98,43 @@ def says_no_quantity(word: str) -> bool:
     return word in _WORDS
 
 
-def _vocabulary() -> tuple[dict[str, tuple[str, str]], dict[frozenset[str], str], dict[frozenset[str], int]]:
-    words: dict[str, tuple[str, str]] = {}
-    for row in WORDS.strip().splitlines():
-        kind, meaning, spellings = (cell.strip() for cell in row.split("|"))
-        for word in spellings.split(", "):
-            words.setdefault(word, (kind, meaning))
-    quantities: dict[frozenset[str], str] = {}
-    for row in QUANTITIES.strip().splitlines():
-        quantity, spellings = (cell.strip() for cell in row.split("|"))
-        for spelling in spellings.split("; "):
-            quantities[frozenset(spelling.split())] = quantity
-    likes: dict[frozenset[str], int] = {}
-    for row in LOSS_LIKE.strip().splitlines():
-        order, spellings = (cell.strip() for cell in row.split("|"))
-        for spelling in spellings.split("; "):
-            likes[frozenset(spelling.split())] = int(order)
-    return words, quantities, likes
+class _Vocabulary:
+    """The rows of ``metric_words.txt``.
+
+    A *quantity* is one or more words that may stand in any order; what else a name holds must be a phase, a reduction or a place where
+    trackers file things, or else the name tells of a part: ``loss_cls``, ``grad_norm/layer3``.
+    """
+
+    def __init__(self) -> None:
+        self.words: dict[str, tuple[str, str]] = {}
+        self.quantities: dict[frozenset[str], str] = {}
+        self.likes: dict[frozenset[str], int] = {}
+        self.scores: set[str] = set()
+        self.settings: set[str] = set()
+        for row in Path(__file__).with_name("metric_words.txt").read_text(encoding="utf-8").splitlines():
+            if row and not row.startswith("#"):
+                self._take(*(cell.strip() for cell in row.split("|")))
+
+    def _take(self, kind: str, meaning: str, words: str) -> None:
+        if kind == "quantity":
+            self.quantities |= {frozenset(spelling.split()): meaning for spelling in words.split("; ")}
+        elif kind == "loss_like":
+            self.likes |= {frozenset(spelling.split()): int(meaning) for spelling in words.split("; ")}
+        elif kind in {"score", "setting"}:
+            (self.scores if kind == "score" else self.settings).update(words.split(", "))
+        else:
+            for word in words.split(", "):
+                self.words.setdefault(word, (kind, meaning))
 
 
-_WORDS, _QUANTITIES, _LIKES = _vocabulary()
-_SCORES = frozenset(SCORES.replace("\n", " ").replace(",", " ").split())
-_SETTINGS = frozenset(CONTEXTS.replace("\n", " ").replace(",", " ").split())
+_KNOWN = _Vocabulary()
+_WORDS, _QUANTITIES, _LIKES, _SCORES, _SETTINGS = (
+    _KNOWN.words,
+    _KNOWN.quantities,
+    _KNOWN.likes,
+    _KNOWN.scores,
+    _KNOWN.settings,
+)
 _ACCUMULATED = ("acc", "iter")
 """Iterations since the first epoch (OpenPCDet and the trainers made of it); an accuracy of one is said the other way round."""
 _OF_QUANTITIES = frozenset().union(*_QUANTITIES, *_LIKES)

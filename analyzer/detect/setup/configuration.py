@@ -27,10 +27,11 @@ _VERSION = LazyRegex(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``config.*``."""
     out = FactWriter("configuration", "config.")
-    for name, key, read in _DIRECT:
-        entry = view.config(key)
-        if entry is not None:
-            out.put(name, read(entry.value), [entry.ref])
+    for read, keys in _DIRECT:
+        for key in keys.split():
+            entry = view.config(key)
+            if entry is not None:
+                out.put(key, read(entry.value), [entry.ref])
     _precision(view, out)
     _model(view, out)
     _data(view, out)
@@ -94,57 +95,25 @@ def version(value: ConfigScalar) -> float | None:
     return round(major * 1000 + minor + patch / 1000, 3)
 
 
-_DIRECT: tuple[tuple[str, str, Reader], ...] = (
-    # fact | canonical key | how to read its value
-    ("model.native_dtype", "model.native_dtype", dtype_name),
-    ("model.type", "model.type", _word),
-    ("model.vocab_size", "model.vocab_size", _positive),
-    ("model.layers", "model.layers", _positive),
-    ("model.max_positions", "model.max_positions", _positive),
-    ("fp8.recipe", "fp8.recipe", _word),
-    ("vae.no_half", "vae.no_half", truth),
-    ("model.attention", "model.attention", attention),
-    ("data.packing", "data.packing", truth),
-    ("data.padding_side", "data.padding_side", _word),
-    ("data.max_length", "data.max_length", _positive),
-    ("tokenizer.added_tokens", "tokenizer.added_tokens", _whole),
-    ("tokenizer.size", "tokenizer.vocab_size", _positive),
-    ("train.learning_rate", "train.learning_rate", number),
-    ("train.optimizer", "train.optimizer", _word),
-    ("train.adam_epsilon", "train.adam_epsilon", number),
-    ("train.adam_beta2", "train.adam_beta2", number),
-    ("train.weight_decay", "train.weight_decay", number),
-    ("train.dropout", "train.dropout", number),
-    ("train.micro_batch_size", "train.micro_batch_size", _positive),
-    ("train.gradient_accumulation_steps", "train.gradient_accumulation_steps", _positive),
-    ("train.max_grad_norm", "train.max_grad_norm", _threshold),
-    ("train.max_steps", "train.max_steps", _positive),
-    ("train.epochs", "train.epochs", number),
-    ("train.logging_steps", "train.logging_steps", _positive),
-    ("train.gradient_checkpointing", "train.gradient_checkpointing", truth),
-    ("train.group_by_length", "train.group_by_length", truth),
-    ("zero.stage", "zero.stage", _whole),
-    ("zero.overlap_comm", "zero.overlap_comm", truth),
-    ("zero.reduce_dtype", "zero.reduce_dtype", dtype_name),
-    ("fp16.hysteresis", "fp16.hysteresis", _positive),
-    ("fp16.min_loss_scale", "fp16.min_loss_scale", number),
-    ("fp16.loss_scale_window", "fp16.loss_scale_window", _positive),
-    ("compile.enabled", "compile.enabled", truth),
-    ("parallel.context", "parallel.context", _positive),
-    ("parallel.tensor", "parallel.tensor", _positive),
-    ("parallel.pipeline", "parallel.pipeline", _positive),
-    ("parallel.virtual_pipeline", "parallel.virtual_pipeline", _positive),
-    ("train.eval_batch_size", "train.eval_batch_size", _positive),
-    ("train.manual_gc", "train.manual_gc", truth),
-    ("train.ignore_data_skip", "train.ignore_data_skip", truth),
-    ("checkpoint.weights_only", "checkpoint.weights_only", truth),
-    ("checkpoint.optimizer", "checkpoint.optimizer", truth),
-    ("versions.deepspeed", "versions.deepspeed", version),
-    ("versions.transformers", "versions.transformers", version),
-    ("versions.torch", "versions.torch", version),
-    ("versions.trl", "versions.trl", version),
-    ("versions.transformer_engine", "versions.transformer_engine", version),
-)
+_DIRECT: tuple[tuple[Reader, str], ...] = (
+    (dtype_name, "model.native_dtype zero.reduce_dtype"),
+    (_word, "model.type fp8.recipe data.padding_side train.optimizer"),
+    (_positive, ("model.vocab_size model.layers model.max_positions data.max_length "
+        "train.micro_batch_size train.gradient_accumulation_steps train.max_steps "
+        "train.logging_steps fp16.hysteresis fp16.loss_scale_window parallel.context "
+        "parallel.tensor parallel.pipeline parallel.virtual_pipeline train.eval_batch_size")),
+    (truth, ("vae.no_half data.packing train.gradient_checkpointing train.group_by_length "
+        "zero.overlap_comm compile.enabled train.manual_gc train.ignore_data_skip "
+        "checkpoint.weights_only checkpoint.optimizer")),
+    (attention, "model.attention"),
+    (_whole, "tokenizer.added_tokens zero.stage"),
+    (number, ("train.learning_rate train.adam_epsilon train.adam_beta2 train.weight_decay train.dropout "
+        "train.epochs fp16.min_loss_scale")),
+    (_threshold, "train.max_grad_norm"),
+    (version, ("versions.deepspeed versions.transformers versions.torch versions.trl "
+        "versions.transformer_engine")),
+)  # fmt: skip
+"""How the values of settings are read that are facts under their own names."""
 
 
 def _ref(entry: ConfigValue | None) -> list[SourceRef]:
@@ -233,6 +202,8 @@ def _entry(view: RunView, key: str) -> ConfigValue | None:
 
 
 def _tokenizer(view: RunView, out: FactWriter) -> None:
+    size = view.config("tokenizer.vocab_size")
+    out.put("tokenizer.size", None if size is None else _positive(size.value), _ref(size))
     pad, eos = view.config("tokenizer.pad_token"), view.config("tokenizer.eos_token")
     if pad is None:
         return

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from structured_reading import claimed_by, read_every_prefix, read_files
 
 from analyzer.ingest.formats.checkpoints import safetensors
-from analyzer.ingest.formats.checkpoints.safetensors import Safetensors
-from analyzer.ingest.formats.checkpoints.stored_numbers import STORED_TYPES, row_rms
+from analyzer.ingest.formats.checkpoints.safetensors import STORED_TYPES, Safetensors, row_rms
 
 NAMES = {
     np.dtype("f4"): "F32",
