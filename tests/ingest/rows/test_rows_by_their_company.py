@@ -98,3 +98,26 @@ def test_json_lines_whose_first_holds_the_settings_are_rows(tmp_path):
     (tmp_path / "log.txt").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     assert [value for _, value in points(load_run(tmp_path, []).run, "loss")] == [2.5, 1.5, 0.5]
+
+
+def test_a_number_in_names_that_never_come_again_is_an_index():
+    run = read_text("".join(f"trainer_{n}_main loss: {2 / n} acc: 0.5\n" for n in range(1, 21)))
+
+    assert points(run, "loss") == [(n, 2 / n) for n in range(1, 21)]
+
+
+def test_the_losses_of_layers_that_come_again_keep_their_numbers():
+    block = "".join(f"layer_{n}_loss: {{}}\n" for n in range(1, 13))
+    run = read_text("".join(block.format(*[1 / k + n for n in range(12)]) for k in range(1, 5)))
+
+    assert len(points(run, "layer_3_loss")) == 4
+    assert not points(run, "loss")
+
+
+def test_rows_that_were_not_read_are_told_with_the_first_line():
+    rows = "".join(f"step {n}: loss 0.5\n" for n in range(1, 9))
+    left = "".join(f"what our little {who} network gave us: loss: 0.25\n" for who in "abcdefgh")
+    run = read_text(rows + left)
+
+    told = [(gap.reason, gap.ref.line, gap.evidence) for gap in run.gaps]
+    assert told == [("8 lines that look like rows of numbers were not read", 9, False)]

@@ -163,10 +163,9 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
         if first in found:
             found[result] = found.pop(first)._replace(slot=result, over=-1)
     for match in _TWO.finditer(text):  # "loss 0.5 / 0.75": what the second is of is not said
-        field = found.get(slot_at(text, match.start()))
-        if field is not None and (read_name(field.name).quantity or is_score(field.name)):
-            second = field._replace(slot=field.slot + 1, name=f"{field.name}_2")
-            found.setdefault(second.slot, second)
+        half = found.get(slot_at(text, match.start()))
+        if half is not None and (read_name(half.name).quantity or is_score(half.name)):
+            found.setdefault(half.slot + 1, half._replace(slot=half.slot + 1, name=f"{half.name}_2"))
     return [found[slot] for slot in sorted(found)]
 
 

@@ -33,6 +33,7 @@ from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
 from analyzer.ingest.text.rows.learned.line_spellings import phase_columns, under_phases
 from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
+from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
 from analyzer.ingest.text.rows.learned.wordings import (
     HELD_OUT_HEADING,
     NOTHING,
@@ -125,6 +126,7 @@ class TemplateRows(Learnable):
         self._bare_known: set[tuple[str, ...]] = set()
         self._read = GeneralRows("pairs")
         self._unnamed = UnnamedColumns()
+        self._unread = UnreadRows()
         self._open: tuple[int, str] = (-1, "")
         self._columns: tuple[int, tuple[str, str]] | None = None
         self._calls_loss = False
@@ -168,6 +170,8 @@ class TemplateRows(Learnable):
             read = self._row(template, row, masked.numbers, line, log) or read
         if read and template.program:
             log.out.framework(template.program)
+        if read or any(row.sure for row in template.rows):
+            self._unread.note(line, read=read)
         return read
 
     def _unwrapped(self, line: LogLine) -> str:
@@ -433,6 +437,7 @@ class TemplateRows(Learnable):
             return False
         rows = [(line, values)]
         if kind not in self._bare_known:
+            self._unread.keep(kind, line, values)
             if kind not in self._bare and len(self._bare) >= BARE_KINDS:
                 return False
             waiting = self._bare.setdefault(kind, [])
@@ -457,6 +462,7 @@ class TemplateRows(Learnable):
     def passed(self, rows: int, number: int, step: int | None) -> None:
         """See ``Learnable``."""
         self.rows += rows
+        self._unread.read += rows
         if not self._program:
             self._read.more(rows)
         if step is not None:
@@ -464,6 +470,8 @@ class TemplateRows(Learnable):
 
     def finish(self, log: LogState) -> None:
         """Say how much was read by this reader; in a log without any row three names, or a NaN, are no chance."""
+        for kind in self._unread.tell(log, self.rows):
+            self._bare.pop(kind, None)
         lone = [value for rows in self._bare.values() for _, values in rows for value in values.values()]
         told = sum(map(len, self._bare)) >= BARE_NAMES or not all(map(isfinite, lone))
         if told and not self.rows and not log.has_points:

@@ -47,8 +47,8 @@ _COLUMNS = LazyRegex(
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
 _HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:val(?:id(?:ation|at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
 _TRAINING = LazyRegex(r"(?i)\btrain")
-_STARRED = LazyRegex(rf"^\s{{0,4}}\*{{1,2}} (?=[A-Za-z][\w@./-]{{0,20}}:? {{1,4}}[{INT}{FLOAT}])")
-"""How loops over ImageNet sum up an evaluation: `` * Acc@1 76.13 Acc@5 92.86``."""
+_SUMS_UP = LazyRegex(rf"Saving dict for|^\s{{0,4}}\*{{1,2}} (?=[A-Za-z][\w@./-]{{0,20}}:? {{1,4}}[{INT}{FLOAT}])")  # fmt: skip
+"""How estimators, and loops over ImageNet, sum up an evaluation: `` * Acc@1 76.13 Acc@5 92.86``."""
 HELD_OUT_HEADING = LazyRegex(
     r"(?i)^\W{0,40}(?:(?:now )?(?:we are |is )?(?:start|begin|run|do|perform)(?:ning|ing|s)? )?(?:eval(?:uat(?:ion|ing|e))?|valid(?:at(?:ion|ing|e))?|test(?:ing)?)(?!(?:[ _-]set)?\W{0,3}\x01\W{0,40}$)"
     r"(?:[ :_-] ?(?:results?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|in|for|of|epoch|step|the|model|mode|phase|begins?|began|starts?|started|eval|dev|test|val(?:id(?:ation)?)?|[\x01])){0,5}(?: with \[[^\]]{0,200}\])?\W{0,40}$"
@@ -156,8 +156,6 @@ class Template:
 
 
 NOTHING = Template()
-
-
 _ANY_WORD = LazyRegex(
     r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|prec(?:ision|\b)|recall|au(?:c|roc|pr)|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d)|top-?\d)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
     r"objective|updat|round|generation|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
@@ -245,8 +243,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     held_out = (
         ("eval_loss" in kinds and "loss" not in kinds)
         or (_HELD_OUT.search(ahead) is not None and not _TRAINING.search(ahead))
-        or "Saving dict for" in ahead
-        or (_STARRED.match(piece) is not None and not _TRAINING.search(piece))
+        or (_SUMS_UP.search(piece) is not None and not _TRAINING.search(ahead))
     )
     if held_out:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
