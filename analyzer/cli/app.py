@@ -141,13 +141,7 @@ def _options(
         typer.Option("--show-config", help="Print the options that analyzer.toml or [tool.analyzer] sets."),
     ] = False,
     version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            help="Print the version.",
-            callback=_print_version,
-            is_eager=True,
-        ),
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Find out why a deep-learning training run failed, with the evidence and a fix."""

@@ -33,16 +33,14 @@ Offline = Annotated[
     bool, typer.Option("--offline", help="Do not use the network; a W&B run is read from the cache.")
 ]
 Checkpoint = Annotated[
-    Path | None,
-    typer.Option("--checkpoint", help="Checkpoint directory or safetensors file of the run."),
+    Path | None, typer.Option("--checkpoint", help="Checkpoint directory or safetensors file of the run.")
 ]
 Replay = Annotated[
     list[Path] | None,
     typer.Option("--replay", help="Replay trace of the failing step (file or directory); repeatable."),
 ]
 Metric = Annotated[
-    list[str] | None,
-    typer.Option("--metric", help="Metric to take as the loss: loss=train_mse; repeatable."),
+    list[str] | None, typer.Option("--metric", help="Metric to take as the loss: loss=train_mse; repeatable.")
 ]
 Budget = Annotated[
     float,
@@ -86,8 +84,7 @@ def diagnose_command(
     replay: Replay = None,
     metric: Metric = None,
     fail_on: Annotated[
-        FailOn,
-        typer.Option("--fail-on", help="Exit with code 1 if a fault at least this probable is found."),
+        FailOn, typer.Option("--fail-on", help="Exit with code 1 if a fault at least this probable is found.")
     ] = FailOn.never,
     budget: Budget = BASE_CPU_S,
     publish: Annotated[

@@ -10,9 +10,7 @@ import typer
 from analyzer.cli import replay_steps
 
 app = typer.Typer(
-    help="Inspect the tensors of the step that failed.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    help="Inspect the tensors of the step that failed.", no_args_is_help=True, rich_markup_mode=None
 )
 
 replay_steps.register(app)

@@ -154,11 +154,7 @@ def fetch_run(
 
 
 def _fetch(address: RunAddress, session: Session, limits: Limits, line: ProgressLine) -> Path:
-    names: dict[str, Any] = {
-        "entity": address.entity,
-        "project": address.project,
-        "run_id": address.run_id,
-    }
+    names: dict[str, Any] = {"entity": address.entity, "project": address.project, "run_id": address.run_id}
     line.say("asking the server")
     described = session.call("describe", **names)
     address = replace(address, run_id=str(described["run_id"]))  # it may have been asked for by its name
@@ -183,11 +179,7 @@ def _progress(line: ProgressLine) -> Progress:
 
 
 def fetch_runs(
-    addresses: Iterable[RunAddress],
-    *,
-    workers: int = 4,
-    offline: bool = False,
-    limits: Limits | None = None,
+    addresses: Iterable[RunAddress], *, workers: int = 4, offline: bool = False, limits: Limits | None = None
 ) -> Iterator[tuple[RunAddress, Path | FetchError]]:
     """Bring many runs into the cache, several at a time, over one connection for each server.
 

@@ -60,13 +60,7 @@ class Points:
         if len(self.values) > self.limit:
             self.thin()
 
-    def extend(
-        self,
-        steps: Integers,
-        values: Values,
-        lines: Integers,
-        times_s: Values,
-    ) -> None:
+    def extend(self, steps: Integers, values: Values, lines: Integers, times_s: Values) -> None:
         """Append many points, as if one by one; all arrays have shape (n_points,)."""
         done = 0
         while done < values.size:
@@ -79,9 +73,7 @@ class Points:
             if len(self.values) > self.limit:
                 self.thin()
 
-    def arrays(
-        self,
-    ) -> tuple[Integers, Values, Integers, Values]:
+    def arrays(self) -> tuple[Integers, Values, Integers, Values]:
         """Steps, values, lines and times; while they are in use, no further point can be added."""
         # a reader that was interrupted may have left its last point unfinished
         whole = min(len(self.steps), len(self.values), len(self.lines), len(self.times_s))

@@ -57,10 +57,4 @@ def _page(diagnosis: Diagnosis, format_name: str, *, show_all: bool, top: int) -
     return render_terminal(diagnosis, Style(colour=False), show_all=show_all, top=top)
 
 
-__all__ = [
-    "FORMATS",
-    "Style",
-    "render_terminal",
-    "rendered_or_plain",
-    "report",
-]
+__all__ = ["FORMATS", "Style", "render_terminal", "rendered_or_plain", "report"]

@@ -145,11 +145,7 @@ def _fix(number: int, fix: Fix) -> list[str]:
 
 def _seen(diagnosis: Diagnosis) -> list[str]:
     coverage = diagnosis.coverage
-    parts = [
-        "### What was read",
-        "",
-        f"{counted(len(coverage.sources), 'file')}, {amounts_read(coverage)}.",
-    ]
+    parts = ["### What was read", "", f"{counted(len(coverage.sources), 'file')}, {amounts_read(coverage)}."]
     if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
         parts.append(f"Tested and passed: {escape('; '.join(coverage.passed))}.")
     if coverage.missing:

@@ -22,13 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from analyzer.errors import (
-    RuleCaseError,
-    RuleSyntaxError,
-    UnknownFactError,
-    did_you_mean,
-    nearest,
-)
+from analyzer.errors import RuleCaseError, RuleSyntaxError, UnknownFactError, did_you_mean, nearest
 from analyzer.expr import Condition, compile_condition, evaluate
 from analyzer.expr.parse import FORM, Named, Tree, dotted_name
 from analyzer.facts.catalog import catalog, no_fact, spec_of

@@ -243,8 +243,7 @@ def _load(extra: Sequence[Path], *, bundled: bool) -> RuleSet:
     for source in known.sources:
         if first.setdefault(source.id, source) is not source:
             raise RuleError(
-                f"id {source.id} is already used by {first[source.id].rule.where()}",
-                source.rule.where("id"),
+                f"id {source.id} is already used by {first[source.id].rule.where()}", source.rule.where("id")
             )
     used = (first[name] for name in sorted(first) if first[name].status != "deprecated")
     return RuleSet(known.digest, tuple(used), versions, packs.left_out())
@@ -313,12 +312,7 @@ def _read_all(files: Sequence[Path], gates: Sequence[Gates], beside: Sequence[Pa
     ]
     sources = tuple(
         RuleSource(
-            rule.id,
-            rule.slug,
-            rule.entry.id,
-            rule.status,
-            frozenset(rule.when.names),
-            partial(_itself, rule),
+            rule.id, rule.slug, rule.entry.id, rule.status, frozenset(rule.when.names), partial(_itself, rule)
         )
         for rule in rules
     )

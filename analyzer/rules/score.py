@@ -284,12 +284,7 @@ def questions(items: Sequence[Scored], facts: Mapping[str, Scalar], limit: int =
     return chosen[:limit]
 
 
-def _probability_if(
-    items: Sequence[Scored],
-    position: int,
-    line_id: str,
-    verdict: bool,
-) -> float:
+def _probability_if(items: Sequence[Scored], position: int, line_id: str, verdict: bool) -> float:
     """Probability of the cause at a position if one of its lines were true or false."""
     scores = [item.bits for item in items]
     lines = items[position].lines

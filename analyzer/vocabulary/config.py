@@ -18,7 +18,7 @@ from analyzer.vocabulary.marked import MarkedFile
 from analyzer.vocabulary.sections import check_section, json_schema
 
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
-    "file": {"settings": ("map", True), "others": ("map", False)},
+    "file": {"settings": ("map", True), "others": ("map", False)}
 }
 _FILE = Path(__file__).parent / "config.yaml"
 

@@ -117,10 +117,7 @@ def _refuse_depth_and_aliases(events: Iterable[Any], path: str) -> None:
 
 
 def _plain(
-    node: Any,
-    keys: tuple[str | int, ...],
-    path: str,
-    marks: dict[tuple[str | int, ...], tuple[int, int]],
+    node: Any, keys: tuple[str | int, ...], path: str, marks: dict[tuple[str | int, ...], tuple[int, int]]
 ) -> Any:
     line, column = node.start_mark.line + 1, node.start_mark.column + 1
     marks.setdefault(keys, (line, column))

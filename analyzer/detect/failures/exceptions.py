@@ -32,7 +32,7 @@ MISUSE = LazyRegex(
     r"|should (?:be|have) the same (?:dtype|type|device)|must (?:be|have) the same (?:dtype|device|shape|size)|is out of bounds|out of range"
     r"|view size is not compatible|does not require grad|backward through the graph a second time|modified by an inplace operation"
     r"|Given groups=|Calculated padded input size|mat1 (?:and mat2|dim \d must match)|batch1|must be real number|can't (?:convert|assign|optimize)|Can't call numpy"
-    r"|not implemented for '|only batches of spatial targets|Boolean value of Tensor|invalid (?:configuration )?argument|CUDNN_STATUS_(?:BAD_PARAM|NOT_SUPPORTED|INVALID_VALUE)|in forked subprocess|attempt has been made to start a new process|not supported between|has no attribute",
+    r"|not implemented for '|only batches of spatial targets|Boolean value of Tensor|invalid (?:configuration )?argument|CUDNN_STATUS_(?:BAD_PARAM|NOT_SUPPORTED|INVALID_VALUE)|in forked subprocess|attempt has been made to start a new process|not supported between|has no attribute"
 )
 """How PyTorch refuses arguments: a mistake of the calling code, whatever the type of the exception."""
 

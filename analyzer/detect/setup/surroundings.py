@@ -39,10 +39,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``run.library``, ``run.platform``, ``run.backend``, ``run.subject``, ``run.saved`` and ``run.never_saved``."""
     out = FactWriter("surroundings", "run.")
     lines = _lines(view)
-    out.put(
-        "library",
-        *_first_named(lines, "libraries", view.framework_words("library")),
-    )
+    out.put("library", *_first_named(lines, "libraries", view.framework_words("library")))
     platform, refs = _platform(view, lines)
     out.put("platform", platform, refs)
     out.put("backend", *_first_named(lines, "backends", set()))

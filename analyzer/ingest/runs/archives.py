@@ -134,10 +134,7 @@ def _members(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
     with tarfile.open(archive, "r:*") as tar:
         for member in tar:
             if not member.isdir():
-                yield (
-                    member.name,
-                    tar.extractfile(member) if member.isreg() else None,
-                )
+                yield (member.name, tar.extractfile(member) if member.isreg() else None)
 
 
 def _copy(stream: IO[bytes], out: IO[bytes], room: int) -> int:

@@ -19,8 +19,7 @@ def with_baseline(panels: tuple[Panel, ...], baseline: Run) -> tuple[Panel, ...]
     theirs = {panel.key: panel for panel in panels_of(baseline)}
     return tuple(
         panel._replace(
-            log=panel.log and other.log,
-            lines=(*panel.lines, other.lines[0]._replace(label="baseline")),
+            log=panel.log and other.log, lines=(*panel.lines, other.lines[0]._replace(label="baseline"))
         )
         if (other := theirs.get(panel.key)) is not None and panel.by_step and other.by_step
         else panel

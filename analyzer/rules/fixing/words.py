@@ -83,9 +83,7 @@ _SINCE_2_9 = 2009.0
 """torch 2.9 as the fact encodes versions: it reads TORCH_FR_BUFFER_SIZE and PYTORCH_ALLOC_CONF; the older names go on working,
 the allocator's with a warning."""
 
-_OLDER: Mapping[str, str] = {
-    "TORCH_NCCL_TRACE_BUFFER_SIZE": "TORCH_FR_BUFFER_SIZE",
-}
+_OLDER: Mapping[str, str] = {"TORCH_NCCL_TRACE_BUFFER_SIZE": "TORCH_FR_BUFFER_SIZE"}
 """Name of a variable before torch 2.9 to that since."""
 
 _RESUMES = LazyRegex(

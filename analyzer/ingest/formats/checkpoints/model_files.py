@@ -87,7 +87,7 @@ class ModelFiles:
 
 
 _WANTED: Mapping[str, frozenset[str]] = {
-    "generation": frozenset({"bos_token_id", "eos_token_id", "pad_token_id", "transformers_version"}),
+    "generation": frozenset({"bos_token_id", "eos_token_id", "pad_token_id", "transformers_version"})
 }
 
 

@@ -225,11 +225,7 @@ class _Rows:
     """What the rows of one file add up to."""
 
     def __init__(
-        self,
-        out: SourceWriter,
-        dialect: str,
-        counter: str | None = None,
-        still: frozenset[str] = frozenset(),
+        self, out: SourceWriter, dialect: str, counter: str | None = None, still: frozenset[str] = frozenset()
     ) -> None:
         self._out = out
         self._counter = counter

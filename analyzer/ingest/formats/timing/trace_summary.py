@@ -179,8 +179,7 @@ def _launched(columns: TraceColumns, rows: Integers, is_compute: Mask, trace: Ti
     launches = columns.duration_ns[call[measured]]
     shorter = columns.duration_ns[rows[measured]] < launches
     return trace._replace(
-        launch_median_s=float(median_of(launches)) * NS,
-        shorter_than_launch=float(shorter.mean()),
+        launch_median_s=float(median_of(launches)) * NS, shorter_than_launch=float(shorter.mean())
     )
 
 

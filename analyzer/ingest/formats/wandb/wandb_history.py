@@ -115,9 +115,7 @@ def _fill_steps(steps: Integers, parts: Iterable[tuple[npt.NDArray[np.int32], Va
         steps[rows[whole]] = values[whole].astype(np.int64)
 
 
-def _joined(
-    parts: list[tuple[npt.NDArray[np.int32], Values]],
-) -> tuple[npt.NDArray[np.int32], Values]:
+def _joined(parts: list[tuple[npt.NDArray[np.int32], Values]]) -> tuple[npt.NDArray[np.int32], Values]:
     return np.concatenate([rows for rows, _ in parts]), np.concatenate([values for _, values in parts])
 
 

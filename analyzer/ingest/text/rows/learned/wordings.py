@@ -19,13 +19,7 @@ from analyzer.ingest.text.rows.learned.line_phases import (
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import (
-    is_running_mean,
-    is_score,
-    read_name,
-    word_set,
-    words_of,
-)
+from analyzer.model.name_words import is_running_mean, is_score, read_name, word_set, words_of
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine
@@ -179,9 +173,7 @@ def learn(masked: Masked) -> Template:
     rows = [row for begin, end in rows_of(text) if (row := _row(text, begin, end)) is not None]
     program = _PROGRAM.search(text) if rows else None
     template = Template(
-        rows,
-        indented=_INDENTED.match(text) is not None,
-        program=(program and program.lastgroup) or "",
+        rows, indented=_INDENTED.match(text) is not None, program=(program and program.lastgroup) or ""
     )
     if not rows:
         place = find_place(text)
