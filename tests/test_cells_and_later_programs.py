@@ -3,6 +3,7 @@
 import pytest
 
 import analyzer
+from analyzer.ingest.discover import load_run
 
 CELL = """---------------------------------------------------------------------------
 {name}                         Traceback (most recent call last)
@@ -29,6 +30,12 @@ def told(tmp_path, text):
     path = tmp_path / "train.log"
     path.write_text(text)
     return analyzer.diagnose(path)
+
+
+def events_of(tmp_path, text):
+    path = tmp_path / "train.log"
+    path.write_text(text)
+    return load_run(path).run.events
 
 
 def first(dx):
@@ -119,3 +126,43 @@ def test_a_script_that_was_not_found_is_not_the_end_of_the_next_one(tmp_path):
 
     assert first(told(tmp_path, lost + PROGRAM.format(raised="KeyboardInterrupt"))) == "user-cancelled"
     assert first(told(tmp_path, lost)) == "missing-input-path"
+
+
+CUT_CELL = """{name}                    Traceback (most recent call last)
+Cell In[4], line 2
+----> 2 state = start(key)
+
+File /opt/venv/lib/python3.11/site-packages/starting/keys.py:137, in key_of(seed)
+    134 if seed is None:
+    135   raise TypeError("a seed is one number, but none was given")
+--> 137 return seed_with(kind, seed)
+
+File /opt/venv/lib/python3.11/site-packages/
+"""
+OTHER_RELEASE = (
+    "E cuda_dnn.cc:427] Loaded runtime CuDNN library: 8.5.0 but source was compiled with: 8.6.0.\n"
+)
+
+
+def test_the_code_around_the_line_that_ran_raised_nothing(tmp_path):
+    events = events_of(tmp_path, CUT_CELL.format(name="RuntimeError"))
+
+    assert not events.of("python_traceback")
+    assert events.of("traceback_cut")
+
+
+@pytest.mark.parametrize(
+    ("name", "read"), [("BackendError", ["BackendError"]), ("ValueError", []), ("CalledProcessError", [])]
+)
+def test_the_header_of_a_cell_names_the_exception_whose_own_line_was_cut(tmp_path, name, read):
+    events = events_of(tmp_path, CUT_CELL.format(name=name))
+
+    assert [event.fields["exception"] for event in events.of("python_traceback")] == read
+
+
+def test_a_line_above_the_traceback_of_its_own_cell_did_not_end_in_an_earlier_one(tmp_path):
+    below = CUT_CELL.format(name="BackendError")
+    installed = "ERROR: No matching distribution found for shiny==9\n"
+
+    assert first(told(tmp_path, OTHER_RELEASE + below)) == "library-abi-mismatch"
+    assert first(told(tmp_path, installed + below)) != "environment-unsolvable"

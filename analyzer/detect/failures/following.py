@@ -21,6 +21,9 @@ OF_LAUNCHERS = frozenset(
 )
 """What launchers of several processes write."""
 
+ENDS_OF_CELLS = frozenset({"environment_unsolvable", "keyboard_interrupt"})
+"""What stands at the end of a notebook's cell without a traceback: an installer runs in one of its own, a hand ends one."""
+
 CELL_OUTPUT = 20
 """Lines below the error of a notebook's cell that tell of later cells: more than the message of an exception has."""
 
@@ -49,6 +52,7 @@ class Following:
         self._last_parsed: dict[tuple[int, int], int] = {}
         self._last_ends: dict[tuple[tuple[int, int], bool, bool], int] = {}
         self._longest: dict[tuple[int, int], list[int]] = {}
+        self._cells: dict[tuple[int, int], list[int]] = {}
         self._notebooks: set[tuple[int, int]] = set()
         self._is_alone = not any(
             failure.rank is not None or failure.kinds & OF_LAUNCHERS for failure in failures
@@ -67,6 +71,8 @@ class Following:
             in_cell = in_cell and failure.raised.get("chained") is not True
             if in_cell or (failure.raised.get("uncaught") is True and not OF_OTHERS.search(kind)):
                 self._last_ends[file, in_cell, failure.family == "host"] = line
+            if in_cell:
+                self._cells.setdefault(file, []).append(line)
             # a host that ends the job starts none, unless the program could tell of it
             if (failure.family != "host" or failure.raised) and not is_unparsed(failure):
                 self._last_parsed[file] = line
@@ -97,12 +103,14 @@ class Following:
     def ended_anew(self, failure: Failure) -> bool:
         """Whether a cell of a notebook ended below, or again a program of one process, which nothing but its end prints twice.
 
-        Whoever interrupted one may have interrupted what ran below as well.
+        Whoever interrupted one may have interrupted what ran below as well. A line that is no traceback stands above the end of its own cell.
         """
         file, line = failure.place[:2], failure.place[2]
+        is_end = bool(failure.raised or failure.kinds & ENDS_OF_CELLS)
+        own_end = line if is_end else _after(self._cells.get(file, []), line) or line
         cells = [self._last_ends.get((file, True, host), -1) for host in {False, failure.family != "host"}]
         program = self._last_ends.get((file, False, False), -1)
-        return max(cells) > line or (self._is_alone and uncaught(failure) and program > line)
+        return max(cells) > own_end or (self._is_alone and uncaught(failure) and program > line)
 
     def later_cells_ran(self, failure: Failure) -> bool:
         """Whether more stands below an exception in a notebook than its message may have."""

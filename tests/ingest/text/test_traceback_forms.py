@@ -467,12 +467,13 @@ def test_a_cut_traceback_whose_code_says_nothing_stays_one(code):
     assert not found.of("python_traceback")
 
 
-def test_the_code_of_an_ignored_exception_raises_nothing():
-    text = "Exception ignored in: <function Loader.__del__ at 0x7f>\n" + cut(
-        'raise ValueError("no room is left")'
-    )
+def test_a_cut_traceback_below_an_ignored_exception_is_ignored():
+    header = "Exception ignored in: <function Loader.__del__ at 0x7f>\n"
+    found = read_text(header + cut('raise ValueError("no room is left")')).events
 
-    assert not read_text(text).events.of("python_traceback")
+    assert [event.role for event in found.of("ignored_exception")] == ["teardown"]
+    assert not found.of("python_traceback")
+    assert not found.of("traceback_cut")
 
 
 def test_an_assertion_without_a_message_says_its_condition():

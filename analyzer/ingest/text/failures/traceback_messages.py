@@ -62,7 +62,7 @@ _RAISES = LazyRegex(r"\b(?:raise (?P<exception>[A-Za-z_][\w.]{2,100}) ?\(|assert
 _LITERAL = LazyRegex(
     r"(?<!\w)[fFrRbB]{0,2}(?P<mark>[\"'])(?P<said>(?:(?!(?P=mark))[^\\]|\\.){4,300})(?:(?P=mark)|$)"
 )
-_ANYTHING = frozenset(
+TELLS_NOTHING = frozenset(
     {"AssertionError", "Exception", "KeyError", "OSError", "RuntimeError", "TypeError", "ValueError"}
 )
 """Classes that tell nothing without a message."""
@@ -111,7 +111,7 @@ def stated(code: str) -> Raised | None:
     message = words or (match["condition"] or "").strip(" \\,(")
     return (
         Raised(exception, message, role_of(exception, message))
-        if message or exception not in _ANYTHING
+        if message or exception not in TELLS_NOTHING
         else None
     )
 

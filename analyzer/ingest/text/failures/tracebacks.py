@@ -33,6 +33,7 @@ from analyzer.ingest.text.failures.traceback_frames import (
 from analyzer.ingest.text.failures.traceback_messages import (
     CARRIES,
     MAX_MESSAGE,
+    TELLS_NOTHING,
     Raised,
     following_text,
     role_in_chain,
@@ -47,9 +48,14 @@ if TYPE_CHECKING:
 
 HEADER = "Traceback (most recent call last)"
 
+_ANNOUNCED = LazyRegex(r"^(?P<exception>[A-Za-z_]\w{2,80})\s{2,80}Traceback \(most recent")
+"""IPython's header begins with the class of the exception."""
+
 _BOX = "╭│╰"
 _MARGIN = "│❱ "
 """What stands beside the code in a box."""
+_CONTEXT = LazyRegex(r"^[\s│|]{0,12}\d{1,6}\s")
+"""A numbered line of code without an arrow: IPython and rich print it for what stands around the one that ran."""
 _EXCEPTION = LazyRegex(
     r"^(?:[|+] ?){0,8}\s{0,8}(?P<exception>[A-Za-z_][\w.]{1,200}(?:\([\w.]{1,100}\))?)(?:: ?(?P<message>.*))?$"
 )
@@ -166,7 +172,7 @@ class TracebackCapture:
             self._add(frame)
             self.code_due = True
             self.code = ""
-        elif self.code or "raise " in text or "assert " in text:
+        elif self.code or (("raise " in text or "assert " in text) and not _CONTEXT.match(text)):
             self.code = f"{self.code} {text.strip(_MARGIN)}"[:MAX_MESSAGE]
         if frame is not None or boxed:
             return Fed.OWNED
@@ -275,7 +281,7 @@ class TracebackCapture:
 
         Between ranks that fail alike the carried one is read all the same: it is what each of them says.
         """
-        following = following_text(line, raised.message, self.margin)
+        following = "" if is_last else following_text(line, raised.message, self.margin)
         carried = _carried(raised, following)
         if carried and not is_last:
             inner = TracebackCapture(line, self.roots, self.chained, carrier=raised)
@@ -330,11 +336,21 @@ class TracebackCapture:
         if self.stack.frames and self.emitted < self.expected and not self.syntax_only:
             reason = "a traceback without an exception line: cut off or interleaved"
             log.out.gap(reason, line=self.started.number)
-            raised = stated(self.code)
-            if raised is not None and not self.emitted and not self.ignored:
+            if self.ignored:
+                log.event("ignored_exception", "teardown", self.started, self.stack.place())
+                return
+            raised = stated(self.code) or self._announced()
+            if raised is not None and not self.emitted:
                 self._emit(self.started, raised, log, is_last=True)
                 return
             log.event("traceback_cut", "symptom", self.started, self.stack.place())
+
+    def _announced(self) -> Raised | None:
+        """What the header says of an exception whose own line was cut off, where its class alone tells something."""
+        match = _ANNOUNCED.match(self.started.text)
+        name = match["exception"] if match else ""
+        role = role_of(name)
+        return None if name in {"", *TELLS_NOTHING} or role == "cascade" else Raised(name, "", role)
 
 
 def _carried(raised: Raised, following: str) -> bool:
