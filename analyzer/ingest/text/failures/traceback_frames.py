@@ -124,6 +124,7 @@ _PHASE_FILES = (
     ("saving", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}saver)\.py$"), LazyRegex(r"^_?(?:legacy_)?save")),
     ("loading", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}loader)\.py$"), LazyRegex(r"^_?(?:legacy_)?load")),
     ("logging", LazyRegex(r"[/\\](?:tensorboard|tensorboardX|summary)[/\\](?:\w{1,20}[/\\]){0,3}\w{0,20}(?:writer|record_writer|gfile)\.py$"), LazyRegex(r".")),
+    ("environments", LazyRegex(r"[/\\](?:vec_env|vector|envs?[/\\]worker)[/\\]\w{1,40}\.py$|[/\\](?:async_vector_env|subproc_vec_env|venvs?|parallel_envs?)\.py$"), LazyRegex(r".")),
     ("compile", LazyRegex(r"[/\\]torch[/\\]_inductor[/\\]|[/\\]triton[/\\]compiler[/\\]"), LazyRegex(r"^(?!_?call$|run$|__call__$)")),
     ("compile", LazyRegex(r"[/\\]torch[/\\]_dynamo[/\\](?:convert_frame|symbolic_convert|output_graph)\.py$"), LazyRegex(r".")),
 )  # fmt: skip
