@@ -24,8 +24,8 @@ _CASCADE = frozenset(
 )  # fmt: skip
 # The last three end loops and lookups inside libraries; on their own they tell that something upstream is missing.
 _SYMPTOM = frozenset(
-    {"DistBackendError", "DistStoreError", "DistNetworkError", "Empty", "Full", "StopIteration"}
-)
+    {"DistBackendError", "DistStoreError", "DistNetworkError", "Empty", "Full", "StopIteration", "UnavailableError"}
+)  # fmt: skip
 # What a rank says that lost its peers, whatever class its library chose.
 _LOST_PEER = LazyRegex(
     r"Connection (?:closed|reset) by peer|gloo[/\\]transport|ncclRemoteError|Broken pipe|Socket Timeout|[Tt]imed out (?:after \d+ms )?waiting for"
@@ -89,10 +89,10 @@ def role_of(exception: str, message: str = "") -> str:
     ('cascade', 'root_candidate')
     """
     name = exception.partition("(")[0].rpartition(".")[2]
-    if name in _CASCADE:
-        return "cascade"
     if name in _TEARDOWN or "`Termination signal` is detected" in message:  # the second is Paddle's
         return "teardown"
+    if name in _CASCADE or "` is detected by the operating system" in message:  # of any other signal
+        return "cascade"
     return "symptom" if name in _SYMPTOM or _LOST_PEER.search(message) else "root_candidate"
 
 
