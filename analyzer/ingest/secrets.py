@@ -34,7 +34,8 @@ _ORDINARY = (
 
 # Beginnings of tokens, in lower case.
 _OF_LIBRARIES = """
-    hf_ api_org_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ gl gr1348941 xox xapp- akia asia aiza ya29. gocspx-
+    hf_ api_org_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- glptt- gldt- glrt- glcbt- glsoat- glft- glimt- glagent- gloas-
+    glffct- glsa_ glc_ gr1348941 xox xapp- akia asia aiza ya29. gocspx-
     wandb_v1_ local- eyj nvapi- npm_ pypi- _live_ _test_ whsec_ r8_ dckr_ dop_v1_ doo_v1_ dor_v1_ sg. key- shp
     dapi hvs. hvb. hvr. atatt3 atctt3 lin_api_ figd_ ntn_ gsk_ pplx- xai- tgp_v1_ age-secret-key- pmak-
     rubygems_ sq0 tskey- :aa sk- pscale_ sntry nrak- sk0 sk1 sk2 sk3 sk4 sk5 sk6 sk7 sk8 sk9 ska skb skc skd ske
@@ -86,7 +87,7 @@ _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (("://",), r"(?P<keep>://[^/\s:@]{0,128}:)[^/\s@]{1,256}(?=@)|(?P<keep2>https?://)(?=[\w.~%+=-]{0,200}\d)[\w.~%+=-]{16,256}(?=@)"),
     (
-        ("sig", "token", "key", "credential", "secret", "auth", "jwt", "password"),
+        ("signature=", "sig=", "token=", "key=", "credential=", "secret=", "auth=", "jwt=", "password="),
         (
             r"(?P<keep>[?&;](?:X-(?:Amz|Goog)-(?:Signature|Credential|Security-Token)|Signature|sig|token|apiKey|api_key|access_token"
             r"|access_key|key|auth|jwt|secret|client_secret|password)=)[^&\s\"'#]+"
@@ -124,7 +125,7 @@ _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
         rf"(?P<keep>(?i:(?<![\w-])(?!{_ORDINARY})[\w-]{{0,40}}(?:token|[_-]key|\"key|'key|\bkey)[\"']?\s{{0,4}}[:=]\s{{0,4}}[\"']?)){_DIGITS_IN_IT}",
     ),
     (
-        ("-", "-p"),
+        ("passw", "passphrase", "secret", "token", "api", "-key", "_key", "credential", "sshpass", "docker"),
         (
             rf"(?P<keep>(?i:(?<![\w-])--?(?!{_ORDINARY})[\w-]{{0,40}}(?:password|passwd|passphrase|secret|token|api[-_]?key"
             rf"|access[-_]key|secret[-_]key|private[-_]key|auth[-_]key|credentials?)[\"']?(?:,?\s{{1,4}}|=)[\"']?))(?!-)(?i:{_NOTHING})(?!\d{{1,12}}(?!\S))[^\s\"',;}}]{{4,}}"
@@ -133,7 +134,7 @@ _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (("curl", "wget"), r"(?P<keep>\bcurl\b[^\n]{0,200}?\s-{1,2}u(?:ser)?[ =][\"']?[^\s:\"']{1,64}:)[^\s\"']{1,}"),
     (
-        ("login", "wandb"),
+        ("login",),
         (
             r"(?P<keep>(?i:\bwandb\s{1,4}login\s{1,4}(?:--\w[\w-]{0,30}(?:[ =](?=https?:)\S{1,200})?\s{1,4}){0,4}))[\w-]{16,}"
             r"|(?P<keep2>(?i:login\(\s{0,4}(?:(?:key|token|password)\s{0,2}=\s{0,2})?[\"']))[^\s\"']{8,}"
