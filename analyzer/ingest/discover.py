@@ -263,6 +263,7 @@ def _may_tell(name: str) -> bool:
 def _nothing_read(path: Path, discovery: Discovery, builder: RunBuilder) -> InputError:
     if discovery.found:
         reasons = "; ".join(gap.reason for gap in builder.finish().gaps[:3])
+        from analyzer.ingest.runs.unread import WANTED, last_errors  # noqa: PLC0415  (most runs are read)
 
         quoted = last_errors([item.candidate for item in discovery.found])
         lines = f"; the last lines that look like errors: {' | '.join(quoted)}" if quoted else ""
