@@ -29,7 +29,7 @@ SURE_FROM = 0.75
 
 HALF = 0.5
 
-BELOW_LIKELY, BELOW_HALF, BELOW_POSSIBLE = LIKELY - 0.01, HALF - 0.01, REPORTED - 0.01
+BELOW_LIKELY, BELOW_POSSIBLE = LIKELY - 0.01, REPORTED - 0.01
 
 
 class Calibration(NamedTuple):
@@ -69,17 +69,14 @@ class Calibration(NamedTuple):
     def told(self, share: float, status: str, family: str) -> float:
         """The probability of a leading cause as it is told.
 
-        It stays on its side of "possible", which decides the status and the exit code; what is less likely than everything
-        else together heads no answer; and it is "likely" only where it surely is. Of a status that no answer was counted for,
-        the share itself.
+        It stays on its side of "possible", which decides the status and the exit code, and is "likely" only where it surely
+        is and holds more than everything else together. Of a status that no answer was counted for, the share itself.
         """
         if status not in self.statuses:
             return share
         right = self.fitted(share, status, family)
-        if right < SURE_FROM:
+        if right < SURE_FROM or share < HALF:
             right = min(right, BELOW_LIKELY)
-        if share < HALF:
-            right = min(right, BELOW_HALF)
         return max(right, REPORTED) if share >= REPORTED else min(right, BELOW_POSSIBLE)
 
 

@@ -10,9 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from analyzer.model.diagnosis import Finding
-from analyzer.rules.calibration import BELOW_HALF, HALF, Calibration, shipped_calibration
+from analyzer.rules.calibration import HALF, Calibration, shipped_calibration
 from analyzer.rules.causes import catalogue
 from analyzer.rules.tree import class_that_holds, classes_above
+
+
+JUST_BELOW_HALF = HALF - 0.01
 
 
 class Leader(NamedTuple):
@@ -45,7 +48,8 @@ class Leader(NamedTuple):
         """Causes of a class move together; none reaches a half that did not, and the class itself keeps what they leave."""
         below = {name: self._moved(share) for name, share in self.causes.items() if name != self.node}
         capped = {
-            name: min(told, BELOW_HALF) if self.causes[name] < HALF else told for name, told in below.items()
+            name: min(told, JUST_BELOW_HALF) if self.causes[name] < HALF else told
+            for name, told in below.items()
         }
         return self.probability - sum(capped.values()) if cause == self.node else capped[cause]
 
