@@ -201,3 +201,19 @@ def test_the_second_letter_of_a_value_is_no_held_out_loss():
     run = read_text(lines("step {n} loss 2.5 v_loss {v}"))
 
     assert not points(run, "eval_loss")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "told"),
+    [
+        (lines("epoch,{n},loss,{v},val_loss,0.5"), "loss", [(None, 0.5), (None, 0.25), (None, 0.125)]),
+        (lines("Epoch[ {n}] Loss[{v}] Acc[0.5]"), "loss", [(None, 0.5), (None, 0.25), (None, 0.125)]),
+        (lines("Epoche {n}/9, Verlust: 2.5, Val-Verlust: {v}"), "eval_loss", [(None, 0.5), (None, 0.25), (None, 0.125)]),
+        (lines("[Train] Iter {n}, box 0.5, obj 0.25, cls 0.125, total {v}"), "loss", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (lines("@ {n}00 nll={v} bpc=2.5"), "nll", [(100, 0.5), (200, 0.25), (300, 0.125)]),
+        (lines("Epoch {n}\n  - Val Loss....: {v}"), "eval_loss", [(None, 0.5), (None, 0.25), (None, 0.125)]),
+    ],
+)  # fmt: skip
+def test_brackets_commas_and_leaders_join_names_and_values(text, name, told):
+    run = read_text(text)
+    assert points(run, name) == told

@@ -262,7 +262,7 @@ def _beside(text: str) -> Iterator[Field]:
         if not name and unit in _SIZES:
             name = _memory(match["name"])
         if name and unit is not None:
-            yield Field(slot_at(text, match.start("value")), name, unit, signed=bool(wide), over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" "))  # fmt: skip
+            yield Field(slot_at(text, match.start("value")), name, unit, signed=bool(wide) or name.lower() == "total", over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" "))  # fmt: skip
 
 
 def _memory(text: str) -> str:

@@ -34,8 +34,8 @@ _BARS = LazyRegex(
 # Where the phase stands behind the noun ("loss on validation") the two are taken together.
 _FOREIGN = (
     (r"(?:потер[ия]|ошибка) на (?:валидац|тест)\w{0,6}|(?:perte|p[ée]rdida) (?:de|en) (?:la )?valida[ct]i[oó]n", "val loss"),
-    (r"(?:потер[ия]|ошибка) на обучени\w{0,2}|(?:perte|p[ée]rdida) d(?:e |')(?:entra[iî]nement|entrenamiento)|trainings?verlust", "train loss"),
-    (r"validierungs?verlust", "val loss"),
+    (r"(?:потер[ия]|ошибка) на обучени\w{0,2}|(?:perte|p[ée]rdida) d(?:e |')(?:entra[iî]nement|entrenamiento)|train(?:ings?)?-?verlust", "train loss"),
+    (r"val(?:idierungs?)?-?verlust", "val loss"),
     (r"точность на (?:валидац|тест)\w{0,6}|(?:exactitude|exactitud) (?:de|en) (?:la )?valida[ct]i[oó]n", "val accuracy"),
     (r"第 ?([\x01]) ?(?:轮|个?周期|世代)(?:训练)?|([\x01])(?:번째)? ?(?:エポック目?|에포크|에폭)의?", "epoch"),
     (r"第 ?([\x01]) ?(?:步|次迭代|批)|([\x01])(?:번째)? ?(?:ステップ目?|스텝)의?", "step"),

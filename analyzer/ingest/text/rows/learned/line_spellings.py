@@ -19,7 +19,7 @@ _ODD = LazyRegex(
     r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\((?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
-    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60} ?(?:[-\d]|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]"
+    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -67,8 +67,9 @@ _NOTED = LazyRegex(
 _LISTED_NAMES = LazyRegex(
     rf"(?<![\w./,])([A-Za-z]\w{{2,40}}(?:,[A-Za-z]\w{{2,40}}){{1,7}}) {{1,3}}({_NUMBER}(?: {{1,3}}{_NUMBER}){{1,7}})(?![\w.])"
 )
+_IN_TURN = LazyRegex(rf"(?:^|(?<=,))([A-Za-z]\w{{0,30}}),(?={_NUMBER}(?:,|$))")
 _ENCLOSED = LazyRegex(
-    rf"(?<![\w./])([A-Za-z][\w/-]{{1,30}})(?:\(({_NUMBER})\)|<({_NUMBER})>|\{{({_NUMBER})\}})(?![\w(])"
+    rf"(?<![\w./])([A-Za-z][\w/-]{{1,30}})(?:\(({_NUMBER})\)|<({_NUMBER})>|\{{({_NUMBER})\}}|\[ {{0,8}}({_NUMBER})\](?! {{0,2}}[:=]))(?![\w(])"
 )
 _INSIDE = LazyRegex(
     r"(?i)\b((?:train|val(?:idation)?|test)(?:ing)? loss) {1,2}(\d{1,12}):?\s{1,9}(?=-?\d{1,12}\.\d)"
@@ -89,7 +90,7 @@ _OF_R = LazyRegex(r'^\[\d{1,4}\] "(.{1,2000})"\s{0,3}$')
 _SCALED = LazyRegex(r"(?<![\w.])(\d{1,9}(?:\.\d{1,3})?)(k?)it/(\d{1,9}(?:\.\d{1,3})?)(k?)it(?= \[)")
 _ROUND = LazyRegex(rf"\bfit progress: \((\d{{1,9}}), (?={_NUMBER}, \{{)")
 _LEADERS = LazyRegex(
-    rf"(?<![\w./])([A-Za-z][\w/-]{{0,30}}(?: [A-Za-z][\w/-]{{0,30}}){{0,3}}) ?\.{{3,60}} ?(?={_NUMBER}(?![\w.]))"
+    rf"(?<![\w./])([A-Za-z][\w/-]{{0,30}}(?: [A-Za-z][\w/-]{{0,30}}){{0,3}}) ?\.{{2,60}}[: ]{{0,3}}(?={_NUMBER}(?![\w.]))"
 )
 _ANGLED = LazyRegex(
     rf"<([A-Za-z][\w/.-]{{0,30}}(?: [A-Za-z][\w/.-]{{0,30}}){{0,3}})> {{1,3}}(?={_NUMBER}(?![\w.]))"
@@ -172,6 +173,8 @@ def plain_spelling(text: str) -> str:
     ('loss = 0.5', "Losses {'ner': 0.5}")
     >>> plain_spelling("[Losses: x 0.5, h 0.25, total 0.75, recall: 0.5]"), plain_spelling("('Epoch : ', 3)")
     ('[Losses: loss_x: 0.5, loss_h: 0.25, total: 0.75, recall: 0.5]', '(Epoch: 3)')
+    >>> plain_spelling("epoch,3,loss,0.5"), plain_spelling("Epoch[ 3] Loss[0.5]"), plain_spelling("loss....: 0.5")
+    ('epoch: 3,loss: 0.5', 'Epoch: 3 Loss: 0.5', 'loss: 0.5')
     >>> plain_spelling("3rd epoch, 10th mini-batch"), plain_spelling("d_loss: 0.25Saved a picture"), plain_spelling("|grad|=0.5")
     ('epoch 3, mini-batch 10', 'd_loss: 0.25  Saved a picture', 'grad norm: 0.5')
     >>> plain_spelling("Top 1 Acc: 0.6 Top 5 Acc: 0.9"), plain_spelling("kept the top 5 scored")
@@ -183,7 +186,9 @@ def plain_spelling(text: str) -> str:
     if _ODD.search(text) is None:
         return text
     if len(_ENCLOSED.findall(text)) > 1:  # a single one is a call
-        text = _ENCLOSED.sub(lambda m: f"{m[1]}: {m[2] or m[3] or m[4]}", text)
+        text = _ENCLOSED.sub(lambda m: f"{m[1]}: {m[m.lastindex or 0]}", text)
+    if len(_IN_TURN.findall(text)) > 1:
+        text = _IN_TURN.sub(r"\1: ", text)
     text = _IN_STROKES.sub(_norm_of, _ORDINAL.sub(r"\2 \1", _RUN_PAST.sub("  ", text)))
     text = _THRESHOLD.sub(_in_percent, _OVER_EPISODES.sub("eval reward: ", text))
     text = _SCALED.sub(_in_ones, text)
