@@ -188,6 +188,30 @@ def test_a_perplexity_below_one_beside_a_loss_below_zero_is_its_exponential():
     assert above["signal.metric.impossible"] is True
 
 
+@pytest.mark.parametrize(("name", "told"), [("ppl", True), ("neg_log_perplexity", None)])
+def test_the_logarithm_of_a_perplexity_may_be_below_zero(name, told):
+    assert RunMaker().log({name: [-2.5, -2.1, -1.9]}).plain().get("signal.metric.impossible") is told
+
+
+@pytest.mark.parametrize(
+    ("columns", "fact", "told"),
+    [
+        ({"loss": [6.65], "grad_norm": [0.0]}, "signal.exact.gradient_zero", True),
+        ({"loss": [6.65], "grad_norm": [0.0]}, "signal.grad_norm.zero_with_loss", None),
+        ({"loss": [6.65], "grad_norm": [0.5]}, "signal.exact.gradient_zero", False),
+        ({"reward": [1.5], "entropy": [6e-5]}, "signal.policy.entropy_none", True),
+        ({"reward": [1.5], "entropy": [0.5]}, "signal.policy.entropy_none", False),
+        ({"reward": [1.5], "approx_kl": [33.0], "clip_fraction": [0.9]}, "signal.policy.beyond_trust", True),
+        ({"reward": [1.5], "approx_kl": [0.3], "clip_fraction": [0.9]}, "signal.policy.beyond_trust", False),
+        ({"reward": [1.5], "approx_kl": [33.0]}, "signal.policy.kl_far", True),
+        ({"reward": [1.5], "kl": [266240.0]}, "signal.policy.kl_far", True),
+        ({"reward": [1.5], "kl": [45.0]}, "signal.policy.kl_far", None),
+    ],
+)
+def test_one_row_tells_what_no_sound_run_prints(columns, fact, told):
+    assert RunMaker().log(columns).plain().get(fact) is told
+
+
 @pytest.mark.parametrize(("name", "told"), [("td_loss", True), ("critic_loss", None), ("loss", None)])
 def test_errors_of_an_agents_values_grow_though_no_reward_is_printed(name, told):
     grown = RunMaker().log({name: [5.0 * 4**i for i in range(10)]}).plain()

@@ -266,6 +266,7 @@ class TestHarm:
         facts = hf({"loss": falling(8), "grad_norm": [INF] * 8}).plain()
 
         assert "signal.nonfinite_grad.harmful" not in facts
+        assert facts["signal.nonfinite_grad.undecided"] is True
 
     def test_eight_bad_norms_in_bf16_are_no_calibration(self):
         facts = (

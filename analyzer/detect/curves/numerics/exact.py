@@ -227,7 +227,7 @@ def _zeros(out: FactWriter, view: RunView) -> None:
             refs_at(held_out, [len(held_out) - 2, len(held_out) - 1]),
         )
     norm = view.curve("grad_norm")
-    if norm is not None and len(norm) >= ROWS:
+    if norm is not None and len(norm):
         zero = norm.value == 0.0
         out.put("gradient_zero", bool(zero.mean() >= MOSTLY), refs_at(norm, [len(norm) - 1, 0]))
     for name in ("accuracy", "eval_accuracy"):

@@ -68,7 +68,7 @@ SHARE_POINTS = 10
 _SHARE = LazyRegex(
     r"^(?!.{0,99}reward)(?:.{0,99}[/_. ])?(?:acc|accuracy|acc1|acc5|top1|top5|precision|recall|f1|auc|auroc|iou|miou|dice|map|ap|em|exact_match)(?:$|[/_. @\d])"
 )
-_PERPLEXITY = LazyRegex(r"(?:^|[/_. ])(?:ppl|perplexity)$")
+_PERPLEXITY = LazyRegex(r"(?:^|[/_. ])(?<!log[/_. ])(?:ppl|perplexity)$")
 _BY_DESIGN = LazyRegex(
     r"explained_var|z_?score|_zscore|loss_z$|norm_z$|var_explained|(?:^|[/_.])(?:avg|ema|average|mean)_?(?:time|speed|tps|reward|return|len)"
 )

@@ -258,7 +258,8 @@ def _grad_facts(view: RunView, points: BadPoints | None, loss: BadPoints | None)
     if len(series) >= PARTS:
         tail = points.bad[-max(len(series) // PARTS, 1) :]
         out.put("recovers", not tail.any(), [*refs_at(series, [len(series) - 1]), *refs])
-    out.put("harmful", harmful(view, points), refs)
+    out.put("harmful", does_harm := harmful(view, points), refs)
+    out.put("undecided", does_harm is None, refs)
     if loss is not None:
         out.put(
             "with_finite_loss", finite_loss_beside(view, points, loss), [*refs[:2], *_loss_refs(points, loss)]

@@ -43,11 +43,14 @@ STANDS, STANDS_ROWS, STRAYED = 0.15, 50, 2
 GROWN = 10.0
 """A value loss ten times its early level follows targets that run away; rewards that grow raise it by their square."""
 
-OVER_TARGET, CLIPPED = 0.1, 0.3
-"""Five times the usual target of 0.02 for one update, with three of ten samples clipped."""
+OVER_TARGET, CLIPPED, FAR_OVER = 0.1, 0.3, 1.0
+"""Five times the usual target of 0.02 for one update, with three of ten samples clipped; fifty times it needs no second row."""
 
 AWAY, AWAY_FROM = 10.0, 0.02
 """A divergence of ten times its first value; below two hundredths it is the noise of equal policies."""
+
+BEYOND = 1e3
+"""Nats between a policy and its reference over one answer; what still writes like its reference stays below a hundred."""
 
 SOLVED = 0.9
 """Of a success rate in shares of one."""
@@ -173,13 +176,16 @@ def _window(values: Values) -> int:
 
 def _trust(out: FactWriter, view: RunView) -> None:
     """Whether updates leave the region in which they are valid, and whether the policy leaves its reference."""
-    update, clipped = finite_points(view.curve("approx_kl"), 2), finite_points(view.curve("clip_fraction"), 2)
+    update, clipped = finite_points(view.curve("approx_kl"), 1), finite_points(view.curve("clip_fraction"), 1)
     if update is not None:
-        far = float(median_of(update.value)) >= OVER_TARGET
+        far = float(median_of(update.value)) >= (OVER_TARGET if len(update) > 1 else FAR_OVER)
         cut = clipped is not None and float(median_of(clipped.value)) >= CLIPPED
         out.put("beyond_trust", far and cut, refs_at(update, [len(update) - 1]))
-    away = finite_points(view.curve("kl"), 2)
-    if away is not None:
+    away = finite_points(view.curve("kl"), 1)
+    for series, limit in ((update, FAR_OVER), (away, BEYOND)):
+        if series is not None and float(median_of(series.value)) >= limit:
+            out.put("kl_far", value=True, refs=refs_at(series, [len(series) - 1]))
+    if away is not None and len(away) > 1:
         first, last = abs(float(away.value[0])), float(away.value[-1])
         out.put("kl_grows", last >= AWAY_FROM and last >= AWAY * first, refs_at(away, [len(away) - 1, 0]))
 
@@ -189,10 +195,13 @@ def _entropy(out: FactWriter, view: RunView) -> None:
         words = set(words_of(name))
         if not words & _ENTROPY or words & {"coef", "coefficient", "alpha", "cross", "target"}:
             continue
-        series = finite_points(view.curve(name), ROWS)
+        series = finite_points(view.curve(name), 1)
         if series is None:
             continue
         values = np.abs(series.value)
+        if len(series) < ROWS:
+            out.put("entropy_none", float(values.max()) <= NONE, refs_at(series, [len(series) - 1]))
+            continue
         first, last = float(values[: max(values.size // 5, 1)].max()), float(median_of(values[-2:]))
         gone = float(values.max()) <= NONE or (first > DECIDED and last <= max(COLLAPSED * first, DECIDED))
         out.put("entropy_gone", gone, refs_at(series, [len(series) - 1, 0]))
