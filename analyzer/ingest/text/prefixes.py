@@ -105,7 +105,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("(", r"\((?:[\w.]{1,60} )?pid=\d{1,9}(?:, ip=(?P<host>[\d.]{7,15}))?\) ?"),  # Ray
     # Ray's own daemons, SkyPilot: its rank is that of the node
     ("(", r"\((?:raylet|autoscaler|head|worker\d{1,4})(?:, rank=\d{1,6})?(?:, pid=\d{1,9})?(?:, ip=(?P<host>[\d.]{7,15}))?\) "),
-    ("DEINWCF", rf"{_LEVEL}:(?P<logger>[\w.]{{1,80}}):"),  # logging.basicConfig
+    ("DEINWCF", rf"{_LEVEL}:(?P<logger>[\w.][\w.-]{{0,79}}):"),  # logging.basicConfig
     ("P", rf"P\d{{1,9}} {_LEVEL} (?=\S)"),  # logging with P%(process)d
     # XLM and what was made of it: INFO - 06/24/20 23:34:05 - 0:00:46 - message
     ("DEINWCF", rf"{_LEVEL} - {_DATE} - (?:\d{{1,4}} days?, )?\d{{1,3}}:\d\d:\d\d - "),

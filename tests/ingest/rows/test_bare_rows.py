@@ -9,7 +9,7 @@ def test_rows_without_a_place_are_a_series_once_three_have_come():
         f"2024-01-01 00:0{i}:00,000:INFO: train loss:{value}" for i, value in enumerate((1.5, 1.25, "nan"))
     ]
 
-    assert points(read_text("\n".join(rows[:2]) + "\n"), "loss") == []
+    assert points(read_text(rows[0] + "\n"), "loss") == []
     assert points(read_text("\n".join(rows) + "\n"), "loss") == [(None, 1.5), (None, 1.25), (None, "nan")]
 
 
@@ -24,6 +24,25 @@ def test_a_lone_row_is_read_where_nothing_else_was_if_it_tells_of_a_nan_or_names
         "cls_loss"
         not in read_text(others + "it is done\n" * 20 + "box_loss: 0.5 | cls_loss: nan\n").metrics.names
     )
+
+
+@pytest.mark.parametrize(
+    ("row", "metric"),
+    [
+        ("ppl 171.25 bleu {}.5\n", "perplexity"),
+        ("{{'actor_loss': 0.5, 'critic_loss': {}.5}}\n", "policy_loss"),
+        ("INFO:my-train:loss={}.5, acc=0.125\n", "loss"),
+    ],
+)
+def test_two_rows_of_one_form_are_a_series_where_nothing_else_was_read(row, metric):
+    assert len(points(read_text(row.format(3) + row.format(4)), metric)) == 2
+    assert metric not in read_text(row.format(3)).metrics.names
+
+
+def test_the_perplexities_of_both_sorts_of_data_on_one_line_are_a_row():
+    run = read_text("train_ppl: 12.5 val_ppl: 320.5\n")
+
+    assert (points(run, "perplexity"), points(run, "eval_perplexity")) == ([(None, 12.5)], [(None, 320.5)])
 
 
 def test_a_nan_is_read_beside_more_words_where_nothing_else_is():

@@ -100,6 +100,13 @@ class TestKeras:
 
         assert points(read_text(text), "loss") == [(100, 0.5)]
 
+    @pytest.mark.parametrize("lead", ["iteration {} ", "Epoch {}/9: ", "Round #{} - "])
+    def test_the_name_of_an_epoch_may_stand_before_its_bar(self, lead):
+        row = "100/100 [==============================] - 393s - loss: {}\n"
+        text = "".join(lead.format(at) + row.format(9.5 - at) for at in (1, 2))
+
+        assert points(read_text(text), "loss") == [(100, 8.5), (200, 7.5)]
+
     def test_an_indented_paste(self):
         text = "    Epoch 1/2\n    10/10 [==============================] - 1s 10ms/step - loss: 0.5\n"
 

@@ -12,6 +12,8 @@ from log_reading import points, read_text
         ("{'step': 21, 'loss': NaN}", "nan"),
         ("[rank0]: {'train/loss': 1.5, 'iter': 21}", 1.5),
         ('{"train/loss": Infinity, "step": 21}', float("inf")),
+        ("{'loss': 1.5, 'global_step/max_steps': '21/100'}", 1.5),
+        ('{"loss": 1.5, "global_step/max_steps": "21/100"}', 1.5),
     ],
 )
 def test_a_printed_dict_with_a_step_is_a_row(row, value):

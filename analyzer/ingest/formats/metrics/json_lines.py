@@ -35,6 +35,7 @@ from analyzer.ingest.metric_columns import (
 )
 from analyzer.ingest.scalar_text import metric_value, whole_step
 from analyzer.ingest.source_text import bounded_lines, decode, read_text
+from analyzer.ingest.text.rows.printed_numbers import step_of_total
 from analyzer.ingest.text.text_log import TextLog, is_console
 from analyzer.lazy_regex import LazyRegex
 
@@ -245,7 +246,7 @@ class _Rows:
         )
         if step_name == "steps":  # beside an episode it tells how long that was
             step_name = next((name for name in flat if name.lower() in EPISODES), step_name)
-        step = whole_step(flat[step_name]) if step_name else None
+        step = whole_step(flat[step_name]) if step_name else step_of_total(row)
         step = self._step_of(row, step)
         time_name = first_named(flat.keys(), TIME_NAMES)
         time_s = unix_seconds(metric_value(flat[time_name])) if time_name else float("nan")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 NUMBER = (
     r"[-+]?(?:(?:\d[\d_]{0,319}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?"
     r"|(?:[nN][aA][nN]|[iI]nfinity|INFINITY|[iI][nN][fF])(?:\(ind\))?|1\.#(?:IND|QNAN|INF))"
@@ -37,3 +42,13 @@ def parse_number(text: str) -> float | None:
         return float(body)
     except ValueError:
         return None
+
+
+def step_of_total(row: Mapping[str, object]) -> int | None:
+    """The step that ms-swift prints together with the last one.
+
+    >>> step_of_total({"global_step/max_steps": "10/100"}), step_of_total({"steps": "3/4"})
+    (10, None)
+    """
+    step, stroke, _ = str(row.get("global_step/max_steps")).partition("/")
+    return int(step) if stroke and step.isdecimal() and len(step) < 16 else None

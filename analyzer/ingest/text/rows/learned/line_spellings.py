@@ -18,11 +18,14 @@ _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 _ODD = LazyRegex(
     r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\((?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
+    r"|\*\*(?:-?\d|nan|inf)"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
+_EMPHASIS = LazyRegex(rf"\*\*({_NUMBER}%?)\*\*")
+"""Numbers that somebody made bold in what was a log."""
 _TENSOR = LazyRegex(rf"\b(?:tensor|param|np\.float\d\d)\( ?\[?({_NUMBER})\]?(?:,[^()\r\n]{{0,80}})?\)")
 _LISTED = LazyRegex(
     rf"(?:(?P<quote>['\"]) ?|(?<=[(,\[ ]):)(?P<name>[A-Za-z][\w /-]{{0,40}}?)(?(quote)[ :=]{{0,3}}['\"]), ?(?={_NUMBER})"
@@ -177,6 +180,8 @@ def plain_spelling(text: str) -> str:
     ('epoch: 3,loss: 0.5', 'Epoch: 3 Loss: 0.5', 'loss: 0.5')
     >>> plain_spelling("3rd epoch, 10th mini-batch"), plain_spelling("d_loss: 0.25Saved a picture"), plain_spelling("|grad|=0.5")
     ('epoch 3, mini-batch 10', 'd_loss: 0.25  Saved a picture', 'grad norm: 0.5')
+    >>> plain_spelling("epoch 3 loss: **0.5**, ppl **nan**"), plain_spelling("x**2")
+    ('epoch 3 loss: 0.5, ppl nan', 'x**2')
     >>> plain_spelling("Top 1 Acc: 0.6 Top 5 Acc: 0.9"), plain_spelling("kept the top 5 scored")
     ('Top1 Acc: 0.6 Top5 Acc: 0.9', 'kept the top 5 scored')
     """
@@ -185,6 +190,7 @@ def plain_spelling(text: str) -> str:
         text = _EPOCH_ALONE.sub(r"epoch \1 ", text)
     if _ODD.search(text) is None:
         return text
+    text = _EMPHASIS.sub(r"\1", text)
     if len(_ENCLOSED.findall(text)) > 1:  # a single one is a call
         text = _ENCLOSED.sub(lambda m: f"{m[1]}: {m[m.lastindex or 0]}", text)
     if len(_IN_TURN.findall(text)) > 1:

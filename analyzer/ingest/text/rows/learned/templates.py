@@ -95,7 +95,7 @@ HEADING_LINES = 12
 _BEGINS_NUMBER = frozenset("0123456789-+.")
 _OPEN_BAR = LazyRegex(r"[^|\r\n]{0,80}\|[^|\r\n]{0,200}\| {0,3}\d{1,9}/\? \[[^\]\r\n]{0,60}\] ?(?=\S)")
 """A bar of unknown length, behind which another writer went on."""
-_COURSES = frozenset({"loss", "eval_loss", "reward_mean"})
+_COURSES = frozenset({"loss", "reward_mean", "perplexity", "policy_loss", "value_loss"})
 _TIMES = frozenset({"step_time_s", "data_time_s"})
 
 
@@ -399,8 +399,10 @@ class TemplateRows(Learnable):
                 log,
             )
             return True
-        both = {canonical_metric(name) for name in known} >= {"loss", "eval_loss"}
-        if both and row.words <= WORDS_BESIDE_BOTH:
+        names = {canonical_metric(name) for name in known}
+        if (
+            names >= {"loss", "eval_loss"} or names >= {"perplexity", "eval_perplexity"}
+        ) and row.words <= WORDS_BESIDE_BOTH:
             self._write(known, Where(None), line, log)
             return True
         return self._bare_row(row, known, line, log)
@@ -417,11 +419,9 @@ class TemplateRows(Learnable):
         readings = [read_name(name) for name in kind]
         alone = bool(self.rows or log.has_points) and row.told
         course = (
-            names & _COURSES
-            or names >= _TIMES
+            names >= _TIMES
             or any(
-                r.quantity in {"loss", "reward_mean"} or (r.quantity == "accuracy" and (r.phase or alone))
-                for r in readings
+                r.quantity in _COURSES or (r.quantity == "accuracy" and (r.phase or alone)) for r in readings
             )
             or (alone and names == {"learning_rate"})
             or (
@@ -469,11 +469,12 @@ class TemplateRows(Learnable):
             self._heading = (number, Where(step), None)
 
     def finish(self, log: LogState) -> None:
-        """Say how much was read by this reader; in a log without any row three names, or a NaN, are no chance."""
+        """Say how much was read by this reader; in a log without any row two of a kind, three names, or a NaN, are no chance."""
         for kind in self._unread.tell(log, self.rows):
             self._bare.pop(kind, None)
         lone = [value for rows in self._bare.values() for _, values in rows for value in values.values()]
         told = sum(map(len, self._bare)) >= BARE_NAMES or not all(map(isfinite, lone))
+        told = told or any(len(rows) > 1 for rows in self._bare.values())
         if told and not self.rows and not log.has_points:
             for kind in list(self._bare):
                 self._first_of(dict.fromkeys(kind, 0.0), log)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from analyzer.ingest.metric_columns import of_held_out, says_held_out
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.log_line import Learnable, WritesAtOnce
-from analyzer.ingest.text.rows.printed_numbers import parse_number
+from analyzer.ingest.text.rows.printed_numbers import parse_number, step_of_total
 from analyzer.ingest.text.rows.tables.python_dicts import find_dicts, parse_dict
 from analyzer.lazy_regex import LazyRegex
 
@@ -172,7 +172,8 @@ class JsonLines(Learnable, WritesAtOnce):
 
     @staticmethod
     def _row(row: Mapping[str, Any], line: LogLine, log: LogState, signs: frozenset[str]) -> bool:
-        step = next((_integer(row[key]) for key in _STEP_KEYS if key in row), None)
+        stated = (_integer(row[key]) for key in _STEP_KEYS if key in row)
+        step = next(stated, step_of_total(row))
         numbers = _numbers(row)
         if says_held_out(row):
             numbers = {of_held_out(name): value for name, value in numbers.items()}

@@ -12,7 +12,7 @@ from __future__ import annotations
 from sys import intern
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.rows.printed_numbers import parse_number
+from analyzer.ingest.text.rows.printed_numbers import parse_number, step_of_total
 from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
@@ -33,10 +33,14 @@ def parse_dict(text: str) -> dict[str, float]:
 
     >>> parse_dict("{'loss': '1.23', 'grad_norm': nan, 'note': 'x', 'epoch': 0.1}")
     {'loss': 1.23, 'grad_norm': nan, 'epoch': 0.1}
+    >>> parse_dict("{'loss': 1.23, 'global_step/max_steps': '10/100', 'seen': '3/4'}")
+    {'loss': 1.23, 'global_step': 10}
     """
     values: dict[str, float] = {}
     for name, quoted, bare in _ITEM.findall(text):
         number = parse_number(quoted or bare)
+        if number is None and (step := step_of_total({name: quoted})) is not None:
+            values["global_step"] = step
         if number is not None:
             values[intern(name)] = number  # rows are kept, and share their names
     return values

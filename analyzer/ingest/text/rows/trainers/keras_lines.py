@@ -34,6 +34,10 @@ _EPOCH = LazyRegex(
 _ROW = LazyRegex(
     r"(?:^|(?<!poch)\s)(?P<at>\d{1,12})/(?P<of>\d{1,12}) (?:\[[=>.]{1,60}\]|━{1,60}|(?=- \d))|^ {0,16}(?=- \d{1,7}s - |\d{1,7}s - loss: )"
 )
+_LEAD = LazyRegex(
+    r"^\s{0,16}(?:[Ee]poch|[Ii]ter(?:ation)?|[Rr]ound)[ :#]{1,3}(\d{1,9})(?:/\d{1,9})?[ :-]{0,4}$"
+)
+"""What loops that train an epoch at a time print before its bar: ``iteration 3 100/100 [====]``."""
 _PAIR = LazyRegex(rf" - (?P<key>[A-Za-z_]\w{{0,60}}(?:\. \w{{1,30}})?): (?P<value>{NUMBER})(?=\s|$)")
 _STEP_TIME = LazyRegex(r"\b(\d{1,7})(us|ms|s)/step\b")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -71,6 +75,9 @@ class KerasLines:
         row = _ROW.search(text)
         if row is None:
             return False
+        if (lead := _LEAD.match(text[: row.start("at")])) and int(lead[1]) != self._epoch:
+            self._write(log)
+            self._epoch, self._finished_of = int(lead[1]), None
         at, of = (int(row[name]) if row[name] else None for name in ("at", "of"))
         if self._finished_of is not None and of != self._finished_of:
             return True  # an evaluation after the epoch
@@ -88,12 +95,7 @@ class KerasLines:
         step = None if at is None or of is None else max((self._epoch or 1) - 1, 0) * of + at
         if at is not None and at == of:
             self._ends.add(at)
-        if (
-            self._epoch is None
-            and at is not None
-            and at == of
-            and any(name.startswith("val_") for name in values)
-        ):
+        if self._epoch is None and at == of is not None and any(name.startswith("val_") for name in values):
             # The end of an epoch whose head was cut off: an evaluation has no values of its own held-out data.
             self._row, self._written = None, True
             self._states.clear()
