@@ -20,8 +20,10 @@ _JOINED = LazyRegex(
 )
 """A phase, a mean or a player that is written together with its quantity: ``trainloss``, ``dloss``."""
 
-_LETTER = LazyRegex(r"(?i)^([la])[_ /](?=(?:tr|train|te|test|val|valid|dev)$)")
-"""A letter for a loss or an accuracy before nothing but a phase: ``L_val``, ``A_val``."""
+_LETTER = LazyRegex(
+    r"(?i)^([la])[_ /](?=(?:tr|train|te|test|val|valid|dev)$)|(?<=^train_)([LA])$|(?<=^val_)([LA])$"
+)
+"""A letter for a loss or an accuracy beside nothing but a phase: ``L_val``, ``A_val``, ``train_L``."""
 
 _PER_SECOND = LazyRegex(r"(?i)(?:/|[ _]per[ _])s(?:ec(?:onds?|s)?)?(?![a-z])")
 
@@ -63,12 +65,12 @@ def words_of(name: str) -> tuple[str, ...]:
 
     >>> words_of("lm-loss-training/lm loss"), words_of("valAccTop1"), words_of("Held-out loss")
     (('lm', 'loss', 'training'), ('val', 'acc', 'top1'), ('heldout', 'loss'))
-    >>> words_of("L_val"), words_of("A_train"), words_of("l_max")
-    (('loss', 'val'), ('acc', 'train'), ('l', 'max'))
+    >>> words_of("L_val"), words_of("A_train"), words_of("l_max"), words_of("train_L")
+    (('loss', 'val'), ('acc', 'train'), ('l', 'max'), ('train', 'loss'))
     >>> words_of("validloss"), words_of("dloss"), words_of("gloss_1"), words_of("discloser")
     (('valid', 'loss'), ('d', 'loss'), ('g', 'loss', '1'), ('discloser',))
     """
-    name = _LETTER.sub(lambda match: "loss " if match[1] in "lL" else "acc ", name)
+    name = _LETTER.sub(lambda match: "loss " if match[0][0] in "lL" else "acc ", name)
     parts = _CUT.sub(" ", _PER_SECOND.sub(" persec ", _HUMP.sub(" ", name))).lower()
     parts = _JOINED.sub(r"\1 ", parts.replace("held out", "heldout"))
     return tuple(dict.fromkeys(parts.split()))

@@ -13,6 +13,7 @@ import numpy as np
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
+from analyzer.detect.curves.progress import scored_best_at_end
 from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
 from analyzer.detect.stand_in import players_points
 from analyzer.model.arrays import Values
@@ -116,7 +117,8 @@ def _trend(out: FactWriter, view: RunView, good: Series) -> None:
         if curve is not None and len(curve)
     )
     out.put("astronomical", beyond, refs_at(good, [len(good) - 1, 0]))
-    out.put("diverged", beyond or diverges(values), refs_at(good, [len(good) - 1, 0, int(values.argmin())]))
+    grew = diverges(values) and not scored_best_at_end(view)  # spaCy adds up its losses between evaluations
+    out.put("diverged", beyond or grew, refs_at(good, [len(good) - 1, 0, int(values.argmin())]))
     if values.size < PARTS or float(np.abs(values).max()) > 1e150:  # beyond, differences of squares overflow
         return
     medians, margin = part_medians(values), uncertainty(values)

@@ -154,7 +154,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         _begins(out, view, loss[0])
         batches = held_out is None and loss[1].of_few_batches() and begins_in_the_middle(view, loss[0])
         if not batches:
-            _breaks(out, *loss, grows_with_score=_scored_best_at_end(scored))
+            _breaks(out, *loss, grows_with_score=scored_best_at_end(view))
         _level_change(out, view, *loss)
         anew, refs = began_anew(view, *loss, None if held_out is None else held_out[0])
         out.put("began_anew", anew, refs)
@@ -411,9 +411,9 @@ RANKS, RANKS_BETTER = (0.6, 0.9), 0.01
 """A binary cross-entropy of ln 2 is a guess. Models of clicks begin at 0.7 and end at 0.8; a hundredth is more than one published model has over the next."""
 
 
-def _scored_best_at_end(scored: tuple[tuple[Series, Trend], ...]) -> bool:
+def scored_best_at_end(view: RunView) -> bool:
     """Whether a score was clearly gained and stands at its best: a loss that grew beside it is a sum over more and more."""
-    return any(_clearly_gained(numbers) and _near_best(numbers) for _, numbers in scored)
+    return any(_clearly_gained(numbers) and _near_best(numbers) for _, numbers in view.once(scores))
 
 
 def _hardly(

@@ -108,8 +108,11 @@ def test_a_classification_loss_before_any_update_is_taken_from_the_first_step_on
     first = RunMaker().log({"loss_cls": [900.0, 3.0]}, steps=[0, 20])
     later = RunMaker().log({"loss_cls": [900.0, 3.0]}, steps=[50, 100])
 
+    uncounted = RunMaker().log({"loss_cls": [65.0, 77.0, 65.5, 62.0]}, steps=None)
+
     assert first.plain()["signal.start.class_loss_first"] == 900.0
     assert "signal.start.class_loss_first" not in later.plain()
+    assert "signal.start.class_loss_first" not in uncounted.plain()  # a sum over objects, amid the training
 
 
 class TestOneBadPart:

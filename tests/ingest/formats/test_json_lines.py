@@ -315,3 +315,13 @@ def test_a_counter_that_stays_while_the_epoch_moves_is_no_step(tmp_path):
     metrics = load_run(path, []).run.metrics
 
     assert 21 not in metrics.step.tolist()
+
+
+def test_rows_that_measure_the_same_are_read_without_a_counter_if_the_file_is_named_for_them():
+    rows = [{"stage": "3/40", "train_L": 2.5 - n / 4, "left": "01:00"} for n in range(4)]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+
+    run = read_files({"log.jsonl": text})
+
+    assert [value for _, value in points(run, "loss")] == [2.5, 2.25, 2.0, 1.75]
+    assert claimed_by("samples.jsonl", text) is None

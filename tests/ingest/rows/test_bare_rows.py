@@ -46,12 +46,37 @@ def test_the_perplexities_of_both_sorts_of_data_on_one_line_are_a_row():
 
 
 def test_a_nan_is_read_beside_more_words_where_nothing_else_is():
-    row = "head : ['small', 'large', 'far'], loss: {}, cls_loss: 0.5, box_loss: 0.25\n"
+    row = "head of small parts, loss: {}, cls_loss: 0.5, box_loss: 0.25\n"
     others = "".join(f"epoch {at} loss {2.5 - at / 4}\n" for at in range(4))
 
     assert points(read_text(row.format("nan") * 2), "loss") == [(None, "nan")] * 2
     assert "loss" not in read_text(row.format(2.5) * 4).metrics.names
     assert "cls_loss" not in read_text(others + "it is done\n" * 20 + row.format("nan")).metrics.names
+
+
+def test_a_list_of_classes_beside_the_quantities_makes_no_sentence_of_a_row():
+    row = "head : ['small', 'large', 'far'], loss: {}, cls_loss: 0.5, box_loss: 0.25\n"
+
+    run = read_text("".join(row.format(value) for value in (2.5, 2.25, 2.0)))
+
+    assert [value for _, value in points(run, "loss")] == [2.5, 2.25, 2.0]
+
+
+def test_parts_below_the_word_loss_are_read_and_so_is_their_total():
+    row = "boxes 9, found 0, loss: x 0.5, h {0}, conf 2.5, total {0}\n"
+
+    assert points(read_text(row.format("nan")), "loss") == [(None, "nan")]
+    run = read_text("".join(row.format(value) for value in (8.5, 6.5, 4.5)))
+    assert [value for _, value in points(run, "loss_h")] == [8.5, 6.5, 4.5]
+
+
+def test_rows_of_nothing_but_counters_and_nan_are_what_broke():
+    rows = "".join(
+        f"   0/99     {n}/800       nan       nan       nan        16     0.25\n" for n in range(18, 24)
+    )
+
+    assert points(read_text(rows), "unnamed") == [(n, "nan") for n in range(18, 24)]
+    assert "unnamed" not in read_text(rows.replace("nan", "3.5")).metrics.names
 
 
 def test_what_a_nan_becomes_as_an_integer_is_no_loss():

@@ -17,7 +17,7 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.signal import Signal
-from analyzer.model.tables import Event
+from analyzer.model.tables import Event, Series
 
 WIDE = 100.0
 """Networks are made for inputs around one; pictures that nobody scaled span 255."""
@@ -339,13 +339,19 @@ def _start(view: RunView, out: FactWriter) -> None:
         )
 
 
+def _begins(series: Series) -> bool:
+    """Whether a series begins with the run; without a counter only one that leaves its first level does."""
+    step, first, last = series.step_at(0), abs(float(series.value[0])), abs(float(series.value[-1]))
+    return max(first, last) >= 2 * min(first, last) if step is None else step <= 1
+
+
 def _class_loss(view: RunView, out: FactWriter) -> None:
     """Cross-entropy before any update; a guess among C classes costs ln(C), below 50 for any number of classes."""
     firsts = [
         series
         for name in view.run.metrics.names
         if _CLASS_LOSS.search(name) and not name.startswith(("eval", "val", "test"))
-        if (series := finite_points(view.curve(name))) is not None and (series.step_at(0) or 0) <= 1
+        if (series := finite_points(view.curve(name))) is not None and _begins(series)
     ]
     if firsts:
         largest = max(firsts, key=lambda series: float(series.value[0]))

@@ -329,9 +329,12 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
     best = int(held_out.value.argmax())
     lost = float(held_out.value[best] - median_of(held_out.value[-2:])) / unit
     knows = float(median_of(right.value[-2:])) >= float(right.value.max()) - SCORES_APART / 5 * unit
+    after = held_out.value[best + 1 :]
+    # to the last digit the same at each evaluation: one answer for every sample, of which training says why
+    one_answer = after.size >= ROWS and bool((after == after[0]).all())
     out.put(
         "score_fell_back",
-        best < BEST_EARLY and lost >= FELL_BACK and knows,
+        best < BEST_EARLY and lost >= FELL_BACK and knows and not one_answer,
         [*refs, *refs_at(held_out, [best])],
     )
     # Of a log per step the rows since the evaluation before: one batch answers by chance.

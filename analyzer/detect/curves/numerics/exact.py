@@ -24,6 +24,10 @@ ROWS = 2
 FROZEN_ROWS, FROZEN_DIGITS = 3, 4
 """Three equal values of four digits and more: means over thousands of samples, which any update would move."""
 
+PART_ROWS, PART_DIGITS = 5, 6
+"""Five rows to the end in which one part of the loss is the same number of six digits: nothing that is trained reaches it. Fewer digits
+are those of a running mean."""
+
 UNCOUNTED_ROWS = 6
 """A summary is printed at the start, the end and in a report or two; six times only by a loop."""
 
@@ -55,6 +59,11 @@ MOSTLY = 0.9
 """Nine of ten losses are exactly 0: a run that learned its data by heart prints zeros at its end only."""
 
 _LOSS = LazyRegex(r"(?:^|[/_. -])(?:loss|nll|ce|mse|l1|kl|cost|objective)(?:$|[/_. \d-])|loss$")
+_SET = LazyRegex(
+    r"scale|weight|coef|lambda|(?:^|[/_.])(?:best|min|max|target|eval|val|valid|test|dev|epoch)(?:$|[/_.])"
+)
+"""Numbers of that kind are set, or remembered from an earlier row."""
+
 _NORM = LazyRegex(r"grad(?:ient)?s?[_ /.-]{0,2}norm|^gnorm$|grad_?norms?[/_.]|^gradients?[/.]")
 _UNDEFINED = LazyRegex(
     r"^system[./]|ratio_to|explained_var|z_?score|per_?class|class_?\d|category|(?:^|[/_.])(?:time|eta|speed|tps|ema|lr)"
@@ -301,13 +310,16 @@ def _frozen(out: FactWriter, view: RunView) -> None:
     if len(good) < FROZEN_ROWS:
         return
     same = bool(np.all(good.value == good.value[0])) and float(good.value[0]) != 0.0
-    digits = len(f"{float(good.value[0]):.8g}".partition("e")[0].replace(".", "").strip("-0"))
     moves = any(
         (score := view.curve(name)) is not None
         and distinct_of(score.value[np.isfinite(score.value)]).size > 1
         for name in ("accuracy", "eval_accuracy")
     )
-    out.put("loss_frozen", same and not moves and digits >= FROZEN_DIGITS, refs_at(good, [len(good) - 1, 0]))
+    out.put(
+        "loss_frozen",
+        same and not moves and _digits(float(good.value[0])) >= FROZEN_DIGITS,
+        refs_at(good, [len(good) - 1, 0]),
+    )
     held_out = view.curve("eval_loss")
     if held_out is not None:
         held_out = take(held_out, np.isfinite(held_out.value))
@@ -316,3 +328,22 @@ def _frozen(out: FactWriter, view: RunView) -> None:
         if len(held_out) >= (FROZEN_ROWS if counted else UNCOUNTED_ROWS):
             same = bool(np.all(held_out.value == held_out.value[0])) and float(held_out.value[0]) != 0.0
             out.put("held_out_frozen", same, refs_at(held_out, [len(held_out) - 1, 0]))
+    for name in sorted(view.run.metrics.names):
+        part = view.curve(name)
+        if name in {"loss", "eval_loss"} or not _LOSS.search(name) or _SET.search(name) or part is None:
+            continue
+        end = part.value[-PART_ROWS:]
+        if (
+            end.size == PART_ROWS
+            and end[0] != 0.0
+            and bool((end == end[0]).all())
+            and _digits(float(end[0])) >= PART_DIGITS
+        ):
+            out.put("part_still", value=True, refs=refs_at(part, [len(part) - 1, len(part) - PART_ROWS]))
+            out.put("part_still_name", part.logged_as, refs_at(part, [len(part) - 1]))
+            return
+
+
+def _digits(value: float) -> int:
+    """Digits of a number that say something."""
+    return len(f"{value:.8g}".partition("e")[0].replace(".", "").strip("-0"))

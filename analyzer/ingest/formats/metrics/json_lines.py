@@ -87,9 +87,11 @@ class JsonLines:
             first = decode(candidate.head).lstrip().partition("\n")[0].rstrip()
             is_row = first.startswith("{") and first.endswith("}")
             return Match.SURE if is_row and measured >= SURE_ROWS else Match.LIKELY
-        # Nothing is known by its name: only a file that is named for it, with a column that counts, is taken.
+        # Only a file that is named for it, with a column that counts or rows that measure the same, is taken.
         is_named = METRIC_FILE.search(_SUFFIX.sub("", candidate.name)) is not None
-        return Match.LIKELY if is_named and (named or _counter(rows)) else Match.NO
+        alike = len(rows) >= SURE_ROWS and all(row.keys() == rows[0].keys() for row in rows)
+        measures = alike and any(map(is_known_metric, rows[0]))
+        return Match.LIKELY if is_named and (named or measures or _counter(rows)) else Match.NO
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """Every number of a row becomes a point; the row's own step counter tells where."""

@@ -20,6 +20,7 @@ _ODD = LazyRegex(
     # each begins with a rare character, so that most places of a line are passed at once
     r"|\*\*(?:-?\d|nan|inf)"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
+    r"|oss: [a-z]"
     r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
@@ -33,7 +34,7 @@ _LISTED = LazyRegex(
 _CALLED = LazyRegex(
     rf"(?<![\w.])([A-Za-z]\w{{0,30}})\([a-z]\w{{0,15}}, [^()]{{1,60}}\) = (?=-?{_NUMBER}(?![\w.])|param\()"
 )
-_PARTS = LazyRegex(rf"(?<=osses: )(?:[a-z]\w{{0,30}} {_NUMBER},? ?){{2,20}}")
+_PARTS = LazyRegex(rf"(?:(?<=osses: )|(?<=oss: ))(?:[a-z]\w{{0,30}} {_NUMBER},? ?){{2,20}}")
 _PART = LazyRegex(r"([a-z]\w{0,30}) (?=[-+\dni])")
 _OLD_TUPLE = LazyRegex(r"^\('([A-Za-z]\w{0,30})[ :]{0,3}', (\{.{1,900}\})\)$")
 _OLD_STRING = LazyRegex(r"(?<=[ {(\[])u(?=')")
@@ -182,6 +183,8 @@ def plain_spelling(text: str) -> str:
     ('epoch 3, mini-batch 10', 'd_loss: 0.25  Saved a picture', 'grad norm: 0.5')
     >>> plain_spelling("epoch 3 loss: **0.5**, ppl **nan**"), plain_spelling("x**2")
     ('epoch 3 loss: 0.5, ppl nan', 'x**2')
+    >>> plain_spelling("7: boxes 9, loss: x 0.5, h nan, total 0.75"), plain_spelling("loss: mean 0.5")
+    ('7: boxes 9, loss: loss_x: 0.5, loss_h: nan, total: 0.75', 'loss: mean 0.5')
     >>> plain_spelling("Top 1 Acc: 0.6 Top 5 Acc: 0.9"), plain_spelling("kept the top 5 scored")
     ('Top1 Acc: 0.6 Top5 Acc: 0.9', 'kept the top 5 scored')
     """

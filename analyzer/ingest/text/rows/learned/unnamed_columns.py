@@ -29,7 +29,7 @@ MIN_ALONE = 30
 """Numbers without a counter that make a course."""
 
 MIN_BROKEN = 5
-"""Values at the end that are NaN or infinite, where numbers alone need no course to be what broke."""
+"""Values at the end that are NaN or infinite, where numbers need neither names nor a course to be what broke."""
 
 MAX_DIGITS = 12
 MAX_ROWS = 100_000
@@ -64,10 +64,11 @@ class UnnamedColumns:
         if not self._rows and (broken or (len(alone) >= MIN_ALONE and self._rise(alone) < 0)):
             for value, line in self._alone:
                 log.metric("unnamed", value, line, None)
-        steps = self._steps() if len(self._rows) >= MIN_ROWS else None
         first = [values[0] for _, values, _ in self._rows]
+        ends_broken = len(first) >= MIN_BROKEN and not np.isfinite(first[-MIN_BROKEN:]).any()
+        steps = self._steps() if len(self._rows) >= MIN_ROWS or ends_broken else None
         is_setting = len(set(first)) == 1 and len(self._rows[0][1]) > 1 if self._rows else False
-        if steps is None or is_setting or self._rise(first) > 0:
+        if steps is None or is_setting or (not ends_broken and self._rise(first) > 0):
             return
         for step, (_, values, line) in zip(steps, self._rows, strict=True):
             for at, value in enumerate(values):

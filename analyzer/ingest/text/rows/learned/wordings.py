@@ -36,7 +36,7 @@ STROKES_OF_A_ROW = 3
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
 _COLUMNS = LazyRegex(
     rf"(?i)^\s{{0,2}}(?:(?:[\[(]?(?:epoch|iter|iteration|step)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
-    rf"(?:[:,;]\s{{0,3}}|\s{{1,3}})(?:(?:(?:batch|iter|iteration|step)[ :#]{{1,3}})?{INT}(?:/{INT})?[:,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?{FLOAT}(?:[,;\s]\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT})?[,;]?\s{{0,2}}$"
+    rf"(?:[:,;]\s{{0,3}}|\s{{1,3}})(?:(?:(?:batch|iter|iteration|step)[ :#]{{1,3}})?{INT}(?:/{INT})?[:,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?{FLOAT}(?:[,;\s]\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT}(?:[,;\s]\s{{0,8}}{FLOAT})?)?[,;]?\s{{0,2}}$"
 )
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
 _HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:val(?:id(?:ation|at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
@@ -449,9 +449,9 @@ def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> 
 
 _PATHS = LazyRegex(r"(?<!\w)(?:/[\w.@+-]{1,80}){2,20}/?")
 _OF_PRINTING = LazyRegex(
-    r"\btensor\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{1,60}|\b(?:INFO|DEBUG)\b"
+    r"\[(?:'[A-Za-z_]{1,30}',? ?){1,20}\]|\btensor\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{1,60}|\b(?:INFO|DEBUG)\b"
 )
-"""What a logger and the text of a tensor put around words and numbers."""
+"""What a logger, the text of a tensor and a list of classes put around words and numbers."""
 _OTHER_PAIR = LazyRegex(
     rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?(?: (?:is|are|was)\b)?\s{{0,3}}[:=]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}](?:\[\w{{1,8}}\]|[\w%/]{{0,12}})(?: [A-Za-z]{{1,9}}/\w{{1,9}}| (?:s|secs?|seconds|mins?|minutes|ms|hours?)\b)?"
 )

@@ -1,0 +1,39 @@
+"""What repeats its digits, and losses that are sums of more and more."""
+
+from __future__ import annotations
+
+from courses_by_row import by_epoch
+
+from analyzer.detect.curves.numerics.exact import PART_ROWS
+
+LOSSES = [13.5, 11.5, 11.25, 11.375, 11.3125, 11.5, 11.25]
+
+
+def test_a_part_of_the_loss_that_repeats_six_digits_is_told():
+    still = by_epoch(LOSSES, heat_loss=[10.5, 9.21034, *[9.208497] * PART_ROWS])
+    running_mean = by_epoch(LOSSES, off_loss=[0.25, 0.2, *[0.1891] * PART_ROWS])
+    setting = by_epoch(LOSSES, loss_scale=[131072.5] * len(LOSSES), best_loss=[11.208497] * len(LOSSES))
+
+    assert still["signal.exact.part_still"] is True
+    assert still["signal.exact.part_still_name"] == "heat_loss"
+    assert "signal.exact.part_still" not in running_mean | setting
+
+
+def test_a_loss_that_is_added_up_does_not_run_away_while_a_score_rises_to_its_best():
+    sums, scores = (
+        [41.0, 5192.0, 4601.0, 5215.0, 6169.0, 7031.0, 8976.0],
+        [0.04, 0.56, 0.59, 0.64, 0.65, 0.68, 0.7],
+    )
+
+    assert by_epoch(sums, eval_f1=scores)["signal.loss.diverged"] is False
+    assert by_epoch(sums, eval_f1=[*scores[:3], 0.3, 0.1, 0.0, 0.0])["signal.loss.diverged"] is True
+    assert by_epoch(sums)["signal.loss.diverged"] is True
+
+
+def test_held_out_answers_that_repeat_their_digits_did_not_fall_back_further():
+    losses, right = [1.12, 1.08, 1.06, 1.05, 1.04, 1.03], [0.51, 0.52, 0.54, 0.55, 0.56, 0.57]
+    one = by_epoch(losses, accuracy=right, eval_accuracy=[0.571, *[0.357] * 5])
+    further = by_epoch(losses, accuracy=right, eval_accuracy=[0.571, 0.41, 0.38, 0.37, 0.36, 0.35])
+
+    assert one["signal.gap.score_fell_back"] is False
+    assert further["signal.gap.score_fell_back"] is True
