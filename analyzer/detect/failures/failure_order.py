@@ -62,6 +62,9 @@ LINES_IN_VAIN = 12
 OFTEN_SURVIVED = 3
 """A kind of line that training survived three times is no reason for its end either: a warning at each checkpoint."""
 
+UNPRINTED = frozenset({"ignored_exception", "text_codec_failed"})
+"""A record that the terminal could not show: the logger prints why, and goes on. Its repeats are not captured again."""
+
 VAIN_CALLS = 3
 """Failed calls to the store; ranks that start before the first one print one or two."""
 
@@ -214,6 +217,7 @@ class FailureOrder:
                 or _only_warned(failure, following, ready)
                 or _passed_in_own_words(view, failure, following)
                 or _warned_of_something_else(failure, raised)
+                or failure.kinds <= UNPRINTED <= _kinds(found)
             )
         ]
         survived = _often_survived(found, left)
@@ -221,7 +225,10 @@ class FailureOrder:
         self.failures = [
             failure
             for failure in left
-            if not (failure.kinds <= survived and _went_by(failure, following, ends))
+            if not (
+                failure.kinds <= survived
+                and (_went_by(failure, following, ends) or _ended_otherwise(failure, raised))
+            )
             and not _told_lightly(failure, graver, ends)
         ]
         self.survived = sum(failure.family in CAUSES for failure in found) - len(self.roots)
@@ -366,6 +373,13 @@ def _went_by(failure: Failure, following: Following, ends: Mapping[int, int]) ->
     return ends.get(source, 0) - line > LINES_IN_VAIN and following.next_line(failure) is None
 
 
+def _ended_otherwise(failure: Failure, raised: Mapping[int, Event]) -> bool:
+    """Whether an exception that nobody caught ended the program below a line."""
+    _, source, line = failure.place
+    event = raised.get(source)
+    return event is not None and event.fields.get("uncaught") is True and (event.ref.line or 0) > line
+
+
 LOOKED_FOR = frozenset({"library_mismatch", "missing_path", "module_missing", "import_failed"})
 """Kinds of lines that tell of something that was looked for: what is there instead is used."""
 
@@ -426,7 +440,8 @@ def _passed_in_own_words(view: RunView, failure: Failure, following: Following) 
 def _warned_of_something_else(failure: Failure, raised: Mapping[int, Event]) -> bool:
     """Whether a line is a warning, and what its program ended in is an exception that such a warning does not announce."""
     event = raised.get(failure.place[1])
-    if failure.family != "exception" or event is None or (event.ref.line or 0) <= failure.place[2]:
+    can_go_on = failure.family == "exception" or failure.kinds <= {"no_accelerator"}
+    if not can_go_on or event is None or (event.ref.line or 0) <= failure.place[2]:
         return False
     said = f"{event.fields.get('exception', '')} {event.fields.get('message', '')}"
     text = failure.speaker.text

@@ -21,8 +21,11 @@ OF_OTHERS = LazyRegex(
 )
 """Exceptions by which one process reports that another ended, or that somebody ended it."""
 
-WARNING = LazyRegex(r"\b\w{0,40}Warning: |^\W{0,3}W(?:\d{4})? |: W (?:tensorflow|external)/|\bWARN(?:ING)?\b")
-"""How a line is written that its author took for a warning."""
+WARNING = LazyRegex(
+    r"\b\w{0,40}Warning: |^\W{0,3}W(?:\d{4})? |: W (?:tensorflow|external)/|\bWARN(?:ING)?\b|^\s{0,40}(?:warnings\.)?warn\("
+    r"|failed call to cuInit: "
+)
+"""How a line is written that its author took for a warning, or that is the code of one; without a device TensorFlow goes on."""
 
 OF_THE_PLATFORM = LazyRegex(
     r"(?i)cuda|cudnn|cublas|gpu|nccl|driver|librar|symbol|import|module|dll|kernel|device|convolution|version|extension|backend|compil"

@@ -394,6 +394,27 @@ def test_a_warning_is_not_what_a_program_ended_of_whose_exception_speaks_of_some
 
 
 @pytest.mark.parametrize(
+    ("message", "first"), [("'lr'", "python_traceback"), ("no kernel image for this GPU", "no_accelerator")]
+)
+def test_without_a_device_tensorflow_goes_on_so_another_exception_is_what_ended_it(message, first):
+    said = "E cuda_driver.cc:313] failed call to cuInit: CUDA_ERROR_NO_DEVICE"
+    maker = RunMaker().event("no_accelerator", path="out.log", line=3, role="root_candidate", text=said)
+    traceback(maker, "KeyError", path="out.log", line=90, message=message)
+
+    assert facts_of(maker).plain["failure.first.kind"] == first
+
+
+@pytest.mark.parametrize(("uncaught", "first"), [(True, "python_traceback"), (False, "missing_path")])
+def test_what_was_survived_three_times_is_not_what_an_exception_below_it_ended(uncaught, first):
+    maker = RunMaker().log({"loss": falling(60)})
+    for line in (105, 205, 305, 601):
+        maker.event("missing_path", line=line, role="root_candidate")
+    traceback(maker, "ZeroDivisionError", line=603, uncaught=uncaught)
+
+    assert facts_of(maker).plain["failure.first.kind"] == first
+
+
+@pytest.mark.parametrize(
     ("second", "rank", "first"),
     [
         ({"exception": "KeyError", "uncaught": True}, None, "KeyError"),

@@ -91,3 +91,13 @@ def test_a_grammar_that_is_imported_late_is_there_and_learnable_as_stated():
 
 def test_events_that_name_a_tensor_are_those_that_become_rows():
     assert set(_MAKERS) == _NAME_A_TENSOR
+
+
+def test_a_mean_over_steps_is_read_behind_the_steps_that_it_is_of():
+    """NumPyro's bar: the bracket within it ends no bar, and names no loss."""
+    rows = "".join(
+        f" {at}%|###   | {at}/100 [00:0{at // 20}<00:09, 9.9it/s, init loss: 900.5, avg. loss [{at - 19}-{at}]: {90 - at / 2}]\n"
+        for at in range(20, 100, 20)
+    )
+
+    assert points(read_text(rows), "loss") == [(20, 80.0), (40, 70.0), (60, 60.0), (80, 50.0)]

@@ -99,6 +99,8 @@ def notebook_frame(text: str) -> Frame | None:
 # decides: an evaluation calls the model's forward pass, not the other way round.
 _PHASES = (
     ("starting_program", LazyRegex(r"^_execute_child$")),
+    # of multiprocessing: its sockets lie below TMPDIR, whatever is handed over through them
+    ("temporary_folder", LazyRegex(r"^get_temp_dir$")),
     ("shared_memory", LazyRegex(r"^(?:_share_f\w{1,20}_cpu_?|_to_shared_mem|_new_shared\w{0,30}|reduce_storage|share_memory_?)$")),
     ("evaluation_gather", LazyRegex(r"^(?:nested_concat|nested_gather|pad_across_processes|_?gather_for_metrics|distributed_concat)$")),
     ("data_loading", LazyRegex(r"^(?:_worker_loop|default_collate|_next_data|_process_data|_try_get_data)$")),

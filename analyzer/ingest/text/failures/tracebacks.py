@@ -71,6 +71,8 @@ _NOTES = frozenset({"SimplifiedTraceback"})
 _IGNORED = LazyRegex(
     r"Exception ignored in\b|Error in (?:atexit|sys\.excepthook)|--- Logging error ---|Exception in thread .{0,80}(?:pin_memory|QueueFeeder|QueueManager|tensorboard)"
 )
+_OF_POWERSHELL = "FullyQualifiedErrorId"
+"""The last of the lines that it puts below the first one of standard error; the one above repeats that line."""
 # What stands above one that a program caught and told for the curious: a record of the lowest level, a library's list of what it tried.
 _TRIED = LazyRegex(r"(?:^|[\s\[|:-])DEBUG[\s\]|:-]|^\s{0,20}FFmpeg version \d{1,2}:")
 _COMPILER = LazyRegex(r"^(?:torch\._(?:dynamo|inductor)|triton)\.")
@@ -388,7 +390,9 @@ class Tracebacks:
             line = of_rank(line, int(glued["rank"]))
         is_chained = line.number - self._chained_at.get(line.rank, -100) in range(1, CHAIN_LINES)
         before = self._roots.get(line.rank) if is_chained else None
-        above = line.before().rstrip().rpartition("\n")[2]
+        rest, _, above = line.before().rstrip().rpartition("\n")
+        if _OF_POWERSHELL in above:
+            above = rest.rpartition("\n")[2]
         ignored = _IGNORED.search(above) is not None or (is_chained and self._ignored.get(line.rank, False))
         self._ignored[line.rank] = ignored
         tried = _TRIED.search(above) is not None

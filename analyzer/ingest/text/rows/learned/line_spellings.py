@@ -20,7 +20,7 @@ _ODD = LazyRegex(
     # each begins with a rare character, so that most places of a line are passed at once
     r"|\*\*(?:-?\d|nan|inf)"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
-    r"|oss: [a-z]"
+    r"|oss: [a-z]|oss \[\d"
     r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
@@ -41,6 +41,7 @@ _OLD_STRING = LazyRegex(r"(?<=[ {(\[])u(?=')")
 _INDEXED = LazyRegex(
     rf"(?<![\w.])(\w{{0,30}}(?:loss|acc|cost|err|score|reward|ppl)\w{{0,20}})\[ {{0,3}}(\d{{1,12}}) {{0,3}}\] {{0,2}}[:=]\s{{0,4}}(?={_NUMBER})"
 )
+_OVER_STEPS = LazyRegex(rf"(?<=[lL]oss) \[\d{{1,12}} ?- ?\d{{1,12}}\](?=: {{0,3}}{_NUMBER})")
 _GLUED = LazyRegex(
     r"(?<![\w/])(step|iter|iteration|epoch|loss|acc|accuracy|ppl|lr|reward)_(-?\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?|-?nan|-?inf)(?![\w.])"
 )
@@ -129,6 +130,8 @@ def plain_spelling(text: str) -> str:
     'Pseudo dice [0.5, nan]'
     >>> plain_spelling("['epoch', 3, 'loss', 0.5]"), plain_spelling("train_loss[ 40 ]: 0.5")
     ('[epoch: 3, loss: 0.5]', 'step 40, train_loss: 0.5')
+    >>> plain_spelling("39/100 [avg. loss [20-39]: 0.5]"), plain_spelling("loss [20-39] is a window")
+    ('39/100 [avg. loss: 0.5]', 'loss [20-39] is a window')
     >>> plain_spelling("Epoch 1: loss = 0,5; acc = 12,5"), plain_spelling("samples: 12,800 loss: 0.5")
     ('Epoch 1: loss = 0.5; acc = 12.5', 'samples: 12,800 loss: 0.5')
     >>> plain_spelling("loss (train/val) 0.5/0.6"), plain_spelling("Loss = 0.5 (train), 0.6 (val)")
@@ -208,7 +211,7 @@ def plain_spelling(text: str) -> str:
     if text.lstrip()[:1] in "([" or "('" in text or "dict([(" in text or "Dict([(" in text:
         text = _LISTED.sub(r"\g<name>: ", text)
     text = _INSIDE.sub(r"step \2, \1: ", text)
-    text = _INDEXED.sub(r"step \2, \1: ", text)
+    text = _OVER_STEPS.sub("", _INDEXED.sub(r"step \2, \1: ", text))
     text = _RANKED.sub(r"\1\2", _RUN_ON.sub(r"\1 \2", _COUNTED.sub(r"\1 \2", text)))
     if len(_GLUED.findall(text)) > 1:  # a single one is the name of a file
         text = _GLUED.sub(r"\1 \2", text)

@@ -37,7 +37,7 @@ TITLE_CHARACTERS = 126
 """Characters before the sign of a bar in which its title, spaces and percentage stand."""
 
 _BAR = LazyRegex(
-    r"(?P<title>(?:[^|\r\n%]| \| ){0,120}?)\s{0,3}\d{1,3}%\|[^|]{0,400}\| {1,3}(?P<at>\d{1,12})/(?P<of>\d{1,12}) \[(?P<rest>[^\]\r\n]{1,2000})\]"
+    r"(?P<title>(?:[^|\r\n%]| \| ){0,120}?)\s{0,3}\d{1,3}%\|[^|]{0,400}\| {1,3}(?P<at>\d{1,12})/(?P<of>\d{1,12}) \[(?P<rest>(?:[^\]\r\n]|\](?=:)){1,2000})\]"
 )
 _STATED = LazyRegex(r"\b(?:global_)?step(?:: ?)?=(\d{1,15})(?:\.0{1,4})?(?![\w.])")
 # torchtune puts epoch and step before the title: "1|10|Loss: 1.25:  10%|..."
