@@ -200,6 +200,8 @@ def test_the_logarithm_of_a_perplexity_may_be_below_zero(name, told):
         ({"loss": [6.65], "grad_norm": [0.0]}, "signal.grad_norm.zero_with_loss", None),
         ({"loss": [6.65], "grad_norm": [0.5]}, "signal.exact.gradient_zero", False),
         ({"reward": [1.5], "entropy": [6e-5]}, "signal.policy.entropy_none", True),
+        ({"value_loss": [278.5], "entropy": [6e-5]}, "signal.policy.entropy_none", True),
+        ({"loss": [1.5], "entropy": [6e-5]}, "signal.policy.entropy_none", None),
         ({"reward": [1.5], "entropy": [0.5]}, "signal.policy.entropy_none", False),
         ({"reward": [1.5], "approx_kl": [33.0], "clip_fraction": [0.9]}, "signal.policy.beyond_trust", True),
         ({"reward": [1.5], "approx_kl": [0.3], "clip_fraction": [0.9]}, "signal.policy.beyond_trust", False),

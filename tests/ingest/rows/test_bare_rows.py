@@ -35,8 +35,11 @@ def test_a_lone_row_is_read_where_nothing_else_was_if_it_tells_of_a_nan_or_names
     ],
 )
 def test_two_rows_of_one_form_are_a_series_where_nothing_else_was_read(row, metric):
+    others = "".join(f"epoch {at} accuracy {0.5 + at / 8}\n" for at in range(4)) + "it is done\n" * 20
+
     assert len(points(read_text(row.format(3) + row.format(4)), metric)) == 2
-    assert metric not in read_text(row.format(3)).metrics.names
+    assert len(points(read_text(row.format(3)), metric)) == 1  # two names of one row
+    assert metric not in read_text(others + row.format(3)).metrics.names
 
 
 def test_the_perplexities_of_both_sorts_of_data_on_one_line_are_a_row():

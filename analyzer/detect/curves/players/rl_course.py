@@ -75,8 +75,11 @@ def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.policy.*``."""
     out = FactWriter("rl_course", "signal.policy.")
     if not reward_metrics(view):
-        if any(_is_value_loss(name) and set(words_of(name)) & _OF_TARGETS for name in view.run.metrics.names):
+        of_values = [name for name in view.run.metrics.names if _is_value_loss(name)]
+        if any(set(words_of(name)) & _OF_TARGETS for name in of_values):
             _values(out, view)  # no reward was printed, and yet only an agent has such a loss
+        if of_values:
+            _entropy(out, view)
         if out.facts:
             yield out.signal()
         return

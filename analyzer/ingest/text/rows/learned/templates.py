@@ -469,12 +469,12 @@ class TemplateRows(Learnable):
             self._heading = (number, Where(step), None)
 
     def finish(self, log: LogState) -> None:
-        """Say how much was read by this reader; in a log without any row two of a kind, three names, or a NaN, are no chance."""
+        """Say how much was read by this reader; in a log without any row two of a kind, two names on one, or a NaN, are no chance."""
         for kind in self._unread.tell(log, self.rows):
             self._bare.pop(kind, None)
         lone = [value for rows in self._bare.values() for _, values in rows for value in values.values()]
         told = sum(map(len, self._bare)) >= BARE_NAMES or not all(map(isfinite, lone))
-        told = told or any(len(rows) > 1 for rows in self._bare.values())
+        told = told or any(len(kind) > 1 or len(rows) > 1 for kind, rows in self._bare.items())
         if told and not self.rows and not log.has_points:
             for kind in list(self._bare):
                 self._first_of(dict.fromkeys(kind, 0.0), log)
