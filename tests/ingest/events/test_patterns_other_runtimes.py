@@ -164,6 +164,21 @@ def test_each_shell_and_system_has_its_own_words_for_an_end(kind: str, line: str
     assert fields_of(kind, line) is not None
 
 
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("sigkill", "2 stale workers were killed  before the start"),
+        ("sigkill", "queue [1]  4321 killed  by hand, 3 left"),
+        ("segfault", "on_error = [ segmentation fault , abort ]"),
+        ("sigabrt", "Download Abgebrochen (Zeit abgelaufen)"),
+        ("bus_error", "reader: no bus error  in 400 frames"),
+        ("hccl_timeout", "codes that are tried again: (EI0002), (EI0006)"),
+    ],
+)
+def test_words_that_a_shell_would_use_are_an_end_only_in_its_form(kind: str, line: str) -> None:
+    assert fields_of(kind, line) is None
+
+
 def test_a_program_that_ends_well_under_an_editor_has_no_failing_code() -> None:
     assert fields_of("launcher_exit_code", "Process finished with exit code 0") is None
 
