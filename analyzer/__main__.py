@@ -16,12 +16,29 @@ GC_THRESHOLD = 500_000
 so that even a million objects between two searches would hold a few megabytes of waste."""
 
 
+def program() -> None:
+    """The command line, and an end of its process that takes nothing apart."""
+    ended_well: list[bool] = []
+    atexit.register(_leave, ended_well)  # registered first, so called last: who has to tidy up has done so
+    main()
+    ended_well.append(True)
+
+
+def _leave(ended_well: list[bool]) -> None:
+    """End at once after a success: taking apart what was imported costs a twenty-fifth of a small diagnosis."""
+    gc.freeze()  # else the interpreter looks for cycles among all that ends with it
+    if ended_well:
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (OSError, ValueError):  # the interpreter tells it, as it does of any program
+            return
+        os._exit(0)
+
+
 def main() -> None:
     """Run the command line."""
     gc.set_threshold(GC_THRESHOLD)
-    atexit.register(
-        gc.freeze
-    )  # else the interpreter, when it ends, looks for cycles among all that ends with it
     try:
         _run(sys.argv[1:])
     except KeyboardInterrupt:
@@ -85,4 +102,4 @@ def _told(error: Exception) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    program()

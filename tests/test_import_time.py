@@ -1,5 +1,7 @@
 """Start-up time is a feature: heavy packages are imported only where they are used."""
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,8 +28,8 @@ HEAVY = (
     "analyzer.detect.replay.replay_numeric",
     "analyzer.detect.compare",
 )
-NEEDLESS = ("typer", "zipfile", "shutil")
-"""Which the plain ``diagnose RUN`` does without: the parser of options, and archives."""
+NEEDLESS = ("typer", "zipfile", "shutil", "yaml")
+"""Which the plain ``diagnose RUN`` does without: the parser of options, archives, and YAML of several levels."""
 MOST_MODULES, MOST_OF_A_CRASH = 306, 242
 """Modules of analyzer for a small run, and for a log that holds a traceback only: each costs a third of a millisecond and more."""
 PROBE = """
@@ -100,3 +102,19 @@ def test_an_option_or_a_configuration_is_parsed(tmp_path, monkeypatch):
     project.unlink()
     (tmp_path / "analyzer.toml").write_text('[diagnose]\nformat = "json"\n')
     assert source_alone(["diagnose", "run.log"]) is None
+
+
+def test_the_end_at_once_leaves_nothing_behind_and_loses_nothing(tmp_path):
+    run = ROOT / "samples" / "failed" / "qwen2-fp16-sft-loss-zero"
+    packed = shutil.make_archive(str(tmp_path / "run"), "gztar", run)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+
+    result = subprocess.run(
+        [sys.executable, "-m", "analyzer", "diagnose", packed],
+        cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ, "TMPDIR": str(scratch)},
+    )  # fmt: skip
+
+    assert result.stdout.startswith("FAILED")
+    assert result.stdout.endswith("\n")
+    assert list(scratch.iterdir()) == []
