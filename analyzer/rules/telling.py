@@ -14,7 +14,6 @@ from analyzer.rules.calibration import HALF, Calibration, shipped_calibration
 from analyzer.rules.causes import catalogue
 from analyzer.rules.tree import class_that_holds, classes_above
 
-
 JUST_BELOW_HALF = HALF - 0.01
 
 
