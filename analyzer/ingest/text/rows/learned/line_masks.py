@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import NamedTuple
 
 from analyzer.ingest.text.rows.learned.line_spellings import plain_spelling
@@ -30,37 +31,6 @@ _SPACES = LazyRegex(r"[ \u00a0\u3000]{2,}")
 _BARS = LazyRegex(
     r"\d{1,3}%\|[^|\r\n]{0,400}\||\[[=>.#-]{3,120}\]|[\u2501\u2500\u2578\u257a\u254d\u2588\u2589\u258a\u258b\u258c\u258d\u258e\u258f\u2591-\u2593\u25a0\u25a1]{3,400}"
 )
-# Words of other languages that stand for what the vocabulary of names holds; a number may stand inside ("第 3 轮").
-# Where the phase stands behind the noun ("loss on validation") the two are taken together.
-_FOREIGN = (
-    (r"(?:потер[ия]|ошибка) на (?:валидац|тест)\w{0,6}|(?:perte|p[ée]rdida) (?:de|en) (?:la )?valida[ct]i[oó]n", "val loss"),
-    (r"(?:потер[ия]|ошибка) на обучени\w{0,2}|(?:perte|p[ée]rdida) d(?:e |')(?:entra[iî]nement|entrenamiento)|train(?:ings?)?-?verlust", "train loss"),
-    (r"val(?:idierungs?)?-?verlust", "val loss"),
-    (r"точность на (?:валидац|тест)\w{0,6}|(?:exactitude|exactitud) (?:de|en) (?:la )?valida[ct]i[oó]n", "val accuracy"),
-    (r"第 ?([\x01]) ?(?:轮|个?周期|世代)(?:训练)?|([\x01])(?:번째)? ?(?:エポック目?|에포크|에폭)의?", "epoch"),
-    (r"第 ?([\x01]) ?(?:步|次迭代|批)|([\x01])(?:번째)? ?(?:ステップ目?|스텝)의?", "step"),
-    (r"训练轮[次数]|迭代周期|轮[次数]|エポック|에포크|에폭|эпоха|epoche|[ée]poque|época|эпохи|(?<![a-z])epoca|(?<![a-z])epoka", "epoch"),
-    (r"(?:迭代|训练)次数|迭代|步[数骤]|ステップ|反復|스텝|단계|반복|шаг|итерация|schritt|étape|itération|iteración|paso", "step"),
-    (r"批次|バッチ|배치|батч|пакет|lote", "batch"),
-    (r"损失值?|損失|손실|потер[ия]|ошибка|verlust|perte|pérdida|perdida|perdita|(?<![a-z])perda|(?<![a-z])strata|kay\u0131p|loss值", "loss"),
-    (r"上?的?准确[率度]|上?的?正确率|精度|正解率|정확도|точность|genauigkeit|exactitud|exactitude|accuratezza|acur[áa]cia|dokładność|doğruluk", "accuracy"),
-    (r"验证集?|驗證|検証|검증|валидац\w{0,4}|validierungs?|валид", "val"),
-    (r"测试集?|測試|テスト|테스트|тест\w{0,5}", "test"),
-    (r"训练集?|訓練|学習(?!率)|훈련|학습(?!률)|обучени\w|trainings?(?=verlust|genau)|entraînement|entrenamiento", "train"),
-    (r"学习率|學習率|学習率|학습률|скорость обучения|lernrate|taux d'apprentissage|tasa de aprendizaje", "learning rate"),
-    (r"平均|整体|总体|средн\w{0,3}|durchschnitt\w{0,6}|moyenne|promedio", "avg"),
-    (r"时间|時間|耗时|用时|시간|время|tiempo|dauer", "time"),
-    (r"困惑度|パープレキシティ|перплексия", "perplexity"),
-    (r"奖励|報酬|보상|награда|belohnung|récompense|recompensa", "reward"),
-)  # fmt: skip
-_FOREIGN_IN_ASCII = (
-    "perdida", "perte", "verlust", "validierung", "exactitud", "epoche", "schritt", "paso", "lote", "genau", "entrenamiento",
-    "tiempo", "dauer", "perdita", "perda", "strata", "accuratezza", "acuracia", "epoca", "epoka", "lernrate", "apprentissage", "aprendizaje", "durchschnitt", "moyenne", "promedio", "belohnung", "recompensa",
-)  # fmt: skip
-"""One of these stands in every such word that has no letter beyond ASCII: nearly all logs hold none, and need no expression."""
-
-# of text in small letters: alternatives that begin with a known letter are passed over fast, in any case of letters slowly
-_FOREIGN_ANY = LazyRegex("|".join(words for words, _ in _FOREIGN))
 _FULL_WIDTH = str.maketrans("：，；＝（）［］｜％、", ":,;=()[]|%,")  # noqa: RUF001
 
 
@@ -78,8 +48,17 @@ _BAR_BEFORE = LazyRegex(
 
 
 @lru_cache(maxsize=1)
+def _foreign() -> tuple[list[str], LazyRegex, list[tuple[str, str]]]:
+    """The pieces of foreign words in ASCII, an expression for any of all words, and English with the expression of each."""
+    text = Path(__file__).with_name("foreign_words.txt").read_text(encoding="utf-8")
+    (_, pieces), *rows = (line.split(": ", 1) for line in text.splitlines() if not line.startswith("#"))
+    # of text in small letters: alternatives that begin with a known letter are passed over fast, in any case of letters slowly
+    return pieces.split("|"), LazyRegex("|".join(words for _, words in rows)), [(e, w) for e, w in rows]
+
+
+@lru_cache(maxsize=1)
 def _foreign_words() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(words, re.IGNORECASE), english) for words, english in _FOREIGN)
+    return tuple((re.compile(words, re.IGNORECASE), english) for english, words in _foreign()[2])
 
 
 class Masked(NamedTuple):
@@ -138,10 +117,11 @@ def in_english(text: str) -> str:
     ('train loss :\x02', 'epoch \x01: loss \x02')
     """
     lowered = text.lower()
-    if text.isascii() and not any(word in lowered for word in _FOREIGN_IN_ASCII):
+    pieces, any_word, _ = _foreign()
+    if text.isascii() and not any(piece in lowered for piece in pieces):
         return text
     text = text.translate(_FULL_WIDTH)
-    if _FOREIGN_ANY.search(text.lower()) is None:
+    if any_word.search(text.lower()) is None:
         return text
     for words, english in _foreign_words():
         text = words.sub(partial(_in_place_of, english), text)
