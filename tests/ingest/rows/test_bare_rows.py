@@ -57,6 +57,14 @@ def test_a_nan_is_read_beside_more_words_where_nothing_else_is():
     assert "cls_loss" not in read_text(others + "it is done\n" * 20 + row.format("nan")).metrics.names
 
 
+def test_an_error_of_the_training_makes_a_row_as_a_loss_does_and_so_does_one_that_is_none():
+    rows = "".join(f"Average Train mse :  {value}\n" for value in (2.5, 2.25, 2.0))
+
+    assert [value for _, value in points(read_text(rows), "average_train_mse")] == [2.5, 2.25, 2.0]
+    assert points(read_text("val mse: nan\n"), "val_mse") == [(None, "nan")]
+    assert not read_text("test mse: 0.5\n" * 3).metrics.names
+
+
 def test_a_list_of_classes_beside_the_quantities_makes_no_sentence_of_a_row():
     row = "head : ['small', 'large', 'far'], loss: {}, cls_loss: 0.5, box_loss: 0.25\n"
 

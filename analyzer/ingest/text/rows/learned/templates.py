@@ -418,10 +418,14 @@ class TemplateRows(Learnable):
         names = {canonical_metric(name) for name in kind}
         readings = [read_name(name) for name in kind]
         alone = bool(self.rows or log.has_points) and row.told
+        lost = not all(map(isfinite, values.values()))
         course = (
             names >= _TIMES
             or any(
-                r.quantity in _COURSES or (r.quantity == "accuracy" and (r.phase or alone)) for r in readings
+                r.quantity in _COURSES
+                or (r.quantity == "accuracy" and (r.phase or alone))
+                or (r.quantity == "loss_like" and (r.phase == "train" or lost))
+                for r in readings
             )
             or (alone and names == {"learning_rate"})
             or (
@@ -431,7 +435,7 @@ class TemplateRows(Learnable):
         )
         if course and BARE_WORDS < row.words <= WORDS_BESIDE_BOTH and len(self._bare) < BARE_KINDS:
             # More words than a row has; where nothing else is read its NaN is told all the same.
-            waiting = [] if all(map(isfinite, values.values())) else self._bare.setdefault(kind, [])
+            waiting = self._bare.setdefault(kind, []) if lost else []
             waiting += [(line.detached(), values)] if len(waiting) < BARE_ROWS else []
         if not course or row.words > BARE_WORDS:
             return False
