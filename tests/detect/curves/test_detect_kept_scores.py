@@ -134,3 +134,9 @@ def test_a_score_below_zero_throughout_breaks_no_detector():
     facts = RunMaker().log({"eval_accuracy": [-0.31, -0.22, -0.19] + [-0.15] * 20}).plain()
 
     assert facts.get("signal.score.never_back") is not True
+
+
+def test_of_the_batches_of_one_evaluation_none_is_the_best():
+    batches = RunMaker().log({"loss": FALLING, "val_acc": AWAY}, steps=[78] * len(AWAY)).plain()
+
+    assert "signal.score.never_back" not in batches

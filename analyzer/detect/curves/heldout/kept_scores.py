@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.heldout.scores import ERRORS, HARDLY_ANY, OUTLINE, Score, rows_away, scores_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.setup.run_course import reward_metrics
@@ -76,7 +77,12 @@ def detect(view: RunView) -> Iterator[Signal]:
 def _never_back(out: FactWriter, view: RunView, held: list[Score]) -> None:
     """Whether held-out scores left their best for half of the run: all of them, or one and the held-out loss with it."""
     long = [
-        score for score in held if len(score.series) >= AWAY_ROWS + WORST_ROWS and score.reading.better > 0
+        score
+        for score in held
+        if len(score.series) >= AWAY_ROWS + WORST_ROWS
+        and score.reading.better > 0
+        # of batches of a single evaluation none is the best
+        and not (has_steps(score.series) and (score.series.step == score.series.step[0]).all())
     ]
     if not long:
         return
