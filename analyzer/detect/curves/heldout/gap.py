@@ -315,12 +315,8 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
     if train is not None and right is None:
         learned = train[1].first > 0 and train[1].fall >= 0.5 * train[1].first
     # That the loss halved says little of answers: a tagger or detector gives none at all for long.
-    none = (
-        right is not None
-        and learned
-        and float(np.max(held_out.value)) / unit <= NONE_RIGHT
-        and _learned_early(right, unit)
-    )
+    wrong = float(np.max(held_out.value)) / unit <= NONE_RIGHT
+    none = wrong and learned and right is not None and _learned_early(right, unit)
     if count is not None or none:
         low = count is not None and float(np.max(held_out.value[-3:])) / unit <= ANSWERS_OTHERS / count[0]
         out.put("answers_other_labels", bool(none or (low and learned)), refs)
