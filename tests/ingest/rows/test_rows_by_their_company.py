@@ -121,3 +121,18 @@ def test_rows_that_were_not_read_are_told_with_the_first_line():
 
     told = [(gap.reason, gap.ref.line, gap.evidence) for gap in run.gaps]
     assert told == [("8 lines that look like rows of numbers were not read", 9, False)]
+
+
+@pytest.mark.parametrize("head", ["PERFORMANCE ON TEST SET: ", "evl set : ", "Results on the dev data: "])
+def test_words_that_name_the_data_are_no_prose(head):
+    row = "step {n}: loss 2.5\n" + head + "loss = {v}, accuracy = 0.5\n"
+    run = read_text("".join(row.format(n=n, v=v) for n, v in enumerate((0.5, 0.25, 0.125), 1)))
+
+    assert [value for _, value in points(run, "eval_loss")] == [0.5, 0.25, 0.125]
+    assert {value for _, value in points(run, "loss")} == {2.5}
+
+
+def test_a_sentence_about_a_test_is_no_row():
+    text = "step 1: loss 2.5\nstep 2: loss 2.5\nour colleagues tell that a test by others gave a loss of 0.5 or so\n"
+
+    assert not points(read_text(text), "eval_loss")

@@ -39,8 +39,11 @@ _COLUMNS = LazyRegex(
     rf"(?:[:,;]\s{{0,3}}|\s{{1,3}})(?:(?:(?:batch|iter|iteration|step)[ :#]{{1,3}})?{INT}(?:/{INT})?[:,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?{FLOAT}(?:[,;\s]\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT}(?:[,;\s]\s{{0,8}}{FLOAT})?)?[,;]?\s{{0,2}}$"
 )
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
-_HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:val(?:id(?:ation|at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
+_HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:id(?:ation|at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
 _TRAINING = LazyRegex(r"(?i)\btrain")
+_NAMES_DATA = LazyRegex(
+    r"(?i)\b(?:performance|results?|metrics|on|test|validation|eval(?:uation)?|dev|set|data|split)\b"
+)
 _SUMS_UP = LazyRegex(rf"Saving dict for|^\s{{0,4}}\*{{1,2}} (?=[A-Za-z][\w@./-]{{0,20}}:? {{1,4}}[{INT}{FLOAT}])")  # fmt: skip
 """How estimators, and loops over ImageNet, sum up an evaluation: `` * Acc@1 76.13 Acc@5 92.86``."""
 HELD_OUT_HEADING = LazyRegex(
@@ -240,7 +243,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     if held_out:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
     separated = any(found.signed for found in fields) or piece.count("|") >= STROKES_OF_A_ROW
-    words = _other_words(piece, place, found_all)
+    words = _other_words(piece, place, found_all) - (len(_NAMES_DATA.findall(ahead)) if held_out else 0)
     if words > (MAX_OTHER_WORDS if separated else MAX_OTHER_WORDS_UNSEPARATED):
         return None
     told = any(
