@@ -63,10 +63,10 @@ LISTED_FROM = 0.02
 CANDIDATE_FROM = 0.05
 """Probability from which a cause is a candidate where nothing was seen clearly enough for a verdict."""
 
-LEAVES_ROOM_BELOW = {"user-code-exception": 0.5}
+LEAVES_ROOM_BELOW = {"user-code-exception": 0.6}
 """What remains when nothing explains an exception: up to this share it leaves room for the words of a message.
 
-One that names nothing of its surroundings, raised in the run's own code, stands above a half."""
+One that names nothing of its surroundings, raised in the run's own code, stands above a half: words come below it."""
 
 REFS_PER_LINE = 3
 
@@ -205,17 +205,15 @@ def _headline(ranking: Ranking, findings: Sequence[Finding], as_told: Telling) -
 def _with_message(
     listed: Sequence[Finding], assessment: Assessment, rules: RuleSet, run: Run, quoter: Quoter
 ) -> list[Finding]:
-    """The findings, and that of the reader of unknown messages where no rule knows more than that something was raised."""
+    """The findings, and those of the reader of unknown messages where no rule knows more than that something was raised."""
     least = REPORTED if assessment.facts.plain.get("failure.seen") is True else CANDIDATE_FROM
     if any(
         f.probability >= LEAVES_ROOM_BELOW.get(f.cause.id, least) for f in listed if f.cause.kind != "benign"
     ):
         return list(listed)
     found = message_only(assessment.facts.plain, rules, {finding.cause.id for finding in listed})
-    if found is None:
-        return list(listed)
-    finding = _finding(found, run, assessment, quoter, {})
-    return sorted([finding, *listed], key=lambda each: -each.probability)
+    worded = [_finding(item, run, assessment, quoter, {}) for item in found]
+    return sorted([*worded, *listed], key=lambda each: -each.probability)
 
 
 def _may_be_like_others(status: str, listed: Sequence[Finding], *, in_doubt: bool) -> bool:

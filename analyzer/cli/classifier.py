@@ -57,7 +57,7 @@ def train_command(
 @app.command("messages")
 def messages_command(
     corpus: Annotated[
-        Path, typer.Argument(help="Folder of *.yaml files 'cause | further causes: [messages]'.")
+        list[Path], typer.Argument(help="Folders of *.yaml files 'cause | further causes: [messages]'.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path(
         "messages.linear"
@@ -71,9 +71,9 @@ def messages_command(
     arrays, figures = train_messages(load_corpus(corpus, load_rules()))
     write_linear(arrays, output)
     typer.echo(
-        f"trained on {figures['messages']:.0f} messages of {figures['causes']:.0f} causes; on messages held out: "
-        f"the first cause right {figures['top1']:.1%}, answered {figures['answered']:.1%}, of those right "
-        f"{figures['right_if_answered']:.1%}; of causes left out of training answered {figures['unknown_answered']:.1%}"
+        f"trained on {figures['messages']:.0f} messages of {figures['causes']:.0f} causes; on messages held out: the first cause "
+        f"right {figures['top1']:.1%}, one of three {figures['top3']:.1%}, answered {figures['answered']:.1%}, of those right "
+        f"{figures['right_if_answered']:.1%}"
     )
     typer.echo(f"written to {output} ({output.stat().st_size / 1e6:.2f} MB)")
 

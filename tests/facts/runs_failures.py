@@ -48,4 +48,17 @@ def ends_with_a_known_message() -> RunMaker:
     return maker
 
 
-RUNS = (ends_with_a_known_message, one_rank_died, two_ranks_fail_alike, a_name_is_missing)
+def ends_with_words_of_several_causes() -> RunMaker:
+    maker = RunMaker()
+    text = "the disk is full or the memory of the host, or a worker was killed"
+    maker.file().log_end(LogEnd(0, 12, text, torn=False, errors=((12, text),)))
+    return maker
+
+
+RUNS = (
+    ends_with_a_known_message,
+    ends_with_words_of_several_causes,
+    one_rank_died,
+    two_ranks_fail_alike,
+    a_name_is_missing,
+)

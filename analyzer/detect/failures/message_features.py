@@ -11,9 +11,6 @@ import zlib
 from collections.abc import Iterable
 from itertools import pairwise
 
-BUCKETS = 1 << 13
-"""Places that pieces are hashed to: our 2,500 messages have 60,000 pieces, of which most are rare ones."""
-
 RUN = 5
 """Characters of a run: shorter ones are common to all messages, longer ones break with the first changed letter."""
 
@@ -43,7 +40,7 @@ def masked(line: str) -> str:
 
 
 def pieces(lines: Iterable[str]) -> set[int]:
-    """Places of the pieces of some lines."""
+    """Hashes of the pieces of some lines: 32 bits, so that hardly two of them are alike."""
     found: set[str] = set()
     for line in lines:
         text = masked(line)
@@ -51,4 +48,4 @@ def pieces(lines: Iterable[str]) -> set[int]:
         found.update(f"w {word}" for word in words)
         found.update(f"b {first} {second}" for first, second in pairwise(words))
         found.update(text[at : at + RUN] for at in range(len(text) - RUN + 1))
-    return {zlib.crc32(piece.encode()) % BUCKETS for piece in found}
+    return {zlib.crc32(piece.encode()) for piece in found}

@@ -1,8 +1,7 @@
 """What the error lines of a log are like, by their words alone: a hint for messages that no pattern knows.
 
-A linear model compares them with messages whose causes are known. It answers only where it is sure enough, by messages held
-out and by those of causes that it was not taught. What a launcher reports of a process that ended, and what stands below
-such a report, says nothing of why and is not asked.
+A linear model compares them with messages whose causes are known, and names up to three. Pieces that no such message has say
+nothing. What a launcher reports of a process that ended, and what stands below such a report, says nothing of why and is not asked.
 """
 
 from __future__ import annotations
@@ -36,30 +35,30 @@ class MessageModel(NamedTuple):
 
     Attributes:
         causes: Identifiers of the causes.
+        pieces: Hashes of the pieces that are known, in order.
+        rarity: Inverse document frequency of each of them.
         weights: One row per cause, packed.
         scale: Of each row.
         bias: One number per cause.
-        rarity: Inverse document frequency of each piece; 0 for pieces that no message of training has.
-        temperature: Divides the scores, so that the probabilities are those of messages held out.
-        least: Probability from which an answer is given.
+        temperature: Divides the scores, so that the probabilities are those of logs that training never saw.
     """
 
     causes: tuple[str, ...]
+    pieces: npt.NDArray[np.uint32]
+    rarity: Values
     weights: npt.NDArray[np.int8]
     scale: Values
     bias: Values
-    rarity: Values
     temperature: float
-    least: float
 
     def probabilities(self, lines: Iterable[str]) -> Values:
         """Calibrated probability of each cause for a message."""
-        places = np.fromiter(sorted(pieces(lines)), dtype=np.int64)
+        asked = np.fromiter(sorted(pieces(lines)), dtype=np.uint32)
+        places = np.flatnonzero(np.isin(self.pieces, asked, assume_unique=True))
         vector = self.rarity[places]
         length = float(np.linalg.norm(vector)) or 1.0
         weights = weights_of(self.weights, self.scale, places)
-        scores = (weights @ vector / length + self.bias) / self.temperature
-        return probabilities(scores)
+        return probabilities((weights @ vector / length + self.bias) / self.temperature)
 
 
 @lru_cache(maxsize=1)
@@ -73,12 +72,12 @@ def read_messages(path: Path) -> MessageModel:
     stored = read_linear(path)
     return MessageModel(
         causes=tuple(stored["causes"]),
+        pieces=stored["pieces"],
+        rarity=stored["rarity"].astype(np.float32),
         weights=stored["weights"],
         scale=stored["scale"],
         bias=stored["bias"],
-        rarity=stored["rarity"].astype(np.float32),
         temperature=float(stored["temperature"]),
-        least=float(stored["least"]),
     )
 
 
@@ -86,6 +85,16 @@ MAX_BITS = 3.0
 """Words alone can tip a balance (8:1) and never overrule what was recognised."""
 
 LINES_SHOWN = 2
+
+LEAST = 0.05
+"""Probability from which a cause is named: of first answers below 0.1 three of ten were right on 232 public logs not seen in training."""
+
+NAMED = (
+    ("cause", "probability", "bits"),
+    ("second", "second_probability", "second_bits"),
+    ("third", "third_probability", "third_bits"),
+)
+"""Facts of each cause that is named, the likeliest first."""
 
 _AFTERWARDS = frozenset({"cascade", "teardown"})
 
@@ -98,17 +107,22 @@ def detect(view: RunView) -> Iterator[Signal]:
     found = list(_errors(view))
     if not found:
         return
-    answer = answer_of([text for *_, text in found], shipped_messages())
-    if answer is None:
-        return
-    cause, probability, prior = answer
+    model = shipped_messages()
+    shares = model.probabilities([text for *_, text in found])
+    prior = 1 / len(model.causes)
     out = FactWriter("unknown_message", "message.")
     refs = [SourceRef(source, line) for source, line, _ in found[-LINES_SHOWN:]]
-    out.put("cause", cause, refs)
-    out.put("probability", probability, refs)
-    bits = math.log2(probability / (1 - probability)) - math.log2(prior / (1 - prior))
-    out.put("bits", round(min(bits, MAX_BITS), 1), refs)
-    yield out.signal()
+    for names, best in zip(NAMED, np.argsort(-shares), strict=False):
+        probability = float(np.clip(shares[best], 1e-6, 1 - 1e-6))
+        if probability < LEAST:
+            break
+        bits = math.log2(probability / (1 - probability)) - math.log2(prior / (1 - prior))
+        for name, value in zip(
+            names, (model.causes[best], probability, round(min(bits, MAX_BITS), 1)), strict=True
+        ):
+            out.put(name, value, refs)
+    if out.facts:
+        yield out.signal()
 
 
 def _errors(view: RunView) -> Iterator[tuple[int, int, str]]:
@@ -131,13 +145,3 @@ def _errors(view: RunView) -> Iterator[tuple[int, int, str]]:
         for number, text in end.errors:
             if number < until and number not in after[end.source]:
                 yield end.source, number, text
-
-
-def answer_of(lines: list[str], model: MessageModel) -> tuple[str, float, float] | None:
-    """The likeliest cause of some lines, its probability and what it would be for any message; None if unsure."""
-    shares = model.probabilities(lines)
-    best = int(shares.argmax())
-    probability = float(np.clip(shares[best], 1e-6, 1 - 1e-6))
-    if probability < model.least:
-        return None
-    return model.causes[best], probability, 1 / len(model.causes)

@@ -4,10 +4,10 @@ import pytest
 
 import analyzer
 from analyzer.detect.failures.message_features import masked, pieces
-from analyzer.detect.failures.unknown_message import shipped_messages
+from analyzer.detect.failures.unknown_message import LEAST, shipped_messages
 from analyzer.errors import InputError
 from analyzer.ingest.text.failures.error_lines import error_lines, is_plain_error
-from analyzer.rules.candidates.message_only import AT_MOST, message_only
+from analyzer.rules.candidates.message_only import AT_MOST, FIRST_AT_LEAST, message_only
 from analyzer.rules.load import load_rules
 
 
@@ -58,8 +58,8 @@ def test_reports_of_launchers_and_curves_do_not_drown_the_words_of_an_error(tmp_
 def test_nothing_is_said_of_a_log_without_an_error():
     facts = {"message.cause": "disk-full", "message.probability": 0.9, "message.bits": 3.0}
 
-    assert message_only(facts, load_rules()) is None
-    assert message_only({**facts, "failure.seen": True}, load_rules()) is not None
+    assert not list(message_only(facts, load_rules()))
+    assert list(message_only({**facts, "failure.seen": True}, load_rules()))
 
 
 def test_a_cause_that_rules_have_weighed_is_left_to_them():
@@ -70,13 +70,32 @@ def test_a_cause_that_rules_have_weighed_is_left_to_them():
         "message.bits": 3.0,
     }
 
-    assert message_only(facts, load_rules(), {"disk-full"}) is None
+    second = {
+        "message.second": "local-disk-fault",
+        "message.second_probability": 0.08,
+        "message.second_bits": 1.2,
+    }
+
+    assert not list(message_only(facts, load_rules(), {"disk-full"}))
+    named = list(message_only({**facts, **second}, load_rules(), {"disk-full"}))
+    assert [(item.rule.entry.id, item.probability) for item in named] == [("local-disk-fault", 0.08)]
+
+
+def test_a_first_answer_is_no_less_likely_than_such_answers_were_right():
+    facts = {
+        "failure.seen": True,
+        "message.cause": "disk-full",
+        "message.probability": 0.1,
+        "message.bits": 1.5,
+    }
+
+    assert [item.probability for item in message_only(facts, load_rules())] == [FIRST_AT_LEAST]
 
 
 def test_words_of_no_message_get_no_answer():
     model = shipped_messages()
 
-    assert model.probabilities(["zyx wvu tsr"]).max() < model.least
+    assert model.probabilities(["zyx wvu tsr"]).max() < LEAST
 
 
 def test_numbers_paths_and_letters_do_not_matter():
