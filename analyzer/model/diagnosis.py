@@ -38,6 +38,9 @@ class Place(NamedTuple):
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
 
+WORDS = "words"
+"""Id of the line that says that the words of an error are like messages of this cause."""
+
 LIKENESS, SOUND_ALIKE = "likeness", "likeness-sound"
 """Ids of the lines that say what labelled runs with such numbers turned out to be: this cause, or sound."""
 
@@ -210,6 +213,11 @@ class Finding(NamedTuple):
     def likeness_only(self) -> bool:
         """Whether no rule speaks: labelled runs with such numbers had this cause, and that is all."""
         return [line.id for line in self.evidence] == [LIKENESS]
+
+    @property
+    def words_only(self) -> bool:
+        """Whether no rule speaks: the words of an error are like messages of this cause, and that is all."""
+        return [line.id for line in self.evidence] == [WORDS]
 
     @property
     def by_likeness(self) -> bool:

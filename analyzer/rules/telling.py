@@ -64,7 +64,7 @@ class Telling(NamedTuple):
     """How the shares of one answer are told.
 
     Attributes:
-        leaders: What leads, by kind; a kind that a harmless explanation leads has none and is told as it is.
+        leaders: What leads, by kind; a kind that a harmless explanation or words alone lead has none and is told as it is.
     """
 
     leaders: Mapping[str, Leader]
@@ -99,7 +99,8 @@ def telling(findings: Sequence[Finding], status: str) -> Telling:
     leaders = {
         kind: _leader(items, status, shipped)
         for kind, items in kinds.items()
-        if max(items, key=lambda item: item.probability).cause.kind != "benign"
+        if (best := max(items, key=lambda item: item.probability)).cause.kind != "benign"
+        and not best.words_only
     }
     if findings and (first := leaders.get(findings[0].symptom_kind)) is not None:
         leaders = {  # what was likelier than the first stays so, and what was not does not become it

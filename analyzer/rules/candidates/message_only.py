@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from analyzer.detect.failures.unknown_message import NAMED
 from analyzer.expr import compile_condition
+from analyzer.model.diagnosis import WORDS
 from analyzer.model.tables import Scalar
 from analyzer.rules.load import RuleSet
 from analyzer.rules.schema import EvidenceLine
@@ -56,8 +57,8 @@ def message_only(
         rule = rules.by_id(cause)
         if cause in considered or rule is None:
             continue
-        condition = compile_condition(f'message.{names[0]} == "{cause}"', "words")
-        line = EvidenceLine("words", condition, BECAUSE, bits, 0.0)
+        condition = compile_condition(f'message.{names[0]} == "{cause}"', WORDS)
+        line = EvidenceLine(WORDS, condition, BECAUSE, bits, 0.0)
         told = rule._replace(says=SAYS, symptom_kind="crash")
         shown = max(probability, FIRST_AT_LEAST) if names is NAMED[0] else probability
         yield Scored(
