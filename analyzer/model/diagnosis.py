@@ -38,11 +38,8 @@ class Place(NamedTuple):
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
 
-WORDS = "words"
-"""Id of the line that says that the words of an error are like messages of this cause."""
-
-LIKENESS, SOUND_ALIKE = "likeness", "likeness-sound"
-"""Ids of the lines that say what labelled runs with such numbers turned out to be: this cause, or sound."""
+LIKENESS, SOUND_ALIKE, WORDS = "likeness", "likeness-sound", "words"
+"""Ids of the lines that say what labelled runs with such numbers turned out to be, this cause or sound, and messages with such words."""
 
 
 class Evidence(NamedTuple):
