@@ -27,6 +27,8 @@ ENDS_OF_CELLS = frozenset({"environment_unsolvable", "keyboard_interrupt"})
 CELL_OUTPUT = 20
 """Lines below the error of a notebook's cell that tell of later cells: more than the message of an exception has."""
 
+_USAGE = ".py: error: "
+
 ON_LOADING = frozenset({"ImportError", "ModuleNotFoundError"})
 """Raised as modules are loaded, before there are rows that could be kept back: those below were printed after it."""
 
@@ -34,6 +36,11 @@ ON_LOADING = frozenset({"ImportError", "ModuleNotFoundError"})
 def uncaught(failure: Failure) -> bool:
     """Whether it ended a program that ran, by the frames of its traceback."""
     return failure.raised.get("uncaught") is True and failure.raised.get("exception") not in ON_LOADING
+
+
+def is_usage(failure: Failure) -> bool:
+    """Whether it is the last line of the usage that a program printed as it refused its arguments: it ended there."""
+    return _USAGE in failure.speaker.text and not failure.raised
 
 
 def is_unparsed(failure: Failure) -> bool:
@@ -110,7 +117,9 @@ class Following:
         own_end = line if is_end else _after(self._cells.get(file, []), line) or line
         cells = [self._last_ends.get((file, True, host), -1) for host in {False, failure.family != "host"}]
         program = self._last_ends.get((file, False, False), -1)
-        return max(cells) > own_end or (self._is_alone and uncaught(failure) and program > line)
+        return max(cells) > own_end or (
+            self._is_alone and (uncaught(failure) or is_usage(failure)) and program > line
+        )
 
     def later_cells_ran(self, failure: Failure) -> bool:
         """Whether more stands below an exception in a notebook than its message may have."""

@@ -431,6 +431,26 @@ def test_one_process_ends_once_so_of_two_ends_the_later_launch_decides(second, r
     assert facts_of(maker).plain["exception.type"] == first
 
 
+@pytest.mark.parametrize(
+    ("text", "raised", "first"),
+    [
+        ("train.py: error: unrecognized arguments: --lrr 3", "RuntimeError", "python_traceback"),
+        (
+            "train.py: error: unrecognized arguments: --lrr 3",
+            "subprocess.CalledProcessError",
+            "argument_rejected",
+        ),
+        ("ERROR: Could not consume arg: --lrr", "RuntimeError", "argument_rejected"),
+    ],
+    ids=["a-later-launch", "its-launcher", "no-usage"],
+)
+def test_a_program_that_printed_its_usage_ended_so_what_raised_below_is_a_later_launch(text, raised, first):
+    maker = RunMaker().event("argument_rejected", path="out.log", line=9, role="root_candidate", text=text)
+    traceback(maker, raised, path="out.log", line=30, uncaught=True)
+
+    assert facts_of(maker).plain["failure.first.kind"] == first
+
+
 def test_of_several_exceptions_the_one_that_ended_the_run_speaks():
     maker = traceback(RunMaker(), "KeyError", line=1).log({"loss": falling(40)})
     facts = traceback(maker, "ValueError", line=900).plain()

@@ -192,7 +192,8 @@ def test_what_a_module_hands_on_was_asked_for_by_the_frame_before(
 
 
 @pytest.mark.parametrize(
-    "builder", ["hydra/_internal/instantiate/_instantiate2.py", "mmengine/registry/build_functions.py"]
+    "builder",
+    ["hydra/_internal/instantiate/_instantiate2.py", "mmengine/registry/build_functions.py", "gin/config.py"],
 )
 def test_what_a_configuration_names_is_called_with_the_runs_own_arguments(builder: str) -> None:
     text = (

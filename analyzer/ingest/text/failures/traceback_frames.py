@@ -179,7 +179,7 @@ _PASSING = LazyRegex(
 
 
 _BUILDERS = LazyRegex(
-    r"[/\\](?:hydra[/\\]_internal[/\\]instantiate[/\\]_instantiate2|mmengine[/\\]registry[/\\]build_functions|mm(?:cv|engine)[/\\]utils[/\\]registry)\.py$"
+    r"[/\\](?:hydra[/\\]_internal[/\\]instantiate[/\\]_instantiate2|mmengine[/\\]registry[/\\]build_functions|mm(?:cv|engine)[/\\]utils[/\\]registry|gin[/\\](?:config|utils))\.py$"
 )
 """Files that call what a configuration names with the arguments that it gives: the configuration is the run's own."""
 
