@@ -1,6 +1,6 @@
 """Runs that emit the facts about scores, players, collapses, policies over few rows, and pace."""
 
-from make_run import RunMaker
+from make_run import RunMaker, falling
 
 LINE = [3.0 - 0.2 * i for i in range(10)]
 
@@ -52,6 +52,14 @@ def policy():
             "rewards/b": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
         }
     )
+
+
+def policy_far_away():
+    return RunMaker().log({"reward_mean": [1.5], "approx_kl": [33.0], "entropy": [6e-5]})
+
+
+def part_that_stands():
+    return RunMaker().log({"loss": falling(12), "heat_loss": [0.3141592] * 12})
 
 
 def still_policy():
@@ -138,6 +146,8 @@ RUNS = (
     players,
     embeddings,
     policy,
+    policy_far_away,
+    part_that_stands,
     still_policy,
     form_alone,
     evaluated_agent,

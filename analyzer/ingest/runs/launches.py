@@ -258,4 +258,8 @@ def _without(run: Run, keep_from: dict[int, int]) -> Run:
         for event in run.events
         if event.ref.line is None or event.ref.line >= keep_from.get(event.ref.source, 0)
     )
-    return replace(run, metrics=replace(table, **columns), events=EventTable(events))
+    ends = tuple(
+        end._replace(errors=tuple(error for error in end.errors if error[0] >= keep_from.get(end.source, 0)))
+        for end in run.log_ends
+    )
+    return replace(run, metrics=replace(table, **columns), events=EventTable(events), log_ends=ends)
