@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import pytest
 
 import analyzer
-from analyzer.render.sentences import first_failure_note
 
 TRACEBACK = """Traceback (most recent call last):
   File "train.py", line 41, in <module>
@@ -223,7 +222,7 @@ def test_a_line_that_only_reads_like_an_error_is_quoted(tmp_path):
     assert dx.status == "insufficient"
     assert dx.first_failure is not None
     assert dx.first_failure.place.line == 2
-    assert "reads like an error: set-up failure: training directory absent" in first_failure_note(dx)
+    assert "set-up failure: training directory absent" in dx.findings[0].evidence[0].refs[0].text
     assert diagnosed(tmp_path, rows(300), name="sound.log").first_failure is None
 
 

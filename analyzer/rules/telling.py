@@ -65,9 +65,11 @@ class Telling(NamedTuple):
 
     Attributes:
         leaders: What leads, by kind; a kind that a harmless explanation or words alone lead has none and is told as it is.
+        spent: By kind what its causes are told at together: candidates by likeness take of "something else".
     """
 
     leaders: Mapping[str, Leader]
+    spent: Mapping[str, float] = {}
 
     def of(self, kind: str, cause: str, share: float) -> float:
         """The probability of a cause as it is told."""
@@ -75,7 +77,8 @@ class Telling(NamedTuple):
 
     def other(self, kind: str, share: float) -> float:
         """The probability of "something else" as it is told."""
-        return self.leaders[kind].rest(share) if kind in self.leaders else share
+        left = max(0.0, 1.0 - self.spent.get(kind, 0.0))
+        return min(self.leaders[kind].rest(share), left) if kind in self.leaders else share
 
     def finding(self, finding: Finding) -> Finding:
         """A finding with the probability that is told."""
@@ -109,7 +112,11 @@ def telling(findings: Sequence[Finding], status: str) -> Telling:
             else leader._replace(probability=min(leader.probability, first.probability))
             for kind, leader in leaders.items()
         }
-    return Telling(leaders)
+    told = Telling(leaders)
+    spent = {
+        kind: sum(told.of(kind, f.cause.id, f.probability) for f in items) for kind, items in kinds.items()
+    }
+    return told._replace(spent=spent)
 
 
 def _leader(items: Sequence[Finding], status: str, shipped: Calibration) -> Leader:

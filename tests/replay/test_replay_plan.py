@@ -65,7 +65,7 @@ def test_with_its_trace_each_incident_is_settled_and_the_module_named(name):
     top = api.diagnose(run).findings[0]
 
     assert top.cause.id == cause
-    assert top.probability >= 0.95
+    assert top.share >= 0.95
     assert any(module in line.observed() for line in top.speaks_for())
 
 
