@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 from analyzer.errors import InputError
 from analyzer.facts.catalog import spec_of
@@ -141,7 +141,7 @@ def _check_types(data: Mapping[str, Any], where: str) -> None:
 
 
 def casebook_files(place: Path) -> list[Path]:
-    """The files of a casebook: the file itself, which may be packed by gzip, or every ``*.jsonl`` of a folder, links left out."""
+    """The files of a casebook: the file itself, or every ``*.jsonl`` of a folder, links left out."""
     if place.is_dir():
         return sorted(path for path in place.glob("*.jsonl") if path.is_file() and not path.is_symlink())
     return [place]
@@ -157,7 +157,7 @@ def read_casebook(places: Iterable[Path]) -> Iterator[tuple[str, CaseRecord | In
     for place in places:
         for path in casebook_files(place):
             try:
-                with _opened(path) as stream:
+                with path.open(encoding="utf-8", errors="replace") as stream:
                     for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES), ""), start=1):
                         if not line.strip():
                             continue
@@ -170,14 +170,6 @@ def read_casebook(places: Iterable[Path]) -> Iterator[tuple[str, CaseRecord | In
                             yield where, error
             except OSError as error:
                 raise InputError(f"{path}: {error.strerror}") from error
-
-
-def _opened(path: Path) -> TextIO:
-    if path.suffix != ".gz":
-        return path.open(encoding="utf-8", errors="replace")
-    import gzip  # noqa: PLC0415  (one file of records that were made is packed)
-
-    return gzip.open(path, "rt", encoding="utf-8", errors="replace")
 
 
 def good_records(places: Iterable[Path]) -> list[CaseRecord]:

@@ -80,9 +80,7 @@ def messages_command(
 
 @app.command("likeness")
 def likeness_command(
-    casebooks: Annotated[
-        list[Path], typer.Argument(help="Casebooks: files of records, or folders of such files.")
-    ],
+    casebook: Annotated[Path, typer.Argument(help="Casebook: a file of records, or a folder of such files.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path(
         "likeness.linear"
     ),
@@ -92,10 +90,10 @@ def likeness_command(
     from analyzer.classifier.likeness import labelled_marks, train_likeness
     from analyzer.detect.linear import write_linear
 
-    arrays, found = train_likeness(labelled_marks(good_records(casebooks)))
+    arrays, found = train_likeness(labelled_marks(good_records([casebook])))
     write_linear(arrays, output)
     typer.echo(
-        f"trained on {found['runs']:.0f} runs with numbers; on groups held out, of {found['faulty']:.0f} faulty public runs the first "
+        f"trained on {found['runs']:.0f} runs with numbers; on groups held out, of {found['faulty']:.0f} faulty runs the first "
         f"cause right {found['top1']:.0%}, one of three {found['top3']:.0%}; of the {found['unseen']:.0f} that no rule was "
         f"written with {found['unseen_top1']:.0%} and {found['unseen_top3']:.0%}"
     )

@@ -80,7 +80,7 @@ def sound_line(rule: Rule, facts: Mapping[str, Scalar]) -> EvidenceLine | None:
     return EvidenceLine(
         id=SOUND_ALIKE,
         test=_SOUND_ALIKE,
-        because=f"of labelled runs with such numbers {sound:.0%} were sound",
+        because=f"of labelled public runs with such numbers {sound:.0%} were sound",
         if_true=-round(min(odds, MOST_AGAINST), 1),
         if_false=0.0,
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 
 import pytest
 
 import analyzer
-from analyzer.casebook.record import CaseRecord, good_records
+from analyzer.casebook.record import CaseRecord
 from analyzer.classifier.likeness import labelled_marks, train_likeness
 from analyzer.detect.likeness.answer import ENOUGH_MARKS, MAX_BITS, likeness, read_likeness, shipped_likeness
 from analyzer.detect.likeness.marks import marks_of
@@ -47,61 +46,6 @@ def test_what_tells_labels_apart_is_learned_and_survives_the_file(tmp_path):
     marks = marks_of(record(1, "", **{"signal.progress.kept": False, "signal.progress.broke": True}).facts)
     assert model.labels[int(model.shares(marks).argmax())] == "loss-divergence"
     assert float(model.shares(marks).sum()) == pytest.approx(1.0)
-
-
-def made(number, label, *, acceptable=(), **facts):
-    found = record(number, label, **facts)
-    return found._replace(
-        id=f"made-{number}", source="lab/trainings", group=f"made-{number // 3}", acceptable=acceptable
-    )
-
-
-def test_runs_that_were_made_teach_what_no_public_run_shows_and_outvote_no_public_run():
-    mark = {"signal.progress.still": True}
-    public = [record(n, "overfitting", **{"signal.progress.kept": True}) for n in range(100, 120)]
-    others = [
-        made(n, "loss-divergence", **{"signal.progress.kept": True}, **(mark if n % 2 else {}))
-        for n in range(60)
-    ]
-    sound = [made(n, "healthy", **{"signal.progress.broke": False}) for n in range(60, 80)]
-
-    arrays, figures = train_likeness(labelled_marks([*casebook(), *public, *others, *sound]))
-
-    assert figures["faulty"] == 80  # only public runs are counted
-    weights = {
-        label: dict(zip(arrays["marks"].tolist(), row * scale, strict=True))
-        for label, row, scale in zip(arrays["labels"], arrays["weights"], arrays["scale"], strict=True)
-    }
-    assert weights["loss-divergence"]["signal.progress.still=T"] > 0.1
-    assert (
-        weights["overfitting"]["signal.progress.kept=T"]
-        > weights["loss-divergence"]["signal.progress.kept=T"]
-    )
-
-
-def test_every_right_cause_of_a_run_is_taught_the_first_most():
-    both = [
-        made(
-            n,
-            "loss-divergence",
-            acceptable=("exploding-gradient", "no-warmup"),
-            **{"signal.progress.wild": True},
-        )
-        for n in range(40)
-    ]
-
-    arrays, _ = train_likeness(labelled_marks([*casebook(), *both]))
-
-    prior = dict(zip(arrays["labels"].tolist(), arrays["prior"].tolist(), strict=True))
-    assert prior["loss-divergence"] > prior["exploding-gradient"] == pytest.approx(prior["no-warmup"])
-
-
-def test_records_may_be_packed(tmp_path):
-    lines = "".join(f"{item.to_json()}\n" for item in casebook())
-    (tmp_path / "made.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
-
-    assert len(good_records([tmp_path / "made.jsonl.gz"])) == 90
-    assert good_records([tmp_path]) == []  # of a folder only what is not packed
 
 
 def test_a_crash_without_numbers_has_no_marks_and_too_few_runs_are_refused():

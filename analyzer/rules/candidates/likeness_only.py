@@ -1,4 +1,4 @@
-"""Candidates among "something else": what labelled runs with such numbers turned out to be.
+"""Candidates among "something else": what labelled public runs with such numbers turned out to be.
 
 The likeness shares out the probability that rules leave to something else, and nothing beyond it: beside a rule that is
 sure it adds next to nothing, where none speaks it names the causes. A cause that rules weighed and did not find keeps
@@ -46,7 +46,7 @@ PLAYERS = ("signal.gan.", "signal.policy.", "signal.rl.", "run.rl")
 """Facts of adversaries and policies, which are known only of runs that train such."""
 
 SAYS = "its numbers are like those of runs that failed for known reasons"
-BECAUSE = "labelled runs with such numbers had this cause; no rule bears it out here"
+BECAUSE = "labelled public runs with such numbers had this cause; no rule bears it out here"
 
 
 def likeness_only(
