@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from analyzer.model.wording import LIKELY, REPORTED
 from analyzer.rules.causes import rules_root
+from analyzer.rules.tree import HALF
 
 FILE = "calibration.json"
 
@@ -26,8 +27,6 @@ LEAST_SHARE, MOST_SHARE = 0.02, 0.9
 SURE_FROM = 0.75
 """An answer that is right less often than this is told below "likely": from there on people act, and of those between
 0.6 and 0.75 every third would have misled them."""
-
-HALF = 0.5
 
 BELOW_LIKELY, BELOW_POSSIBLE = LIKELY - 0.01, REPORTED - 0.01
 

@@ -14,6 +14,7 @@ from analyzer.rules.ending import crash_sign, troubled_end
 from analyzer.rules.gates import holds
 from analyzer.rules.health import Health
 from analyzer.rules.shape_line import anomalous_shape
+from analyzer.rules.tree import HALF
 from analyzer.vocabulary.events import said
 
 ENOUGH_POINTS = 5
@@ -250,13 +251,10 @@ def judge(
 
 def says_less_than_end(finding: Finding, findings: Sequence[Finding]) -> bool:
     """Whether a cause that only costs quality is no likelier than not, and somebody or the scheduler surely ended the run."""
-    is_weak = finding.severity != "fatal" and finding.probability <= EVEN
+    is_weak = finding.severity != "fatal" and finding.probability <= HALF  # a likelier one may be why
     ordinary = (f for f in findings if f.cause.kind == "lifecycle" and f.cause.id not in OF_THE_RUN)
     return is_weak and any(f is not finding and f.probability >= SURE_ENDING for f in ordinary)
 
-
-EVEN = 0.5
-"""As likely as not: a likelier fault may be why somebody ended the run, and stays first."""
 
 OF_THE_RUN = frozenset({"log-truncated", "configured-stop-triggered"})
 """Endings that nobody brought about from outside: behind a curve that shows no more than a suspicion they tell less than it."""

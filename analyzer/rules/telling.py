@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from analyzer.model.diagnosis import Finding
-from analyzer.rules.calibration import HALF, Calibration, shipped_calibration
+from analyzer.rules.calibration import Calibration, shipped_calibration
 from analyzer.rules.causes import catalogue
-from analyzer.rules.tree import class_that_holds, classes_above
+from analyzer.rules.tree import HALF, class_that_holds, classes_above
 
 JUST_BELOW_HALF = HALF - 0.01
 
@@ -23,19 +23,16 @@ class Leader(NamedTuple):
     Attributes:
         node: Its id.
         causes: Shares, by the weights of rules, of the cause or of the class and its causes.
+        share: Share of all of them.
         probability: Their probability together, as it is told.
         first: Share of the first cause of the kind.
     """
 
     node: str
     causes: Mapping[str, float]
+    share: float
     probability: float
     first: float
-
-    @property
-    def share(self) -> float:
-        """Share of all of them."""
-        return min(1.0, sum(self.causes.values()))
 
     def of(self, cause: str, share: float) -> float:
         """The probability of a cause of the kind as it is told: no rival passes the first."""
@@ -100,7 +97,7 @@ def telling(findings: Sequence[Finding], status: str) -> Telling:
     for finding in findings:
         kinds.setdefault(finding.symptom_kind, []).append(finding)
     leaders = {
-        kind: _leader(items, status, shipped)
+        kind: _leader(best, items, status, shipped)
         for kind, items in kinds.items()
         if (best := max(items, key=lambda item: item.probability)).cause.kind != "benign"
         and not best.words_only
@@ -119,12 +116,12 @@ def telling(findings: Sequence[Finding], status: str) -> Telling:
     return told._replace(spent=spent)
 
 
-def _leader(items: Sequence[Finding], status: str, shipped: Calibration) -> Leader:
-    best = max(items, key=lambda item: item.probability)
-    node, causes = catalogue()[best.cause.id], {best.cause.id: best.probability}
-    weighed = [(catalogue()[item.cause.id], item.probability) for item in items]
+def _leader(best: Finding, items: Sequence[Finding], status: str, shipped: Calibration) -> Leader:
+    entries = catalogue()
+    node, causes = entries[best.cause.id], {best.cause.id: best.probability}
+    weighed = [(entries[item.cause.id], item.probability) for item in items]
     if best.probability < HALF and (holding := class_that_holds(weighed)) is not None:
         node = holding[0]
         causes = {e.id: share for e, share in weighed if node.id in (e.id, *classes_above(e))}
-    leader = Leader(node.id, causes, 0.0, best.probability)
-    return leader._replace(probability=shipped.told(leader.share, status, node.family))
+    share = min(1.0, sum(causes.values()))
+    return Leader(node.id, causes, share, shipped.told(share, status, node.family), best.probability)

@@ -123,7 +123,7 @@ def test_fit_from_the_command_line(tmp_path):
 @given(st.lists(SHARES, min_size=1, max_size=5).filter(lambda parts: sum(parts) <= 1.0), SHARES)
 def test_rivals_share_what_the_leader_leaves(parts, probability):
     shares = sorted(parts, reverse=True)
-    told = Telling({"crash": Leader("c0", {"c0": shares[0]}, probability, shares[0])})
+    told = Telling({"crash": Leader("c0", {"c0": shares[0]}, shares[0], probability, shares[0])})
     found = [told.of("crash", f"c{i}", share) for i, share in enumerate(shares)]
 
     assert found[0] == probability
@@ -133,7 +133,7 @@ def test_rivals_share_what_the_leader_leaves(parts, probability):
 
 
 def test_causes_of_a_class_that_leads_are_moved_together():
-    told = Leader("whole", {"one": 0.4, "two": 0.15, "whole": 0.05}, 0.9, 0.4)
+    told = Leader("whole", {"one": 0.4, "two": 0.15, "whole": 0.05}, 0.6, 0.9, 0.4)
 
     assert told.of("two", 0.15) == pytest.approx(0.225)
     assert told.of("one", 0.4) < 0.5  # what held no half alone heads no answer
