@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from analyzer.errors import InputError
 from analyzer.facts.catalog import spec_of
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.labels import HEALTHY, OUTSIDE
 from analyzer.model.tables import Scalar
 from analyzer.rules.causes import catalogue
@@ -27,7 +27,7 @@ MAX_LINE_BYTES = 256 * 1024
 MAX_RECORDS = 100_000
 """Of one casebook; a fleet that confirms a hundred failures a day fills it in three years."""
 
-_IDENTIFIER = re.compile(r"[A-Za-z_][\w.:+-]{0,63}")
+_IDENTIFIER = LazyRegex(r"[A-Za-z_][\w.:+-]{0,63}")
 """A word that may stand in a record: the name of a class, a dtype, a framework; never a sentence or a path."""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.cli.output import Format, rendered, write
 from analyzer.cli.progress import reading
+from analyzer.vocabulary.compiled import kept_expressions
 
 if TYPE_CHECKING:
     from analyzer.api import Study
@@ -49,7 +50,7 @@ def run_study(
 
         metrics = parse_choices(metric)
     read = api.study_stdin if source == "-" else partial(api.study, source)
-    with reading():
+    with kept_expressions(), reading():
         return read(
             rules=more,
             metrics=metrics,

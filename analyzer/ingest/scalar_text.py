@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.config import ConfigScalar
@@ -12,9 +11,7 @@ MAX_STEP = 1 << 62
 """Steps beyond this are damage, not steps: 64-bit columns hold them, no run reaches them."""
 
 # Microsoft's C runtime, and what str() of a tensor leaves in a cell.
-_MSVC = re.compile(
-    r"(?P<sign>[-+]?)(?:1\.#(?P<kind>INF|IND|QNAN|SNAN)\d*|(?P<word>nan)\((?:ind|snan)\))", re.IGNORECASE
-)
+_MSVC = LazyRegex(r"(?i)(?P<sign>[-+]?)(?:1\.#(?P<kind>INF|IND|QNAN|SNAN)\d*|(?P<word>nan)\((?:ind|snan)\))")
 _TENSOR = LazyRegex(r"tensor\(\s{0,8}(?:\[\s{0,8})?(?P<value>[-+.\w]{1,64})")
 
 _INTEGER = LazyRegex(r"[-+]?(?:0|[1-9][0-9]{0,60})")

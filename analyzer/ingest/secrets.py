@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from analyzer.lazy_regex import LazyRegex
+from analyzer.lazy_regex import LazyRegex, compiled
 
 # What no secret is: absent, a truth value, a placeholder, a reference to a variable, already masked. Also a plain
 # number, where the name alone does not prove it.
@@ -157,9 +157,7 @@ _SIGNS = [(sign, kind) for kind, (signs, _) in enumerate(_KINDS) for sign in sig
 _BASE64_LINE = r"(?m)(?:^|(?<=[\"'\s]))(?P<keep>\s{0,8})(?=\S{0,76}[A-Z])(?=\S{0,76}[a-z])(?=\S{0,76}\d)(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{76}|[A-Za-z0-9+/]{70})(?=\s*$|[\"'])"
 
 
-@lru_cache(maxsize=64)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+_compiled = lru_cache(maxsize=64)(compiled)
 
 
 def _mask(match: re.Match[str]) -> str:

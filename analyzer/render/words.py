@@ -141,7 +141,7 @@ _DETERMINERS = frozenset(
 )
 """First words of a meaning that need no article before them."""
 
-_NAME = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+\b")
+_NAME = LazyRegex(r"\b[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+\b")
 
 
 def question_in_words(check: NextCheck) -> str:

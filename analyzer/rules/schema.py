@@ -6,12 +6,12 @@ Schema for editors are made from it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
 from analyzer.expr import Condition, compile_condition
+from analyzer.lazy_regex import LazyRegex
 from analyzer.rules.causes import FAMILIES, RESTARTS, SYMPTOM_KINDS, CauseEntry, catalogue
 from analyzer.vocabulary.marked import MarkedFile
 from analyzer.vocabulary.packs import SCHEMA_VERSION
@@ -28,9 +28,9 @@ STATUSES = ("experimental", "stable", "deprecated")
 SEVERITIES = ("fatal", "degrading", "wasteful", "advisory")
 STRENGTHS = ("cures", "mitigates", "diagnoses")
 COSTS = ("restart", "preprocess", "code", "hardware")
-_ID = re.compile(r"[A-Z]{2,5}\d{3}")
-ID_CODE = re.compile(r"[A-Z]{2,5}")
-SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_ID = LazyRegex(r"[A-Z]{2,5}\d{3}")
+ID_CODE = LazyRegex(r"[A-Z]{2,5}")
+SLUG = LazyRegex(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     # section: key -> (type, required)

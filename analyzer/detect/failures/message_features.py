@@ -6,10 +6,11 @@ function, so that a weight always means the same piece of text.
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Iterable
 from itertools import pairwise
+
+from analyzer.lazy_regex import LazyRegex
 
 RUN = 5
 """Characters of a run: shorter ones are common to all messages, longer ones break with the first changed letter."""
@@ -17,14 +18,14 @@ RUN = 5
 LINE_CHARACTERS = 400
 """Of a line; what names a fault stands near its beginning."""
 
-_MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"0x[0-9a-fA-F]{1,16}"), " "),
-    (re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@+-]{1,200}){1,40}[\\/]"), " "),
-    (re.compile(r"\d{1,400}"), " "),
-    (re.compile(r"([a-z])(?=[A-Z])"), r"\1 "),
+_MASKS: tuple[tuple[LazyRegex, str], ...] = (
+    (LazyRegex(r"0x[0-9a-fA-F]{1,16}"), " "),
+    (LazyRegex(r"(?:[A-Za-z]:)?(?:[\\/][\w.@+-]{1,200}){1,40}[\\/]"), " "),
+    (LazyRegex(r"\d{1,400}"), " "),
+    (LazyRegex(r"([a-z])(?=[A-Z])"), r"\1 "),
 )
-_WORD = re.compile(r"[a-z_]{1,60}")
-_OTHER_WORD = re.compile(r"[^\W\d_a-zA-Z]{2,40}")
+_WORD = LazyRegex(r"[a-z_]{1,60}")
+_OTHER_WORD = LazyRegex(r"[^\W\d_a-zA-Z]{2,40}")
 
 
 def masked(line: str) -> str:

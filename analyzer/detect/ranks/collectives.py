@@ -143,7 +143,7 @@ MANY_RANKS = 3
 
 MAX_LISTED = 10_000
 
-ALL_RANKS = re.compile(r"0(?:\D|$)")
+ALL_RANKS = LazyRegex(r"0(?:\D|$)")
 """How torch names the process group of all ranks: it is made first."""
 
 _MISSING = (("recorder_missing_ranks", "missing"), ("desync_report", "lagging"), ("desync_report", "never"), ("barrier_missing_rank", "missing"),

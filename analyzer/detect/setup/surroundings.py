@@ -6,7 +6,6 @@ something names it; two signs that contradict each other leave it unknown.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 
@@ -20,13 +19,10 @@ from analyzer.vocabulary.known_names import known_names
 LINES_PER_KIND = 3
 """Lines of one kind look alike; the first few name the library and the device as well as all of them."""
 
-_VISION = re.compile(
-    r"\b(?:mAP|mIoU|PSNR|SSIM|FID|box_loss|loss_bbox|top[15]_acc|acc@?[15])\b|IoU|mAP50", re.IGNORECASE
-)
+_VISION = LazyRegex(r"(?i)\b(?:mAP|mIoU|PSNR|SSIM|FID|box_loss|loss_bbox|top[15]_acc|acc@?[15])\b|IoU|mAP50")
 _SPEECH = LazyRegex(r"(?i)(?:^|[/_. ])(?:wer|cer)(?:$|[/_. ])|\bctc")
-_LANGUAGE = re.compile(
-    r"perplexity|(?:^|[/_. ])(?:ppl|num_tokens|tokens_per_second|mean_token_accuracy)(?:$|[/_. ])",
-    re.IGNORECASE,
+_LANGUAGE = LazyRegex(
+    r"(?i)perplexity|(?:^|[/_. ])(?:ppl|num_tokens|tokens_per_second|mean_token_accuracy)(?:$|[/_. ])"
 )
 
 _INTERVALS = frozenset(

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-_BLANK = re.compile(r"[ \t\n\r]*")
+from analyzer.lazy_regex import LazyRegex
+
+_BLANK = LazyRegex(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
 _Item = TypeVar("_Item")
 

@@ -10,13 +10,15 @@ as UTC: the log does not name its zone, and only differences between times are u
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from datetime import date as calendar_date
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from analyzer.lazy_regex import compiled
+
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
 
 
@@ -123,7 +125,7 @@ def _matchers(start: str) -> tuple[Callable[[str, int], re.Match[str] | None], .
     """The forms that can begin with a character, compiled when such a line is first met."""
     is_letter = start.isascii() and start.isalpha()
     return tuple(
-        re.compile(form).match for starts, form in _FORMS if (start in starts if starts else is_letter)
+        compiled(form).match for starts, form in _FORMS if (start in starts if starts else is_letter)
     )
 
 
@@ -171,7 +173,7 @@ def unix_time(text: str) -> float | None:
 
 @lru_cache(maxsize=1)
 def _stamp() -> Callable[[str], re.Match[str] | None]:
-    return re.compile(_DATE + _ZONE).match
+    return compiled(_DATE + _ZONE).match
 
 
 def _container_line(text: str) -> Peeled | None:

@@ -41,7 +41,7 @@ _PARTS_ZERO_BY_DESIGN = LazyRegex(
     r"cls|class|dfl|aux|kl|z_loss|distill|reg|penalty|value|policy|eval|val|mean|estimate|mtp|balanc"
 )
 # Scores of detection: a model whose outputs are NaN finds nothing at all.
-_SCORE = re.compile(r"(?:^|[/_])(?:mAP(?:50)?(?:-95)?|recall)$", re.IGNORECASE)
+_SCORE = LazyRegex(r"(?i)(?:^|[/_])(?:mAP(?:50)?(?:-95)?|recall)$")
 NOTHING_FOUND, EARLY_EPOCHS, EARLY_RESULTS = 1e-3, 10, 10
 """A mean precision of detection that is nothing, and epochs or evaluations in which that is ordinary from scratch."""
 

@@ -23,6 +23,7 @@ from analyzer.ingest.formats.checkpoints.special_tokens import (
 )
 from analyzer.ingest.formats.config.structured_text import Entry, StructuredTextError, read_json
 from analyzer.ingest.source_text import read_text
+from analyzer.lazy_regex import LazyRegex
 
 MAX_BYTES = 16 << 20
 """A tokenizer_config.json with 6,000 added tokens has 1.2 MB; a config.json far less."""
@@ -43,7 +44,7 @@ _MODEL_SIZES = frozenset(
     }
 )
 _TOKENIZER = re.compile(rb'\A\s*\{\s*"version"\s*:\s*"[^"]*",\s*"truncation"\s*:')
-_CHECKPOINT = re.compile(r"^checkpoint-\d+$")
+_CHECKPOINT = LazyRegex(r"^checkpoint-\d+$")
 _DTYPE = frozenset({"dtype", "torch_dtype", "text_config.dtype", "text_config.torch_dtype"})
 _SECTIONS = frozenset({"text_config", "quantization_config"})
 _TOKENIZER_KEYS = frozenset(

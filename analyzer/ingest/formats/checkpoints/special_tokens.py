@@ -6,7 +6,6 @@ One file alone does not tell: ids stand in ``tokenizer.json``, the roles (bos, e
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -30,8 +29,8 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_ma
 TEMPLATE_FILES = ("chat_template.jinja", "chat_template.json")
 
 _MARKER = LazyRegex(r"<\|[\w-]{1,60}\|>")
-_PLACEHOLDER = re.compile(
-    r"reserved|unused|extra_id|placeholder|dummy|fim_|[<_-]pad[>_-]|mask|\bsep\b|\bcls\b", re.IGNORECASE
+_PLACEHOLDER = LazyRegex(
+    r"(?i)reserved|unused|extra_id|placeholder|dummy|fim_|[<_-]pad[>_-]|mask|\bsep\b|\bcls\b"
 )
 
 

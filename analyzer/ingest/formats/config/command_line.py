@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from analyzer.lazy_regex import LazyRegex
 from analyzer.vocabulary.config import canonical_key
 
 # An option, or a Hydra override: "--key", "--key=value", "-key", "key=value", "++key=value".
-_FLAG = re.compile(
-    r"--?(?P<key>[A-Za-z][\w./-]{0,99})(?:=(?P<value>.*))?"
-    r"|\+{0,2}(?P<override>[A-Za-z_][\w./-]{0,99})=(?P<override_value>.*)",
-    re.DOTALL,
+_FLAG = LazyRegex(
+    r"(?s)--?(?P<key>[A-Za-z][\w./-]{0,99})(?:=(?P<value>.*))?"
+    r"|\+{0,2}(?P<override>[A-Za-z_][\w./-]{0,99})=(?P<override_value>.*)"
 )
 
 

@@ -35,17 +35,17 @@ MAX_BYTES = 5 << 20
 MAX_PYTHON_BYTES = 512 << 10
 """Python's own parser needs 700 bytes of memory for each byte of a list."""
 
-_KEY = re.compile(r"""^[ \t]*(?:-[ \t]+)?["']?([A-Za-z_][\w.-]{0,79})["']?[ \t]*[:=](?![=/])""", re.MULTILINE)
+_KEY = LazyRegex(r"""(?m)^[ \t]*(?:-[ \t]+)?["']?([A-Za-z_][\w.-]{0,79})["']?[ \t]*[:=](?![=/])""")
 _JSON_KEY = LazyRegex(r'"([A-Za-z_][\w.-]{0,79})"\s{0,80}:')
-_CODE = re.compile(r"^(?:def |class |async |if __name__|for |while |@)", re.MULTILINE)
+_CODE = LazyRegex(r"(?m)^(?:def |class |async |if __name__|for |while |@)")
 _LIGHTNING = LazyRegex(r"/version_\d{1,6}/hparams\.yaml$")  # what its loggers save of a module's arguments
-_MMENGINE = re.compile(
-    r"^(?:optim_wrapper|train_cfg|default_hooks|param_scheduler|optimizer_config|lr_config)\s*=", re.MULTILINE
+_MMENGINE = LazyRegex(
+    r"(?m)^(?:optim_wrapper|train_cfg|default_hooks|param_scheduler|optimizer_config|lr_config)\s*="
 )
-_DETECTRON = re.compile(r"^SOLVER:\s*$|^cfg\.SOLVER\.[A-Z_.]{2,60} *=", re.MULTILINE)
+_DETECTRON = LazyRegex(r"(?m)^SOLVER:\s*$|^cfg\.SOLVER\.[A-Z_.]{2,60} *=")
 _SOLVER_KEYS = frozenset({"BASE_LR", "IMS_PER_BATCH", "MAX_ITER", "WARMUP_ITERS", "STEPS", "GAMMA"})
 # Other things than a training configuration that hold such words.
-_FOREIGN = re.compile(r'wandb_version|^_wandb:|"traceEvents"|"log_history"|"weight_map"', re.MULTILINE)
+_FOREIGN = LazyRegex(r'(?m)wandb_version|^_wandb:|"traceEvents"|"log_history"|"weight_map"')
 _WEAK = frozenset(
     {
         "adapter", "batch_size", "bits", "block_size", "compile", "dtype", "epochs", "eps", "lora",

@@ -25,6 +25,7 @@ from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.formats.config.command_line import command_line
 from analyzer.ingest.scalar_text import config_scalar
 from analyzer.ingest.source_text import read_text
+from analyzer.lazy_regex import LazyRegex
 
 MAX_BYTES = 256 << 10
 """Launch scripts of large programs have some hundred lines."""
@@ -41,16 +42,15 @@ MAX_LINES = 300
 SUFFIXES = frozenset({".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".pbs", ".lsf", ".job"})
 
 _SHELL = re.compile(rb"#!\s{0,4}/\S{0,60}\b(?:ba|z|da|k)?sh\b")
-_STARTS = re.compile(
-    r"(?:^|[\s;&|(])(?:\S{0,200}/)?(?P<program>python[\d.]{0,6}|torchrun|accelerate|deepspeed|srun|mpirun|horovodrun|docker|podman)\s",
-    re.MULTILINE,
+_STARTS = LazyRegex(
+    r"(?m)(?:^|[\s;&|(])(?:\S{0,200}/)?(?P<program>python[\d.]{0,6}|torchrun|accelerate|deepspeed|srun|mpirun|horovodrun|docker|podman)\s"
 )
-_DIRECTIVE = re.compile(r"#(?:SBATCH|PBS|BSUB)\s{1,20}(?P<options>-.{1,300})")
-_ASSIGNED = re.compile(
+_DIRECTIVE = LazyRegex(r"#(?:SBATCH|PBS|BSUB)\s{1,20}(?P<options>-.{1,300})")
+_ASSIGNED = LazyRegex(
     r"(?:^|\s)(?:export\s{1,8}|declare -x\s{1,8})?(?P<name>[A-Za-z_]\w{0,80})=(?P<value>\"[^\"]{0,400}\"|'[^']{0,400}'|[^\s;&|\"']{0,400})"
 )
-_EXPORTED = re.compile(r"\s{0,40}(?:export|declare -x)\s")
-_VARIABLE = re.compile(r"\$(?:\{(?P<braced>\w{1,80})(?::?-(?P<default>[^}$]{0,200}))?\}|(?P<plain>\w{1,80}))")
+_EXPORTED = LazyRegex(r"\s{0,40}(?:export|declare -x)\s")
+_VARIABLE = LazyRegex(r"\$(?:\{(?P<braced>\w{1,80})(?::?-(?P<default>[^}$]{0,200}))?\}|(?P<plain>\w{1,80}))")
 _SHORT = {"-N": "--nodes", "-n": "--ntasks", "-c": "--cpus-per-task", "-t": "--time", "-G": "--gpus"}
 _LAUNCHERS = frozenset({"torchrun", "accelerate", "deepspeed"})
 _MODULES = frozenset({"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"})

@@ -34,8 +34,8 @@ _EXACT = LazyRegex(r"===?\s*(?P<version>\d[\w.+!-]{0,60})\s*(?:[;#\\].*)?")
 _WHEEL = LazyRegex(
     r"@\s*\S{0,2000}/(?P<name>[A-Za-z0-9][\w.]{0,99})-(?P<version>\d[\w.+!%]{0,60})(?:-\S{0,300})?\.(?:whl|tar\.gz|zip)"
 )
-_FILE_NAME = re.compile(
-    r"(?:^|/)(?:[\w-]*requirements[\w-]*|pip[_-]?freeze|pip[_-]?list|freeze|packages)\.txt$", re.IGNORECASE
+_FILE_NAME = LazyRegex(
+    r"(?i)(?:^|/)(?:[\w-]*requirements[\w-]*|pip[_-]?freeze|pip[_-]?list|freeze|packages)\.txt$"
 )
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-import re
 import textwrap
 import warnings
 from collections.abc import Iterator
 
+from analyzer.lazy_regex import LazyRegex
+
 MAX_BLOCKS = 4000
 """Statements at the left edge that are parsed one by one; the longest training scripts have some hundred."""
 
-_GOES_ON = re.compile(r"[ \t)\]}#]|else\b|elif\b|except\b|finally\b|$")
+_GOES_ON = LazyRegex(r"[ \t)\]}#]|else\b|elif\b|except\b|finally\b|$")
 """A line that cannot begin a statement at the left edge."""
 
 
@@ -37,7 +38,7 @@ def statements(text: str) -> Iterator[ast.stmt]:
             yield ast.increment_lineno(node, start)
 
 
-_CLOSES = re.compile(r"[ \t)\]},:]*(?:#.*)?")
+_CLOSES = LazyRegex(r"[ \t)\]},:]*(?:#.*)?")
 
 
 def _opened(block: str) -> str:

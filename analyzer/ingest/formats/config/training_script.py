@@ -9,18 +9,17 @@ have chosen is not known.
 
 from __future__ import annotations
 
-import re
-
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.source_text import decode, read_text
+from analyzer.lazy_regex import LazyRegex
 
 MAX_BYTES = 256 << 10
 """Python's own parser needs 700 bytes of memory for each byte of a list; training scripts have some ten kilobytes."""
 
-_TRAINS = re.compile(
+_TRAINS = LazyRegex(
     r"\.compile\([^)]{0,400}?(?:loss|optimizer)\s{0,4}=|\.fit(?:_generator)?\(|\.backward\(|\boptim\.[A-Z]\w{2,20}\("
 )
-_LIBRARY = re.compile(r"^(?:__all__|class (?:\w{0,30}Trainer|\w{0,30}Optimizer)\b)", re.MULTILINE)
+_LIBRARY = LazyRegex(r"(?m)^(?:__all__|class (?:\w{0,30}Trainer|\w{0,30}Optimizer)\b)")
 _SETTINGS = frozenset({"optimizer", "learning_rate"})
 
 

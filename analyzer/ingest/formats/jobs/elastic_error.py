@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
@@ -20,12 +19,13 @@ from analyzer.ingest.scalar_text import metric_value
 from analyzer.ingest.source_text import decode, read_text
 from analyzer.ingest.text.failures.traceback_messages import role_of
 from analyzer.ingest.text.text_log import read_lines
+from analyzer.lazy_regex import LazyRegex
 
 MAX_BYTES = 4 << 20
 """A real file has some kilobytes; the longest message (a launcher's command line) adds a hundred."""
 
-_SHAPE = re.compile(r"\s{0,16}\{\s{0,16}\"message\"\s{0,4}:")
-_EXCEPTION = re.compile(r"(?P<exception>[A-Za-z_][\w.]{1,200}): (?P<message>.{0,500})", re.DOTALL)
+_SHAPE = LazyRegex(r"\s{0,16}\{\s{0,16}\"message\"\s{0,4}:")
+_EXCEPTION = LazyRegex(r"(?s)(?P<exception>[A-Za-z_][\w.]{1,200}): (?P<message>.{0,500})")
 
 
 class ElasticError:

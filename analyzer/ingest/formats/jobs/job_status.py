@@ -10,8 +10,9 @@ import re
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.text.text_log import TextLog, looks_like_text
+from analyzer.lazy_regex import LazyRegex
 
-_SUFFIX = re.compile(r"\.(?:ya?ml|json)(?:\.gz|\.zst)?$")
+_SUFFIX = LazyRegex(r"\.(?:ya?ml|json)(?:\.gz|\.zst)?$")
 _POD = re.compile(rb"(?m)^\s{0,20}\"?kind\"?: \"?(?:Pod|PodList|List|Event|EventList)\"?,?\s*$")
 _STATUS = re.compile(rb"\"?containerStatuses\"?:|\"?involvedObject\"?:|\"?lastTimestamp\"?:")
 

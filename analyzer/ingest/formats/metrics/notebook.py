@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import html
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.source_text import read_text
 from analyzer.ingest.text.text_layer import strip_escapes
 from analyzer.ingest.text.text_log import read_lines
+from analyzer.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,16 +28,16 @@ MAX_BYTES = 64 << 20
 COUNTED_LINES = 2
 """Lines with a counter that make a cell's output a training: an evaluation prints its losses without one."""
 
-_COUNTED = re.compile(
+_COUNTED = LazyRegex(
     r"(?i)\b(?:epochs?|steps?|iter(?:ation)?s?)\b\W{0,6}\d|^\W{0,4}\d+ ?/ ?\d+\]|^\d+(?:\t(?:[\d.:eE%+-]{1,40}|No log|nan|inf))+\t?$"
     r"|^(?:\[\d{1,7}\]|\d{1,7}:)\s{1,4}[a-z][\w' -]{0,40}:"  # boosted trees
-    r"|^\s{1,12}\d+(?:\s{2,20}\d{1,12}\.\d{1,12}s?){3,12}\s*$"  # skorch, nolearn and others print tables
+    r"|^\s{1,12}\d+(?:\s{2,20}\d{1,12}\.\d{1,12}s?){3,12}\s*$"
 )
-_LOSS = re.compile(r"(?i)(?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|dev)[_ -]?)?loss")
+_LOSS = LazyRegex(r"(?i)(?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|dev)[_ -]?)?loss")
 _COUNTERS = frozenset({"epoch", "epochs", "step", "steps", "iteration"})
-_ROW = re.compile(r"(?i)</tr\s*>")
-_CELL = re.compile(r"(?is)<t[hd]\b[^>]{0,200}>(.{0,200}?)</t[hd]\s*>")
-_TAG = re.compile(r"<[^<>]{0,200}>")
+_ROW = LazyRegex(r"(?i)</tr\s*>")
+_CELL = LazyRegex(r"(?is)<t[hd]\b[^>]{0,200}>(.{0,200}?)</t[hd]\s*>")
+_TAG = LazyRegex(r"<[^<>]{0,200}>")
 
 
 class Notebook:

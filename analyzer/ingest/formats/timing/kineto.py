@@ -19,6 +19,7 @@ from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.formats.timing.kineto_stream import read_columns
 from analyzer.ingest.formats.timing.trace_summary import summarise
 from analyzer.ingest.rank_names import MAX_RANK, place_of
+from analyzer.lazy_regex import LazyRegex
 
 MAX_FILE_BYTES = 1 << 30
 """A trace of 3 million events; profiles of more than some steps are rare because no viewer opens them."""
@@ -31,7 +32,7 @@ MAX_SLOW_BYTES = 256 << 20
 CHUNK_BYTES = 1 << 20
 
 _EVENT = re.compile(rb'"ph"\s*:\s*"[XBEMisfbenCP]"')
-_ANY_RANK = re.compile(r"(?i)(?<![a-z])rank[-_]?(\d{1,6})(?!\d)")
+_ANY_RANK = LazyRegex(r"(?i)(?<![a-z])rank[-_]?(\d{1,6})(?!\d)")
 
 
 class Kineto:

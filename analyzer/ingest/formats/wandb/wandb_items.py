@@ -12,13 +12,13 @@ Not for a long history: see ``wandb_columns``, which gives the same points with 
 from __future__ import annotations
 
 import json
-import re
 import struct
 from collections.abc import Iterator
 from typing import Any
 
 from analyzer.ingest.encodings.protobuf_wire import fields, signed
 from analyzer.ingest.scalar_text import metric_value
+from analyzer.lazy_regex import LazyRegex
 
 MAX_VALUE_BYTES = 1 << 20
 """Longest value decoded. Numbers and configuration values are short; longer ones are tables and media."""
@@ -32,7 +32,7 @@ NUMBER_BYTES = 24
 NUMBER_STARTS = b"-0123456789NI"
 """First bytes of numbers, bare NaN and Infinity."""
 
-_NOT_FINITE = re.compile(r"[-+]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
+_NOT_FINITE = LazyRegex(r"(?i)[-+]?(?:nan|inf(?:inity)?)")
 
 
 def decode_value(text: bytes | memoryview) -> Any:

@@ -12,7 +12,6 @@ Not for the files beside it: see ``wandb_files``. The framing is in ``wandb_fram
 from __future__ import annotations
 
 import math
-import re
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -34,6 +33,7 @@ from analyzer.ingest.formats.wandb.wandb_records import Launch
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.points import Points
 from analyzer.ingest.text.text_layer import MAX_RECORD_BYTES
+from analyzer.lazy_regex import LazyRegex
 
 # The console that a ``.wandb`` file keeps in pieces, as lines.
 #
@@ -46,7 +46,7 @@ OUTPUT, OUTPUT_RAW, OUTPUT_LOGGER = 4, 13, 27
 """Record types: console behind a terminal emulation (old), as written, and lines that a program hands over."""
 
 _STDERR, _STDOUT, _LOGGER_STREAM = 0, 1, 2  # the first two as in the schema
-_LINE_END = re.compile(r"[\r\n]")
+_LINE_END = LazyRegex(r"[\r\n]")
 
 Line = tuple[int, str, float | None]
 

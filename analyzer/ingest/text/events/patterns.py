@@ -13,6 +13,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from analyzer.lazy_regex import compiled
 from analyzer.vocabulary.events import NUMBER, SIZE, pattern_rows
 from analyzer.vocabulary.packs import remembered
 
@@ -76,7 +77,7 @@ def _typed(kind: str, text: str) -> Scalar | None:
     return text.strip().lower() if kind == "lower" else text.strip()
 
 
-_compiled = lru_cache(maxsize=1024)(re.compile)
+_compiled = lru_cache(maxsize=1024)(compiled)
 """Patterns are compiled when a literal of theirs is first seen: most runs need a handful of 200."""
 
 

@@ -54,7 +54,7 @@ _HELD_OUT = LazyRegex(
 )
 """What is printed once behind an epoch, where no epoch before it shows how one closes."""
 
-_NUMBER = re.compile(r"[-+]?\d[\d.,:e+%-]*|\b(?:nan|inf)\b", re.IGNORECASE)
+_NUMBER = LazyRegex(r"(?i)[-+]?\d[\d.,:e+%-]*|\b(?:nan|inf)\b")
 _WORDS = (b"poch", b"POCH")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import product
@@ -53,8 +52,8 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
 }
 _REGEXES = ("head", "pair", "row", "end")
 _FILE = Path(__file__).parent / "forms.yaml"
-_PART = re.compile(r"\$\{([A-Z_]{1,40})\}")
-_EITHER = re.compile(r"\{([^{}]*)\}")
+_PART = LazyRegex(r"\$\{([A-Z_]{1,40})\}")
+_EITHER = LazyRegex(r"\{([^{}]*)\}")
 
 
 class RowForm(NamedTuple):
