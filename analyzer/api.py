@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from analyzer.errors import FetchError, InputError
 from analyzer.ingest.discover import Loaded, load_run
@@ -18,6 +18,7 @@ from analyzer.ingest.quote import Quoter
 from analyzer.model.diagnosis import Coverage, Diagnosis, GapNote
 from analyzer.model.run import Run
 from analyzer.pipeline import diagnose_loaded
+from analyzer.record import NamedTuple
 from analyzer.render import report
 from analyzer.rules.load import RuleSet, load_rules
 from analyzer.version import __version__

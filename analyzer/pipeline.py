@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from analyzer.casebook.memory import Remembered, own_records, remember
 from analyzer.detect import run_detectors
@@ -36,9 +36,9 @@ from analyzer.model.labels import ORDINARY
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
 from analyzer.model.wording import REPORTED
+from analyzer.record import NamedTuple
 from analyzer.rules.calibration import told
 from analyzer.rules.candidates.likeness_only import likeness_only
-from analyzer.rules.candidates.message_only import message_only
 from analyzer.rules.ending import judged_training
 from analyzer.rules.fixing.fixes import resolve_fixes
 from analyzer.rules.fixing.words import foreign, localised
@@ -211,6 +211,8 @@ def _with_message(
         f.probability >= LEAVES_ROOM_BELOW.get(f.cause.id, least) for f in listed if f.cause.kind != "benign"
     ):
         return list(listed)
+    from analyzer.rules.candidates.message_only import message_only  # noqa: PLC0415  (most runs have an answer by now)
+
     found = message_only(assessment.facts.plain, rules, {finding.cause.id for finding in listed})
     worded = [_finding(item, run, assessment, quoter, {}) for item in found]
     return sorted([*worded, *listed], key=lambda each: -each.probability)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ from analyzer.casebook.figures import calibration_error
 from analyzer.errors import InputError
 from analyzer.model.diagnosis import STATUSES
 from analyzer.model.wording import LIKELY
+from analyzer.record import NamedTuple
 from analyzer.rules.calibration import Calibration, logit
 from analyzer.rules.causes import catalogue
 

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from analyzer.errors import InputError
 from analyzer.model.labels import HEALTHY, OUTSIDE
 from analyzer.model.tables import Scalar
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     from analyzer.casebook.record import CaseRecord

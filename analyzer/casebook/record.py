@@ -10,13 +10,14 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from analyzer.errors import InputError
 from analyzer.facts.catalog import spec_of
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.labels import HEALTHY, OUTSIDE
 from analyzer.model.tables import Scalar
+from analyzer.record import NamedTuple
 from analyzer.rules.causes import catalogue
 
 SCHEMA_ID = "analyzer.case/1"

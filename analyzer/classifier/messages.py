@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -28,6 +28,7 @@ from analyzer.errors import InputError
 from analyzer.facts.build import build_facts
 from analyzer.ingest.discover import load_run
 from analyzer.model.arrays import Mask, Values
+from analyzer.record import NamedTuple
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import rank
 from analyzer.vocabulary.events import event_files

@@ -11,8 +11,7 @@ import numpy as np
 
 from analyzer.detect.curve import all_series, has_steps
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import read_name, word_set, words_of
-from analyzer.model.player_words import JUDGES, MAKERS, RIVALS
+from analyzer.model.name_words import JUDGES, MAKERS, RIVALS, read_name, word_set, words_of
 from analyzer.model.ranked import median_of
 
 if TYPE_CHECKING:

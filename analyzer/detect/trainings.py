@@ -7,7 +7,6 @@ nobody asks about a fold that went well because another one broke.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from analyzer.detect.curve import all_series, has_steps, take
 from analyzer.model.arrays import Integers
 from analyzer.model.run import Run
 from analyzer.model.tables import Series
+from analyzer.record import NamedTuple
 
 LEAST_POINTS = 5
 """Points of the last training from which it is judged alone; fewer say nothing yet."""

@@ -15,11 +15,11 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from analyzer.errors import FetchError
 from analyzer.ingest.masking import clean_text
+from analyzer.record import NamedTuple
 
 PUBLIC_HOST = "wandb.ai"
 """Name under which all spellings of the public server are shown and cached."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, cast, runtime_checkable
+from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from analyzer.errors import UnreadableFileError
 from analyzer.ingest import limits, progress
@@ -23,6 +23,7 @@ from analyzer.model.replay import Row
 from analyzer.model.run import LogEnd, TensorRows
 from analyzer.model.tables import Scalar
 from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
+from analyzer.record import NamedTuple
 from analyzer.vocabulary.frameworks import framework_of
 
 if TYPE_CHECKING:

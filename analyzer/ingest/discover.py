@@ -11,7 +11,6 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from analyzer.deadline import Deadline, OutOfTime
 from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, UnreadableFileError
@@ -36,6 +35,7 @@ from analyzer.ingest.walk import LIKELY_OURS, MAX_FILES, Discovery, Found, disco
 from analyzer.model.refs import Gap
 from analyzer.model.run import Run
 from analyzer.model.wording import counted
+from analyzer.record import NamedTuple
 
 
 class Loaded(NamedTuple):

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_memory, read_name, words_of
+from analyzer.record import NamedTuple
 
 
 class Metric(NamedTuple):

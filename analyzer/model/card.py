@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from analyzer.model.wording import percent
+from analyzer.record import NamedTuple
 
 _COLOURS = {"failed": "#b3330a", "degraded": "#8a5300", "interrupted": "#8a5300", "healthy": "#00694f"}
 """Behind the word, which is white: readable in light and dark notebooks, and the same as in the report."""

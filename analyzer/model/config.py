@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from analyzer.model.refs import SourceRef
+from analyzer.record import NamedTuple
 
 ConfigScalar = bool | int | float | str | None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from analyzer.record import NamedTuple
 
 
 class Onset(NamedTuple):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import NamedTuple
 
 _OF_A_GPU = LazyRegex(
     r"(?:system[./]gpu[._](?P<gpu>\d{1,4})[._](?P<reading>\w{1,40})|gpu_(?P<pooled>(?:memory_)?utilization)(?:_\d{1,4})?)"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import NamedTuple
 
 _CUT = LazyRegex(r"[\W_]+")
 _HUMP = LazyRegex(r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z]{2,}(?![a-z]))")
@@ -257,3 +257,9 @@ _RUNNING = word_set("avg average averaged ave running smooth smoothed moving ema
 def is_running_mean(name: str) -> bool:
     """Whether a value is a mean over earlier rows: it lags behind the value beside it, and from 0 on it rises while that falls."""
     return not _RUNNING.isdisjoint(words_of(name))
+
+
+JUDGES = word_set("d dis disc discr discriminator netd")
+MAKERS = word_set("g gen generator netg")
+RIVALS = JUDGES | MAKERS | word_set("critic gan adv")
+"""Players of an adversarial training, whatever program wrote them: their losses run away from each other."""

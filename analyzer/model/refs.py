@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+
+from analyzer.record import NamedTuple
 
 _TRACKERS = ("clearml", "mlflow", "swanlab", "tensorboard", "trackio", "wandb")
 """How the readers of trackers' files are called; one may have several."""

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from analyzer.model.arrays import Mask
 from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import NULL_INT
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     import numpy.typing as npt

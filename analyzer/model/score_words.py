@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 from analyzer.model.name_words import read_name, says_no_quantity, word_set, words_of
+from analyzer.record import NamedTuple
 
 _RISES = word_set("""acc accs accuracy accuracies accu acc1 accuracy1 top1 top5 pixacc pixelacc aacc macc top prec1 prec5 map map50 map75 map5095 ap ap50 ap75 ar mar f1 fscore f2 fmeasure fbeta dice dsc dc
     iou miou giou jaccard js auc auroc auprc roc prc rocauc aucpr bleu bleu4 sacrebleu chrf rouge rouge1 rouge2 rougel rougelsum meteor cider spice

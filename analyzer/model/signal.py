@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Scalar
+from analyzer.record import NamedTuple
 
 
 class FactSpec(NamedTuple):

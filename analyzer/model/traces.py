@@ -6,7 +6,7 @@ keeps ``TimeTrace``: times in seconds, each None where the trace cannot tell it 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from analyzer.record import NamedTuple
 
 
 class FlightGroup(NamedTuple):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from analyzer.model.diagnosis import Diagnosis
 from analyzer.model.ranked import median_of
 from analyzer.model.run import Run
 from analyzer.model.wording import counted, percent
+from analyzer.record import NamedTuple
 from analyzer.render.curves import Line, Panel, panels_of
 from analyzer.render.page import Page, Style
 from analyzer.render.plot import plot_rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from analyzer.ingest.names import METRICS
 from analyzer.model.diagnosis import Finding
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Series
+from analyzer.record import NamedTuple
 
 Floats = npt.NDArray[np.float64]
 

@@ -6,11 +6,11 @@ import os
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from analyzer.ingest.masking import clean_text
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import Diagnosis, Fix, Place
+from analyzer.record import NamedTuple
 from analyzer.render.sentences import (
     device_time_note,
     ended_note,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.model.wording import format_scalar
+from analyzer.record import NamedTuple
 from analyzer.render.curves import Line, Panel, part, thinned
 
 _BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from analyzer.detect.ranks.flight_waits import waits_of
 from analyzer.ingest.rank_names import ranks_of
 from analyzer.model.diagnosis import Place
 from analyzer.model.run import Run
+from analyzer.record import NamedTuple
 from analyzer.vocabulary.events import said
 
 CAUSE, WAITED, TOLD, LAST = "cause", "waited", "told", "last"

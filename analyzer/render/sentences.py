@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import LAB, Coverage, Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import LIKELY, REPORTED, counted, percent, word_for
+from analyzer.record import NamedTuple
 from analyzer.rules.calibration import shipped_calibration
 
 CANDIDATES_NAMED = 4

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from analyzer.guard import OUR_FAULT
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Place
 from analyzer.model.wording import counted, percent
+from analyzer.record import NamedTuple
 from analyzer.render.curves import Panel, deciding
 from analyzer.render.page import Page, Style, quoted_line, write_beginning, write_beside, write_change
 from analyzer.render.plot import plot_rows

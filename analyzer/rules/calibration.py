@@ -13,9 +13,9 @@ import json
 import math
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 from analyzer.model.wording import LIKELY, REPORTED
+from analyzer.record import NamedTuple
 from analyzer.rules.causes import rules_root
 from analyzer.rules.tree import HALF
 

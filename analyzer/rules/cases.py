@@ -20,11 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from analyzer.errors import RuleCaseError
 from analyzer.facts.catalog import no_fact, spec_of
 from analyzer.model.tables import Scalar
+from analyzer.record import NamedTuple
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import Ranking, rank
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of

@@ -15,9 +15,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from analyzer.errors import RuleError, RuleSyntaxError, did_you_mean, nearest
+from analyzer.record import NamedTuple
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
 from analyzer.vocabulary.packs import declared_in_packs, load_own, refuse_foreign_names, remembered
 from analyzer.vocabulary.sections import check_section, one_of

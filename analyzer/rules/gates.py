@@ -20,13 +20,14 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from analyzer.errors import RuleCaseError, RuleSyntaxError, UnknownFactError, did_you_mean, nearest
 from analyzer.expr import Condition, compile_condition, evaluate
 from analyzer.expr.parse import FORM, Named, Tree, dotted_name
 from analyzer.facts.catalog import catalog, no_fact, spec_of
 from analyzer.model.tables import Scalar
+from analyzer.record import NamedTuple
 from analyzer.rules.causes import rules_root
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.events import events_key, events_of

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 from analyzer.expr import Condition, compile_condition, evaluate
 from analyzer.expr.parse import FORM
 from analyzer.facts.catalog import catalog
 from analyzer.model.tables import Scalar
+from analyzer.record import NamedTuple
 from analyzer.rules.causes import rules_root
 from analyzer.rules.gates import refuse_unknown_facts
 from analyzer.rules.template import fill

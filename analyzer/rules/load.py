@@ -10,12 +10,12 @@ from contextlib import suppress
 from functools import cache as once
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from analyzer.errors import RuleError, RuleSyntaxError, did_you_mean, nearest
 from analyzer.expr import Condition, compile_condition
 from analyzer.expr.parse import FORM, Named
 from analyzer.facts.catalog import catalog
+from analyzer.record import NamedTuple
 from analyzer.rules.causes import PACK_FILE, SYMPTOM_KINDS, catalogue, rules_root
 from analyzer.rules.fixing.shared_fixes import FILE_NAME as FIXES
 from analyzer.rules.fixing.shared_fixes import SharedFixes, bundled_fixes, fixes_for, with_shared

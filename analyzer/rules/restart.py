@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from analyzer.model.tables import Scalar
+from analyzer.record import NamedTuple
 from analyzer.rules.schema import Rule
 from analyzer.rules.template import fill
 

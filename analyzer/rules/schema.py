@@ -7,11 +7,12 @@ Schema for editors are made from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
 from analyzer.expr import Condition, compile_condition
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import NamedTuple
 from analyzer.rules.causes import FAMILIES, RESTARTS, SYMPTOM_KINDS, CauseEntry, catalogue
 from analyzer.vocabulary.marked import MarkedFile
 from analyzer.vocabulary.packs import SCHEMA_VERSION

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from analyzer.expr import Verdict, compile_condition, evaluate
 from analyzer.guard import STRICT, Guard
 from analyzer.model.tables import Scalar
+from analyzer.record import NamedTuple
 from analyzer.rules.schema import PRIOR_BITS, EvidenceLine, Rule
 from analyzer.rules.shape_line import shape_line, sound_line
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from analyzer.model.diagnosis import SOUND_ALIKE, Finding
 from analyzer.model.labels import ORDINARY
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import LIKELY, REPORTED, counted, word_for
+from analyzer.record import NamedTuple
 from analyzer.rules.calibration import told
 from analyzer.rules.ending import crash_sign, troubled_end
 from analyzer.rules.gates import holds

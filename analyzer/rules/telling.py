@@ -7,9 +7,9 @@ Of each kind of symptom the node that leads it, a cause or a class with its caus
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from analyzer.model.diagnosis import Finding
+from analyzer.record import NamedTuple
 from analyzer.rules.calibration import Calibration, shipped_calibration
 from analyzer.rules.causes import catalogue
 from analyzer.rules.tree import HALF, class_that_holds, classes_above

@@ -26,10 +26,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from analyzer.errors import RuleSyntaxError, did_you_mean, nearest
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import NamedTuple
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path
 from analyzer.vocabulary.packs import declared_in_packs, load_own, refuse_foreign_names, remembered

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from analyzer.errors import RuleError, RuleSyntaxError
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import NamedTuple
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 12

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from analyzer.model.ranked import median_of, row_medians
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
+from analyzer.record import NamedTuple
 
 MIN_POINTS = 8
 """Fewer points before a breakdown show no course to leave."""

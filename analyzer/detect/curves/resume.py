@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from analyzer.model.arrays import Integers, Values
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
+from analyzer.record import NamedTuple
 
 WINDOW = 10
 """Points on each side: enough for a median, few enough that the trend within them does not matter."""

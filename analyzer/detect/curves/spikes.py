@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from analyzer.model.name_words import words_of
 from analyzer.model.ranked import median_of, row_medians
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Series
+from analyzer.record import NamedTuple
 
 ROWS_WITHOUT = 10
 """Rows in which a part is exactly 0 before it begins; fewer may be rows that print as 0.000."""

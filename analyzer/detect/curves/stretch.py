@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
+from analyzer.record import NamedTuple
 
 MIN_ROWS = 5
 """Two rows of a course, a stretch, and two of what came after."""

@@ -5,12 +5,11 @@ Everything here works from two points on; how many points a claim needs is for t
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of, row_medians
+from analyzer.record import NamedTuple
 
 SCATTER_POINTS = 5
 """Second differences of fewer points measure the bend of a descent, not its scatter."""

@@ -9,9 +9,9 @@ the report holds the time at which the launcher looked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from analyzer.model.tables import Event
+from analyzer.record import NamedTuple
 
 REPORTS = frozenset({"torchrun_failure", "torchrun_peer_failure"})
 """Reports of the launcher about a process, not lines of the process itself."""

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from analyzer.detect.failures.message_features import pieces
 from analyzer.detect.linear import probabilities, read_linear, weights_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from analyzer.detect.base import RunView
 from analyzer.model.arrays import Integers
 from analyzer.model.ranked import distinct_of
 from analyzer.model.tables import NULL_INT, Event
+from analyzer.record import NamedTuple
 
 SURVIVED_ROWS = 3
 """Metric rows after an error that show that training went on: one or two may be buffered output, or what a trainer's

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from analyzer.detect.likeness.marks import COURSES, marks_of
 from analyzer.detect.linear import probabilities, read_linear, weights_of
 from analyzer.model.labels import HEALTHY, OUTSIDE
 from analyzer.model.signal import Signal
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     import numpy.typing as npt

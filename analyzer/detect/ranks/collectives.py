@@ -11,7 +11,6 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
+from analyzer.record import NamedTuple
 
 # What the ranks were doing when they began to wait: saving, evaluating, preparing data, starting, or stepping.
 # glog prints no year: "[E1003 18:37:01.832146912 ProcessGroupNCCL.cpp:607]"; October has four digits, June three.

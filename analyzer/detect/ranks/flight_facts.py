@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from math import prod
-from typing import NamedTuple
 
 from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.ranks.flight_waits import Group, Waits, waits_of
@@ -17,6 +16,7 @@ from analyzer.model.refs import SourceRef
 from analyzer.model.replay import CommTable
 from analyzer.model.signal import Signal
 from analyzer.model.traces import FlightDump
+from analyzer.record import NamedTuple
 
 # Collectives of one number and group that differ between ranks: another operation, type or size.
 EQUAL_SIZES = (

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from analyzer.model.traces import FlightDump
+from analyzer.record import NamedTuple
 
 MAX_MEMBERS = 1 << 16
 

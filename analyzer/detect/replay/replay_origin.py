@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from analyzer.model.arrays import Integers, Mask
 from analyzer.model.ranked import distinct_of
 from analyzer.model.replay import ReplayTable
 from analyzer.model.tables import NULL_INT
+from analyzer.record import NamedTuple
 
 MAX_ROWS_PER_STEP = 300_000
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from analyzer.model.run import LogEnd
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
 from analyzer.model.wording import format_scalar
+from analyzer.record import NamedTuple
 from analyzer.vocabulary.events import said
 
 PASTED_LINES = 30

@@ -6,11 +6,11 @@ A row helps a cause that its signs already name; alone it accuses nobody, for mo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from analyzer.detect.base import FactWriter, RunView, number
 from analyzer.detect.setup.configuration import version
 from analyzer.model.signal import Signal
+from analyzer.record import NamedTuple
 
 
 class KnownDefect(NamedTuple):

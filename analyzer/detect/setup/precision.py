@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from analyzer.detect.base import RunView, event_refs, truth
 from analyzer.detect.curves.numerics.scale_course import FLOOR_KINDS, OVERFLOW, ScaleCourse, scale_course
 from analyzer.model.config import LAYERS, ConfigScalar, ConfigValue
 from analyzer.model.refs import SourceRef
+from analyzer.record import NamedTuple
 
 _DTYPES = {
     "float16": "float16", "fp16": "float16", "half": "float16", "f16": "float16", "16": "float16", "16-true": "float16",

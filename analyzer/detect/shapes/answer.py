@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from analyzer.model.arrays import Values
 from analyzer.model.labels import HEALTHY
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
+from analyzer.record import NamedTuple
 
 MIN_POINTS = 20
 """Runs of the training corpus log 25 points or more, cut ones 14; fewer show no course to compare with them."""

@@ -7,9 +7,9 @@ single causes (report of ``analyzer classifier evaluate``). The class names what
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 from analyzer.model.labels import HEALTHY
+from analyzer.record import NamedTuple
 
 
 class Shape(NamedTuple):

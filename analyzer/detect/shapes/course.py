@@ -7,13 +7,12 @@ curve is thinned to single points first (so that the scatter stays that of a poi
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from analyzer.detect.curve import has_steps
 from analyzer.model.arrays import Mask, Rows, Values
 from analyzer.model.tables import NULL_INT, Series
+from analyzer.record import NamedTuple
 
 WINDOWS = 200
 """Medians of half a percent of the run each: fine enough for a spike's recovery, coarse enough to cost nothing."""

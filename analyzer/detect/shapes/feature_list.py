@@ -1,17 +1,80 @@
-"""The catalogue of features, ``features.yaml``, in the order of the vector."""
+"""The catalogue of features, ``features.yaml``, in the order of the vector: how each is computed, where the idea comes from, its words."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from analyzer.detect.shapes.feature import ASINH, BLOCKS, LOG2, LOG10, PLAIN, SHOWN, Feature
+from analyzer.record import NamedTuple
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.marked import MarkedFile
 from analyzer.vocabulary.sections import check_section, one_of
 
-__all__ = ["FEATURES", "FEATURE_VERSION", "Feature"]
+PLAIN, ASINH, LOG2, LOG10 = "plain", "asinh", "log2", "log10"
+"""How a value is stored: as it is, compressed by asinh (ratios to noise have heavy tails), or as a logarithm."""
+
+BLOCKS = ("loss", "gradient", "rate", "evaluation", "time", "chance")
+SHOWN = ("first", "last", "best", "peak", "shift", "bad")
+
+
+class Feature(NamedTuple):
+    """One entry of the catalogue; the catalogue is the documentation of the features.
+
+    Attributes:
+        name: Unique name.
+        block: loss, gradient, rate, evaluation, time, chance: what is described.
+        unit: Unit of the value that ``words`` shows.
+        formula: How it is computed. ``s`` is the robust standard deviation of the point-to-point scatter.
+        source: Literature, tool or derivation behind it.
+        words: A sentence with ``{value}``; two sentences parted by ``|`` are for values above and below zero,
+            and the second shows the absolute value.
+        low: Least stored value.
+        high: Greatest stored value.
+        stored: plain, asinh, log2 or log10.
+        needs: Metrics without which it is unknown (NaN).
+        shows: Which point of the block's curve illustrates it: first, last, best, peak, shift or bad.
+    """
+
+    name: str
+    block: str
+    unit: str
+    formula: str
+    source: str
+    words: str
+    low: float
+    high: float
+    stored: str = PLAIN
+    needs: tuple[str, ...] = ()
+    shows: str = "last"
+
+    def natural(self, value: float) -> float:
+        """The value in its unit, from the stored one.
+
+        >>> Feature("a", "loss", "", "", "", "", -9, 9, LOG2).natural(3.0)
+        8.0
+        """
+        if self.stored == ASINH:
+            return math.sinh(value)
+        if self.stored == LOG2:
+            return float(2.0**value)
+        return float(10.0**value) if self.stored == LOG10 else value
+
+    def sentence(self, value: float) -> str:
+        """What a stored value says, in words; a value that is unknown says that.
+
+        >>> Feature("a", "loss", "", "", "", "it rose by {value:.1f}|it fell by {value:.1f}", -9, 9).sentence(-2)
+        'it fell by 2.0'
+        """
+        if math.isnan(value):
+            return f"{self.name} is unknown"
+        natural = self.natural(value)
+        above, _, below = self.words.partition("|")
+        if below and value < 0:
+            return below.format(value=1.0 / natural if self.stored in {LOG2, LOG10} else -natural)
+        return above.format(value=natural)
+
 
 FEATURE_VERSION = 1
 """Rises with every change of a formula, a range or the order; a model states the version that it was made for."""

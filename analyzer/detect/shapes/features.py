@@ -10,18 +10,15 @@ import numpy as np
 
 from analyzer.detect.base import RunView
 from analyzer.detect.shapes import (
-    chance_shape,
     evaluation_shape,
     gradient_shape,
     loss_events,
-    loss_shape,
     rate_shape,
     time_shape,
 )
 from analyzer.detect.shapes.course import Course
 from analyzer.detect.shapes.curve_set import Curves, curves, curves_seen
-from analyzer.detect.shapes.feature import ASINH, LOG2, LOG10, Feature
-from analyzer.detect.shapes.feature_list import FEATURE_VERSION, FEATURES
+from analyzer.detect.shapes.feature_list import ASINH, FEATURE_VERSION, FEATURES, LOG2, LOG10, Feature
 from analyzer.model.arrays import Values
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Series
@@ -45,13 +42,12 @@ def features(view: RunView) -> Values:
         seen = view.once(curves)
         peak_at = _peak_at(seen)
         found = (
-            loss_shape.measure(seen.loss)
-            | loss_events.measure(seen.loss, seen.loss_bad)
+            loss_events.measure(seen.loss, seen.loss_bad)
             | gradient_shape.measure(seen, peak_at)
             | rate_shape.measure(seen.rate, seen.loss)
             | evaluation_shape.measure(seen.evaluation, seen.evaluation_bad, seen.loss)
             | time_shape.measure(seen.pace, seen.wait)
-            | chance_shape.measure(seen)
+            | _against_a_guess(seen)
         )
         vector = np.full(len(FEATURES), np.nan)
         for name, value in found.items():
@@ -78,6 +74,21 @@ def refs_of(view: RunView, feature: Feature) -> tuple[SourceRef, ...]:
         return ()
     series, row = place
     return tuple(dict.fromkeys(series.ref(index) for index in (row, 0, len(series) - 1)))
+
+
+def _against_a_guess(seen: Curves) -> dict[str, float]:
+    """The loss against what a guess costs, where a file tells the number of classes or tokens; a loss at or below zero is no cross-entropy and gives none."""
+    found: dict[str, float] = {}
+    if seen.chance is None:
+        return found
+    if seen.loss is not None:
+        unit = seen.loss.scale / seen.chance
+        found["chance_start"] = seen.loss.start() * unit
+        found["chance_best"] = float(seen.loss.smooth.min()) * unit
+        found["chance_end"] = seen.loss.end() * unit
+    if seen.evaluation is not None:
+        found["chance_eval_end"] = float(seen.evaluation.value[-1]) * seen.evaluation.scale / seen.chance
+    return {name: value for name, value in found.items() if value > 0}
 
 
 def _peak_at(seen: Curves) -> float | None:

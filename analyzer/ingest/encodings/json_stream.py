@@ -14,7 +14,9 @@ import codecs
 import json
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
+
+from analyzer.record import NamedTuple
 
 MAX_MEMBER_CHARACTERS = 16 << 20
 """A member describes one module or operator: kilobytes. Beyond this the text is damaged."""

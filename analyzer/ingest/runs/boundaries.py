@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from analyzer.ingest.runs import run_shapes as shapes
+from analyzer.record import NamedTuple
 
 R = TypeVar("R")
 

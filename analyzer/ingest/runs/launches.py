@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from analyzer.model.arrays import Integers, Values
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Event, EventTable
+from analyzer.record import NamedTuple
 
 MAX_LAUNCHES = 200
 """More beginnings than that are those of epochs whatever else they look like."""

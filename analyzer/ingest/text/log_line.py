@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from enum import IntFlag
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.prefixes import Peeled, peel
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Values
 from analyzer.model.tables import NULL_INT
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,11 +11,12 @@ import html
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from analyzer.model.wording import format_scalar
+from analyzer.record import NamedTuple
 from analyzer.render.curves import Line, Panel, cited, part, thinned
 
 BUCKETS = 250

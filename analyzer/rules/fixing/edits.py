@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from analyzer.ingest.quote import QuotedLines
 from analyzer.model.config import ConfigValue
 from analyzer.model.run import Run
+from analyzer.record import NamedTuple
 
 FileLines = Callable[[int], QuotedLines | None]
 """Source index to the lines of that file, or None if it cannot be shown."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from analyzer.expr import Condition, compile_condition, evaluate
 from analyzer.expr.evaluate import value_of
@@ -13,6 +13,7 @@ from analyzer.model.config import ConfigValue
 from analyzer.model.diagnosis import ConfigChange, Fix
 from analyzer.model.run import Run
 from analyzer.model.tables import Scalar
+from analyzer.record import NamedTuple
 from analyzer.rules.fixing.edits import Edits, FileLines, plain_value, same_value
 from analyzer.rules.fixing.words import foreign, localised, only_resumes, trainers_of, uses, variables
 from analyzer.rules.schema import Rule, RuleFix

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.tables import Scalar
+from analyzer.record import NamedTuple
 from analyzer.vocabulary.frameworks import built_on, family
 
 

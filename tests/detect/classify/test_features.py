@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from synthetic_curves import INDEX, Curves, vector_of
 
 from analyzer.detect.base import RunView
-from analyzer.detect.shapes.feature import ASINH, LOG2, LOG10, PLAIN
+from analyzer.detect.shapes.feature_list import ASINH, LOG2, LOG10, PLAIN
 from analyzer.detect.shapes.features import FEATURES, curves_seen, features, refs_of
 
 BLOCKS = {"loss", "gradient", "rate", "evaluation", "time", "chance"}

@@ -7,7 +7,6 @@ that the scores of any trainer count.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from analyzer.model.ranked import median_of
 from analyzer.model.score_words import GENERAL, OVERLAP, SHARE_OF_ALL, ScoreReading, read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
+from analyzer.record import NamedTuple
 
 ROWS, FROZEN_ROWS = 2, 3
 """Two rows tell a score of exactly 0, three that it never moves or that a rare class is never found."""

@@ -20,7 +20,6 @@ NaN prints less than usual. From this follows what is used here and in ``nonfini
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +38,7 @@ from analyzer.detect.curve import (
 from analyzer.model.arrays import Mask, Values
 from analyzer.model.ranked import distinct_of
 from analyzer.model.tables import NULL_INT, Event, Series
+from analyzer.record import NamedTuple
 
 SENTINEL = -1.0
 """What DeepSpeed returns for a norm that is NaN or infinite, in every version and ZeRO stage."""

@@ -11,8 +11,7 @@ from analyzer.detect.curve import align, finite_points
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Mask
-from analyzer.model.name_words import read_name, word_set, words_of
-from analyzer.model.player_words import RIVALS
+from analyzer.model.name_words import RIVALS, read_name, word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.score_words import read_score
 from analyzer.model.signal import Signal

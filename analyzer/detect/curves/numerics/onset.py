@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import has_steps, spacing
@@ -14,6 +13,7 @@ from analyzer.detect.robust import PARTS
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
+from analyzer.record import NamedTuple
 
 FIRST_STEPS = 5
 """A standing fault shows at once; five steps leave room for hysteresis and for a first batch without it."""

@@ -12,8 +12,7 @@ import numpy as np
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points, take
 from analyzer.detect.setup.run_course import reward_metrics
-from analyzer.model.name_words import word_set, words_of
-from analyzer.model.player_words import JUDGES, MAKERS
+from analyzer.model.name_words import JUDGES, MAKERS, word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal

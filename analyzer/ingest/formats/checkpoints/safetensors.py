@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping
-from typing import IO, Any, NamedTuple, TypeGuard
+from typing import IO, Any, TypeGuard
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import TensorRows
+from analyzer.record import NamedTuple
 
 MAX_HEADER_BYTES = 32 << 20
 """The format allows 100 MB; decoded that takes gigabytes, and 100,000 tensors need 12 MB."""

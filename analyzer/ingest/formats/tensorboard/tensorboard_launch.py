@@ -13,10 +13,10 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from analyzer.ingest.base import Candidate
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import NamedTuple
 
 _NAME = LazyRegex(r"tfevents\.(?P<time>\d{1,12})\.(?P<rest>[^/]{1,300})$")
 _PROCESS = LazyRegex(r"(?P<host>.{1,255})\.(?P<pid>\d{1,9})\.(?P<n>\d{1,6})(?:\.[A-Za-z][\w-]{0,40})?$")

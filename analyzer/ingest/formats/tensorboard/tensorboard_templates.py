@@ -12,7 +12,7 @@ bytes become columns. Nothing is taken on trust: every fixed byte is compared an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import google_crc32c
 import numpy as np
@@ -22,6 +22,7 @@ from analyzer.ingest.formats.tensorboard.crc32c import byte_table, mask_checksum
 from analyzer.ingest.formats.tensorboard.tensorboard_event import Event, EventDecoder, stored_dtype, values_of
 from analyzer.ingest.formats.tensorboard.tfrecord import HEADER_BYTES, NO_CHECKSUM, payload_is_intact
 from analyzer.model.arrays import Integers, Mask, Values
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     import numpy.typing as npt

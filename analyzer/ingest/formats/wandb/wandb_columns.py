@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from analyzer.ingest.formats.wandb.wandb_items import (
 )
 from analyzer.ingest.metric_columns import MAX_METRICS
 from analyzer.model.tables import NULL_INT
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     import numpy.typing as npt

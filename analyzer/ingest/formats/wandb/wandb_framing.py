@@ -16,9 +16,9 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from analyzer.ingest.base import SourceWriter, TruncatedSourceError
+from analyzer.record import NamedTuple
 
 MAGIC = b":W&B\xe1\xbe"
 FILE_HEADER_BYTES = 7

@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from analyzer.lazy_regex import compiled
+from analyzer.record import NamedTuple
 from analyzer.vocabulary.events import NUMBER, SIZE, pattern_rows
 from analyzer.vocabulary.packs import remembered
 

@@ -9,9 +9,10 @@ Not for finding tracebacks in a log: see ``tracebacks``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     from analyzer.model.tables import Scalar

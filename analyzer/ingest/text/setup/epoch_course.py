@@ -8,9 +8,10 @@ lines with which that one closed, or its length.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

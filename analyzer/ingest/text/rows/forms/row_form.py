@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from analyzer.errors import RuleSyntaxError
 from analyzer.ingest.text.rows.printed_numbers import NUMBER
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import NamedTuple
 from analyzer.vocabulary import cache
 from analyzer.vocabulary.frameworks import framework_of, frameworks
 from analyzer.vocabulary.marked import MarkedFile

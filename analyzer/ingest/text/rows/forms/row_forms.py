@@ -8,7 +8,7 @@ The forms stand in ``forms.yaml``; loops without a form of their own are read by
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.log_line import Learnable
@@ -16,6 +16,7 @@ from analyzer.ingest.text.rows.forms.row_form import RowForm, row_forms
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     import re

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from analyzer.ingest.text.rows.learned.whole_rows import (
     wording_of,
 )
 from analyzer.model.arrays import Integers, Values
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import (
+    RIVALS,
     NameReading,
     is_score,
     names_memory,
@@ -18,7 +19,7 @@ from analyzer.model.name_words import (
     word_set,
     words_of,
 )
-from analyzer.model.player_words import RIVALS
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

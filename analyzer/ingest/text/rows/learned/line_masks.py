@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
 
 from analyzer.ingest.text.rows.learned.line_spellings import plain_spelling
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import NamedTuple
 
 INT, FLOAT, TIME = "\x01", "\x02", "\x03"
 

@@ -6,12 +6,13 @@ Lines between them are read one by one. What is done with a row is the same in b
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.model.tables import NULL_INT
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from analyzer.ingest.text.prefixes import peel
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Integers, Values
 from analyzer.model.ranked import distinct_of
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

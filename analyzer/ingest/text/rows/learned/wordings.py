@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
 from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP, with_unit
@@ -20,6 +20,7 @@ from analyzer.ingest.text.rows.learned.line_places import Place, find_place, row
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_running_mean, is_score, read_name, word_set, words_of
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine

@@ -20,7 +20,7 @@ Names may stand in two lines, and rows may be those of the parts of the data.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Fed, WritesAtOnce
@@ -31,6 +31,7 @@ from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity
 from analyzer.model.score_words import read_score
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     import re

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from analyzer.ingest.text.log_line import MAX_STEP
 from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.model.ranked import distinct_of
 from analyzer.model.tables import NULL_INT
+from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogState
