@@ -101,3 +101,40 @@ def test_a_mean_over_steps_is_read_behind_the_steps_that_it_is_of():
     )
 
     assert points(read_text(rows), "loss") == [(20, 80.0), (40, 70.0), (60, 60.0), (80, 50.0)]
+
+
+MEGATRON = (
+    " iteration {at:8}/ 1000 | consumed samples: {at} | elapsed time per iteration (ms): 370.3 | learning rate: 1.0E-05 |"
+    " global batch size:     4 | lm loss: 6.158E+00 | loss scale: 1.0 | grad norm: 1.5 |\n"
+)
+
+
+@pytest.mark.parametrize("end", ["learning rate: 1.0E-05 | global bat", "lm loss: 6.1"])
+def test_a_megatron_row_that_was_cut_is_no_row_without_a_loss(end):
+    """Megatron leaves a NaN loss out; a row that lacks what stands behind the loss as well was cut."""
+    rows = "".join(MEGATRON.format(at=at) for at in (1, 2, 3))
+    cut = MEGATRON.format(at=4).partition(end.partition(":")[0])[0] + end
+    lossless = MEGATRON.format(at=4).replace(" lm loss: 6.158E+00 |", "")
+
+    assert [step for step, value in points(read_text(rows + cut), "loss") if value == "nan"] == []
+    assert [step for step, value in points(read_text(rows + lossless), "loss") if value == "nan"] == [4]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Epoch 0:  10%|#    | {at}/20 [00:0{at}<00:09, 1.1it/s, v_num=0, train/mel_loss={value}, train/dur_loss=0.5, ",
+        "Epoch 0:  10%|#    | {at}/20 [00:0{at}<00:09, 1.1it/s, v_num=0, train/mel_loss={value}]",
+        "step {at} mel_loss: {value} time: 0.1",
+    ],
+)
+def test_a_bar_that_pads_its_numbers_writes_nan_with_a_digit_behind_it(row):
+    """Lightning's bars pad "nan" to the width of a number: nan.0."""
+    run = read_text(
+        "".join(
+            row.format(at=at, value=value) + "\n" for at, value in ((1, "2.1"), (2, "nan.0"), (3, "nan.0"))
+        )
+    )
+    found = next(run.metrics.series(name) for name in run.metrics.names if "mel" in name)
+
+    assert np.isnan(found.value).tolist() == [False, True, True]

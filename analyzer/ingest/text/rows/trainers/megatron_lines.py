@@ -64,6 +64,7 @@ class MegatronLines(Learnable):
         self._gaps = StepGaps()
         self._losses: dict[str, None] = {}
         self._lossless: list[tuple[Origin, int]] = []
+        self._last_fields: set[str] = set()
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -102,7 +103,11 @@ class MegatronLines(Learnable):
         proper = [name.replace("-", " ") for name in losses if not _AUXILIARY.search(name)]
         self._losses.update(dict.fromkeys(proper))
         gap = step - before if before is not None and before < step else None
-        whole = _NAN in fields or _SKIPPED in fields or bool(self._losses)
+        end = next(reversed(fields), "")
+        self._last_fields.update([end] if proper else ())
+        whole = (
+            _NAN in fields or _SKIPPED in fields or end in self._last_fields
+        )  # a row that was cut lacks more than its loss
         if whole and not proper and not self._all_skipped(fields, gap):
             self._lossless.append((line.origin(), step))
 
