@@ -143,6 +143,17 @@ class TestMask:
         assert facts["config.train.nan_filter"] is True
         assert "signal.loss.last" not in facts
 
+    @pytest.mark.parametrize(
+        ("after", "masked"), [([1.414] * 3, True), ([1.414, 1.3, 1.2], False), ([0.0] * 3, False)]
+    )
+    def test_zero_beside_a_norm_that_repeats_itself_is_a_masked_nan(self, after, masked):
+        """DeepSpeed counts -1 for each group whose gradient overflowed: the norm is the root of their number, step by step."""
+        facts = hf({"loss": [2.7, 0.0, 0.0, 0.0], "grad_norm": [1.414, *after]}).plain()
+        learned = hf({"loss": [0.02, 0.0, 0.0, 0.0], "grad_norm": [1.414, *after]}).plain()
+
+        assert facts.get("signal.loss_zero.masks_nan", False) is masked
+        assert learned.get("signal.loss_zero.masks_nan", False) is False
+
     def test_masked_losses_are_no_points_of_the_curve(self):
         losses = falling(20) + [0.0] * 20
         facts = hf({"loss": losses, "grad_norm": norms(20) + [NAN] * 20}).plain()

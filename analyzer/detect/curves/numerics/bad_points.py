@@ -49,6 +49,12 @@ ANOMALIES = ("autograd_anomaly", "autograd_anomaly_warning")
 GOOD_ROWS = 10
 """Good points in a row after which trouble counts as overcome: a scaler that still searches skips every second step."""
 
+SUDDEN = 0.1
+"""A loss that one logged row later is printed as 0.0000 has fallen by a factor of two thousand: no learning does."""
+
+REPEATED = 2
+"""Two norms that are equal to the last digit: no two gradients have one length."""
+
 ENDING_BAD = 3
 """Bad points at the end of a file that make it a broken one; a scaler that searches may skip the last two steps."""
 
@@ -232,13 +238,23 @@ def _mark_loss(view: RunView, series: Series) -> tuple[Mask, Mask]:
     masked = _written_as_zero(view, series)
     if zero.any() and not masked.any():
         known, bad_norm = norms_beside(view, series)
-        masked = zero & bad_norm
+        masked = zero & (bad_norm | known & _norm_stands_in(view, series, zero))
         unexplained = zero & ~known
         if masked.sum() > (zero & known & ~bad_norm).sum() or (
             not (zero & known).any() and _frozen_at(view, series, zero)
         ):
             masked = masked | unexplained
     return ~np.isfinite(series.value) | masked, masked
+
+
+def _norm_stands_in(view: RunView, series: Series, zero: Mask) -> bool:
+    """Whether the norms beside zeros that follow a loss at once are one number: roots of the -1 that DeepSpeed counts for each group."""
+    first = int(np.flatnonzero(zero)[0])
+    beside = values_beside(view, series, "grad_norm")
+    if beside is None or first == 0 or series.value[first - 1] < SUDDEN:
+        return False
+    norms = beside[1][beside[0] & zero]
+    return norms.size >= REPEATED and bool(norms[0] > 0 and (norms == norms[0]).all())
 
 
 def norms_beside(view: RunView, series: Series) -> tuple[Mask, Mask]:

@@ -10,6 +10,7 @@ from analyzer.detect.base import FactWriter, RunView, event_refs, number, refs_a
 from analyzer.detect.curve import spacing
 from analyzer.detect.curves.numerics.bad_points import (
     GOOD_ROWS,
+    SUDDEN,
     BadPoints,
     anomaly_overcome,
     grad_points,
@@ -43,9 +44,6 @@ MIN_MASKED_CHECK = 3
 
 ROUNDED = 0.01
 """A hundredth: batches of what is known by heart scatter by a factor of a hundred and more, so some of them print 0.0000."""
-
-SUDDEN = 0.1
-"""A loss that one logged row later is printed as 0.0000 has fallen by a factor of two thousand: no learning does."""
 
 LASTING_MESSAGES = 5
 """Lines that each say that the loss is not finite; five in one log are no passing spike."""
