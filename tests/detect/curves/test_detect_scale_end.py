@@ -30,6 +30,17 @@ class TestEndWithoutSteps:
     def test_lines_far_apart_leave_room_for_good_steps(self, lines):
         assert "signal.loss_scale.recovers" not in apex([64, 32, 16, 8, 4], lines).plain()
 
+    def test_a_long_wait_before_the_last_one_too(self):
+        """A minute a step, and three quarters of an hour before the last: the scale holds meanwhile."""
+        waits = RunMaker()
+        even = RunMaker()
+        for line, (scale, minute) in enumerate([(64, 0), (32, 1), (16, 2), (8, 8), (4, 54)], 50):
+            waits.event("loss_scale_overflow", line=line, reducing_to=float(scale), time_s=60.0 * minute)
+            even.event("loss_scale_overflow", line=line, reducing_to=float(scale), time_s=60.0 * (line - 50))
+
+        assert "signal.loss_scale.recovers" not in waits.plain()
+        assert even.plain()["signal.loss_scale.collapsing"] is True
+
     def test_rows_below_them_too(self):
         maker = apex([64, 32, 16, 8, 4], [50, 51, 52, 53, 54])
         maker.log({"loss": falling(5)}, steps=None, lines=[60, 70, 80, 90, 100])

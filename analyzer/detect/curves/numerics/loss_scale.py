@@ -198,7 +198,7 @@ def _ends_in_a_row(view: RunView, course: ScaleCourse) -> bool:
         return False
     places = [(overflow.ref.source, overflow.ref.line or 0) for overflow in last]
     gaps = [after[1] - before[1] if after[0] == before[0] else NULL_INT for before, after in pairwise(places)]
-    if not all(0 < gap <= NEXT_LINES for gap in gaps):
+    if not all(0 < gap <= NEXT_LINES for gap in gaps) or _further_apart(last):
         return False
     source, line = places[-1]
     later = {
@@ -208,6 +208,15 @@ def _ends_in_a_row(view: RunView, course: ScaleCourse) -> bool:
         for row in series.line[(series.source == source) & (series.line > line)]
     }
     return len(later) <= LATER_ROWS
+
+
+def _further_apart(overflows: tuple[Overflow, ...]) -> bool:
+    """Whether ten times as much time lies before the last of some overflows as between others: good steps that print nothing."""
+    times = np.array(
+        [math.nan if found.event is None else found.event.time_s for found in overflows], np.float64
+    )
+    waits = np.diff(times)
+    return bool(np.isfinite(waits).all() and 0 < waits.min() * GOOD_STEPS <= waits[-1])
 
 
 def _isolated(overflows: tuple[Overflow, ...]) -> bool:
