@@ -99,3 +99,13 @@ def test_the_first_loss_is_measured_by_the_first_answers():
 
     assert exploded["signal.answers.first_over_answers"] > 50
     assert usual["signal.answers.first_over_answers"] < 1.5
+
+
+@pytest.mark.parametrize(
+    ("perplexity", "summed"),
+    [([1181.0, 879.0, 880.0, 898.0], True), ([1e50, 1e46, 1e45, 1e44], None), ([1.0, 1.0, 1.0, 1.0], None)],
+)
+def test_a_loss_that_is_many_times_what_its_perplexity_says_is_a_sum(perplexity, summed):
+    found = by_epoch([119.9, 108.2, 108.0, 98.0], perplexity=perplexity)
+
+    assert found.get("signal.answers.summed") is summed

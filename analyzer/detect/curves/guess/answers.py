@@ -53,6 +53,9 @@ RIGHT_AT_END, LEARNED, MANY_TIMES, ALIKE = 0.5, 0.2, 5.0, 3.0
 """Half of the answers right at the end and a fifth more than at first: of a mean, the first rows of a poor start cost many times
 what their answers do and the last ones do not; of a sum all cost as many times more, within a factor of three, as it has terms."""
 
+LEAST_MEAN = 0.01
+"""A perplexity of 1.01 is printed with too few digits for a quotient."""
+
 BELOW_A_GUESS, GUESSES = 0.4, 0.7
 """Of an epoch four tenths of the answers that a guess gets right, while held-out answers of the same epoch have seven tenths of them."""
 
@@ -136,6 +139,9 @@ def _certainty(out: FactWriter, view: RunView, count: int | None) -> None:
 def _summed(out: FactWriter, view: RunView, count: int | None) -> None:
     """Whether the loss is, from the first rows to the last, about the same many times what its answers cost: a sum of them."""
     shown: Series | None = None
+    if (points := view.once(loss_trend)) is not None and _times_its_perplexity(view, points[0]) >= MANY_TIMES:
+        out.put("summed", value=True, refs=refs_at(points[0], [0, len(points[0]) - 1]))
+        return
     for loss, shares in _pairs(view):
         right = shares.value
         third = len(loss) // 3
@@ -152,6 +158,17 @@ def _summed(out: FactWriter, view: RunView, count: int | None) -> None:
         return
     if shown is not None:  # of answers that are mostly wrong nothing shows that it is one
         out.put("summed", value=False, refs=refs_at(shown, [0, len(shown) - 1]))
+
+
+def _times_its_perplexity(view: RunView, loss: Series) -> float:
+    """How many times the loss is what the perplexity of the same row says of a token, in half of the rows and more; 0 without one."""
+    perplexity = view.curve("perplexity")
+    rows = align(loss, perplexity) if perplexity is not None else np.zeros(0, np.int64)
+    if perplexity is None or not (rows >= 0).any():
+        return 0.0
+    mean = np.log(np.maximum(perplexity.value[rows[rows >= 0]], 1.0))
+    known = np.isfinite(mean) & (mean > LEAST_MEAN)
+    return float(median_of(loss.value[rows >= 0][known] / mean[known])) if known.any() else 0.0
 
 
 def floor_of_bounded(count: int) -> float:
