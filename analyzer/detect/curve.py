@@ -34,6 +34,18 @@ BATCHES = 3
 """Rows of one step on average: more than the data sets on which one model is usually evaluated."""
 
 
+KNOWN_LEVEL = 10
+"""Rows after zeros of which the first fifth is a level to compare with; of fewer nobody knows where the loss began."""
+
+
+def from_first_count(series: Series) -> Series | None:
+    """A loss without the zeros that stand before all others: printed before anything was counted, or in place of NaN."""
+    begins = int(np.argmax(series.value != 0)) if len(series) > 2 else 0
+    if not begins or not series.value[begins:].all():
+        return series
+    return take(series, slice(begins, None)) if begins == 1 or len(series) - begins >= KNOWN_LEVEL else None
+
+
 def take(series: Series, rows: Rows | Mask | slice) -> Series:
     """The chosen points of a series, in the order of ``rows`` (indices or a mask, shape (n_points,), or a slice)."""
     return replace(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
-from analyzer.detect.curve import take
+from analyzer.detect.curve import from_first_count, take
 from analyzer.detect.curves.anew import began_anew, epochs_began_anew
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.numerics.bad_points import loss_points
@@ -111,9 +111,7 @@ def loss_trend(view: RunView) -> tuple[Series, Trend] | None:
     """The finite training losses and their numbers; None below two points."""
     points = view.once(loss_points)
     curve = None if points is None else points.curve()
-    if curve is not None and len(curve) > 2 and curve.value[0] == 0 and (curve.value[1:] != 0).all():
-        curve = take(curve, np.arange(len(curve)) > 0)  # printed before anything was counted
-    return _with_trend(curve)
+    return _with_trend(None if curve is None else from_first_count(curve))
 
 
 def held_out_trend(view: RunView) -> tuple[Series, Trend] | None:

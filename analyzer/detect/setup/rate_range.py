@@ -14,6 +14,7 @@ from analyzer.detect.base import FactWriter, RunView, number
 from analyzer.detect.curves.numerics.bad_points import values_beside
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.arrays import Values
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
@@ -92,13 +93,26 @@ def applied_rate(view: RunView) -> tuple[float, list[SourceRef | None], bool] | 
     if curve is None or not known.size or float(known.max()) <= 0:
         return None if asked is None or entry is None else (asked, [entry.ref], True)
     top = int(known.argmax())
-    rises = top == known.size - 1 and bool(known[-1] > known[0])
+    rises = _still_rises(known)
     if asked is not None and (rises or asked > known[top]):
         return asked, [curve.ref(top)], True
     decays = top == 0 and known.size > 1 and bool(known[-1] < known[0])
     begins = curve.step_at(0)
     tail = decays and (begins is None or begins > EARLY or _epoch_at_first(view, curve) > EARLY_EPOCH)
     return float(known[top]), [curve.ref(top)], not rises and not tail
+
+
+def _still_rises(rates: Values) -> bool:
+    """Whether the last rates are the highest and stand no longer than a step on the way: few digits turn a rise into stairs.
+
+    >>> _still_rises(np.array([0.0, 0.0, 0.0, 1e-6, 1e-6])), _still_rises(np.array([0.0, 0.1, 0.2, 0.2, 0.2]))
+    (True, False)
+    """
+    edges = np.flatnonzero(np.diff(rates)) + 1
+    if not edges.size or rates[-1] < rates.max() or rates[-1] <= rates[0]:
+        return False
+    stairs = np.diff(np.concatenate(([0], edges, [rates.size])))
+    return bool(stairs[-1] <= stairs[:-1].max())
 
 
 def _epoch_at_first(view: RunView, curve: Series) -> float:

@@ -251,6 +251,14 @@ def test_a_warm_up_that_still_rises_shows_no_peak():
     assert "config.rate.under_usual" not in rising
 
 
+def test_a_rise_that_is_printed_with_few_digits_stands_in_stairs():
+    stairs = facts({"loss": [1.6, 1.5, 1.6, 1.5, 1.6], "learning_rate": [0.0, 0.0, 0.0, 1e-7, 1e-7]})
+    constant = facts({"loss": [1.6, 1.5, 1.6, 1.5, 1.6], "learning_rate": [0.0, 1e-7, 1e-7, 1e-7, 1e-7]})
+
+    assert "config.rate.under_usual" not in stairs
+    assert constant["config.rate.under_usual"] >= 1
+
+
 def test_a_rate_that_means_something_else_is_not_judged():
     assert "config.rate.over_usual" not in facts({"loss": [1.0, 0.9]}, learning_rate=1.0, optimizer="prodigy")
     assert "config.rate.over_usual" not in facts(
@@ -480,3 +488,10 @@ def test_a_loss_far_beyond_the_first_ones_is_wild_wherever_the_log_begins():
 
     assert swings["signal.progress.wild_rows"] >= 1
     assert spike["signal.progress.wild_rows"] == 0
+
+
+def test_zeros_before_a_loss_are_no_level_to_compare_with():
+    rising, level = [0.0, 0.0, 0.0, 0.26, 0.52], [0.0, 0.0, *[2.0 - 0.01 * n for n in range(12)]]
+
+    assert "signal.progress.above_start" not in facts({"loss": rising})
+    assert facts({"loss": level})["signal.progress.first"] > 1.9
