@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sklearn.metrics import cohen_kappa_score
 
 from analyzer.casebook.record import CaseRecord
 from analyzer.model.labels import HEALTHY
+from analyzer.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

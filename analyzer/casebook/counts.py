@@ -7,13 +7,13 @@ nothing. The counts stand beside the hand-set bits in ``analyzer explain``; a re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from analyzer.casebook.memory import own_records
 from analyzer.casebook.record import CaseRecord, good_records
 from analyzer.expr import evaluate
+from analyzer.record import dataclass
 from analyzer.rules.schema import Rule
 
 

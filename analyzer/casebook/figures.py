@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from analyzer.casebook.record import CaseRecord
 from analyzer.model.labels import HEALTHY, ORDINARY
+from analyzer.record import dataclass
 from analyzer.rules.causes import catalogue
 from analyzer.rules.folding import fold, in_order
 from analyzer.rules.load import RuleSet

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from analyzer.classifier.learning import (
 )
 from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.model.labels import HEALTHY
+from analyzer.record import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

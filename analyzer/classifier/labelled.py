@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from analyzer.errors import InputError
 from analyzer.ingest.discover import load_run
 from analyzer.model.arrays import Integers, Values
 from analyzer.model.run import Run
+from analyzer.record import dataclass
 from analyzer.rules.causes import catalogue
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ Everything that is stated about a model comes from runs of groups that it was no
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from analyzer.classifier.labelled import Labelled
 from analyzer.detect.shapes.forest import FLOOR, calibrate
 from analyzer.model.arrays import Mask, Rows, Values
 from analyzer.model.labels import HEALTHY
+from analyzer.record import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from analyzer.detect.likeness.marks import marks_of
 from analyzer.detect.linear import pack_linear
 from analyzer.errors import InputError
 from analyzer.model.labels import HEALTHY, ORDINARY, OUTSIDE
+from analyzer.record import dataclass
 from analyzer.rules.causes import catalogue
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ from analyzer.errors import InputError
 from analyzer.facts.build import build_facts
 from analyzer.ingest.discover import load_run
 from analyzer.model.arrays import Mask, Values
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass
 from analyzer.rules.load import RuleSet
 from analyzer.rules.score import rank
 from analyzer.vocabulary.events import event_files

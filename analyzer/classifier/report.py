@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import numpy as np
 from analyzer.classifier.evaluate import Figures, Judged, figures
 from analyzer.classifier.labelled import Labelled
 from analyzer.model.labels import HEALTHY
+from analyzer.record import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -14,11 +14,11 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from analyzer.errors import RuleSyntaxError
+from analyzer.record import dataclass, field
 
 MAX_CHARACTERS = 600
 MAX_NODES = 120

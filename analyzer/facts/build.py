@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from analyzer.errors import did_you_mean
 from analyzer.facts.catalog import spec_of, suggest
 from analyzer.guard import STRICT, Guard
 from analyzer.model.signal import FactSpec, FactValue, Signal
 from analyzer.model.tables import Scalar
+from analyzer.record import dataclass, field
 
 _TYPES: Mapping[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
 

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from analyzer.errors import FetchError
 from analyzer.ingest.masking import clean_text
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass, field
 
 PUBLIC_HOST = "wandb.ai"
 """Name under which all spellings of the public server are shown and cached."""

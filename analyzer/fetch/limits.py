@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from analyzer.record import dataclass
 
 MIB = 1 << 20
 

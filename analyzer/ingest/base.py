@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
@@ -23,7 +22,7 @@ from analyzer.model.replay import Row
 from analyzer.model.run import LogEnd, TensorRows
 from analyzer.model.tables import Scalar
 from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass
 from analyzer.vocabulary.frameworks import framework_of
 
 if TYPE_CHECKING:

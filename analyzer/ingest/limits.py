@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from analyzer.record import dataclass, field
 
 BASE_CPU_S = 60.0
 """CPU seconds of one diagnosis whatever the input. The largest sample takes 2 s, all public runs together 90 s."""

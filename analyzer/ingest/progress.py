@@ -7,8 +7,9 @@ asked of the operating system (the offset of the descriptor), so that no reader 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import Any
+
+from analyzer.record import dataclass, field
 
 
 @dataclass

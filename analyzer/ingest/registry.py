@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module
 
 from analyzer.guard import Guard
 from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSource, SourceWriter
+from analyzer.record import dataclass
 from analyzer.vocabulary.installed import READERS, installed
 
 _FIRST_KEY = re.compile(rb'\{\s*"')

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from analyzer.errors import InputError, UnreadableFileError
@@ -14,7 +13,7 @@ from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSou
 from analyzer.ingest.limits import MAX_WALKED
 from analyzer.ingest.masking import safe_name
 from analyzer.ingest.registry import ingestors as all_ingestors
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass, field
 
 MAX_DEPTH = 16
 """Levels below the run directory; the deepest real layout (torchelastic inside Lightning inside W&B) has 7, below a

@@ -15,12 +15,13 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import wraps
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
+
+from analyzer.record import dataclass
 
 LOG = logging.getLogger("analyzer")
 FOLDER = "analyzer"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from analyzer.model.refs import SourceRef
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass, field
 
 ConfigScalar = bool | int | float | str | None
 

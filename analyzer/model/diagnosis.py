@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from analyzer.model.card import Card
@@ -11,7 +10,7 @@ from analyzer.model.happened import DeviceTime, Onset
 from analyzer.model.plain_data import plain_data
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import format_scalar, percent, word_for
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass
 
 SCHEMA_ID = "analyzer.diagnosis/1"
 """Version of the JSON contract: keys may be added within version 1, none is removed or changes its meaning."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass
 
 _TRACKERS = ("clearml", "mlflow", "swanlab", "tensorboard", "trackio", "wandb")
 """How the readers of trackers' files are called; one may have several."""

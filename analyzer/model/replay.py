@@ -24,7 +24,6 @@ or record number, 0 if there is none).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -34,7 +33,7 @@ from analyzer.model.arrays import Mask
 from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import NULL_INT
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass, field
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from analyzer.model.config import ConfigFacts
 from analyzer.model.refs import Gap, SourceFile, SourceRef
 from analyzer.model.replay import CommTable, ReplayTable
 from analyzer.model.tables import EventTable, MetricTable
 from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass, field
 
 
 class Layout(NamedTuple):

@@ -7,7 +7,6 @@ The metric table is a struct of NumPy columns and not an Arrow table: importing 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from analyzer.model.arrays import Integers, Values
 from analyzer.model.refs import SourceRef
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from analyzer.errors import InputError
+from analyzer.record import dataclass
 from analyzer.replay.capsule_header import (
     BATCH_FILE,
     HEADER_FILE,

@@ -13,12 +13,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from analyzer.errors import InputError
 from analyzer.model.replay import CAPSULE_HEADER, CAPSULE_SCHEMA
+from analyzer.record import dataclass, field
 
 SCHEMA = CAPSULE_SCHEMA
 HEADER_FILE = CAPSULE_HEADER

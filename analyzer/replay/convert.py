@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from analyzer.ingest.runs.run_groups import without_copies
 from analyzer.ingest.walk import Discovery, discover
 from analyzer.model.refs import Gap
 from analyzer.model.replay import CommTable, ReplayTable, Row, TraceTable
+from analyzer.record import dataclass
 from analyzer.replay.files import ReplayWriter
 
 

@@ -8,7 +8,6 @@ first tensor that parts is named, and whether everything before it in its direct
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from analyzer.errors import InputError
 from analyzer.model.ranked import distinct_of
 from analyzer.model.replay import ReplayTable
+from analyzer.record import dataclass
 
 TOLERANCE = {"float64": 1e-6, "float32": 1e-3, "bfloat16": 3e-2, "float16": 5e-3}
 """Relative difference of a statistic that rounding and the order of sums explain: about a thousand units of the last

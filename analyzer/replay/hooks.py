@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from analyzer.record import dataclass, field
 from analyzer.replay.numbers import describe, extremes, full_row, range_row, tensors_in, to_floats
 
 _WRAPPERS = frozenset({"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"})

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from analyzer.model.float_formats import LARGEST
+from analyzer.record import dataclass, field
 from analyzer.replay.hooks import plain_name
 from analyzer.replay.numbers import describe, dtype_of, full_row, real_numbers, tensors_in
 

@@ -7,9 +7,8 @@ decides most first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from analyzer.model.diagnosis import Diagnosis, Finding, NextCheck
+from analyzer.record import dataclass
 
 MAX_LEADING = 4
 MIN_SHARE = 0.05

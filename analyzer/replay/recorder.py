@@ -8,7 +8,6 @@ import uuid
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +15,7 @@ from typing import Any, Self
 import torch
 
 from analyzer.errors import InputError
+from analyzer.record import dataclass, field
 from analyzer.replay.capsule import Moment, moment_of, save_capsule
 from analyzer.replay.hooks import ModuleHooks, Seen, plain_name, rows_of
 from analyzer.replay.parameters import bad_parameters, parameter_rows

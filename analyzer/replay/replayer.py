@@ -7,13 +7,14 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from analyzer.errors import InputError
+from analyzer.record import dataclass
 from analyzer.replay import verdict as verdicts
 from analyzer.replay.capsule import Capsule, load_capsule, set_random_state
 from analyzer.replay.files import ReplayWriter

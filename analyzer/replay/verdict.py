@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from analyzer.record import dataclass
 
 RECORDED, REPEATED = "recorded", "repeated"
 FLOAT32, BFLOAT16, MATH_ATTENTION = "float32", "bfloat16", "math_attention"

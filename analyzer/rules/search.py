@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.text.text_log import read_lines
 from analyzer.model.run import Run
+from analyzer.record import dataclass
 from analyzer.rules.schema import Rule
 
 

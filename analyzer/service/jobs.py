@@ -8,12 +8,12 @@ import shutil
 import threading
 import time
 from collections import Counter, OrderedDict
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from analyzer.api import Study
 from analyzer.desk import Desk
 from analyzer.errors import AnalyzerError
+from analyzer.record import dataclass, field
 
 KEPT = 256
 """Answers kept; a hook fetches its own within seconds."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from analyzer.record import dataclass
 
 FEWEST_SHARED = 8
 """Settings stated by both before "alike" means anything; a bare log states two to five."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from analyzer.errors import InputError
 from analyzer.ingest.runs.boundaries import Skipped
+from analyzer.record import dataclass, field
 from analyzer.rules.load import load_rules
 from analyzer.triage.baselines import choose_baselines
 from analyzer.triage.executors import make_executor_engine

@@ -17,12 +17,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
 from analyzer.errors import AnalyzerError, InputError
 from analyzer.ingest.masking import clean_text
+from analyzer.record import dataclass, field
 from analyzer.triage.record import empty_record
 from analyzer.triage.specs import Options, Task
 from analyzer.triage.supervisor import BATCH, Supervisor

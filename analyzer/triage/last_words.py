@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from analyzer.errors import UnreadableFileError
@@ -11,6 +10,7 @@ from analyzer.ingest.base import OpenSource, TruncatedSourceError
 from analyzer.ingest.masking import clean_text
 from analyzer.ingest.walk import make_candidate
 from analyzer.model.run import Run
+from analyzer.record import dataclass
 
 TAIL_BYTES = 256 * 1024
 """Read from the end of each log: what killed a run stands there, before some pages of stacks at most."""

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from analyzer.record import dataclass, field
 
 WRONG_SHARE = 0.05
 """Accepted share of wrongly accused hosts among the accused: a drained host costs a day, a bad one a week."""

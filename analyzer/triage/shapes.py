@@ -8,8 +8,9 @@ every engine gives the same groups.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from analyzer.record import dataclass, field
 
 ALIKE = 0.7
 """Share of words that have to agree: a message of ten words may hold three names of its own."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from analyzer.errors import InputError
 from analyzer.ingest.runs.boundaries import Skipped
+from analyzer.record import dataclass
 from analyzer.triage.specs import Options, RunSpec, Selection
 
 

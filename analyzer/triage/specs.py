@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 from analyzer.ingest.runs.boundaries import Skipped
+from analyzer.record import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

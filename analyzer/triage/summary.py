@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from analyzer.record import dataclass, field
 from analyzer.triage.nodes import NodeCensus, NodeVerdict
 from analyzer.triage.shapes import FailureShape, ShapeCensus
 

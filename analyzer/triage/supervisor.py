@@ -18,12 +18,12 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from analyzer.errors import InputError
 from analyzer.ingest.masking import clean_text
+from analyzer.record import dataclass, field
 from analyzer.triage.plan import input_bytes
 from analyzer.triage.record import empty_record
 from analyzer.triage.specs import Options, Task

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from analyzer.detect.base import RunView
@@ -19,6 +18,7 @@ from analyzer.detect.failures.launcher_reports import REPORTS, LaunchersWord, jo
 from analyzer.detect.failures.went_on import RowsOfLogs
 from analyzer.detect.failures.wordings import BELOW_ERROR, DATA, GOES_ON, OF_THE_PLATFORM, WARNING
 from analyzer.model.tables import Event, Scalar
+from analyzer.record import dataclass
 from analyzer.vocabulary.events import FAMILIES, event_specs
 
 

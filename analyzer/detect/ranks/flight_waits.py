@@ -16,10 +16,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from analyzer.model.traces import FlightDump
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass, field
 
 MAX_MEMBERS = 1 << 16
 

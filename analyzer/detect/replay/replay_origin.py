@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from analyzer.model.arrays import Integers, Mask
 from analyzer.model.ranked import distinct_of
 from analyzer.model.replay import ReplayTable
 from analyzer.model.tables import NULL_INT
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass, field
 
 MAX_ROWS_PER_STEP = 300_000
 

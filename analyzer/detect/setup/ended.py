@@ -8,7 +8,6 @@ a copy is as young as a file that is being written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from analyzer.model.run import LogEnd
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
 from analyzer.model.wording import format_scalar
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass, field
 from analyzer.vocabulary.events import said
 
 PASTED_LINES = 30

@@ -15,7 +15,6 @@ import json
 import os
 from binascii import a2b_base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from analyzer.detect.linear import probabilities
 from analyzer.detect.shapes.feature_list import FEATURE_VERSION, FEATURES
 from analyzer.errors import InputError
 from analyzer.model.arrays import Mask, Rows, Values
+from analyzer.record import dataclass, field
 
 SCHEMA = 1
 VARIABLE = "ANALYZER_CLASSIFIER"

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from analyzer.ingest.runs import run_shapes as shapes
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass, field
 
 R = TypeVar("R")
 

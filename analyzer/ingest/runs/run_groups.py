@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from analyzer.ingest.rank_names import names_part
 from analyzer.ingest.runs import run_shapes as shapes
@@ -17,7 +16,7 @@ from analyzer.ingest.runs.boundaries import Folder, Skipped, visit
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.walk import Discovery, Found
 from analyzer.lazy_regex import LazyRegex
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass, field
 
 _WANDB_RUN = LazyRegex(r"(?:^|/)((?:offline-)?run-\d{8}_\d{6}-[^/]+)/")
 _MLFLOW_RUN = LazyRegex(r"(?:^|/)([0-9a-f]{32})/(?:(?:metrics|params|tags)/|meta\.yaml$)")

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analyzer.ingest.text.torn_end import BEFORE_BYTES, without_torn_number
 from analyzer.model.arrays import Integers
+from analyzer.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from analyzer.ingest.quote import Quoter
 from analyzer.model.diagnosis import Finding, Place
 from analyzer.model.refs import SourceFile
 from analyzer.model.run import Run
+from analyzer.record import dataclass, field
 from analyzer.render.curves import panel_key
 
 REACH = 3

@@ -7,8 +7,6 @@ logged more rarely than every step shows a drop of several halvings at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from analyzer.detect.base import RunView, number
@@ -18,7 +16,7 @@ from analyzer.model.arrays import Integers, Values
 from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import NULL_INT, Event, Series
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass
 
 OVERFLOW = "loss_scale_overflow"
 FLOOR_KINDS = ("loss_scale_minimum", "fairseq_min_loss_scale")

@@ -7,13 +7,13 @@ One file alone does not tell: ids stand in ``tokenizer.json``, the roles (bos, e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from analyzer.ingest.encodings import bounded_json
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import dataclass, field
 
 MAX_TOKENIZER_BYTES = 64 << 20
 """The largest public tokenizer.json has 34 MB (Gemma)."""

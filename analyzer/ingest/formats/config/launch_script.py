@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import PurePosixPath
@@ -26,6 +25,7 @@ from analyzer.ingest.formats.config.command_line import command_line
 from analyzer.ingest.scalar_text import config_scalar
 from analyzer.ingest.source_text import read_text
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import dataclass
 
 MAX_BYTES = 256 << 10
 """Launch scripts of large programs have some hundred lines."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from analyzer.ingest.formats.config.script_statements import in_order
 from analyzer.model.config import ConfigScalar
+from analyzer.record import dataclass, field
 
 # What a PyTorch script plainly says of its loss, of what the model ends in, and of the loop that trains.
 LOSSES = {

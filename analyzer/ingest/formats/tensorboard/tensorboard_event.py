@@ -16,13 +16,13 @@ A version 1 scalar is ``simple_value``; a version 2 scalar is a tensor of one el
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analyzer.ingest.encodings.protobuf_wire import BYTES, FIXED32, FIXED64, VARINT, signed, spans, varint
 from analyzer.model.arrays import Values
+from analyzer.record import dataclass, field
 
 if TYPE_CHECKING:
     import numpy.typing as npt

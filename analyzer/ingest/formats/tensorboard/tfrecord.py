@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,7 @@ import numpy as np
 from analyzer.ingest.base import OpenSource, TruncatedSourceError
 from analyzer.ingest.formats.tensorboard.crc32c import masked_checksum, masked_length_checksums
 from analyzer.model.arrays import Integers
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

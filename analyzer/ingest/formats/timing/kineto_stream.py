@@ -12,12 +12,12 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from analyzer.ingest.base import TruncatedSourceError
 from analyzer.ingest.formats.timing.kineto_lines import SEPARATOR, read_block
 from analyzer.ingest.formats.timing.trace_columns import NONE, ColumnWriter, TraceColumns
+from analyzer.record import dataclass, field
 
 BLOCK_BYTES = 4 << 20
 """A window that fits the cache of a core together with its columns."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analyzer.model.arrays import Integers, Mask
+from analyzer.record import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -8,7 +8,6 @@ Not for reading a file: see ``wandb_files`` and ``wandb_log``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from analyzer.ingest.base import SourceWriter
@@ -17,6 +16,7 @@ from analyzer.ingest.formats.config.structured_text import Entry
 from analyzer.ingest.scalar_text import config_scalar
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.config import ConfigScalar
+from analyzer.record import dataclass, field
 from analyzer.vocabulary.config import canonical_key
 
 _LAYER = "runtime_echo"  # what W&B holds is what the program passed on when it ran, not a file to edit

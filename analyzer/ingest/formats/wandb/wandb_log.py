@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
@@ -34,6 +33,7 @@ from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.points import Points
 from analyzer.ingest.text.text_layer import MAX_RECORD_BYTES
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import dataclass, field
 
 # The console that a ``.wandb`` file keeps in pieces, as lines.
 #

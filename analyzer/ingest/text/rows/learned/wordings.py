@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
@@ -20,7 +19,7 @@ from analyzer.ingest.text.rows.learned.line_places import Place, find_place, row
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_running_mean, is_score, read_name, word_set, words_of
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, dataclass, field
 
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine
