@@ -43,7 +43,7 @@ _BY_WORDS: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
     ("values", ("nan", "NaN", "nf", "missing values"), None),
     ("label", ("abel", "classes"), None),
     ("path", ("exist", "ound", "find", "open", "locat", "read", "access", "not a ", "missing"), "writing"),
-    ("samples", ("empty", "match", "no ", "No "), None),
+    ("samples", ("empty", "match", "no ", "No ", "same ", "nconsistent", "ambiguous"), None),
     ("download", ("ownload", "etch", "each", "onnect", "tatus", "ffline"), None),
 )  # fmt: skip
 

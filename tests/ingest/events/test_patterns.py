@@ -122,6 +122,16 @@ DECOYS = [
     ("connection_lost", "urllib3.connectionpool: Retrying after connection broken by Connection refused"),
     ("slurm_oom", "memory is fine: oom kill disabled"),
     ("cublas_error", "CUBLAS_STATUS_SUCCESS"),
+    (
+        "library_kernel_failed",
+        "Check failed: status == CUBLAS_STATUS_SUCCESS (1 vs. 0)  CUBLAS_STATUS_NOT_INITIALIZED",
+    ),
+    (
+        "extension_build_failed",
+        "subprocess.CalledProcessError: Command '['python', 'train.py', '--compiler=gcc']' returned non-zero exit status 1.",
+    ),
+    ("operator_missing", "RuntimeError: \"log_vml_cpu\" not implemented for 'Int'"),
+    ("barrier_missing_rank", "[Rank 3] Rank 3 reached monitoredBarrier"),
     ("index_assert", "Assertion `probability tensor contains either `inf`, `nan` or element < 0` failed"),
 ]
 

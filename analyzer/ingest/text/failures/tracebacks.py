@@ -81,6 +81,9 @@ _COMPILER = LazyRegex(r"^(?:torch\._(?:dynamo|inductor)|triton)\.")
 _LEFT_BEHIND = LazyRegex(
     r"\.nfs[0-9a-f]{8,}|Directory not empty|Device or resource busy|No such file or directory"
 )
+_ENDS_ALREADY = LazyRegex(
+    r"Python is likely shutting down|(?:at|after) interpreter shutdown|resource busy: '(?:\S{0,200}/)?\.nfs"
+)
 _SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
 
 
@@ -317,9 +320,8 @@ class TracebackCapture:
             fields["phase"] = "compile"
         if log.first("raised", raised.exception, raised.message) or self.report_rank is None:
             at = line if self.report_rank is None else of_rank(line, self.report_rank)
-            spent = self.ignored or (
-                self.stack.finalizing and _LEFT_BEHIND.search(raised.message) is not None
-            )
+            clears = self.stack.finalizing and _LEFT_BEHIND.search(raised.message)
+            spent = self.ignored or clears or _ENDS_ALREADY.search(raised.message)
             kind, role = ("ignored_exception", "teardown") if spent else ("python_traceback", role)
             log.event(kind, role, at, {k: v for k, v in fields.items() if v != ""})
         self.roots[line.rank] = self.chained if self.chained and role == "cascade" else raised
