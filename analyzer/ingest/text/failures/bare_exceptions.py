@@ -10,7 +10,12 @@ is believed in the second case only. A heading ("# ValueError: …") stands abov
 
 from __future__ import annotations
 
-from analyzer.ingest.text.failures.traceback_messages import MAX_MESSAGE, following_text, role_of
+from analyzer.ingest.text.failures.traceback_messages import (
+    ENDS_ALREADY,
+    MAX_MESSAGE,
+    following_text,
+    role_of,
+)
 from analyzer.ingest.text.log_line import LogLine, LogState
 from analyzer.lazy_regex import LazyRegex
 
@@ -42,7 +47,7 @@ class BareExceptions:
         del log  # whether the line is believed is decided at the end
         raised = _RAISED.match(line.text) or _LUA.match(line.text)
         match = raised or (_QUOTED.search(line.text) if self._last is None else None)
-        if match:
+        if match and not ENDS_ALREADY.search(line.text):
             self._is_quoted = raised is None
             further = following_text(line, match["message"])
             message = "\n".join(filter(None, (match["message"].strip(), further)))[:MAX_MESSAGE]

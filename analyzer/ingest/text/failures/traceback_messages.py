@@ -36,6 +36,10 @@ _LOST_PEER = LazyRegex(
     r"| function error: Hccl[A-Z]|function error: Aclrt\w{1,60}, error code is 50704[68]\b"
 )
 _TEARDOWN = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})
+ENDS_ALREADY = LazyRegex(
+    r"Python is likely shutting down|(?:at|after) interpreter shutdown|resource busy: '(?:\S{0,200}/)?\.nfs"
+)
+"""What only an interpreter that ends already says, and who clears a folder on NFS that holds an open file."""
 
 MAX_LINES = 30
 """Lines of one message that are looked at; the list of mismatched weights of a large model is longer."""

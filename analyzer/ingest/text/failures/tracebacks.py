@@ -32,6 +32,7 @@ from analyzer.ingest.text.failures.traceback_frames import (
 )
 from analyzer.ingest.text.failures.traceback_messages import (
     CARRIES,
+    ENDS_ALREADY,
     MAX_MESSAGE,
     TELLS_NOTHING,
     Raised,
@@ -71,6 +72,7 @@ _NOTES = frozenset({"SimplifiedTraceback"})
 # What stands above the traceback of an exception that ends nothing.
 _IGNORED = LazyRegex(
     r"Exception ignored in\b|Error in (?:atexit|sys\.excepthook)|--- Logging error ---|Exception in thread .{0,80}(?:pin_memory|QueueFeeder|QueueManager|tensorboard)"
+    r"|^COMET (?:ERROR|WARNING): |^comet\.ml error: failed to report"
 )
 _OF_POWERSHELL = "FullyQualifiedErrorId"
 """The last of the lines that it puts below the first one of standard error; the one above repeats that line."""
@@ -80,9 +82,6 @@ _COMPILER = LazyRegex(r"^(?:torch\._(?:dynamo|inductor)|triton)\.")
 # A temporary folder that cannot be removed: a file system of a server keeps an open file under such a name.
 _LEFT_BEHIND = LazyRegex(
     r"\.nfs[0-9a-f]{8,}|Directory not empty|Device or resource busy|No such file or directory"
-)
-_ENDS_ALREADY = LazyRegex(
-    r"Python is likely shutting down|(?:at|after) interpreter shutdown|resource busy: '(?:\S{0,200}/)?\.nfs"
 )
 _SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
 
@@ -321,7 +320,7 @@ class TracebackCapture:
         if log.first("raised", raised.exception, raised.message) or self.report_rank is None:
             at = line if self.report_rank is None else of_rank(line, self.report_rank)
             clears = self.stack.finalizing and _LEFT_BEHIND.search(raised.message)
-            spent = self.ignored or clears or _ENDS_ALREADY.search(raised.message)
+            spent = self.ignored or clears or ENDS_ALREADY.search(raised.message)
             kind, role = ("ignored_exception", "teardown") if spent else ("python_traceback", role)
             log.event(kind, role, at, {k: v for k, v in fields.items() if v != ""})
         self.roots[line.rank] = self.chained if self.chained and role == "cascade" else raised
