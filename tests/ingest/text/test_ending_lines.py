@@ -176,3 +176,23 @@ OF_EVALUATION = "                 Class     Images  Instances      Box(P        
 )  # fmt: skip
 def test_what_stands_right_behind_a_bar_of_a_table_is_read(bar: str, last: str, kind: str) -> None:
     assert kind in kinds(YOLO + bar + last)
+
+
+@pytest.mark.parametrize(
+    ("error", "ends"),
+    [
+        ("ImportError: sys.meta_path is None, Python is likely shutting down", False),
+        ("RuntimeError: cannot schedule new futures after interpreter shutdown", False),
+        ("OSError: [Errno 16] Device or resource busy: '/scratch/a/.nfs00000000000f46", False),
+        ("OSError: [Errno 16] Device or resource busy: '/scratch/a/rows.bin'", True),
+        ("RuntimeError: the pump is likely shutting down", True),
+    ],
+)
+@pytest.mark.parametrize("is_bare", [True, False])
+def test_what_an_interpreter_says_that_ends_already_is_no_cause_of_it(
+    error: str, ends: bool, is_bare: bool
+) -> None:
+    found = read_text(f"{error}\n" if is_bare else trace("train.py", error)).events
+
+    assert bool(found.of("python_traceback")) == ends
+    assert not found.of("import_failed")

@@ -472,24 +472,6 @@ def test_a_cut_traceback_whose_code_says_nothing_stays_one(code):
     assert not found.of("python_traceback")
 
 
-@pytest.mark.parametrize(
-    ("error", "ends"),
-    [
-        ("ImportError: sys.meta_path is None, Python is likely shutting down", False),
-        ("RuntimeError: cannot schedule new futures after interpreter shutdown", False),
-        ("OSError: [Errno 16] Device or resource busy: '/scratch/a/.nfs00000000000f46", False),
-        ("OSError: [Errno 16] Device or resource busy: '/scratch/a/rows.bin'", True),
-        ("RuntimeError: the pump is likely shutting down", True),
-    ],
-)
-@pytest.mark.parametrize("is_bare", [True, False])
-def test_what_an_interpreter_says_that_ends_already_is_no_cause_of_it(error, ends, is_bare):
-    found = read_text(f"{error}\n" if is_bare else trace(error)).events
-
-    assert bool(found.of("python_traceback")) == ends
-    assert not found.of("import_failed")
-
-
 def test_a_cut_traceback_below_an_ignored_exception_is_ignored():
     header = "Exception ignored in: <function Loader.__del__ at 0x7f>\n"
     found = read_text(header + cut('raise ValueError("no room is left")')).events
