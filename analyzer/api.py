@@ -121,17 +121,11 @@ def diagnose(
 
 
 class Study(NamedTuple):
-    """A diagnosis and the run that it is about: what a report with curves and excerpts needs.
+    """A diagnosis and the run that it is about: what a report with curves and excerpts needs."""
 
-    Attributes:
-        diagnosis: The answer.
-        run: The run.
-        baseline: The run that worked, if one was given.
-    """
-
-    diagnosis: Diagnosis
-    run: Run
-    baseline: Run | None = None
+    diagnosis: Diagnosis  # the answer
+    run: Run  # the run
+    baseline: Run | None = None  # the run that worked, if one was given
 
 
 def study(

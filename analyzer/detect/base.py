@@ -192,19 +192,12 @@ def _span(view: RunView) -> tuple[int, int] | None:
 
 
 class Detector(NamedTuple):
-    """One family of measurements.
+    """One family of measurements."""
 
-    Attributes:
-        name: Kind of its signals.
-        emits: Names of facts, or prefixes that end with a dot.
-        module: Where it stands in this package.
-        detect: Yields the signals of a run.
-    """
-
-    name: str
-    emits: tuple[str, ...]
-    module: str
-    detect: Callable[[RunView], Iterable[Signal]]
+    name: str  # kind of its signals
+    emits: tuple[str, ...]  # names of facts, or prefixes that end with a dot
+    module: str  # where it stands in this package
+    detect: Callable[[RunView], Iterable[Signal]]  # yields the signals of a run
 
 
 class FactWriter:

@@ -47,18 +47,13 @@ Named = Callable[[str, str], Tree | None]
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition, parsed and checked when it is first used.
+    """A condition, parsed and checked when it is first used."""
 
-    Attributes:
-        text: As the author wrote it.
-        where: ``path:line:column`` for the error message.
-        named: Knows the named conditions that it may mention.
-        known_form: Its ``form``, if it was found out before; else empty.
-    """
-
-    text: str
-    where: str = field(default="", compare=False)
+    text: str  # as the author wrote it
+    where: str = field(default="", compare=False)  # ``path:line:column`` for the error message
+    # knows the named conditions that it may mention
     named: Named | None = field(default=None, compare=False, repr=False)
+    # its ``form``, if it was found out before; else empty
     known_form: str = field(default="", compare=False, repr=False)
 
     @cached_property

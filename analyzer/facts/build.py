@@ -20,15 +20,10 @@ class FactDeclarationError(ValueError):
 
 @dataclass(frozen=True)
 class Facts(Mapping[str, FactValue]):
-    """Known facts by name; a name that is absent is unknown.
+    """Known facts by name; a name that is absent is unknown."""
 
-    Attributes:
-        values_by_name: Fact name to value and provenance.
-        plain: Fact name to bare value, as conditions use it.
-    """
-
-    values_by_name: Mapping[str, FactValue] = field(default_factory=dict)
-    plain: Mapping[str, Scalar] = field(default_factory=dict)
+    values_by_name: Mapping[str, FactValue] = field(default_factory=dict)  # fact name to value and provenance
+    plain: Mapping[str, Scalar] = field(default_factory=dict)  # fact name to bare value, as conditions use it
 
     def __getitem__(self, name: str) -> FactValue:
         return self.values_by_name[name]

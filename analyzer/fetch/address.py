@@ -49,16 +49,11 @@ _NOT_PROJECTS = frozenset(
 
 
 class Server(NamedTuple):
-    """A W&B server.
+    """A W&B server."""
 
-    Attributes:
-        api_url: Where its API is, without a slash at the end.
-        app_url: Where people look at it.
-        name: Host (and port) under which it is shown and cached; one for all spellings of the public server.
-    """
-
-    api_url: str
-    app_url: str
+    api_url: str  # where its API is, without a slash at the end
+    app_url: str  # where people look at it
+    # host (and port) under which it is shown and cached; one for all spellings of the public server
     name: str
 
     @property
@@ -69,20 +64,13 @@ class Server(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunAddress:
-    """One run.
+    """One run."""
 
-    Attributes:
-        server: Where it lies.
-        entity: User or team.
-        project: Project.
-        run_id: Id, or the name that people see, if that was pasted.
-        is_bare: Given as ``entity/project/id``, so that it may be meant as a path.
-    """
-
-    server: Server
-    entity: str
-    project: str
-    run_id: str
+    server: Server  # where it lies
+    entity: str  # user or team
+    project: str  # project
+    run_id: str  # id, or the name that people see, if that was pasted
+    # given as ``entity/project/id``, so that it may be meant as a path
     is_bare: bool = field(default=False, compare=False)
 
     @property
@@ -97,21 +85,13 @@ class RunAddress:
 
 
 class RunSetAddress(NamedTuple):
-    """Many runs: a whole project, or those of one sweep or group.
+    """Many runs: a whole project, or those of one sweep or group."""
 
-    Attributes:
-        server: Where they lie.
-        entity: User or team.
-        project: Project.
-        sweep: Id of a sweep, else empty.
-        group: Name of a group, else empty.
-    """
-
-    server: Server
-    entity: str
-    project: str
-    sweep: str = ""
-    group: str = ""
+    server: Server  # where they lie
+    entity: str  # user or team
+    project: str  # project
+    sweep: str = ""  # id of a sweep, else empty
+    group: str = ""  # name of a group, else empty
 
     @property
     def what(self) -> str:

@@ -46,21 +46,13 @@ class Match(IntEnum):
 
 
 class Candidate(NamedTuple):
-    """A file that might belong to an ingestor.
+    """A file that might belong to an ingestor."""
 
-    Attributes:
-        path: Absolute path.
-        name: Path relative to the run's root, with ``/``.
-        size_bytes: Size on disk.
-        head: The first 64 KiB, decompressed if the file is gzip or zstd.
-        compression: ``gzip``, ``zstd`` or empty.
-    """
-
-    path: Path
-    name: str
-    size_bytes: int
-    head: bytes
-    compression: str = ""
+    path: Path  # absolute path
+    name: str  # path relative to the run's root, with ``/``
+    size_bytes: int  # size on disk
+    head: bytes  # the first 64 KiB, decompressed if the file is gzip or zstd
+    compression: str = ""  # ``gzip``, ``zstd`` or empty
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,22 +39,15 @@ from analyzer.record import NamedTuple
 
 
 class Loaded(NamedTuple):
-    """A run, which of several it is, and the labels of the others.
+    """A run, which of several it is, and the labels of the others."""
 
-    Attributes:
-        run: The run.
-        subject: Its label; empty if it is the only one.
-        others: Labels of the others, the newest first.
-        passed_over: Newer runs of which nothing could be read: label and reason.
-        earlier: A sentence for each earlier launch whose rows stand in the same log.
-        judging_s: CPU seconds that judging it may take.
-    """
-
-    run: Run
-    subject: str = ""
-    others: tuple[str, ...] = ()
+    run: Run  # the run
+    subject: str = ""  # its label; empty if it is the only one
+    others: tuple[str, ...] = ()  # labels of the others, the newest first
+    # newer runs of which nothing could be read: label and reason
     passed_over: tuple[tuple[str, str], ...] = ()
-    earlier: tuple[str, ...] = ()
+    earlier: tuple[str, ...] = ()  # a sentence for each earlier launch whose rows stand in the same log
+    # CPU seconds that judging it may take
     judging_s: float = (1 - limits.INTERRUPTED_SHARE) * limits.BASE_CPU_S
 
 

@@ -46,15 +46,10 @@ METRIC_NAMES = 5_000
 
 @dataclass
 class Budget:
-    """CPU time that one diagnosis may take, of which reading may take a share and judging the rest.
+    """CPU time that one diagnosis may take, of which reading may take a share and judging the rest."""
 
-    Attributes:
-        base_s: Seconds that it has before it has read anything.
-        size_bytes: Bytes on disk of the files that were opened so far.
-    """
-
-    base_s: float = BASE_CPU_S
-    size_bytes: int = 0
+    base_s: float = BASE_CPU_S  # seconds that it has before it has read anything
+    size_bytes: int = 0  # bytes on disk of the files that were opened so far
     _began_s: float = field(default_factory=lambda: time.process_time())  # noqa: PLW0108  (looked up late: a test has its own clock)
 
     def open_file(self, size_bytes: int, *, compressed: bool) -> None:

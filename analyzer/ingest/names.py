@@ -17,15 +17,10 @@ from analyzer.record import NamedTuple
 
 
 class Metric(NamedTuple):
-    """What a canonical name means.
+    """What a canonical name means."""
 
-    Attributes:
-        unit: Unit, empty if it has none.
-        meaning: What is measured, in a few words.
-    """
-
-    unit: str
-    meaning: str
+    unit: str  # unit, empty if it has none
+    meaning: str  # what is measured, in a few words
 
 
 def _read(table: str) -> tuple[dict[str, Metric], dict[str, str], dict[str, float]]:

@@ -14,27 +14,16 @@ from analyzer.record import dataclass, field
 
 @dataclass
 class Reading:
-    """State of one reading.
+    """State of one reading."""
 
-    Attributes:
-        looked_at: Files that the walk has seen.
-        files: Files to read; 0 while the walk is on.
-        size_bytes: Their bytes on disk.
-        files_read: Files that are read.
-        bytes_read: Their bytes.
-        name: The file at hand.
-        descriptor: Its descriptor, -1 if there is none.
-        judging: Whether everything is read and the rules are at work.
-    """
-
-    looked_at: int = 0
-    files: int = 0
-    size_bytes: int = 0
-    files_read: int = 0
-    bytes_read: int = 0
-    name: str = ""
-    descriptor: int = field(default=-1)
-    judging: bool = False
+    looked_at: int = 0  # files that the walk has seen
+    files: int = 0  # files to read; 0 while the walk is on
+    size_bytes: int = 0  # their bytes on disk
+    files_read: int = 0  # files that are read
+    bytes_read: int = 0  # their bytes
+    name: str = ""  # the file at hand
+    descriptor: int = field(default=-1)  # its descriptor, -1 if there is none
+    judging: bool = False  # whether everything is read and the rules are at work
 
     def position(self) -> int:
         """Bytes read so far, the file at hand included as far as the system knows."""

@@ -17,13 +17,10 @@ _TEXT_SUFFIXES = frozenset(
 
 
 class QuotedLines(list[str]):
-    """Cleaned lines of a text file, each with the line ending that it has there.
+    """Cleaned lines of a text file, each with the line ending that it has there."""
 
-    Attributes:
-        altered: 0-based numbers of the lines that are not shown as they stand in the file: a secret is masked,
-            a control character removed, a long line cut. A diff must not lean on them.
-    """
-
+    # 0-based numbers of the lines that are not shown as they stand in the file: a secret is masked, a control character
+    # removed, a long line cut. A diff must not lean on them.
     altered: frozenset[int] = frozenset()
 
 

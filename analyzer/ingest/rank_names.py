@@ -53,23 +53,14 @@ _ARCHIVE = LazyRegex(r"\.(?:gz|zst)$")
 
 
 class FilePlace(NamedTuple):
-    """What a path says about its writer; None and empty where it says nothing.
+    """What a path says about its writer; None and empty where it says nothing."""
 
-    Attributes:
-        rank: Global rank.
-        local_rank: Rank within its node.
-        node: Number of the node.
-        task: Number of a process that may or may not be the global rank.
-        attempt: Number of the launch attempt.
-        host: Host name.
-    """
-
-    rank: int | None = None
-    local_rank: int | None = None
-    node: int | None = None
-    task: int | None = None
-    attempt: int | None = None
-    host: str = ""
+    rank: int | None = None  # global rank
+    local_rank: int | None = None  # rank within its node
+    node: int | None = None  # number of the node
+    task: int | None = None  # number of a process that may or may not be the global rank
+    attempt: int | None = None  # number of the launch attempt
+    host: str = ""  # host name
 
 
 def names_part(directory: str) -> bool:

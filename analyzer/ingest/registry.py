@@ -121,21 +121,13 @@ def _made(home: str) -> Ingestor:
 
 @dataclass
 class LazyIngestor:
-    """An ingestor that imports itself when it is first needed.
+    """An ingestor that imports itself when it is first needed."""
 
-    Attributes:
-        name: As the ingestor itself says.
-        summary: As the ingestor itself says.
-        is_log: As the ingestor itself says.
-        home: ``module:Class`` under ``analyzer.ingest``.
-        may_match: False only for files that the ingestor would refuse.
-    """
-
-    name: str
-    summary: str
-    is_log: bool
-    home: str
-    may_match: _Test
+    name: str  # as the ingestor itself says
+    summary: str  # as the ingestor itself says
+    is_log: bool  # as the ingestor itself says
+    home: str  # ``module:Class`` under ``analyzer.ingest``
+    may_match: _Test  # false only for files that the ingestor would refuse
 
     @cached_property
     def real(self) -> Ingestor:

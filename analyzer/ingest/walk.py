@@ -60,23 +60,15 @@ class Found(NamedTuple):
 
 @dataclass
 class Discovery:
-    """Everything that a walk saw.
+    """Everything that a walk saw."""
 
-    Attributes:
-        root: The directory.
-        found: Files that an ingestor knows.
-        unknown: Files that none knows.
-        unreadable: Names of files and directories that could not be read, with the reason.
-        empty: Files of 0 bytes.
-        truncated_walk: Whether there were more files than are looked at.
-    """
-
-    root: Path
-    found: list[Found] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
+    root: Path  # the directory
+    found: list[Found] = field(default_factory=list)  # files that an ingestor knows
+    unknown: list[str] = field(default_factory=list)  # files that none knows
+    # names of files and directories that could not be read, with the reason
     unreadable: list[tuple[str, str]] = field(default_factory=list)
-    empty: list[str] = field(default_factory=list)
-    truncated_walk: bool = False
+    empty: list[str] = field(default_factory=list)  # files of 0 bytes
+    truncated_walk: bool = False  # whether there were more files than are looked at
 
 
 def _compression(head: bytes) -> str:

@@ -47,14 +47,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """How the end is dealt with.
+    """How the end is dealt with."""
 
-    Attributes:
-        always: Write the report after a good end too.
-        wait_s: Seconds that the diagnosis may take; then it is killed and the program ends without it.
-    """
-
-    always: bool = False
+    always: bool = False  # write the report after a good end too
+    # seconds that the diagnosis may take; then it is killed and the program ends without it
     wait_s: float = 60.0
 
 

@@ -13,29 +13,17 @@ _COLOURS = {"failed": "#b3330a", "degraded": "#8a5300", "interrupted": "#8a5300"
 
 
 class Card(NamedTuple):
-    """What is shown of a diagnosis.
+    """What is shown of a diagnosis."""
 
-    Attributes:
-        status: Its status.
-        root: The run.
-        summary: What happened.
-        cause: Id of the leading cause; empty if there is none.
-        title: Its sentence.
-        probability: Its probability.
-        places: Where its evidence stands.
-        fix: Its first fix.
-        diffs: The change to the user's files.
-    """
-
-    status: str
-    root: str
-    summary: str
-    cause: str = ""
-    title: str = ""
-    probability: float = 0.0
-    places: Sequence[str] = ()
-    fix: str = ""
-    diffs: Sequence[str] = ()
+    status: str  # its status
+    root: str  # the run
+    summary: str  # what happened
+    cause: str = ""  # id of the leading cause; empty if there is none
+    title: str = ""  # its sentence
+    probability: float = 0.0  # its probability
+    places: Sequence[str] = ()  # where its evidence stands
+    fix: str = ""  # its first fix
+    diffs: Sequence[str] = ()  # the change to the user's files
 
     @classmethod
     def of(cls, status: str, root: str, summary: str, leads: Any) -> Card:

@@ -14,24 +14,16 @@ LAYERS = ("default", "file", "cli", "env", "runtime_echo")
 
 
 class ConfigValue(NamedTuple):
-    """One configured value.
+    """One configured value."""
 
-    Attributes:
-        value: Parsed value; None means that the file says null.
-        raw: The value as written.
-        key_in_source: The dotted key as the user's file spells it, for example ``fp16.enabled``.
-        layer: One of ``LAYERS``.
-        ref: Where it stands, or None for a default that no file states.
-        framework: Whose spelling ``key_in_source`` is: hf-trainer, deepspeed, mmengine, model, tokenizer, …
-        conflicts: What other layers or files said instead, if different; shown to the user.
-    """
-
-    value: ConfigScalar
-    raw: str
-    key_in_source: str
-    layer: str
-    ref: SourceRef | None
+    value: ConfigScalar  # parsed value; None means that the file says null
+    raw: str  # the value as written
+    key_in_source: str  # the dotted key as the user's file spells it, for example ``fp16.enabled``
+    layer: str  # one of ``LAYERS``
+    ref: SourceRef | None  # where it stands, or None for a default that no file states
+    # whose spelling ``key_in_source`` is: hf-trainer, deepspeed, mmengine, model, tokenizer, …
     framework: str = ""
+    # what other layers or files said instead, if different; shown to the user
     conflicts: tuple[ConfigValue, ...] = ()
 
     @property

@@ -39,16 +39,12 @@ _OF_THE_HOST = {
 
 
 class MachineReading(NamedTuple):
-    """What a name says of a machine.
+    """What a name says of a machine."""
 
-    Attributes:
-        kind: gpu_busy, gpu_memory and cpu_busy (percent), gpu_clock, gpu_temperature, gpu_errors, host_memory_percent,
-            host_memory (an amount); empty if it is none of these.
-        gpu: Number of the device, None where the name has none.
-    """
-
+    # one of gpu_busy, gpu_memory and cpu_busy (percent), gpu_clock, gpu_temperature, gpu_errors, host_memory_percent, host_memory
+    # (an amount); empty if it is none of these
     kind: str
-    gpu: int | None = None
+    gpu: int | None = None  # number of the device, None where the name has none
 
 
 @lru_cache(maxsize=4096)

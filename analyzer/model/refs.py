@@ -10,29 +10,17 @@ _TRACKERS = ("clearml", "mlflow", "swanlab", "tensorboard", "trackio", "wandb")
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file that belongs to a run.
+    """One file that belongs to a run."""
 
-    Attributes:
-        index: Position in ``Run.sources``; what ``SourceRef.source`` points to.
-        path: Path relative to the run's root, with ``/``; the file's name if the root is a file.
-        format: Name of the format as the ingestor calls it, for example ``tensorboard``.
-        ingestor: Name of the ingestor that read the file; empty if none did.
-        size_bytes: Size on disk.
-        sha256_head: Hex SHA-256 of the first 64 KiB; equal heads and sizes are read once only.
-        location: Absolute path, to read the file again for a quote or a diff; never shown.
-        age_s: Seconds between the last write to the file and its reading; None if unknown.
-        grows: Whether somebody wrote to the file while it was read.
-    """
-
-    index: int
-    path: str
-    format: str
-    ingestor: str
-    size_bytes: int
-    sha256_head: str
-    location: str = ""
-    age_s: float | None = None
-    grows: bool = False
+    index: int  # position in ``Run.sources``; what ``SourceRef.source`` points to
+    path: str  # path relative to the run's root, with ``/``; the file's name if the root is a file
+    format: str  # name of the format as the ingestor calls it, for example ``tensorboard``
+    ingestor: str  # name of the ingestor that read the file; empty if none did
+    size_bytes: int  # size on disk
+    sha256_head: str  # hex SHA-256 of the first 64 KiB; equal heads and sizes are read once only
+    location: str = ""  # absolute path, to read the file again for a quote or a diff; never shown
+    age_s: float | None = None  # seconds between the last write to the file and its reading; None if unknown
+    grows: bool = False  # whether somebody wrote to the file while it was read
 
     @property
     def by_tracker(self) -> bool:
@@ -46,28 +34,16 @@ class SourceFile:
 
 
 class SourceRef(NamedTuple):
-    """A place in a source.
+    """A place in a source."""
 
-    Attributes:
-        source: Index into ``Run.sources``.
-        line: 1-based line, or record number for binary files; None for the whole file.
-    """
-
-    source: int
-    line: int | None = None
+    source: int  # index into ``Run.sources``
+    line: int | None = None  # 1-based line, or record number for binary files; None for the whole file
 
 
 class Gap(NamedTuple):
-    """Something that could not be read. A gap is always reported to the user.
+    """Something that could not be read. A gap is always reported to the user."""
 
-    Attributes:
-        reason: What was lost and why, in one sentence.
-        ref: Where, or None if the whole run is concerned.
-        rows_lost: Rows or records known to be lost; None if unknown.
-        evidence: Whether it may have told how the run went: such a run is not called healthy.
-    """
-
-    reason: str
-    ref: SourceRef | None = None
-    rows_lost: int | None = None
-    evidence: bool = False
+    reason: str  # what was lost and why, in one sentence
+    ref: SourceRef | None = None  # where, or None if the whole run is concerned
+    rows_lost: int | None = None  # rows or records known to be lost; None if unknown
+    evidence: bool = False  # whether it may have told how the run went: such a run is not called healthy

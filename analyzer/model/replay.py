@@ -52,19 +52,12 @@ UNKNOWN_CODE = 0
 
 
 class Column(NamedTuple):
-    """Declaration of one column.
+    """Declaration of one column."""
 
-    Attributes:
-        name: Name in every representation.
-        kind: text, sizes, int32, int64, float or bool (see the module).
-        meaning: One sentence, with the unit or the values.
-        required: Whether a row of the open format must have it.
-    """
-
-    name: str
-    kind: str
-    meaning: str
-    required: bool = False
+    name: str  # name in every representation
+    kind: str  # text, sizes, int32, int64, float or bool (see the module)
+    meaning: str  # one sentence, with the unit or the values
+    required: bool = False  # whether a row of the open format must have it
 
 
 REPLAY_COLUMNS: tuple[Column, ...] = (
@@ -138,21 +131,16 @@ TEXT_FORMATS = ("autograd_anomaly", "nan_detector", "megatron", "gpu_fpx", "nixn
 
 @dataclass(frozen=True)
 class TraceTable:
-    """Rows of a trace as NumPy columns; see the module for dtypes and for what stands for unknown.
-
-    Attributes:
-        data: Column name to array, each of shape (n_rows,); also ``source`` and ``line``.
-        texts: Distinct texts; 0 is the empty text and stands for unknown.
-        shapes: Distinct sizes; 0 is None and stands for unknown; a scalar has the empty tuple.
-        dropped: Rows read but not kept, because a trace may be larger than memory; gaps say so.
-    """
+    """Rows of a trace as NumPy columns; see the module for dtypes and for what stands for unknown."""
 
     COLUMNS: ClassVar[tuple[Column, ...]] = ()
 
+    # column name to array, each of shape (n_rows,); also ``source`` and ``line``
     data: Mapping[str, npt.NDArray[Any]]
-    texts: tuple[str, ...] = ("",)
+    texts: tuple[str, ...] = ("",)  # distinct texts; 0 is the empty text and stands for unknown
+    # distinct sizes; 0 is None and stands for unknown; a scalar has the empty tuple
     shapes: tuple[Any, ...] = field(default=(None,))
-    dropped: int = 0
+    dropped: int = 0  # rows read but not kept, because a trace may be larger than memory; gaps say so
 
     @classmethod
     def empty(cls) -> Self:

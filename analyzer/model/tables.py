@@ -27,27 +27,17 @@ NULL_INT = int(np.iinfo(np.int64).min)
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The points of one metric in the order in which the run logged them (attempt, then row order).
+    """The points of one metric in the order in which the run logged them (attempt, then row order)."""
 
-    Attributes:
-        metric: Canonical name.
-        logged_as: The name that the logger used.
-        step: int64, shape (n_points,): optimizer step (or the unit of ``step_unit``); ``NULL_INT`` if none.
-        value: float64, shape (n_points,): NaN and infinities kept as logged.
-        time_s: float64, shape (n_points,): unix seconds, NaN if unknown.
-        attempt: int64, shape (n_points,): 0-based restart attempt.
-        source: int64, shape (n_points,): index into ``Run.sources``.
-        line: int64, shape (n_points,): 1-based line or record number.
-    """
-
-    metric: str
-    logged_as: str
+    metric: str  # canonical name
+    logged_as: str  # the name that the logger used
+    # int64, shape (n_points,): optimizer step (or the unit of ``step_unit``); ``NULL_INT`` if none
     step: Integers
-    value: Values
-    time_s: Values
-    attempt: Integers
-    source: Integers
-    line: Integers
+    value: Values  # float64, shape (n_points,): NaN and infinities kept as logged
+    time_s: Values  # float64, shape (n_points,): unix seconds, NaN if unknown
+    attempt: Integers  # int64, shape (n_points,): 0-based restart attempt
+    source: Integers  # int64, shape (n_points,): index into ``Run.sources``
+    line: Integers  # int64, shape (n_points,): 1-based line or record number
 
     def __len__(self) -> int:
         return int(self.value.size)
@@ -65,33 +55,19 @@ class Series:
 
 @dataclass(frozen=True)
 class MetricTable:
-    """One row per logged scalar, as NumPy columns of equal length.
+    """One row per logged scalar, as NumPy columns of equal length."""
 
-    Attributes:
-        names: Canonical metric names; ``metric`` indexes into it.
-        raw_names: Names as the loggers wrote them; ``raw`` indexes into it.
-        metric: int32 code of the canonical name.
-        raw: int32 code of the original name.
-        step: int64 optimizer step; ``NULL_INT`` if the logger gave none.
-        time_s: float64 unix seconds, UTC; NaN if unknown.
-        value: float64; NaN and infinities are kept as logged: they are data here.
-        rank: int32 global rank; -2**31 means already reduced over ranks.
-        attempt: int16, 0-based restart attempt.
-        source: int32 index into ``Run.sources``.
-        line: int64, 1-based line or record number; 0 if there is none.
-    """
-
-    names: tuple[str, ...]
-    raw_names: tuple[str, ...]
-    metric: npt.NDArray[np.int32]
-    raw: npt.NDArray[np.int32]
-    step: Integers
-    time_s: Values
-    value: Values
-    rank: npt.NDArray[np.int32]
-    attempt: npt.NDArray[np.int16]
-    source: npt.NDArray[np.int32]
-    line: Integers
+    names: tuple[str, ...]  # canonical metric names; ``metric`` indexes into it
+    raw_names: tuple[str, ...]  # names as the loggers wrote them; ``raw`` indexes into it
+    metric: npt.NDArray[np.int32]  # int32 code of the canonical name
+    raw: npt.NDArray[np.int32]  # int32 code of the original name
+    step: Integers  # int64 optimizer step; ``NULL_INT`` if the logger gave none
+    time_s: Values  # float64 unix seconds, UTC; NaN if unknown
+    value: Values  # float64; NaN and infinities are kept as logged: they are data here
+    rank: npt.NDArray[np.int32]  # int32 global rank; -2**31 means already reduced over ranks
+    attempt: npt.NDArray[np.int16]  # int16, 0-based restart attempt
+    source: npt.NDArray[np.int32]  # int32 index into ``Run.sources``
+    line: Integers  # int64, 1-based line or record number; 0 if there is none
 
     def __len__(self) -> int:
         return int(self.value.size)
@@ -155,31 +131,18 @@ class MetricTable:
 
 
 class Event(NamedTuple):
-    """One recognised log line or trace event.
+    """One recognised log line or trace event."""
 
-    Attributes:
-        kind: What it is, for example ``loss_scale_overflow``.
-        role: root_candidate, symptom, cascade, teardown, advice or info.
-        text: The line, at most 2 KiB, control characters removed, secrets masked.
-        ref: Where it stands.
-        step: Optimizer step, if known.
-        time_s: Unix seconds, if known.
-        rank: Global rank, if known.
-        attempt: 0-based restart attempt.
-        fields: Named values of the line, typed as its pattern declares.
-        order: Position of the event in reading order within its source.
-    """
-
-    kind: str
-    role: str
-    text: str
-    ref: SourceRef
-    step: int | None = None
-    time_s: float | None = None
-    rank: int | None = None
-    attempt: int = 0
-    fields: Mapping[str, Scalar] = {}
-    order: int = 0
+    kind: str  # what it is, for example ``loss_scale_overflow``
+    role: str  # root_candidate, symptom, cascade, teardown, advice or info
+    text: str  # the line, at most 2 KiB, control characters removed, secrets masked
+    ref: SourceRef  # where it stands
+    step: int | None = None  # optimizer step, if known
+    time_s: float | None = None  # Unix seconds, if known
+    rank: int | None = None  # global rank, if known
+    attempt: int = 0  # 0-based restart attempt
+    fields: Mapping[str, Scalar] = {}  # named values of the line, typed as its pattern declares
+    order: int = 0  # position of the event in reading order within its source
 
 
 @dataclass(frozen=True)

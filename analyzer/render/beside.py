@@ -30,35 +30,22 @@ NAMED = 12
 
 
 class Difference(NamedTuple):
-    """A setting or version in which the runs differ.
+    """A setting or version in which the runs differ."""
 
-    Attributes:
-        key: Canonical key.
-        good: Its value in the run that worked; empty if it is not stated there.
-        bad: Its value in the other run.
-        weight: Probability of the cause that it bears on, times its part of that cause's evidence; 0 if no rule uses it.
-        cause: That cause; empty if none.
-    """
-
-    key: str
-    good: str
-    bad: str
+    key: str  # canonical key
+    good: str  # its value in the run that worked; empty if it is not stated there
+    bad: str  # its value in the other run
+    # probability of the cause that it bears on, times its part of that cause's evidence; 0 if no rule uses it
     weight: float
-    cause: str
+    cause: str  # that cause; empty if none
 
 
 class Parting(NamedTuple):
-    """Where a curve of two runs parts.
+    """Where a curve of two runs parts."""
 
-    Attributes:
-        panel: Which curve.
-        shared: Steps that both logged.
-        step: First step of the parting; None if they stay together.
-    """
-
-    panel: Panel
-    shared: int
-    step: float | None
+    panel: Panel  # which curve
+    shared: int  # steps that both logged
+    step: float | None  # first step of the parting; None if they stay together
 
 
 def differences(good: Run, bad: Run, diagnosis: Diagnosis) -> list[Difference]:

@@ -20,47 +20,28 @@ Floats = npt.NDArray[np.float64]
 
 
 class Line(NamedTuple):
-    """One series of a panel.
+    """One series of a panel."""
 
-    Attributes:
-        label: Name in the legend.
-        logged_as: Name that the run gave it.
-        x: Steps, or positions from 1 on where the run logged no steps.
-        y: Values; NaN and infinities are kept.
-        paths: File of each point.
-        lines: Line or record of each point in its file, 0 if unknown.
-        attempt: Restart attempt of each point.
-    """
-
-    label: str
-    logged_as: str
-    x: Floats
-    y: Floats
-    paths: tuple[str, ...]
-    lines: npt.NDArray[np.int64]
-    attempt: npt.NDArray[np.int64]
+    label: str  # name in the legend
+    logged_as: str  # name that the run gave it
+    x: Floats  # steps, or positions from 1 on where the run logged no steps
+    y: Floats  # values; NaN and infinities are kept
+    paths: tuple[str, ...]  # file of each point
+    lines: npt.NDArray[np.int64]  # line or record of each point in its file, 0 if unknown
+    attempt: npt.NDArray[np.int64]  # restart attempt of each point
 
 
 class Panel(NamedTuple):
-    """One chart.
+    """One chart."""
 
-    Attributes:
-        key: What it shows: loss, grad_norm, loss_scale, learning_rate, throughput, memory or the name of a metric.
-        title: Its heading.
-        unit: Unit of its values, empty if none.
-        log: Whether its axis is logarithmic: positive values over more than a decade.
-        by_step: Whether x is the step; else the position in the log.
-        lines: Its series, the most important first.
-        axis: What x counts where it is no step: points, or seconds.
-    """
-
+    # what it shows: loss, grad_norm, loss_scale, learning_rate, throughput, memory or the name of a metric
     key: str
-    title: str
-    unit: str
-    log: bool
-    by_step: bool
-    lines: tuple[Line, ...]
-    axis: str = "point"
+    title: str  # its heading
+    unit: str  # unit of its values, empty if none
+    log: bool  # whether its axis is logarithmic: positive values over more than a decade
+    by_step: bool  # whether x is the step; else the position in the log
+    lines: tuple[Line, ...]  # its series, the most important first
+    axis: str = "point"  # what x counts where it is no step: points, or seconds
 
     @property
     def word(self) -> str:

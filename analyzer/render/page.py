@@ -30,21 +30,14 @@ _STATUS_COLOUR = {"failed": "31;1", "degraded": "33;1", "interrupted": "33;1", "
 
 
 class Style(NamedTuple):
-    """How to write for a terminal.
+    """How to write for a terminal."""
 
-    Attributes:
-        colour: Whether to colour.
-        width: Columns.
-        links: Whether the terminal makes ``path:line`` clickable (OSC 8).
-        locations: Absolute path of each source, by its path within the run; what is missing is shown as it is.
-        here: Directory from which paths are shown; empty to show them as they stand within the run.
-    """
-
-    colour: bool
-    width: int = WIDTH
-    links: bool = False
+    colour: bool  # whether to colour
+    width: int = WIDTH  # columns
+    links: bool = False  # whether the terminal makes ``path:line`` clickable (OSC 8)
+    # absolute path of each source, by its path within the run; what is missing is shown as it is
     locations: Mapping[str, str] = {}
-    here: str = ""
+    here: str = ""  # directory from which paths are shown; empty to show them as they stand within the run
 
     def paint(self, text: str, code: str) -> str:
         """Text in an ANSI colour, or as it is."""

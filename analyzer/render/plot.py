@@ -76,25 +76,15 @@ def _ends(low: float, high: float) -> tuple[str, str]:
 
 
 class _Axis(NamedTuple):
-    """Where a point stands among the dots.
+    """Where a point stands among the dots."""
 
-    Attributes:
-        first: Smallest x.
-        last: Largest x.
-        low: Smallest value.
-        high: Largest value.
-        columns: Characters across.
-        rows: Characters down: one if all values are equal.
-        log: Whether the heights are logarithms.
-    """
-
-    first: float
-    last: float
-    low: float
-    high: float
-    columns: int
-    rows: int
-    log: bool
+    first: float  # smallest x
+    last: float  # largest x
+    low: float  # smallest value
+    high: float  # largest value
+    columns: int  # characters across
+    rows: int  # characters down: one if all values are equal
+    log: bool  # whether the heights are logarithms
 
     @classmethod
     def of(cls, panel: Panel, columns: int, rows: int, lines: Sequence[Line]) -> _Axis | None:

@@ -25,53 +25,32 @@ MOST_LANES = 64
 
 
 class Mark(NamedTuple):
-    """Something that a rank reports.
+    """Something that a rank reports."""
 
-    Attributes:
-        what: ``cause``, ``waited``, ``told`` (to end, or so reported by the launcher) or ``last``.
-        words: What the line says, as a clause.
-        at: Unix seconds, or position in the log where no line has a clock.
-        since: When it began, for a rank that waited; else as ``at``.
-        place: Where it stands.
-    """
-
-    what: str
-    words: str
-    at: float
-    since: float
-    place: Place
+    what: str  # ``cause``, ``waited``, ``told`` (to end, or so reported by the launcher) or ``last``
+    words: str  # what the line says, as a clause
+    at: float  # Unix seconds, or position in the log where no line has a clock
+    since: float  # when it began, for a rank that waited; else as ``at``
+    place: Place  # where it stands
 
 
 class Lane(NamedTuple):
-    """One rank.
+    """One rank."""
 
-    Attributes:
-        rank: Global rank.
-        host: Its host, empty if unknown.
-        marks: What it reports, in order; none if it finished every collective that it issued, while others wait.
-        first: Whether the first failure of the run is its own.
-        awaited: Whether, by the flight recorder, the others wait for it and it waits for nobody.
-    """
-
-    rank: int
-    host: str
+    rank: int  # global rank
+    host: str  # its host, empty if unknown
+    # what it reports, in order; none if it finished every collective that it issued, while others wait
     marks: tuple[Mark, ...]
-    first: bool
-    awaited: bool = False
+    first: bool  # whether the first failure of the run is its own
+    awaited: bool = False  # whether, by the flight recorder, the others wait for it and it waits for nobody
 
 
 class RankTimes(NamedTuple):
-    """Ranks over time.
+    """Ranks over time."""
 
-    Attributes:
-        lanes: Ranks that are drawn, by number.
-        hidden: Ranks that are not.
-        by_clock: Whether marks stand at unix seconds; else at their order in one log.
-    """
-
-    lanes: tuple[Lane, ...]
-    hidden: int
-    by_clock: bool
+    lanes: tuple[Lane, ...]  # ranks that are drawn, by number
+    hidden: int  # ranks that are not
+    by_clock: bool  # whether marks stand at unix seconds; else at their order in one log
 
 
 def rank_times(run: Run) -> RankTimes | None:

@@ -59,16 +59,11 @@ def headline(finding: Finding) -> str:
 
 
 class Opening(NamedTuple):
-    """What stands above the findings where no cause reaches a half.
+    """What stands above the findings where no cause reaches a half."""
 
-    Attributes:
-        head: The class with its probability, or that no cause stands out.
-        rows: The candidates, one per line; what cannot be told further.
-        leads: Whether ``head`` names the leading finding itself, whose own headline would say the same again.
-    """
-
-    head: str
-    rows: tuple[str, ...]
+    head: str  # the class with its probability, or that no cause stands out
+    rows: tuple[str, ...]  # the candidates, one per line; what cannot be told further
+    # whether ``head`` names the leading finding itself, whose own headline would say the same again
     leads: bool = False
 
 

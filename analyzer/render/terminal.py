@@ -38,23 +38,14 @@ _SETTINGS = (".yaml", ".yml", ".json", ".py", ".toml")
 
 
 class _Room(NamedTuple):
-    """How much of each part is shown.
+    """How much of each part is shown."""
 
-    Attributes:
-        plot: Rows of the plot.
-        change: Lines of the change.
-        evidence: Lines of evidence.
-        mechanism: Whether the cause is explained.
-        explains: Whether consequences are named.
-        gaps: Gaps in full.
-    """
-
-    plot: int
-    change: int
-    evidence: int
-    mechanism: bool
-    explains: bool
-    gaps: int
+    plot: int  # rows of the plot
+    change: int  # lines of the change
+    evidence: int  # lines of evidence
+    mechanism: bool  # whether the cause is explained
+    explains: bool  # whether consequences are named
+    gaps: int  # gaps in full
 
 
 _ROOMS = (

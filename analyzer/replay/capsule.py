@@ -27,42 +27,25 @@ from analyzer.replay.hooks import plain_name
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The begin of a step: what is needed to run it again, held by reference except for the random state.
+    """The begin of a step: what is needed to run it again, held by reference except for the random state."""
 
-    Attributes:
-        module: The module that was called.
-        args: Positional arguments.
-        kwargs: Keyword arguments.
-        random: State of each generator.
-        training: Training mode.
-        device: Type of device.
-    """
-
-    module: torch.nn.Module
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    random: dict[str, torch.Tensor]
-    training: bool
-    device: str
+    module: torch.nn.Module  # the module that was called
+    args: tuple[Any, ...]  # positional arguments
+    kwargs: dict[str, Any]  # keyword arguments
+    random: dict[str, torch.Tensor]  # state of each generator
+    training: bool  # training mode
+    device: str  # type of device
 
 
 @dataclass(frozen=True, slots=True)
 class Capsule:
-    """A loaded capsule.
+    """A loaded capsule."""
 
-    Attributes:
-        header: What stands in its header.
-        weights: Parameters and buffers by name, shared ones under each of their names.
-        args: Positional arguments of the call.
-        kwargs: Keyword arguments.
-        random: State of each generator.
-    """
-
-    header: CapsuleHeader
-    weights: dict[str, torch.Tensor]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    random: dict[str, torch.Tensor]
+    header: CapsuleHeader  # what stands in its header
+    weights: dict[str, torch.Tensor]  # parameters and buffers by name, shared ones under each of their names
+    args: tuple[Any, ...]  # positional arguments of the call
+    kwargs: dict[str, Any]  # keyword arguments
+    random: dict[str, torch.Tensor]  # state of each generator
 
 
 def moment_of(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Moment:

@@ -40,31 +40,19 @@ FLOAT_TYPES = frozenset({"float16", "bfloat16", "float32", "float64"})
 
 @dataclass(frozen=True, slots=True)
 class CapsuleHeader:
-    """What stands in ``capsule.json``.
+    """What stands in ``capsule.json``."""
 
-    Attributes:
-        step: Optimiser step.
-        loss_scale: Factor of the loss; None if there was none.
-        autocast: Format of autocast, such as float16; None if it was off.
-        training: Whether the model was in training mode.
-        device: Type of the device it ran on.
-        module: Class of the module that was called.
-        path: Name of that module inside the model; empty for the model itself.
-        batch: Tree of positional and keyword arguments.
-        aliases: Name of a shared parameter to the name under which it is stored.
-        versions: Package to version.
-    """
-
-    step: int
-    loss_scale: float | None
-    autocast: str | None
-    training: bool
-    device: str
-    module: str
-    path: str
-    batch: Mapping[str, Any]
+    step: int  # optimiser step
+    loss_scale: float | None  # factor of the loss; None if there was none
+    autocast: str | None  # format of autocast, such as float16; None if it was off
+    training: bool  # whether the model was in training mode
+    device: str  # type of the device it ran on
+    module: str  # class of the module that was called
+    path: str  # name of that module inside the model; empty for the model itself
+    batch: Mapping[str, Any]  # tree of positional and keyword arguments
+    # name of a shared parameter to the name under which it is stored
     aliases: Mapping[str, str] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)  # package to version
 
 
 def read_header(directory: Path) -> CapsuleHeader:

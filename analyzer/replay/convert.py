@@ -20,21 +20,13 @@ from analyzer.replay.files import ReplayWriter
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What a conversion did.
+    """What a conversion did."""
 
-    Attributes:
-        rows: Tensor events written.
-        collectives: Collectives written, into a file of their own.
-        files: Files written.
-        gaps: What could not be read.
-        sources: Path of each file read, by the index that gaps refer to.
-    """
-
-    rows: int
-    collectives: int
-    files: tuple[Path, ...]
-    gaps: tuple[Gap, ...]
-    sources: tuple[str, ...]
+    rows: int  # tensor events written
+    collectives: int  # collectives written, into a file of their own
+    files: tuple[Path, ...]  # files written
+    gaps: tuple[Gap, ...]  # what could not be read
+    sources: tuple[str, ...]  # path of each file read, by the index that gaps refer to
 
 
 class _ToFile(TraceRows[Any]):

@@ -31,46 +31,27 @@ _MEASURED = ("fwd", "bwd", "opt", "comm", "param")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One tensor on which two traces do not agree.
+    """One tensor on which two traces do not agree."""
 
-    Attributes:
-        row_a: Row of the first trace.
-        row_b: Row of the second trace.
-        what: nonfinite, shape, or a statistic.
-        value_a: Its value in the first trace.
-        value_b: Its value in the second trace.
-        relative: Relative difference; None for nonfinite and shape.
-    """
-
-    row_a: int
-    row_b: int
-    what: str
-    value_a: Any
-    value_b: Any
-    relative: float | None = None
+    row_a: int  # row of the first trace
+    row_b: int  # row of the second trace
+    what: str  # nonfinite, shape, or a statistic
+    value_a: Any  # its value in the first trace
+    value_b: Any  # its value in the second trace
+    relative: float | None = None  # relative difference; None for nonfinite and shape
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two traces have in common and where they part.
+    """What two traces have in common and where they part."""
 
-    Attributes:
-        matched: Tensors in both.
-        only_a: Tensors in the first alone.
-        only_b: Tensors in the second alone.
-        differing: Matched tensors that differ.
-        first: The first of them in order of execution; None if all agree.
-        first_place: Its step, direction, module, operator and role in words.
-        last_equal: The last tensor before it that agrees, in words; empty if there is none.
-    """
-
-    matched: int
-    only_a: int
-    only_b: int
-    differing: int
-    first: Difference | None
-    first_place: str = ""
-    last_equal: str = ""
+    matched: int  # tensors in both
+    only_a: int  # tensors in the first alone
+    only_b: int  # tensors in the second alone
+    differing: int  # matched tensors that differ
+    first: Difference | None  # the first of them in order of execution; None if all agree
+    first_place: str = ""  # its step, direction, module, operator and role in words
+    last_equal: str = ""  # the last tensor before it that agrees, in words; empty if there is none
 
 
 def compare(

@@ -23,38 +23,23 @@ _WRAPPERS = frozenset({"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped
 
 @dataclass(slots=True)
 class Slot:
-    """One tensor at one place: who hands it, in which role.
+    """One tensor at one place: who hands it, in which role."""
 
-    Attributes:
-        module: Qualified name; empty for the model itself.
-        module_type: Class.
-        role: ``input[i]`` or ``output[i]``.
-        call_index: 0-based number of the module's call in this step.
-    """
-
-    module: str
-    module_type: str
-    role: str
-    call_index: int
+    module: str  # qualified name; empty for the model itself
+    module_type: str  # class
+    role: str  # ``input[i]`` or ``output[i]``
+    call_index: int  # 0-based number of the module's call in this step
 
 
 @dataclass(slots=True)
 class Seen:
-    """One measurement: the places that it is for, and its numbers or where they will come from.
+    """One measurement: the places that it is for, and its numbers or where they will come from."""
 
-    Attributes:
-        direction: fwd or bwd.
-        slots: Places, the one to be named first at the begin.
-        about: Format, sizes and device of the tensor.
-        numbers: Columns, once they are known.
-        extra: What has no column.
-    """
-
-    direction: str
-    slots: list[Slot]
-    about: dict[str, Any]
-    numbers: dict[str, Any] = field(default_factory=dict)
-    extra: dict[str, Any] = field(default_factory=dict)
+    direction: str  # fwd or bwd
+    slots: list[Slot]  # places, the one to be named first at the begin
+    about: dict[str, Any]  # format, sizes and device of the tensor
+    numbers: dict[str, Any] = field(default_factory=dict)  # columns, once they are known
+    extra: dict[str, Any] = field(default_factory=dict)  # what has no column
 
 
 @dataclass(slots=True)

@@ -50,33 +50,21 @@ FITS = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The operator whose inputs are sound and whose output is not.
+    """The operator whose inputs are sound and whose output is not."""
 
-    Attributes:
-        op: Name such as ``aten.mm.default``.
-        direction: fwd or bwd.
-        index: 0-based number of the operator in the step.
-        module: Qualified name of the innermost module; of a backward operator, the one whose forward made it.
-        site: ``file:line`` of the innermost frame outside torch.
-        inputs: Columns of each floating-point input.
-        outputs: Columns of each floating-point output.
-        reference_absmax: Largest magnitude of the result in float64; None if it could not be computed.
-        reference_nonfinite: Whether that result holds NaN or infinities.
-        kernel_wrong: Whether that result fits into the output's format.
-        masked_rows: Of a softmax: rows in which every score is masked.
-    """
-
-    op: str
-    direction: str
-    index: int
+    op: str  # name such as ``aten.mm.default``
+    direction: str  # fwd or bwd
+    index: int  # 0-based number of the operator in the step
+    # qualified name of the innermost module; of a backward operator, the one whose forward made it
     module: str
-    site: str
-    inputs: tuple[dict[str, Any], ...]
-    outputs: tuple[dict[str, Any], ...]
+    site: str  # ``file:line`` of the innermost frame outside torch
+    inputs: tuple[dict[str, Any], ...]  # columns of each floating-point input
+    outputs: tuple[dict[str, Any], ...]  # columns of each floating-point output
+    # largest magnitude of the result in float64; None if it could not be computed
     reference_absmax: float | None = None
-    reference_nonfinite: bool | None = None
-    kernel_wrong: bool | None = None
-    masked_rows: int | None = None
+    reference_nonfinite: bool | None = None  # whether that result holds NaN or infinities
+    kernel_wrong: bool | None = None  # whether that result fits into the output's format
+    masked_rows: int | None = None  # of a softmax: rows in which every score is masked
 
     @property
     def largest_input(self) -> float:

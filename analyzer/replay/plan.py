@@ -32,36 +32,22 @@ _OUTCOME = (
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One thing to do.
+    """One thing to do."""
 
-    Attributes:
-        title: What to do, as an order.
-        why: Which explanations it separates.
-        command: What to type or paste; empty if nothing.
-        outcomes: Each possible outcome and what it means.
-        checks: Facts of the diagnosis that it answers, with the shares they lead to.
-    """
-
-    title: str
-    why: str
-    command: str
-    outcomes: tuple[str, ...] = ()
-    checks: tuple[str, ...] = ()
+    title: str  # what to do, as an order
+    why: str  # which explanations it separates
+    command: str  # what to type or paste; empty if nothing
+    outcomes: tuple[str, ...] = ()  # each possible outcome and what it means
+    checks: tuple[str, ...] = ()  # facts of the diagnosis that it answers, with the shares they lead to
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Experiments for one run, in order.
+    """Experiments for one run, in order."""
 
-    Attributes:
-        leading: Causes that lead, with their shares.
-        experiments: What to do, the most decisive first; empty if nothing is open.
-        reason: Why there is nothing to do; empty otherwise.
-    """
-
-    leading: tuple[tuple[str, float], ...]
-    experiments: tuple[Experiment, ...]
-    reason: str = ""
+    leading: tuple[tuple[str, float], ...]  # causes that lead, with their shares
+    experiments: tuple[Experiment, ...]  # what to do, the most decisive first; empty if nothing is open
+    reason: str = ""  # why there is nothing to do; empty otherwise
 
 
 def plan(

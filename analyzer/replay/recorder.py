@@ -34,35 +34,25 @@ _NO_CAPSULE, _BACKWARD, _FORWARD = (
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How much to record.
+    """How much to record."""
 
-    Attributes:
-        keep_steps: Steps before a bad one that are written with it, and at the end.
-        full_steps: First step and the one after the last of a window recorded with all statistics and written.
-        full_after_bad: Steps after a bad one that are recorded with all statistics.
-        every: Watch only every n-th step (a bad step between two of them is not seen).
-        accumulate: Forward passes that make one optimiser step; not used once ``Recorder.step`` is called.
-        max_bad_steps: Steps with a bad forward pass, and steps with bad gradients alone, that are written.
-        patience: With a scaler, gradients that overflow in fewer steps in a row than this are its calibration.
-        backward: Watch gradients.
-        scaler: GradScaler, or anything with ``get_scale()``, ``loss_scale`` or ``cur_scale``.
-        capsule: Directory for the first bad step itself (weights, batch, random state); none is written if None.
-        write_on_exit: Write the last steps at the end even if all was finite.
-        first_step: Number of the first step.
-    """
-
-    keep_steps: int = 2
+    keep_steps: int = 2  # steps before a bad one that are written with it, and at the end
+    # first step and the one after the last of a window recorded with all statistics and written
     full_steps: tuple[int, int] | None = None
-    full_after_bad: int = 1
-    every: int = 1
+    full_after_bad: int = 1  # steps after a bad one that are recorded with all statistics
+    every: int = 1  # watch only every n-th step (a bad step between two of them is not seen)
+    # forward passes that make one optimiser step; not used once ``Recorder.step`` is called
     accumulate: int = 1
+    # steps with a bad forward pass, and steps with bad gradients alone, that are written
     max_bad_steps: int = 3
+    # with a scaler, gradients that overflow in fewer steps in a row than this are its calibration
     patience: int = 3
-    backward: bool = True
-    scaler: Any = None
+    backward: bool = True  # watch gradients
+    scaler: Any = None  # GradScaler, or anything with ``get_scale()``, ``loss_scale`` or ``cur_scale``
+    # directory for the first bad step itself (weights, batch, random state); none is written if None
     capsule: str | os.PathLike[str] | None = None
-    write_on_exit: bool = True
-    first_step: int = 0
+    write_on_exit: bool = True  # write the last steps at the end even if all was finite
+    first_step: int = 0  # number of the first step
 
     def __post_init__(self) -> None:
         if (
@@ -76,21 +66,14 @@ class Options:
 
 @dataclass(slots=True)
 class _Step:
-    """One recorded step.
+    """One recorded step."""
 
-    Attributes:
-        step: Optimiser step.
-        micro_step: Index in gradient accumulation.
-        events: What was seen.
-        more: Finished rows: parameter gradients and the loss scale.
-        written: Events that are in the file already.
-    """
-
-    step: int
-    micro_step: int
-    events: list[Seen] = field(default_factory=list)
+    step: int  # optimiser step
+    micro_step: int  # index in gradient accumulation
+    events: list[Seen] = field(default_factory=list)  # what was seen
+    # finished rows: parameter gradients and the loss scale
     more: list[dict[str, Any]] = field(default_factory=list)
-    written: int = 0
+    written: int = 0  # events that are in the file already
 
     def is_bad(self, direction: str = "") -> bool:
         """Whether a tensor was not finite, in one direction or in any."""

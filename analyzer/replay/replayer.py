@@ -33,40 +33,25 @@ LossFunction = Callable[[Any, dict[str, Any]], torch.Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to run the step.
+    """One way to run the step."""
 
-    Attributes:
-        name: Name in the trace.
-        weights: Format of the weights; None as recorded.
-        autocast: Format of autocast; None for none.
-        loss_scale: Factor of the loss.
-        math_attention: Use the plain form of scaled dot product attention.
-    """
-
-    name: str
-    weights: torch.dtype | None
-    autocast: torch.dtype | None
-    loss_scale: float
-    math_attention: bool = False
+    name: str  # name in the trace
+    weights: torch.dtype | None  # format of the weights; None as recorded
+    autocast: torch.dtype | None  # format of autocast; None for none
+    loss_scale: float  # factor of the loss
+    math_attention: bool = False  # use the plain form of scaled dot product attention
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a replay has found.
+    """What a replay has found."""
 
-    Attributes:
-        judgement: The verdict and what it rests on.
-        outcomes: Every rerun.
-        origin: The operator at which it began; None if all was finite or no operator has sound inputs.
-        rows: Rows of the trace.
-        notes: What could not be done, in words.
-    """
-
-    judgement: Judgement
-    outcomes: tuple[Outcome, ...]
+    judgement: Judgement  # the verdict and what it rests on
+    outcomes: tuple[Outcome, ...]  # every rerun
+    # the operator at which it began; None if all was finite or no operator has sound inputs
     origin: Origin | None
-    rows: tuple[dict[str, Any], ...]
-    notes: tuple[str, ...] = ()
+    rows: tuple[dict[str, Any], ...]  # rows of the trace
+    notes: tuple[str, ...] = ()  # what could not be done, in words
 
 
 def load_factory(text: str) -> tuple[torch.nn.Module, LossFunction | None]:

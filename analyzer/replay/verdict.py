@@ -32,28 +32,17 @@ TOLERANCE = 1e-2
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One rerun of the step.
+    """One rerun of the step."""
 
-    Attributes:
-        name: Which one.
-        loss: Its loss; None if there was none.
-        loss_scale: Factor of the loss.
-        forward_bad: Whether the loss, or the output where there is none, was not finite.
-        backward_bad: Whether a gradient was not finite; None if there was no backward pass.
-        grad_absmax: Largest finite gradient, without the loss scale.
-        modules_bad: Whether a module inside had a forward output that was not finite, which the loss may hide; None
-            if nobody looked.
-        error: Why it could not be run; empty if it was.
-    """
-
-    name: str
-    loss: float | None = None
-    loss_scale: float = 1.0
-    forward_bad: bool = False
-    backward_bad: bool | None = None
-    grad_absmax: float | None = None
+    name: str  # which one
+    loss: float | None = None  # its loss; None if there was none
+    loss_scale: float = 1.0  # factor of the loss
+    forward_bad: bool = False  # whether the loss, or the output where there is none, was not finite
+    backward_bad: bool | None = None  # whether a gradient was not finite; None if there was no backward pass
+    grad_absmax: float | None = None  # largest finite gradient, without the loss scale
+    # whether a module inside had a forward output that was not finite, which the loss may hide; None if nobody looked
     modules_bad: bool | None = None
-    error: str = ""
+    error: str = ""  # why it could not be run; empty if it was
 
     @property
     def is_bad(self) -> bool | None:
@@ -75,19 +64,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """All reruns of a capsule, and what follows.
+    """All reruns of a capsule, and what follows."""
 
-    Attributes:
-        verdict: A key of ``MEANING``.
-        cured_by: Reruns in which all was finite.
-        largest_good_scale: Largest loss scale in the run's own precision at which all was finite.
-        repeat_differs: Whether the same step gave another result.
-    """
-
-    verdict: str
-    cured_by: tuple[str, ...] = ()
+    verdict: str  # a key of ``MEANING``
+    cured_by: tuple[str, ...] = ()  # reruns in which all was finite
+    # largest loss scale in the run's own precision at which all was finite
     largest_good_scale: float | None = None
-    repeat_differs: bool | None = None
+    repeat_differs: bool | None = None  # whether the same step gave another result
 
     def row(self, **more: Any) -> dict[str, Any]:
         """A row of the trace; further keywords go into ``extra``."""

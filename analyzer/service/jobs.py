@@ -21,22 +21,14 @@ KEPT = 256
 
 @dataclass
 class Job:
-    """One submission.
+    """One submission."""
 
-    Attributes:
-        id: Its number, as text.
-        path: What is diagnosed.
-        upload: Folder to be deleted afterwards; None for a path of the machine.
-        state: ``queued``, ``running``, ``done`` or ``failed``.
-        problem: Why it failed.
-        pages: The answer by format, made while the files are still there.
-    """
-
-    id: str
-    path: str
-    upload: Path | None = None
-    state: str = "queued"
-    problem: str = ""
+    id: str  # its number, as text
+    path: str  # what is diagnosed
+    upload: Path | None = None  # folder to be deleted afterwards; None for a path of the machine
+    state: str = "queued"  # ``queued``, ``running``, ``done`` or ``failed``
+    problem: str = ""  # why it failed
+    # the answer by format, made while the files are still there
     pages: dict[str, str] = field(default_factory=dict)
 
 

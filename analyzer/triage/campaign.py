@@ -40,47 +40,30 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """How a triage is done.
+    """How a triage is done."""
 
-    Attributes:
-        place: Output directory.
-        options: What all runs share.
-        engine: ``local``, ``dask``, ``dask:ADDRESS`` or ``MODULE:CALLABLE``.
-        workers: Processes; 0 diagnoses in this process, without any protection.
-        resume: Whether what stands in ``place`` is carried on.
-        baselines: Whether failed runs are compared with healthy ones of like configuration.
-        shard: Part of the plan to do (1-based) and number of parts, or None for all of it.
-    """
-
-    place: Place
-    options: Options
-    engine: str = "local"
-    workers: int = 2
-    resume: bool = False
-    baselines: bool = True
+    place: Place  # output directory
+    options: Options  # what all runs share
+    engine: str = "local"  # ``local``, ``dask``, ``dask:ADDRESS`` or ``MODULE:CALLABLE``
+    workers: int = 2  # processes; 0 diagnoses in this process, without any protection
+    resume: bool = False  # whether what stands in ``place`` is carried on
+    baselines: bool = True  # whether failed runs are compared with healthy ones of like configuration
+    # part of the plan to do (1-based) and number of parts, or None for all of it
     shard: tuple[int, int] | None = None
 
 
 @dataclass
 class Result:
-    """What a triage came to.
+    """What a triage came to."""
 
-    Attributes:
-        summary: The fleet.
-        done: Runs diagnosed now.
-        kept: Runs that were up to date.
-        interrupted: Whether it was stopped before its end.
-        missing: Numbers of shards that were not found, are damaged or not finished (merge only).
-        others: Runs of earlier triages that this plan did not ask about; they stay.
-        damaged: Parts of an earlier dataset that cannot be read; their runs were read again if they were asked about.
-    """
-
-    summary: FleetSummary
-    done: int = 0
-    kept: int = 0
-    interrupted: bool = False
+    summary: FleetSummary  # the fleet
+    done: int = 0  # runs diagnosed now
+    kept: int = 0  # runs that were up to date
+    interrupted: bool = False  # whether it was stopped before its end
+    # numbers of shards that were not found, are damaged or not finished (merge only)
     missing: list[int] = field(default_factory=list)
-    others: int = 0
+    others: int = 0  # runs of earlier triages that this plan did not ask about; they stay
+    # parts of an earlier dataset that cannot be read; their runs were read again if they were asked about
     damaged: list[str] = field(default_factory=list)
 
 

@@ -66,17 +66,11 @@ class _Batch:
 
 @dataclass
 class ExecutorEngine:
-    """Runs tasks on an executor.
+    """Runs tasks on an executor."""
 
-    Attributes:
-        make: Gives a fresh executor; called again when the old one is broken.
-        options: What all runs share.
-        window: Batches under way at once.
-    """
-
-    make: Callable[[], Executor]
-    options: Options
-    window: int
+    make: Callable[[], Executor]  # gives a fresh executor; called again when the old one is broken
+    options: Options  # what all runs share
+    window: int  # batches under way at once
     _executor: Executor | None = field(default=None, init=False)
     _under_way: dict[Future[Any], _Batch] = field(default_factory=dict, init=False)
 

@@ -39,19 +39,12 @@ _HARMLESS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LastWords:
-    """A line of a log.
+    """A line of a log."""
 
-    Attributes:
-        text: The line, cleaned and masked.
-        path: The file, relative to the run.
-        line: Its line from the end, 1 for the last; whole files are not counted for this.
-        looks_like: ``exception``, ``fatal``, ``error`` or ``last line``.
-    """
-
-    text: str
-    path: str
-    line: int
-    looks_like: str
+    text: str  # the line, cleaned and masked
+    path: str  # the file, relative to the run
+    line: int  # its line from the end, 1 for the last; whole files are not counted for this
+    looks_like: str  # ``exception``, ``fatal``, ``error`` or ``last line``
 
 
 _ORDER = ("exception", "fatal", "error", "last line")

@@ -42,29 +42,17 @@ _OF_A_HOSTS_SET_UP = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NodeVerdict:
-    """One host.
+    """One host."""
 
-    Attributes:
-        host: Its name.
-        jobs: Jobs that ran there, as far as logs say.
-        failures: Those that failed in a way that a host can cause.
-        first: Failures in which it was named as the first to fail.
-        p: Probability that chance does this, both questions counted; None if neither can be asked.
-        question: The question with the smaller p: ``who failed first`` or ``failure rate``; empty if none.
-        bad: Whether it is accused.
-        causes: Cause to number of its failures.
-        examples: Locations of up to five of them.
-    """
-
-    host: str
-    jobs: int
-    failures: int
-    first: int
-    p: float | None
-    question: str
-    bad: bool
-    causes: Mapping[str, int]
-    examples: tuple[str, ...]
+    host: str  # its name
+    jobs: int  # jobs that ran there, as far as logs say
+    failures: int  # those that failed in a way that a host can cause
+    first: int  # failures in which it was named as the first to fail
+    p: float | None  # probability that chance does this, both questions counted; None if neither can be asked
+    question: str  # the question with the smaller p: ``who failed first`` or ``failure rate``; empty if none
+    bad: bool  # whether it is accused
+    causes: Mapping[str, int]  # cause to number of its failures
+    examples: tuple[str, ...]  # locations of up to five of them
 
 
 @dataclass

@@ -27,27 +27,16 @@ MAX_JOINED = 500
 
 @dataclass(frozen=True, slots=True)
 class FailureShape:
-    """One shape.
+    """One shape."""
 
-    Attributes:
-        shape: How and when the runs ended.
-        template: The most frequent template.
-        variants: Number of templates joined.
-        runs: Number of runs.
-        users: How many users are known to be hit.
-        example: Last words of one run.
-        location: Where that run lies.
-        place: The file in which they stand.
-    """
-
-    shape: str
-    template: str
-    variants: int
-    runs: int
-    users: int
-    example: str
-    location: str
-    place: str
+    shape: str  # how and when the runs ended
+    template: str  # the most frequent template
+    variants: int  # number of templates joined
+    runs: int  # number of runs
+    users: int  # how many users are known to be hit
+    example: str  # last words of one run
+    location: str  # where that run lies
+    place: str  # the file in which they stand
 
 
 @dataclass

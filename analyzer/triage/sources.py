@@ -21,19 +21,15 @@ from analyzer.triage.specs import Options, RunSpec, Selection
 
 @dataclass(frozen=True, slots=True)
 class SourceKind:
-    """One kind of remote source.
+    """One kind of remote source."""
 
-    Attributes:
-        name: What ``RunSpec.kind`` says.
-        recogniser: ``module:function`` that says whether a source belongs to it; the first kind that does wins.
-        lister: ``module:function`` called with (source, offline, selection); gives runs and what was skipped.
-        fetcher: ``module:function`` called in the worker with (run, directory, options); puts the run's files into the
-            directory and gives the paths to read.
-    """
-
-    name: str
+    name: str  # what ``RunSpec.kind`` says
+    # ``module:function`` that says whether a source belongs to it; the first kind that does wins
     recogniser: str
+    # ``module:function`` called with (source, offline, selection); gives runs and what was skipped
     lister: str
+    # ``module:function`` called in the worker with (run, directory, options); puts the run's files into the directory and
+    # gives the paths to read
     fetcher: str
 
 

@@ -14,29 +14,20 @@ from analyzer.record import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """One run that the plan found.
+    """One run that the plan found."""
 
-    Attributes:
-        location: Path as the user gave it and as the walk went on, or a URL; shown, and the order of all output.
-        kind: ``directory``, ``files``, or the name of a remote kind (``sources.FETCHERS``).
-        why: What it was taken for, in words.
-        key: Stable id, 16 hexadecimal digits: hash of the absolute location.
-        extra: Further files of the run, for example the error stream beside the output of a job.
-        digest: Fingerprint of the inputs (names, sizes, times of the last write); empty if it cannot be known.
-        user: Who owns the run, empty if unknown.
-        job: Job id of the scheduler, empty if unknown.
-        project: W&B project or the like, empty if unknown.
-    """
-
+    # path as the user gave it and as the walk went on, or a URL; shown, and the order of all output
     location: str
-    kind: str
-    why: str
-    key: str
+    kind: str  # ``directory``, ``files``, or the name of a remote kind (``sources.FETCHERS``)
+    why: str  # what it was taken for, in words
+    key: str  # stable id, 16 hexadecimal digits: hash of the absolute location
+    # further files of the run, for example the error stream beside the output of a job
     extra: tuple[str, ...] = ()
+    # fingerprint of the inputs (names, sizes, times of the last write); empty if it cannot be known
     digest: str = ""
-    user: str = ""
-    job: str = ""
-    project: str = ""
+    user: str = ""  # who owns the run, empty if unknown
+    job: str = ""  # job id of the scheduler, empty if unknown
+    project: str = ""  # W&B project or the like, empty if unknown
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a worker."""
@@ -69,18 +60,13 @@ def worker_count(given: int | None) -> int:
 
 @dataclass
 class Plan:
-    """Runs in order of their location, and what was skipped.
+    """Runs in order of their location, and what was skipped."""
 
-    Attributes:
-        runs: The runs.
-        skipped: What is no run, or could not be looked at.
-        searched: Directories (absolute) and URLs that were searched whole: of them all runs are known.
-        closed: Directories (absolute) below them that could not be entered.
-    """
-
-    runs: list[RunSpec] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    runs: list[RunSpec] = field(default_factory=list)  # the runs
+    skipped: list[Skipped] = field(default_factory=list)  # what is no run, or could not be looked at
+    # directories (absolute) and URLs that were searched whole: of them all runs are known
     searched: list[str] = field(default_factory=list)
+    # directories (absolute) below them that could not be entered
     closed: list[str] = field(default_factory=list)
 
     def asked_about(self, location: str, key: str) -> bool:
@@ -100,25 +86,15 @@ def _within(path: str, places: list[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What all runs share.
+    """What all runs share."""
 
-    Attributes:
-        rules: Further rule packs.
-        timeout_s: Seconds that one run may take.
-        memory_bytes: Memory that one run may take.
-        cache: Directory in which fetched runs are kept; empty for a temporary one.
-        offline: Whether fetchers may use the network.
-        reports: Directory or URL for a page with curves of each faulty run; empty for none.
-        report_all: Whether runs without a fault get such a page too.
-    """
-
-    rules: tuple[str, ...] = ()
-    timeout_s: float = 120.0
-    memory_bytes: int = 2 * 1024**3
-    cache: str = ""
-    offline: bool = False
-    reports: str = ""
-    report_all: bool = False
+    rules: tuple[str, ...] = ()  # further rule packs
+    timeout_s: float = 120.0  # seconds that one run may take
+    memory_bytes: int = 2 * 1024**3  # memory that one run may take
+    cache: str = ""  # directory in which fetched runs are kept; empty for a temporary one
+    offline: bool = False  # whether fetchers may use the network
+    reports: str = ""  # directory or URL for a page with curves of each faulty run; empty for none
+    report_all: bool = False  # whether runs without a fault get such a page too
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a worker."""
@@ -132,34 +108,21 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which runs of a W&B project, sweep or group are taken.
+    """Which runs of a W&B project, sweep or group are taken."""
 
-    Attributes:
-        states: Only these, for example ``crashed``; empty for all.
-        since: Only runs created after this: an ISO time, or an age such as ``7d``; empty for all.
-        limit: At most so many of one source, the newest; None for all.
-        filter_json: W&B's own filter as JSON; empty for none.
-    """
-
-    states: tuple[str, ...] = ()
-    since: str = ""
-    limit: int | None = None
-    filter_json: str = ""
+    states: tuple[str, ...] = ()  # only these, for example ``crashed``; empty for all
+    since: str = ""  # only runs created after this: an ISO time, or an age such as ``7d``; empty for all
+    limit: int | None = None  # at most so many of one source, the newest; None for all
+    filter_json: str = ""  # W&B's own filter as JSON; empty for none
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One run for a worker, perhaps beside a run that worked.
+    """One run for a worker, perhaps beside a run that worked."""
 
-    Attributes:
-        spec: The run.
-        baseline: A healthy run of like configuration, None in the first pass.
-        status_alone: Status without the baseline; empty in the first pass.
-    """
-
-    spec: RunSpec
-    baseline: RunSpec | None = None
-    status_alone: str = ""
+    spec: RunSpec  # the run
+    baseline: RunSpec | None = None  # a healthy run of like configuration, None in the first pass
+    status_alone: str = ""  # status without the baseline; empty in the first pass
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a worker."""

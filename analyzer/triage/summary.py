@@ -22,29 +22,17 @@ NAMED = 50
 
 @dataclass
 class Tally:
-    """Runs that have something in common.
+    """Runs that have something in common."""
 
-    Attributes:
-        name: What they have in common.
-        title: The same in words.
-        runs: Number of runs.
-        failed: Failed ones among them.
-        gpu_hours: GPU-hours of the failed ones for which they are known.
-        hours_unknown: Failed ones for which they are not.
-        causes: Cause to number of failed runs.
-        users: Known users.
-        examples: Locations of some.
-    """
-
-    name: str
-    title: str = ""
-    runs: int = 0
-    failed: int = 0
-    gpu_hours: float = 0.0
-    hours_unknown: int = 0
-    causes: Counter[str] = field(default_factory=Counter)
-    users: set[str] = field(default_factory=set)
-    examples: list[str] = field(default_factory=list)
+    name: str  # what they have in common
+    title: str = ""  # the same in words
+    runs: int = 0  # number of runs
+    failed: int = 0  # failed ones among them
+    gpu_hours: float = 0.0  # GPU-hours of the failed ones for which they are known
+    hours_unknown: int = 0  # failed ones for which they are not
+    causes: Counter[str] = field(default_factory=Counter)  # cause to number of failed runs
+    users: set[str] = field(default_factory=set)  # known users
+    examples: list[str] = field(default_factory=list)  # locations of some
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count a run."""

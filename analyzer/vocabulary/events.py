@@ -91,23 +91,14 @@ _KIND = LazyRegex(r"[a-z][a-z0-9_]{1,60}")
 
 
 class EventSpec(NamedTuple):
-    """Declaration of one kind of event.
+    """Declaration of one kind of event."""
 
-    Attributes:
-        kind: Its name.
-        says: The sentence it reads as.
-        roles: The parts that it can play, see ``ROLES``.
-        family: One of ``FAMILIES``; empty if its role tells, or if it ends no run.
-        fields: Name to type, see ``FIELD_TYPES``; without ``COMMON_FIELDS``.
-        topic: The file that declares it.
-    """
-
-    kind: str
-    says: str
-    roles: tuple[str, ...]
-    family: str
-    fields: Mapping[str, str]
-    topic: str
+    kind: str  # its name
+    says: str  # the sentence it reads as
+    roles: tuple[str, ...]  # the parts that it can play, see ``ROLES``
+    family: str  # one of ``FAMILIES``; empty if its role tells, or if it ends no run
+    fields: Mapping[str, str]  # name to type, see ``FIELD_TYPES``; without ``COMMON_FIELDS``
+    topic: str  # the file that declares it
 
     def field_type(self, name: str) -> str | None:
         """Type of a field's fact, or None if no such field is declared."""

@@ -26,18 +26,13 @@ _WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None,
 
 
 class MarkedFile(NamedTuple):
-    """A loaded file.
+    """A loaded file."""
 
-    Attributes:
-        path: As shown in messages.
-        data: Plain Python data.
-        marks: Path of keys and indices, such as ``("evidence", 2, "test")``, to ``(line, column)``, 1-based.
-        checked: Whether the data was checked before and comes from the cache; it has no marks then.
-    """
-
-    path: str
-    data: Any
+    path: str  # as shown in messages
+    data: Any  # plain Python data
+    # path of keys and indices, such as ``("evidence", 2, "test")``, to ``(line, column)``, 1-based
     marks: Mapping[tuple[str | int, ...], tuple[int, int]]
+    # whether the data was checked before and comes from the cache; it has no marks then
     checked: bool = False
 
     def where(self, *keys: str | int) -> str:

@@ -78,17 +78,11 @@ process that printed more than that before its next error had survived the earli
 
 @dataclass(frozen=True)
 class Failure:
-    """One line that reports a failure, with everything recognised in it.
+    """One line that reports a failure, with everything recognised in it."""
 
-    Attributes:
-        events: The events of the line.
-        family: One of ``FAMILIES``.
-        time_s: Unix seconds at which it began, None if unknown.
-    """
-
-    events: tuple[Event, ...]
-    family: str
-    time_s: float | None
+    events: tuple[Event, ...]  # the events of the line
+    family: str  # one of ``FAMILIES``
+    time_s: float | None  # Unix seconds at which it began, None if unknown
 
     @cached_property
     def kinds(self) -> frozenset[str]:

@@ -29,13 +29,10 @@ def _pid(event: Event) -> int | None:
 
 
 class LaunchersWord(NamedTuple):
-    """What the launcher's lines say about processes.
+    """What the launcher's lines say about processes."""
 
-    Attributes:
-        forced: Processes that the launcher itself killed, because they did not end when told to: the lines that say
-            so, by source and process id.
-    """
-
+    # processes that the launcher itself killed, because they did not end when told to: the lines that say so, by source and
+    # process id
     forced: Mapping[tuple[int, int], Event] = {}
 
     @classmethod

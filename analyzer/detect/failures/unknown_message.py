@@ -32,24 +32,15 @@ SHIPPED = Path(__file__).with_name("messages.linear")
 
 
 class MessageModel(NamedTuple):
-    """Weights of each cause over the pieces of a message.
+    """Weights of each cause over the pieces of a message."""
 
-    Attributes:
-        causes: Identifiers of the causes.
-        pieces: Hashes of the pieces that are known, in order.
-        rarity: Inverse document frequency of each of them.
-        weights: One row per cause, packed.
-        scale: Of each row.
-        bias: One number per cause.
-        temperature: Divides the scores, so that the probabilities are those of logs that training never saw.
-    """
-
-    causes: tuple[str, ...]
-    pieces: npt.NDArray[np.uint32]
-    rarity: Values
-    weights: npt.NDArray[np.int8]
-    scale: Values
-    bias: Values
+    causes: tuple[str, ...]  # identifiers of the causes
+    pieces: npt.NDArray[np.uint32]  # hashes of the pieces that are known, in order
+    rarity: Values  # inverse document frequency of each of them
+    weights: npt.NDArray[np.int8]  # one row per cause, packed
+    scale: Values  # of each row
+    bias: Values  # one number per cause
+    # divides the scores, so that the probabilities are those of logs that training never saw
     temperature: float
 
     def probabilities(self, lines: Iterable[str]) -> Values:

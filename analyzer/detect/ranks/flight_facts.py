@@ -44,27 +44,16 @@ class Call(NamedTuple):
 
 
 class Mismatch(NamedTuple):
-    """One number of one group at which ranks differ.
+    """One number of one group at which ranks differ."""
 
-    Attributes:
-        group: Name of the group.
-        description: What the program calls it.
-        seq: Number of the collective.
-        aspect: operation, type or size.
-        odd_ranks: Ranks that differ from the majority, empty if there is no majority.
-        odd: What those do.
-        usual: What the majority does.
-        refs: Where both stand.
-    """
-
-    group: str
-    description: str
-    seq: int
-    aspect: str
-    odd_ranks: tuple[int, ...]
-    odd: str
-    usual: str
-    refs: tuple[SourceRef, ...]
+    group: str  # name of the group
+    description: str  # what the program calls it
+    seq: int  # number of the collective
+    aspect: str  # operation, type or size
+    odd_ranks: tuple[int, ...]  # ranks that differ from the majority, empty if there is no majority
+    odd: str  # what those do
+    usual: str  # what the majority does
+    refs: tuple[SourceRef, ...]  # where both stand
 
 
 def mismatches(table: CommTable) -> Iterator[Mismatch]:

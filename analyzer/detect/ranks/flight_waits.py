@@ -36,42 +36,30 @@ class Counters(NamedTuple):
 
 
 class Group(NamedTuple):
-    """One process group over all dumps.
+    """One process group over all dumps."""
 
-    Attributes:
-        name: Name that all ranks share.
-        description: What the program calls it.
-        members: Global ranks.
-        counters: By rank, of the members whose counters are known.
-    """
-
-    name: str
-    description: str
-    members: tuple[int, ...]
-    counters: Mapping[int, Counters]
+    name: str  # name that all ranks share
+    description: str  # what the program calls it
+    members: tuple[int, ...]  # global ranks
+    counters: Mapping[int, Counters]  # by rank, of the members whose counters are known
 
 
 @dataclass
 class Waits:
-    """What the counters of all ranks say together.
+    """What the counters of all ranks say together."""
 
-    Attributes:
-        groups: Groups whose counters can be compared.
-        waiting: Ranks with a collective that was issued and is not finished.
-        blocked: Ranks that stand at a collective which another member has not issued.
-        missed: Rank that has not issued what another one stands at, to the smallest group in which it is missed.
-        stopped: Rank to the group that shows that its device has stopped.
-        together: Ranks that are stuck in a collective which all known members have issued and none has finished.
-        no_dump: Members of groups of which there is no dump.
-    """
-
-    groups: list[Group]
+    groups: list[Group]  # groups whose counters can be compared
+    # ranks with a collective that was issued and is not finished
     waiting: set[int] = field(default_factory=set)
+    # ranks that stand at a collective which another member has not issued
     blocked: set[int] = field(default_factory=set)
+    # rank that has not issued what another one stands at, to the smallest group in which it is missed
     missed: dict[int, Group] = field(default_factory=dict)
+    # rank to the group that shows that its device has stopped
     stopped: dict[int, Group] = field(default_factory=dict)
+    # ranks that are stuck in a collective which all known members have issued and none has finished
     together: set[int] = field(default_factory=set)
-    no_dump: set[int] = field(default_factory=set)
+    no_dump: set[int] = field(default_factory=set)  # members of groups of which there is no dump
 
     @property
     def origins(self) -> set[int]:

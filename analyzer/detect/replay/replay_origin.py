@@ -34,46 +34,29 @@ _WEIGHTS = ("weight", "bias")
 
 @dataclass(slots=True)
 class Call:
-    """One pass through one module or operator.
+    """One pass through one module or operator."""
 
-    Attributes:
-        module: Qualified name, None if unknown.
-        op: Operator, None for a module as a whole.
-        direction: fwd, bwd, opt, comm or param.
-        arguments: Rows that went in.
-        results: Rows that came out.
-        seq: Order of the first bad result, else of the first row.
-    """
-
-    module: str | None
-    op: str | None
-    direction: str
-    arguments: list[int] = field(default_factory=list)
-    results: list[int] = field(default_factory=list)
-    seq: int = 0
+    module: str | None  # qualified name, None if unknown
+    op: str | None  # operator, None for a module as a whole
+    direction: str  # fwd, bwd, opt, comm or param
+    arguments: list[int] = field(default_factory=list)  # rows that went in
+    results: list[int] = field(default_factory=list)  # rows that came out
+    seq: int = 0  # order of the first bad result, else of the first row
 
 
 class Origin(NamedTuple):
-    """Where a bad tensor was born.
+    """Where a bad tensor was born."""
 
-    Attributes:
-        how: ``call`` (a call made it of finite inputs), ``unknown_inputs`` (a call made it, of what is unknown),
-            ``between`` (inside ``module`` but outside its recorded children), ``input`` (it entered with the batch),
-            ``weights`` (a parameter was bad before), ``mask`` (a row with nothing to attend to), ``loss`` (it came back from
-            what was computed of the model's finite output).
-        module: Module that holds the place, None if unknown.
-        row: The first bad row.
-        arguments: Rows known to have gone in, all finite.
-        step: Step of the trace, None if unknown.
-        rank: Global rank, None if unknown.
-    """
-
+    # ``call`` (a call made it of finite inputs), ``unknown_inputs`` (a call made it, of what is unknown), ``between``
+    # (inside ``module`` but outside its recorded children), ``input`` (it entered with the batch), ``weights`` (a parameter
+    # was bad before), ``mask`` (a row with nothing to attend to), ``loss`` (it came back from what was computed of the
+    # model's finite output)
     how: str
-    module: str | None
-    row: int
-    arguments: tuple[int, ...]
-    step: int | None
-    rank: int | None
+    module: str | None  # module that holds the place, None if unknown
+    row: int  # the first bad row
+    arguments: tuple[int, ...]  # rows known to have gone in, all finite
+    step: int | None  # step of the trace, None if unknown
+    rank: int | None  # global rank, None if unknown
 
     @property
     def step_or_first(self) -> int:

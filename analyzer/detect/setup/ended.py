@@ -70,21 +70,14 @@ class _End:
 
 
 class Progress(NamedTuple):
-    """How far the run came and how far it was to go.
+    """How far the run came and how far it was to go."""
 
-    Attributes:
-        reached: Steps or epochs done.
-        planned: Steps or epochs asked for.
-        unit: ``steps`` or ``epochs``.
-        short: Whether the rest is more than one row of the log; None if the last epoch began and nothing says that it ended.
-        ref: Where that stands.
-    """
-
-    reached: float
-    planned: float
-    unit: str
+    reached: float  # steps or epochs done
+    planned: float  # steps or epochs asked for
+    unit: str  # ``steps`` or ``epochs``
+    # whether the rest is more than one row of the log; None if the last epoch began and nothing says that it ended
     short: bool | None
-    ref: SourceRef | None
+    ref: SourceRef | None  # where that stands
 
     def words(self) -> str:
         """``130 of 300 steps``."""

@@ -14,27 +14,16 @@ from analyzer.record import NamedTuple
 
 
 class KnownDefect(NamedTuple):
-    """One defect of some versions.
+    """One defect of some versions."""
 
-    Attributes:
-        topic: Last word of the fact, ``config.known_bad.<topic>``.
-        package: Whose versions.
-        first: The first version that has it.
-        last: The last version that has it.
-        what: What goes wrong, in a few words.
-        source: Where it was reported or confirmed.
-        needs: Canonical setting that must be at least ``least`` for it to matter; empty for none.
-        least: See ``needs``.
-    """
-
-    topic: str
-    package: str
-    first: str
-    last: str
-    what: str
-    source: str
-    needs: str = ""
-    least: float = 0.0
+    topic: str  # last word of the fact, ``config.known_bad.<topic>``
+    package: str  # whose versions
+    first: str  # the first version that has it
+    last: str  # the last version that has it
+    what: str  # what goes wrong, in a few words
+    source: str  # where it was reported or confirmed
+    needs: str = ""  # canonical setting that must be at least ``least`` for it to matter; empty for none
+    least: float = 0.0  # see ``needs``
 
 
 _GITHUB = "https://github.com/"

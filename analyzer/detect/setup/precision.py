@@ -36,17 +36,11 @@ NATIVE_DTYPE_DEFAULT_FROM = 5
 
 
 class Precision(NamedTuple):
-    """The precision of forward and backward pass.
+    """The precision of forward and backward pass."""
 
-    Attributes:
-        name: fp16, bf16, fp32 or fp8.
-        pure: Whether the weights themselves are in it, without mixed precision; None if unknown.
-        refs: What says so.
-    """
-
-    name: str
-    pure: bool | None
-    refs: tuple[SourceRef, ...]
+    name: str  # fp16, bf16, fp32 or fp8
+    pure: bool | None  # whether the weights themselves are in it, without mixed precision; None if unknown
+    refs: tuple[SourceRef, ...]  # what says so
 
 
 class _Vote(NamedTuple):

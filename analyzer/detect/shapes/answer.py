@@ -32,29 +32,18 @@ REASONS = 3
 
 
 class Answer(NamedTuple):
-    """What was found for one run.
+    """What was found for one run."""
 
-    Attributes:
-        shape: The one class that cannot be excluded; None if there are several or none.
-        members: Classes that cannot be excluded, the likeliest first.
-        probability: Calibrated probability of the likeliest class.
-        best: That class.
-        outside: Share of the known features outside the range of nearly all training runs.
-        within: Whether that share is as small as it is of the runs of training.
-        bits: Evidence for the likeliest class, log2 of posterior odds over prior odds, at most ``MAX_BITS``.
-        reasons: The features that moved the answer most, in words.
-        refs: Where they can be seen.
-    """
-
-    shape: str | None
-    members: tuple[str, ...]
-    probability: float
-    best: str
-    outside: float
-    within: bool
+    shape: str | None  # the one class that cannot be excluded; None if there are several or none
+    members: tuple[str, ...]  # classes that cannot be excluded, the likeliest first
+    probability: float  # calibrated probability of the likeliest class
+    best: str  # that class
+    outside: float  # share of the known features outside the range of nearly all training runs
+    within: bool  # whether that share is as small as it is of the runs of training
+    # evidence for the likeliest class, log2 of posterior odds over prior odds, at most ``MAX_BITS``
     bits: float
-    reasons: tuple[str, ...]
-    refs: tuple[SourceRef, ...]
+    reasons: tuple[str, ...]  # the features that moved the answer most, in words
+    refs: tuple[SourceRef, ...]  # where they can be seen
 
 
 def answer_of(view: RunView, model: Model | None = None) -> Answer | None:

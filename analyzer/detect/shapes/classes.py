@@ -13,24 +13,15 @@ from analyzer.record import NamedTuple
 
 
 class Shape(NamedTuple):
-    """One class.
+    """One class."""
 
-    Attributes:
-        name: Its word in reports.
-        says: What is seen, as a sentence.
-        cause: The catalogue's most general cause of this course.
-        causes: Causes that take this course from the start of the run or whenever they act.
-        late_causes: Causes that take this course if they begin in the middle of a run.
-        severity: What it does to the run: fatal, degrading, wasteful or advisory.
-        most_bits: Most that the class adds to a cause; less where the rules' own lines say the same of the same curve.
-    """
-
-    name: str
-    says: str
-    cause: str
-    causes: tuple[str, ...]
-    late_causes: tuple[str, ...] = ()
-    severity: str = "degrading"
+    name: str  # its word in reports
+    says: str  # what is seen, as a sentence
+    cause: str  # the catalogue's most general cause of this course
+    causes: tuple[str, ...]  # causes that take this course from the start of the run or whenever they act
+    late_causes: tuple[str, ...] = ()  # causes that take this course if they begin in the middle of a run
+    severity: str = "degrading"  # what it does to the run: fatal, degrading, wasteful or advisory
+    # most that the class adds to a cause; less where the rules' own lines say the same of the same curve
     most_bits: float = 3.0
 
 

@@ -36,38 +36,23 @@ _SIGMA = 1.4826  # standard deviation of a normal distribution over its median a
 
 
 class Course(NamedTuple):
-    """A reduced curve.
+    """A reduced curve."""
 
-    Attributes:
-        series: All points as logged.
-        bad: bool, shape (n_logged,): which of them are no number.
-        row: int64, shape (n_points,): rows in ``series`` of the finite points kept.
-        at: float64, shape (n_points,): their positions, 0 at the first logged point of the run and 1 at the last.
-        value: float64, shape (n_points,): their values in units of ``scale``.
-        window_at: float64, shape (n_windows,): positions of the windows.
-        window_row: int64, shape (n_windows,): a row in ``series`` in the middle of each window.
-        window: float64, shape (n_windows,): medians.
-        smooth: float64, shape (n_windows,): running medians of ``window``.
-        rest: float64, shape (n_points,): values minus the running median at their places.
-        scatter: float64, shape (n_points,): absolute second differences, the scatter without any trend.
-        scale: What one unit of ``value`` is in the log.
-        noise: Robust standard deviation of the scatter, in units of ``scale``.
-        local_noise: float64, shape (n_windows,): the same around each window where that is more than ``noise``.
-    """
-
-    series: Series
-    bad: Mask
-    row: Rows
+    series: Series  # all points as logged
+    bad: Mask  # bool, shape (n_logged,): which of them are no number
+    row: Rows  # int64, shape (n_points,): rows in ``series`` of the finite points kept
+    # float64, shape (n_points,): their positions, 0 at the first logged point of the run and 1 at the last
     at: Values
-    value: Values
-    window_at: Values
-    window_row: Rows
-    window: Values
-    smooth: Values
-    rest: Values
-    scatter: Values
-    scale: float
-    noise: float
+    value: Values  # float64, shape (n_points,): their values in units of ``scale``
+    window_at: Values  # float64, shape (n_windows,): positions of the windows
+    window_row: Rows  # int64, shape (n_windows,): a row in ``series`` in the middle of each window
+    window: Values  # float64, shape (n_windows,): medians
+    smooth: Values  # float64, shape (n_windows,): running medians of ``window``
+    rest: Values  # float64, shape (n_points,): values minus the running median at their places
+    scatter: Values  # float64, shape (n_points,): absolute second differences, the scatter without any trend
+    scale: float  # what one unit of ``value`` is in the log
+    noise: float  # robust standard deviation of the scatter, in units of ``scale``
+    # float64, shape (n_windows,): the same around each window where that is more than ``noise``
     local_noise: Values
 
     def start(self) -> float:

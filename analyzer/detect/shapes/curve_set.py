@@ -34,35 +34,23 @@ _CLASSES = frozenset({"vocab_size", "num_labels", "num_classes", "n_classes", "n
 
 
 class Curves(NamedTuple):
-    """What the features see.
+    """What the features see."""
 
-    Attributes:
-        logged: The series behind each block, also those without any finite point.
-        loss: Training loss.
-        loss_bad: bool, shape (n_losses,): losses that are not finite; None if no loss was logged.
-        gradient: Binary logarithm of the gradient norm over its median, without zeros.
-        gradient_norm: The norms as logged, with zeros, beside ``gradient.series``.
-        rate: Learning rate.
-        evaluation: Evaluation loss in units of the training loss's scale, at positions of the training loss.
-        evaluation_bad: bool, shape (n_evaluations,): those that are not finite; None if none was logged.
-        pace: Binary logarithm of the time of a step over its median.
-        wait: float64, shape (n_waits,): share of the step time spent waiting for data, in order; None if not logged.
-        chance: What a guess costs, ln of the number of classes or tokens; None if no config tells.
-        clip: Configured threshold of the gradient norm; None if unknown.
-    """
-
-    logged: Mapping[str, Series]
-    loss: Course | None
-    loss_bad: Mask | None
-    gradient: Course | None
-    gradient_norm: Values | None
-    rate: Course | None
+    logged: Mapping[str, Series]  # the series behind each block, also those without any finite point
+    loss: Course | None  # training loss
+    loss_bad: Mask | None  # bool, shape (n_losses,): losses that are not finite; None if no loss was logged
+    gradient: Course | None  # binary logarithm of the gradient norm over its median, without zeros
+    gradient_norm: Values | None  # the norms as logged, with zeros, beside ``gradient.series``
+    rate: Course | None  # learning rate
+    # evaluation loss in units of the training loss's scale, at positions of the training loss
     evaluation: Course | None
+    # bool, shape (n_evaluations,): those that are not finite; None if none was logged
     evaluation_bad: Mask | None
-    pace: Course | None
+    pace: Course | None  # binary logarithm of the time of a step over its median
+    # float64, shape (n_waits,): share of the step time spent waiting for data, in order; None if not logged
     wait: Values | None
-    chance: float | None
-    clip: float | None
+    chance: float | None  # what a guess costs, ln of the number of classes or tokens; None if no config tells
+    clip: float | None  # configured threshold of the gradient norm; None if unknown
 
 
 def curves(view: RunView) -> Curves:

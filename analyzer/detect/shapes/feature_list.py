@@ -20,33 +20,21 @@ SHOWN = ("first", "last", "best", "peak", "shift", "bad")
 
 
 class Feature(NamedTuple):
-    """One entry of the catalogue; the catalogue is the documentation of the features.
+    """One entry of the catalogue; the catalogue is the documentation of the features."""
 
-    Attributes:
-        name: Unique name.
-        block: loss, gradient, rate, evaluation, time, chance: what is described.
-        unit: Unit of the value that ``words`` shows.
-        formula: How it is computed. ``s`` is the robust standard deviation of the point-to-point scatter.
-        source: Literature, tool or derivation behind it.
-        words: A sentence with ``{value}``; two sentences parted by ``|`` are for values above and below zero,
-            and the second shows the absolute value.
-        low: Least stored value.
-        high: Greatest stored value.
-        stored: plain, asinh, log2 or log10.
-        needs: Metrics without which it is unknown (NaN).
-        shows: Which point of the block's curve illustrates it: first, last, best, peak, shift or bad.
-    """
-
-    name: str
-    block: str
-    unit: str
-    formula: str
-    source: str
+    name: str  # unique name
+    block: str  # loss, gradient, rate, evaluation, time, chance: what is described
+    unit: str  # unit of the value that ``words`` shows
+    formula: str  # how it is computed. ``s`` is the robust standard deviation of the point-to-point scatter.
+    source: str  # literature, tool or derivation behind it
+    # a sentence with ``{value}``; two sentences parted by ``|`` are for values above and below zero, and the second shows
+    # the absolute value
     words: str
-    low: float
-    high: float
-    stored: str = PLAIN
-    needs: tuple[str, ...] = ()
+    low: float  # least stored value
+    high: float  # greatest stored value
+    stored: str = PLAIN  # plain, asinh, log2 or log10
+    needs: tuple[str, ...] = ()  # metrics without which it is unknown (NaN)
+    # which point of the block's curve illustrates it: first, last, best, peak, shift or bad
     shows: str = "last"
 
     def natural(self, value: float) -> float:

@@ -46,43 +46,26 @@ FLOOR = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A trained classifier.
+    """A trained classifier."""
 
-    Attributes:
-        classes: Names of the classes, n_classes.
-        roots: int64, shape (n_trees,): node or leaf (negative) in which each tree begins.
-        feature: int64, shape (n_nodes,): index into the feature vector.
-        threshold: float64, shape (n_nodes,).
-        left: int64, shape (n_nodes,).
-        right: int64, shape (n_nodes,).
-        missing_left: bool, shape (n_nodes,).
-        leaves: float64, shape (n_leaves, n_classes), rows sum to 1.
-        temperature: Divisor of the log probabilities.
-        bias: float64, shape (n_classes,), added to them.
-        prior: float64, shape (n_classes,): share of each class in training.
-        threshold_of: float64, shape (n_classes,): least calibrated probability with which a class is in the set.
-        low: float64, shape (n_features,): 1st percentile in training; NaN if never known.
-        high: float64, shape (n_features,): 99th percentile in training.
-        outside_limit: Share of features outside ``low`` to ``high`` up to which a run is like those of training.
-        about: What it was trained on and how it did, for people.
-    """
-
-    classes: tuple[str, ...]
-    roots: Rows
-    feature: Rows
-    threshold: Values
-    left: Rows
-    right: Rows
-    missing_left: Mask
-    leaves: Values
-    temperature: float
-    bias: Values
-    prior: Values
+    classes: tuple[str, ...]  # names of the classes, n_classes
+    roots: Rows  # int64, shape (n_trees,): node or leaf (negative) in which each tree begins
+    feature: Rows  # int64, shape (n_nodes,): index into the feature vector
+    threshold: Values  # float64, shape (n_nodes,)
+    left: Rows  # int64, shape (n_nodes,)
+    right: Rows  # int64, shape (n_nodes,)
+    missing_left: Mask  # bool, shape (n_nodes,)
+    leaves: Values  # float64, shape (n_leaves, n_classes), rows sum to 1
+    temperature: float  # divisor of the log probabilities
+    bias: Values  # float64, shape (n_classes,), added to them
+    prior: Values  # float64, shape (n_classes,): share of each class in training
+    # float64, shape (n_classes,): least calibrated probability with which a class is in the set
     threshold_of: Values
-    low: Values
-    high: Values
+    low: Values  # float64, shape (n_features,): 1st percentile in training; NaN if never known
+    high: Values  # float64, shape (n_features,): 99th percentile in training
+    # share of features outside ``low`` to ``high`` up to which a run is like those of training
     outside_limit: float
-    about: Mapping[str, Any]
+    about: Mapping[str, Any]  # what it was trained on and how it did, for people
     _below: dict[int, Values] = field(default_factory=dict, repr=False, compare=False)
 
     def leaf_of(self, vector: Values) -> Rows:

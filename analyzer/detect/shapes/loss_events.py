@@ -83,21 +83,13 @@ def _scatter(loss: Course) -> dict[str, float]:
 
 
 class Excursion(NamedTuple):
-    """The greatest rise of the loss above the best level before it, measured by the scatter there.
+    """The greatest rise of the loss above the best level before it, measured by the scatter there."""
 
-    Attributes:
-        point: Index of its point.
-        at: Its position.
-        height: Its height above the base, in units of the loss's scale.
-        base: Best running median before it.
-        noise: Scatter there.
-    """
-
-    point: int
-    at: float
-    height: float
-    base: float
-    noise: float
+    point: int  # index of its point
+    at: float  # its position
+    height: float  # its height above the base, in units of the loss's scale
+    base: float  # best running median before it
+    noise: float  # scatter there
 
 
 def excursion(loss: Course) -> Excursion:

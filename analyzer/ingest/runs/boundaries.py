@@ -20,15 +20,10 @@ Make = Callable[[str, str, str, list[str]], R]
 
 
 class Skipped(NamedTuple):
-    """Something under a source that is no run.
+    """Something under a source that is no run."""
 
-    Attributes:
-        path: What was skipped.
-        reason: Why.
-    """
-
-    path: str
-    reason: str
+    path: str  # what was skipped
+    reason: str  # why
 
 
 class Findings(Protocol[R]):

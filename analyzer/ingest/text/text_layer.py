@@ -46,18 +46,13 @@ _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 @dataclass(slots=True)
 class Block:
-    r"""Whole records of a log.
+    r"""Whole records of a log."""
 
-    Attributes:
-        data: UTF-8 (or any single-byte) text without escape sequences; records end with ``\n`` or ``\r``.
-        first_line: 1-based number of the first physical line, if ``numbers`` is None.
-        numbers: Number of each physical line, for logs that are stored as records of another file.
-        times_s: Unix seconds of each physical line, None where unknown; None for plain files.
-    """
-
-    data: bytes
-    first_line: int = 1
+    data: bytes  # UTF-8 (or any single-byte) text without escape sequences; records end with ``\n`` or ``\r``
+    first_line: int = 1  # 1-based number of the first physical line, if ``numbers`` is None
+    # number of each physical line, for logs that are stored as records of another file
     numbers: Sequence[int] | None = None
+    # Unix seconds of each physical line, None where unknown; None for plain files
     times_s: Sequence[float | None] | None = None
     _newlines: Integers | None = field(default=None, init=False, repr=False)
     _breaks: Integers | None = field(default=None, init=False, repr=False)

@@ -37,16 +37,11 @@ CITED_POINTS = 12
 
 
 class Marks(NamedTuple):
-    """What is marked in every chart.
+    """What is marked in every chart."""
 
-    Attributes:
-        domain: First and last step of the shared axis; None if no panel has steps.
-        onset: Step at which trouble began, or None.
-        places: By key of a panel the anchor of each line that its evidence cites.
-    """
-
-    domain: tuple[float, float] | None
-    onset: float | None
+    domain: tuple[float, float] | None  # first and last step of the shared axis; None if no panel has steps
+    onset: float | None  # step at which trouble began, or None
+    # by key of a panel the anchor of each line that its evidence cites
     places: Mapping[str, Mapping[tuple[str, int], str]]
 
 
@@ -122,25 +117,15 @@ def chart(panel: Panel, marks: Marks) -> tuple[str, dict[str, Any]]:
 
 
 class _Scale(NamedTuple):
-    """Where a point stands in the picture, of 1000 by 1000.
+    """Where a point stands in the picture, of 1000 by 1000."""
 
-    Attributes:
-        first: Left end of the axis.
-        last: Right end.
-        low: Smallest value that is drawn.
-        high: Largest.
-        log: Whether values are drawn by their logarithm.
-        only: The one value of a constant curve, which is all that its axis can name.
-        empty: Whether no value is finite, so that there is no axis.
-    """
-
-    first: float
-    last: float
-    low: float
-    high: float
-    log: bool
-    only: float | None = None
-    empty: bool = False
+    first: float  # left end of the axis
+    last: float  # right end
+    low: float  # smallest value that is drawn
+    high: float  # largest
+    log: bool  # whether values are drawn by their logarithm
+    only: float | None = None  # the one value of a constant curve, which is all that its axis can name
+    empty: bool = False  # whether no value is finite, so that there is no axis
 
     @classmethod
     def of(cls, panel: Panel, domain: tuple[float, float]) -> _Scale:

@@ -247,19 +247,12 @@ def _special_rows(tokens: SpecialTokens, rms: Values) -> Mapping[int, float]:
 
 
 class StoredType(NamedTuple):
-    """A stored number.
+    """A stored number."""
 
-    Attributes:
-        name: For example ``bfloat16``.
-        bits: Unsigned integer of the same width.
-        nonfinite: Bits that are all set in NaN and infinity and in nothing else; 0 if there are none.
-        has_rows: Whether ``row_rms`` can read it.
-    """
-
-    name: str
-    bits: type[np.unsignedinteger[Any]]
-    nonfinite: int = 0
-    has_rows: bool = False
+    name: str  # for example ``bfloat16``
+    bits: type[np.unsignedinteger[Any]]  # unsigned integer of the same width
+    nonfinite: int = 0  # bits that are all set in NaN and infinity and in nothing else; 0 if there are none
+    has_rows: bool = False  # whether ``row_rms`` can read it
 
     @property
     def size_bytes(self) -> int:

@@ -36,22 +36,16 @@ _PLACEHOLDER = LazyRegex(
 
 @dataclass
 class SpecialTokens:
-    """Special tokens of one tokenizer.
+    """Special tokens of one tokenizer."""
 
-    Attributes:
-        text_of: Token id to text, for tokens that are marked special.
-        roles: ``bos_token`` and so on to the token's text; a role that is stated as null maps to None.
-        listed: Texts of further special tokens, listed without an id.
-        template: The chat template, empty if there is none.
-        vocab_size: Largest id plus one, None if no file lists the vocabulary.
-        unread: Files that were there and could not be read, with the reason.
-    """
-
+    # token id to text, for tokens that are marked special
     text_of: dict[int, str] = field(default_factory=dict)
+    # ``bos_token`` and so on to the token's text; a role that is stated as null maps to None
     roles: dict[str, str | None] = field(default_factory=dict)
-    listed: set[str] = field(default_factory=set)
-    template: str = ""
-    vocab_size: int | None = None
+    listed: set[str] = field(default_factory=set)  # texts of further special tokens, listed without an id
+    template: str = ""  # the chat template, empty if there is none
+    vocab_size: int | None = None  # largest id plus one, None if no file lists the vocabulary
+    # files that were there and could not be read, with the reason
     unread: dict[str, str] = field(default_factory=dict)
 
     def bound(self) -> None:

@@ -107,17 +107,11 @@ def _others_beside(source: OpenSource) -> bool:
 
 @dataclass(frozen=True)
 class _Command:
-    """One command of a script.
+    """One command of a script."""
 
-    Attributes:
-        text: Its lines joined.
-        first: Number of the first of them.
-        lines: The lines as they stand.
-    """
-
-    text: str
-    first: int
-    lines: tuple[str, ...]
+    text: str  # its lines joined
+    first: int  # number of the first of them
+    lines: tuple[str, ...]  # the lines as they stand
 
     def line_of(self, key: str) -> int:
         """The line in which an option or variable stands; the first where none holds it."""

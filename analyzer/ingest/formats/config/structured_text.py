@@ -34,21 +34,13 @@ REPEATED = "repeated key"
 
 
 class Entry(NamedTuple):
-    """One configured scalar.
+    """One configured scalar."""
 
-    Attributes:
-        key: Dotted key as the file spells it; elements of a list have ``[i]``.
-        value: Parsed value; a list of words is joined with ``, ``.
-        raw: The value as written.
-        line: 1-based line of the key.
-        note: Empty, or what is odd about the entry.
-    """
-
-    key: str
-    value: ConfigScalar
-    raw: str
-    line: int
-    note: str = ""
+    key: str  # dotted key as the file spells it; elements of a list have ``[i]``
+    value: ConfigScalar  # parsed value; a list of words is joined with ``, ``
+    raw: str  # the value as written
+    line: int  # 1-based line of the key
+    note: str = ""  # empty, or what is odd about the entry
 
 
 class StructuredTextError(Exception):

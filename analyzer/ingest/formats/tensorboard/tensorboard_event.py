@@ -53,51 +53,30 @@ _NOT_SCALARS = frozenset(
 
 @dataclass(slots=True)
 class Scalar:
-    """One scalar of an event.
+    """One scalar of an event."""
 
-    Attributes:
-        tag: Tag as logged.
-        value: Its value.
-        start: Offset of its bytes in the payload.
-        stored: Form of those bytes (see ``values_of``); empty if their number varies.
-        tag_start: Offset of the tag's bytes.
-    """
-
-    tag: str
-    value: float
-    start: int
-    stored: str
-    tag_start: int
+    tag: str  # tag as logged
+    value: float  # its value
+    start: int  # offset of its bytes in the payload
+    stored: str  # form of those bytes (see ``values_of``); empty if their number varies
+    tag_start: int  # offset of the tag's bytes
 
 
 @dataclass(slots=True)
 class Event:
-    """What an event says.
+    """What an event says."""
 
-    Attributes:
-        time_s: Wall time, unix seconds; NaN if absent.
-        time_start: Offset of its eight bytes; -1 if absent.
-        step: Step; 0 if absent, as in every reader of the format.
-        step_start: Offset of the step's varint.
-        step_bytes: Size of that varint; 0 if absent.
-        scalars: Scalars in order.
-        texts: Tag and UTF-8 text of string tensors.
-        hparams: Content of ``hparams`` plugin data.
-        session: Status of a session log (START 1, STOP 2, CHECKPOINT 3), or None.
-        other_values: Histograms, images, audio and tensors of several elements.
-        unreadable_tags: Tags declared to be scalars whose tensor could not be understood.
-    """
-
-    time_s: float = float("nan")
-    time_start: int = -1
-    step: int = 0
-    step_start: int = 0
-    step_bytes: int = 0
-    scalars: list[Scalar] = field(default_factory=list)
-    texts: list[tuple[str, str]] = field(default_factory=list)
-    hparams: list[memoryview] = field(default_factory=list)
-    session: int | None = None
-    other_values: int = 0
+    time_s: float = float("nan")  # wall time, unix seconds; NaN if absent
+    time_start: int = -1  # offset of its eight bytes; -1 if absent
+    step: int = 0  # step; 0 if absent, as in every reader of the format
+    step_start: int = 0  # offset of the step's varint
+    step_bytes: int = 0  # size of that varint; 0 if absent
+    scalars: list[Scalar] = field(default_factory=list)  # scalars in order
+    texts: list[tuple[str, str]] = field(default_factory=list)  # tag and UTF-8 text of string tensors
+    hparams: list[memoryview] = field(default_factory=list)  # content of ``hparams`` plugin data
+    session: int | None = None  # status of a session log (START 1, STOP 2, CHECKPOINT 3), or None
+    other_values: int = 0  # histograms, images, audio and tensors of several elements
+    # tags declared to be scalars whose tensor could not be understood
     unreadable_tags: list[str] = field(default_factory=list)
 
     @property

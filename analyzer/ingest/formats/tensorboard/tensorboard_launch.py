@@ -52,19 +52,12 @@ def is_held_out(candidate: Candidate) -> bool:
 
 
 class WriterName(NamedTuple):
-    """What the name of an event file says.
+    """What the name of an event file says."""
 
-    Attributes:
-        time_s: Unix seconds at which the writer was made.
-        host: Host name.
-        process: Process number; empty if the name has none.
-        is_first: Whether it was the first writer of its process; False if the name cannot say.
-    """
-
-    time_s: float
-    host: str
-    process: str
-    is_first: bool
+    time_s: float  # Unix seconds at which the writer was made
+    host: str  # host name
+    process: str  # process number; empty if the name has none
+    is_first: bool  # whether it was the first writer of its process; False if the name cannot say
 
 
 def parse_name(name: str) -> WriterName | None:

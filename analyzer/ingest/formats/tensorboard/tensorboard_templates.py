@@ -49,21 +49,13 @@ _PROBES = 4
 
 
 class Points(NamedTuple):
-    """Points of one tag, in record order.
+    """Points of one tag, in record order."""
 
-    Attributes:
-        tag: Tag as logged.
-        numbers: int64, shape (n,): record numbers.
-        steps: int64, shape (n,).
-        times_s: float64, shape (n,): unix seconds.
-        values: float64, shape (n,).
-    """
-
-    tag: str
-    numbers: Integers
-    steps: Integers
-    times_s: Values
-    values: Values
+    tag: str  # tag as logged
+    numbers: Integers  # int64, shape (n,): record numbers
+    steps: Integers  # int64, shape (n,)
+    times_s: Values  # float64, shape (n,): unix seconds
+    values: Values  # float64, shape (n,)
 
 
 class _Template(NamedTuple):

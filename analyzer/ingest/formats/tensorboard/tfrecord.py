@@ -86,37 +86,22 @@ def header_length(buffer: bytes, offset: int) -> int | None:
 
 
 class Loss(NamedTuple):
-    """A stretch that could not be read.
+    """A stretch that could not be read."""
 
-    Attributes:
-        record: 1-based number of the record that begins there; the whole stretch counts as one record.
-        offset: First byte.
-        size_bytes: Bytes lost.
-        reason: What is wrong with it.
-    """
-
-    record: int
-    offset: int
-    size_bytes: int
-    reason: str
+    record: int  # 1-based number of the record that begins there; the whole stretch counts as one record
+    offset: int  # first byte
+    size_bytes: int  # bytes lost
+    reason: str  # what is wrong with it
 
 
 class Window(NamedTuple):
-    """Whole records of one window; their payload checksums are not verified yet.
+    """Whole records of one window; their payload checksums are not verified yet."""
 
-    Attributes:
-        buffer: The bytes, with ``PADDING`` more behind the last record.
-        offsets: int64, shape (n_records,): where each header begins; increasing.
-        lengths: int64, shape (n_records,): payload bytes.
-        numbers: int64, shape (n_records,): 1-based record number in the file.
-        losses: What could not be read before, between or behind them.
-    """
-
-    buffer: bytes
-    offsets: Integers
-    lengths: Integers
-    numbers: Integers
-    losses: list[Loss]
+    buffer: bytes  # the bytes, with ``PADDING`` more behind the last record
+    offsets: Integers  # int64, shape (n_records,): where each header begins; increasing
+    lengths: Integers  # int64, shape (n_records,): payload bytes
+    numbers: Integers  # int64, shape (n_records,): 1-based record number in the file
+    losses: list[Loss]  # what could not be read before, between or behind them
 
 
 @dataclass(slots=True)

@@ -34,23 +34,15 @@ _BEGINS = re.compile(r"[\s,]*")
 
 @dataclass
 class Progress:
-    """What a reading came to.
+    """What a reading came to."""
 
-    Attributes:
-        header: Object before the events; empty if it could not be parsed.
-        size_bytes: Bytes read, decompressed.
-        complete: Whether the list of events was read to its end.
-        damage: Why it was not.
-        slow_events: Events that the slower reader parsed.
-        skipped: Elements of the list that are no events.
-    """
-
+    # object before the events; empty if it could not be parsed
     header: dict[str, Any] = field(default_factory=dict)
-    size_bytes: int = 0
-    complete: bool = False
-    damage: str = ""
-    slow_events: int = 0
-    skipped: int = 0
+    size_bytes: int = 0  # bytes read, decompressed
+    complete: bool = False  # whether the list of events was read to its end
+    damage: str = ""  # why it was not
+    slow_events: int = 0  # events that the slower reader parsed
+    skipped: int = 0  # elements of the list that are no events
 
 
 class _Window:

@@ -38,35 +38,20 @@ _DTYPES = {
 
 @dataclass(frozen=True)
 class TraceColumns:
-    """Events with a duration, as columns of shape (n_events,); ``NONE`` where an event does not say.
+    """Events with a duration, as columns of shape (n_events,); ``NONE`` where an event does not say."""
 
-    Attributes:
-        names: Names; ``name`` indexes into it.
-        categories: Categories; ``category`` indexes into it.
-        start_ns: int64, start in ns on the clock of the file.
-        duration_ns: int64.
-        name: int32.
-        category: int16.
-        process: int64, process id, or the device of a kernel.
-        thread: int64, thread id.
-        stream: int32, stream of the device.
-        correlation: int32, ties a kernel to the call that launched it.
-        external: int32, ties a call or kernel to its operator.
-        record: int32, ties an operator to the node of an execution trace.
-    """
-
-    names: tuple[str, ...]
-    categories: tuple[str, ...]
-    start_ns: Integers
-    duration_ns: Integers
-    name: npt.NDArray[np.int32]
-    category: npt.NDArray[np.int16]
-    process: Integers
-    thread: Integers
-    stream: npt.NDArray[np.int32]
-    correlation: npt.NDArray[np.int32]
-    external: npt.NDArray[np.int32]
-    record: npt.NDArray[np.int32]
+    names: tuple[str, ...]  # names; ``name`` indexes into it
+    categories: tuple[str, ...]  # categories; ``category`` indexes into it
+    start_ns: Integers  # int64, start in ns on the clock of the file
+    duration_ns: Integers  # int64
+    name: npt.NDArray[np.int32]  # int32
+    category: npt.NDArray[np.int16]  # int16
+    process: Integers  # int64, process id, or the device of a kernel
+    thread: Integers  # int64, thread id
+    stream: npt.NDArray[np.int32]  # int32, stream of the device
+    correlation: npt.NDArray[np.int32]  # int32, ties a kernel to the call that launched it
+    external: npt.NDArray[np.int32]  # int32, ties a call or kernel to its operator
+    record: npt.NDArray[np.int32]  # int32, ties an operator to the node of an execution trace
 
     def __len__(self) -> int:
         return int(self.start_ns.size)

@@ -39,21 +39,13 @@ _LABELS = {"transformers_trainer": "hf-trainer"}
 
 @dataclass
 class Environment:
-    """Where and how a run was started; empty fields are unknown.
+    """Where and how a run was started; empty fields are unknown."""
 
-    Attributes:
-        host: Host name.
-        gpu_name: Marketing name of the first GPU.
-        gpus: GPUs of the host.
-        versions: Package or tool to version.
-        args: Command line without the program.
-    """
-
-    host: str = ""
-    gpu_name: str = ""
-    gpus: int = 0
-    versions: dict[str, str] = field(default_factory=dict)
-    args: Sequence[str] = ()
+    host: str = ""  # host name
+    gpu_name: str = ""  # marketing name of the first GPU
+    gpus: int = 0  # GPUs of the host
+    versions: dict[str, str] = field(default_factory=dict)  # package or tool to version
+    args: Sequence[str] = ()  # command line without the program
 
 
 def launch_label(path: PurePath, run_id: str = "") -> str:

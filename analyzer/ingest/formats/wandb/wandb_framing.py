@@ -36,19 +36,12 @@ _SEED = tuple(zlib.crc32(bytes([kind])) for kind in range(5))
 
 
 class Loss(NamedTuple):
-    """Bytes that gave no record.
+    """Bytes that gave no record."""
 
-    Attributes:
-        offset: Where in the file the loss begins.
-        size_bytes: How many bytes were passed over.
-        record: Number that the first lost record would have had.
-        at_end: No intact record follows: the file ends inside the lost one.
-    """
-
-    offset: int
-    size_bytes: int
-    record: int
-    at_end: bool
+    offset: int  # where in the file the loss begins
+    size_bytes: int  # how many bytes were passed over
+    record: int  # number that the first lost record would have had
+    at_end: bool  # no intact record follows: the file ends inside the lost one
 
 
 class FrameReader:

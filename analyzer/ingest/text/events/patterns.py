@@ -30,28 +30,19 @@ __all__ = ["NUMBER", "SIZE", "Pattern", "all_patterns", "gib", "match_pattern"]
 
 
 class Pattern(NamedTuple):
-    """One kind of line.
+    """One kind of line."""
 
-    Attributes:
-        kind: Name of the event.
-        role: One of ``vocabulary.events.ROLES``: what part such a line plays when a run goes wrong.
-        literals: Texts of which at least one stands in every such line; case matters.
-        regex: Searched in the line; its named groups become fields.
-        fields: Name of a group to its type where it is no text, see ``vocabulary.events.FIELD_TYPES``.
-        more: Further regexes whose groups are added if they match.
-        unless: If this is found in the line, the line is something else.
-        words: Name of a group to a table; the field is the table's text for what the group holds.
-        once: Only the first line with the same fields counts: a table of GPUs, not a thousand events.
-    """
-
-    kind: str
-    role: str
-    literals: tuple[str, ...]
-    regex: str
+    kind: str  # name of the event
+    role: str  # one of ``vocabulary.events.ROLES``: what part such a line plays when a run goes wrong
+    literals: tuple[str, ...]  # texts of which at least one stands in every such line; case matters
+    regex: str  # searched in the line; its named groups become fields
+    # name of a group to its type where it is no text, see ``vocabulary.events.FIELD_TYPES``
     fields: Mapping[str, str] = {}
-    more: tuple[str, ...] = ()
-    unless: str = ""
+    more: tuple[str, ...] = ()  # further regexes whose groups are added if they match
+    unless: str = ""  # if this is found in the line, the line is something else
+    # name of a group to a table; the field is the table's text for what the group holds
     words: Mapping[str, Mapping[str, str]] = {}
+    # only the first line with the same fields counts: a table of GPUs, not a thousand events
     once: bool = False
 
 

@@ -35,19 +35,12 @@ _LIBRARY = LazyRegex(
 
 
 class Frame(NamedTuple):
-    """One call on a stack.
+    """One call on a stack."""
 
-    Attributes:
-        file: Path as printed.
-        line: 1-based line in it; 0 if none is printed.
-        function: Name, empty if none is printed.
-        indent: What stood before the frame.
-    """
-
-    file: str
-    line: int
-    function: str
-    indent: str = ""
+    file: str  # path as printed
+    line: int  # 1-based line in it; 0 if none is printed
+    function: str  # name, empty if none is printed
+    indent: str = ""  # what stood before the frame
 
     @property
     def is_library(self) -> bool:

@@ -123,44 +123,34 @@ MAX_FRAMES = 2_000
 
 @dataclass
 class TracebackCapture:
-    """One traceback being read, or several that processes without a prefix write into one another.
+    """One traceback being read, or several that processes without a prefix write into one another."""
 
-    Attributes:
-        started: The line of its header, or of the first frame of an excerpt.
-        chained: What was raised before, if this exception was raised while that one was handled.
-        roots: Where the last exception of each rank is noted.
-        carrier: The exception that only carries this one.
-        syntax_only: Only a syntax error is believed: the header is missing.
-        torn: The name of a syntax error was seen within a line that ranks wrote at once.
-        report_rank: The rank of which a launcher's report prints the traceback once more; what the rank
-            itself has printed is not told again.
-        flattened: No line was indented so far: a collector, or whoever copied it, took the indentation away.
-        code_due: The line of code of the last frame has not come yet.
-        code: The lines of code quoted below the last frame, as far as one of them raises.
-        ignored: Python announced that it prints the exception and goes on: a finaliser raised it, an exit
-            handler, or a thread of a library.
-        tried: It stands below the word that something was tried in vain, which a program that ends does not write.
-    """
-
-    started: LogLine
-    roots: dict[int | None, Raised]
+    started: LogLine  # the line of its header, or of the first frame of an excerpt
+    roots: dict[int | None, Raised]  # where the last exception of each rank is noted
+    # what was raised before, if this exception was raised while that one was handled
     chained: Raised | None = None
-    carrier: Raised | None = None
-    syntax_only: bool = False
-    torn: bool = False
+    carrier: Raised | None = None  # the exception that only carries this one
+    syntax_only: bool = False  # only a syntax error is believed: the header is missing
+    torn: bool = False  # the name of a syntax error was seen within a line that ranks wrote at once
+    # the rank of which a launcher's report prints the traceback once more; what the rank itself has printed is not told
+    # again
     report_rank: int | None = None
+    # Python announced that it prints the exception and goes on: a finaliser raised it, an exit handler, or a thread of a
+    # library
     ignored: bool = False
+    # it stands below the word that something was tried in vain, which a program that ends does not write
     tried: bool = False
     stack: Stack = field(default_factory=Stack)
+    # no line was indented so far: a collector, or whoever copied it, took the indentation away
     flattened: bool = False
-    code_due: bool = False
+    code_due: bool = False  # the line of code of the last frame has not come yet
     margin: int = 0
     foreign: int = 0
     expected: int = 1
     possible: int = 0
     emitted: int = 0
     path: str = ""
-    code: str = ""
+    code: str = ""  # the lines of code quoted below the last frame, as far as one of them raises
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
