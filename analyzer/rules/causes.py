@@ -55,29 +55,17 @@ RESTARTS = (
 
 
 class CauseEntry(NamedTuple):
-    """One entry of the catalogue.
+    """One entry of the catalogue."""
 
-    Attributes:
-        id: The vocabulary word.
-        title: The cause as a sentence.
-        family: precision, optimisation, data, …
-        kind: cause, symptom-class, benign or lifecycle.
-        parent: The symptom class that a cause refines, or None.
-        symptom_kind: What the run shows.
-        restart_advice: What to do with the job.
-        maturity: authority (a reference states it) or common.
-        look_alikes: Causes that show the same at first sight.
-    """
-
-    id: str
-    title: str
-    family: str
-    kind: str
-    parent: str | None
-    symptom_kind: str
-    restart_advice: str
-    maturity: str
-    look_alikes: tuple[str, ...] = ()
+    id: str  # the vocabulary word
+    title: str  # the cause as a sentence
+    family: str  # precision, optimisation, data, …
+    kind: str  # cause, symptom-class, benign or lifecycle
+    parent: str | None  # the symptom class that a cause refines, or None
+    symptom_kind: str  # what the run shows
+    restart_advice: str  # what to do with the job
+    maturity: str  # authority (a reference states it) or common
+    look_alikes: tuple[str, ...] = ()  # causes that show the same at first sight
 
 
 def rules_root() -> Path:

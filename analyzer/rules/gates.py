@@ -47,15 +47,10 @@ VERDICTS = {"yes": True, "no": False, "unknown": None}
 
 
 class Gate(NamedTuple):
-    """A named condition.
+    """A named condition."""
 
-    Attributes:
-        says: What it means, in words.
-        when: The condition.
-    """
-
-    says: str
-    when: Condition
+    says: str  # what it means, in words
+    when: Condition  # the condition
 
 
 Gates = Mapping[str, Gate]

@@ -37,25 +37,15 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
 
 
 class HealthTest(NamedTuple):
-    """One test of health.
+    """One test of health."""
 
-    Attributes:
-        id: A short word.
-        sound: Condition that holds for a sound run.
-        passed: What to say if it holds.
-        doubt: What to say if it does not, with facts in braces.
-        decides: What would tell whether the run is sound all the same.
-        required: Whether a run of which this is unknown is not called healthy.
-        leads: Whether it is told before the others where there is room for a few.
-    """
-
-    id: str
-    sound: str
-    passed: str
-    doubt: str
-    decides: str
-    required: bool = False
-    leads: bool = False
+    id: str  # a short word
+    sound: str  # condition that holds for a sound run
+    passed: str  # what to say if it holds
+    doubt: str  # what to say if it does not, with facts in braces
+    decides: str  # what would tell whether the run is sound all the same
+    required: bool = False  # whether a run of which this is unknown is not called healthy
+    leads: bool = False  # whether it is told before the others where there is room for a few
 
 
 def read_tests(file: MarkedFile) -> list[tuple[HealthTest, str]]:
@@ -87,19 +77,12 @@ def health_tests() -> tuple[HealthTest, ...]:
 
 
 class Health(NamedTuple):
-    """Which tests of health passed and what speaks against health.
+    """Which tests of health passed and what speaks against health."""
 
-    Attributes:
-        passed: Words of the tests that passed, those first that tell most.
-        doubts: Words of those that did not, each with what would decide it.
-        unknown: Words of required tests that could not be made.
-        ids: The tests behind the doubts.
-    """
-
-    passed: tuple[str, ...]
-    doubts: tuple[tuple[str, str], ...]
-    unknown: tuple[str, ...]
-    ids: tuple[str, ...] = ()
+    passed: tuple[str, ...]  # words of the tests that passed, those first that tell most
+    doubts: tuple[tuple[str, str], ...]  # words of those that did not, each with what would decide it
+    unknown: tuple[str, ...]  # words of required tests that could not be made
+    ids: tuple[str, ...] = ()  # the tests behind the doubts
 
     def without(self, name: str) -> Health:
         """The same without the doubt of one test, where something else answers for it."""

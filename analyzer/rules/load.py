@@ -35,18 +35,12 @@ class RuleSet(NamedTuple):
 
     A rule that comes from the cache is built when it is first needed: of more than two hundred a run brings a
     dozen into question.
-
-    Attributes:
-        digest: Digest of the text of all rule files, as reports show it.
-        sources: Where each rule comes from, by its id; deprecated ones are left out.
-        packs: Name and version of each pack beside the bundled one.
-        left_out: A sentence for each installed pack that cannot be used.
     """
 
-    digest: str
-    sources: tuple[RuleSource, ...]
-    packs: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
+    digest: str  # digest of the text of all rule files, as reports show it
+    sources: tuple[RuleSource, ...]  # where each rule comes from, by its id; deprecated ones are left out
+    packs: tuple[str, ...] = ()  # name and version of each pack beside the bundled one
+    left_out: tuple[str, ...] = ()  # a sentence for each installed pack that cannot be used
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -68,23 +62,14 @@ class RuleSet(NamedTuple):
 
 
 class RuleSource(NamedTuple):
-    """One rule file.
+    """One rule file."""
 
-    Attributes:
-        id: Id of the rule.
-        slug: Its name.
-        cause_id: The cause that it names.
-        status: As the rule states it.
-        gate: Facts that its gate mentions.
-        made: Makes the rule, once.
-    """
-
-    id: str
-    slug: str
-    cause_id: str
-    status: str
-    gate: frozenset[str]
-    made: Callable[[], Rule]
+    id: str  # id of the rule
+    slug: str  # its name
+    cause_id: str  # the cause that it names
+    status: str  # as the rule states it
+    gate: frozenset[str]  # facts that its gate mentions
+    made: Callable[[], Rule]  # makes the rule, once
 
     @property
     def rule(self) -> Rule:
@@ -250,15 +235,10 @@ def _load(extra: Sequence[Path], *, bundled: bool) -> RuleSet:
 
 
 class _CheckedRules(NamedTuple):
-    """Rules that were read and checked.
+    """Rules that were read and checked."""
 
-    Attributes:
-        digest: Digest of the text of all rule files, as reports show it.
-        sources: The rules, in the order of the files.
-    """
-
-    digest: str
-    sources: tuple[RuleSource, ...]
+    digest: str  # digest of the text of all rule files, as reports show it
+    sources: tuple[RuleSource, ...]  # the rules, in the order of the files
 
 
 def _written(rule: Rule) -> str:

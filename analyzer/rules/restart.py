@@ -20,17 +20,11 @@ _REASONS: Mapping[str, str] = {
 
 
 class Restart(NamedTuple):
-    """A restart decision.
+    """A restart decision."""
 
-    Attributes:
-        decision: One of ``schema.RESTARTS``.
-        because: Its reason in a sentence without a full stop.
-        resume_from: Checkpoint to resume from, in words; empty if none is known or needed.
-    """
-
-    decision: str
-    because: str
-    resume_from: str = ""
+    decision: str  # one of ``schema.RESTARTS``
+    because: str  # its reason in a sentence without a full stop
+    resume_from: str = ""  # checkpoint to resume from, in words; empty if none is known or needed
 
 
 _FAILS_BY_ITSELF = frozenset({"crash", "hang"})

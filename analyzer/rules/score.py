@@ -193,15 +193,10 @@ BaseRates = Callable[[Sequence[str]], Mapping[str, float]]
 
 
 class Ranking(NamedTuple):
-    """Considered rules by symptom kind, each kind sorted by probability, and the probability of "something else".
+    """Considered rules by symptom kind, each kind sorted by probability, and the probability of "something else"."""
 
-    Attributes:
-        kinds: Of each cause the rule with the most bits.
-        other: Probability that the cause is none of them.
-    """
-
-    kinds: Mapping[str, tuple[Scored, ...]]
-    other: Mapping[str, float]
+    kinds: Mapping[str, tuple[Scored, ...]]  # of each cause the rule with the most bits
+    other: Mapping[str, float]  # probability that the cause is none of them
 
 
 def rank(

@@ -14,16 +14,11 @@ from analyzer.rules.schema import Rule
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a pasted line was read as.
+    """What a pasted line was read as."""
 
-    Attributes:
-        kind: Kind of the event.
-        role: Its role.
-        rules: Rules of which a condition looks at that kind; those that it brings into question come first.
-    """
-
-    kind: str
-    role: str
+    kind: str  # kind of the event
+    role: str  # its role
+    # rules of which a condition looks at that kind; those that it brings into question come first
     rules: tuple[Rule, ...]
 
 

@@ -77,19 +77,12 @@ PASS_ROWS, PASSES, ON_TIME, NEARLY, AT_BEGIN = 20, 4, 0.7, 0.8, 0.25
 
 
 class Spike(NamedTuple):
-    """One excursion above the curve.
+    """One excursion above the curve."""
 
-    Attributes:
-        row: Index of the first high point.
-        peak: Index of the highest point.
-        base: Level before it.
-        back: Index of the first point of the return; None if the curve did not come back.
-    """
-
-    row: int
-    peak: int
-    base: float
-    back: int | None
+    row: int  # index of the first high point
+    peak: int  # index of the highest point
+    base: float  # level before it
+    back: int | None  # index of the first point of the return; None if the curve did not come back
 
 
 class Spikes(NamedTuple):

@@ -40,30 +40,18 @@ LARGEST = 1e150
 
 
 class Trend(NamedTuple):
-    """A curve for which less is better.
+    """A curve for which less is better."""
 
-    Attributes:
-        values: The finite points, in order.
-        smooth: Running medians, which one odd point does not move; as many as there are points.
-        first: Level of the first points.
-        last: Level of the last points.
-        best: Lowest running median.
-        best_row: Its row.
-        peak: Highest running median.
-        scatter: Standard deviation of one point around the course; 0 if too few points tell it.
-        margin: What the scatter alone may put between two of these levels.
-        order: Deviations by which the order of all pairs differs from chance: negative if the curve falls.
-    """
-
-    values: Values
-    smooth: Values
-    first: float
-    last: float
-    best: float
-    best_row: int
-    peak: float
-    scatter: float
-    margin: float
+    values: Values  # the finite points, in order
+    smooth: Values  # running medians, which one odd point does not move; as many as there are points
+    first: float  # level of the first points
+    last: float  # level of the last points
+    best: float  # lowest running median
+    best_row: int  # its row
+    peak: float  # highest running median
+    scatter: float  # standard deviation of one point around the course; 0 if too few points tell it
+    margin: float  # what the scatter alone may put between two of these levels
+    # deviations by which the order of all pairs differs from chance: negative if the curve falls
     order: float
 
     @property

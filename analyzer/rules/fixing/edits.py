@@ -147,21 +147,13 @@ class Edits:
 
 
 class _Place(NamedTuple):
-    """Where a new key goes.
+    """Where a new key goes."""
 
-    Attributes:
-        key: The whole dotted key that the file will have.
-        section: The part of it that must not stand there yet.
-        member: What is to be written: ``key`` without the sections around it.
-        before: Name of the member beside it, within the same section.
-        is_anchor: That member is the anchor itself, not a section that holds it.
-    """
-
-    key: str
-    section: str
-    member: str
-    before: str
-    is_anchor: bool
+    key: str  # the whole dotted key that the file will have
+    section: str  # the part of it that must not stand there yet
+    member: str  # what is to be written: ``key`` without the sections around it
+    before: str  # name of the member beside it, within the same section
+    is_anchor: bool  # that member is the anchor itself, not a section that holds it
 
 
 def _place_beside(key: str, anchor_key: str, standing: str) -> _Place | None:

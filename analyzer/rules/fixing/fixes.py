@@ -63,17 +63,12 @@ GENERAL = "setting"
 
 
 class _Chosen(NamedTuple):
-    """What a fix changes for this run.
+    """What a fix changes for this run."""
 
-    Attributes:
-        changes: Keys in the spelling of the run's own trainer, else what to set in general words.
-        scope: Why the words are general; empty if they are the run's own.
-        withheld: Something was left out because it means nothing where this run runs.
-    """
-
+    # keys in the spelling of the run's own trainer, else what to set in general words
     changes: list[ConfigChange]
-    scope: str = ""
-    withheld: bool = False
+    scope: str = ""  # why the words are general; empty if they are the run's own
+    withheld: bool = False  # something was left out because it means nothing where this run runs
 
 
 def resolve_fixes(

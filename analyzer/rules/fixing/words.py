@@ -17,17 +17,11 @@ from analyzer.vocabulary.frameworks import built_on, family
 
 
 class _Word(NamedTuple):
-    """A word and what a run must be for it to mean anything.
+    """A word and what a run must be for it to mean anything."""
 
-    Attributes:
-        pattern: Finds the word.
-        fact: The fact that decides.
-        fits: Values of the fact with which the word is at home.
-    """
-
-    pattern: LazyRegex
-    fact: str
-    fits: frozenset[str]
+    pattern: LazyRegex  # finds the word
+    fact: str  # the fact that decides
+    fits: frozenset[str]  # values of the fact with which the word is at home
 
 
 def _word(pattern: str, fact: str, *fits: str) -> _Word:

@@ -63,20 +63,13 @@ FROZEN_ROWS = 5
 
 
 class BadPoints(NamedTuple):
-    """A series with the points that are not finite.
+    """A series with the points that are not finite."""
 
-    Attributes:
-        series: The points in question, in logical order.
-        bad: bool, shape (n_points,): NaN, infinite, a sentinel, or masked.
-        masked: bool, shape (n_points,): a printed 0 that stands for NaN; a subset of ``bad``.
-        overcome: Whether an earlier attempt had bad points that a restart has passed since.
-        tail: Number of points at the end that belong to an earlier attempt and that no restart has passed yet.
-    """
-
-    series: Series
-    bad: Mask
-    masked: Mask
-    overcome: bool = False
+    series: Series  # the points in question, in logical order
+    bad: Mask  # bool, shape (n_points,): NaN, infinite, a sentinel, or masked
+    masked: Mask  # bool, shape (n_points,): a printed 0 that stands for NaN; a subset of ``bad``
+    overcome: bool = False  # whether an earlier attempt had bad points that a restart has passed since
+    # number of points at the end that belong to an earlier attempt and that no restart has passed yet
     tail: int = 0
 
     def first_bad(self) -> int | None:

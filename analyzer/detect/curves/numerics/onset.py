@@ -26,21 +26,13 @@ LATE_STEPS = 200
 
 
 class Onset(NamedTuple):
-    """The first bad step.
+    """The first bad step."""
 
-    Attributes:
-        step: Optimizer step, None if nothing tells it.
-        healthy_steps: Good steps before it, None if unknown.
-        from_first_point: Whether already the first point of its series is bad.
-        ref: Where it shows.
-        lasting: Whether the run did not recover from it.
-    """
-
-    step: int | None
-    healthy_steps: int | None
-    from_first_point: bool
-    ref: SourceRef
-    lasting: bool
+    step: int | None  # optimizer step, None if nothing tells it
+    healthy_steps: int | None  # good steps before it, None if unknown
+    from_first_point: bool  # whether already the first point of its series is bad
+    ref: SourceRef  # where it shows
+    lasting: bool  # whether the run did not recover from it
 
 
 def find_onset(view: RunView) -> Onset | None:

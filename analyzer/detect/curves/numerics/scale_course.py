@@ -34,42 +34,26 @@ ROUNDED = 1.1
 
 
 class Overflow(NamedTuple):
-    """One skipped step.
+    """One skipped step."""
 
-    Attributes:
-        step: Optimizer step, None if nothing tells it.
-        event: The message, None if the overflow is inferred from a drop of the series.
-        ref: Where it shows.
-    """
-
-    step: int | None
-    event: Event | None
-    ref: SourceRef
+    step: int | None  # optimizer step, None if nothing tells it
+    event: Event | None  # the message, None if the overflow is inferred from a drop of the series
+    ref: SourceRef  # where it shows
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleCourse:
-    """Everything known of the loss scale.
+    """Everything known of the loss scale."""
 
-    Attributes:
-        series: Logged scale, None if only messages tell of it.
-        scales: float64, shape (n,): the scale in order of time, from the series and the messages below it.
-        overflows: Skipped steps in order of time, without the one that ended the run.
-        ended: The message that the scale is at its minimum, None if there is none.
-        ended_step: Step of that message.
-        floor: Configured minimum, None if unknown.
-        dynamic: Whether the scale is the work of a scaler and not a constant column.
-        inferred: Whether the overflows come from drops of the series and not from messages.
-    """
-
-    series: Series | None
+    series: Series | None  # logged scale, None if only messages tell of it
+    # float64, shape (n,): the scale in order of time, from the series and the messages below it
     scales: Values
-    overflows: tuple[Overflow, ...]
-    ended: Event | None
-    ended_step: int | None
-    floor: float | None
-    dynamic: bool
-    inferred: bool
+    overflows: tuple[Overflow, ...]  # skipped steps in order of time, without the one that ended the run
+    ended: Event | None  # the message that the scale is at its minimum, None if there is none
+    ended_step: int | None  # step of that message
+    floor: float | None  # configured minimum, None if unknown
+    dynamic: bool  # whether the scale is the work of a scaler and not a constant column
+    inferred: bool  # whether the overflows come from drops of the series and not from messages
 
     @property
     def count(self) -> int:

@@ -58,76 +58,48 @@ _EITHER = LazyRegex(r"\{([^{}]*)\}")
 
 
 class RowForm(NamedTuple):
-    """How one program prints a row.
+    """How one program prints a row."""
 
-    Attributes:
-        name: What messages and tests call it.
-        literals: Texts of which one stands in every such row.
-        head: Where the row states its place: groups ``step``, and where there are ``total``, ``epoch`` and
-            ``batch``, which counts within an epoch and is used where ``step`` is absent.
-        pair: Where a value stands: groups ``key``, ``value`` and, where there is one, ``unit``. A value whose
-            unit is its only name has the groups ``before_unit`` and ``unit_key`` instead.
-        program: Name of the framework, or empty for forms that several loops share.
-        names: The name under which a key is kept; an empty name drops it.
-        epoch: Number of the first epoch if the step starts again at each and ``total`` is the length of an
-            epoch; None if the step runs through.
-        restarts: The step starts again at each epoch, whose length the row does not state.
-        steps: False if what the head counts is no step.
-        step_key: A key whose value is the step.
-        validation: The row is a result on held-out data.
-        last_only: A running mean: only the last row of a pass counts.
-        from_start: Pairs may stand before the head too.
-        follows: The row belongs to the step that the line above it named.
-        window: A printed value is a mean over the steps since the row before.
-        examples: Rows that the form reads.
-    """
-
-    name: str
-    literals: tuple[str, ...]
+    name: str  # what messages and tests call it
+    literals: tuple[str, ...]  # texts of which one stands in every such row
+    # where the row states its place: groups ``step``, and where there are ``total``, ``epoch`` and ``batch``, which counts
+    # within an epoch and is used where ``step`` is absent
     head: LazyRegex
+    # where a value stands: groups ``key``, ``value`` and, where there is one, ``unit``. A value whose unit is its only name
+    # has the groups ``before_unit`` and ``unit_key`` instead.
     pair: LazyRegex
-    program: str = ""
-    names: Mapping[str, str] = {}
+    program: str = ""  # name of the framework, or empty for forms that several loops share
+    names: Mapping[str, str] = {}  # the name under which a key is kept; an empty name drops it
+    # number of the first epoch if the step starts again at each and ``total`` is the length of an epoch; None if the step
+    # runs through
     epoch: int | None = None
-    restarts: bool = False
-    steps: bool = True
-    step_key: str = ""
-    validation: bool = False
-    last_only: bool = False
-    from_start: bool = False
-    follows: bool = False
-    window: bool = False
-    examples: Sequence[str] = ()
+    restarts: bool = False  # the step starts again at each epoch, whose length the row does not state
+    steps: bool = True  # false if what the head counts is no step
+    step_key: str = ""  # a key whose value is the step
+    validation: bool = False  # the row is a result on held-out data
+    last_only: bool = False  # a running mean: only the last row of a pass counts
+    from_start: bool = False  # pairs may stand before the head too
+    follows: bool = False  # the row belongs to the step that the line above it named
+    window: bool = False  # a printed value is a mean over the steps since the row before
+    examples: Sequence[str] = ()  # rows that the form reads
 
 
 class BlockForm(NamedTuple):
-    """How one program prints a block.
+    """How one program prints a block."""
 
-    Attributes:
-        name: What messages and tests call it.
-        literals: Texts of which one stands in every head.
-        head: The first line, with the groups ``step`` and ``total`` where it states them.
-        row: A line of the block: groups ``key`` and ``value``, or ``section`` for the title of a part.
-        program: Name of the framework, or empty for forms that several programs share.
-        names: The name under which a key is kept; an empty name drops it.
-        step_key: The key whose value is the step.
-        end: A line that ends the block; without it, the first line ends it that is neither blank nor a row.
-        validation: The values were measured on held-out data.
-        known_only: The block holds much else, so only quantities known by name are kept.
-        names_only: Only keys in ``names`` are kept.
-    """
-
-    name: str
-    literals: tuple[str, ...]
-    head: LazyRegex
+    name: str  # what messages and tests call it
+    literals: tuple[str, ...]  # texts of which one stands in every head
+    head: LazyRegex  # the first line, with the groups ``step`` and ``total`` where it states them
+    # a line of the block: groups ``key`` and ``value``, or ``section`` for the title of a part
     row: LazyRegex
-    program: str = ""
-    names: Mapping[str, str] = {}
-    step_key: str = ""
+    program: str = ""  # name of the framework, or empty for forms that several programs share
+    names: Mapping[str, str] = {}  # the name under which a key is kept; an empty name drops it
+    step_key: str = ""  # the key whose value is the step
+    # a line that ends the block; without it, the first line ends it that is neither blank nor a row
     end: LazyRegex | None = None
-    validation: bool = False
-    known_only: bool = False
-    names_only: bool = False
+    validation: bool = False  # the values were measured on held-out data
+    known_only: bool = False  # the block holds much else, so only quantities known by name are kept
+    names_only: bool = False  # only keys in ``names`` are kept
 
 
 @lru_cache(maxsize=1)

@@ -62,15 +62,10 @@ def _foreign_words() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 
 class Masked(NamedTuple):
-    """A line in parts.
+    """A line in parts."""
 
-    Attributes:
-        key: What rows of one kind share: the parts between the numbers.
-        numbers: The numbers as printed.
-    """
-
-    key: str
-    numbers: list[str]
+    key: str  # what rows of one kind share: the parts between the numbers
+    numbers: list[str]  # the numbers as printed
 
 
 def mask(text: str) -> Masked:

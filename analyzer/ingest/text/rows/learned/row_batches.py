@@ -25,25 +25,15 @@ MIN_TOGETHER = 24
 
 
 class CurvePart(NamedTuple):
-    """Points of one metric; all arrays have shape (n_points,).
+    """Points of one metric; all arrays have shape (n_points,)."""
 
-    Attributes:
-        name: As logged.
-        rank: Global rank.
-        begins: int64, where the record of each point begins in the block.
-        steps: int64.
-        values: float64.
-        numbers: int64, line numbers.
-        times_s: float64, NaN where unknown.
-    """
-
-    name: str
-    rank: int | None
-    begins: Integers
-    steps: Integers
-    values: Values
-    numbers: Integers
-    times_s: Values
+    name: str  # as logged
+    rank: int | None  # global rank
+    begins: Integers  # int64, where the record of each point begins in the block
+    steps: Integers  # int64
+    values: Values  # float64
+    numbers: Integers  # int64, line numbers
+    times_s: Values  # float64, NaN where unknown
 
 
 class Batch:
@@ -90,17 +80,11 @@ class Batch:
 
 
 class Records(NamedTuple):
-    """Columns of some records of a block, in order.
+    """Columns of some records of a block, in order."""
 
-    Attributes:
-        starts: int64, shape (n_records,): where each begins.
-        ends: int64: where each ends.
-        lines: int64: index of its physical line.
-    """
-
-    starts: Integers
-    ends: Integers
-    lines: Integers
+    starts: Integers  # int64, shape (n_records,): where each begins
+    ends: Integers  # int64: where each ends
+    lines: Integers  # int64: index of its physical line
 
     def only(self, kept: Integers | Mask) -> Records:
         """Some of them."""
@@ -125,21 +109,13 @@ def _runs(starts: Integers, ends: Integers) -> tuple[list[int], list[int]]:
 
 
 class Alike(NamedTuple):
-    """Rows of a block that print the same names.
+    """Rows of a block that print the same names."""
 
-    Attributes:
-        names: What they print.
-        records: Where they stand.
-        values: float64, shape (n_rows, n_names).
-        rank: Global rank that their prefix names.
-        times_s: float64, shape (n_rows,): NaN where unknown.
-    """
-
-    names: tuple[str, ...]
-    records: Records
-    values: Values
-    rank: int | None
-    times_s: Values
+    names: tuple[str, ...]  # what they print
+    records: Records  # where they stand
+    values: Values  # float64, shape (n_rows, n_names)
+    rank: int | None  # global rank that their prefix names
+    times_s: Values  # float64, shape (n_rows,): NaN where unknown
 
 
 @runtime_checkable

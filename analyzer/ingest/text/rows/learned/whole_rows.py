@@ -40,17 +40,12 @@ _BEHIND_BAR = "\1"
 
 
 class Wording(NamedTuple):
-    """A row in parts.
+    """A row in parts."""
 
-    Attributes:
-        key: What rows of one wording share: the prefix, whether a bar stands before it, and the message, without times and numbers.
-        numbers: The numbers of the message.
-        after: What stands right after each.
-    """
-
+    # what rows of one wording share: the prefix, whether a bar stands before it, and the message, without times and numbers
     key: tuple[str, ...]
-    numbers: list[str]
-    after: list[str]
+    numbers: list[str]  # the numbers of the message
+    after: list[str]  # what stands right after each
 
 
 def wording_of(line: LogLine) -> Wording | None:

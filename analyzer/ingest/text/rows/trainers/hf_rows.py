@@ -25,25 +25,15 @@ _NOT_METRICS = frozenset({"step", "global_step", "total_flos", "max_steps"})
 
 
 class Row(NamedTuple):
-    """One row of the console.
+    """One row of the console."""
 
-    Attributes:
-        number: 1-based line, or record number.
-        rank: Global rank that a prefix names.
-        time_s: Unix seconds, None if unknown.
-        names: What it prints.
-        values: The numbers, one per name.
-        above: The last bar drawn before it.
-        below: The bar drawn right after it.
-    """
-
-    number: int
-    rank: int | None
-    time_s: float | None
-    names: tuple[str, ...]
-    values: tuple[float, ...]
-    above: Bar | None
-    below: Bar | None
+    number: int  # 1-based line, or record number
+    rank: int | None  # global rank that a prefix names
+    time_s: float | None  # Unix seconds, None if unknown
+    names: tuple[str, ...]  # what it prints
+    values: tuple[float, ...]  # the numbers, one per name
+    above: Bar | None  # the last bar drawn before it
+    below: Bar | None  # the bar drawn right after it
 
     def same_print(self, other: Row) -> bool:
         """Whether two rows print the same on the same rank."""
@@ -57,23 +47,14 @@ class Row(NamedTuple):
 
 
 class RowBatch(NamedTuple):
-    """Many rows that print the same names.
+    """Many rows that print the same names."""
 
-    Attributes:
-        names: What they print.
-        numbers: int64, shape (n_rows,): line numbers.
-        values: float64, shape (n_rows, n_names).
-        bars: int64, shape (n_rows, 4): steps done and intended by the bar above and by the bar below.
-        ranks: int64, shape (n_rows,): ``NULL_INT`` where unknown.
-        times_s: float64, shape (n_rows,): NaN where unknown.
-    """
-
-    names: tuple[str, ...]
-    numbers: Integers
-    values: Values
-    bars: Integers
-    ranks: Integers
-    times_s: Values
+    names: tuple[str, ...]  # what they print
+    numbers: Integers  # int64, shape (n_rows,): line numbers
+    values: Values  # float64, shape (n_rows, n_names)
+    bars: Integers  # int64, shape (n_rows, 4): steps done and intended by the bar above and by the bar below
+    ranks: Integers  # int64, shape (n_rows,): ``NULL_INT`` where unknown
+    times_s: Values  # float64, shape (n_rows,): NaN where unknown
 
 
 class _Shape:

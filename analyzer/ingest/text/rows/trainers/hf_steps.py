@@ -37,21 +37,13 @@ def usual_gap(steps: Integers) -> int | None:
 
 
 class StepModel(NamedTuple):
-    """How steps follow from rows.
+    """How steps follow from rows."""
 
-    Attributes:
-        total: Length of the training bar, None if there is no bar.
-        below_first: Whether the bar below a row tells its step, else the bar above.
-        bar_grid: Distance of the steps that the bars tell.
-        per_epoch: Integers of an epoch, None if unknown.
-        grid: Distance between two training rows, None if unknown.
-    """
-
-    total: int | None
-    below_first: bool
-    bar_grid: int
-    per_epoch: float | None
-    grid: int | None
+    total: int | None  # length of the training bar, None if there is no bar
+    below_first: bool  # whether the bar below a row tells its step, else the bar above
+    bar_grid: int  # distance of the steps that the bars tell
+    per_epoch: float | None  # integers of an epoch, None if unknown
+    grid: int | None  # distance between two training rows, None if unknown
 
     def steps(self, rows: RowColumns, before: int = NULL_INT) -> Integers:
         """Integers of all rows, ``NULL_INT`` where unknown.
