@@ -1,26 +1,44 @@
-"""Several trainings that one log holds one after another: folds, seeds, settings. One of them is judged.
+"""Several trainings that one log holds one after another: folds, seeds, settings, stages. One of them is judged.
 
-It is the last one, unless losses of an earlier one end in NaN or infinity and those of the last do not: then that one, as
+A counter that begins again is none of the next epoch if something else says so: the epochs begin again as well, a numbered heading
+stands above, or the loss is back near its first value. A loss that goes on where it stood is a resume or an inner loop. Judged is the last
+one with rows enough, unless losses of an earlier one end in NaN or infinity and those of the last do not: then that one, as
 nobody asks about a fold that went well because another one broke.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from analyzer.detect.curve import all_series, has_steps, take
-from analyzer.model.arrays import Integers
+from analyzer.model.arrays import Integers, Mask, Values
+from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.run import Run
-from analyzer.model.tables import Series
+from analyzer.model.tables import NULL_INT, Series
 from analyzer.record import NamedTuple
 
 LEAST_POINTS = 5
-"""Points of the last training from which it is judged alone; fewer say nothing yet."""
+"""Points of a training from which it is judged alone; fewer say nothing yet."""
+
+GAINED, BACK, GOES_ON = 0.2, 0.5, 0.25
+"""A training has gained a fifth of its first loss; the next one begins with half of that lost, and what goes on keeps three quarters."""
+
+BEYOND = 2.0
+"""A first loss is not three times that of the training before it: that is an explosion."""
+
+MANY, NEARLY_ALL = 5, 0.8
+"""Beginnings from which a loss that goes on tells inner loops (a second stage of training may go on, too), and one that comes back at
+four in five tells trainings however little each gained: noise does so at one in three."""
+
+NO_GAIN = 0.98
+"""A training that ends above that part of its first loss learned nothing."""
 
 _LOSSES = ("loss", "eval_loss")
-_BEYOND = np.iinfo(np.int32).max
+_SAME_JOB = frozenset({"elastic_restart", "resume_from_checkpoint"})
+_ENDS = frozenset({"root_candidate", "cascade", "teardown"})
 
 
 class Trainings(NamedTuple):
@@ -29,72 +47,180 @@ class Trainings(NamedTuple):
     Attributes:
         begins: Source to the first lines of its trainings, in order; the first is 0. Only logs of several trainings.
         judged: Source to the index of the training that is judged.
-        stepped: Sources whose trainings are told by headings and steps that begin again, so that steps part them too.
+        broken: Sources of which it is judged because its loss ended in NaN or infinity.
+        poor: Source to the indices of other trainings that ended no better than they began.
+        through: Sources whose steps are counted through all trainings, so that they part no series with steps.
     """
 
-    begins: Mapping[int, tuple[int, ...]]
-    judged: Mapping[int, int]
-    stepped: frozenset[int]
+    begins: dict[int, tuple[int, ...]]
+    judged: dict[int, int]
+    broken: set[int]
+    poor: dict[int, tuple[int, ...]]
+    through: set[int]
 
     def judged_rows(self, series: Series) -> Series:
-        """The points of the trainings that are judged; all of a series that counts its steps through."""
-        if not self.begins or (has_steps(series) and self.stepped.isdisjoint(series.source.tolist())):
+        """The points of the trainings that are judged; all of a series that counts its steps through.
+
+        Of a series without points there those of the last training that has some: two trainings are never one series.
+        """
+        if not self.begins:
             return series
         kept = np.ones(len(series), np.bool_)
-        least = LEAST_POINTS
         for source, number in self.judged.items():
-            lines = [*self.begins[source], _BEYOND]
-            inside = (series.line >= lines[number]) & (series.line < lines[number + 1])
-            kept &= (series.source != source) | inside
-            least = least if number == len(lines) - 2 else 1  # what broke early is over
-        return take(series, kept) if int(kept.sum()) >= least else series
+            own = series.source == source
+            if not own.any() or (source in self.through and has_steps(series)):
+                continue
+            training = _numbers(series.line, self.begins[source])
+            there = training[own]
+            kept &= ~own | (training == (number if (there == number).any() else there.max()))
+        return take(series, kept)
 
 
 def trainings_of(run: Run) -> Trainings:
-    """The trainings of a run's logs: where a reader saw epochs begin again, or steps do below a numbered heading."""
-    found: dict[int, list[int]] = {}
+    """The trainings of a run's logs: where readers saw epochs begin again, or where steps do and more speaks for it."""
+    losses = [series for metric in _LOSSES for series in all_series(run, metric)]
+    found = Trainings({}, {}, set(), {}, set())
+    told: dict[int, list[int]] = {end.source: [] for end in run.log_ends}
     for event in run.events.of("training_begins_again"):
-        found.setdefault(event.ref.source, [0]).append(event.ref.line or 0)
-    headings = run.events.of("training_heading")
-    sources = found.keys() | {event.ref.source for event in headings}
-    losses = [series for metric in _LOSSES for series in all_series(run, metric)] if sources else []
-    loss = next((series for series in losses if series.metric == "loss"), None)
-    stepped = set()
-    for source in sources:
-        if loss is None or not has_steps(loss):
-            break
-        own = [event for event in headings if event.ref.source == source]
-        numbered = (
-            [event.ref.line or 0 for event in own] if len({e.fields.get("number") for e in own}) > 1 else []
-        )
-        lines = _begin_again(take(loss, loss.source == source), found.get(source, [])[1:] or numbered)
-        if lines:
-            stepped.add(source)
-            found[source] = [0, *lines]
-    begins = {source: tuple(sorted(set(lines))) for source, lines in found.items()}
-    judged = {source: _judged(losses, source, lines) for source, lines in begins.items()}
-    return Trainings(begins, judged, frozenset(stepped))
-
-
-def _begin_again(loss: Series, lines: list[int]) -> list[int]:
-    """Those lines below which the steps of the loss fall."""
-    rows = np.searchsorted(loss.line, lines)
-    inside = [(line, int(row)) for line, row in zip(lines, rows, strict=True) if 0 < row < len(loss)]
-    return [line for line, row in inside if loss.step[row] < loss.step[row - 1]]
-
-
-def _judged(losses: list[Series], source: int, begins: tuple[int, ...]) -> int:
-    """The last training of which some loss ends in NaN or infinity, by the first of the losses that tells of one."""
-    for series in losses:
-        broken = _broken(take(series, series.source == source), begins)
-        if broken.size:
-            return int(broken[-1])
-    return len(begins) - 1
-
-
-def _broken(series: Series, begins: tuple[int, ...]) -> Integers:
-    """Trainings whose last point is not finite, by index."""
-    of_rows = np.searchsorted(begins, series.line, side="right") - 1
-    ends = np.flatnonzero(np.diff(of_rows, append=len(begins)))
-    found: Integers = of_rows[ends[~np.isfinite(series.value[ends])]]
+        told.setdefault(event.ref.source, []).append(event.ref.line or 0)
+    for source, lines in told.items():
+        main = _main(run, losses, source)
+        if main is None:
+            continue
+        falls = _falls(main)
+        begins, through = _stepped(run, main, lines, falls) if falls.size else _stepless(main, lines)
+        if not begins:
+            continue
+        found.begins[source] = begins = (0, *begins)
+        of_source = [own for series in losses if len(own := take(series, series.source == source))]
+        found.judged[source], broke = _judged(of_source, main, begins)
+        found.poor[source] = _poor(main, begins, found.judged[source]) if main.metric in _LOSSES else ()
+        found.broken.update([source] * broke)
+        found.through.update([source] * through)
     return found
+
+
+def _main(run: Run, losses: Sequence[Series], source: int) -> Series | None:
+    """The loss of a log that has most points there, or else the metric that has most; None of a log without rows."""
+    own = [take(series, series.source == source) for series in losses]
+    if own and (longest := max(own, key=len)) and len(longest):
+        return longest
+    table = run.metrics
+    counts = np.bincount(table.metric[table.source == source], minlength=len(table.names) or 1)
+    called = [code for code, name in enumerate(table.names) if counts[code] and "loss" in name.lower()]
+    main = max(called or range(len(counts)), key=lambda code: counts[code])
+    return table.series(table.names[main], {source}) if counts[main] else None
+
+
+def _falls(series: Series) -> Integers:
+    """Rows at which the step falls."""
+    known = (series.step[1:] != NULL_INT) & (series.step[:-1] != NULL_INT)
+    rows: Integers = np.flatnonzero(known & (np.diff(series.step) < 0)) + 1
+    return rows
+
+
+def _stepless(main: Series, told: Sequence[int]) -> tuple[tuple[int, ...], bool]:
+    """First lines of the further trainings of a log whose steps never fall, and whether they are counted through all of them."""
+    # A row of another wording may stand above the one that told it; two that tell the same leave no row between them.
+    rows = np.searchsorted(main.line, told)
+    rows = distinct_of(rows[(rows > 0) & (rows < len(main))])
+    ways = [_way(main.value, begin, row) for begin, row in pairwise([0, *rows.tolist()])]
+    if len(rows) >= MANY and 2 * sum(map(_goes_on, ways)) > len(rows) and np.isfinite(main.value).all():
+        return (), False
+    rises = has_steps(main) and bool((main.step[rows] > main.step[rows - 1]).all())
+    return tuple(main.line[rows].tolist()), rises and 2 * sum(map(_comes_back, ways)) < len(rows)
+
+
+def _stepped(run: Run, main: Series, told: Sequence[int], falls: Integers) -> tuple[tuple[int, ...], bool]:
+    """Lines of those rows at which steps fall and another training begins."""
+    source, line = int(main.source[0]), main.line
+    headings = [event for event in run.events.of("training_heading") if event.ref.source == source]
+    several = len({event.fields.get("number") for event in headings}) > 1
+    seams = [event for event in run.events if event.kind in _SAME_JOB or event.role in _ENDS]
+    between = [
+        _between([event.ref.line or 0 for event in events if event.ref.source == source], line, falls)
+        for events in (headings, seams)
+    ]
+    # Epochs are told by a heading above their first row, or by their first row, which may stand below those of steps.
+    proven = np.isin(
+        np.arange(falls.size), np.searchsorted(falls, np.searchsorted(line, told), side="right") - 1
+    )
+    proven = (proven & ~between[1]) | (between[0] & several)
+    begin, early, ways = 0, [], []
+    for fall, known, seam in zip(falls.tolist(), proven.tolist(), between[1].tolist(), strict=True):
+        if not known and not seam and main.step[fall] <= main.step[begin]:
+            early.append(fall)
+            ways.append(_way(main.value, begin, fall))
+        begin = fall if known or fall in early[-1:] else begin
+    rows = np.sort(np.concatenate((falls[proven], np.array(early, np.int64))))
+    nearly_all = len(early) >= MANY and sum(_comes_back(way, 0.0) for way in ways) >= NEARLY_ALL * len(early)
+    again = 2 * sum(map(_comes_back, ways)) >= len(early) or nearly_all
+    if not again or np.diff(rows, prepend=0, append=len(main)).max() < LEAST_POINTS:
+        rows = falls[proven]
+    return tuple(line[rows].tolist()), False
+
+
+def _between(places: Sequence[int], line: Integers, falls: Integers) -> Mask:
+    """Whether one of some lines stands between the two rows of each fall."""
+    ends = np.searchsorted(np.sort(places), [line[falls - 1], line[falls]], side="right")
+    between: Mask = ends[1] > ends[0]
+    return between
+
+
+def _numbers(line: Integers, begins: tuple[int, ...]) -> Integers:
+    """The training of each line, by index."""
+    numbers: Integers = np.searchsorted(begins, line, side="right") - 1
+    return numbers
+
+
+class _Way(NamedTuple):
+    """Rows of a part, its first loss, its level at the end, and the loss behind it; the level is NaN where the part broke."""
+
+    rows: int
+    first: float
+    low: float
+    after: float
+
+
+def _way(values: Values, begin: int, row: int) -> _Way:
+    low = float(median_of(values[max(begin, row - 3) : row]))
+    return _Way(row - begin, float(values[begin]), low, float(values[row]))
+
+
+def _comes_back(way: _Way, least: float = GAINED) -> bool:
+    """Whether the loss had gained, at least a part of its first value, and stands near that again."""
+    low = way.low if np.isfinite(way.low) else way.first - abs(way.first)
+    gained, lost = way.first - low, way.after - low
+    enough = way.rows > 1 and 0 < gained >= least * abs(way.first)
+    return bool(enough and BACK * gained <= lost <= gained + BEYOND * abs(way.first))
+
+
+def _goes_on(way: _Way) -> bool:
+    """Whether the loss is as low as it had become, or fell so little that nothing tells."""
+    return bool(way.after - way.low < GOES_ON * max(way.first - way.low, GAINED * abs(way.first)))
+
+
+def _judged(losses: Sequence[Series], main: Series, begins: tuple[int, ...]) -> tuple[int, bool]:
+    """The last training of which some loss ends in NaN or infinity, by the first of the losses that tells of one, and True.
+
+    Else the last with rows enough, or the one that has most.
+    """
+    for series in losses:
+        numbers = _numbers(series.line, begins)
+        ends = np.flatnonzero(np.diff(numbers, append=len(begins)))
+        bad = numbers[ends[~np.isfinite(series.value[ends])]]
+        if bad.size:
+            return int(bad[-1]), True
+    rows = np.bincount(_numbers(main.line, begins), minlength=len(begins))
+    enough = np.flatnonzero(rows >= LEAST_POINTS)
+    return int(enough[-1] if enough.size else rows.argmax()), False
+
+
+def _poor(main: Series, begins: tuple[int, ...], judged: int) -> tuple[int, ...]:
+    """Trainings with rows enough that ended no better than they began, but for the one that is judged."""
+    numbers, found = _numbers(main.line, begins), []
+    for number in range(len(begins)):
+        values = main.value[numbers == number]
+        if number != judged and values.size >= LEAST_POINTS and values[0] > 0:
+            found += [number] * (not median_of(values[-3:]) <= NO_GAIN * values[0])
+    return tuple(found)

@@ -36,6 +36,11 @@ def judged_training(facts: Mapping[str, Scalar]) -> str:
     count, judged = facts.get("run.trainings"), facts.get("run.training_judged")
     if count is None:
         return ""
-    if judged == count:
-        return f"the last of {count} trainings in this log"
-    return f"training {judged} of {count} in this log, the last whose loss ended in NaN or infinity"
+    if facts.get("run.training_broke") is True and judged != count:
+        said = f"training {judged} of {count} in this log, the last whose loss ended in NaN or infinity"
+    elif judged == count:
+        said = f"the last of {count} trainings in this log"
+    else:
+        said = f"training {judged} of {count} in this log, the last with rows enough"
+    poor = facts.get("run.trainings_poor", 0)
+    return f"{said}; {poor} of the others ended no better than begun" if poor else said

@@ -49,7 +49,8 @@ def diagnosed(tmp_path, rows, heading, broken):
 
 FORMS = [
     (epochs, "===== Fold {} =====\n"), (epochs, "seed = {}\n"), (epochs, ""), (steps, "===== Fold {} =====\n"),
-    (steps, "Training fold {}/5...\n"), (steps, "Seed: {}\n"), (keras, "FOLD: {}\n"),
+    (steps, "Training fold {}/5...\n"), (steps, "Seed: {}\n"), (keras, "FOLD: {}\n"), (steps, "Experiment {}/5\n"),
+    (steps, ""), (keras, ""), (epochs, "=== Run {}/5 ===\n"),
 ]  # fmt: skip
 
 
@@ -82,3 +83,61 @@ def test_steps_that_begin_again_without_a_heading_are_those_of_the_next_epoch(tm
 
     assert dx.status == "healthy"
     assert dx.judged == ""
+
+
+def test_rows_that_are_read_in_blocks_tell_every_short_training(tmp_path):
+    rows = "".join(
+        f"epoch:{epoch} loss:{2.3 * math.exp(-epoch / 4) + 0.2 + 0.004 * ((7 * epoch + number) % 5):.6f}\n"
+        for number in range(30)
+        for epoch in range(7)
+    )
+    (tmp_path / "train.log").write_text(rows)
+
+    assert analyzer.diagnose(tmp_path / "train.log").judged == "the last of 30 trainings in this log"
+
+
+def test_a_stage_whose_rows_stand_far_apart_is_a_training_of_its_own(tmp_path):
+    first = "".join(f"Epoch {at}: train_loss={5 * math.exp(-at / 40) + 1.7:.5f}\n" for at in range(200))
+    second = "".join(
+        f"Epoch {at}/100: train_loss={0.3 * math.exp(-at / 30):.5f}\n" for at in range(10, 110, 10)
+    )
+    (tmp_path / "train.log").write_text(first + "Training the head\n" + second)
+
+    assert analyzer.diagnose(tmp_path / "train.log").judged == "the last of 2 trainings in this log"
+
+
+@pytest.mark.parametrize("flat", [{2}, {1, 3}])
+def test_no_log_is_healthy_of_which_another_training_learned_nothing(tmp_path, flat):
+    def rows(number):
+        def loss(epoch):
+            noise = 0.004 * ((7 * epoch + number) % 5)
+            return 2.3 + noise if number in flat else 2.3 * math.exp(-epoch / 4) + 0.2 + noise
+
+        return "".join(f"Epoch {epoch}/10 - train loss: {loss(epoch):.4f}\n" for epoch in range(1, 11))
+
+    (tmp_path / "train.log").write_text("".join(rows(number) for number in range(1, 5)))
+    dx = analyzer.diagnose(tmp_path / "train.log")
+
+    assert dx.status == "insufficient"
+    assert dx.judged == (
+        f"the last of 4 trainings in this log; {len(flat)} of the others ended no better than begun"
+    )
+
+
+def test_epochs_within_each_update_of_a_policy_are_no_trainings(tmp_path):
+    rows = "".join(
+        f"Epoch {epoch}/6 - train loss: {2.3 * math.exp(-(6 * update + epoch) / 40) + 0.2:.4f}\n"
+        for update in range(12)
+        for epoch in range(1, 7)
+    )
+    (tmp_path / "train.log").write_text(rows)
+
+    assert analyzer.diagnose(tmp_path / "train.log").judged == ""
+
+
+def test_steps_that_begin_again_below_a_failure_are_those_of_a_restart(tmp_path):
+    crash = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nRuntimeError: lost\n'
+    saved = "Saving model checkpoint to out/checkpoint-200\n"
+    (tmp_path / "train.log").write_text(steps(False, 0) + saved + crash + steps(False, 1))
+
+    assert analyzer.diagnose(tmp_path / "train.log").judged == ""

@@ -142,7 +142,7 @@ def everything() -> dict[str, FactValue]:
     }  # fmt: skip
     many = RunMaker().config(**keys).config("deepspeed", path="ds.json", zero_optimization__overlap_comm=True)
     many.log({"loss": falling(20), "grad_norm": [1.0] * 20, "accuracy": [0.9] * 20, "val_mae": falling(20)})
-    folds = RunMaker().log({"loss": falling(20)}, steps=None)
+    folds = RunMaker().log({"loss": [2.0] * 10 + falling(10)}, steps=None)
     found |= build_facts(run_detectors(folds.event("training_begins_again", line=101, role="info").run()))
     return {**found, **build_facts(run_detectors(many.run(), many.run()))}
 

@@ -90,8 +90,14 @@ def detect(view: RunView) -> Iterator[Signal]:
     if several.begins:
         source = max(several.begins, key=lambda each: len(several.begins[each]))
         number, begins = several.judged[source], several.begins[source]
-        out.put("trainings", len(begins), [SourceRef(source, begins[number] or 1)])
-        out.put("training_judged", number + 1, [SourceRef(source, begins[number] or 1)])
+        place = [SourceRef(source, begins[number] or 1)]
+        out.put("trainings", len(begins), place)
+        out.put("training_judged", number + 1, place)
+        out.put("training_broke", source in several.broken, place)
+        poor = several.poor[source]
+        out.put("trainings_poor", len(poor), [SourceRef(source, begins[other] or 1) for other in poor[-1:]])
+        if poor:
+            out.put("training_poor", poor[-1] + 1, [SourceRef(source, begins[poor[-1]] or 1)])
     step, refs = last_step(view)
     out.put("last_step", step, refs)
     code, code_refs = exit_code(view)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.prefixes import Peeled, peel
+from analyzer.ingest.text.rows.epochs_again import Trainings
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Values
 from analyzer.model.tables import NULL_INT
@@ -220,6 +221,7 @@ class LogState:
         last_line: Number of the last line that holds something, once the log is complete.
         told_line: Number of the last line that an event was written for; -1 before the first.
         written: What was written for the line that is being read, if anybody wants to know.
+        trainings: Follows the epochs that it counts.
     """
 
     out: SourceWriter
@@ -231,6 +233,7 @@ class LogState:
     last_line: int = 0
     told_line: int = -1
     written: list[Written] | None = None
+    trainings: Trainings = field(default_factory=Trainings)
     _first_rank: dict[str, int | None] = field(default_factory=dict)
     _points: dict[tuple[str, int | None], Points] = field(default_factory=dict)
     _sums: dict[tuple[str, int | None], float] = field(default_factory=dict)

@@ -78,7 +78,10 @@ class TestSeveralTrainings:
         assert facts["signal.eval.points"] == 10
 
     def test_one_that_has_only_begun_says_nothing_yet(self):
-        assert self.run(20, 30, 3)["signal.loss.points"] == 53
+        facts = self.run(20, 30, 3)
+
+        assert facts["signal.loss.points"] == 30
+        assert (facts["run.trainings"], facts["run.training_judged"]) == (3, 2)
 
 
 class TestScores:

@@ -351,8 +351,9 @@ def _step_of(numbers: Values, steps: list[int | None]) -> Step | None:
 
 
 def _counter(numbers: Values) -> int:
-    """The number that counts the rows up, as an epoch does; -1 if there is none."""
-    counts: list[int] = np.flatnonzero(np.all(np.diff(numbers, axis=0) == 1, axis=0)).tolist()
+    """The number that counts the rows up, as an epoch does, and may begin again; -1 if there is none."""
+    up, again = np.diff(numbers, axis=0) == 1, numbers[1:] == numbers.min(axis=0)
+    counts: list[int] = np.flatnonzero(np.all(up | again, axis=0) & (2 * up.sum(axis=0) > len(up))).tolist()
     return counts[0] if counts and len(numbers) > 1 else -1
 
 

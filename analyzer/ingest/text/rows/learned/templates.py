@@ -20,13 +20,8 @@ from typing import TYPE_CHECKING
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Learnable
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.rows.forms.row_forms import (
-    OF_A_STEADY_STEP,
-    EpochCounter,
-    EpochStarts,
-    Trainings,
-    is_bare_heading,
-)
+from analyzer.ingest.text.rows.epochs_again import is_bare_heading
+from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP, EpochCounter, EpochStarts
 from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_fields import names_time
@@ -132,7 +127,6 @@ class TemplateRows(Learnable):
         self._calls_loss = False
         self._below_others = False
         self._guessed: set[frozenset[str]] = set()
-        self._trainings = Trainings()
         self._program = ""
         self.rows = 0
         self._barren = 0
@@ -140,7 +134,7 @@ class TemplateRows(Learnable):
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         text = self._unwrapped(line)
-        self._trainings.note_heading(text, line, log)
+        log.trainings.note_heading(text, line, log)
         masked = mask(text)
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             if HELD_OUT_HEADING.match(text):
@@ -158,7 +152,7 @@ class TemplateRows(Learnable):
         if template.bar and self._evaluations.open:
             return False  # it counts the batches of the evaluation
         if template.heading is not None and is_whole(template.heading, masked.numbers):
-            self._set_heading(template.heading, masked.numbers, line)
+            self._set_heading(template.heading, masked.numbers, line, log)
             self._reached = log.step
             if template.evaluates and self._heading is not None and self._heading[1].step is not None:
                 log.saw_step(self._heading[1].step)
@@ -223,7 +217,7 @@ class TemplateRows(Learnable):
             return self._without_place(template, row, values, line, log)
         if not row.sure:
             if not row.told:
-                self._set_heading(row.place, numbers, line)
+                self._set_heading(row.place, numbers, line, log)
                 known = all(canonical_metric(name) in METRICS for name in values)
                 times = known if row.place.step >= 0 else not known and len(values) == 1
                 counted_on = not times and row.place.step >= 0
@@ -275,8 +269,8 @@ class TemplateRows(Learnable):
         if not row.phased and self._evaluations.holds(row, numbers, line.number):
             values, own = self._held_out(values), True
         where = Where(log.step) if own else self._where(row.place, numbers)
-        if where.step is None and not row.place.samples and row.place.epoch >= 0:
-            self._trainings.note(int(counted(numbers[row.place.epoch])), line, log, frozenset(values))
+        if not row.place.samples and row.place.epoch >= 0:
+            log.trainings.note(int(counted(numbers[row.place.epoch])), line, log, frozenset(values))
         self._write(values, where, line, log)
         self._heading, self._reached = (line.number, where, None), log.step
         return True
@@ -338,8 +332,10 @@ class TemplateRows(Learnable):
             epoch = self._heading[2]
         return Where(self._counter.running(step, epoch, total))
 
-    def _set_heading(self, place: Place, numbers: list[str], line: LogLine) -> None:
+    def _set_heading(self, place: Place, numbers: list[str], line: LogLine, log: LogState) -> None:
         epoch = int(counted(numbers[place.epoch])) if place.epoch >= 0 else None
+        if epoch is not None:
+            log.trainings.note(epoch, line, log)
         if place.step >= 0:
             where = self._where(place, numbers)
             self._heading = (line.number, where, epoch)

@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.rows.forms.row_forms import Trainings
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 
@@ -60,7 +59,6 @@ class KerasLines:
         self._states: list[_State] = []
         self._onset: list[_State] = []
         self._written = False
-        self._trainings = Trainings()
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -70,7 +68,7 @@ class KerasLines:
                 self._row = None  # what stood before the first epoch was an evaluation
             self._write(log)
             self._epoch, self._finished_of = int(match[1]), None
-            self._trainings.note(self._epoch, line, log)
+            log.trainings.note(self._epoch, line, log)
             return False  # other loops print such a line too
         row = _ROW.search(text)
         if row is None:

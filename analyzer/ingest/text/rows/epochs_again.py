@@ -1,0 +1,68 @@
+"""Follows the epochs that a log counts, whoever reads them: those of one training never begin again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analyzer.lazy_regex import LazyRegex
+
+if TYPE_CHECKING:
+    from analyzer.ingest.text.log_line import LogLine, LogState
+
+EPOCHS_OF_A_TRAINING = 3
+"""Epochs passed before a fall back to the first one begins another training; tables of results count up to two anew."""
+
+OF_ROWS_FAR_APART = 10
+"""Where rows come every so many epochs, the first one stands within a tenth of those that were passed."""
+
+_TRAINING = LazyRegex(
+    r"(?i)(?<![\w/-])(?:fold|seed|trial|run|experiment|split|repeat|repetition|subject|configuration|config|stage|task)"
+    r"(?:[ _](?:no\.?|idx|id))?[ :=#]{1,3}(?P<number>\d{1,9})(?![\w.])(?: {0,2}(?:/|of) {0,2}\d{1,6}(?![\w.]))?"
+)
+"""Which of several trainings a line is of: ``Fold 2``, ``seed: 43``, ``Trial 7/20``."""
+
+_FRAME = " \t=-*#_~:|>[]."
+
+
+def is_bare_heading(text: str) -> bool:
+    """Whether a line says nothing else than which training comes.
+
+    >>> is_bare_heading("Fold 2"), is_bare_heading("== Run 2/5 =="), is_bare_heading("fold 2 loss 0.5")
+    (True, True, False)
+    """
+    return _TRAINING.fullmatch(text.strip(_FRAME)) is not None
+
+
+class Trainings:
+    """Follows the epochs of a log: those of one training never begin again."""
+
+    def __init__(self) -> None:
+        self._training = self._told_training = ""
+        self._epoch: int | None = None
+        self._first_epoch: int | None = None
+        self._names: frozenset[str] = frozenset()
+
+    def note_heading(self, text: str, line: LogLine, log: LogState) -> None:
+        """A line that may name the training that comes; a bare ``Fold 2`` is too short to be looked for as an event."""
+        if (training := _TRAINING.search(text)) is not None:
+            self._training = training[0]
+            if is_bare_heading(text):
+                log.event("training_heading", "info", line, {"number": int(training["number"])}, None)
+
+    def note(self, epoch: int, line: LogLine, log: LogState, names: frozenset[str] = frozenset()) -> None:
+        """A row or a heading of an epoch; tell where the epochs start again.
+
+        A file that lists one value after another, each for all epochs, names another one where it starts again.
+        """
+        another = bool(names) and names.isdisjoint(self._names)
+        self._names |= names
+        if another:
+            self._first_epoch = epoch if self._first_epoch is None else self._first_epoch
+        elif self._epoch is None or self._first_epoch is None or epoch < self._first_epoch:
+            self._first_epoch = epoch
+        elif (epoch == self._first_epoch and self._training != self._told_training) or (
+            epoch <= max(self._first_epoch + 1, self._epoch // OF_ROWS_FAR_APART)
+            and self._epoch >= epoch + EPOCHS_OF_A_TRAINING
+        ):
+            log.event("training_begins_again", "info", line, {"epoch": epoch}, None)
+        self._epoch, self._told_training = epoch, self._training
