@@ -46,7 +46,7 @@ class Peeled:
 
 
 _LEVEL = r"(?P<level>DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)"
-_DATE = r"(?P<date>\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d\d(?:\d\d)?)[ T_](?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
+_DATE = r"(?:(?P<date>\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d\d(?:\d\d)?)[ T_]|\d\d/\d\d-)(?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
 _ZONE = r"(?P<zone>Z|[+-]\d\d:?\d\d)?"
 _INDENTED = r"(?=  File \"|  (?:time|host|rank|exitcode|error_file|traceback) {0,12}: | {4,60}\S)"
 """A frame of a traceback, its line of code, or an entry of torchrun's report: the indentation tells what it is and stays."""

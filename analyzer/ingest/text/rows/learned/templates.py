@@ -80,7 +80,7 @@ UNSIGNED_ROWS = 6
 """The same where nothing stands between names and numbers, as in prose."""
 
 PARTS_BELOW = 2
-"""Values with a sign that an indented line below a heading needs if no name of them is known; one is enough for a line that says
+"""Values with a sign that an indented line below a heading needs if no name of them is known; one is enough for any line that says
 nothing else and is no whole number."""
 
 HEADING_LINES = 12
@@ -127,6 +127,7 @@ class TemplateRows(Learnable):
         self._calls_loss = False
         self._below_others = False
         self._guessed: set[frozenset[str]] = set()
+        self._alike: dict[frozenset[str], list[Template]] = {}
         self._program = ""
         self.rows = 0
         self._barren = 0
@@ -244,17 +245,23 @@ class TemplateRows(Learnable):
         template.seen += 1
         if template.seen < enough:
             template.waiting.append((line.detached(), values, where))
+            if enough == GUESSED_ROWS:
+                self._alike.setdefault(frozenset(values), []).append(template)
             return False
         self._catch_up(template, log)
         self._write(values, where, line, log)
         return True
 
     def _catch_up(self, template: Template, log: LogState) -> None:
-        for earlier, found, at in template.waiting:
+        """Write what waited of a wording, and of others with the same names."""
+        kinds = {frozenset(found) for _, found, _ in template.waiting}
+        waiting: list[tuple[LogLine, dict[str, float], Where]] = []
+        for one in (template, *(other for kind in kinds for other in self._alike.pop(kind, ()))):
+            waiting += one.waiting
+            one.waiting, one.seen = [], max(one.seen, GUESSED_ROWS)
+        for earlier, found, at in sorted(waiting, key=lambda row: row[0].number):
             self._write(found, at, earlier, log)
-            self._guessed.add(frozenset(found))
-        template.waiting.clear()
-        template.seen = max(template.seen, GUESSED_ROWS)
+        self._guessed |= kinds
 
     def _placed(
         self, row: WordedRow, values: dict[str, float], numbers: list[str], line: LogLine, log: LogState
@@ -370,7 +377,8 @@ class TemplateRows(Learnable):
         ):
             where = self._below(self._heading[1], log)
             self._below_others = True
-            kept = values if row.sure or (template.indented and row.told and known) else known
+            bare, listed = row.told and not row.words, row.told and template.indented
+            kept = values if row.sure or (known and (bare or listed)) else known
             if kept:
                 if row.phased:
                     self._first_of(known, log)
@@ -380,7 +388,7 @@ class TemplateRows(Learnable):
                     log.metric(f"epoch/{name}", kept[name], line, where.step)
                 return True
             whole = all(value.is_integer() for value in values.values())
-            if template.indented and row.told and (len(values) >= PARTS_BELOW or not (row.words or whole)):
+            if not whole and (bare or (listed and len(values) >= PARTS_BELOW)):
                 return self._once_seen(template, values, where, line, log)
         phased = row.phased or self._evaluations.is_above(line.number)
         most = WORDS_BESIDE_BOTH if row.held_out and len(known) >= BARE_NAMES else BARE_WORDS

@@ -27,7 +27,7 @@ from analyzer.ingest.text.log_line import Fed, WritesAtOnce
 from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import in_english
-from analyzer.ingest.text.rows.printed_numbers import parse_number
+from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity
 from analyzer.model.score_words import read_score
@@ -62,17 +62,21 @@ _NUMBER_WORD = LazyRegex(r"(?<![\w@.])\d(?![dD]_)")
 _HASH = LazyRegex(r"^\s{0,4}#(?=\s{1,4}[A-Za-z])")
 # Two counters that a single space parts, as cells set to the right of narrow columns are: "# Epoch batch         loss".
 _TWO_COUNTERS = LazyRegex(r"(?i)^\s{0,6}(?:epoch|ep) (?:batch|step|iter)\s{2}")
+_EVALUATIONS = LazyRegex(r"(?i)(?<=[a-z]) (?=(?:#f|f-|func-)(?:evals|count)\b)")
+_VECTOR = LazyRegex(rf"\[ {{0,8}}({NUMBER})(?:,? {{1,8}}{NUMBER}){{1,8}} {{0,8}}\]")
 # A column of names that are all lower-case words, the measured one first: the lower line of a head in two.
 _SECOND = LazyRegex(
     r"^\s{0,4}(?:loss|error|cost)(?:\s{1,20}[a-z]{2,12}){2,12}\s*$|^\|\s{1,40}\|[^\d]{0,200}\|\s{1,12}(?:Loss|RMSE)\s{1,12}\|"
 )
 _BETWEEN = LazyRegex(r"[^|]+")
 _EPOCHS = frozenset({"epoch", "epochs", "e", "itn", "round", "ep"})
-_STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "example_counter", "gen", "generation"})  # fmt: skip
+_STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "iterat", "example_counter", "gen", "generation"})  # fmt: skip
 _COUNTERS = _EPOCHS | _STEPS
 _OTHERS = frozenset(
-    {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps", "evals", "nevals"}
+    {"time", "dur", "elapsed", "elapsed_time", "eta", "cp", "secs", "seconds", "epoch_time", "batch", "runtime", "remaining_time", "trial_name", "status", "ts", "total_time_(s)", "loc", "cpu_wps", "gpu_wps", "evals", "nevals", "fevals", "f-count", "func-count", "t", "time_left"}
 )  # fmt: skip
+# Of "t[m:s]" the "[m" goes with the colours of terminals.
+_UNIT = LazyRegex(r"(?:\[[a-z:/]{1,8}|:[a-z]{1,4})\]$")
 _RULE = LazyRegex(r"^[-=+|: \u2500-\u257f]{3,}$")
 _HEADER_CELL = LazyRegex(r"^(?:\d[dD](?=_)|[^\W\d])[\w /.()%@#*-]{0,39}$")
 _COUNT = LazyRegex(
@@ -150,7 +154,7 @@ def find_head(text: str) -> Head | None:
     """
     if not 8 <= len(text.strip()) <= MAX_HEAD_CHARACTERS or "%|" in text:
         return None  # a progress bar, of which there are ten thousands, has strokes as well
-    text = _HASH.sub(" ", text.translate(_STROKES))
+    text = _EVALUATIONS.sub("\t", _HASH.sub(" ", text.translate(_STROKES)))
     if _TWO_COUNTERS.match(text):
         return _head(list(_WORDS.finditer(text)), text, sure=True)
     spaced = "|" in text or "\t" in text or "  " in text.strip() or "," in text
@@ -160,16 +164,19 @@ def find_head(text: str) -> Head | None:
 
 
 def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
-    names = tuple(in_english(cell[0]).strip().lower().replace(" ", "_") for cell in cells)
+    named = [(name, cell.span()) for cell in cells for name in _names(cell[0])]
+    names = tuple(name for name, _ in named)
+    if names and names[0] in _COUNTERS:
+        names = tuple(f"{name}_2" if name in names[:at] else name for at, name in enumerate(names))
     if "loss" in names and _LETTERS.keys() & set(names) >= {"p", "r", "f"}:
         names = tuple(_LETTERS.get(name, name) for name in names)
     if len(names) < 2 or len(set(names)) < len(names):
         return None
     if not all(_HEADER_CELL.match(name) or name == "#" for name in names):
         return None
-    spans = tuple(cell.span() for cell in cells)
+    spans = tuple(span for _, span in named)
     others = [name for name in names if name not in _COUNTERS | _OTHERS]
-    measured = [name for name in others if _is_measured(name)] or _total_of_parts(names) or _of_fitness(names)
+    measured = [name for name in others if _is_measured(name)] or _total_of_parts(names) or _optimised(names)
     if not measured:
         return None
     if not _COUNTERS.isdisjoint(names):
@@ -196,19 +203,31 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     return None
 
 
+def _names(cell: str) -> list[str]:
+    """The name in a cell of a head, without signs and units; two, where one cell heads two columns: ``min&max std``."""
+    name = _UNIT.sub("", in_english(cell).strip().lower()).replace(" ", "_")
+    first, both, last = name.partition("&")
+    of = last.partition("_")[2]
+    return [f"{first}_{of}", last] if both and of else [name.lstrip("#%") or name]
+
+
 def _total_of_parts(names: tuple[str, ...]) -> list[str]:
     """The column of the total loss, where the first two count epochs and batches and others stand before it: ``Epoch Batch box conf total``."""
     counted = len(names) > 2 and names[0] in _EPOCHS and names[1] in _STEPS
     return ["total"] if counted and "total" in names[2 + PARTS_OF_TOTAL :] else []
 
 
-def _of_fitness(names: tuple[str, ...]) -> list[str]:
-    """What an evolution prints of each generation, whatever it measures: ``gen nevals avg std min max``."""
+def _optimised(names: tuple[str, ...]) -> list[str]:
+    """What a search prints of each round, whatever it measures: ``gen nevals avg std min max``, ``iter fevals function_value``."""
     told = [name for name in names if name in _STATISTICS]
-    return told if names[0] in {"gen", "generation"} and len(told) > 1 else []
+    if names[0] in _ROUNDS and len(told) > 1:
+        return told
+    return [name for name in names[1:] if _OBJECTIVES.search(name)] if names[0] in _COUNTERS else []
 
 
+_ROUNDS = frozenset({"gen", "generation"})
 _STATISTICS = frozenset({"avg", "mean", "median", "std", "min", "max"})
+_OBJECTIVES = LazyRegex(r"(?:^|_)(?:function_value|f\(x\)|fval|objf|fitness)(?:_|$)|^target$")
 PARTS_OF_TOTAL = 2
 """Columns before one called "total" that make it the total loss."""
 
@@ -262,6 +281,8 @@ class _Table(WritesAtOnce):
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
         text = _LENGTHS.sub("", line.text.translate(_STROKES))
+        if self._head.names[0] in _ROUNDS:
+            text = _VECTOR.sub(r"\1", text)  # of several objectives the first
         cells = self._cells(text)
         if cells is not None:
             self._others = 0

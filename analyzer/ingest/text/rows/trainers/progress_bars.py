@@ -8,7 +8,8 @@
     Validation: 100%|██████████| 20/20 [00:01<00:00, 12.1it/s, loss=1.75, dice=0.625]
 
 What it shows is read as a row is (``wordings``). A bar is redrawn many times for one step. Of the redraws with one
-counter the last one counts, because programs set the postfix after, or long after, they move the bar. A line that was
+counter the first shows what the last step left, because programs set the postfix after, or long after, they move the bar; of
+further ones each other loss counts, as loops that gather gradients over several batches show them. A line that was
 copied from a terminal may hold several bars. Of a bar of held-out data its last state is one evaluation, at the step of
 the training before it. A bar that was full and begins again without an epoch is that of the next epoch.
 """
@@ -63,6 +64,7 @@ class ProgressBars:
         self._starts = EpochStarts()
         self._values: dict[str, float] = {}
         self._line: LogLine | None = None
+        self._written = ""
         self._held_out: tuple[dict[str, float], LogLine, int] | None = None
 
     def feed(self, line: LogLine, log: LogState) -> bool:
@@ -145,14 +147,20 @@ class ProgressBars:
             self._at, self._of = at, of
             step = self._passed + at
         place = (step, of, self._passed)  # "0/8" behind a full bar is no redraw of it
-        if self._place is not None and place != self._place:
+        if self._place is not None and (place != self._place or self._is_between(values)):
             self._write(log)
         self._place, self._values, self._line = place, values, line.detached()
         log.saw_step(step)
 
+    def _is_between(self, values: dict[str, float]) -> bool:
+        """Whether a redraw with one counter changes the loss once more: what it showed before was no value that the last step left."""
+        before = _loss_of(self._values)
+        return bool(before) and _loss_of(values) not in {"", before} and before != self._written
+
     def _write(self, log: LogState) -> None:
         if self._place is None or self._line is None:
             return
+        self._written = _loss_of(self._values)
         for name, value in self._values.items():
             log.metric(name, value, self._line, self._place[0])
 
@@ -160,6 +168,11 @@ class ProgressBars:
         """Write the last state of the last bars."""
         self._write(log)
         self._write_held_out(log)
+
+
+def _loss_of(values: dict[str, float]) -> str:
+    """The loss as text, in which a NaN is like another; empty if there is none."""
+    return next((str(value) for name, value in values.items() if canonical_metric(name) == "loss"), "")
 
 
 def _is_known(name: str) -> bool:

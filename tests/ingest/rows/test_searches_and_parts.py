@@ -1,0 +1,108 @@
+"""Tables of searches, lines that list parts of one step, and bars that show several losses for one step."""
+
+import pytest
+from log_reading import points, read_text
+
+EVOLUTION = """    |   Population Average    |           Best Individual         |
+---- ------------------------- ---------------------------------- ----------
+ Gen   Length          Fitness   Length          Fitness      OOB Fitness  Time Left
+   0     7.50 3.884057507196499        4 0.8595262907809801              N/A      2.50m
+   1     5.25   2.25        10    0.75    0.5      2.25m
+"""
+STRATEGY = """Iterat #Fevals   function value  axis ratio  sigma  min&max std  t[m:s]
+    1     10 2.142383068136862e+01 1.0e+00 1.86e-01  1e-01  2e-01 0:00.0
+    2     20 1.250000000000000e+01 1.1e+00 1.76e-01  1e-01  2e-01 0:00.0
+"""
+
+
+def test_a_head_that_names_a_quantity_twice_keeps_both_columns():
+    run = read_text(EVOLUTION)
+
+    assert points(run, "fitness") == [(0, 3.884057507196499), (1, 2.25)]
+    assert points(run, "fitness_2") == [(0, 0.8595262907809801), (1, 0.75)]
+    assert points(run, "oob_fitness") == [(1, 0.5)]
+
+
+def test_what_a_search_minimises_is_read_below_names_of_several_words_and_of_two_columns():
+    run = read_text(STRATEGY)
+
+    assert points(run, "function_value") == [(1, 21.42383068136862), (2, 12.5)]
+    assert points(run, "min_std") == [(1, 0.1), (2, 0.1)]
+    assert points(run, "max_std") == [(1, 0.2), (2, 0.2)]
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "metric", "expected"),
+    [
+        ("|  iter  | target | depth  |", "|  1  | 0.25 | 5.5 |\n|  2  | 0.5 | 6.5 |\n", "target", [(1, 0.25), (2, 0.5)]),
+        ("#iter\tobjf_train\tobjf_valid", "3\t-0.25\t-0.5\n4\t-0.2\t-0.4\n", "objf_valid", [(3, -0.5), (4, -0.4)]),
+        ("gen\tnevals\tavg   \tstd\tmax", "0\t50\t[ 0.5 225.5 ]\t[0.25 8.5]\t[0.75 249.]\n1\t50\t[ 0.75 25.5 ]\t[0.5 8.5]\t[1.5 9.]\n", "avg", [(0, 0.5), (1, 0.75)]),
+    ],
+)  # fmt: skip
+def test_searches_head_what_they_improve_in_many_words(head, rows, metric, expected):
+    assert points(read_text(f"{head}\n{rows}"), metric) == expected
+
+
+def test_a_table_of_targets_that_counts_nothing_is_none():
+    assert (
+        "target"
+        not in read_text("| name   | target |\n| first  | 0.25   |\n| second | 0.5    |\n").metrics.names
+    )
+
+
+def test_a_time_without_a_year_before_the_cells_of_a_table_is_no_cell():
+    rows = "".join(f"12/0{at}-10:20:30      {at}    {0.5 / at}    0.75\n" for at in range(1, 4))
+    run = read_text("  epoch  train_loss  val_loss\n" + rows)
+
+    assert [value for _, value in points(run, "eval_loss")] == [0.75] * 3
+    assert [step for step, _ in points(read_text("10/16 00:12:45 loss: 0.5\n" * 3), "loss")] != []
+
+
+def test_lines_of_nothing_but_names_and_decimals_below_a_step_belong_to_it():
+    row = (
+        "[epoch: 2/9, batch: 12/90, ite: {0}] train loss: 0.5, tar: 0.25\n\nl0: 0.{0}, l1: 0.5, l2: 0.25\n\n"
+    )
+    run = read_text("".join(row.format(step) for step in (121, 122, 123)))
+
+    assert [step for step, _ in points(run, "loss")] == [121, 122, 123]
+    assert points(run, "l0") == [(121, 0.121), (122, 0.122), (123, 0.123)]
+
+
+def test_parts_that_a_heading_counts_are_read_though_nobody_knows_their_names():
+    parts = "Step {0}:\nbox: 0.{0}\nobjects: 0.5\n"
+
+    assert points(read_text(parts.format(1) + parts.format(2)), "box") == [(1, 0.1), (2, 0.2)]
+    assert "box" not in read_text(parts.format(1)).metrics.names
+
+
+@pytest.mark.parametrize("line", ["support=794, query=720", "Percentage loaded:  {}.5 %", "momentum: 0.9"])
+def test_counts_progress_and_settings_below_a_heading_are_no_parts(line):
+    text = "".join(f"Step {at}:\n  {line.format(at)}\nloss: 0.{at}\n" for at in range(1, 5))
+
+    assert read_text(text).metrics.names == ("loss",)
+
+
+def test_names_that_two_rows_of_one_wording_made_sure_are_read_in_another_wording_above():
+    row = "batch {0}, epoch 0/8 mean objf: 2.{0} over 900.5 frames (kept), and {1}\n"
+    run = read_text(row.format(0, "more") + row.format(10, "others") + row.format(20, "others"))
+
+    assert points(run, "mean_objf") == [(0, 2.0), (10, 2.1), (20, 2.2)]
+
+
+def _bar(counter, loss):
+    return f"Epoch 0:  {counter}0%|#   | {counter}/10 [00:0{counter}<00:09,  1.5it/s, loss={loss}]"
+
+
+def test_losses_that_change_while_the_counter_of_a_bar_stands_are_those_of_its_batches():
+    bars = [_bar(counter, 4 - counter - batch / 4) for counter in range(3) for batch in range(4)]
+    run = read_text("\r".join(bars) + "\n")
+
+    assert [value for _, value in points(run, "loss")] == [4 - at / 4 for at in range(12)]
+
+
+@pytest.mark.parametrize("loss", ["0.5", "nan"])
+def test_a_redraw_that_shows_what_the_last_step_left_is_no_loss_of_its_own(loss):
+    after = [_bar(0, "2.5"), _bar(1, "2.5"), _bar(1, "1.5"), _bar(2, "1.5"), _bar(2, loss), _bar(2, loss)]
+    run = read_text("\r".join(after) + "\n")
+
+    assert points(run, "loss") == [(0, 2.5), (1, 1.5), (2, "nan" if loss == "nan" else 0.5)]
