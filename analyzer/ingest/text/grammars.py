@@ -86,7 +86,6 @@ def grammars() -> tuple[LineGrammar, ...]:
         _LateRows("rows.trainers.megatron_lines:MegatronLines", "elapsed time per iteration (ms)", "validation loss at ", "using world size: "),
         _LateRows("rows.trainers.deepspeed_lines:DeepSpeedLines", ", skipped=", "SamplesPerSec=", " ZeRO stage ", "DeepSpeed Basic Optimizer = ", "Creating fp16 ", "Creating BF16 optimizer", "dist_world_size="),
         _Late("rows.trainers.deepspeed_chat:DeepSpeedChatLines", "***** Evaluating ", "average reward score: "),
-        _Late("rows.trainers.deepspeed_timers:DeepSpeedTimers", "time (ms) | "),
         _Late("setup.deepspeed_config:DeepSpeedConfigDump", "json = {", ":print]   "),
         _Late("rows.trainers.deepxde_lines:DeepXdeLines", *(f"{digits:02d}]    [" for digits in range(20)), "nan]   ", "inf]   "),
         _Late("rows.trainers.fairseq_lines:FairseqLines", 'num_updates": ', " num_updates=", "| num_updates "),

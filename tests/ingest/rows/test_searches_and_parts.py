@@ -106,3 +106,16 @@ def test_a_redraw_that_shows_what_the_last_step_left_is_no_loss_of_its_own(loss)
     run = read_text("\r".join(after) + "\n")
 
     assert points(run, "loss") == [(0, 2.5), (1, 1.5), (2, "nan" if loss == "nan" else 0.5)]
+
+
+METERS = "Test: [{0}/40]\tTime 0.5 (0.5)\tLoss {1} ({1})\tErr 25.5 (30.5)\n"
+
+
+def test_passes_of_which_only_the_first_batch_is_printed_are_read_where_none_tells_more():
+    train = "Epoch: [{0}][50/90]\tTime 0.5 (0.5)\tLoss 0.5 (0.75)\n"
+    text = "".join(train.format(epoch) + METERS.format(0, 2.5 - epoch / 4) for epoch in range(3))
+
+    assert [value for _, value in points(read_text(text), "eval_loss")] == [2.5, 2.25, 2.0]
+    assert [value for _, value in points(read_text(text), "val/err")] == [30.5] * 3
+    assert points(read_text(train.format(0) + METERS.format(0, 2.5)), "eval_loss") == []  # cut off
+    assert len(points(read_text(text + METERS.format(39, 1.5)), "eval_loss")) == 1

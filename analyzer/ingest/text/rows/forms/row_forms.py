@@ -158,6 +158,8 @@ class RowForms(Learnable):
         self._starts: dict[int, EpochStarts] = {}
         self._gaps = StepGaps()
         self._pass: _Pass | None = None
+        self._begun: list[_Pass] = []
+        self._told = False
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
@@ -234,15 +236,23 @@ class RowForms(Learnable):
             stated: What a summary of the pass states itself.
         """
         last, self._pass = self._pass, None
-        if last is None or last.at < LEAST_OF_A_PASS * last.total:
+        whole = last is not None and last.at >= LEAST_OF_A_PASS * last.total
+        if whole or stated:
+            self._begun.clear()
+            self._told = True
+        if last is None or not whole:
+            self._begun += [last] if last is not None and not self._told else []
             return
         for name, value in last.values.items():
             if stated is None or (name not in stated):
                 log.metric(_held_out(name), value, last.line, last.step)
 
     def finish(self, log: LogState) -> None:
-        """See ``LineGrammar.finish``."""
+        """See ``LineGrammar.finish``; where no pass tells more, the first batches of several are held-out data all the same."""
         self._end_pass(log)
+        for begun in self._begun if len(self._begun) > 1 else ():  # one may have been cut off
+            for name, value in begun.values.items():
+                log.metric(_held_out(name), value, begun.line, begun.step)
         self._gaps.state_window(log)
 
 
