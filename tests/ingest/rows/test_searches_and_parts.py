@@ -119,3 +119,26 @@ def test_passes_of_which_only_the_first_batch_is_printed_are_read_where_none_tel
     assert [value for _, value in points(read_text(text), "val/err")] == [30.5] * 3
     assert points(read_text(train.format(0) + METERS.format(0, 2.5)), "eval_loss") == []  # cut off
     assert len(points(read_text(text + METERS.format(39, 1.5)), "eval_loss")) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "metric"),
+    [
+        ("step {0} loss: 2.{0} (this is only of the first batch of the gradients that all of the workers gather)\n", "loss"),
+        ("epoch {0} | val acc: 0.{0} | the weights were kept for it is better than all that was seen before\n", "eval_accuracy"),
+    ],
+)  # fmt: skip
+def test_rows_with_prose_behind_their_values_are_read_once_their_wording_repeats(row, metric):
+    assert len(points(read_text("".join(map(row.format, range(1, 5)))), metric)) == 4
+    assert metric not in read_text("".join(map(row.format, range(1, 3)))).metrics.names
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Epoch {0}: the counter of patience: {0} out of ten, and then the training goes on with the next epoch\n",
+        "At the step {0} we set the learning rate: 0.{0} as the paper says of the second of the stages and keep it\n",
+    ],
+)
+def test_sentences_that_repeat_without_a_known_quantity_or_a_place_ahead_are_no_rows(sentence):
+    assert not read_text("".join(map(sentence.format, range(1, 6)))).metrics.names

@@ -31,6 +31,7 @@ from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
 from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
 from analyzer.ingest.text.rows.learned.wordings import (
     HELD_OUT_HEADING,
+    MAX_OTHER_WORDS,
     NOTHING,
     TRAINING_HEADING,
     Template,
@@ -225,10 +226,12 @@ class TemplateRows(Learnable):
                 where = self._where(row.place, numbers)
                 rows = UNSIGNED_ROWS if counted_on else GUESSED_ROWS
                 return (times or counted_on) and self._once_seen(template, values, where, line, log, rows)
-            if template.seen + 1 < GUESSED_ROWS and frozenset(values) not in self._guessed:
+            enough = BARE_ROWS if row.words > MAX_OTHER_WORDS else GUESSED_ROWS
+            new = enough > GUESSED_ROWS or frozenset(values) not in self._guessed
+            if new and template.seen + 1 < enough:
                 where = self._where(row.place, numbers)
                 self._heading = (line.number, where, None)
-                return self._once_seen(template, values, where, line, log)
+                return self._once_seen(template, values, where, line, log, enough)
             self._catch_up(template, log)
         return self._placed(row, values, numbers, line, log)
 
@@ -253,7 +256,6 @@ class TemplateRows(Learnable):
         return True
 
     def _catch_up(self, template: Template, log: LogState) -> None:
-        """Write what waited of a wording, and of others with the same names."""
         kinds = {frozenset(found) for _, found, _ in template.waiting}
         waiting: list[tuple[LogLine, dict[str, float], Where]] = []
         for one in (template, *(other for kind in kinds for other in self._alike.pop(kind, ()))):

@@ -30,6 +30,8 @@ MAX_OTHER_WORDS = 7
 MAX_OTHER_WORDS_UNSEPARATED = 3
 """The same if names and numbers stand side by side, as in prose ("the loss 3 times")."""
 
+MAX_PROSE = 24
+"""The same of a row that begins with its place and a known quantity: such a wording counts once it repeats."""
 STROKES_OF_A_ROW = 3
 """Strokes that part the cells of a row as surely as signs do."""
 
@@ -244,14 +246,17 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
     separated = any(found.signed for found in fields) or piece.count("|") >= STROKES_OF_A_ROW
     words = _other_words(piece, place, found_all) - (len(_NAMES_DATA.findall(ahead)) if held_out else 0)
-    if words > (MAX_OTHER_WORDS if separated else MAX_OTHER_WORDS_UNSEPARATED):
+    known = any(is_sign(name) or ((place or held_out) and is_score(name)) for name in names)
+    wordy = words > (MAX_OTHER_WORDS if separated else MAX_OTHER_WORDS_UNSEPARATED)
+    begins = bool(place) and not _WORD.search(ahead[: place.start])
+    if wordy and not (known and separated and begins and words <= MAX_PROSE):
         return None
     told = any(
         (found.signed or read_name(found.name).quantity == "loss_like") and not is_speed(found.name)
         for found in fields
     )
     values = [value._replace(slot=value.slot + first, over=value.over + first if value.over >= 0 else -1) for value in values]  # fmt: skip
-    sure = any(is_sign(name) or ((place or held_out) and is_score(name)) for name in names)
+    sure = known and not wordy
     phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
     return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
 
