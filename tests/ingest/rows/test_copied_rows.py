@@ -94,6 +94,33 @@ class TestYolo:
         assert points(run, "loss") == [(8, 0.75), (16, 0.5)]
         assert [value for _, value in points(run, "val/precision")] == [0.5]
 
+    @pytest.mark.parametrize("last", ["mAP50-95)", "mAP50-", "m"])
+    @pytest.mark.parametrize("bar", [f": 100%{BAR} 4/4 [00:01<00:00]", ""])
+    def test_a_narrow_terminal_cuts_the_head_of_the_results(self, last, bar):
+        run = read_text(
+            f"{self.HEAD}      2/99     2.05G       0.5      0.05      0.02       0.6        12       640: 100%|#\n"
+            f"                 Class     Images  Instances      Box(P          R      mAP50  {last}{bar}\n"
+            "                   all        128        929      0.625      0.500      0.550      0.375\n"
+        )
+
+        names = ("precision", "recall", "map50", "map50-95")
+        assert [value for name in names for _, value in points(run, f"val/{name}")] == [
+            0.625,
+            0.5,
+            0.55,
+            0.375,
+        ]
+
+    def test_the_results_of_masks_are_not_those_of_boxes(self):
+        run = read_text(
+            f"{self.HEAD}      2/99     2.05G       0.5      0.05      0.02       0.6        12       640: 100%{BAR} 8/8 [00:02<00:00]\n"
+            f"    Class  Images  Instances  Box(P  R  mAP50  mAP50-95)  Mask(P  R  mAP50  mAP50-95): 100%{BAR} 4/4 [00:01<00:00]\n"
+            "    all  128  929  0.625  0.500  0.550  0.375  0.5  0.25  0.125  0.0625\n"
+        )
+
+        assert [value for _, value in points(run, "val/recall")] == [0.5]
+        assert [value for _, value in points(run, "val/mask_recall")] == [0.25]
+
     def test_a_head_and_a_row_without_their_epoch(self):
         run = read_text(
             "box         obj              cls     total    labels  img_size\nnan       0.05         0       nan        22      1280\n"

@@ -34,7 +34,9 @@ _ROW = LazyRegex(
     rf"^\s{{0,20}}(?P<epoch>\d{{1,7}})/(?P<epochs>\d{{1,7}})\s{{1,20}}(?:(?P<memory>[\d.]{{1,12}})G\s{{1,20}})?"
     rf"(?P<values>(?:{NUMBER}\s{{1,20}}){{1,16}}{NUMBER}):\s{{1,4}}\d{{1,3}}%(?:.{{0,200}}?\s(?P<at>\d{{1,9}})/(?P<of>\d{{1,9}})\s)?"
 )
-_RESULT_HEAD = LazyRegex(r"^\s{1,40}Class\s{1,20}Images\s{1,20}(?P<columns>[^%]{1,200}?):\s{1,4}\d{1,3}%")
+_RESULT_HEAD = LazyRegex(
+    r"^\s{1,40}Class\s{1,20}Images\s{1,20}(?P<columns>[^%]{1,200}?)(?::\s{1,4}\d{1,3}%|$)"
+)
 _RESULT = LazyRegex(rf"^\s{{1,40}}all\s{{1,20}}(?P<values>(?:{NUMBER}\s{{1,20}}){{1,15}}{NUMBER})\s{{0,20}}$")
 _SAVED = LazyRegex(
     rf"^\s{{0,20}}(?P<epoch>\d{{1,7}})/\d{{1,7}}\s{{1,20}}(?P<memory>[\d.]{{1,12}})G\s{{1,20}}(?P<values>(?:{NUMBER}\s{{1,20}}){{12}}{NUMBER})\s{{0,20}}$"
@@ -42,9 +44,10 @@ _SAVED = LazyRegex(
 _SAVED_NAMES = ("box_loss", "obj_loss", "cls_loss", "total_loss", "labels", "img_size",
                 "val/precision", "val/recall", "val/mAP50", "val/mAP50-95", "val/box_loss", "val/obj_loss", "val/cls_loss")  # fmt: skip
 _BEHIND = LazyRegex(r"%[^\]]{0,300}\]\s{0,8}[^\s\]].{3}|Traceback \(most recent call last\)")
-_DROPPED = frozenset({"instances", "labels", "size", "img_size", "targets"})
-_RESULTS = {"box(p": "precision", "p": "precision", "mask(p": "mask_precision", "pose(p": "pose_precision", "r": "recall",
-            "map@.5": "mAP50", "map50": "mAP50", "map@.5:.95": "mAP50-95", "map50-95": "mAP50-95"}  # fmt: skip
+_LABELS = frozenset({"instances", "labels", "targets"})
+_DROPPED = _LABELS | {"size", "img_size"}
+_RESULTS = {"p": "precision", "r": "recall", "map@.5": "mAP50", "map50": "mAP50"}
+_MEANS = ("map50-95", "map@.5:.95")
 
 MAX_OTHER_LINES = 400
 """Lines after a head that are no row of it before the table is given up: warnings stand in between."""
@@ -99,6 +102,22 @@ def _owned(text: str) -> Fed:
     return Fed.PASSED if text.endswith("Killed") or _BEHIND.search(text) else Fed.OWNED
 
 
+def _results(columns: list[str]) -> list[str]:
+    """Names of results by the columns of their head, whose end a narrow terminal cuts; empty where one has none.
+
+    >>> _results(["labels", "p", "r", "map50", "m"]), _results(["mask(p", "r", "map50", "map50-95)"])
+    (['labels', 'precision', 'recall', 'mAP50', 'mAP50-95'], ['mask_precision', 'mask_recall', 'mask_mAP50', 'mask_mAP50-95'])
+    """
+    part, names = "", list[str]()
+    for column in columns:
+        ahead, parted, bare = column.rstrip(")").rpartition("(")
+        part = f"{ahead}_".removeprefix("box_").removeprefix("_") if parted else part
+        cut = names[-1:] == [f"{part}mAP50"] and any(mean.startswith(bare) for mean in _MEANS)
+        known = "mAP50-95" if cut else _RESULTS.get(bare, "")
+        names.append(bare if bare in _LABELS else known and part + known)
+    return names
+
+
 class _Table:
     """The rows of one epoch."""
 
@@ -119,7 +138,7 @@ class _Table:
             self.finish(log)
             return Fed.OWNED | Fed.ENDED
         if match := _RESULT_HEAD.match(text):
-            self._owner.results = [name.lower().rstrip(")") for name in match["columns"].split()]
+            self._owner.results = _results(match["columns"].lower().split())
             return _owned(text)
         if match := _RESULT.match(text):
             # Output that is held back prints the results of an epoch below the head of the next, before its rows.
@@ -155,13 +174,17 @@ class _Table:
         return values
 
     def _write_results(self, numbers: list[str], line: LogLine, log: LogState) -> None:
-        # The first columns of the head count classes and images; results stand at its end.
-        names = [_RESULTS[name] for name in self._owner.results if name in _RESULTS]
-        if not names or len(names) > len(numbers):
-            return
-        for name, text in zip(names, numbers[-len(names) :], strict=True):
+        # The first column counts images; a head that is cut at its end names fewer columns than there are.
+        for name, text in zip(self._owner.results, numbers[1:], strict=False):
             number = parse_number(text)
-            if number is not None:
+            if name in _LABELS and number is not None:
+                log.event(
+                    "labelled_objects" if number else "labelled_objects_none",
+                    "info",
+                    line,
+                    {"evaluated": True},
+                )
+            elif name and number is not None:
                 log.metric(f"val/{name}", number, line, log.step)
 
     def finish(self, log: LogState) -> None:
