@@ -37,6 +37,9 @@ OVERLAP = word_set(
 )
 """Scores that are 0 where the rare class is never found, whatever the share of right answers."""
 
+OF_BOXES = word_set("map map50 ap ap50")
+"""Those of detectors, which name nothing at all where they are 0, and so no other class either."""
+
 SHARE_OF_ALL = word_set(
     "acc accs accuracy accuracies accu acc1 accuracy1 top1 pixacc pixelacc aacc specificity"
 )

@@ -22,6 +22,7 @@ def classifier() -> RunMaker:
     rows = {"eval_loss": [2.0, 1.2, 1.0], "eval_accuracy": [0.9] * 3, "eval_f1": [0.3] * 3}
     maker.log(rows, steps=[10, 20, 40], lines=[101, 201, 401])
     maker.event("unknown_tokens", line=2, role="info", percent=62.0)
+    maker.event("labelled_objects_none", line=2, role="info", evaluated=True)
     maker.event("padding_share", line=3, role="info", share=0.8)
     maker.event("input_range", line=4, role="info", low=0.0, high=255.0)
     names = "'model.layers.0.mlp.up_proj.weight'"

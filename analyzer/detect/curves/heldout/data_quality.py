@@ -45,6 +45,9 @@ _SCORE = LazyRegex(r"(?i)(?:^|[/_])(?:mAP(?:50)?(?:-95)?|recall)$")
 NOTHING_FOUND, EARLY_EPOCHS, EARLY_RESULTS = 1e-3, 10, 10
 """A mean precision of detection that is nothing, and epochs or evaluations in which that is ordinary from scratch."""
 
+EMPTY_BATCHES = 4
+"""Batches of a detector in a row without an object that are no chance, as heads for large objects often have none."""
+
 _DETECTION = LazyRegex(r"(?:^|[/_])(?:bbox_|segm_|mask_)?map(?:_?50)?(?:-95)?$")
 _ON_HELD_OUT = LazyRegex(r"(?:eval|val|valid|validation|test|dev)[_/.]")
 _INNER_WEIGHT = LazyRegex(
@@ -90,6 +93,7 @@ def _composition(view: RunView, out: FactWriter) -> None:
     _part_without_value(view, out)
     _part_stands(view, out)
     _nothing_found(view, out)
+    _nothing_labelled(view, out)
     _nonfinite_part(view, out)
     _lone_bad_part(view, out)
 
@@ -292,6 +296,13 @@ def _nothing_found(view: RunView, out: FactWriter) -> None:
         if late or results >= EARLY_RESULTS:
             out.put("nothing_found", nothing, refs_at(scores, [len(scores) - 1, 0]))
         return
+
+
+def _nothing_labelled(view: RunView, out: FactWriter) -> None:
+    """Whether no batch and no evaluation of a detector holds a labelled object; single batches may hold none."""
+    none, some = view.events("labelled_objects_none"), view.events("labelled_objects")
+    if some or len(none) >= EMPTY_BATCHES or any(event.fields.get("evaluated") for event in none):
+        out.put("nothing_labelled", not some, [(some or none)[0].ref])
 
 
 def _split(view: RunView, out: FactWriter) -> None:

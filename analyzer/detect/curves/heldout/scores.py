@@ -19,7 +19,7 @@ from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
-from analyzer.model.score_words import GENERAL, OVERLAP, SHARE_OF_ALL, ScoreReading, read_score
+from analyzer.model.score_words import GENERAL, OF_BOXES, OVERLAP, SHARE_OF_ALL, ScoreReading, read_score
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 from analyzer.record import NamedTuple
@@ -202,10 +202,10 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
         out.put("rare_name", single.logged_as, refs_at(single, [len(single) - 1]))
     elif overlap:
         shown = (never or overlap)[0].series
-        alone = len(never) == len(overlap)
+        learns = learns and not right and not any(score.reading.kind & OF_BOXES for score in never)
         out.put(
             "rare_never_found",
-            bool(never) and alone and (bool(high) or (learns and not right)),
+            bool(never) and len(never) == len(overlap) and (bool(high) or learns),
             refs_at(shown, [len(shown) - 1, 0]),
         )
         out.put("rare_name", shown.logged_as, refs_at(shown, [len(shown) - 1]))
