@@ -27,6 +27,11 @@ _LETTER = LazyRegex(
 
 _PER_SECOND = LazyRegex(r"(?i)(?:/|[ _]per[ _])s(?:ec(?:onds?|s)?)?(?![a-z])")
 
+_ASIDE = LazyRegex(
+    r"(?i)(?<=loss)[ _]?per[ _]?(?:sample|example|instance|token|frame|word|char|image|batch|pixel)(?![a-z])|^target_(?=(?:train|val|test)_)|(?<=^val)_[01](?=_)|(?<=^valid)_[01](?=[_' ])"
+)
+"""What a loss is per, the domain that is adapted to, and the number of a held-out set: ``LossPerSample``, ``target_val_acc``, ``val_0_rmse``."""
+
 MAX_WORDS = 12
 """Words of a name that are looked at; longer ones are sentences or paths of modules."""
 
@@ -70,7 +75,7 @@ def words_of(name: str) -> tuple[str, ...]:
     >>> words_of("validloss"), words_of("dloss"), words_of("gloss_1"), words_of("discloser")
     (('valid', 'loss'), ('d', 'loss'), ('g', 'loss', '1'), ('discloser',))
     """
-    name = _LETTER.sub(lambda match: "loss " if match[0][0] in "lL" else "acc ", name)
+    name = _LETTER.sub(lambda match: "loss " if match[0][0] in "lL" else "acc ", _ASIDE.sub("", name))
     parts = _CUT.sub(" ", _PER_SECOND.sub(" persec ", _HUMP.sub(" ", name))).lower()
     parts = _JOINED.sub(r"\1 ", parts.replace("held out", "heldout"))
     return tuple(dict.fromkeys(parts.split()))

@@ -47,22 +47,22 @@ def long_enough(view: RunView, series: Series) -> bool:
     if not has_steps(series):
         return True
     steps = int(series.step[-1]) - int(series.step[0])
-    # Rows that hold an evaluation each are epochs.
+    return steps >= STEPS or _by_epoch(view, series)
+
+
+def _by_epoch(view: RunView, series: Series) -> bool:
+    """Whether rows hold an evaluation each: they are epochs, or rounds."""
     evaluated = view.once(evaluations)
-    by_epoch = evaluated is not None and 2 * len(evaluated) >= len(series)
-    return steps >= STEPS or by_epoch
+    return evaluated is not None and 2 * len(evaluated) >= len(series)
 
 
 def begins_in_the_middle(view: RunView, series: Series) -> bool:
     """Whether the log lacks the beginning of the training, so that its first points are no first points."""
     epochs = [end.first_epoch for end in view.run.log_ends if end.first_epoch is not None]
-    return _is_late(series) or min(epochs, default=0) >= LATE_EPOCH
-
-
-def _is_late(series: Series) -> bool:
-    """Whether the steps of a curve show that rows stood before its first one."""
     first, usual = series.step_at(0) or 0, spacing(series)
-    return first >= LATE_START or (usual is not None and first >= LATE_ROWS * usual)
+    rows = LATE_EPOCH if _by_epoch(view, series) else LATE_ROWS
+    late = first >= LATE_START or (usual is not None and first >= rows * usual)
+    return late or min(epochs, default=0) >= LATE_EPOCH
 
 
 def continues_a_model(view: RunView) -> bool:

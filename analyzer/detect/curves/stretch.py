@@ -47,8 +47,9 @@ LEARNED = 0.9
 USUAL_RISES, OF_THE_STRETCH = 3.0, 2
 """Of few rows: three times the largest rise that is usual, where two rises may belong to the stretch itself."""
 
-LUCKY_ROWS = 10
-"""The lowest of ten rows and more is a lucky one; the second lowest is a level that the loss had reached."""
+LUCKY_ROWS, LUCK = 10, 2.0
+"""The lowest of ten rows and more is a lucky one; the second lowest is a level that the loss had reached. Of fewer rows too one that
+is up to half of all others is no level from which a rise counts."""
 
 BLOCK_SIGMAS = 6.0
 """Deviations of the median of a block above the lowest of forty, which itself lies two below the course."""
@@ -147,8 +148,9 @@ def _stretches(values: Values, up: float, noise: float) -> Iterator[Stretch]:
         # one low row alone, as the sum over a last part of an epoch, is no level that the loss had reached
         low = int(values[:row].argmin())
         dip = low >= 2 and values[row] <= UP * values[low - 2 : low].min()
-        rise = max(lowest * math.exp(min(up, 300.0)), lowest + least)
-        if dip or lowest > LEARNED * values[0] or values[row] <= rise:
+        level = min(seen[-1], LUCK * lowest) if row > 1 else lowest
+        rise = max(level * math.exp(min(up, 300.0)), lowest + least)
+        if dip or level > LEARNED * values[0] or values[row] <= rise:
             seen = sorted((*seen, float(values[row])))[:2]
             lowest = seen[1] if row >= LUCKY_ROWS else seen[0]
             row += 1

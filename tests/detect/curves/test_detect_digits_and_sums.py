@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from courses_by_row import by_epoch
+from make_run import RunMaker
 
 from analyzer.detect.curves.numerics.exact import PART_ROWS
 
@@ -37,3 +39,26 @@ def test_held_out_answers_that_repeat_their_digits_did_not_fall_back_further():
 
     assert one["signal.gap.score_fell_back"] is False
     assert further["signal.gap.score_fell_back"] is True
+
+
+def test_a_loss_that_rounds_to_zero_beside_an_error_that_falls_is_not_lost():
+    zeros = [0.0] * 4
+
+    assert by_epoch(zeros, mae_f=[20.0, 4.4, 2.9, 2.0])["signal.exact.loss_zero"] is False
+    assert by_epoch(zeros, mae_f=[20.0, 19.8, 20.1, 19.9])["signal.exact.loss_zero"] is True
+
+
+def test_a_training_score_that_nobody_computed_is_not_zero():
+    scores = {"auc": [0.77, 0.92, 0.93, 0.94], "train_auc": [0.0] * 4}
+
+    assert by_epoch([4.0, 3.0, 2.0, 1.0], **scores)["signal.score.zero"] is False
+    assert by_epoch([4.0, 3.0, 2.0, 1.0], **scores | {"auc": [0.0] * 4})["signal.score.zero"] is True
+    assert by_epoch([4.0, 3.0, 2.0, 1.0], **scores, val_auc=[0.0] * 4)["signal.score.zero"] is True
+
+
+@pytest.mark.parametrize(("first", "late"), [(15, True), (3, True), (2, False), (1, False)])
+def test_rounds_that_are_evaluated_each_begin_late_behind_two_that_are_missing(first, late):
+    columns = {"loss": [0.005, 0.004, 0.003, 0.0025, 0.002], "eval_loss": [0.51, 0.54, 0.56, 0.59, 0.61]}
+
+    assert RunMaker().log(columns, first=first).plain()["signal.progress.begins_late"] is late
+    assert ("signal.gap.stands_open" in RunMaker().log(columns, first=first).plain()) is late

@@ -108,3 +108,17 @@ def test_losses_of_two_players_have_no_course_that_is_left():
 
     assert "signal.stretch.seen" not in game
     assert RunMaker().log({"loss": swings}).plain()["signal.stretch.seen"] is True
+
+
+@pytest.mark.parametrize(
+    ("losses", "seen"),
+    [
+        (
+            [0.0743, 0.0828, 0.1016, 0.057, 0.1339, 0.1315, 0.0521, 0.0371, 0.043],
+            False,
+        ),  # one low row of four
+        ([0.743, 0.428, 0.1016, 0.057, 0.339, 0.315, 0.0521, 0.0371, 0.043], True),
+    ],
+)
+def test_one_lucky_row_of_few_is_no_course_that_was_left(losses, seen):
+    assert facts(losses)["signal.stretch.seen"] is seen

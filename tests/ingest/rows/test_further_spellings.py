@@ -1,5 +1,7 @@
 """Spellings of rows that home-made loops use, each beside lines that look alike and are no row."""
 
+import re
+
 import pytest
 from log_reading import points, read_text
 
@@ -8,6 +10,12 @@ from analyzer.api import load
 
 def lines(form, values=(0.5, 0.25, 0.125)):
     return "".join(form.format(n=n, v=v) + "\n" for n, v in enumerate(values, 1))
+
+
+FRAME = (
+    "       loss  val_loss  epoch\n"
+    "195  0.6935    0.6931    195\n196  0.6532    0.6830    196\n197  0.6135    0.6700    197\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -105,6 +113,19 @@ def lines(form, values=(0.5, 0.25, 0.125)):
             "eval_loss",
             [(20, 0.75)],
         ),
+        ("Val. Epoch: 0/9. Box loss: 0.5. Total loss: 2.5\n", "eval_loss", [(None, 2.5)]),
+        ("Val.loss of all. Epoch: 0/9. Box loss: 0.5. Total loss: 2.5\n", "loss", [(None, 2.5)]),
+        (
+            lines("Epoch: {n}/9, loss: 0.5, target_val_acc: {v}"),
+            "eval_accuracy",
+            [(None, 0.5), (None, 0.25), (None, 0.125)],
+        ),
+        (FRAME, "eval_loss", [(None, 0.6931), (None, 0.683), (None, 0.67)]),
+        (
+            re.sub(r"(?m)  epoch$|    19\d$", "", FRAME),
+            "loss",
+            [(None, 0.6935), (None, 0.6532), (None, 0.6135)],
+        ),
     ],
 )
 def test_a_row_in_another_spelling_is_read(text, name, told):
@@ -124,6 +145,8 @@ def test_a_row_in_another_spelling_is_read(text, name, told):
         "Map: 0.5 of all rows\nMap:  10%|#  | 100/1000 [00:10<00:40, 9.50 examples/s]\n",
         "the best lr_old of all: 0.5\n",
         "the error of step 3, batch 12: 7\n",
+        FRAME.replace("197  0.6135    0.6700    197\n", ""),
+        FRAME.replace("       loss", "  loss"),
     ],
 )
 def test_what_looks_like_such_a_row_is_none(text):

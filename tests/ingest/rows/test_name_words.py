@@ -10,11 +10,11 @@ from analyzer.ingest.chosen_names import parse_choices, with_names
 from analyzer.ingest.names import canonical_metric, unit_factor
 
 WHOLE = {
-    "loss": ["lm-loss-training/lm loss", "train_loss_epoch", "avr_loss", "loss_tot", "trainLoss", "Loss/train", "Total Loss", "loss_avg_epoch", "train.cross_entropy"],
+    "loss": ["lm-loss-training/lm loss", "train_loss_epoch", "avr_loss", "loss_tot", "trainLoss", "Loss/train", "Total Loss", "loss_avg_epoch", "train.cross_entropy", "TrainLossPerSample", "loss_per_token"],
     "eval_loss": ["Loss/validation", "lm-loss-validation/lm loss validation", "valLoss", "mean_val_loss", "test/avg_loss", "dev/lm_loss"],
     "loss_scale": ["loss-scale/loss-scale", "train/grad_scaler"],
     "grad_norm": ["grad-norm/grad-norm", "grads/global_norm", "GradientNorm"],
-    "eval_accuracy": ["Accuracy/test", "valAcc", "val_sparse_categorical_accuracy"],
+    "eval_accuracy": ["Accuracy/test", "valAcc", "val_sparse_categorical_accuracy", "target_val_acc"],
     "eval_perplexity": ["lm-loss-validation/lm loss validation ppl"],
     "entropy_loss": ["train/entropy_loss", "Losses/entropy_loss"],
     "reward_mean": ["Environment/Cumulative Reward"],
@@ -32,7 +32,7 @@ def test_a_name_says_what_it_is(canonical, name):
 @pytest.mark.parametrize(
     "name",
     ["loss_cls", "Loss_D", "loss_weight", "grad_norm/layer3", "teacher/loss", "val_loss_min", "lm loss vs tokens", "loss_fn", "eval/episode_reward",
-     "time_metrics/data_loading(%)", "epoch/loss", "lr_warmup_steps", "loss_spike_count"],
+     "time_metrics/data_loading(%)", "epoch/loss", "lr_warmup_steps", "loss_spike_count", "EvalErrPerSample", "loss_per_layer", "target_loss", "learning_rate_per_sample"],
 )  # fmt: skip
 def test_parts_settings_and_other_models_keep_their_names(name):
     assert canonical_metric(name) == name.lower()
@@ -53,7 +53,10 @@ def run_of(**columns):
 
 
 class TestStandIn:
-    @pytest.mark.parametrize("name", ["cost", "train_mse", "objective", "bpb", "train_nll", "fold1/loss"])
+    @pytest.mark.parametrize(
+        "name",
+        ["cost", "train_mse", "objective", "bpb", "train_nll", "fold1/loss", "training_binary_logloss"],
+    )
     def test_what_is_minimised_stands_for_a_loss_that_nobody_logged(self, name):
         series = RunView(run_of(**{name: (3.0, 2.0, 1.0)})).curve("loss")
 
@@ -63,6 +66,14 @@ class TestStandIn:
         view = RunView(run_of(train_mse=(3.0, 2.0, 1.0), valid_mse=(4.0, 3.0, 2.0)))
 
         assert view.curve("eval_loss").logged_as == "valid_mse"
+
+    @pytest.mark.parametrize(
+        ("name", "stands"), [("valid_1_binary_logloss", True), ("val_0_rmse", True), ("task_0_rmse", False)]
+    )
+    def test_the_number_of_a_held_out_set_is_no_part_of_its_quantity(self, name, stands):
+        series = RunView(run_of(**{"train_mse": (3.0, 2.0, 1.0), name: (4.0, 3.0, 2.0)})).curve("eval_loss")
+
+        assert (series is not None) == stands
 
     def test_a_loss_of_its_own_name_needs_none(self):
         assert RunView(run_of(loss=(1.0, 1.0, 1.0), cost=(3.0, 2.0, 1.0))).curve("loss").logged_as == "loss"

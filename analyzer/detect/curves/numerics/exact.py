@@ -148,13 +148,14 @@ def _reward_is_lost(view: RunView, name: str, series: Series) -> bool:
 
 
 def _answers_improve(view: RunView) -> bool:
-    """Whether held-out answers got better by what weights that are not finite could not give."""
-    held_out = view.curve("eval_accuracy")
-    return (
-        held_out is not None
-        and bool(np.isfinite(held_out.value).all())
-        and float(held_out.value[-1]) >= IMPROVED * float(held_out.value[0]) > 0.0
-    )
+    """Whether a score or an error ends a fifth better than it began, as with weights that are not finite, or without a loss, it could not."""
+    known = ((read_score(name).better, view.curve(name)) for name in view.run.metrics.names)
+    ends = [
+        series.value[[0, -1]][::better]
+        for better, series in known
+        if better and series is not None and len(series)
+    ]
+    return any(better >= IMPROVED * worse > 0.0 for worse, better in ends)
 
 
 def _nothing_is_finite(view: RunView) -> bool:
@@ -223,7 +224,7 @@ def _zeros(out: FactWriter, view: RunView) -> None:
         rows = [int(row) for row in np.flatnonzero(zero)]
         out.put(
             "loss_zero",
-            bool(zero.mean() >= MOSTLY),
+            bool(zero.mean() >= MOSTLY) and not _answers_improve(view),
             refs_at(points.series, rows) or refs_at(points.series, [0]),
         )
         out.put("loss_zero_at_end", bool(zero[-ROWS:].all()), refs_at(points.series, [len(zero) - 1]))

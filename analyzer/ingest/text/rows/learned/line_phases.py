@@ -1,7 +1,8 @@
 """Which quantities of a row are about held-out data: a phase that is said once holds for the names behind it.
 
 train loss 0.5 acc 0.6 | val loss 0.7 acc 0.8        Epoch 3: testing psnr = 34.1, ssim = 0.93
-Train [loss 0.5, acc 0.6] Val [loss 0.7, acc 0.8]    v_recons 0.45  recons 0.46  v_loss 4.5  loss 5.3
+Train [loss 0.5, acc 0.6] Val [loss 0.7, acc 0.8]    Val. Epoch: 0/500. Total loss: 2.5
+v_recons 0.45  recons 0.46  v_loss 4.5  loss 5.3
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _SLOTS = frozenset({INT, FLOAT, TIME})
 _SAYS = LazyRegex(
-    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:id(?:ation|at(?:e|ing))?)?|eval(?:uat(?:ion|ed|ing|e))?|test(?:ing)?|dev|cv)|(?P<train>train(?:ing)?|trn))(?![\w/.-])"
+    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:id(?:ation|at(?:e|ing))?)?|eval(?:uat(?:ion|ed|ing|e))?|test(?:ing)?|dev|cv)|(?P<train>train(?:ing)?|trn))(?![\w/-]|\.(?! ))"
 )
 _AMOUNT = LazyRegex(
     rf"(?i)\b(?:train\w{{0,3}}|val\w{{0,7}}|test|dev) (?:steps|batches|samples|images|iters?|iterations) ?[:=]? ?{INT}?"

@@ -182,7 +182,8 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     if not _COUNTERS.isdisjoint(names):
         # Outside of a table with strokes the counter stands first, so that a sentence is no head.
         if names[0] not in _COUNTERS and "|" not in text:
-            return None
+            of_frame = sure and text.startswith("  ") and names[-1] in _EPOCHS and len(measured) > 1
+            return Head(names, spans, doubtful=ROWS_OF_DOUBTFUL, at_once=True) if of_frame else None
         known = all(name in measured or canonical_metric(name) in METRICS for name in others)
         columned = sure and ("," not in text or known)
         return Head(names, spans, at_once=not columned) if columned or len(measured) > 1 else None
@@ -320,6 +321,10 @@ class _Table(WritesAtOnce):
     def _below(self, text: str) -> dict[str, str] | None:
         """Cells that each begin, or each end, where the name of a column does; fewer than there are columns."""
         words = list(_WORDS.finditer(text))
+        if len(words) == len(self._head.names) + 1 and words[0][0].isdigit() and self._head.doubtful > 1:
+            words = words[1:]  # the index of a frame of pandas, above which nothing stands
+            fits = [word.end() for word in words] == [end for _, end in self._head.spans]
+            return dict(zip(self._head.names, (word[0] for word in words), strict=True)) if fits else None
         if not 2 <= len(words) < len(self._head.names) or "|" in text:
             return None
         for side in (0, 1):
