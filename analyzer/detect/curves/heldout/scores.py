@@ -54,11 +54,8 @@ MOSTLY = 0.6
 FALLS = 0.1
 """A tenth of the first loss gone: something is being learned."""
 
-APART, KNOWN = 0.2, 0.5
-"""A fifth of the scale between training and held-out score, while training scores a half or more."""
-
-APART_AT_ONE, BY_HEART = 0.15, 0.97
-"""Where training answers are right nearly always, fifteen points are what held-out data lack."""
+APART, KNOWN, APART_AT_ONE, BY_HEART = 0.2, 0.5, 0.15, 0.97
+"""A fifth of the scale between training and held-out score, while training scores a half or more; fifteen points where it is right nearly always."""
 
 RISEN, STOOD, LEFT_BEHIND = 0.15, 0.03, 0.08
 """Training gains fifteen points, held-out data less than three, and eight points lie between them at the end."""
@@ -179,10 +176,9 @@ def _that_count(view: RunView, rising: list[Score]) -> list[Score]:
 
 
 def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
-    """Scores of 0 from the first to the last row, and those of the rare class beside answers that are mostly right."""
+    """Scores of 0 from the first to the last row, but for those of training that nobody computed; and those of the rare class beside answers that are mostly right."""
     none = [score for score in rising if not score.series.value.any()]
-    found = {score.reading.kind for score in rising if score not in none}
-    # one of training that is 0 beside the same of held-out data was never computed
+    found = {score.reading.kind for score in rising if score.series.value.any()}
     none = [score for score in none if score.reading.phase != "train" or score.reading.kind not in found]
     if none:
         out.put("zero_name", none[0].series.logged_as, refs_at(none[0].series, [0]))
