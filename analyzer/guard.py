@@ -19,6 +19,7 @@ from analyzer.deadline import Deadline, OutOfTime
 from analyzer.errors import AnalyzerError
 
 OUR_FAULT = "a fault of analyzer, please report it"
+THEIR_FAULT = "a fault of the package that adds it, please report it there"
 
 SHARE = 4
 """A part may take a quarter of what is left: one that is slow leaves time for all others, however many are slow."""
@@ -35,16 +36,18 @@ class Guard:
     Args:
         strict: Let every exception pass: for callers that have no answer to save.
         cpu_s: CPU seconds that all parts together may take; None sets no bound.
+        whose: Whose fault it is if a part raises.
 
     Attributes:
         faults: One sentence per part that raised.
         late: Names of the parts that did not end in time.
     """
 
-    def __init__(self, *, strict: bool = False, cpu_s: float | None = None) -> None:
+    def __init__(self, *, strict: bool = False, cpu_s: float | None = None, whose: str = OUR_FAULT) -> None:
         self.faults: list[str] = []
         self.late: list[str] = []
         self._strict = strict
+        self._whose = whose
         self._cpu_s = cpu_s
         self._until_s = None if cpu_s is None else time.process_time() + cpu_s
 
@@ -68,7 +71,7 @@ class Guard:
         except Exception as error:
             if self._strict or os.environ.get("ANALYZER_GUARD") == "off":
                 raise
-            self.faults.append(fault(name, error))
+            self.faults.append(fault(name, error, self._whose))
 
     def value(self, name: str, otherwise: T, make: Callable[[], T]) -> T:
         """What ``make`` returns, or ``otherwise`` if it raises."""
@@ -90,9 +93,10 @@ STRICT = Guard(strict=True)
 """For tests and checks of rules: every exception passes."""
 
 
-def fault(name: str, error: Exception) -> str:
+def fault(name: str, error: Exception, whose: str = OUR_FAULT) -> str:
     """The sentence for a part that raised; with ``--debug`` its traceback goes to standard error."""
     if "--debug" in sys.argv:
         traceback.print_exception(error)
-        sys.stderr.write(f"This is a bug in analyzer ({name}). Please report the traceback above.\n")
-    return f"{name} failed and was left out: {OUR_FAULT} ({type(error).__name__}: {error})"
+        where = "analyzer" if whose is OUR_FAULT else "the package that adds it"
+        sys.stderr.write(f"This is a bug in {where} ({name}). Please report the traceback above.\n")
+    return f"{name} failed and was left out: {whose} ({type(error).__name__}: {error})"

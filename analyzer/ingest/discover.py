@@ -14,12 +14,12 @@ from pathlib import Path
 
 from analyzer.deadline import Deadline, OutOfTime
 from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, UnreadableFileError
-from analyzer.guard import fault
+from analyzer.guard import OUR_FAULT, THEIR_FAULT, fault
 from analyzer.ingest import limits, progress
 from analyzer.ingest.base import Candidate, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.masking import safe_name
-from analyzer.ingest.registry import foreign_readers
+from analyzer.ingest.registry import ForeignReader, foreign_readers
 from analyzer.ingest.runs.archives import Unpacked, is_archive
 from analyzer.ingest.runs.launches import last_launch
 from analyzer.ingest.runs.run_groups import (
@@ -192,7 +192,8 @@ def _read_file(item: Found, source: OpenSource, out: SourceWriter, builder: RunB
     except Exception as error:
         if os.environ.get("ANALYZER_GUARD") == "off":
             raise
-        failed = fault(f"reader {item.ingestor.name}", error)
+        whose = THEIR_FAULT if isinstance(item.ingestor, ForeignReader) else OUR_FAULT
+        failed = fault(f"reader {item.ingestor.name}", error, whose)
         out.gap(f"the rest of the file cannot be read: {failed}", evidence=is_log)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from importlib import import_module
 
-from analyzer.guard import Guard
+from analyzer.guard import THEIR_FAULT, Guard
 from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSource, SourceWriter
 from analyzer.record import dataclass
 from analyzer.vocabulary.installed import READERS, installed
@@ -209,7 +209,7 @@ class ForeignReader:
     def __init__(self, name: str, home: str) -> None:
         self.name = name
         self._home = home
-        self._guard = Guard()
+        self._guard = Guard(whose=THEIR_FAULT)
 
     @cached_property
     def real(self) -> Ingestor | None:

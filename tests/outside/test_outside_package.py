@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from analyzer.guard import OUR_FAULT, THEIR_FAULT
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
@@ -49,4 +51,6 @@ def test_its_reader_reads_its_rules_name_the_cause_and_what_is_missing_of_it_is_
     assert found["findings"][0]["cause"]["id"] == "acme-tier-draining"
     reasons = [gap["reason"] for gap in found["gaps"]]
     assert "not a step and a value" in reasons
-    assert any(reason.startswith("reader gone (acme_analyzer.gone:Reader) failed") for reason in reasons)
+    (gone,) = [r for r in reasons if r.startswith("reader gone (acme_analyzer.gone:Reader) failed")]
+    assert THEIR_FAULT in gone
+    assert OUR_FAULT not in "".join(reasons)
