@@ -106,6 +106,8 @@ def test_a_line_is_recognised_with_its_fields(kind, fields, line):
 
 
 DECOYS = [
+    ("kernel_died", "The old kernel died out of fashion; a polynomial kernel is used"),
+    ("segfault", "The kernel appears to have died. It will restart automatically."),
     ("process_terminated", "    State:          Terminated"),
     ("process_terminated", "workers terminated; see exit code 1435"),
     ("phase_started", "validating aftermath"),
