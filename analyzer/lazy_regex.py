@@ -46,11 +46,7 @@ def built(expression: str, flags: int, groups: int, names: Mapping[str, int], co
 
 
 class LazyRegex:
-    """Like a compiled pattern of text, with the methods that parsers use.
-
-    Args:
-        pattern: The expression.
-    """
+    """Like a compiled pattern of text, with the methods that parsers use."""
 
     search: Callable[..., re.Match[str] | None]
     match: Callable[..., re.Match[str] | None]

@@ -35,11 +35,7 @@ Tokens = Annotated[int, Field(description="About how many tokens the answer may 
 
 
 class _Tools:
-    """The tools. Each answers with text; what a caller did wrong is said in one line.
-
-    Args:
-        desk: The runs that may be looked at.
-    """
+    """The tools. Each answers with text; what a caller did wrong is said in one line."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk

@@ -29,11 +29,7 @@ _EVERY_S = 0.2
 
 
 class ProgressLine:
-    """One line that is written again and again.
-
-    Args:
-        title: What is fetched.
-    """
+    """One line that is written again and again."""
 
     def __init__(self, title: str) -> None:
         self._title = title

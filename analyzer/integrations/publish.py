@@ -23,13 +23,6 @@ _OFFLINE_RUN = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(?P<id>[a-z0-9]{1,64})"
 def publish(diagnosis: Diagnosis, service: str, place: str, report: str, brief: str) -> str:
     """Publish a diagnosis.
 
-    Args:
-        diagnosis: The answer.
-        service: One of ``SERVICES``.
-        place: The run as it was given.
-        report: The page as HTML.
-        brief: The brief.
-
     Returns:
         Where it is now.
 

@@ -82,11 +82,7 @@ class _Flags:
 
 
 class OperatorWatch(TorchDispatchMode):  # type: ignore[misc, unused-ignore]  # torch may be absent when types are checked
-    """Watch the operators of one step until the first fault.
-
-    Args:
-        model: Whose modules are named.
-    """
+    """Watch the operators of one step until the first fault."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()

@@ -124,14 +124,7 @@ def write_trace(replay: Replay, path: Path) -> None:
 
 
 class _Step:
-    """One step that can be run in many ways.
-
-    Args:
-        capsule: The step.
-        model: Where its weights go.
-        loss_function: See ``replay_capsule``.
-        device: Where to run.
-    """
+    """One step that can be run in many ways."""
 
     def __init__(
         self, capsule: Capsule, model: torch.nn.Module, loss_function: LossFunction | None, device: str

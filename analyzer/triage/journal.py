@@ -24,11 +24,7 @@ _SEGMENT = re.compile(r"journal/\d{6}\.jsonl")
 
 
 class Journal:
-    """Records of a triage under way.
-
-    Args:
-        place: The output directory.
-    """
+    """Records of a triage under way."""
 
     def __init__(self, place: Place) -> None:
         self._place = place

@@ -74,11 +74,7 @@ def _schema(columns: Iterable[tuple[str, str, str]]) -> Any:
 
 
 class Writer:
-    """Writes records, which come in order of their location, as parts.
-
-    Args:
-        place: The output directory.
-    """
+    """Writes records, which come in order of their location, as parts."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -139,9 +135,6 @@ class Writer:
 
 class Dataset:
     """Reads a dataset, a few rows at a time.
-
-    Args:
-        place: Directory of the dataset.
 
     Raises:
         InputError: There is none, or one of a newer schema.

@@ -41,9 +41,6 @@ FAULTY = frozenset({"failed", "degraded", "interrupted"})
 class Diagnoser:
     """Diagnoses one run after another with the same rules; keeps the last baseline, which the next run often shares.
 
-    Args:
-        options: What all runs share.
-
     Raises:
         RuleError: A rule pack is invalid.
     """

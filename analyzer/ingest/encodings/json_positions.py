@@ -17,12 +17,7 @@ _Item = TypeVar("_Item")
 
 
 class JsonTextError(Exception):
-    """The text stops being JSON.
-
-    Args:
-        message: What is wrong.
-        line: 1-based line of it.
-    """
+    """The text stops being JSON."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)

@@ -32,10 +32,6 @@ class WireError(Exception):
 def varint(buffer: bytes | memoryview, at: int) -> tuple[int, int]:
     """Read an unsigned varint.
 
-    Args:
-        buffer: Message.
-        at: Offset of the first byte.
-
     Returns:
         The value, reduced to 64 bits as every protobuf library does, and the offset behind it.
 
@@ -93,9 +89,6 @@ def spans(buffer: bytes | memoryview, start: int, stop: int) -> Iterator[tuple[i
 
 def fields(buffer: bytes | memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
     """Fields of one message, in the order of the bytes; nothing is copied.
-
-    Args:
-        buffer: One whole message.
 
     Yields:
         Field number, wire type and value: an unsigned int for ``VARINT``, else a view of the bytes

@@ -128,11 +128,7 @@ class LiteralScanner:
 
 
 class PatientScanner:
-    """A ``LiteralScanner`` that is made when it is worth its time: in what is small, literals are searched whose first word it holds.
-
-    Args:
-        literals: As of ``LiteralScanner``.
-    """
+    """A ``LiteralScanner`` that is made when it is worth its time: in what is small, literals are searched whose first word it holds."""
 
     def __init__(self, literals: Sequence[bytes]) -> None:
         self.literals = tuple(literals)

@@ -22,10 +22,6 @@ BEFORE_BYTES = 32_768
 def without_torn_number(last: bytes, before: bytes) -> bytes:
     r"""The last record of a log that ends without a line break, without a number at its end that may be a piece.
 
-    Args:
-        last: The record.
-        before: What stands before it.
-
     >>> without_torn_number(b"step 30 loss 2.4", b"step 10 loss 3.1417\nstep 20 loss 2.7182\n")
     b'step 30 loss '
     >>> without_torn_number(b"step 30 loss 2.4135", b"step 10 loss 3.1417\nstep 20 loss 2.7182\n")

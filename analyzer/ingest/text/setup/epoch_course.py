@@ -139,11 +139,7 @@ class EpochCourse:
         return self._begins[-1].line if self._begins else ""
 
     def is_done(self, tail: Sequence[str]) -> bool | None:
-        """Whether the last epoch was trained to its end; None if nothing tells it.
-
-        Args:
-            tail: The last lines of the log.
-        """
+        """Whether the last epoch was trained to its end; None if nothing tells it."""
         if not self._begins:
             return None
         last = self._begins[-1]

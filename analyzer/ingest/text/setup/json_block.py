@@ -26,13 +26,7 @@ MAX_DEPTH = 12
 
 
 class JsonBlock:
-    """Capture of an object whose opening brace ends the line where it started.
-
-    Args:
-        started: The line with the opening brace.
-        what: What the object is, for the report of a gap.
-        write: Called with the parsed object.
-    """
+    """Capture of an object whose opening brace ends the line where it started."""
 
     def __init__(self, started: LogLine, what: str, write: Callable[[Any, LogLine, LogState], None]) -> None:
         self.started = started.detached()

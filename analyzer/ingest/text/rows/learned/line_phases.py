@@ -36,12 +36,7 @@ MIRRORED = 2
 
 
 def held_out_fields(text: str, fields: Sequence[Field]) -> set[int]:
-    """The slots of quantities without a phase of their own that are of held-out data, by what is said before them.
-
-    Args:
-        text: The masked row.
-        fields: Its quantities, in order.
-    """
+    """The slots of quantities without a phase of their own that are of held-out data, by what is said before them."""
     ends = [position for position, sign in enumerate(text) if sign in _SLOTS]
     found: set[int] = set()
     phase, named, before = "", set[str](), 0

@@ -130,12 +130,7 @@ class WholeRows:
         self._regex = re.compile(rb"(?m)^" + form + rb"$")
 
     def match(self, text: bytes, count: int) -> tuple[Integers, list[list[bytes]]]:
-        """Which of some records are of this form, and their groups, column by column.
-
-        Args:
-            text: The records, a line each.
-            count: Their number, at least one.
-        """
+        """Which of some records are of this form, and their groups, column by column."""
         # One flat list, without a tuple a record: what is between two matches, then the groups.
         parts = self._regex.split(text)
         width = self._regex.groups + 1
