@@ -48,17 +48,11 @@ CONTEXT_BYTES = 1_200
 
 
 class Origin(NamedTuple):
-    """Where a value stood, for whoever keeps values until the log is complete.
+    """Where a value stood, for whoever keeps values until the log is complete."""
 
-    Attributes:
-        number: 1-based line, or record number.
-        rank: Global rank that a prefix names.
-        time_s: Unix seconds, None if unknown.
-    """
-
-    number: int
-    rank: int | None
-    time_s: float | None
+    number: int  # 1-based line, or record number
+    rank: int | None  # global rank that a prefix names
+    time_s: float | None  # Unix seconds, None if unknown
 
 
 class Written(NamedTuple):
@@ -74,25 +68,15 @@ class Written(NamedTuple):
 
 @dataclass(slots=True)
 class LogLine:
-    """One record of a log.
+    """One record of a log."""
 
-    Attributes:
-        number: 1-based line, or record number.
-        raw: The record without escape sequences, as cited.
-        block: The bytes around it.
-        start: Where the record begins in ``block``.
-        end: Where it ends there.
-        peeled: Message and what its prefixes said.
-        time_s: Unix seconds: of the prefix, else of the container; None if unknown.
-    """
-
-    number: int
-    raw: str
-    block: bytes
-    start: int
-    end: int
-    peeled: Peeled
-    time_s: float | None
+    number: int  # 1-based line, or record number
+    raw: str  # the record without escape sequences, as cited
+    block: bytes  # the bytes around it
+    start: int  # where the record begins in ``block``
+    end: int  # where it ends there
+    peeled: Peeled  # message and what its prefixes said
+    time_s: float | None  # Unix seconds: of the prefix, else of the container; None if unknown
 
     @property
     def text(self) -> str:
@@ -209,31 +193,19 @@ class Learnable:
 
 @dataclass
 class LogState:
-    """What is known about a log while it is read, and where results go.
+    """What is known about a log while it is read, and where results go."""
 
-    Attributes:
-        out: The writer of the source.
-        step: The last step that a line named; a lower bound for what follows.
-        total_steps: Optimizer steps that the run intends, if the log says so.
-        epochs: Epochs that it intends.
-        logging_steps: Steps between two rows of the log, if stated.
-        captures: Captures in progress.
-        last_line: Number of the last line that holds something, once the log is complete.
-        told_line: Number of the last line that an event was written for; -1 before the first.
-        written: What was written for the line that is being read, if anybody wants to know.
-        trainings: Follows the epochs that it counts.
-    """
-
-    out: SourceWriter
-    step: int | None = None
-    total_steps: int | None = None
-    epochs: float | None = None
-    logging_steps: int | None = None
-    captures: list[Capture] = field(default_factory=list)
-    last_line: int = 0
-    told_line: int = -1
+    out: SourceWriter  # the writer of the source
+    step: int | None = None  # the last step that a line named; a lower bound for what follows
+    total_steps: int | None = None  # optimizer steps that the run intends, if the log says so
+    epochs: float | None = None  # epochs that it intends
+    logging_steps: int | None = None  # steps between two rows of the log, if stated
+    captures: list[Capture] = field(default_factory=list)  # captures in progress
+    last_line: int = 0  # number of the last line that holds something, once the log is complete
+    told_line: int = -1  # number of the last line that an event was written for; -1 before the first
+    # what was written for the line that is being read, if anybody wants to know
     written: list[Written] | None = None
-    trainings: Trainings = field(default_factory=Trainings)
+    trainings: Trainings = field(default_factory=Trainings)  # follows the epochs that it counts
     _first_rank: dict[str, int | None] = field(default_factory=dict)
     _points: dict[tuple[str, int | None], Points] = field(default_factory=dict)
     _sums: dict[tuple[str, int | None], float] = field(default_factory=dict)

@@ -24,25 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Peeled:
-    """A line without its prefixes.
+    """A line without its prefixes."""
 
-    Attributes:
-        text: The message.
-        rank: Global rank; None if no prefix names it.
-        host: Host name, empty if none is named.
-        time_s: Unix seconds, None if unknown.
-        stream: ``stdout`` or ``stderr`` as a container runtime says, else empty.
-        logger: Name of the logger or ``file:line`` of the call, else empty.
-        level: Level name in upper case, else empty.
-    """
-
-    text: str
-    rank: int | None = None
-    host: str = ""
-    time_s: float | None = None
-    stream: str = ""
-    logger: str = ""
-    level: str = ""
+    text: str  # the message
+    rank: int | None = None  # global rank; None if no prefix names it
+    host: str = ""  # host name, empty if none is named
+    time_s: float | None = None  # Unix seconds, None if unknown
+    stream: str = ""  # ``stdout`` or ``stderr`` as a container runtime says, else empty
+    logger: str = ""  # name of the logger or ``file:line`` of the call, else empty
+    level: str = ""  # level name in upper case, else empty
 
 
 _LEVEL = r"(?P<level>DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)"

@@ -257,21 +257,13 @@ class RowForms(Learnable):
 
 
 class _Pass(NamedTuple):
-    """The newest row of an evaluation that goes on.
+    """The newest row of an evaluation that goes on."""
 
-    Attributes:
-        at: Batches done.
-        total: Batches of the pass.
-        values: Its running means by name.
-        line: Where it stands.
-        step: Step of training at which it was printed.
-    """
-
-    at: int
-    total: int
-    values: Mapping[str, float]
-    line: Origin
-    step: int | None
+    at: int  # batches done
+    total: int  # batches of the pass
+    values: Mapping[str, float]  # its running means by name
+    line: Origin  # where it stands
+    step: int | None  # step of training at which it was printed
 
 
 def _held_out(name: str) -> str:

@@ -73,39 +73,23 @@ class _Example(NamedTuple):
 
 
 class Column(NamedTuple):
-    """Which number of a row is a metric.
+    """Which number of a row is a metric."""
 
-    Attributes:
-        name: As logged.
-        slot: The number.
-        factor: What makes a value of it.
-        also: Numbers that are always equal to it, any of which may be the metric.
-        summed: Each is added to those before.
-    """
-
-    name: str
-    slot: int
-    factor: float
-    also: tuple[int, ...] = ()
-    summed: bool = False
+    name: str  # as logged
+    slot: int  # the number
+    factor: float  # what makes a value of it
+    also: tuple[int, ...] = ()  # numbers that are always equal to it, any of which may be the metric
+    summed: bool = False  # each is added to those before
 
 
 class Step(NamedTuple):
-    """How a row says its step: one of its numbers and a constant, or the epochs before times the length of one.
+    """How a row says its step: one of its numbers and a constant, or the epochs before times the length of one."""
 
-    Attributes:
-        slot: The number, -1 if the row says none.
-        offset: What is added to it.
-        epoch: The number of the epoch, -1 if it does not matter.
-        length: Steps of an epoch.
-        base: The first epoch.
-    """
-
-    slot: int = -1
-    offset: int = 0
-    epoch: int = -1
-    length: int = 0
-    base: int = 0
+    slot: int = -1  # the number, -1 if the row says none
+    offset: int = 0  # what is added to it
+    epoch: int = -1  # the number of the epoch, -1 if it does not matter
+    length: int = 0  # steps of an epoch
+    base: int = 0  # the first epoch
 
     def slots(self) -> set[int]:
         """The numbers that matter."""
@@ -120,35 +104,20 @@ class Step(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """How rows of one wording are read.
+    """How rows of one wording are read."""
 
-    Attributes:
-        key: The wording.
-        anchor: The longest text that stands in every row as it is.
-        whole: A whole record; groups are the time, if it counts, and the numbers that do.
-        loose: The same with groups that may hold what is no number.
-        timed: Whether the first group is the time.
-        step: How they say their step.
-        slots: The numbers that are groups, in order.
-        columns: Its metrics.
-        rank: The rank that its prefix names.
-        grammar: Who reads them one by one.
-        examples: Some of the rows that it was learned from.
-        signed: Numbers that were met below zero; placeholders are negative.
-    """
-
-    key: tuple[str, ...]
-    anchor: bytes
-    whole: WholeRows
-    loose: WholeRows
-    timed: bool
-    step: Step
-    slots: tuple[int, ...]
-    columns: tuple[Column, ...]
-    rank: int | None
-    grammar: Learnable
-    examples: list[_Example]
-    signed: set[int]
+    key: tuple[str, ...]  # the wording
+    anchor: bytes  # the longest text that stands in every row as it is
+    whole: WholeRows  # a whole record; groups are the time, if it counts, and the numbers that do
+    loose: WholeRows  # the same with groups that may hold what is no number
+    timed: bool  # whether the first group is the time
+    step: Step  # how they say their step
+    slots: tuple[int, ...]  # the numbers that are groups, in order
+    columns: tuple[Column, ...]  # its metrics
+    rank: int | None  # the rank that its prefix names
+    grammar: Learnable  # who reads them one by one
+    examples: list[_Example]  # some of the rows that it was learned from
+    signed: set[int]  # numbers that were met below zero; placeholders are negative
 
 
 class LearnedBlocks:

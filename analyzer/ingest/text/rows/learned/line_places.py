@@ -75,27 +75,18 @@ _VALUE = LazyRegex(rf"[:=]\s{{0,3}}[{INT}{FLOAT}]")
 
 
 class Place(NamedTuple):
-    """Which numbers of a row say where it stands; -1 where none does.
+    """Which numbers of a row say where it stands; -1 where none does."""
 
-    Attributes:
-        step: Number of the step, or of the batch.
-        total: How many of them there are.
-        epoch: Number of the epoch.
-        begins: Whether counting begins again at each epoch and the row states its length (``[epoch][batch/total]``).
-        from_zero: Such a row is of a kind that counts its epochs from 0 (``Epoch: [0][10/100]``).
-        samples: The row counts samples, so that its place is within its epoch but at no known step.
-        used: Numbers that say where the row stands, in any way.
-        start: Where the first of them stands in the text.
-    """
-
-    step: int = -1
-    total: int = -1
-    epoch: int = -1
+    step: int = -1  # number of the step, or of the batch
+    total: int = -1  # how many of them there are
+    epoch: int = -1  # number of the epoch
+    # whether counting begins again at each epoch and the row states its length (``[epoch][batch/total]``)
     begins: bool = False
-    from_zero: bool = False
+    from_zero: bool = False  # such a row is of a kind that counts its epochs from 0 (``Epoch: [0][10/100]``)
+    # the row counts samples, so that its place is within its epoch but at no known step
     samples: bool = False
-    used: frozenset[int] = frozenset()
-    start: int = 0
+    used: frozenset[int] = frozenset()  # numbers that say where the row stands, in any way
+    start: int = 0  # where the first of them stands in the text
 
     def __bool__(self) -> bool:
         return self.step >= 0 or self.epoch >= 0 or self.samples
