@@ -54,6 +54,12 @@ def loaded(*arguments, heavy=HEAVY):
     return found, int(modules)
 
 
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """A cache that no other process writes: a write imports what the test says is not needed."""
+    monkeypatch.setenv("ANALYZER_CACHE_DIR", str(tmp_path / "cache"))
+
+
 @pytest.mark.parametrize("arguments", [["diagnose", "--help"], ["version"]])
 def test_help_and_version_import_nothing_heavy(arguments):
     assert loaded(*arguments)[0] == "LOADED [] False"
@@ -63,6 +69,7 @@ def test_the_help_of_all_commands_imports_what_describes_them_only():
     assert loaded("--help")[0] == "LOADED ['analyzer.cli.triage'] False"
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_a_diagnosis_imports_numpy_only():
     run = str(ROOT / "samples" / "failed" / "qwen2-fp16-sft-loss-zero")
     loaded("diagnose", run)  # fills the cache: making it takes more modules than reading it
@@ -72,6 +79,7 @@ def test_a_diagnosis_imports_numpy_only():
     assert modules <= MOST_MODULES
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_a_crash_without_rows_loads_no_curves(tmp_path):
     log = tmp_path / "train.log"
     log.write_text(
