@@ -13,8 +13,8 @@
 
 A head counts only if a column is by its words a loss, an accuracy or a reward and no cell of it may be a number. With a
 column for the step or the epoch the first row counts; without one, or where the names of columns are parted by single
-spaces, the head might be a sentence or the table one of results, and it takes rows that follow at once. A row has as
-many cells as the head, or cells that stand below names of the head (Chainer leaves out what was not measured).
+spaces, the head might be a sentence or the table one of results, and it takes rows that follow at once; or one row each below
+a head that comes again, as evaluations print their scores. A row has as many cells as the head, or cells that stand below names of the head (Chainer leaves out what was not measured).
 Names may stand in two lines, and rows may be those of the parts of the data.
 """
 
@@ -47,6 +47,9 @@ MAX_OTHER_LINES = 60
 ROWS_OF_DOUBTFUL = 3
 """Rows that a table without a counter needs: fewer are the results of some models."""
 
+ROWS_OF_SCORES = 2
+"""Rows of scores that need heads of the same names: a single one is the result of a model that is trained."""
+
 _STROKES = str.maketrans("\u2502\u2503\u2551", "|||")
 _CELLS = LazyRegex(
     # names of code, of which a single space parts two where one grew into the gap: "rmse_lc_val rmse_lc_trn"
@@ -69,6 +72,7 @@ _SECOND = LazyRegex(
     r"^\s{0,4}(?:loss|error|cost)(?:\s{1,20}[a-z]{2,12}){2,12}\s*$|^\|\s{1,40}\|[^\d]{0,200}\|\s{1,12}(?:Loss|RMSE)\s{1,12}\|"
 )
 _BETWEEN = LazyRegex(r"[^|]+")
+_RESULTS_FOR = LazyRegex(r"(?i)\bresults? (?:for|of|on) (\w{2,20}):?\s*$")
 _EPOCHS = frozenset({"epoch", "epochs", "e", "itn", "round", "ep"})
 _STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "iterat", "example_counter", "gen", "generation"})  # fmt: skip
 _COUNTERS = _EPOCHS | _STEPS
@@ -99,6 +103,7 @@ class Head(NamedTuple):
         doubtful: Rows that are needed before the first is believed.
         at_once: Whether the first row must follow the head at once.
         parts: Its rows are those of the training and the held-out data.
+        scores: It is the result of one evaluation, in one row.
     """
 
     names: tuple[str, ...]
@@ -106,6 +111,7 @@ class Head(NamedTuple):
     doubtful: int = 1
     at_once: bool = False
     parts: bool = False
+    scores: bool = False
 
 
 class PrintedTables:
@@ -124,13 +130,17 @@ class PrintedTables:
     def __init__(self) -> None:
         self._read = GeneralRows("table")
         self._counter = EpochCounter()
+        self._results: dict[tuple[str, ...], _Rows] = {}
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         head = find_head(line.text) or _second_line(line)
         if head is None:
             return False
-        log.captures.append(_Table(head, self._read, self._counter, _phase_above(line)))
+        of = _result_above(line) if head.scores else ""
+        waiting = self._results.setdefault((of, *head.names), []) if head.doubtful > 1 else []
+        phase = f"val_{of}" if head.scores else _phase_above(line)
+        log.captures.append(_Table(head, self._read, self._counter, phase, waiting))
         return True
 
     def wants(self, text: str) -> bool:
@@ -176,7 +186,9 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
         return None
     spans = tuple(span for _, span in named)
     others = [name for name in names if name not in _COUNTERS | _OTHERS]
+    scores = [name for name in others if read_score(name).better]
     measured = [name for name in others if _is_measured(name)] or _total_of_parts(names) or _optimised(names)
+    measured = measured or (scores if len(scores) > 1 else [])
     if not measured:
         return None
     if not _COUNTERS.isdisjoint(names):
@@ -190,6 +202,9 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     if any(_NUMBER_WORD.search(cell[0]) for cell in cells):
         return None  # a row of values, not of names
     columned = "|" in text or "\t" in text or "  " in text.strip()
+    result = Head(names, spans, doubtful=ROWS_OF_SCORES, at_once=True, scores=True)
+    if columned and len(scores) == len(names):
+        return result
     measured += [name for name in others if name in _LETTERS.values() and name not in measured]
     if (
         "|" in text
@@ -201,7 +216,7 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     losses = [name for name in measured if read_name(name).quantity == "loss"]
     if columned and losses and len(measured) > 1 and len(measured) * 2 > len(others):
         return Head(names, spans, doubtful=ROWS_OF_DOUBTFUL, at_once=True)
-    return None
+    return result if columned and not losses and len(scores) > 1 and names[0] not in _OTHERS else None
 
 
 def _names(cell: str) -> list[str]:
@@ -255,6 +270,12 @@ def _phase_above(line: LogLine) -> str:
     return read_name(above).phase if above.isalpha() and says_no_quantity(above) else ""
 
 
+def _result_above(line: LogLine) -> str:
+    """What a line above a head says that was evaluated: ``Evaluation results for segm:``."""
+    found = _RESULTS_FOR.search(line.before().rstrip("\r\n").rpartition("\n")[2])
+    return f"{found[1]}_" if found else ""
+
+
 CELLS_OF_TWO_LINES = 3
 """Columns of a head in two lines; lines of two words stand above each other everywhere."""
 
@@ -264,10 +285,16 @@ def _is_measured(name: str) -> bool:
     return reading.quantity in _MEASURED and not reading.setting
 
 
+_Rows = list["tuple[dict[str, str], LogLine, int | None] | None"]
+"""Rows that wait until there are enough; None for one that was written."""
+
+
 class _Table(WritesAtOnce):
     """A table in progress."""
 
-    def __init__(self, head: Head, read: GeneralRows, counter: EpochCounter, phase: str) -> None:
+    def __init__(
+        self, head: Head, read: GeneralRows, counter: EpochCounter, phase: str, waiting: _Rows
+    ) -> None:
         self._head = head
         self._read = read
         self._counter = counter
@@ -277,7 +304,7 @@ class _Table(WritesAtOnce):
         self._held_out = ""
         phases = {read_name(name).phase for name in head.names if read_name(name).quantity == "loss"}
         self._scores_held_out = {"train", "eval"} <= phases
-        self._waiting: list[tuple[LogLine, dict[str, str]]] = []
+        self._waiting = waiting
 
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
@@ -337,22 +364,22 @@ class _Table(WritesAtOnce):
 
     def _row(self, cells: dict[str, str], line: LogLine, log: LogState) -> Fed:
         self._rows += 1
-        if self._rows < self._head.doubtful:
-            self._waiting.append((line.detached(), cells))
-            return Fed.PASSED
-        for earlier, found in (*self._waiting, (line, cells)):
-            self._write(found, earlier, log)
-        self._waiting.clear()
-        return Fed.OWNED
+        self._waiting.append((cells, line.detached(), log.step if self._head.scores else None))
+        end = Fed.ENDED if self._head.scores else Fed.PASSED
+        if len(self._waiting) < self._head.doubtful:
+            return end
+        for row in filter(None, self._waiting):
+            self._write(*row, log)
+        self._waiting[:] = [None] * (self._head.doubtful - 1)
+        return Fed.OWNED | end
 
-    def _write(self, cells: dict[str, str], line: LogLine, log: LogState) -> None:
+    def _write(self, cells: dict[str, str], line: LogLine, step: int | None, log: LogState) -> None:
         values: dict[str, float] = {}
-        step: int | None = None
         epoch: int | None = None
         total = _total_of_parts(self._head.names)
         part = self._part(cells[self._head.names[0]].strip().lower()) if self._head.parts else ""
         for name, cell in cells.items():
-            number = _number(cell)
+            number = None if self._head.scores and cell.strip() == "nan" else _number(cell)
             if name in _STEPS:
                 step = _running(epoch, cell, _count(name, cell)) if step is None else step
             elif name in _EPOCHS:
@@ -374,6 +401,8 @@ class _Table(WritesAtOnce):
 
     def _phase_of(self, name: str) -> str:
         """Fastai and HF notebooks: beside both losses a score without a word more is that of the evaluation."""
+        if self._head.scores:
+            return self._phase
         score = read_score(name)
         if self._phase == "eval" and not score.phase:
             return "val_"

@@ -1,0 +1,49 @@
+"""Tables of scores that an evaluation prints whole: a head and one row, again and again."""
+
+import pytest
+from log_reading import points, read_text
+
+BOXES = (
+    "[01/01 00:00:00 d2.evaluation]: Evaluation results for {}: \n"
+    "|  AP   |  AP50  |  AP75  |  APs  |\n|:-----:|:------:|:------:|:-----:|\n| {} | 40.125 | 22.000 |  nan  |\n"
+)
+PIXELS = (
+    "Iter [{}/900]\tlr: 9.9e-03, eta: 0:10:00, time: 0.5, data_time: 0.01, memory: 9000, loss: 0.7\nSummary:\n"
+    "+-------+-------+\n|  aAcc |  mIoU |\n+-------+-------+\n| 80.25 | {} |\n+-------+-------+\n"
+)
+DEPTHS = "Epoch: 00{} - 025\n=======\n     d1    abs_rel     rmse   rmse_log \n=======\n  0.250     0.5     {}   0.750 \n"
+
+
+def test_the_rows_of_one_head_are_those_of_one_kind_of_result():
+    run = read_text(
+        "".join(BOXES.format(*row) for row in (("bbox", 1.5), ("segm", 2.5), ("bbox", 3.5), ("segm", 4.5)))
+    )
+
+    assert [value for _, value in points(run, "val_bbox_ap")] == [1.5, 3.5]
+    assert [value for _, value in points(run, "val_segm_ap")] == [2.5, 4.5]
+    assert points(run, "val_bbox_aps") == []  # no such object was there
+
+
+def test_an_evaluation_stands_at_the_step_that_the_training_has_reached():
+    run = read_text("".join(PIXELS.format(at, 40.0 + at / 100) for at in (100, 200)))
+
+    assert points(run, "val_miou") == [(100, 41.0), (200, 42.0)]
+
+
+def test_columns_of_which_some_are_known_scores():
+    run = read_text("".join(DEPTHS.format(at, 2.5) for at in (1, 2, 3)))
+
+    assert [value for _, value in points(run, "val_rmse")] == [2.5, 2.5, 2.5]
+    assert [value for _, value in points(run, "val_d1")] == [0.25, 0.25, 0.25]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BOXES.format("bbox", 1.5),
+        "precision  recall  f1-score  support\n0  0.5  0.5  0.5  10\n" * 2,
+        "the mAP  and the recall\nof both\n" * 2,
+    ],
+)
+def test_a_single_result_and_a_report_of_classes_are_no_course(text):
+    assert read_text(text).metrics.names == ()
