@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.name_words import word_set
 
 if TYPE_CHECKING:
     import re
@@ -21,7 +22,7 @@ _ODD = LazyRegex(
     r"|\*\*(?:-?\d|nan|inf)"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|oss: [a-z]|oss \[\d"
-    r"|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]"
+    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -61,9 +62,6 @@ _SURE_COMMA = LazyRegex(
 )  # three digits may be thousands
 _POINT = LazyRegex(r"\d\.\d")
 _THRESHOLD = LazyRegex(r"(?<=[A-Za-z])@0?\.(\d{1,2})(?:[:-]0?\.(\d{1,2}))?(?![\d.])")
-_QUOTIENT = LazyRegex(
-    rf"([A-Za-z][\w-]{{0,30}}) ?\(([a-z]\w{{1,20}})/([a-z]\w{{1,20}})\) ?[:=]? {{0,3}}({_NUMBER}) ?/ ?({_NUMBER})"
-)
 _NOTED = LazyRegex(
     rf"([A-Za-z][\w-]{{0,30}}) ?[:=] ?({_NUMBER}) \(train(?:ing)?\),? ({_NUMBER}) \(({_HELD_OUT})\)"
 )
@@ -100,9 +98,12 @@ _LEADERS = LazyRegex(
 _ANGLED = LazyRegex(
     rf"<([A-Za-z][\w/.-]{{0,30}}(?: [A-Za-z][\w/.-]{{0,30}}){{0,3}})> {{1,3}}(?={_NUMBER}(?![\w.]))"
 )
-_TWO_AT_ONCE = LazyRegex(
-    rf"\b(mean|min|avg|[Tt]rain(?:ing)?)/(median|max|std|[Vv]al(?:id(?:ation)?)?|[Tt]est|[Dd]ev) ([A-Za-z]\w{{0,30}}(?: [A-Za-z]\w{{0,30}}){{0,2}}?) ?[:=]? {{0,3}}({_NUMBER}) ?/ ?({_NUMBER})(?![\w./])"
+_AT_ONCE = LazyRegex(
+    rf"(?:\b(?P<ahead>[A-Za-z][\w-]{{0,30}}) ?)?(?P<paren>\()?(?<![\w./|])(?P<names>[A-Za-z]\w{{0,15}}(?P<by>[/|])[A-Za-z]\w{{0,15}}(?:(?P=by)[A-Za-z]\w{{0,15}}){{0,6}})(?(paren)\))"
+    rf"(?: (?P<behind>[A-Za-z]\w{{0,30}}(?: [A-Za-z]\w{{0,30}}){{0,2}}?))? ?[:=]? {{0,3}}(?P<values>{_NUMBER}(?: ?(?P=by) ?{_NUMBER}){{1,7}})(?![\w./|])"
 )
+_STATISTICS = word_set("min avg mean max std median train training val valid validation test dev top1 top5")
+_PHASE_WORDS = word_set("train training val valid validation test eval dev")
 _PHASE_BEHIND = LazyRegex(
     rf"\b([A-Za-z][a-z]{{1,20}}(?: [a-z]{{1,20}}){{0,2}}) \((train(?:ing)?|{_HELD_OUT}|held[ -]out)\) ?[:=]? {{0,3}}(?={_NUMBER}(?![\w.]))"
 )
@@ -166,8 +167,10 @@ def plain_spelling(text: str) -> str:
     ('eval reward: 123.4', '(epoch: 3, loss: 0.5)')
     >>> plain_spelling("loss_a,loss_b,acc 0.5 2.0 0.75"), plain_spelling("steps a,b 3")
     ('loss_a: 0.5, loss_b: 2.0, acc: 0.75', 'steps a,b 3')
-    >>> plain_spelling("train/val loss: 0.5/0.75"), plain_spelling("mean/median reward 20.5/19.0, min/max reward 1.0/9.0")
-    ('train loss: 0.5, val loss: 0.75', 'mean reward: 20.5, median reward: 19.0, min reward: 1.0, max reward: 9.0')
+    >>> plain_spelling("train/val loss: nan/0.75"), plain_spelling("mean/median reward 20.5/19.0, min/max reward 1.0/9.0")
+    ('train loss: nan, val loss: 0.75', 'mean reward: 20.5, median reward: 19.0, min reward: 1.0, max reward: 9.0')
+    >>> plain_spelling("step 3, loss min|avg|max: 0.5|1.5|9.5"), plain_spelling("training loss/acc: 0.5/0.25"), plain_spelling("it/s: 3/4")
+    ('step 3, min loss: 0.5, avg loss: 1.5, max loss: 9.5', 'training loss: 0.5, training acc: 0.25', 'it/s: 3/4')
     >>> plain_spelling("OrderedDict([('loss', 0.5), ('step', 20)])")
     'OrderedDict([(loss: 0.5), (step: 20)])'
     >>> plain_spelling("step_20: loss_-4.5"), plain_spelling("step_20: loss_nan"), plain_spelling("wrote epoch_3")
@@ -222,8 +225,7 @@ def plain_spelling(text: str) -> str:
     text = _HELD_OUT_BEHIND.sub(r"\1: \2, \3 \1: \4", _PHASE_OF_EPOCH.sub(r"epoch \2 \1", text))
     text = _TOLD_OF_EPOCH.sub(r"\1epoch \3, \2: ", _TOLD.sub(r"\1: ", text))
     text = _PHASES.sub(r"\1: \2, \3: \4", _PHASE_BEHIND.sub(r"\2 \1: ", text))
-    text = _TWO_AT_ONCE.sub(r"\1 \3: \4, \2 \3: \5", text)
-    text = _QUOTIENT.sub(r"\2 \1: \4, \3 \1: \5", text)
+    text = _AT_ONCE.sub(_each, text)
     return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
 
 
@@ -232,6 +234,22 @@ def _paired(match: re.Match[str]) -> str:
     names, values = match[1].split(","), match[2].split()
     paired = ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=False))
     return paired if len(names) == len(values) else match[0]
+
+
+def _each(match: re.Match[str]) -> str:
+    """Names in strokes before their values in strokes, each beside its own; as many as there are values."""
+    names, values = match["names"].split(match["by"]), match["values"].split(match["by"])
+    if len(names) != len(values) or all(value.strip().isdigit() for value in values):
+        return match[0]
+    ahead, noun = match["ahead"] or "", match["behind"] or ""
+    if ahead.lower() in _PHASE_WORDS:
+        names, ahead = [f"{ahead} {name}" for name in names], ""
+    elif not noun and (match["paren"] or all(name.lower() in _STATISTICS for name in names)):
+        ahead, noun = "", ahead
+    pairs = ", ".join(
+        f"{name} {noun}".strip() + f": {value.strip()}" for name, value in zip(names, values, strict=True)
+    )
+    return f"{ahead} {pairs}".strip()
 
 
 def _in_ones(match: re.Match[str]) -> str:
