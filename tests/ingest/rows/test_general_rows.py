@@ -128,6 +128,21 @@ def test_steps_that_start_again_at_each_heading_run_on():
     assert [step for step, _ in points(run, "loss")] == [0, 100, 101]
 
 
+@pytest.mark.parametrize(
+    "speed",
+    [
+        "",
+        ", 4.5 seconds/step, 0.75 examples/second",
+        ", 0.75 examples/sec, 4.5 sec/batch",
+        " (4.5 s/it; 0.75 it/s)",
+    ],
+)
+def test_units_of_speeds_are_no_words_of_a_sentence(speed):
+    run = read_text(f"Step 000100, model loss 0.0100, total loss 0.0125{speed}\n")
+
+    assert points(run, "loss") == [(100, 0.0125)]
+
+
 TABLES = [
     ("epoch     train_loss  valid_loss  accuracy  time    \n0         2.250000    2.125000    0.250000  00:10     \n1         nan         nan         0.125000  00:10     \n",
      {"loss": [(None, 2.25), (None, "nan")], "eval_loss": [(None, 2.125), (None, "nan")], "eval_accuracy": [(None, 0.25), (None, 0.125)]}),

@@ -383,6 +383,9 @@ def _plainer(name: str, old: str) -> bool:
         return is_running_mean(old)
     if {words_of(name)[-1], words_of(old)[-1]} == {"step", "epoch"}:
         return (words_of(name)[-1] == "epoch") == (read_name(name).phase == "eval")
+    of_all, other = ("total" in words_of(text) for text in (name, old))
+    if of_all != other and {name.lower(), old.lower()}.isdisjoint({"loss", "train_loss"}):
+        return of_all
     episode, other = ("epi" in text.lower() or "ep_" in text.lower() for text in (name, old))
     return episode if episode != other and "rew" in name.lower() else len(name) < len(old)
 
@@ -457,9 +460,10 @@ def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> 
 
 _PATHS = LazyRegex(r"(?<!\w)(?:/[\w.@+-]{1,80}){2,20}/?")
 _OF_PRINTING = LazyRegex(
-    r"\[(?:'[A-Za-z_]{1,30}',? ?){1,20}\]|\btensor\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{1,60}|\b(?:INFO|DEBUG)\b"
+    rf"\[(?:'[A-Za-z_]{{1,30}}',? ?){{1,20}}\]|\btensor\(|, ?(?:device|dtype|grad_fn|requires_grad)=[^,)]{{1,60}}|\b(?:INFO|DEBUG)\b"
+    rf"|(?<=[,;|(\[])\s{{0,3}}[{INT}{FLOAT}] ?[A-Za-z]{{1,9}}/[A-Za-z]{{1,9}}\b"
 )
-"""What a logger, the text of a tensor and a list of classes put around words and numbers."""
+"""What a logger, the text of a tensor and a list of classes put around words and numbers; and rates, whose units are no words."""
 _OTHER_PAIR = LazyRegex(
     rf"[\w/.@()-]{{1,60}}[\"'\]\u2019\u201d]?(?: (?:is|are|was)\b)?\s{{0,3}}[:=]?[\s(\[]{{0,4}}[{INT}{FLOAT}{TIME}](?:\[\w{{1,8}}\]|[\w%/]{{0,12}})(?: [A-Za-z]{{1,9}}/\w{{1,9}}| (?:s|secs?|seconds|mins?|minutes|ms|hours?)\b)?"
 )
