@@ -92,6 +92,25 @@ class TestKeras:
 
         assert points(read_text(text), "loss") == []
 
+    def test_bars_that_were_copied_without_the_heads_of_their_epochs(self):
+        row = "100/100 [==============================] - 9s 90ms/step - loss: {} - box_loss: 0.25\n"
+
+        assert points(read_text("\n".join(row.format(loss) for loss in (2.5, 2.25, 2.0))), "loss") == [
+            (100, 2.5),
+            (200, 2.25),
+            (300, 2.0),
+        ]
+
+    def test_bars_of_evaluations_beside_a_loop_of_its_own_are_no_training(self):
+        bar = "100/100 [==============================] - 1s 10ms/step - loss: 9.5\n"
+
+        assert points(
+            read_text("".join(f"epoch {at} train loss: {0.5 / at}\n{bar}" for at in (1, 2))), "loss"
+        ) == [
+            (None, 0.5),
+            (None, 0.25),
+        ]
+
     def test_an_evaluation_before_the_first_epoch_is_no_training(self):
         text = (
             "50/50 [==============================] - 1s 10ms/step - loss: 9.5\nEpoch 1/2\n"
@@ -100,7 +119,7 @@ class TestKeras:
 
         assert points(read_text(text), "loss") == [(100, 0.5)]
 
-    @pytest.mark.parametrize("lead", ["iteration {} ", "Epoch {}/9: ", "Round #{} - "])
+    @pytest.mark.parametrize("lead", ["iteration {} ", "Epoch {}/9: ", "Round #{} - ", "Эпоха {}/9 "])
     def test_the_name_of_an_epoch_may_stand_before_its_bar(self, lead):
         row = "100/100 [==============================] - 393s - loss: {}\n"
         text = "".join(lead.format(at) + row.format(9.5 - at) for at in (1, 2))

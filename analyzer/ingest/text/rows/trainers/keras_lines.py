@@ -10,7 +10,8 @@
 What a bar shows is a mean since the epoch began, so the last state of each epoch counts, whether or not
 the epoch was finished; of a log that ends in its first epoch all states count. Where a value stops to be finite within an
 epoch, the states on both sides count too: they tell the step. Bars outside an epoch belong to an evaluation and are left out, but for those of a
-log that begins in the middle: before the head of a later epoch, or in a bar that still has time to go.
+log that begins in the middle: before the head of a later epoch, in a bar that still has time to go, or where several ended bars of one
+length are all there is, as somebody copies them without their heads.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from analyzer.ingest.text.rows.learned.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 
@@ -45,6 +47,9 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 MAX_STATES = 400
 """States of a first epoch that are kept; of more every second one is dropped, again and again."""
 
+EPOCHS_WITHOUT_HEADS = 2
+"""Ended bars without the head of an epoch; a single one is that of an evaluation."""
+
 _State = tuple["LogLine", dict[str, float], int | None]
 
 
@@ -63,6 +68,7 @@ class KerasLines:
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         text = line.text[:MAX_CHARACTERS]
+        text = text if text.isascii() else in_english(text)
         if match := _EPOCH.match(text):
             if self._epoch is None and int(match[1]) <= 1:
                 self._row = None  # what stood before the first epoch was an evaluation
@@ -135,6 +141,12 @@ class KerasLines:
             and " - ETA: " not in self._row[0].text
             and self._row[2] in self._ends
         ):
+            ended = [
+                state for state in self._states if state[2] in self._ends and " - ETA: " not in state[0].text
+            ]
+            if len(ended) >= EPOCHS_WITHOUT_HEADS and log.is_empty:
+                for count, (line, values, of) in enumerate(ended, 1):
+                    self._put(line, values, count * (of or 0), log)
             return
         if not self._written and self._finished_of is None:
             self._onset = []  # they are among the states
