@@ -210,6 +210,7 @@ def _joined(run: Run, metric: str, rows: Rows) -> Series:
         of_attempt = rows[table.attempt[rows] == attempt]
         sources = distinct_of(table.source[of_attempt])
         files = [_by_line(table.line, of_attempt[table.source[of_attempt] == source]) for source in sources]
+        files = [_printed_once(run, part) for part in files]
         files.sort(key=lambda part: (-part.size, run.sources[int(table.source[part[0]])].path))
         parts.extend(_without_repeats(table.step, files))
     return table.series_of(metric, np.concatenate(parts))
@@ -218,6 +219,15 @@ def _joined(run: Run, metric: str, rows: Rows) -> Series:
 def _by_line(line: Rows, rows: Rows) -> Rows:
     """Rows of one file in the order of their lines; a reader may hand some of them in late."""
     return rows[np.argsort(line[rows], kind="stable")]
+
+
+def _printed_once(run: Run, rows: Rows) -> Rows:
+    """Rows of one file without those that two loggers print one below the other: the same step, and the same digits."""
+    table = run.metrics
+    step, value, line = table.step[rows], table.value[rows], table.line[rows]
+    same = (value[1:] == value[:-1]) | (np.isnan(value[1:]) & np.isnan(value[:-1]))
+    again = (step[1:] == step[:-1]) & (step[1:] != NULL_INT) & same & (np.diff(line) == 1)
+    return rows[np.concatenate(([True], ~again))] if again.any() else rows
 
 
 def _without_repeats(step: Rows, files: list[Rows]) -> list[Rows]:

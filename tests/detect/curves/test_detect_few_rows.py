@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from make_run import RunMaker, falling
 
+from analyzer.detect.curve import all_series
+
 
 def epochs(maker: RunMaker, **columns):
     return maker.log(columns, every=100, first=100).plain()
@@ -83,6 +85,37 @@ def test_a_detector_that_finds_nothing_after_ten_epochs():
 
     assert late["signal.data.nothing_found"] is True
     assert "signal.data.nothing_found" not in early
+
+
+@pytest.mark.parametrize(
+    ("second", "lines", "points"),
+    [
+        ([0.5, 0.75, float("nan")], [1, 2, 3, 4, 5, 6], 3),
+        ([0.51, 0.75, float("nan")], [1, 2, 3, 4, 5, 6], 4),
+        ([0.5, 0.75, float("nan")], [1, 3, 5, 7, 9, 11], 6),
+    ],
+    ids=["two loggers", "another value", "lines between"],
+)
+def test_a_row_that_two_loggers_print_counts_once(second, lines, points):
+    doubled = [value for pair in zip([0.5, 0.75, float("nan")], second, strict=True) for value in pair]
+    maker = RunMaker().log({"loss": doubled}, steps=[10, 10, 20, 20, 30, 30], lines=lines)
+
+    (series,) = all_series(maker.run(), "loss")
+    assert len(series) == points
+
+
+@pytest.mark.parametrize(
+    ("none", "some", "told"),
+    [(4, 0, True), (3, 0, None), (8, 1, False)],
+)
+def test_batches_of_a_detector_that_hold_no_object(none, some, told):
+    maker = RunMaker("darknet").log({"loss": [125.5, 120.5]})
+    for line in range(none):
+        maker.event("labelled_objects_none", line=2 + line, role="info")
+    for line in range(some):
+        maker.event("labelled_objects", line=20 + line, role="info")
+
+    assert maker.plain().get("signal.data.nothing_labelled") is told
 
 
 def test_a_part_that_is_zero_counts_without_a_total_and_after_five_epochs():
