@@ -135,7 +135,7 @@ def _stepped(run: Run, main: Series, told: Sequence[int], falls: Integers) -> tu
     """Lines of those rows at which steps fall and another training begins."""
     source, line = int(main.source[0]), main.line
     headings = [event for event in run.events.of("training_heading") if event.ref.source == source]
-    several = len({event.fields.get("number") for event in headings}) > 1
+    several = len({event.fields.get("number") or event.fields.get("setting") for event in headings}) > 1
     seams = [event for event in run.events if event.kind in _SAME_JOB or event.role in _ENDS]
     between = [
         _between([event.ref.line or 0 for event in events if event.ref.source == source], line, falls)

@@ -50,7 +50,7 @@ def diagnosed(tmp_path, rows, heading, broken):
 FORMS = [
     (epochs, "===== Fold {} =====\n"), (epochs, "seed = {}\n"), (epochs, ""), (steps, "===== Fold {} =====\n"),
     (steps, "Training fold {}/5...\n"), (steps, "Seed: {}\n"), (keras, "FOLD: {}\n"), (steps, "Experiment {}/5\n"),
-    (steps, ""), (keras, ""), (epochs, "=== Run {}/5 ===\n"),
+    (steps, ""), (keras, ""), (epochs, "=== Run {}/5 ===\n"), (steps, "and now when I use `batch_size = {}` I get:\n\n"),
 ]  # fmt: skip
 
 
