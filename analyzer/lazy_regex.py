@@ -36,7 +36,7 @@ def compiled(expression: str) -> re.Pattern[str]:
     return made
 
 
-def built(expression: str, flags: int, groups: int, names: Mapping[str, int], code: str) -> re.Pattern[str]:
+def built(expression: str, flags: int, groups: int, names: Mapping[str, int], code: bytes) -> re.Pattern[str]:
     """A pattern of what was kept; Python checks the code before it is used."""
     name_of = {index: name for name, index in names.items()}
     return import_module("_sre").compile(  # type: ignore[no-any-return]

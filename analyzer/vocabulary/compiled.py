@@ -29,13 +29,17 @@ MOST = 1_000
 @contextmanager
 def kept_expressions() -> Iterator[None]:
     """Use what earlier runs compiled; at the end keep what this one did."""
-    key = cache.key_of([], "compiled", sys.version, str(getattr(import_module("_sre"), "MAGIC", "")))
-    KEPT.update(cache.read("compiled", key) or {})
+    key = cache.key_of(
+        [], "compiled: a line each", sys.version, str(getattr(import_module("_sre"), "MAGIC", ""))
+    )
+    known, codes = cache.read_with_texts("compiled", key)
+    KEPT.update({text: (*parts, code) for (text, *parts), code in zip(known or (), codes, strict=True)})
     yield
     if len(ANEW) >= WORTH_WRITING:
         anew = {text: parts for text, pattern in ANEW.items() if (parts := parts_of(pattern))}
-        older = KEPT if len(KEPT) + len(anew) <= MOST else {}
-        cache.write("compiled", key, {**older, **anew})
+        all_of_them = {**(KEPT if len(KEPT) + len(anew) <= MOST else {}), **anew}
+        told = [(text, *parts[:-1]) for text, parts in all_of_them.items()]
+        cache.write("compiled", key, told, [parts[-1].decode() for parts in all_of_them.values()])
         ANEW.clear()
 
 
@@ -44,7 +48,7 @@ def parts_of(pattern: re.Pattern[str]) -> tuple[Any, ...] | None:
     try:
         tree = import_module("re._parser").parse(pattern.pattern)
         numbers = import_module("re._compiler")._code(tree, 0)  # noqa: SLF001
-        code = b2a_base64(array("I", numbers), newline=False).decode()
+        code = b2a_base64(array("I", numbers), newline=False)
         parts = (pattern.flags, pattern.groups, dict(pattern.groupindex), code)
         again = built(pattern.pattern, *parts)
     except Exception:  # noqa: BLE001  (no stable interface: what it does not give is not kept)

@@ -46,7 +46,7 @@ def test_a_second_run_compiles_nothing(monkeypatch):
 
 
 def test_what_python_does_not_take_is_compiled():
-    lazy_regex.KEPT["a+"] = [32, 0, {}, "AAAA"]
+    lazy_regex.KEPT["a+"] = (32, 0, {}, b"AAAA")
     assert compiled("a+") == re.compile("a+")
     assert not lazy_regex.KEPT
 
