@@ -142,3 +142,13 @@ def test_rows_with_prose_behind_their_values_are_read_once_their_wording_repeats
 )
 def test_sentences_that_repeat_without_a_known_quantity_or_a_place_ahead_are_no_rows(sentence):
     assert not read_text("".join(map(sentence.format, range(1, 6)))).metrics.names
+
+
+def test_what_an_unknown_word_calls_beside_the_same_of_held_out_data_is_of_the_training():
+    run = read_text("[epoch1] trian_loss=2.5 trian_top=0.25 valid_loss=3.5 valid_top=0.5 bps=231\n" * 2)
+
+    assert [value for _, value in points(run, "loss")] == [2.5, 2.5]
+    assert [value for _, value in points(run, "eval_loss")] == [3.5, 3.5]
+    half = read_text("[epoch1] trian_loss=2.5 train_top=0.25 valid_loss=3.5 valid_top=0.5\n" * 2)
+    assert [value for _, value in points(half, "loss")] == [2.5, 2.5]
+    assert "loss" not in read_text("epoch 1 cls_loss=2.5 cls_top=0.25 val_loss=3.5\n" * 2).metrics.names

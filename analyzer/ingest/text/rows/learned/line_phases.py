@@ -16,7 +16,7 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from analyzer.ingest.text.rows.learned.line_fields import Field
 
@@ -90,11 +90,15 @@ def mirrored(names: Sequence[str]) -> dict[str, str]:
     ({'v_recons': 'val_recons', 'v_loss': 'val_loss'}, {})
     >>> mirrored(["tloss", "vloss"]), mirrored(["time", "vime"])
     ({'tloss': 'train_loss', 'vloss': 'val_loss'}, {})
+    >>> mirrored(["trian_loss", "trian_top", "valid_loss", "valid_top"]), mirrored(["cls_loss", "val_loss"])
+    ({'trian_loss': 'train_loss', 'trian_top': 'train_top'}, {})
     """
     found = {name: f"val_{name[2:]}" for name in names if name.startswith("v_") and name[2:] in names}
     if len(found) >= MIRRORED:
         return found
     lowered = {name.lower(): name for name in names}
+    if found := _beside_held_out(lowered):
+        return found
     rests = [name[1:] for name in lowered if name[0] == "v" and f"t{name[1:]}" in lowered]
     measured = [rest.lstrip("_") for rest in rests if is_score(rest) or read_name(rest).quantity in _MEASURED]
     return {
@@ -103,6 +107,20 @@ def mirrored(names: Sequence[str]) -> dict[str, str]:
         if rest.lstrip("_") in measured
         for letter, phase in (("t", "train"), ("v", "val"))
     }
+
+
+def _beside_held_out(names: Mapping[str, str]) -> dict[str, str]:
+    """What a row calls by a word that nobody knows, its only loss of the training too, beside the same of held-out data."""
+    parted = [(first, rest) for first, _, rest in (name.partition("_") for name in names) if rest]
+    held_out = {
+        rest for first, rest in parted if read_name(first).phase == "eval" and says_no_quantity(first)
+    }
+    others = [(first, rest) for first, rest in parted if rest in held_out and not read_name(first).phase]
+    alike = len({first for first, _ in others}) == 1 and {"loss"} <= {rest for _, rest in others}
+    trained = {rest for first, rest in parted if read_name(first).phase == "train"}
+    own = "loss" in names or "loss" in trained
+    told = alike and not own and len(others) + len(trained & held_out) >= MIRRORED
+    return {names[f"{first}_{rest}"]: f"train_{rest}" for first, rest in others} if told else {}
 
 
 def of_loading(piece: str, fields: list[Field]) -> list[Field]:
