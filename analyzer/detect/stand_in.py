@@ -57,19 +57,26 @@ def stand_in(run: Run, metric: str) -> tuple[Series, ...]:
     if _has_players(run):
         return _sum_of_parts(run, metric, _remade(run)) if metric == "loss" else ()
     found: list[tuple[int, int, str]] = []
+    means: list[str] = []  # of epochs: no points of a curve of steps, and the curve where no loss has another
     for name in run.metrics.names:
         if name.partition("@")[0] != name and name.partition("@")[0] in run.metrics.names:
             continue  # the same of another rank: no further part
         reading = read_name(name)
-        if reading.setting or reading.phase not in _PHASES[metric] or name.startswith("epoch/"):
+        if reading.setting or reading.phase not in _PHASES[metric]:
             continue
-        if reading.quantity == "loss_like" or (reading.quantity == "loss" and not name.startswith("system.")):
+        if name.startswith("epoch/"):
+            is_mean = reading.quantity == "loss" and reading.whole
+            means += [name] if is_mean and "eval_loss" not in run.metrics.names else []
+        elif reading.quantity == "loss_like" or (
+            reading.quantity == "loss" and not name.startswith("system.")
+        ):
             found.append((reading.order, len(name), name))
-    for _, _, name in sorted(entry for entry in found if entry[0] != _PART):
+    parts = [name for order, _, name in found if order == _PART]
+    alone = [name for _, _, name in sorted(entry for entry in found if entry[0] != _PART)]
+    for name in alone + ([] if parts else means):
         series = all_series(run, name)
         if series and len(series[0]) >= MIN_POINTS:
             return tuple(replace(one, metric=metric) for one in series)
-    parts = [name for order, _, name in found if order == _PART]
     return _sum_of_parts(run, metric, parts) if parts else _named_by_phase(run, metric)
 
 

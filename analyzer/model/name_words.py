@@ -147,6 +147,10 @@ _ACCUMULATED = ("acc", "iter")
 _OF_QUANTITIES = frozenset().union(*_QUANTITIES, *_LIKES)
 
 
+EPISODES = 10
+"""Fewest over which programs average rewards; teams of agents that are told apart by numbers are smaller."""
+
+
 @lru_cache(maxsize=4096)
 def read_name(name: str) -> NameReading:
     """What a name says by its words.
@@ -171,6 +175,10 @@ def read_name(name: str) -> NameReading:
             return NameReading(phase, _QUANTITIES[kept], whole=True, order=0, setting=False)
         if kept in _LIKES:
             return NameReading(phase, "loss_like", whole=True, order=_LIKES[kept], setting=False)
+    # Of how many episodes a reward is the mean (avg_reward_100); a lower number may be that of an agent.
+    many = frozenset(word for word in told if word.isdigit() and int(word) >= EPISODES)
+    if many and "reward_mean" in {_QUANTITIES.get(told - many), _QUANTITIES.get(_bare(left) - many)}:
+        return NameReading(phase, "reward_mean", whole=True, order=1, setting=False)
     quantity, named = _quantity_within(plain)
     setting = not _SETTINGS.isdisjoint(plain - named)
     return NameReading(phase, quantity, whole=False, order=5, setting=setting)

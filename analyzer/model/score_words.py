@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from analyzer.model.name_words import read_name, says_no_quantity, word_set, words_of
 from analyzer.record import NamedTuple
 
-_RISES = word_set("""acc accs accuracy accuracies accu acc1 accuracy1 top1 top5 pixacc pixelacc aacc macc top prec1 prec5 map map50 map75 map5095 ap ap50 ap75 ar mar f1 fscore f2 fmeasure fbeta dice dsc dc
+_RISES = word_set("""acc accs accuracy accurancy acuracy accuarcy acurracy accuracies accu acc1 accuracy1 top1 top5 pixacc pixelacc aacc macc top prec1 prec5 map map50 map75 map5095 ap ap50 ap75 ar mar f1 fscore f2 fmeasure fbeta dice dsc dc
     iou miou giou jaccard js auc auroc auprc roc prc rocauc aucpr bleu bleu4 sacrebleu chrf rouge rouge1 rouge2 rougel rougelsum meteor cider spice
     spearman spearmanr spearmans pearson pearsonr pcc corr correlation kendall r2 mrr ndcg recall precision sensitivity specificity tpr psnr ssim
     em exact hit hits uas las kappa qwk mcc matthews gmean score fitness pck oks mota idf1 success
@@ -40,8 +41,11 @@ OVERLAP = word_set(
 OF_BOXES = word_set("map map50 ap ap50")
 """Those of detectors, which name nothing at all where they are 0, and so no other class either."""
 
+HALVES = word_set("precision recall sensitivity tpr specificity")
+"""A threshold trades one of them for another; an F-score, a mean precision and an overlap weigh both."""
+
 SHARE_OF_ALL = word_set(
-    "acc accs accuracy accuracies accu acc1 accuracy1 top1 pixacc pixelacc aacc specificity"
+    "acc accs accuracy accurancy acuracy accuarcy acurracy accuracies accu acc1 accuracy1 top1 pixacc pixelacc aacc specificity"
 )
 """Scores that naming the largest class alone makes high."""
 
@@ -101,3 +105,16 @@ def read_score(name: str) -> ScoreReading:
         phase = "eval"
     kind = frozenset(f"{word}@" for word in told) if ranked else told
     return ScoreReading(better, phase, whole=all(word.isdigit() for word in rest), kind=kind)
+
+
+def judged(names: Iterable[str], risen: frozenset[str]) -> frozenset[str]:
+    """The names of scores without precision and recall where one that weighs both rose in the same phase.
+
+    >>> sorted(judged(("val_recall", "val_f1", "train_recall", "val/recall@5"), frozenset({"val_f1"})))
+    ['train_recall', 'val/recall@5', 'val_f1']
+    """
+    read = {name: read_score(name) for name in names}
+    weighed = {
+        read[name].phase for name in risen if read[name].whole and read[name].kind & (OVERLAP - HALVES)
+    }
+    return frozenset(name for name, r in read.items() if not r.kind <= HALVES or r.phase not in weighed)

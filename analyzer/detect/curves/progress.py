@@ -380,7 +380,8 @@ def _gained(numbers: Trend) -> bool:
     unit = _unit(numbers)
     if numbers.values.size > 2 and numbers.values[0] - numbers.values[1:].max() >= HALVED * unit:
         return True
-    return numbers.falls() and numbers.fall >= max(GAINED_SHARE * unit, SOME * abs(numbers.last))
+    of_level = SOME * abs(numbers.last) if abs(numbers.last) > unit else 0.0  # beyond any bound
+    return numbers.falls() and numbers.fall >= max(GAINED_SHARE * unit, of_level)
 
 
 def _clearly_gained(numbers: Trend) -> bool:
@@ -433,6 +434,8 @@ def _hardly(
         return
     little = numbers.fall < HARDLY * numbers.first and numbers.gain < 2 * HARDLY * numbers.first
     risen = any(_clearly_gained(found) for _, found in scored) or _ranks_better(numbers, scored)
+    # Right in half of its answers from the first evaluation on, and better since: it was trained before.
+    risen = risen or any(_gained(found) and -found.first >= HALF * _unit(found) for _, found in scored)
     if long_enough(view, series):
         out.put("hardly", little and not risen, refs)
     elif len(series) < FEW_ROWS:

@@ -70,7 +70,11 @@ def continues_a_model(view: RunView) -> bool:
     if view.config("lora.r") is not None or truth(view.config_value("train.resumed")) is True:
         return True
     named = view.has_habit("given-model") or isinstance(view.config_value("model.name"), str)
-    return named or any(_finds_at_once(view, name) for name in view.run.metrics.names)
+    return (
+        named
+        or bool(view.events("pretrained_loaded"))
+        or any(_finds_at_once(view, name) for name in view.run.metrics.names)
+    )
 
 
 def _finds_at_once(view: RunView, name: str) -> bool:

@@ -142,8 +142,8 @@ _PREFERENCES = ("rewards/chosen", "rewards/margin", "rewards/accurac")
 def reward_metrics(view: RunView) -> list[str]:
     """Metrics that only policy training logs, sorted; its losses rise and fall with the rewards, not with success."""
     names = view.run.metrics.names
-    if any(name.startswith(_PREFERENCES) for name in names):  # DPO and its kin: no rollouts
-        return []
+    if any(name.startswith(_PREFERENCES) and not name.endswith("_reward") for name in names):
+        return []  # DPO and its kin: no rollouts; rewards/accuracy_reward is what a function pays for a right answer
     found = sorted(
         name
         for name in names

@@ -262,3 +262,12 @@ def test_losses_of_single_samples_that_scatter_before_the_break(losses, grown):
     facts = RunMaker().log({"loss": [*losses, *[float("nan")] * 4]}).plain()
 
     assert ("signal.loss.growth_before_onset" in facts) is grown
+
+
+def test_what_hardly_falls_from_weights_that_were_trained_before_is_no_standing_still():
+    slow = {"loss": [2.29 - 0.005 * n for n in range(30)], "epoch": [float(n) for n in range(30)]}
+    maker = RunMaker().log(slow)
+
+    assert maker.plain()["signal.progress.hardly"] is True
+    maker.event("pretrained_loaded", line=1, role="info")
+    assert maker.plain()["signal.progress.hardly"] is False

@@ -120,6 +120,11 @@ DECOYS = [
     ("checkpoint_corrupt", "_pickle.UnpicklingError: Weights only load failed. This file can still be loaded"),
     ("checkpoint_corrupt", "Unsupported operand type(s) for +: 'int' and 'str'"),
     ("object_store_error", "WARNING: An error occurred (SlowDown), will retry"),
+    ("state_dict_mismatch", "- MISSING\t:those params were newly initialized because missing from the checkpoint."),
+    ("pretrained_loaded", "INFO no pretrained weights were loaded, training starts at random"),
+    ("pretrained_loaded", "failed to load pretrained weights: file is cut"),
+    ("pretrained_loaded", "Transferred 0/120 items from body.pt"),
+    ("pretrained_loaded", "Warning: parameters of the pretrained model do not exist here"),
 ]  # fmt: skip
 
 

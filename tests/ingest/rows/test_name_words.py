@@ -14,10 +14,10 @@ WHOLE = {
     "eval_loss": ["Loss/validation", "lm-loss-validation/lm loss validation", "valLoss", "mean_val_loss", "test/avg_loss", "dev/lm_loss"],
     "loss_scale": ["loss-scale/loss-scale", "train/grad_scaler"],
     "grad_norm": ["grad-norm/grad-norm", "grads/global_norm", "GradientNorm"],
-    "eval_accuracy": ["Accuracy/test", "valAcc", "val_sparse_categorical_accuracy", "target_val_acc"],
+    "eval_accuracy": ["Accuracy/test", "Test Accurancy", "valAcc", "val_sparse_categorical_accuracy", "target_val_acc"],
     "eval_perplexity": ["lm-loss-validation/lm loss validation ppl"],
     "entropy_loss": ["train/entropy_loss", "Losses/entropy_loss"],
-    "reward_mean": ["Environment/Cumulative Reward"],
+    "reward_mean": ["Environment/Cumulative Reward", "avg_reward_100", "Mean_100_Reward"],
     "value_loss": ["Losses/Value Loss"],
     "entropy": ["Policy/Entropy"],
     "step_time_s": ["perf/batch_time", "iter_time_ms"],
@@ -32,7 +32,7 @@ def test_a_name_says_what_it_is(canonical, name):
 @pytest.mark.parametrize(
     "name",
     ["loss_cls", "Loss_D", "loss_weight", "grad_norm/layer3", "teacher/loss", "val_loss_min", "lm loss vs tokens", "loss_fn", "eval/episode_reward",
-     "time_metrics/data_loading(%)", "epoch/loss", "lr_warmup_steps", "loss_spike_count", "EvalErrPerSample", "loss_per_layer", "target_loss", "learning_rate_per_sample"],
+     "time_metrics/data_loading(%)", "epoch/loss", "lr_warmup_steps", "loss_spike_count", "EvalErrPerSample", "loss_per_layer", "target_loss", "learning_rate_per_sample", "reward_2"],
 )  # fmt: skip
 def test_parts_settings_and_other_models_keep_their_names(name):
     assert canonical_metric(name) == name.lower()

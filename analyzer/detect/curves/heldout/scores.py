@@ -16,6 +16,7 @@ from analyzer.detect.curves.numerics.metric_values import PERCENT, SHARE, small_
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import trend
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model import score_words
 from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
@@ -136,7 +137,9 @@ def detect(view: RunView) -> Iterator[Signal]:
     out = FactWriter("scores", "signal.score.")
     every, learns = view.once(scores_of), _learns(view)
     found = tuple(score for score in every if len(score.series) >= ROWS and score.reading.phase != "other")
-    higher = [score for score in every if score.reading.better > 0]
+    risen = frozenset(s.name for s in every if float(s.values[-1] - s.values[0]) >= LEFT_BEHIND)
+    kept = score_words.judged((score.name for score in every), risen)
+    higher = [score for score in every if score.reading.better > 0 and score.name in kept]
     rising = [score for score in found if score.reading.better > 0]
     _forgotten(out, higher, learns=learns)
     _zero(out, _that_count(view, rising), learns=learns)
@@ -153,8 +156,8 @@ def detect(view: RunView) -> Iterator[Signal]:
     _beyond_all(out, found)
     _parted(out, [score for score in higher if score.reading.phase != "other"])
     _general_lost(out, [score for score in every if score.reading.kind & GENERAL], learns=learns)
-    _lost(out, tuple(score for score in found if not score.reading.kind & GENERAL))
-    _turned(out, view, [score for score in found if score.reading.phase == "eval" and score.reading.whole])
+    _lost(out, tuple(s for s in found if s.name in kept and not s.reading.kind & GENERAL))
+    _turned(out, view, [s for s in found if s.name in kept and s.reading.phase == "eval" and s.reading.whole])
     _perfect(out, view, found)
     _guessed(out, found, learns=learns)
     if out.facts:
@@ -321,15 +324,14 @@ def _pairs(rising: list[Score]) -> Iterator[tuple[Score, Score]]:
 
 
 def _parted(out: FactWriter, rising: list[Score]) -> None:
-    """How far training and held-out data part, in the score that parts most."""
-    worst: tuple[float, Score, Score] | None = None
+    """How far training and held-out data part, in the score that parts most: by levels, and in the last rows."""
+    pairs: list[tuple[float, Score, Score]] = []
     for train, held in _pairs(rising):
-        apart = float(median_of(train.values[-3:]) - median_of(held.values[-3:]))
-        if worst is None or apart > worst[0]:
-            worst = (apart, train, held)
-    if worst is None:
+        levels = float(median_of(train.values[-3:]) - median_of(held.values[-3:]))
+        pairs.append((min(levels, float(train.values[-1] - held.values[-1])), train, held))
+    if not pairs:
         return
-    apart, train, held = worst
+    apart, train, held = max(pairs, key=lambda pair: pair[0])
     refs = [*refs_at(held.series, [len(held.series) - 1]), *refs_at(train.series, [len(train.series) - 1])]
     out.put("gap", apart, refs)
     at_end = float(train.values[-1])
@@ -442,8 +444,7 @@ def _halved(out: FactWriter, score: Score) -> None:
     """Two evaluations of which the second has half of the first: told only if it is so."""
     first, last = float(score.values[0]), float(score.values[-1])
     if score.reading.better > 0 and 0 < last <= HALF * first:
-        refs = refs_at(score.series, [0, len(score.series) - 1])
-        out.put("lost", value=True, refs=refs)
+        out.put("lost", value=True, refs=refs_at(score.series, [0, len(score.series) - 1]))
 
 
 def _perfect(out: FactWriter, view: RunView, found: tuple[Score, ...]) -> None:
