@@ -95,61 +95,40 @@ class Where(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A number of a row that is kept.
+    """A number of a row that is kept."""
 
-    Attributes:
-        slot: Which number.
-        name: As printed.
-        unit: Printed after it.
-        over: The number that it is a share of, -1 if none.
-    """
-
-    slot: int
-    name: str
-    unit: str
-    over: int
+    slot: int  # which number
+    name: str  # as printed
+    unit: str  # printed after it
+    over: int  # the number that it is a share of, -1 if none
 
 
 @dataclass(slots=True)
 class WordedRow:
-    """What one row of a wording says: its place and its values.
-
-    Attributes:
-        sure: It holds a quantity that shows that it is a row.
-        held_out: Its words say that it is about held-out data.
-        words: Words that belong to no pair.
-        phased: A name, or a word before them, says whether it is about training or held-out data.
-        told: A name with a sign tells something else than speed and memory.
-    """
+    """What one row of a wording says: its place and its values."""
 
     place: Place
     values: list[Value]
-    sure: bool
-    held_out: bool
-    words: int
-    phased: bool
-    told: bool
+    sure: bool  # it holds a quantity that shows that it is a row
+    held_out: bool  # its words say that it is about held-out data
+    words: int  # words that belong to no pair
+    phased: bool  # a name, or a word before them, says whether it is about training or held-out data
+    told: bool  # a name with a sign tells something else than speed and memory
 
 
 @dataclass(slots=True)
 class Template:
-    """What a wording says; ``rows`` is empty for a line that says nothing of a course, ``columns`` a counter and a number.
-
-    Attributes:
-        evaluates: The heading is that of an evaluation.
-        bar: The heading is a progress bar.
-        program: Who prints such rows, empty if many do.
-        waiting: Rows of names that are only well formed, until one more follows.
-    """
+    """What a wording says; ``rows`` is empty for a line that says nothing of a course, ``columns`` a counter and a number."""
 
     rows: list[WordedRow] = field(default_factory=list)
     heading: Place | None = None
     held_out_heading: bool = False
-    evaluates: bool = False
+    evaluates: bool = False  # the heading is that of an evaluation
     indented: bool = False
     columns: bool = False
-    bar: bool = False
-    program: str = ""
+    bar: bool = False  # the heading is a progress bar
+    program: str = ""  # who prints such rows, empty if many do
+    # rows of names that are only well formed, until one more follows
     waiting: list[tuple[LogLine, dict[str, float], Where]] = field(default_factory=list)
     seen: int = 0
 

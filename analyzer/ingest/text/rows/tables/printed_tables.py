@@ -95,23 +95,14 @@ _MEASURED = frozenset({"loss", "accuracy", "perplexity", "reward_mean", "loss_li
 
 
 class Head(NamedTuple):
-    """The names of the columns of a table.
+    """The names of the columns of a table."""
 
-    Attributes:
-        names: In lower case, words joined by underscores.
-        spans: Where each stands in its line.
-        doubtful: Rows that are needed before the first is believed.
-        at_once: Whether the first row must follow the head at once.
-        parts: Its rows are those of the training and the held-out data.
-        scores: It is the result of one evaluation, in one row.
-    """
-
-    names: tuple[str, ...]
-    spans: tuple[tuple[int, int], ...]
-    doubtful: int = 1
-    at_once: bool = False
-    parts: bool = False
-    scores: bool = False
+    names: tuple[str, ...]  # in lower case, words joined by underscores
+    spans: tuple[tuple[int, int], ...]  # where each stands in its line
+    doubtful: int = 1  # rows that are needed before the first is believed
+    at_once: bool = False  # whether the first row must follow the head at once
+    parts: bool = False  # its rows are those of the training and the held-out data
+    scores: bool = False  # it is the result of one evaluation, in one row
 
 
 class PrintedTables:
