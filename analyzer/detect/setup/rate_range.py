@@ -107,12 +107,17 @@ def _still_rises(rates: Values) -> bool:
 
     >>> _still_rises(np.array([0.0, 0.0, 0.0, 1e-6, 1e-6])), _still_rises(np.array([0.0, 0.1, 0.2, 0.2, 0.2]))
     (True, False)
+    >>> _still_rises(np.array([0.1, 0.1, 0.1, 0.2, 0.2]))
+    False
     """
     edges = np.flatnonzero(np.diff(rates)) + 1
     if not edges.size or rates[-1] < rates.max() or rates[-1] <= rates[0]:
         return False
     stairs = np.diff(np.concatenate(([0], edges, [rates.size])))
-    return bool(stairs[-1] <= stairs[:-1].max())
+    step = (
+        stairs[:-1].max() if edges.size > 1 or not rates[0] else 1
+    )  # one leap between two levels is no stair
+    return bool(stairs[-1] <= step)
 
 
 def _epoch_at_first(view: RunView, curve: Series) -> float:
