@@ -22,6 +22,16 @@ FRAME = (
     ("text", "name", "told"),
     [
         ("[Epoch 0/3, Batch 7/90] [Losses: x 0.5, h 0.25, total 0.75, recall: 0.5]\n", "loss_h", [(7, 0.25)]),
+        (
+            lines("Step {n}00 --> Loss --> {v} | Time --> 1.5"),
+            "loss",
+            [(100, 0.5), (200, 0.25), (300, 0.125)],
+        ),
+        (
+            lines("Step {n}00 --> Loss ==> {v} | Time ==> 1.5"),
+            "loss",
+            [(100, 0.5), (200, 0.25), (300, 0.125)],
+        ),
         (lines("loss(x, y) = param({v})"), "loss", [(None, 0.5), (None, 0.25), (None, 0.125)]),
         (lines("step:{n} - total_loss:2.5 - s_iou:{v}"), "s_iou", [(1, 0.5), (2, 0.25), (3, 0.125)]),
         (
