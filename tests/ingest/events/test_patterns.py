@@ -106,6 +106,8 @@ def test_a_line_is_recognised_with_its_fields(kind, fields, line):
 
 
 DECOYS = [
+    ("record_undecodable", "struct.error: required argument is not an integer"),
+    ("device_memory_hint", "Hint: see a list of allocated tensors when OOM happens in the manual"),
     ("kernel_died", "The old kernel died out of fashion; a polynomial kernel is used"),
     ("segfault", "The kernel appears to have died. It will restart automatically."),
     ("process_terminated", "    State:          Terminated"),
