@@ -76,6 +76,15 @@ def test_sound_trainings_one_after_another_are_sound(tmp_path, rows, heading):
     assert dx.judged == "the last of 5 trainings in this log"
 
 
+@pytest.mark.parametrize(
+    "settings", ["batch size: 64\n", "seed = 21\nlearning_rate: 0.002\nbatch_size: 64\n"]
+)
+def test_settings_that_a_program_prints_compare_nothing(tmp_path, settings):
+    (tmp_path / "train.log").write_text(settings + steps(broken=False, fold=1))
+
+    assert analyzer.diagnose(tmp_path / "train.log").status == "healthy"
+
+
 def test_steps_that_begin_again_without_a_heading_are_those_of_the_next_epoch(tmp_path):
     rows = "".join(
         f"step {step} loss {2.3 * math.exp(-(200 * epoch + step) / 300) + 0.2:.4f} lr 0.001\n"
