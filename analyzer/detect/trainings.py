@@ -87,8 +87,12 @@ def trainings_of(run: Run) -> Trainings:
         main = _main(run, losses, source)
         if main is None:
             continue
-        falls = _falls(main)
-        begins, through = _stepped(run, main, lines, falls) if falls.size else _stepless(main, lines)
+        falls, headed = _falls(main), [] if lines or has_steps(main) else _headings(run, source)
+        begins, through = (
+            _stepped(run, main, lines, falls)
+            if falls.size
+            else _stepless(main, lines or headed, 1 if headed else MANY)
+        )
         if not begins:
             continue
         found.begins[source] = begins = (0, *begins)
@@ -106,10 +110,11 @@ def _main(run: Run, losses: Sequence[Series], source: int) -> Series | None:
     if own and (longest := max(own, key=len)) and len(longest):
         return longest
     table = run.metrics
-    counts = np.bincount(table.metric[table.source == source], minlength=len(table.names) or 1)
+    counts = np.bincount(table.metric[table.source == source], minlength=len(table.names))
     called = [code for code, name in enumerate(table.names) if counts[code] and "loss" in name.lower()]
-    main = max(called or range(len(counts)), key=lambda code: counts[code])
-    return table.series(table.names[main], {source}) if counts[main] else None
+    main = max(called or range(counts.size), key=lambda code: counts[code], default=0)
+    found = table.series(table.names[main], {source}) if counts.any() else None
+    return None if found is None else take(found, np.argsort(found.line, kind="stable"))
 
 
 def _falls(series: Series) -> Integers:
@@ -119,13 +124,21 @@ def _falls(series: Series) -> Integers:
     return rows
 
 
-def _stepless(main: Series, told: Sequence[int]) -> tuple[tuple[int, ...], bool]:
+def _headings(run: Run, source: int) -> list[int]:
+    """Lines of the numbered headings of a log, if there are several."""
+    own = [event for event in run.events.of("training_heading") if event.ref.source == source]
+    several = len({event.fields.get("number") or event.fields.get("setting") for event in own}) > 1
+    return [event.ref.line or 0 for event in own] if several else []
+
+
+def _stepless(main: Series, told: Sequence[int], many: int) -> tuple[tuple[int, ...], bool]:
     """First lines of the further trainings of a log whose steps never fall, and whether they are counted through all of them."""
     # A row of another wording may stand above the one that told it; two that tell the same leave no row between them.
     rows = np.searchsorted(main.line, told)
     rows = distinct_of(rows[(rows > 0) & (rows < len(main))])
     ways = [_way(main.value, begin, row) for begin, row in pairwise([0, *rows.tolist()])]
-    if len(rows) >= MANY and 2 * sum(map(_goes_on, ways)) > len(rows) and np.isfinite(main.value).all():
+    going_on = sum(_goes_on(way._replace(first=float(main.value[0]))) for way in ways)
+    if len(rows) >= many and going_on > NEARLY_ALL * len(rows) and np.isfinite(main.value).all():
         return (), False
     rises = has_steps(main) and bool((main.step[rows] > main.step[rows - 1]).all())
     return tuple(main.line[rows].tolist()), rises and 2 * sum(map(_comes_back, ways)) < len(rows)
@@ -134,20 +147,19 @@ def _stepless(main: Series, told: Sequence[int]) -> tuple[tuple[int, ...], bool]
 def _stepped(run: Run, main: Series, told: Sequence[int], falls: Integers) -> tuple[tuple[int, ...], bool]:
     """Lines of those rows at which steps fall and another training begins."""
     source, line = int(main.source[0]), main.line
-    headings = [event for event in run.events.of("training_heading") if event.ref.source == source]
-    several = len({event.fields.get("number") or event.fields.get("setting") for event in headings}) > 1
-    seams = [event for event in run.events if event.kind in _SAME_JOB or event.role in _ENDS]
-    between = [
-        _between([event.ref.line or 0 for event in events if event.ref.source == source], line, falls)
-        for events in (headings, seams)
+    seams = [
+        event.ref.line or 0
+        for event in run.events
+        if event.ref.source == source and (event.kind in _SAME_JOB or event.role in _ENDS)
     ]
+    below_seam, below_heading = _between(seams, line, falls), _between(_headings(run, source), line, falls)
     # Epochs are told by a heading above their first row, or by their first row, which may stand below those of steps.
-    proven = np.isin(
-        np.arange(falls.size), np.searchsorted(falls, np.searchsorted(line, told), side="right") - 1
-    )
-    proven = (proven & ~between[1]) | (between[0] & several)
+    proven = np.zeros(falls.size, np.bool_)
+    behind = np.searchsorted(falls, np.searchsorted(line, told), side="right") - 1
+    proven[behind[behind >= 0]] = True
+    proven = (proven & ~below_seam) | below_heading
     begin, early, ways = 0, [], []
-    for fall, known, seam in zip(falls.tolist(), proven.tolist(), between[1].tolist(), strict=True):
+    for fall, known, seam in zip(falls.tolist(), proven.tolist(), below_seam.tolist(), strict=True):
         if not known and not seam and main.step[fall] <= main.step[begin]:
             early.append(fall)
             ways.append(_way(main.value, begin, fall))
@@ -196,14 +208,16 @@ def _comes_back(way: _Way, least: float = GAINED) -> bool:
 
 
 def _goes_on(way: _Way) -> bool:
-    """Whether the loss is as low as it had become, or fell so little that nothing tells."""
-    return bool(way.after - way.low < GOES_ON * max(way.first - way.low, GAINED * abs(way.first)))
+    """Whether the loss had gained, and stays as low as it had become."""
+    gained = way.first - way.low
+    gains = way.rows > 1 and gained >= GAINED * abs(way.first)
+    return bool(gains and way.after - way.low < GOES_ON * gained)
 
 
 def _judged(losses: Sequence[Series], main: Series, begins: tuple[int, ...]) -> tuple[int, bool]:
     """The last training of which some loss ends in NaN or infinity, by the first of the losses that tells of one, and True.
 
-    Else the last with rows enough, or the one that has most.
+    Else the last with rows enough, or with nearly as many as another where all are short.
     """
     for series in losses:
         numbers = _numbers(series.line, begins)
@@ -212,8 +226,7 @@ def _judged(losses: Sequence[Series], main: Series, begins: tuple[int, ...]) -> 
         if bad.size:
             return int(bad[-1]), True
     rows = np.bincount(_numbers(main.line, begins), minlength=len(begins))
-    enough = np.flatnonzero(rows >= LEAST_POINTS)
-    return int(enough[-1] if enough.size else rows.argmax()), False
+    return int(np.flatnonzero(rows >= min(LEAST_POINTS, NEARLY_ALL * rows.max()))[-1]), False
 
 
 def _poor(main: Series, begins: tuple[int, ...], judged: int) -> tuple[int, ...]:

@@ -154,3 +154,22 @@ def test_steps_that_begin_again_below_a_failure_are_those_of_a_restart(tmp_path)
     (tmp_path / "train.log").write_text(steps(False, 0) + saved + crash + steps(False, 1))
 
     assert analyzer.diagnose(tmp_path / "train.log").judged == ""
+
+
+def test_one_result_of_each_trial_is_no_course(tmp_path):
+    rows = "".join(
+        f"Trial {number}/10\n  Config: [0.1 0.9]\n  Reward: {2 * math.exp(-number / 4):.4f}\n"
+        for number in range(1, 11)
+    )
+    (tmp_path / "search.log").write_text(rows)
+    dx = analyzer.diagnose(tmp_path / "search.log")
+
+    assert dx.status == "insufficient"
+    assert dx.judged.endswith("of 10 trainings in this log")
+
+
+def test_three_epochs_are_a_training_too(tmp_path):
+    rows = "".join(epochs(False, number).partition("Epoch 4/10")[0] for number in range(4))
+    (tmp_path / "train.log").write_text(rows)
+
+    assert analyzer.diagnose(tmp_path / "train.log").judged == "the last of 4 trainings in this log"

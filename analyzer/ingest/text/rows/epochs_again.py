@@ -9,7 +9,7 @@ from analyzer.lazy_regex import LazyRegex
 if TYPE_CHECKING:
     from analyzer.ingest.text.log_line import LogLine, LogState
 
-EPOCHS_OF_A_TRAINING = 3
+EPOCHS_OF_A_TRAINING = 2
 """Epochs passed before a fall back to the first one begins another training; tables of results count up to two anew."""
 
 OF_ROWS_FAR_APART = 10
