@@ -38,8 +38,8 @@ class Place(NamedTuple):
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
 
-LIKENESS, SOUND_ALIKE, WORDS = "likeness", "likeness-sound", "words"
-"""Ids of the lines that say what labelled runs with such numbers turned out to be, this cause or sound, and messages with such words."""
+LIKENESS, ALIKE, SOUND_ALIKE, WORDS = "likeness", "likeness-cause", "likeness-sound", "words"
+"""Ids of the lines on labelled runs with such numbers (a candidate, a cause that a rule found, or sound) and with such messages."""
 
 
 class Evidence(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.diagnosis import LAB, Coverage, Diagnosis, Evidence, Finding, Fix
+from analyzer.model.diagnosis import ALIKE, LAB, LIKENESS, Coverage, Diagnosis, Evidence, Finding, Fix
 from analyzer.model.wording import LIKELY, REPORTED, counted, percent, word_for
 from analyzer.record import NamedTuple
 from analyzer.rules.calibration import shipped_calibration
@@ -98,9 +98,18 @@ def opening(diagnosis: Diagnosis) -> Opening | None:
 
 
 def _by_likeness(findings: Sequence[Finding]) -> Opening:
-    """What labelled runs with such numbers turned out to be: candidates of which no rule is convinced."""
-    alike = [finding for finding in findings if finding.by_likeness][:CANDIDATES_NAMED]
-    rows = [f"{percent(item.probability)} {item.cause.title}  [{item.cause.id}]" for item in alike]
+    """What labelled runs with such numbers turned out to be, and what rules found beside it."""
+    found = any(line.id == ALIKE for finding in findings for line in finding.evidence)
+    alike = [f for f in findings if any(line.id in {ALIKE, LIKENESS} for line in f.evidence)]
+    alike.sort(key=lambda finding: -finding.probability)  # kinds are told apart, and pooled together
+    rows = [
+        f"{percent(item.probability)} {item.cause.title}  [{item.cause.id}]"
+        for item in alike[:CANDIDATES_NAMED]
+    ]
+    if found:
+        return Opening(
+            "no cause stands out; by rules and by labelled runs with such numbers the likeliest", tuple(rows)
+        )
     return Opening("no rule explains it; labelled runs with such numbers turned out to be", tuple(rows))
 
 

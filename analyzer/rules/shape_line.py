@@ -39,6 +39,9 @@ def shape_line(rule: Rule, facts: Mapping[str, Scalar]) -> EvidenceLine | None:
 BY_COURSE = frozenset({"numerical_breakdown", "divergence", "plateau", "eval_gap", "bad_restart", "slow"})
 """Kinds of trouble that are judged by the course of a run; a crash is judged by what was written."""
 
+POOLED = frozenset({"numerical_breakdown", "divergence", "plateau", "eval_gap"})
+"""Of these kinds the likeness to labelled runs knows as much as rules; it does not see what slowness and restarts are told by."""
+
 AS_OFTEN = 0.4
 """Probability of being sound at which likeness says nothing. On 161 answers of these kinds for runs that no rule was written with,
 repository held out, .3 to .5 differ by one answer; of the 55 from a half on 11 were right, of the 113 below 95."""
@@ -61,6 +64,14 @@ _EXACT = frozenset(
 """Neither is a value that tells by itself: one of these is true of 210 faulty and 7 sound runs of the casebook."""
 
 
+def is_plain(rule: Rule, facts: Mapping[str, Scalar]) -> bool:
+    """Whether a rule was opened by what was written or by a value that tells by itself, not by the course of the run."""
+    opened_by = decided_by(rule.when, facts)
+    return (bool(opened_by) and all(name.startswith(_WRITTEN) for name in opened_by)) or any(
+        facts[name] is True and (name.startswith(_WRITTEN) or name in _EXACT) for name in opened_by
+    )
+
+
 def sound_line(rule: Rule, facts: Mapping[str, Scalar]) -> EvidenceLine | None:
     """The line against a fault told by the course of a run whose numbers are like those of sound runs; else None.
 
@@ -69,12 +80,7 @@ def sound_line(rule: Rule, facts: Mapping[str, Scalar]) -> EvidenceLine | None:
     sound = facts.get("likeness.sound")
     if not isinstance(sound, float) or sound <= AS_OFTEN or facts.get("failure.seen") is True:
         return None
-    if rule.symptom_kind not in BY_COURSE or rule.entry.kind in ORDINARY:
-        return None
-    opened_by = decided_by(rule.when, facts)
-    if (opened_by and all(name.startswith(_WRITTEN) for name in opened_by)) or any(
-        facts[name] is True and (name.startswith(_WRITTEN) or name in _EXACT) for name in opened_by
-    ):
+    if rule.symptom_kind not in BY_COURSE or rule.entry.kind in ORDINARY or is_plain(rule, facts):
         return None
     odds = math.log2(sound / max(1.0 - sound, 1e-3) * (1.0 - AS_OFTEN) / AS_OFTEN)
     return EvidenceLine(

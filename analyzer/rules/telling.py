@@ -12,9 +12,7 @@ from analyzer.model.diagnosis import Finding
 from analyzer.record import NamedTuple
 from analyzer.rules.calibration import Calibration, shipped_calibration
 from analyzer.rules.causes import catalogue
-from analyzer.rules.tree import HALF, class_that_holds, classes_above
-
-JUST_BELOW_HALF = HALF - 0.01
+from analyzer.rules.tree import HALF, JUST_BELOW_HALF, class_that_holds, classes_above
 
 
 class Leader(NamedTuple):

@@ -18,6 +18,8 @@ Weighed = tuple[CauseEntry, float]
 HALF = 0.5
 """A headline names what is more likely than everything else together."""
 
+JUST_BELOW_HALF = HALF - 0.01
+
 CANDIDATES = 4
 """Candidates named below a headline; a fifth never held a tenth on the labelled runs."""
 

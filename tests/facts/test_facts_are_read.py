@@ -1,11 +1,11 @@
 """Every fact is read by a rule, a detector, a model or a report, or is listed with the reason why it is kept."""
 
-import re
 from pathlib import Path
 
 import yaml
 
 from analyzer.detect.likeness.answer import shipped_likeness
+from analyzer.detect.likeness.marks import KNOWN
 from analyzer.facts.catalog import catalog
 from analyzer.rules.load import load_rules
 from analyzer.rules.template import holes
@@ -19,7 +19,7 @@ def in_question():
     rules = load_rules().rules
     read = {name for rule in rules for _, condition in rule.conditions() for name in condition.names}
     read |= {name for rule in rules for name in (*holes(rule.says), *holes(rule.restart_because))}
-    read |= {re.split("[=@]", mark)[0] for mark in shipped_likeness().place}
+    read |= {mark.removesuffix(KNOWN) for mark in shipped_likeness().place if mark.endswith(KNOWN)}
     shared = (ROOT / "rules" / name for name in ("fixes.yaml", "health.yaml"))
     rule_files = sorted((ROOT / "rules").glob("*/*/rule.yaml"))
     texts = [path.read_text(encoding="utf-8") for path in (*rule_files, *shared)]

@@ -112,7 +112,7 @@ def test_the_page_holds_what_the_issue_asks_for():
     page = page_of(ROOT / "samples/failed/tinyllama-fp16-unpacked-grad-nan")
 
     for part in (
-        "92%", "very likely", "-padding_side: left", "+padding_side: right", 'class="copy"', "<b>Restart:</b>", 'id="chart-loss"',
+        "93%", "very likely", "-padding_side: left", "+padding_side: right", 'class="copy"', "<b>Restart:</b>", 'id="chart-loss"',
         'id="chart-grad_norm"', 'id="chart-loss_scale"', 'id="chart-learning_rate"', "onset 1", "not finite (NaN, inf)",
         "cited as evidence", 'id="ledger"', 'id="rivals"', 'id="checks"', 'id="excerpts"', 'id="read"', "gradient norm: NaN",
         "prefers-color-scheme:dark", "@media print",

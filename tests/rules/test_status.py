@@ -468,5 +468,5 @@ def test_like_runs_that_were_sound_clear_of_an_accusation_and_those_that_were_no
     assert (accused.status, cleared.status) == ("degraded", "insufficient")
     assert accused.findings[0].cause.id == "overfitting"
     assert any("99% were sound" in line.because for line in cleared.findings[0].speaks_against())
-    assert told(falling, 0.6).status == "healthy"
+    assert told(falling, 0.8).status == "healthy"
     assert "with such numbers 70% had a fault" in told(falling, 0.3).summary
