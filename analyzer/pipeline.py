@@ -21,8 +21,6 @@ from analyzer.ingest.masking import clean_text
 from analyzer.ingest.quote import Quoter
 from analyzer.looked_at import coverage_of
 from analyzer.model.diagnosis import (
-    ALIKE,
-    LIKENESS,
     Diagnosis,
     Ended,
     Evidence,
@@ -145,7 +143,7 @@ def diagnose_loaded(
             status, summary, missing = judge(by_rules, seen, tests, facts.plain, first)
     findings, ruled_out = _split(listed, status)
     as_told = telling((*findings, *ruled_out), status)
-    other = _other(listed, assessment.ranking, folded)
+    other = _other(listed, assessment.ranking, folded, is_pooled=listed is not by_rules)
     return Diagnosis(
         run_id=run.id,
         root=clean_text(run.root),
@@ -198,12 +196,13 @@ def _ended(run: Run, facts: Facts, quoter: Quoter) -> Ended | None:
     )
 
 
-def _other(listed: Sequence[Finding], ranking: Ranking, folded: Folding) -> dict[str, float]:
+def _other(
+    listed: Sequence[Finding], ranking: Ranking, folded: Folding, *, is_pooled: bool
+) -> dict[str, float]:
     """Share of "something else" by kind: what rules leave, of kinds that are pooled what the pool leaves."""
     spent = sum(f.share for f in listed if f.symptom_kind in POOLED)
-    was_pooled = any(line.id in {ALIKE, LIKENESS} for f in listed for line in f.evidence)
     return {
-        kind: max(0.0, 1.0 - spent) if was_pooled and kind in POOLED else share
+        kind: max(0.0, 1.0 - spent) if is_pooled and kind in POOLED else share
         for kind, share in ranking.other.items()
         if kind not in folded["*"]
     }

@@ -103,8 +103,9 @@ def train_likeness(runs: LabelledMarks) -> tuple[dict[str, Any], dict[str, float
     rows = _matrix(runs.marks, known)
     of_label = Counter(runs.labels)
     target = np.array([name if of_label[name] >= ENOUGH_OF_A_LABEL else OUTSIDE for name in runs.labels])
-    figures = _cross_validated(rows, target, runs)
-    linear, trees = _fitted(rows, target, np.array(runs.weights))
+    weights = np.array(runs.weights)
+    figures = _cross_validated(rows, target, weights, runs)
+    linear, trees = _fitted(rows, target, weights)
     arrays = {
         "labels": linear.classes_.astype(np.str_),
         "marks": np.array(known, np.str_),
@@ -127,10 +128,11 @@ def _fitted(rows: Any, target: npt.NDArray[np.str_], weights: Values) -> tuple[A
     return linear, ExtraTreesClassifier(**most).fit(rows.toarray(), target, weights)
 
 
-def _cross_validated(rows: Any, target: npt.NDArray[np.str_], runs: LabelledMarks) -> dict[str, float]:
+def _cross_validated(
+    rows: Any, target: npt.NDArray[np.str_], weights: Values, runs: LabelledMarks
+) -> dict[str, float]:
     """The first and the first three causes on groups held out, of faulty runs, and of those nobody tuned on."""
     hits: list[tuple[bool, bool, bool]] = []
-    weights = np.array(runs.weights)
     folds = GroupKFold(min(FOLDS, len(set(runs.groups))))
     for seen, held in folds.split(rows, target, runs.groups):
         linear, trees = _fitted(rows[seen], target[seen], weights[seen])
