@@ -99,7 +99,7 @@ def _field(
 
 
 class _Fields:
-    """``__dataclass_fields__``, made when ``dataclasses`` asks for it."""
+    """``__dataclass_fields__``, made when ``dataclasses`` first asks a class for it."""
 
     def __get__(self, instance: Any, owner: Any) -> dict[str, Any]:
         import dataclasses  # noqa: PLC0415  (few runs ask)
@@ -112,6 +112,7 @@ class _Fields:
             made.default = dataclasses.MISSING if told.default is _MISSING else told.default
             made.default_factory = dataclasses.MISSING if told.factory is _MISSING else told.factory
             found[name] = made
+        owner.__dataclass_fields__ = found
         return found
 
 

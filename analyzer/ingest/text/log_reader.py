@@ -64,6 +64,9 @@ CURIOUS_WORDINGS = 1_000
 CURIOUS_BLOCKS = 3
 """Blocks (of one MiB) whose every line is looked at; beyond, only if lines without a known literal were rows."""
 
+ASKED_AGAIN = 500
+"""Lines of a wording that are looked at before the readers are asked whether they still want it."""
+
 MAX_CURIOUS_BYTES = 2_000
 """Longer lines than this that hold no known literal are no rows."""
 
@@ -164,7 +167,7 @@ class LogReader:
         self._learnable = [one if isinstance(one, Learnable) else None for one in self._grammars]
         curious = (self._grammars[index] for index in self._table.grammar_indices[self._table.curious])
         self._curious = tuple(grammar for grammar in curious if isinstance(grammar, Curious))
-        self._wordings: dict[bytes, bool] = {}
+        self._wordings: dict[bytes, int] = {}  # for how many lines each is wanted, see ASKED_AGAIN
         self._plain_bars: set[bytes] = set()
         self._barren = 0
         self._fruitful = False
@@ -325,17 +328,20 @@ class LogReader:
         begin = 0
         for wording, text in zip(wordings, data.translate(_ONE_BREAK).split(b"\n"), strict=True):
             start, begin = begin, begin + len(text) + 1
-            wanted = self._wordings.get(wording)
-            if wanted is None:
-                if not text or len(text) > MAX_CURIOUS_BYTES or self._barren >= CURIOUS_WORDINGS:
-                    continue
+            left = self._wordings.get(wording)
+            if left is None and (
+                not text or len(text) > MAX_CURIOUS_BYTES or self._barren >= CURIOUS_WORDINGS
+            ):
+                continue
+            if left is None or left == 1:
                 message = peel(text.decode("utf-8", "replace")).text
                 wanted = any(grammar.wants(message) for grammar in self._curious)
-                self._wordings[wording] = wanted
-                self._barren += not wanted
+                self._barren += left is None and not wanted
                 if wanted and _PLAIN_BAR.fullmatch(text):
                     self._plain_bars.add(wording)
-            if wanted and text:
+                left = ASKED_AGAIN + 1 if wanted else 1
+            self._wordings[wording] = left = max(left - 1, 0)
+            if left and text:
                 more.append((start, self._table.curious))
                 if wording in self._plain_bars:
                     bars.add(more[-1])

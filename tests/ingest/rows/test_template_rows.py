@@ -1,6 +1,7 @@
 """Rows of many trainers are read with the right names, steps and values; what only looks like one is not."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 from log_reading import only, points, read_text
 
 from analyzer.detect.base import RunView
+from analyzer.ingest.text.log_reader import ASKED_AGAIN
 from analyzer.ingest.text.rows.learned.line_masks import in_english
+from analyzer.ingest.text.rows.learned.templates import IDLE_LINES, TemplateRows
 
 ROWS = [
     json.loads(line)
@@ -52,6 +55,26 @@ def test_rows_far_below_the_beginning_are_found_without_a_known_word():
         (7, 0.25),
         (8, 0.125),
     ]
+
+
+def test_a_wording_that_never_becomes_a_row_is_asked_for_so_often_and_others_go_on(monkeypatch):
+    asked = Counter()
+    feed = TemplateRows.feed
+
+    def counted(self, line, log):
+        asked[line.text.split()[0]] += 1
+        return feed(self, line, log)
+
+    monkeypatch.setattr(TemplateRows, "feed", counted)
+    chatter = "shard {0:05d} of 04096 holds samples={1} tokens={0}{1} cache_hit=0.{0:04d} of bucket corpus\n"
+    lines = [
+        chatter.format(at, at % 97) + (f"it {at} gnorm {1 + at / 7000:.3f}\n" if at % 2 else "")
+        for at in range(5_000)
+    ]
+    read = read_text("".join(lines))
+
+    assert len(points(read, "grad_norm")) == 2_500
+    assert IDLE_LINES <= asked["shard"] <= IDLE_LINES + ASKED_AGAIN
 
 
 def test_a_wording_with_another_sort_of_number_is_no_step():

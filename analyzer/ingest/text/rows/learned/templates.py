@@ -88,6 +88,9 @@ HEADING_LINES = 12
 """Lines below a heading "Epoch 3/10" in which rows without a place of their own belong to it."""
 
 
+IDLE_LINES = 1_000
+"""Lines of one wording of which none was read: no further one is asked for."""
+
 _BEGINS_NUMBER = frozenset("0123456789-+.")
 _OPEN_BAR = LazyRegex(r"[^|\r\n]{0,80}\|[^|\r\n]{0,200}\| {0,3}\d{1,9}/\? \[[^\]\r\n]{0,60}\] ?(?=\S)")
 """A bar of unknown length, behind which another writer went on."""
@@ -164,6 +167,7 @@ class TemplateRows(Learnable):
         read, self._program = False, template.program
         for row in template.rows:
             read = self._row(template, row, masked.numbers, line, log) or read
+        template.idle = 0 if read else template.idle + 1
         if read and template.program:
             log.out.framework(template.program)
         if read or any(row.sure for row in template.rows):
@@ -196,7 +200,8 @@ class TemplateRows(Learnable):
         if is_bare_heading(text):
             return True
         template = self._template(masked)
-        return bool(template.rows or template.columns or template.heading or template.held_out_heading)
+        rows = template.rows and template.idle < IDLE_LINES
+        return bool(rows or template.columns or template.heading or template.held_out_heading)
 
     def _template(self, masked: Masked) -> Template:
         template = self._templates.get(masked.key)

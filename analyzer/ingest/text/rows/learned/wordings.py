@@ -131,6 +131,7 @@ class Template:
     # rows of names that are only well formed, until one more follows
     waiting: list[tuple[LogLine, dict[str, float], Where]] = field(default_factory=list)
     seen: int = 0
+    idle: int = 0  # its lines since one of them was read
 
 
 NOTHING = Template()
