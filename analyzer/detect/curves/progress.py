@@ -298,7 +298,7 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score
     best = [*refs, *refs_at(series, [numbers.best_row])]
     if values.size >= ROSE_POINTS and numbers.best > 0:
         rise = numbers.last - numbers.best
-        beyond = rise > max(2 * numbers.margin, ROSE_OF_GAIN * numbers.gain)
+        beyond = numbers.climbs or rise > max(2 * numbers.margin, ROSE_OF_GAIN * numbers.gain)
         stays = _stays(values, ROSE * numbers.best)
         out.put("rose_and_stays", beyond and numbers.last >= ROSE * numbers.best and stays, best)
         out.put("last_over_best", numbers.last / numbers.best, best)

@@ -35,6 +35,9 @@ LONG, FIRST_ROWS, STAND_OUT = 500, 3, 6.0
 RISING_ROWS, ROSE_BY, BACK = 3, 1.1, 0.95
 """Three rises in a row at the very start, by a tenth together, are no noise; an end within a twentieth of the start gained nothing."""
 
+CLIMB_ROWS, CLIMB, CLIMB_SHARE = 3, 3.0, 1 / 3
+"""Three rows that only rise, to three times of the lowest one, are a way, unless a rise before was a third as large: batches differ so."""
+
 LARGEST = 1e150
 """Beyond, squares overflow: such values are huge, whatever else they are."""
 
@@ -81,6 +84,20 @@ class Trend(NamedTuple):
     def steady(self) -> bool:
         """Whether every one of a few points is below the one before."""
         return self.values.size >= STEADY_POINTS and bool((np.diff(self.values) < 0).all())
+
+    @property
+    def climbs(self) -> bool:
+        """Whether all rows after the lowest one only rise, far above it: second differences count such a way as scatter.
+
+        >>> falls = [15.5, 13.0, 3.8, 2.4, 1.4]
+        >>> [trend(np.array([*falls, *end])).climbs for end in ([5.8, 7.1, 10.0], [5.8, 7.1, 1.5])]
+        [True, False]
+        """
+        low = int(self.values.argmin())
+        rises, before = np.diff(self.values[low:]), np.diff(self.values[: low + 1])
+        if rises.size < CLIMB_ROWS or rises.min() <= 0 or self.values[-1] < CLIMB * self.values[low]:
+            return False
+        return float(before.max(initial=0.0)) <= CLIMB_SHARE * float(self.values[-1] - self.values[low])
 
     @property
     def only_back(self) -> bool:

@@ -18,6 +18,7 @@ from make_run import NAN, RunMaker
         ([4.0, 2.0, 1.5, 1.5, 1.5, 1.5, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5], "rose_and_stays"),
         ([*[2.2 * 0.95**i for i in range(40)], 5.0], "jump_at_end"),
         ([2.0, 2.2, 2.5, 2.9, 3.4, 4.0], "above_start"),
+        ([14.9, 12.0, 4.1, 2.2, 1.5, 5.1, 6.8, 9.7], "rose_and_stays"),  # a way up, below its first and widely spaced
     ],
 )
 def test_a_loss_that_broke_away_is_seen_wherever_it_did(losses, fact):
@@ -33,6 +34,7 @@ def test_a_loss_that_broke_away_is_seen_wherever_it_did(losses, fact):
         [2.3, 1.1, 0.7, 0.5, 0.4],
         [2.3, 1.1, 0.7],
         [2.0, 1.0, 0.8, 2.5, 0.7, 0.6, 0.5, 0.5, 0.45, 0.4],  # one spike that comes back
+        [6.4, 4.8, 3.1, 2.4, 1.9, 1.7, 1.6, 1.5, 1.4, 1.6],
     ],
 )
 def test_a_loss_that_falls_and_ends_near_its_best_did_not_break(losses):
@@ -40,6 +42,10 @@ def test_a_loss_that_falls_and_ends_near_its_best_did_not_break(losses):
 
     assert found["signal.progress.broke"] is False
     assert (found["signal.progress.learned"], found["signal.progress.kept"]) == (True, True)
+
+
+def test_batches_that_differ_widely_do_not_climb():
+    assert by_epoch([1.6, 0.2, 1.9, 0.3, 1.7, 0.2, 0.5, 0.9, 1.4])["signal.progress.rose_and_stays"] is False
 
 
 def test_a_first_loss_above_all_others_is_no_explosion():
