@@ -18,7 +18,10 @@ from make_run import NAN, RunMaker
         ([4.0, 2.0, 1.5, 1.5, 1.5, 1.5, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5], "rose_and_stays"),
         ([*[2.2 * 0.95**i for i in range(40)], 5.0], "jump_at_end"),
         ([2.0, 2.2, 2.5, 2.9, 3.4, 4.0], "above_start"),
-        ([14.9, 12.0, 4.1, 2.2, 1.5, 5.1, 6.8, 9.7], "rose_and_stays"),  # a way up, below its first and widely spaced
+        (
+            [14.9, 12.0, 4.1, 2.2, 1.5, 5.1, 6.8, 9.7],
+            "rose_and_stays",
+        ),  # a way up, below its first and widely spaced
     ],
 )
 def test_a_loss_that_broke_away_is_seen_wherever_it_did(losses, fact):
