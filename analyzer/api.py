@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from analyzer.ingest.quote import Quoter
 from analyzer.model.diagnosis import Coverage, Diagnosis, GapNote
 from analyzer.model.run import Run
 from analyzer.pipeline import diagnose_loaded
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, replace
 from analyzer.render import report
 from analyzer.rules.load import RuleSet, load_rules
 from analyzer.version import __version__

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -96,6 +95,8 @@ STRICT = Guard(strict=True)
 def fault(name: str, error: Exception, whose: str = OUR_FAULT) -> str:
     """The sentence for a part that raised; with ``--debug`` its traceback goes to standard error."""
     if "--debug" in sys.argv:
+        import traceback  # noqa: PLC0415  (few runs show one)
+
         traceback.print_exception(error)
         where = "analyzer" if whose is OUR_FAULT else "the package that adds it"
         sys.stderr.write(f"This is a bug in {where} ({name}). Please report the traceback above.\n")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from dataclasses import dataclass as dataclass  # noqa: PLC0414
     from dataclasses import field as field  # noqa: PLC0414
+    from dataclasses import replace as replace  # noqa: PLC0414
     from typing import NamedTuple as NamedTuple  # noqa: PLC0414
 
 
@@ -228,8 +229,18 @@ def _nothing(_: Any) -> tuple[()]:
     return ()
 
 
+def _replace(record: Any, /, **changed: Any) -> Any:
+    """As ``dataclasses.replace``."""
+    kept = {
+        name: getattr(record, name)
+        for name, told in record.__fields__.items()
+        if told.init and name not in changed
+    }
+    return type(record)(**kept, **changed)
+
+
 if not TYPE_CHECKING:
-    dataclass, field = _dataclass, _field
+    dataclass, field, replace = _dataclass, _field, _replace
 
     class NamedTuple(metaclass=_Declared):
         """The base of a named tuple, as ``typing`` has it."""

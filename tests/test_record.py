@@ -9,7 +9,7 @@ import typing
 
 import pytest
 
-from analyzer.record import NamedTuple, dataclass, field
+from analyzer.record import NamedTuple, dataclass, field, replace
 
 
 class Point(NamedTuple):
@@ -130,6 +130,15 @@ ASKED = (
 def test_dataclasses_do_what_those_of_the_standard_library_do(ask):
     ours, theirs = classes(dataclass, field), classes(dataclasses.dataclass, dataclasses.field)
     assert repr(outcome(lambda: ask(*ours))) == repr(outcome(lambda: ask(*theirs)))
+
+
+def test_a_copy_of_a_dataclass_may_differ():
+    place, bag, *_ = classes(dataclass, field)
+    assert replace(place(1, told="b"), y=3) == place(1, 3)
+    assert replace(place(1, told="b"), y=3).told == "b"
+    assert replace(bag([1]), things=[2]).things == [2, 7]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        replace(place(1), z=2)
 
 
 def test_a_frozen_one_refuses_a_change():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from analyzer.cli.output import terminal_columns
 from analyzer.ingest.progress import WATCHED, Reading
+
+if TYPE_CHECKING:
+    import threading
 
 FIRST_S = 0.4
 """Time before the line appears: a usual run is read by then, and a line that flashes helps nobody."""
@@ -23,6 +26,8 @@ def reading(*, visible: bool | None = None) -> Iterator[None]:
     if not (sys.stderr.isatty() if visible is None else visible):
         yield
         return
+    import threading
+
     state = Reading()
     WATCHED.now = state
     done = threading.Event()

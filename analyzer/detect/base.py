@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,7 +22,7 @@ from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
 from analyzer.model.signal import FactValue, Signal
 from analyzer.model.tables import NULL_INT, Event, Scalar, Series
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, replace
 from analyzer.vocabulary.frameworks import number_of, with_habit, word_of
 
 MAX_REFS = 5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import FactValue, Signal
 from analyzer.model.tables import Scalar, Series
+from analyzer.record import replace
 
 # How a run ended beside its baseline: worse or not, by which score, and at what ratio of the learning rates.
 SCORE_LOST = 0.05

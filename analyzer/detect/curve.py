@@ -8,7 +8,6 @@ the curve; mixing them would count every point several times. Nothing here depen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,6 +17,7 @@ from analyzer.model.name_words import is_running_mean
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Series
+from analyzer.record import replace
 
 REDUCED_RANK = int(np.iinfo(np.int32).min)
 """Rank column of a value that is already reduced over ranks."""

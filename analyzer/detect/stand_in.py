@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from analyzer.detect.curve import all_series, has_steps
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import JUDGES, MAKERS, RIVALS, read_name, word_set, words_of
 from analyzer.model.ranked import median_of
+from analyzer.record import replace
 
 if TYPE_CHECKING:
     from analyzer.model.run import Run

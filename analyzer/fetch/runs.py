@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from analyzer.fetch.cache import CachedRun, state_name
 from analyzer.fetch.keys import taken_for_a_run
 from analyzer.fetch.limits import Limits
 from analyzer.fetch.session import Progress, Session
-from analyzer.record import dataclass
+from analyzer.record import dataclass, replace
 
 # A line on the terminal that says how far a download is; nothing where standard error is no terminal.
 _EVERY_S = 0.2

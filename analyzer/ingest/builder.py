@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +22,7 @@ from analyzer.model.replay import CommTable, ReplayTable
 from analyzer.model.run import Attempt, Layout, LogEnd, Run, TensorRows
 from analyzer.model.tables import NULL_INT, Event, EventTable, MetricTable, Scalar
 from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
+from analyzer.record import replace
 from analyzer.vocabulary.config import canonical_key
 
 if TYPE_CHECKING:

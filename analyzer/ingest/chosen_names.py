@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from analyzer.errors import InputError
 from analyzer.ingest.names import METRICS
 from analyzer.model.ranked import distinct_of
+from analyzer.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,7 +9,6 @@ import os
 import time
 import weakref
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from analyzer.deadline import Deadline, OutOfTime
@@ -35,7 +34,7 @@ from analyzer.ingest.walk import LIKELY_OURS, MAX_FILES, Discovery, Found, disco
 from analyzer.model.refs import Gap
 from analyzer.model.run import Run
 from analyzer.model.wording import counted
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, replace
 
 
 class Loaded(NamedTuple):

@@ -1,11 +1,15 @@
-"""The arrays that columns are made of, by what they hold."""
+"""The arrays that columns are made of, by what they hold; at run time all are arrays, for NumPy's types take long to import."""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Rows = Integers
-"""Places in other arrays."""
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-Mask = NDArray[np.bool_]
+    Values = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+    Rows = Integers  # places in other arrays
+    Mask = NDArray[np.bool_]
+else:
+    Values = Integers = Rows = Mask = np.ndarray

@@ -7,14 +7,13 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from analyzer.errors import InputError
-from analyzer.record import dataclass
+from analyzer.record import dataclass, replace
 from analyzer.replay import verdict as verdicts
 from analyzer.replay.capsule import Capsule, load_capsule, set_random_state
 from analyzer.replay.files import ReplayWriter

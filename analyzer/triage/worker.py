@@ -18,7 +18,6 @@ import resource
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from analyzer.ingest.masking import clean_text
 from analyzer.ingest.quote import Quoter
 from analyzer.model.diagnosis import Diagnosis
 from analyzer.pipeline import diagnose_loaded
+from analyzer.record import replace
 from analyzer.rules.load import RuleSet, load_rules
 from analyzer.triage.places import open_place
 from analyzer.triage.record import empty_record, make_record

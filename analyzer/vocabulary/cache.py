@@ -14,6 +14,7 @@ import json
 import os
 import stat
 import time
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,9 @@ from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text
 
 MAX_BYTES = 64 << 20
 """The cache of 250 rules has 2 MB."""
+
+FORMAT = "2"
+"""Of the files: what one version wrote is a missing file to another."""
 
 KEPT = 24
 """Files of one kind that stay: versions, checkouts and sets of packs that somebody uses side by side; made again in 3 s."""
@@ -53,7 +57,7 @@ def key_of(files: Iterable[Path], *meaning: str) -> str:
         files: Files that the data is made of.
         meaning: What else decides: the format, names that the files may use.
     """
-    parts = [__version__, *meaning]
+    parts = [__version__, FORMAT, *meaning]
     for path in map(str, files):  # hundreds at every start: a Path takes longer to ask than the system does
         state = os.stat(path)  # noqa: PTH116
         parts.append(f"{os.path.abspath(path)}\0{state.st_size}\0{state.st_mtime_ns}")  # noqa: PTH100
@@ -88,7 +92,7 @@ def read_with_texts(kind: str, key: str) -> tuple[Any, list[bytes]]:
 
 
 def _checksum(key: str, data: bytes) -> bytes:
-    return hashlib.blake2b(data, key=key[:64].encode(), digest_size=16).hexdigest().encode()
+    return b"%08x" % zlib.crc32(data, zlib.crc32(key.encode()))
 
 
 def _own_file(path: Path) -> bytes:

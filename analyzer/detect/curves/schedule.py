@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
+from analyzer.record import replace
 
 VANISHED = 1e-14
 """Below, no update of Adam reaches the last digit of a weight of a millionth; schedules that end do so at 1e-8 or at 0."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.detect.shapes.course import Course, middle, positions, reduce_curve
 from analyzer.model.arrays import Mask, Values
 from analyzer.model.tables import NULL_INT, Series
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, replace
 
 WARM_UP = 2
 """First step times hold compilation and caching."""

@@ -8,7 +8,6 @@ the allocator and are left out of every comparison.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from analyzer.model.arrays import Integers
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Series
+from analyzer.record import replace
 
 WARM_UP_POINTS = 2
 MIN_POINTS = 20

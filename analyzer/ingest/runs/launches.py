@@ -10,14 +10,13 @@ and so does one that a launcher restarts, or that should have gone on from a che
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from analyzer.model.arrays import Integers, Values
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Event, EventTable
-from analyzer.record import NamedTuple
+from analyzer.record import NamedTuple, replace
 
 MAX_LAUNCHES = 200
 """More beginnings than that are those of epochs whatever else they look like."""

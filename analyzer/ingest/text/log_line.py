@@ -8,7 +8,6 @@ begins a ``Capture``, which is then offered *every* line until it ends. Neither 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from enum import IntFlag
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -18,7 +17,7 @@ from analyzer.ingest.text.rows.epochs_again import Trainings
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Values
 from analyzer.model.tables import NULL_INT
-from analyzer.record import NamedTuple, dataclass, field
+from analyzer.record import NamedTuple, dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,6 +22,7 @@ from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
+from analyzer.record import replace
 
 ENOUGH = 3
 """Least number of rows from which a level can be judged."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
+from analyzer.record import replace
 
 ENOUGH = 3
 """Epochs or logged windows after which a sound run has left the level of a guess."""

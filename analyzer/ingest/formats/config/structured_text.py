@@ -11,14 +11,13 @@ import ast
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from analyzer.ingest.encodings.json_positions import JsonReader, JsonTextError
 from analyzer.ingest.scalar_text import config_scalar
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.config import ConfigScalar
-from analyzer.record import NamedTuple, dataclass, field
+from analyzer.record import NamedTuple, dataclass, field, replace
 
 MAX_DEPTH = 32
 """Levels of nesting. The deepest configuration of the survey (mmdetection heads) has 11."""

@@ -31,13 +31,13 @@ each node prints its own block.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.failures.tracebacks import HEADER, TracebackCapture, of_rank
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.prefixes import unix_time
 from analyzer.lazy_regex import LazyRegex
+from analyzer.record import replace
 
 if TYPE_CHECKING:
     from analyzer.model.tables import Scalar

@@ -18,7 +18,6 @@ gives its place to the one it carries.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.failures.traceback_frames import (
@@ -43,7 +42,7 @@ from analyzer.ingest.text.failures.traceback_messages import (
 )
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.lazy_regex import LazyRegex
-from analyzer.record import dataclass, field
+from analyzer.record import dataclass, field, replace
 
 if TYPE_CHECKING:
     from analyzer.model.tables import Scalar

@@ -6,8 +6,9 @@ should be able to see that nothing but a name made a number a loss.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from analyzer.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
