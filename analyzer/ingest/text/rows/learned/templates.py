@@ -403,12 +403,8 @@ class TemplateRows(Learnable):
         if phased and row.sure and row.words <= most and told:
             # the result of an epoch or of an evaluation beside rows of a training
             self._first_of(known, log)
-            self._write(
-                values,
-                Where(log.step) if row.held_out or not row.phased else Where(None, whole_epoch=True),
-                line,
-                log,
-            )
+            of_epoch = row.phased and not row.held_out
+            self._write(values, Where(None, whole_epoch=True) if of_epoch else Where(log.step), line, log)
             return True
         names = {canonical_metric(name) for name in known}
         if (
