@@ -71,6 +71,25 @@ LOOK_ALIKES = [
     ("missing_path", "WARNING lmdb.Error: /cache/a: No such file or directory, skipping"),
     ("state_dict_mismatch", "INFO the class weights file is not a file in the archive list"),
     ("cuda_oom", "INFO memory_pool: 12 GB free"),
+    ("cpu_oom", "mlx5: ibv_reg_mr(address=0x7f21, length=8388608) failed: Cannot allocate memory"),
+    ("memlock_limit", "OSError: [Errno 12] Cannot allocate memory"),
+    ("operator_missing", "Operator fused_thing is not implemented for GPU, falling back to the CPU"),
+    ("operator_missing", "layer.cc:41] falling back: no registered 'Gather' OpKernel for 'GPU' devices"),
+    (
+        "library_mismatch",
+        "W plugin.cc:88] graph optimizer failed: NOT_FOUND: Op type not registered 'Gather' in binary",
+    ),
+    (
+        "missing_path",
+        "W OP_REQUIRES failed at save_restore_v2_ops.cc:205 : Not found: /out/ckpt_tempstate1; No such file or directory",
+    ),
+    (
+        "illegal_memory_access",
+        "[ 88.1] amdgpu 0000:43:00.0: GPU fault detected: 147 0x01d2 for process Xorg pid 71",
+    ),
+    ("illegal_memory_access", "[ 88.1] amdgpu 0000:43:00.0: VM_L2_PROTECTION_FAULT_STATUS:0x00000000"),
+    ("checkpoint_write_failed", "INFO FileStream.Write took 12 ms"),
+    ("module_missing", "Package list not found, the default is taken"),
 ]
 
 
