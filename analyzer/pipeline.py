@@ -6,7 +6,7 @@ Not for reading files (ingest) nor for judging (rules): this module only connect
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -63,11 +63,6 @@ LISTED_FROM = 0.02
 
 CANDIDATE_FROM = 0.05
 """Probability from which a cause is a candidate where nothing was seen clearly enough for a verdict."""
-
-LEAVES_ROOM_BELOW = {"user-code-exception": 0.6}
-"""What remains when nothing explains an exception: up to this share it leaves room for the words of a message.
-
-One that names nothing of its surroundings, raised in the run's own code, stands above a half: words come below it."""
 
 GUESS = 0.1
 """Probability below which the first of the candidates is a guess: of 50 such answers for unseen runs one was right, of the 79 from
@@ -129,7 +124,6 @@ def diagnose_loaded(
         with guard.part(f"finding of rule {item.rule.id}"):
             explains = folded.get(item.rule.symptom_kind, {})
             listed.append(_finding(item, run, assessment, quoter, explains))
-    listed = _with_message(listed, assessment, rules, run, quoter)
     tests = health(facts.plain)
     seen = outcome(facts.plain)
     by_rules = listed
@@ -137,13 +131,14 @@ def diagnose_loaded(
     if guard.gaps and status == "healthy":  # what failed might have seen the fault
         what = "failed" if guard.faults else f"did not end in time ({guard.late[0]})"
         status, summary = "insufficient", f"{summary}, but a part of analyzer {what}"
+    kinds: Collection[str] = ()
     if _may_be_like_others(status, listed, in_doubt=bool(tests.doubts)):
-        listed, first = _pooled(listed, assessment, folded, rules, run, quoter)
+        listed, first, kinds = _pooled(listed, assessment, folded, rules, run, quoter)
         if first is not None:
             status, summary, missing = judge(by_rules, seen, tests, facts.plain, first)
     findings, ruled_out = _split(listed, status)
     as_told = telling((*findings, *ruled_out), status)
-    other = _other(listed, assessment.ranking, folded, is_pooled=listed is not by_rules)
+    other = _other(listed, assessment.ranking, folded, kinds)
     return Diagnosis(
         run_id=run.id,
         root=clean_text(run.root),
@@ -197,12 +192,12 @@ def _ended(run: Run, facts: Facts, quoter: Quoter) -> Ended | None:
 
 
 def _other(
-    listed: Sequence[Finding], ranking: Ranking, folded: Folding, *, is_pooled: bool
+    listed: Sequence[Finding], ranking: Ranking, folded: Folding, pooled: Collection[str]
 ) -> dict[str, float]:
     """Share of "something else" by kind: what rules leave, of kinds that are pooled what the pool leaves."""
-    spent = sum(f.share for f in listed if f.symptom_kind in POOLED)
+    spent = sum(f.share for f in listed if f.symptom_kind in pooled)
     return {
-        kind: max(0.0, 1.0 - spent) if is_pooled and kind in POOLED else share
+        kind: max(0.0, 1.0 - spent) if kind in pooled else share
         for kind, share in ranking.other.items()
         if kind not in folded["*"]
     }
@@ -216,26 +211,10 @@ def _headline(every: Sequence[Finding], other: Mapping[str, float], as_told: Tel
     weighed = [
         (catalogue()[f.cause.id], as_told.of(kind, f.cause.id, f.probability))
         for f in every
-        if f.symptom_kind == kind and not f.words_only
+        if f.symptom_kind == kind
     ]
     weighed.sort(key=lambda item: -item[1])
     return headline_of(weighed, as_told.other(kind, other[kind]))
-
-
-def _with_message(
-    listed: Sequence[Finding], assessment: Assessment, rules: RuleSet, run: Run, quoter: Quoter
-) -> list[Finding]:
-    """The findings, and those of the reader of unknown messages where no rule knows more than that something was raised."""
-    least = REPORTED if assessment.facts.plain.get("failure.seen") is True else CANDIDATE_FROM
-    if any(
-        f.probability >= LEAVES_ROOM_BELOW.get(f.cause.id, least) for f in listed if f.cause.kind != "benign"
-    ):
-        return list(listed)
-    from analyzer.rules.candidates.message_only import message_only  # noqa: PLC0415  (most runs have an answer by now)
-
-    found = message_only(assessment.facts.plain, rules, {finding.cause.id for finding in listed})
-    worded = [_finding(item, run, assessment, quoter, {}) for item in found]
-    return sorted([*worded, *listed], key=lambda each: -each.probability)
 
 
 def _may_be_like_others(status: str, listed: Sequence[Finding], *, in_doubt: bool) -> bool:
@@ -252,41 +231,50 @@ def _pooled(
     rules: RuleSet,
     run: Run,
     quoter: Quoter,
-) -> tuple[list[Finding], Finding | None]:
-    """The findings by the pool of rules and likeness, and the first of them if the course of the run is what leads.
+) -> tuple[list[Finding], Finding | None, Collection[str]]:
+    """The findings by the pool of rules and labelled runs, the first of them if the course of the run leads, and the kinds pooled.
 
-    A failure that was written down is judged by its messages, and a value that tells by itself needs no other runs.
+    A failure that was written down is judged by its words, the course of a run by its numbers; what tells by itself needs no
+    other runs.
     """
-    from analyzer.rules.candidates.pooled import pooled, stands_alone  # noqa: PLC0415  (of no use for what was written down)
+    from analyzer.rules.candidates.pooled import NUMBERS, WORDING, pooled, stands_alone  # noqa: PLC0415  (of no use for a sound run)
 
     ranking, plain = assessment.ranking, assessment.facts.plain
     leader = next((f for f in listed if f.cause.kind not in ORDINARY and f.probability >= REPORTED), None)
     by_course = leader is not None and leader.symptom_kind in POOLED
-    if listed and not by_course and plain.get("failure.seen" if leader else "event.error_line.seen") is True:
-        return listed, None
+    is_written = plain.get("failure.seen") is True or plain.get("event.error_line.seen") is True
+    by = WORDING if not by_course and (is_written or "likeness.first" not in plain) else NUMBERS
+    if by is WORDING and (folded["*"] or assessment.remembered):
+        return listed, None, ()  # the order of failures, and what the user confirmed, tell more than words do
     weighed = {
         item.rule.entry.id: item
         for kind, items in ranking.kinds.items()
         if kind not in folded["*"]
         for item in items
     }
-    if leader is not None and leader.cause.id in weighed and stands_alone(weighed[leader.cause.id], plain):
-        return listed, None
-    found = {(item.rule.entry.id, item.rule.symptom_kind): item for item in pooled(plain, rules, weighed)}
+    if (
+        leader is not None
+        and leader.cause.id in weighed
+        and stands_alone(weighed[leader.cause.id], plain, by)
+    ):
+        return listed, None, ()
+    found = {(item.rule.entry.id, item.rule.symptom_kind): item for item in pooled(plain, rules, weighed, by)}
     if not found:
-        return listed, None
+        return listed, None, ()
     kept = [f for f in listed if (f.cause.id, f.symptom_kind) not in found]
     moved = [
         _finding(item, run, assessment, quoter, folded.get(item.rule.symptom_kind, {}))
         for item in found.values()
     ]
     moved.sort(key=lambda each: (-each.probability, each.cause.id))
-    if not by_course and moved[0].probability < GUESS:
-        return listed, None
+    leads = leader is not None and (leader.cause.id, leader.symptom_kind) in found
+    if not leads and moved[0].probability < GUESS:
+        return listed, None, ()
     at = next((place for place, f in enumerate(kept) if f.probability < moved[0].probability), len(kept))
-    if by_course or not kept:
+    if leads or not kept:
         at = 0
-    return [*kept[:at], *moved, *kept[at:]], moved[0] if by_course else None
+    kinds = ranking.other if by.kinds is None else by.kinds
+    return [*kept[:at], *moved, *kept[at:]], moved[0] if by_course else None, kinds
 
 
 def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from analyzer.casebook.labelled_words import LabelledWords, labelled_words
 from analyzer.casebook.record import CaseRecord, parse_record, typed_facts
 from analyzer.detect import run_detectors
 from analyzer.detect.likeness.answer import EMITS
@@ -78,7 +81,44 @@ def record_of(
 def records_of(labels: Path, runs: Path) -> tuple[list[CaseRecord], list[str]]:
     """Records of runs that lie side by side under their ids, and a line for each that could not be read.
 
-    A label that the catalogue does not know counts as ``outside``.
+    A label that the catalogue does not know counts as ``outside``. See ``labelled_runs`` for the arguments and errors.
+    """
+    found: list[CaseRecord] = []
+    unread: list[str] = []
+    for place, row in labelled_runs(labels, runs):
+        second = [_known(word) for word in (row.get("second") or "").split("|") if word]
+        try:
+            record = record_of(
+                place,
+                _known(row["root_cause"]),
+                acceptable=_acceptable(row),
+                second=tuple(dict.fromkeys(second)),
+                source=row.get("url") or "own",
+                group=row.get("group") or row.get("url") or "",
+                framework=row.get("framework") or "",
+                confirmed=row.get("confirmed") or "",
+                split=row.get("split") or "fit",
+            )
+        except InputError as error:
+            unread.append(f"{row['id']}: {error}")
+            continue
+        found.append(record)
+    return found, unread
+
+
+def words_of_runs(labels: Path, runs: Path) -> list[LabelledWords]:
+    """What the same runs ended in, as hashes; those that cannot be read or tell nothing are left out."""
+    found: list[LabelledWords] = []
+    for place, row in labelled_runs(labels, runs):
+        with suppress(InputError):
+            source = row.get("url") or row["id"]
+            words = labelled_words(place, source, _known(row["root_cause"]), _acceptable(row))
+            found += [] if words is None else [words]
+    return found
+
+
+def labelled_runs(labels: Path, runs: Path) -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """The runs that are there, each with its row of the table.
 
     Args:
         labels: CSV with the columns ``id`` and ``root_cause``; used if there: ``url``, ``acceptable`` (by ``|``),
@@ -95,31 +135,11 @@ def records_of(labels: Path, runs: Path) -> tuple[list[CaseRecord], list[str]]:
         raise InputError(f"{labels}: {error}") from error
     if not rows or not {"id", "root_cause"} <= set(rows[0]):
         raise InputError(f"{labels}: needs the columns id and root_cause")
-    found: list[CaseRecord] = []
-    unread: list[str] = []
-    for row in rows:
-        place = runs / row["id"]
-        if not place.exists():
-            continue
-        acceptable = (row.get("acceptable") or "").split("|")
-        second = [_known(word) for word in (row.get("second") or "").split("|") if word]
-        try:
-            record = record_of(
-                place,
-                _known(row["root_cause"]),
-                acceptable=tuple(word for word in acceptable if word in catalogue()),
-                second=tuple(dict.fromkeys(second)),
-                source=row.get("url") or "own",
-                group=row.get("group") or row.get("url") or "",
-                framework=row.get("framework") or "",
-                confirmed=row.get("confirmed") or "",
-                split=row.get("split") or "fit",
-            )
-        except InputError as error:
-            unread.append(f"{row['id']}: {error}")
-            continue
-        found.append(record)
-    return found, unread
+    yield from ((runs / row["id"], row) for row in rows if (runs / row["id"]).exists())
+
+
+def _acceptable(row: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(word for word in (row.get("acceptable") or "").split("|") if word in catalogue())
 
 
 def _known(label: str) -> str:

@@ -61,12 +61,22 @@ def build_command(
     ],
     runs: Annotated[Path, typer.Argument(help="Folder that holds each run under its id.")],
     to: Annotated[Path, typer.Option("--to", help="Casebook to write; what it holds is replaced.")],
+    words: Annotated[
+        Path | None,
+        typer.Option(
+            "--words",
+            help="Parquet file to write: hashes of what the runs ended in, for 'classifier messages'.",
+        ),
+    ] = None,
 ) -> None:
     """Rebuild a casebook from labelled runs in one folder, for example after the readers changed."""
-    from analyzer.casebook.from_run import records_of
+    from analyzer.casebook.from_run import records_of, words_of_runs
+    from analyzer.casebook.labelled_words import write_labelled_words
 
     records, unread = records_of(labels, runs)
     to.write_text("".join(record.to_json() + "\n" for record in records), encoding="utf-8")
+    if words is not None:
+        write_labelled_words(words_of_runs(labels, runs), words)
     for reason in unread:
         typer.echo(reason, err=True)
     typer.echo(f"{len(records)} records in {to}, {len(unread)} runs not read")

@@ -57,23 +57,25 @@ def train_command(
 @app.command("messages")
 def messages_command(
     corpus: Annotated[
-        list[Path], typer.Argument(help="Folders of *.yaml files 'cause | further causes: [messages]'.")
+        list[Path],
+        typer.Argument(
+            help="Folders of *.yaml files 'cause | further causes: [messages]', and labelled logs (*.parquet)."
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path(
         "messages.linear"
     ),
 ) -> None:
-    """Train the reader of unknown messages on labelled messages and the examples of all patterns."""
+    """Train the reader of messages on labelled messages and logs, and the examples of all patterns."""
     from analyzer.classifier.messages import load_corpus, train_messages
     from analyzer.detect.linear import write_linear
     from analyzer.rules.load import load_rules
 
-    arrays, figures = train_messages(load_corpus(corpus, load_rules()))
+    arrays, found = train_messages(load_corpus(corpus, load_rules()))
     write_linear(arrays, output)
     typer.echo(
-        f"trained on {figures['messages']:.0f} messages of {figures['causes']:.0f} causes; on messages held out: the first cause "
-        f"right {figures['top1']:.1%}, one of three {figures['top3']:.1%}, answered {figures['answered']:.1%}, of those right "
-        f"{figures['right_if_answered']:.1%}"
+        f"trained on {found['messages']:.0f} messages and {found['logs']:.0f} labelled logs of {found['causes']:.0f} causes; on logs "
+        f"held out: the first cause right {found['top1']:.0%}, one of three {found['top3']:.0%}"
     )
     typer.echo(f"written to {output} ({output.stat().st_size / 1e6:.2f} MB)")
 

@@ -49,7 +49,7 @@ DETECTORS: tuple[Detector, ...] = (
     _of("modules", "failures.modules", "signal.module. signal.anomaly. signal.sampling_error. signal.generation. signal.attention."),
     _of("events", "failures.events", "event."),
     _of("failures", "failures.first_failure", "failure."),
-    _of("unknown_message", "failures.unknown_message", "message.", lambda run: any(end.errors for end in run.log_ends)),
+    _of("unknown_message", "failures.unknown_message", "message.", lambda run: any(end.errors or (end.last_lines and not len(run.metrics)) for end in run.log_ends)),
     _of("collectives", "ranks.collectives", "signal.collective."),
     _of("stragglers", "ranks.stragglers", "signal.straggler. signal.communication.grew signal.compute.grew signal.replicas. signal.silence."),
     _of("lifecycle", "setup.lifecycle", "lifecycle."),

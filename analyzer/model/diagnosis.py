@@ -38,8 +38,8 @@ class Place(NamedTuple):
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
 
-LIKENESS, ALIKE, SOUND_ALIKE, WORDS = "likeness", "likeness-cause", "likeness-sound", "words"
-"""Ids of the lines on labelled runs with such numbers (a candidate, a cause that a rule found, or sound) and with such messages."""
+LIKENESS, WORDS, ALIKE, SOUND_ALIKE = "likeness", "words", "likeness-cause", "likeness-sound"
+"""Ids of the lines on labelled runs with such numbers or words: of a candidate, of a cause that a rule found, of sound ones."""
 
 
 class Evidence(NamedTuple):
@@ -213,13 +213,13 @@ class Finding(NamedTuple):
 
     @property
     def words_only(self) -> bool:
-        """Whether no rule speaks: the words of an error are like messages of this cause, and that is all."""
+        """Whether no rule speaks: its last words are like those of labelled runs with this cause, and that is all."""
         return [line.id for line in self.evidence] == [WORDS]
 
     @property
     def by_likeness(self) -> bool:
-        """Whether labelled runs with such numbers lend it weight: it is a candidate, whatever rules saw of it."""
-        return any(line.id == LIKENESS for line in self.evidence)
+        """Whether labelled runs alike lend it weight and no rule found it: it is a candidate, whatever rules saw of it."""
+        return any(line.id in {LIKENESS, WORDS} for line in self.evidence)
 
     def speaks_for(self) -> list[Evidence]:
         """Counted lines that raise the cause, strongest first."""

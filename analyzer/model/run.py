@@ -76,6 +76,7 @@ class LogEnd(NamedTuple):
         begins: Numbers of the lines on which the first line of the log comes again, the counters set aside: further
             launches of the program, unless it is a line that every epoch repeats.
         errors: Numbers and texts of the last lines that read like errors, and of the last frames of tracebacks.
+        last_lines: Numbers and texts of the last lines of a log in which nothing reads like an error.
         flushed: Number of the first line of what may be the last buffer that was written as the process ended.
     """
 
@@ -98,6 +99,7 @@ class LogEnd(NamedTuple):
     afterwards: str = ""
     begins: tuple[int, ...] = ()
     errors: tuple[tuple[int, str], ...] = ()
+    last_lines: tuple[tuple[int, str], ...] = ()
     flushed: int | None = None
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.diagnosis import ALIKE, LAB, LIKENESS, Coverage, Diagnosis, Evidence, Finding, Fix
+from analyzer.model.diagnosis import (
+    ALIKE,
+    LAB,
+    LIKENESS,
+    WORDS,
+    Coverage,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Fix,
+)
 from analyzer.model.wording import LIKELY, REPORTED, counted, percent, word_for
 from analyzer.record import NamedTuple
 from analyzer.rules.calibration import shipped_calibration
@@ -97,20 +107,22 @@ def opening(diagnosis: Diagnosis) -> Opening | None:
     return Opening(head, tuple(rows), leads)
 
 
+_OF_LABELLED_RUNS = frozenset({ALIKE, LIKENESS, WORDS})
+
+
 def _by_likeness(findings: Sequence[Finding]) -> Opening:
-    """What labelled runs with such numbers turned out to be, and what rules found beside it."""
-    found = any(line.id == ALIKE for finding in findings for line in finding.evidence)
-    alike = [f for f in findings if any(line.id in {ALIKE, LIKENESS} for line in f.evidence)]
+    """What labelled runs alike turned out to be, and what rules found beside it."""
+    ids = {line.id for finding in findings for line in finding.evidence}
+    what = "runs with such numbers" if LIKENESS in ids else "logs with such words"
+    alike = [f for f in findings if any(line.id in _OF_LABELLED_RUNS for line in f.evidence)]
     alike.sort(key=lambda finding: -finding.probability)  # kinds are told apart, and pooled together
     rows = [
         f"{percent(item.probability)} {item.cause.title}  [{item.cause.id}]"
         for item in alike[:CANDIDATES_NAMED]
     ]
-    if found:
-        return Opening(
-            "no cause stands out; by rules and by labelled runs with such numbers the likeliest", tuple(rows)
-        )
-    return Opening("no rule explains it; labelled runs with such numbers turned out to be", tuple(rows))
+    if ALIKE in ids:
+        return Opening(f"no cause stands out; by rules and by labelled {what} the likeliest", tuple(rows))
+    return Opening(f"no rule explains it; labelled {what} turned out to be", tuple(rows))
 
 
 def amounts_read(coverage: Coverage) -> str:
@@ -243,7 +255,8 @@ def first_failure_note(diagnosis: Diagnosis) -> str:
         words = first.place.text.strip()
         quoted = f"{words[:100]}{'…' if len(words) > 100 else ''} " if words else ""
         what = "reads like an error" if first.kind == "error_line" else "reports a failure"
-        return "" if diagnosis.findings else f"the first line that {what}: {quoted}[{first.place}]"
+        known = diagnosis.findings and not diagnosis.findings[0].words_only
+        return "" if known else f"the first line that {what}: {quoted}[{first.place}]"
     who = [f"rank {first.rank}"] if first.rank is not None else []
     who += [f"on {first.host}"] if first.host is not None else []
     if first.alike:  # which of them was first nobody can tell

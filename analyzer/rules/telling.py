@@ -98,7 +98,6 @@ def telling(findings: Sequence[Finding], status: str) -> Telling:
         kind: _leader(best, items, status, shipped)
         for kind, items in kinds.items()
         if (best := max(items, key=lambda item: item.probability)).cause.kind != "benign"
-        and not best.words_only
     }
     if findings and (first := leaders.get(findings[0].symptom_kind)) is not None:
         leaders = {  # what was likelier than the first stays so, and what was not does not become it

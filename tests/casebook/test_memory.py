@@ -95,7 +95,7 @@ def test_confirm_keeps_a_case_that_the_next_diagnosis_names(casebook):
     assert after.seen_before.startswith("confirmed 2 times here since")
     assert after.seen_before.endswith("2 cured by find-sender")
     assert before.seen_before == ""
-    assert before.bits < after.bits <= before.bits + MOST_BITS
+    assert 0.0 < after.casebook_bits <= MOST_BITS
 
 
 def _confirm(cause, times):
@@ -119,10 +119,10 @@ def test_a_cause_confirmed_twice_for_such_runs_is_named_where_no_rule_brings_it_
     assert told.seen_before.startswith("confirmed 3 times here since")
     assert "3 of them alike" in told.seen_before
     assert told.share <= AT_MOST
-    assert (after.headline.id, after.headline.other) == ("process-sigkilled", before.headline.other)
-    assert after.headline.probability == pytest.approx(
-        before.headline.probability
-    )  # the cause refines that class
+    assert after.headline.id == "process-sigkilled"
+    # the cause refines that class; what the user confirmed replaces what logs of others with such words had
+    assert after.headline.other == pytest.approx(before.headline.other, abs=0.05)
+    assert after.headline.probability == pytest.approx(before.headline.probability, abs=0.05)
     assert after.summary.startswith("SIGKILL, sender unknown")
     assert "of this, 49% Host memory is exhausted" in screen
     assert "confirmed 3 times here since" in screen

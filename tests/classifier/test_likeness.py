@@ -19,7 +19,7 @@ from analyzer.errors import InputError
 from analyzer.model.diagnosis import ALIKE, LIKENESS
 from analyzer.model.signal import FactValue, Signal
 from analyzer.render.sentences import opening
-from analyzer.rules.candidates.pooled import OF_RULES, pooled
+from analyzer.rules.candidates.pooled import NUMBERS, OF_RULES, pooled
 from analyzer.rules.causes import catalogue
 from analyzer.rules.load import load_rules
 from analyzer.rules.score import Scored
@@ -144,7 +144,7 @@ def alike(first, share, **others):
 def causes(facts, weighed, **more):
     return [
         item.rule.entry.id
-        for item in pooled(facts, load_rules(()), weighed, **more)
+        for item in pooled(facts, load_rules(()), weighed, NUMBERS, **more)
         if item.probability > 0.1
     ]
 
@@ -173,7 +173,7 @@ def test_the_pool_is_the_mean_of_both_by_their_weights():
         "overfitting", 0.5, **{"likeness.second": "loss-divergence", "likeness.second_probability": 0.2}
     )
     weighed = {"overfitting": scored("overfitting", 0.8), "loss-plateau": scored("loss-plateau", 0.4)}
-    found = {item.rule.entry.id: item for item in pooled(facts, load_rules(()), weighed)}
+    found = {item.rule.entry.id: item for item in pooled(facts, load_rules(()), weighed, NUMBERS)}
 
     assert found["overfitting"].probability == pytest.approx(OF_RULES * 0.8 + (1 - OF_RULES) * 0.5)
     assert found["loss-plateau"].probability == pytest.approx(OF_RULES * 0.4), "such runs had it not"
@@ -182,9 +182,14 @@ def test_the_pool_is_the_mean_of_both_by_their_weights():
 
 
 def test_what_no_rule_bears_out_is_never_likelier_than_not_and_says_so():
-    candidate = next(pooled(alike("overfitting", 0.99), load_rules(()), {}))
+    candidate = next(pooled(alike("overfitting", 0.99), load_rules(()), {}, NUMBERS))
     found = next(
-        pooled(alike("overfitting", 0.99), load_rules(()), {"overfitting": scored("overfitting", 0.9)})
+        pooled(
+            alike("overfitting", 0.99),
+            load_rules(()),
+            {"overfitting": scored("overfitting", 0.9)},
+            NUMBERS,
+        )
     )
     assert candidate.probability == JUST_BELOW_HALF
     assert candidate.lines[-1].line.id == LIKENESS

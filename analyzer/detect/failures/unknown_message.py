@@ -1,6 +1,6 @@
-"""What the error lines of a log are like, by their words alone: a hint for messages that no pattern knows.
+"""What the error lines of a log are like, by their words alone.
 
-A linear model compares them with messages whose causes are known, and names up to three. Pieces that no such message has say
+A linear model compares them with messages and labelled logs whose causes are known, and names up to six. Pieces that none of these has say
 nothing. What a launcher reports of a process that ended, and what stands below such a report, says nothing of why and is not asked.
 """
 
@@ -17,7 +17,9 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.failures.message_features import pieces
+from analyzer.detect.likeness.places import put_places
 from analyzer.detect.linear import probabilities, read_linear, weights_of
+from analyzer.model.labels import HEALTHY
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
 from analyzer.record import NamedTuple
@@ -73,20 +75,13 @@ def read_messages(path: Path) -> MessageModel:
     )
 
 
-MAX_BITS = 3.0
-"""Words alone can tip a balance (8:1) and never overrule what was recognised."""
-
 LINES_SHOWN = 2
 
-LEAST = 0.05
-"""Probability from which a cause is named: of first answers below 0.1 three of ten were right on 232 public logs not seen in training."""
+FIRST_LEAST = 0.02
+"""Probability below which not even the likeliest is told: the words are of no message that is known."""
 
-NAMED = (
-    ("cause", "probability", "bits"),
-    ("second", "second_probability", "second_bits"),
-    ("third", "third_probability", "third_bits"),
-)
-"""Facts of each cause that is named, the likeliest first."""
+LEAST = 0.005
+"""Probability below which a cause is no candidate: less than rules give what they weighed and did not find."""
 
 _AFTERWARDS = frozenset({"cascade", "teardown"})
 
@@ -96,25 +91,27 @@ _REPORTS = frozenset({"torchrun_worker_failed"})
 
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``message.*``."""
-    found = list(_errors(view))
+    found = words_of(view)
     if not found:
         return
     model = shipped_messages()
     shares = model.probabilities([text for *_, text in found])
-    prior = 1 / len(model.causes)
+    if shares.max() < FIRST_LEAST:
+        return
     out = FactWriter("unknown_message", "message.")
     refs = [SourceRef(source, line) for source, line, _ in found[-LINES_SHOWN:]]
-    for names, best in zip(NAMED, np.argsort(-shares), strict=False):
-        probability = float(np.clip(shares[best], 1e-6, 1 - 1e-6))
-        if probability < LEAST:
-            break
-        bits = math.log2(probability / (1 - probability)) - math.log2(prior / (1 - prior))
-        for name, value in zip(
-            names, (model.causes[best], probability, round(min(bits, MAX_BITS), 1)), strict=True
-        ):
-            out.put(name, value, refs)
-    if out.facts:
-        yield out.signal()
+    if HEALTHY in model.causes:
+        out.put("sound", float(shares[model.causes.index(HEALTHY)]), refs)
+    put_places(out, model.causes, shares, LEAST, refs)
+    yield out.signal()
+
+
+def words_of(view: RunView) -> list[tuple[int, int, str]]:
+    """Source, number and text of the lines that tell why a run ended; of a log without errors and rows its last lines."""
+    found = list(_errors(view))
+    if found or len(view.run.metrics):
+        return found
+    return [(end.source, *line) for end in view.run.log_ends for line in end.last_lines]
 
 
 def _errors(view: RunView) -> Iterator[tuple[int, int, str]]:

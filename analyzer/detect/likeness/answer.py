@@ -14,9 +14,10 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter
 from analyzer.detect.likeness.marks import COURSES, KNOWN, marks_of
+from analyzer.detect.likeness.places import put_places
 from analyzer.detect.likeness.trees import Trees, trees_of
 from analyzer.detect.linear import probabilities, read_linear, weights_of
-from analyzer.model.labels import HEALTHY, OUTSIDE
+from analyzer.model.labels import HEALTHY
 from analyzer.model.signal import Signal
 from analyzer.record import NamedTuple
 
@@ -79,9 +80,6 @@ def read_likeness(path: Path) -> LikenessModel:
 
 EMITS = ("likeness.",)
 
-PLACES = ("first", "second", "third", "fourth", "fifth", "sixth")
-"""A seventh cause holds less than 2 % wherever the first six are told."""
-
 OF_TREES = 0.3
 """Weight of the trees. Of 301 faulty runs that no rule was written with the multinomial named 76 % first, trees 74, both by these
 weights 78 (one of three 91 %); sound runs are told from faulty ones better too (area .88 against .86)."""
@@ -108,16 +106,8 @@ def likeness(signals: Sequence[Signal], model: LikenessModel | None = None) -> S
     shares = known.shares(marks)
     refs = next((fact.refs for name, fact in found.items() if name.startswith(COURSES) and fact.refs), ())
     out = FactWriter("likeness", "likeness.")
-    causes = [i for i, label in enumerate(known.labels) if label not in {HEALTHY, OUTSIDE}]
     sound = float(shares[known.labels.index(HEALTHY)]) if HEALTHY in known.labels else 0.0
     if sum(told) >= FAMILIAR * len(told):
         out.put("sound", sound, refs)
-    whole = max(float(shares[causes].sum()), 1e-6)
-    ranked = sorted(causes, key=lambda i: -float(shares[i]))
-    for place, row in zip(PLACES, ranked, strict=False):
-        share = float(shares[row]) / whole
-        if share < LEAST:
-            break
-        out.put(place, known.labels[row], refs)
-        out.put(f"{place}_probability", share, refs)
+    put_places(out, known.labels, shares, LEAST, refs)
     return out.signal() if out.facts else None

@@ -3,12 +3,16 @@
 import pytest
 
 import analyzer
+from analyzer.detect.base import RunView
 from analyzer.detect.failures.message_features import masked, pieces
-from analyzer.detect.failures.unknown_message import LEAST, shipped_messages
+from analyzer.detect.failures.unknown_message import FIRST_LEAST, shipped_messages, words_of
 from analyzer.errors import InputError
+from analyzer.ingest.discover import load_run
 from analyzer.ingest.text.failures.error_lines import error_lines, is_plain_error
-from analyzer.rules.candidates.message_only import AT_MOST, FIRST_AT_LEAST, message_only
+from analyzer.rules.candidates.pooled import WORDING, pooled
 from analyzer.rules.load import load_rules
+from analyzer.rules.score import Scored
+from analyzer.rules.tree import JUST_BELOW_HALF
 
 
 def diagnosed(folder, text):
@@ -29,8 +33,8 @@ def test_a_message_that_no_pattern_knows_gets_a_candidate(tmp_path, message, cau
 
     first = diagnosis.findings[0]
     assert first.cause.id in causes
-    assert first.probability <= AT_MOST
-    assert [line.id for line in first.evidence] == ["words"]
+    assert first.probability <= 0.59
+    assert first.words_only
     assert first.evidence[0].refs[0].line == 2
 
 
@@ -55,47 +59,47 @@ def test_reports_of_launchers_and_curves_do_not_drown_the_words_of_an_error(tmp_
     assert first.evidence[0].refs[0].line == 20
 
 
-def test_nothing_is_said_of_a_log_without_an_error():
-    facts = {"message.cause": "disk-full", "message.probability": 0.9, "message.bits": 3.0}
-
-    assert not list(message_only(facts, load_rules()))
-    assert list(message_only({**facts, "failure.seen": True}, load_rules()))
+DISK = {"message.first": "disk-full", "message.first_probability": 0.9, "failure.seen": True}
 
 
-def test_a_cause_that_rules_have_weighed_is_left_to_them():
-    facts = {
-        "failure.seen": True,
-        "message.cause": "disk-full",
-        "message.probability": 0.9,
-        "message.bits": 3.0,
-    }
-
-    second = {
-        "message.second": "local-disk-fault",
-        "message.second_probability": 0.08,
-        "message.second_bits": 1.2,
-    }
-
-    assert not list(message_only(facts, load_rules(), {"disk-full"}))
-    named = list(message_only({**facts, **second}, load_rules(), {"disk-full"}))
-    assert [(item.rule.entry.id, item.probability) for item in named] == [("local-disk-fault", 0.08)]
+def pool(facts, weighed=()):
+    rules = load_rules()
+    known = {cause: Scored(rules.by_id(cause), (), 0.0, share) for cause, share in weighed}
+    return {item.rule.entry.id: item.probability for item in pooled(facts, rules, known, WORDING)}
 
 
-def test_a_first_answer_is_no_less_likely_than_such_answers_were_right():
-    facts = {
-        "failure.seen": True,
-        "message.cause": "disk-full",
-        "message.probability": 0.1,
-        "message.bits": 1.5,
-    }
+def test_what_sound_logs_print_too_names_no_cause_unless_something_failed():
+    quiet = {**DISK, "message.sound": 0.7, "failure.seen": False}
 
-    assert [item.probability for item in message_only(facts, load_rules())] == [FIRST_AT_LEAST]
+    assert not pool(quiet)
+    assert pool({**quiet, "message.sound": 0.2})
+    assert pool({**quiet, "failure.seen": True})
+
+
+def test_a_cause_that_no_rule_found_stays_below_one_half():
+    assert pool(DISK) == {"disk-full": JUST_BELOW_HALF}
+
+
+def test_rules_and_labelled_logs_make_one_probability():
+    mixed = pool(DISK, [("disk-full", 0.5), ("user-code-exception", 0.5)])
+
+    assert mixed == pytest.approx({"disk-full": 0.3 * 0.5 + 0.7 * 0.9, "user-code-exception": 0.3 * 0.5})
+
+
+def test_of_a_log_without_errors_and_rows_the_last_lines_are_asked(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_text("NCCL version 2.19.3+cuda12.1\n\nwaiting for the other workers\n", encoding="utf-8")
+    rows = tmp_path / "rows.log"
+    rows.write_text("".join(f"step {n} loss {9 / n:.3f}\n" for n in range(1, 9)), encoding="utf-8")
+
+    assert [line for _, line, _ in words_of(RunView(load_run(log).run))] == [1, 3]
+    assert words_of(RunView(load_run(rows).run)) == []
 
 
 def test_words_of_no_message_get_no_answer():
     model = shipped_messages()
 
-    assert model.probabilities(["zyx wvu tsr"]).max() < LEAST
+    assert model.probabilities(["zyx wvu tsr"]).max() < FIRST_LEAST
 
 
 def test_numbers_paths_and_letters_do_not_matter():
