@@ -411,8 +411,10 @@ RANKS, RANKS_BETTER = (0.6, 0.9), 0.01
 
 
 def scored_best_at_end(view: RunView) -> bool:
-    """Whether a score was clearly gained and stands at its best: a loss that grew beside it is a sum over more and more."""
-    return any(_clearly_gained(numbers) and _near_best(numbers) for _, numbers in view.once(scores))
+    """Whether a score was clearly gained and stands at its best, and none lost half: a loss that grew is a sum over more and more."""
+    known = [numbers for _, numbers in view.once(scores)]
+    lost = any(numbers.last > HALVED * numbers.best for numbers in known if numbers.best < 0)
+    return not lost and any(_clearly_gained(numbers) and _near_best(numbers) for numbers in known)
 
 
 def _hardly(

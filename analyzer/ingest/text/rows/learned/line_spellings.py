@@ -22,7 +22,7 @@ _ODD = LazyRegex(
     r"|\*\*(?:-?\d|nan|inf)"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|oss: [a-z]|oss \[\d"
-    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]"
+    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -68,7 +68,7 @@ _NOTED = LazyRegex(
 
 
 _LISTED_NAMES = LazyRegex(
-    rf"(?<![\w./,])([A-Za-z]\w{{2,40}}(?:,[A-Za-z]\w{{2,40}}){{1,7}}) {{1,3}}({_NUMBER}(?: {{1,3}}{_NUMBER}){{1,7}})(?![\w.])"
+    rf"(?<![\w./,])(?P<names>[A-Za-z]\w{{2,40}}(?:,[A-Za-z]\w{{2,40}}){{1,7}}) {{1,3}}(?P<values>{_NUMBER}(?: {{1,3}}{_NUMBER}){{1,7}})(?![\w.])"
 )
 _IN_TURN = LazyRegex(rf"(?:^|(?<=,))([A-Za-z]\w{{0,30}}),(?={_NUMBER}(?:,|$))")
 _ENCLOSED = LazyRegex(
@@ -102,6 +102,10 @@ _AT_ONCE = LazyRegex(
     rf"(?:\b(?P<ahead>[A-Za-z][\w-]{{0,30}}) ?)?(?P<paren>\()?(?<![\w./|])(?P<names>[A-Za-z]\w{{0,15}}(?P<by>[/|])[A-Za-z]\w{{0,15}}(?:(?P=by)[A-Za-z]\w{{0,15}}){{0,6}})(?(paren)\))"
     rf"(?: (?P<behind>[A-Za-z]\w{{0,30}}(?: [A-Za-z]\w{{0,30}}){{0,2}}?))? ?[:=]? {{0,3}}(?P<values>{_NUMBER}(?: ?(?P=by) ?{_NUMBER}){{1,7}})(?![\w./|])"
 )
+_IN_BRACKETS = LazyRegex(
+    rf"(?:\b(?P<ahead>[A-Za-z][\w-]{{0,30}}) ?:? ?)?(?P<paren>[(\[])(?P<names>[A-Za-z][\w@.-]{{0,30}}(?P<by>, ?)[A-Za-z][\w@.-]{{0,30}}(?:(?P=by)[A-Za-z][\w@.-]{{0,30}}){{0,6}})[)\]] ?[:=/] ?[(\[](?P<values>{_NUMBER}(?:(?P=by){_NUMBER}){{1,7}})[)\]]"
+)
+_BETWEEN = LazyRegex(r" ?[,/|] ?| {1,3}")
 _STATISTICS = word_set("min avg mean max std median train training val valid validation test dev top1 top5")
 _PHASE_WORDS = word_set("train training val valid validation test eval dev")
 _PHASE_BEHIND = LazyRegex(
@@ -191,6 +195,8 @@ def plain_spelling(text: str) -> str:
     ('epoch 3 loss: 0.5, ppl nan', 'x**2')
     >>> plain_spelling("7: boxes 9, loss: x 0.5, h nan, total 0.75"), plain_spelling("loss: mean 0.5")
     ('7: boxes 9, loss: loss_x: 0.5, loss_h: nan, total: 0.75', 'loss: mean 0.5')
+    >>> plain_spelling("val: MAE:(yaw, mean)/(4.5, 3.5)"), plain_spelling("f (x, y) = (0.5, 2, 3)")
+    ('val: yaw MAE: 4.5, mean MAE: 3.5', 'f (x, y) = (0.5, 2, 3)')
     >>> plain_spelling("Top 1 Acc: 0.6 Top 5 Acc: 0.9"), plain_spelling("kept the top 5 scored")
     ('Top1 Acc: 0.6 Top5 Acc: 0.9', 'kept the top 5 scored')
     """
@@ -219,35 +225,29 @@ def plain_spelling(text: str) -> str:
     if len(_GLUED.findall(text)) > 1:  # a single one is the name of a file
         text = _GLUED.sub(r"\1 \2", text)
     if _POINT.search(text) is None and _SURE_COMMA.search(text):
-        text = _COMMA.sub(_with_point, text)
-    text = _STROKE.sub(", ", _LISTED_NAMES.sub(_paired, text))
+        text = _COMMA.sub(r"\1.\2", text)
+    text = _STROKE.sub(", ", _LISTED_NAMES.sub(_each, text))
     text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
     text = _HELD_OUT_BEHIND.sub(r"\1: \2, \3 \1: \4", _PHASE_OF_EPOCH.sub(r"epoch \2 \1", text))
     text = _TOLD_OF_EPOCH.sub(r"\1epoch \3, \2: ", _TOLD.sub(r"\1: ", text))
     text = _PHASES.sub(r"\1: \2, \3: \4", _PHASE_BEHIND.sub(r"\2 \1: ", text))
-    text = _AT_ONCE.sub(_each, text)
+    text = _IN_BRACKETS.sub(_each, _AT_ONCE.sub(_each, text))
     return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
 
 
-def _paired(match: re.Match[str]) -> str:
-    """Names before their values, each beside its own; as many as there are values."""
-    names, values = match[1].split(","), match[2].split()
-    paired = ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=False))
-    return paired if len(names) == len(values) else match[0]
-
-
 def _each(match: re.Match[str]) -> str:
-    """Names in strokes before their values in strokes, each beside its own; as many as there are values."""
-    names, values = match["names"].split(match["by"]), match["values"].split(match["by"])
-    if len(names) != len(values) or all(value.strip().isdigit() for value in values):
+    """Names in strokes, brackets or a list before their values in the same, each beside its own; as many as there are values."""
+    found = {"ahead": "", "behind": "", "paren": "", **match.groupdict("")}
+    names, values = _BETWEEN.split(found["names"]), _BETWEEN.split(found["values"])
+    if len(names) != len(values) or all(value.isdigit() for value in values):
         return match[0]
-    ahead, noun = match["ahead"] or "", match["behind"] or ""
+    ahead, noun = found["ahead"], found["behind"]
     if ahead.lower() in _PHASE_WORDS:
         names, ahead = [f"{ahead} {name}" for name in names], ""
-    elif not noun and (match["paren"] or all(name.lower() in _STATISTICS for name in names)):
+    elif not noun and (found["paren"] or all(name.lower() in _STATISTICS for name in names)):
         ahead, noun = "", ahead
     pairs = ", ".join(
-        f"{name} {noun}".strip() + f": {value.strip()}" for name, value in zip(names, values, strict=True)
+        f"{name} {noun}".strip() + f": {value}" for name, value in zip(names, values, strict=True)
     )
     return f"{ahead} {pairs}".strip()
 
@@ -261,10 +261,6 @@ def _in_ones(match: re.Match[str]) -> str:
 def _of_loss(match: re.Match[str]) -> str:
     """A part that is listed below "losses", with its sign; their total is none."""
     return f"{match[1]}: " if match[1] in {"total", "sum"} else f"loss_{match[1]}: "
-
-
-def _with_point(match: re.Match[str]) -> str:
-    return f"{match[1]}.{match[2]}"
 
 
 def _norm_of(match: re.Match[str]) -> str:

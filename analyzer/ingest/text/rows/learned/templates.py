@@ -87,7 +87,6 @@ nothing else and is no whole number."""
 HEADING_LINES = 12
 """Lines below a heading "Epoch 3/10" in which rows without a place of their own belong to it."""
 
-
 IDLE_LINES = 1_000
 """Lines of one wording of which none was read: no further one is asked for."""
 
@@ -142,6 +141,7 @@ class TemplateRows(Learnable):
         log.trainings.note_heading(text, line, log)
         masked = mask(text)
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
+            self._unnamed.head(text)
             if HELD_OUT_HEADING.match(text):
                 self._evaluations.begin(line.number, text)
             elif TRAINING_HEADING.match(text):
@@ -232,7 +232,7 @@ class TemplateRows(Learnable):
                 rows = UNSIGNED_ROWS if counted_on else GUESSED_ROWS
                 return (times or counted_on) and self._once_seen(template, values, where, line, log, rows)
             enough = BARE_ROWS if row.words > MAX_OTHER_WORDS else GUESSED_ROWS
-            new = enough > GUESSED_ROWS or frozenset(values) not in self._guessed
+            new = enough > GUESSED_ROWS or not any(values.keys() <= kind for kind in self._guessed)
             if new and template.seen + 1 < enough:
                 where = self._where(row.place, numbers)
                 self._heading = (line.number, where, None)
@@ -490,8 +490,7 @@ class TemplateRows(Learnable):
             for kind in list(self._bare):
                 self._first_of(dict.fromkeys(kind, 0.0), log)
         curve = bool(self._estimates) and log.has_curve("loss", self._estimates[0][0].rank)
-        name = "train_loss_estimate" if curve else "train_loss"
         for line, value, step in self._estimates:
-            log.metric(name, value, line, step)
+            log.metric("train_loss_estimate" if curve else "train_loss", value, line, step)
         self._unnamed.tell(log)
         self._read.tell(log)
