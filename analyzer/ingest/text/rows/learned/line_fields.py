@@ -80,7 +80,7 @@ _MEASURED_WHEN = LazyRegex(
 )
 """Behind a quantity, when it was measured: ``Average loss after inner updates``, ``acc over epoch``."""
 _GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
-_FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none"})  # fmt: skip
+_FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none", "hz"})  # fmt: skip
 _VERBS = frozenset({"is", "are", "was", "were"})
 """Words between a name and its sign: ``loss is: 0.5``."""
 _PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip

@@ -128,6 +128,7 @@ class TemplateRows(Learnable):
         self._open: tuple[int, str] = (-1, "")
         self._columns: tuple[int, tuple[str, str]] | None = None
         self._calls_loss = False
+        self._means: set[str] = set()
         self._below_others = False
         self._guessed: set[frozenset[str]] = set()
         self._alike: dict[frozenset[str], list[Template]] = {}
@@ -249,15 +250,15 @@ class TemplateRows(Learnable):
         log: LogState,
         enough: int = GUESSED_ROWS,
     ) -> bool:
-        """Names that are only well formed: a series from the second row of its kind on."""
+        """Names that are only well formed: a series from the second row of its kind on, however its blanks fall."""
         template.seen += 1
-        if template.seen < enough:
-            template.waiting.append((line.detached(), values, where))
+        alike = len(self._alike.get(frozenset(values), ())) if enough == GUESSED_ROWS else 0
+        template.waiting.append((line.detached(), values, where))
+        if max(template.seen, alike + 1) < enough:
             if enough == GUESSED_ROWS:
                 self._alike.setdefault(frozenset(values), []).append(template)
             return False
         self._catch_up(template, log)
-        self._write(values, where, line, log)
         return True
 
     def _catch_up(self, template: Template, log: LogState) -> None:
@@ -314,7 +315,9 @@ class TemplateRows(Learnable):
             elif self._calls_loss and self._is_other_loss(name):
                 log.metric(f"part/{name}", value, line, where.step)
             else:
-                alone = is_score(name) and not log.has_steps(canonical_metric(name))  # no rows show it too
+                if where.whole_epoch and not means:
+                    self._means.add(name)  # and stays what it is, whatever else is counted in steps later
+                alone = (is_score(name) or name in self._means) and not log.has_steps(canonical_metric(name))
                 log.metric(f"epoch/{name}" if means and not alone else name, value, line, where.step)
         if not self._program:
             self._read.note(line, values, where.step)
