@@ -251,3 +251,9 @@ def test_rows_that_differ_in_their_blanks_are_of_one_kind_from_the_first_on():
         for last, value in ((500, 0.5), (1000, 0.25), (1500, 0.125))
     )
     assert points(read_text(text), "wobble") == [(500, 0.5), (1000, 0.25), (1500, 0.125)]
+
+
+def test_an_error_on_held_out_data_that_stands_alone_is_read_beside_that_of_the_training():
+    rows = "".join(f"{n}0 epochs:\nTrain RMSE: 0.{9 - n}\nTest RMSE: 1.{n}\n" for n in (1, 2, 3))
+    assert [value for _, value in points(read_text(rows), "test_rmse")] == [1.1, 1.2, 1.3]
+    assert not read_text(rows.replace("Train", "Best")).metrics.names

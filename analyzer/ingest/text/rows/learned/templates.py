@@ -429,12 +429,13 @@ class TemplateRows(Learnable):
         readings = [read_name(name) for name in kind]
         alone = bool(self.rows or log.has_points) and row.told
         lost = not all(map(isfinite, values.values()))
+        fitted = any(read_name(n).phase == "train" for k in (*self._bare, *self._bare_known) for n in k)
         course = (
             names >= _TIMES
             or any(
                 r.quantity in _COURSES
                 or (r.quantity == "accuracy" and (r.phase or alone))
-                or (r.quantity == "loss_like" and (r.phase == "train" or lost))
+                or (r.quantity == "loss_like" and (r.phase == "train" or lost or fitted))
                 for r in readings
             )
             or (alone and names == {"learning_rate"})
