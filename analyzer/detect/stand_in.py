@@ -169,7 +169,7 @@ def _sum_of_parts(run: Run, metric: str, names: list[str]) -> tuple[Series, ...]
     Their weights are not known; what each of them does, the sum does: it stands, it falls, and it is not finite.
     """
     parts = [series[0] for name in names[:MAX_PARTS] if (series := all_series(run, name))]
-    parts = [part for part in parts if len(part) >= MIN_POINTS]
+    parts = [part for part in parts if len(part) >= (MIN_POINTS if metric == "loss" else 1)]
     if _follow_each_other(parts):
         parts = [max(parts, key=lambda part: int(part.line[-1]))]
     if not parts or any(not same_rows(parts[0], part) for part in parts[1:]):

@@ -229,7 +229,7 @@ def _note_checkpoints(found: Sequence[Found], builder: RunBuilder) -> None:
 
 def _note_unread(discovery: Discovery, builder: RunBuilder) -> None:
     for name, reason in discovery.unreadable:
-        builder.add_gap(f"{name}: {reason}", evidence=_may_tell(name))
+        builder.add_gap(f"{name}: {reason}", evidence=not name.lower().endswith(_DESCRIBES))
     if discovery.empty:
         others = len(discovery.empty) - 1
         shown = discovery.empty[0] + (f" and {counted(others, 'further file')}" if others else "")
@@ -246,11 +246,6 @@ def _note_unread(discovery: Discovery, builder: RunBuilder) -> None:
 
 _DESCRIBES = (".yaml", ".yml", ".json", ".toml", ".py", ".safetensors", ".cfg", ".ini")
 """Files that say how a run was set up, hardly how it went."""
-
-
-def _may_tell(name: str) -> bool:
-    """Whether what could not be read may have told how the run went."""
-    return not name.lower().endswith(_DESCRIBES)
 
 
 def _nothing_read(path: Path, discovery: Discovery, builder: RunBuilder) -> InputError:

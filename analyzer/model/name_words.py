@@ -161,6 +161,8 @@ def read_name(name: str) -> NameReading:
     ('grad_norm', False)
     >>> read_name("Acc_iter").quantity, read_name("iter_acc").quantity
     ('', 'accuracy')
+    >>> read_name("²").quantity
+    ''
     """
     words = words_of(name)[:MAX_WORDS]
     if words == _ACCUMULATED:
@@ -176,7 +178,7 @@ def read_name(name: str) -> NameReading:
         if kept in _LIKES:
             return NameReading(phase, "loss_like", whole=True, order=_LIKES[kept], setting=False)
     # Of how many episodes a reward is the mean (avg_reward_100); a lower number may be that of an agent.
-    many = frozenset(word for word in told if word.isdigit() and int(word) >= EPISODES)
+    many = frozenset(word for word in told if word.isdecimal() and int(word) >= EPISODES)
     if many and "reward_mean" in {_QUANTITIES.get(told - many), _QUANTITIES.get(_bare(left) - many)}:
         return NameReading(phase, "reward_mean", whole=True, order=1, setting=False)
     quantity, named = _quantity_within(plain)

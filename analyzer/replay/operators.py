@@ -135,7 +135,7 @@ class OperatorWatch(TorchDispatchMode):  # type: ignore[misc, unused-ignore]  # 
         outputs = list(tensors_in(output))
         if "attention" in name or "attn" in name:
             outputs = outputs[:1]  # the others are sums of a mask's rows and random states
-        if any(not _all_finite(tensor) for tensor in outputs):
+        if any(not bool(torch.isfinite(real_numbers(tensor)).all()) for tensor in outputs):
             self._judge(func, before, outputs, where, kwargs)
         return output
 
@@ -200,10 +200,6 @@ def _is_deliberate(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether a constant among the arguments is not finite: what comes out is what the author asked for."""
     constants = [value for value in (*args, *kwargs.values()) if isinstance(value, float)]
     return any(value != value or abs(value) == float("inf") for value in constants)  # noqa: PLR0124
-
-
-def _all_finite(tensor: torch.Tensor) -> bool:
-    return bool(torch.isfinite(real_numbers(tensor)).all())
 
 
 def _is_fault(tensor: torch.Tensor, *, masked: bool) -> bool:

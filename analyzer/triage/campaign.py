@@ -163,7 +163,7 @@ def _run_alone(campaign: Campaign, plan: Plan, notice: Notice) -> Result:
         result.damaged = [problem for dataset in datasets for problem in dataset.without_damaged()]
         _recall(state, datasets, journal)
         result.others = _forget_gone(state, plan, runs)
-    digest = _rules_digest(campaign.options)
+    digest = load_rules(tuple(Path(place) for place in campaign.options.rules)).digest
     todo = [Task(run) for run in runs if not _up_to_date(state.rows.get(run.key), run, digest)]
     result.kept = len(runs) - len(todo)
     baselines = campaign.baselines and campaign.shard is None
@@ -279,10 +279,6 @@ def _spec_of(row: Mapping[str, Any]) -> RunSpec:
         location=row["location"], kind=row["kind"], why=row["why"], key=row["key"], extra=tuple(row["extra"] or ()),
         digest=row["input_digest"], user=row["user"] or "", job=row["job"] or "", project=row["project"] or "",
     )  # fmt: skip
-
-
-def _rules_digest(options: Options) -> str:
-    return load_rules(tuple(Path(place) for place in options.rules)).digest
 
 
 def _recall(state: _State, datasets: Sequence[Dataset], journal: Journal) -> None:

@@ -103,6 +103,7 @@ NEARLY_LEARNED = {
     "signal.chance.held_out_over_uniform": 0.7,
     "signal.chance.many_right": False,
 }
+ONE_EVALUATION = {"signal.split.points": 1, "signal.split.ratio_last": 2.1, "signal.gap.right": 0.0}
 FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal.pace.memory_grows": False}
 
 
@@ -129,6 +130,17 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("agrees", FINE_TUNED, {"signal.gap.right": 0.3}),
         ("agrees", FINE_TUNED, {"signal.gap.right": 0.0}),
         ("agrees", FINE_TUNED, {"signal.gap.from_start": True, "signal.gap.score_gained": False}),
+        ("agrees", ONE_EVALUATION, {"signal.split.ratio_last": 4.9}),
+        (
+            "agrees",
+            ONE_EVALUATION | {"signal.split.ratio_last": 4.9, "signal.split.points": 4},
+            {"signal.split.points": 1},
+        ),
+        (
+            "agrees",
+            ONE_EVALUATION | {"signal.split.ratio_last": 4.9, "signal.gap.right": 0.9},
+            {"signal.gap.right": 0.3},
+        ),
         ("held-out-fell", CALIBRATED_LATE, {"signal.gap.right": 0.5}),
         ("held-out-fell", CALIBRATED_LATE, {"signal.generalisation.worse_than_best": 3.0}),
         ("off-chance", SMOOTHED, {"signal.chance.many_right": False}),

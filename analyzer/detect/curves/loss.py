@@ -14,6 +14,7 @@ from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.curves.progress import scored_best_at_end
+from analyzer.detect.curves.trend import steadily_falls
 from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
 from analyzer.detect.stand_in import players_points
 from analyzer.model.arrays import Values
@@ -128,9 +129,11 @@ def _trend(out: FactWriter, view: RunView, good: Series) -> None:
     if first > 0:
         out.put("change_ratio", last / first, refs)
     out.put("gives_back", gives_back(values), refs)
-    out.put("falls", last < first - max(margin, 0.01 * abs(first)), refs)
+    # Points that go one way one by one are no scatter, however far apart they are.
+    down, up = (0.0 if steadily_falls(sign * values) else margin for sign in (1, -1))
+    out.put("falls", last < first - max(down, 0.01 * abs(first)), refs)
     if best > 0:
-        out.put("rises", last > RISE * best and last > best + margin, refs)
+        out.put("rises", last > RISE * best and last > best + up, refs)
     if values.size >= FLAT_POINTS and first > 0:
         out.put("flat", _flat(medians, margin), refs)
 

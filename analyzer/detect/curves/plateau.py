@@ -10,6 +10,8 @@ import numpy as np
 from analyzer.detect.base import FactWriter, RunView, number, refs_at
 from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.detect.curves.progress import scored_best_at_end
+from analyzer.detect.curves.span import begins_in_the_middle
 from analyzer.detect.curves.spikes import find_spikes
 from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
 from analyzer.lazy_regex import LazyRegex
@@ -242,7 +244,8 @@ def _level(out: FactWriter, view: RunView, curve: Series) -> None:
         out.put("eval_constant", _all_equal(held_out), shown)
         if len(held_out) >= HELD_OUT_POINTS:
             falls = final < first - max(margin, 0.01 * abs(first))
-            out.put("no_progress", steady and not falls, shown)
+            gained = falls or begins_in_the_middle(view, curve) or scored_best_at_end(view, clearly=False)
+            out.put("no_progress", steady and not gained, shown)
         out.put("eval_at_chance", steady and near and usual, shown)
 
 

@@ -286,7 +286,7 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score
         # loss that was nearly gone in the second row, is no explosion.
         risen = min(numbers.peak, float(values[1:].max()))
         lost = risen >= max(EXPLODED * base, float(values[0])) and numbers.last >= BACK * base
-        sound = grows_with_score or _regained(values)
+        sound = grows_with_score or _regained(values) or numbers.steady
         out.put("exploded", lost and not sound, [*refs_at(series, [peak]), *refs])
         # The first rows may be an explosion themselves, so their median is the level of an untrained model.
         wild = np.flatnonzero(values[1:] >= WILD * max(float(median_of(values[:3])), 0.0)) + 1
@@ -299,7 +299,7 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score
     if values.size >= ROSE_POINTS and numbers.best > 0:
         rise = numbers.last - numbers.best
         beyond = numbers.climbs or rise > max(2 * numbers.margin, ROSE_OF_GAIN * numbers.gain)
-        stays = _stays(values, ROSE * numbers.best)
+        stays = _stays(values, ROSE * numbers.best) and not numbers.steady
         out.put("rose_and_stays", beyond and numbers.last >= ROSE * numbers.best and stays, best)
         out.put("last_over_best", numbers.last / numbers.best, best)
     before = min(float(median_of(values[:-1])), float(median_of(values[-1 - LATELY : -1])))
@@ -410,9 +410,11 @@ RANKS, RANKS_BETTER = (0.6, 0.9), 0.01
 """A binary cross-entropy of ln 2 is a guess. Models of clicks begin at 0.7 and end at 0.8; a hundredth is more than one published model has over the next."""
 
 
-def scored_best_at_end(view: RunView) -> bool:
-    """Whether a score was clearly gained and stands at its best: a loss that grew beside it is a sum over more and more."""
-    return any(_clearly_gained(numbers) and _near_best(numbers) for _, numbers in view.once(scores))
+def scored_best_at_end(view: RunView, *, clearly: bool = True) -> bool:
+    """Whether a score was gained and stands at its best, and none lost half: a loss that grew is a sum over more and more."""
+    known = [numbers for _, numbers in view.once(scores)]
+    lost = any(numbers.last > HALVED * numbers.best for numbers in known if numbers.best < 0)
+    return not lost and any((_clearly_gained if clearly else _gained)(n) and _near_best(n) for n in known)
 
 
 def _hardly(

@@ -26,8 +26,8 @@ SORTED_POINTS, SORTED = 8, 3.5
 MOST_PAIRS = 300
 """Points that are compared pair by pair; a longer curve is read in block medians."""
 
-STEADY_POINTS = 5
-"""Five points of which each is below the one before: one order of 120."""
+STEADY_POINTS, ROUND_POINTS = 5, 12
+"""Five points of which each is below the one before: one order of 120; twelve show three rounds over the same batches."""
 
 LONG, FIRST_ROWS, STAND_OUT = 500, 3, 6.0
 """Of a long log the whole fall may lie within its first rows: they are the start if they stand out by six standard errors."""
@@ -78,12 +78,12 @@ class Trend(NamedTuple):
 
     def falls(self) -> bool:
         """Whether the curve ends lower than it began, beyond its scatter."""
-        return self.fall > self.margin or (self.fall > 0 and (self.order <= -SORTED or self.steady))
+        return self.fall > self.margin or (self.fall > 0 and self.order <= -SORTED) or self.steady
 
     @property
     def steady(self) -> bool:
-        """Whether every one of a few points is below the one before."""
-        return self.values.size >= STEADY_POINTS and bool((np.diff(self.values) < 0).all())
+        """Whether every point is below the one before, or below that of the same batch in the round before."""
+        return steadily_falls(self.values)
 
     @property
     def climbs(self) -> bool:
@@ -111,6 +111,19 @@ class Trend(NamedTuple):
     def rises(self) -> bool:
         """Whether the curve ends higher than it began, beyond its scatter."""
         return -self.fall > self.margin or (self.fall < 0 and self.order >= SORTED)
+
+
+def steadily_falls(values: Values) -> bool:
+    """Whether every point is below the one before, or as many rows before as a round over the data has.
+
+    >>> steadily_falls(np.array([9.0, 8.0, 7.0, 6.5, 6.4])), steadily_falls(np.array([9.0, 8.0, 7.0, 6.5, 6.5]))
+    (True, False)
+    >>> steadily_falls(np.array([1.0, 90.0, 5.0, 0.9, 80.0, 4.0, 0.8, 70.0, 3.0, 0.7, 60.0, 2.0]))
+    True
+    """
+    rounds = range(2, min(values.size // 3, MOST_PAIRS) + 1) if values.size >= ROUND_POINTS else ()
+    lags = (lag for lag in (1, *rounds) if values.size >= STEADY_POINTS and values[-1] < values[-1 - lag])
+    return any(bool((values[lag:] < values[:-lag]).all()) for lag in lags)
 
 
 MEDIAN_CELLS = 1 << 20

@@ -63,7 +63,9 @@ def mismatches(table: CommTable) -> Iterator[Mismatch]:
     for index in range(len(table)):
         rank, seq, op = table.integer("rank", index), table.integer("seq", index), table.text("op", index)
         group = table.text("pg", index)
-        if rank is None or seq is None or op is None or group is None or _is_p2p(op):
+        if rank is None or seq is None or op is None or group is None:
+            continue
+        if op.startswith(("send", "recv", "coalesced")):
             continue
         call = Call(rank, op, table.text("dtype", index) or "", _elements(table, index), table.ref(index))
         # A ring that wrapped, or a coalesced group, may show a number twice; the first is the collective itself.
@@ -71,10 +73,6 @@ def mismatches(table: CommTable) -> Iterator[Mismatch]:
         descriptions.setdefault(group, table.text("pg_desc", index) or "")
     for (group, seq), by_rank in sorted(calls.items(), key=lambda item: (item[0][1], item[0][0])):
         yield from _compared(group, descriptions[group], seq, list(by_rank.values()))
-
-
-def _is_p2p(op: str) -> bool:
-    return op.startswith(("send", "recv", "coalesced"))
 
 
 def _elements(table: CommTable, index: int) -> int | None:

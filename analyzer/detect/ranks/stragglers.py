@@ -52,7 +52,7 @@ def _by_rank(view: RunView, metric: str) -> tuple[list[int], Values]:
         if not suffix:
             known &= table.rank >= 0
         for row in np.flatnonzero((table.metric == code) & known).tolist():
-            rank = int(suffix) if suffix.isdigit() else int(table.rank[row])
+            rank = int(suffix) if suffix.isdecimal() else int(table.rank[row])
             if rank >= 0:
                 values.setdefault(rank, {})[int(table.step[row])] = float(table.value[row])
     ranks = sorted(values)[:MAX_RANKS]

@@ -72,8 +72,8 @@ def visit(folder: Folder, plan: Findings[R], make: Make[R]) -> None:
     library = shapes.library_run(folder.name, names)
     inner = [child for child in folder.below if child.holds_run_files]
     own = list(_own_runs(inner, jobs_too=not (folder.logs or folder.markers)))
-    if len(own) == 1 and (folder.logs or folder.markers) and not _repeats(own[0], folder):
-        own = []  # one directory of a strange name beside the run's own log is a part of it
+    if len(own) == 1 and (folder.logs or folder.markers) and not set(own[0].logs) & set(folder.logs):
+        own = []  # one directory of a strange name is a part of it, if no log has the name of the run's own
     if library and not own:
         plan.runs.append(_directory(make, folder, library))
         return
@@ -87,11 +87,6 @@ def visit(folder: Folder, plan: Findings[R], make: Make[R]) -> None:
             visit(child, plan, make)
         return
     plan.runs.append(_directory(make, folder, _why(folder, inner)))
-
-
-def _repeats(child: Folder, folder: Folder) -> bool:
-    """Whether a directory below holds a log of the same name as its parent: each writes the log of its own run."""
-    return bool(set(child.logs) & set(folder.logs))
 
 
 def _own_runs(inner: Sequence[Folder], *, jobs_too: bool) -> Iterator[Folder]:

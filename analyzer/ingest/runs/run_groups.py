@@ -223,7 +223,8 @@ def _groups_at(place: tuple[str, tuple[str, ...]], found: Sequence[Found]) -> li
     own = [item for item in found if (_rooted(item) in files if files else _rooted(item).startswith(inside))]
     if not own:
         return []
-    above = [item for item in found if not item.ingestor.is_log and inside.startswith(_folder(item))]
+    others = [item for item in found if not item.ingestor.is_log]
+    above = [item for item in others if inside.startswith(_rooted(item).rpartition("/")[0] + "/")]
     shared = [item for item in above if item not in own]
     label = path.removeprefix(_TOP).lstrip("/")
     groups = split_runs(own)
@@ -238,10 +239,6 @@ _TOP = "run"
 
 def _rooted(item: Found) -> str:
     return f"{_TOP}/{item.candidate.name}"
-
-
-def _folder(item: Found) -> str:
-    return _rooted(item).rpartition("/")[0] + "/"
 
 
 def _tree(discovery: Discovery) -> Folder:

@@ -101,6 +101,28 @@ def test_the_first_loss_is_measured_by_the_first_answers():
     assert usual["signal.answers.first_over_answers"] < 1.5
 
 
+def test_no_guess_tells_the_level_of_a_loss_that_is_the_sum_of_losses_beside_it():
+    right, small = [0.43, 0.44, 0.44, 0.45], [0.35, 0.54, 0.28, 0.26]
+    parts = {"triplet_loss": [88.0, 87.9, 88.0, 88.0], "id_loss": small}
+    total = by_epoch([88.35, 88.44, 88.28, 88.26], accuracy=right, **parts)
+    other = by_epoch([64.35, 62.44, 60.28, 59.26], accuracy=right, **parts)
+    alone = by_epoch([88.35, 88.44, 88.28, 88.26], accuracy=right, triplet_loss=parts["triplet_loss"])
+
+    assert "signal.answers.first_over_answers" not in total
+    assert "signal.chance.out_of_scale" not in total
+    for found in (other, alone):
+        assert found["signal.answers.first_over_answers"] > 50
+        assert found["signal.chance.out_of_scale"] is True
+
+
+def test_a_weighted_total_is_known_by_the_output_that_it_is_made_of():
+    found = by_epoch([151.5, 131.0, 120.6], accuracy=[0.0, 0.1, 0.06], output_loss=[7.6, 5.5, 5.7])
+    exploded = by_epoch([151.5, 131.0, 120.6], accuracy=[0.0, 0.1, 0.06], output_loss=[150.0, 130.0, 121.0])
+
+    assert "signal.chance.far_beyond" not in found
+    assert exploded["signal.chance.far_beyond"] is True
+
+
 @pytest.mark.parametrize(
     ("perplexity", "summed"),
     [([1181.0, 879.0, 880.0, 898.0], True), ([1e50, 1e46, 1e45, 1e44], None), ([1.0, 1.0, 1.0, 1.0], None)],

@@ -94,3 +94,24 @@ def test_numbers_that_are_called_by_their_phase_alone_are_losses_where_they_fall
 
     assert ("signal.eval.loss_last" in found) == is_loss
     assert ("signal.progress.learned" in found) == is_loss
+
+
+def test_a_score_that_rises_beside_one_that_is_lost_excuses_no_loss_that_rose():
+    losses, accuracy = [0.139, 0.138, 0.196, 1.0], [0.05, 0.06, 0.5, 0.51]
+    lost = facts({"loss": losses, "eval_accuracy": accuracy, "eval_jaccard": [0.7, 0.7, 1e-15, 1e-15]})
+    kept = facts({"loss": losses, "eval_accuracy": accuracy, "eval_jaccard": [0.7, 0.7, 0.69, 0.7]})
+
+    assert lost["signal.progress.exploded"] is True
+    assert kept["signal.progress.exploded"] is False
+
+
+def test_one_evaluation_of_parts_stands_beside_their_sum_in_training():
+    parts = {"yaw_loss": [24.5, 24.0, 23.0, 22.5], "roll_loss": [11.0, 10.0, 9.0, 8.5]}
+    maker = RunMaker("lightning").log(parts)
+    maker.log({"val_yaw_loss": [79.0], "val_roll_loss": [100.0]}, first=3)
+
+    assert maker.plain()["signal.split.ratio_last"] > 4
+    assert (
+        "signal.loss.first"
+        not in RunMaker("lightning").log({"yaw_loss": [24.5], "roll_loss": [11.0]}).plain()
+    )

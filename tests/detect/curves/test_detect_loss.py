@@ -222,3 +222,23 @@ class TestAtChance:
             RunMaker().log({"loss": chance(10)}).config("model", path="model/config.json", vocab_size=32000)
         )
         assert "signal.loss.at_chance" not in maker.plain()
+
+
+@pytest.mark.parametrize(("losses", "falls", "rises"), [
+    ([2.0, 1.8, 1.6, 1.4, 1.2, 1.0], True, False),
+    ([1.0, 1.2, 1.4, 1.6, 1.8, 2.0], False, True),
+    ([2.0, 1.8, 2.1, 1.4, 1.6, 1.5], False, False),
+    ([2.0, 1.999, 1.998, 1.997, 1.996, 1.995], False, False),
+])  # fmt: skip
+def test_points_that_go_one_way_one_by_one_are_no_scatter(losses, falls, rises):
+    facts = shape(losses)
+
+    assert (facts["signal.loss.falls"], facts["signal.loss.rises"]) == (falls, rises)
+
+
+def test_a_round_over_batches_that_are_unlike_is_no_rise_where_each_costs_less_than_before():
+    rounds = [value * 0.95**number for number in range(5) for value in (0.5, 30.0, 9.0, 900.0, 1800.0)]
+    facts = shape([30.0, 900.0, *rounds])
+
+    assert facts["signal.progress.rose_and_stays"] is False
+    assert shape(sorted(rounds))["signal.progress.rose_and_stays"] is True

@@ -80,6 +80,14 @@ def test_evaluations_without_progress():
     assert facts["signal.stall.eval_constant"] is True
 
 
+@pytest.mark.parametrize(("columns", "first"), [({"val_f1": [0.5, 0.6, *[0.7] * 8]}, 20), ({}, 90000)])
+def test_a_score_that_is_gained_or_a_log_of_the_end_alone_is_no_lack_of_progress(columns, first):
+    maker = RunMaker().log({"loss": CHANCE}, first=first, every=1)
+    facts = maker.log({"eval_loss": [0.7457] * 10, **columns}, first=first, every=20).plain()
+
+    assert facts["signal.stall.no_progress"] is False
+
+
 def test_first_loss_against_a_guess_needs_the_number_of_classes():
     facts = RunMaker().log({"loss": [53.0] * 30}).config(num_classes=10).plain()
 

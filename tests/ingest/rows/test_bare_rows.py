@@ -254,3 +254,29 @@ def test_an_evaluation_below_a_bar_stands_where_the_bar_ended_not_where_it_began
         rows += f"\nValidation: loss={loss}, accuracy=0.75\n"
 
     assert points(read_text(rows), "eval_loss") == [(20, 1.5), (40, 1.25), (60, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("title", "metric"),
+    [
+        ("Training loss per epoch:", "loss"),
+        ("- For the training we have the following accuracy:", "accuracy"),
+        ("Test accuracy:", "eval_accuracy"),
+    ],
+)
+def test_counters_with_a_number_below_a_line_that_names_it_are_its_rows(title, metric):
+    rows = "".join(f"epoch {at}: {at / 8}\n" for at in range(0, 20, 5))
+
+    assert points(read_text(f"{title}\n{rows}"), metric) == [(0, 0.0), (5, 0.625), (10, 1.25), (15, 1.875)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Test accuracy:\nfold 1: 0.9\nfold 2: 0.8\nfold 3: 0.875\n",
+        "Training loss:\nepoch 1: 0.5\nepoch 7: 0.5\nepoch 9: 0.25\n",
+        "Settings:\nepoch 1: 0.1\nepoch 2: 0.2\nepoch 3: 0.3\n",
+    ],
+)
+def test_below_other_lines_few_of_them_are_no_rows(text):
+    assert list(read_text(text).metrics.names) == []

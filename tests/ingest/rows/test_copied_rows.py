@@ -163,6 +163,12 @@ class TestCaffe:
         assert points(run, "output_loss") == [(20, 2.75)]
         assert points(run, "accuracy") == [(20, 0.25)]
 
+    def test_an_output_that_is_a_loss_by_another_name_is_not_the_loss_either(self):
+        run = read_text(self.ROWS.replace("loss = 2.75", "cross_entropy_loss = 2.75"))
+
+        assert points(run, "loss") == [(20, 2.5)]
+        assert points(run, "output_loss") == [(20, 2.75)]
+
     def test_outputs_of_the_test_net_are_held_out(self):
         run = read_text(self.ROWS)
 

@@ -57,6 +57,43 @@ FRAME = (
             [(100, 0.5), (200, 0.25), (300, 0.125)],
         ),
         ("gen\tnevals\tavg\tstd\n" + lines("{n}\t300  \t{v}\t2.5"), "avg", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (
+            lines("\ttrain-error:*{v}*\teval-error:0.75"),
+            "train-error",
+            [(None, 0.5), (None, 0.25), (None, 0.125)],
+        ),
+        (
+            lines("minibatch[  1-{n}00]: ce = {v} * 3200; errs = 9.5% * 3200;"),
+            "ce",
+            [(100, 0.5), (200, 0.25), (300, 0.125)],
+        ),
+        (
+            lines("step {n} loss : 2.{n} = 2 + 0.{n}, took {v} s"),
+            "loss_term_2",
+            [(1, 0.1), (2, 0.2), (3, 0.3)],
+        ),
+        (lines("step {n}: train==[2.{n}=2 + 0.{n}]"), "loss", [(1, 2.1), (2, 2.2), (3, 2.3)]),
+        (lines("(i, loss(data[1]...)) = ({n}, {v} (tracked))"), "loss", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (lines("[{n}]\tvalidation_0-rmse:{v}"), "eval_loss", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (
+            lines("[{n}]\tvalidation_0-rmse:{v}\tvalidation_1-rmse:9.5"),
+            "loss",
+            [(1, 0.5), (2, 0.25), (3, 0.125)],
+        ),
+        (
+            lines(
+                "[{n}]\tvalidation_0-auc:0.5\tvalidation_0-logloss:9.5\tvalidation_1-auc:0.5\tvalidation_1-logloss:{v}"
+            ),
+            "eval_loss",
+            [(1, 0.5), (2, 0.25), (3, 0.125)],
+        ),
+        (lines("[{n}]\ttraining's l2: 9.5\toot's l2: {v}"), "eval_loss", [(1, 0.5), (2, 0.25), (3, 0.125)]),
+        (
+            lines("[{n}]\ttraining's auc: 0.5\toot's auc: {v}"),
+            "oot's_auc",
+            [(1, 0.5), (2, 0.25), (3, 0.125)],
+        ),
+        (lines("Score at iteration {n}00 is {v}"), "loss", [(100, 0.5), (200, 0.25), (300, 0.125)]),
         (lines("{n}번째 스텝의 손실: {v}"), "loss", [(1, 0.5), (2, 0.25), (3, 0.125)]),
         (lines("训练次数:{n}00, Loss:{v}"), "loss", [(100, 0.5), (200, 0.25), (300, 0.125)]),
         (

@@ -426,3 +426,20 @@ def test_batches_of_an_evaluation_that_name_its_phase_stand_at_the_step_that_tra
     assert [step for step, _ in points(run, "eval_loss")] == reached
     assert {value for _, value in points(run, "accuracy")} == {0.25}
     assert {value for _, value in points(run, "eval_accuracy")} == {0.125}
+
+
+def test_a_part_without_a_sign_is_no_second_loss():
+    row = "Epoch: {0}, Step: 100, Average Loss: 1.7{0}, Average Regression Loss 0.7{0}, Average Class Loss: 0.9{0}\n"
+    run = read_text("".join(row.format(at) for at in range(3)))
+
+    assert [value for _, value in points(run, "loss")] == [1.7, 1.71, 1.72]
+    assert [value for _, value in points(run, "average_regression_loss")] == [0.7, 0.71, 0.72]
+
+
+def test_a_row_that_was_cut_off_is_read_by_the_names_that_stood_together_before():
+    row = "epoch 1, iter {}, side_a: {}.25, side_b: 0.5, cycle_a: 0.25\n"
+    cut = "epoch 1, iter 30, side_a: 61.75, side_b: 108.\n"
+    run = read_text(row.format(10, 1) + row.format(20, 2) + cut)
+
+    assert points(run, "side_a") == [(10, 1.25), (20, 2.25), (30, 61.75)]
+    assert "side_a" not in read_text(cut).metrics.names

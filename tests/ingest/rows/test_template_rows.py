@@ -233,3 +233,27 @@ def test_a_program_is_known_by_its_rows(program, row):
 )
 def test_words_of_other_languages_are_known_without_their_accents_too(words, english):
     assert in_english(f"{words}: \x02").replace(" :", ":") == f"{english}: \x02"
+
+
+def test_the_mean_of_an_epoch_keeps_its_name_though_something_else_is_counted_in_batches_later():
+    text = "".join(
+        f"Train loss: {loss}\nEvaluation @epoch {epoch} - batch 300: \n[Metrics] AUC: 0.7{epoch}\n"
+        f"** Epoch={epoch} end **\n"
+        for epoch, loss in enumerate((0.5, 0.25, 0.125), 1)
+    )
+    read = read_text("** Epoch=1 start **\n" + text)
+    assert [value for _, value in points(read, "loss")] == [0.5, 0.25, 0.125]
+
+
+def test_rows_that_differ_in_their_blanks_are_of_one_kind_from_the_first_on():
+    text = "".join(
+        f"batch[{last - 499:4d}-{last:4d}]: wobble = {value}; wabble = 0.5;\n"
+        for last, value in ((500, 0.5), (1000, 0.25), (1500, 0.125))
+    )
+    assert points(read_text(text), "wobble") == [(500, 0.5), (1000, 0.25), (1500, 0.125)]
+
+
+def test_an_error_on_held_out_data_that_stands_alone_is_read_beside_that_of_the_training():
+    rows = "".join(f"{n}0 epochs:\nTrain RMSE: 0.{9 - n}\nTest RMSE: 1.{n}\n" for n in (1, 2, 3))
+    assert [value for _, value in points(read_text(rows), "test_rmse")] == [1.1, 1.2, 1.3]
+    assert not read_text(rows.replace("Train", "Best")).metrics.names

@@ -14,6 +14,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, take
+from analyzer.detect.curves.guess.certainty import is_total
 from analyzer.detect.curves.guess.chance import LIKE_A_GUESS, LITTLE, NOT_GUESSED, class_count, shares_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.setup.run_course import reward_metrics
@@ -219,7 +220,7 @@ def _limit(values: Values) -> float:
 
 def _first_answers(out: FactWriter, view: RunView) -> None:
     """First training loss over what a guess costs that is right as often as the first answers are."""
-    for loss, shares in _pairs(view):
+    for loss, shares in () if is_total(view) else _pairs(view):
         right = float(shares.value[0])
         if loss.metric != "eval_loss" and 0 < right <= FEW_KNOWN and float(loss.value[0]) > 0:
             out.put("first_over_answers", float(loss.value[0]) / -math.log(right), refs_at(loss, [0]))

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import chain, combinations
 
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, finite_points
 from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.model.name_words import read_name
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.signal import Signal
@@ -34,6 +36,9 @@ ROWS = 3
 
 FITS = 0.005
 """Relative distance: four digits of an accuracy leave less."""
+
+MOST_PARTS, TO_THE_DIGIT, SMALL_PART = 6, 2e-3, 0.001
+"""Parts of a loss whose sums are tried; as printed they agree within a few thousandths, and one of a thousandth is none."""
 
 COSTS = 1.0
 """Below that most answers are right, and a few saturated ones are no fault."""
@@ -67,3 +72,18 @@ def clipped_cost(view: RunView) -> tuple[float | None, list[SourceRef]] | None:
     if float(median_of(loss.value[tail])) < COSTS:
         limit = None
     return limit, refs_at(loss, [int(tail[-1]), int(tail[0])])
+
+
+def is_total(view: RunView) -> bool:
+    """Whether the training loss is the sum of losses printed beside it, or of others by far: no guess tells its level."""
+    whole = view.curve("loss")
+    names = [name for name in sorted(view.run.metrics.names) if "loss" in name and name != "loss"]
+    found = [part for n in names if read_name(n).phase != "eval" and (part := view.curve(n)) is not None]
+    if whole is None or not found:
+        return False
+    parts = {part.metric: part.value[rows] for part in found if ((rows := align(whole, part)) >= 0).all()}
+    if (2 * parts.get("output_loss", whole.value) < whole.value).all():
+        return True
+    large = [part for part in parts.values() if (part > SMALL_PART * whole.value).all()][:MOST_PARTS]
+    sums = chain.from_iterable(combinations(large, size) for size in range(2, len(large) + 1))
+    return any(np.allclose(np.sum(some, axis=0), whole.value, TO_THE_DIGIT) for some in sums)

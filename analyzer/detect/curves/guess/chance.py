@@ -12,7 +12,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, take
-from analyzer.detect.curves.guess.certainty import clipped_cost
+from analyzer.detect.curves.guess.certainty import clipped_cost, is_total
 from analyzer.detect.curves.numerics.metric_values import small_percentages
 from analyzer.detect.curves.plateau import classes
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
@@ -233,7 +233,7 @@ def _poor(out: FactWriter, view: RunView) -> None:
         out.put(
             "exploded_at_once", (far and at_guess) or (not few and _came_down_and_stands(loss[0].value)), refs
         )
-    if few:
+    if few and not is_total(view):
         # what has lost half of its start and falls has only begun (CTC starts with the length of a line)
         begun = numbers.falls() and numbers.last <= numbers.values[0] / 2 and not _stands(numbers.values)
         beyond = numbers.last >= BEYOND and not begun

@@ -107,10 +107,6 @@ def _late(series: Series) -> float:
     return float(median_of(series.value[-(len(series) // 5) :]))
 
 
-def _first_half(series: Series) -> Series:
-    return take(series, slice(0, len(series) // 2))
-
-
 def _stands(series: Series) -> bool:
     """Whether the last tenth repeats one number, as a cross-entropy at the bound of its logarithm does."""
     end = series.value[-(len(series) // 10) :]
@@ -124,7 +120,9 @@ def _by_losses(games: list[tuple[Series, Series]], out: FactWriter) -> list[bool
         if min(len(judge), len(maker)) < ROWS and float(judge.value.max()) > WON_IN_BOTH:
             continue
         still = _stands(judge) and _stands(maker)  # what was won before both stood still is not won back
-        cost, answer = (_level(_first_half(each) if still else each) for each in (judge, maker))
+        cost, answer = (
+            _level(take(each, slice(0, len(each) // 2)) if still else each) for each in (judge, maker)
+        )
         bounded = float(judge.value.min()) >= 0  # critics of Wasserstein losses have no such bound
         if cost > WON and min(len(judge), len(maker)) >= LATE_ROWS and not still:
             cost, answer = _late(judge), _late(maker)

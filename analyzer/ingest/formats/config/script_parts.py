@@ -33,7 +33,7 @@ def read_loop(order: list[ast.AST], parts: ScriptParts) -> None:
     """Note loss, end and loop of a script that uses PyTorch; of any other nothing."""
     if not any(_names_torch(node) for node in order):
         return
-    clears = any(called(node) in _CLEARS or _names_gradient(node) for node in order)
+    clears = any(called(node) in _CLEARS or getattr(node, "attr", "") == "grad" for node in order)
     for node in order:
         kind = LOSSES.get(called(node))
         if kind is not None:
@@ -131,10 +131,6 @@ def _loop(loop: ast.For, clears: bool, parts: ScriptParts) -> None:
         kept = _kept(node)
         if kept is not None and kept[1] in stepped and kept[0] not in stepped:
             parts.add("keeps_graph", True, node)
-
-
-def _names_gradient(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == "grad"
 
 
 def _calls(node: ast.For, name: str) -> bool:

@@ -120,7 +120,7 @@ def _read_table(names: Sequence[str], lines: Iterator[tuple[int, str]], out: Sou
         label = cells[who] if who is not None else "0"
         if label not in gpus and len(gpus) >= MOST_GPUS:
             continue
-        gpu = gpus.setdefault(label, int(label) if label.isdigit() and len(label) < 5 else len(gpus))
+        gpu = gpus.setdefault(label, int(label) if label.isdecimal() and len(label) < 5 else len(gpus))
         time_s = None if when is None else unix_time(cells[when].replace("/", "-"))
         for at, name in columns.items():
             value = metric_value(cells[at].split()[0]) if cells[at] else None

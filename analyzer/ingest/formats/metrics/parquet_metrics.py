@@ -59,7 +59,8 @@ class ParquetMetrics:
         if _RUN in names and not _OF_TRACKIO.isdisjoint(names):
             return Match.SURE
         counts = first_named(names, _COUNTERS) is not None
-        return Match.LIKELY if counts and any(_is_curve(name) for name in names) else Match.NO
+        curves = any(is_known_metric(name) or is_known_score(name) for name in names)
+        return Match.LIKELY if counts and curves else Match.NO
 
     def read(self, source: OpenSource, out: SourceWriter) -> None:
         """Points, samples of the machine, or settings, whatever the table holds; damage becomes a gap."""
@@ -86,10 +87,6 @@ def _names(candidate: Candidate) -> list[str]:
         return list(pq.read_schema(candidate.path).names)[:MAX_COLUMNS]
     except (OSError, ValueError, MemoryError, pa.ArrowException):
         return []
-
-
-def _is_curve(name: str) -> bool:
-    return is_known_metric(name) or is_known_score(name)
 
 
 def _read(file: ParquetFile, out: SourceWriter) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 NUMBER = (
     r"[-+]?(?:(?:\d[\d_]{0,319}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?"
-    r"|(?:[nN][aA][nN]|[iI]nfinity|INFINITY|[iI][nN][fF])(?:\(ind\)|\.0)?|1\.#(?:IND|QNAN|INF))"
+    r"|(?:[nN][aA][nN]|[iI]nfinity|INFINITY|[iI][nN][fF])(?:\(ind\)|\.0)?|1\.#(?:IND|QNAN|INF)0{0,12})"
 )
 """A number inside a regex, without thousands separators."""
 
@@ -23,8 +23,8 @@ _PLAIN = frozenset("0123456789")
 def parse_number(text: str) -> float | None:
     """The value of a number as text, or None if it is none.
 
-    >>> parse_number("1e-5"), parse_number("-1.#IND"), parse_number("INF"), parse_number("12ms"), parse_number("nan.0")
-    (1e-05, nan, inf, None, nan)
+    >>> parse_number("1e-5"), parse_number("-1.#IND"), parse_number("INF"), parse_number("12ms"), parse_number("nan.0"), parse_number("1.#QNAN000")
+    (1e-05, nan, inf, None, nan, nan)
     """
     if text[:1] in _PLAIN:
         try:
@@ -33,7 +33,8 @@ def parse_number(text: str) -> float | None:
             pass
     body = text.strip().replace("_", "").replace(",", "")
     sign = -1.0 if body.startswith("-") else 1.0
-    word = _WORDS.get(body.lstrip("+-").lower().removesuffix("(ind)").removesuffix(".0"))
+    spelt = body.lstrip("+-").lower().removesuffix("(ind)").removesuffix(".0")
+    word = _WORDS.get(spelt.rstrip("0") if "#" in spelt else spelt)
     if word is not None:
         return float(word) if word == "nan" else sign * float(word)
     if not body[:1].isdigit() and body[:1] not in "+-.":

@@ -197,8 +197,11 @@ class RowForms(Learnable):
                 self._gaps.add(step)
         starts = form.epoch is not None and groups.get("step") == "0"
         for name, value in values.items():
-            if not (starts and name in OF_A_STEADY_STEP):
-                log.metric(name, value, line, step)
+            if not (
+                starts and name in OF_A_STEADY_STEP
+            ):  # the loss of the step stands in the line that named it
+                is_output = form.follows and canonical_metric(name) == "loss"
+                log.metric("output_loss" if is_output else name, value, line, step)
         return True
 
     def _step(

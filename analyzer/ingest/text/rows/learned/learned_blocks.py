@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import pairwise, product
+from math import isclose
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -236,15 +237,11 @@ def _agrees(shape: Shape, parts: Wording, written: tuple[Written, ...]) -> bool:
     expected = {column.name: _value(parts.numbers[column.slot]) * column.factor for column in shape.columns}
     return len(written) == len(expected) and all(
         point.name in expected
-        and _equal(point.value, expected[point.name])
+        and isclose(point.value, expected[point.name], rel_tol=1e-12)
         and point.step == step
         and point.rank == shape.rank
         for point in written
     )
-
-
-def _equal(value: float, other: float) -> bool:
-    return value == other or abs(value - other) <= 1e-12 * abs(value)
 
 
 def _learn(rows: list[_Example]) -> Shape | None:

@@ -76,11 +76,11 @@ _LOSSES = LazyRegex(r"(?i)loss(?:es)?$")
 _SENTENCE = LazyRegex(r"(?<=[a-z]{4})\. ")
 _LEVELS = LazyRegex(r"\b(?:INFO|DEBUG) ")
 _MEASURED_WHEN = LazyRegex(
-    r"(?i)(?<=\w) (?:(?:after|over|across|during)(?: (?!train|val|test|dev|eval)[a-z]{1,12}){1,3}|(?:of|for|in) (?:the |this )?(?:epoch|step|iteration|batch|round|episode|run))$"
+    r"(?i)(?<=\w) (?:(?:after|over|across|during)(?: (?!train|val|test|dev|eval)[a-z]{1,12}){1,3}|(?:of|for|in|per) (?:the |this )?(?:epoch|step|iteration|batch|round|episode|run))$"
 )
 """Behind a quantity, when it was measured: ``Average loss after inner updates``, ``acc over epoch``."""
 _GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
-_FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none"})  # fmt: skip
+_FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none", "hz"})  # fmt: skip
 _VERBS = frozenset({"is", "are", "was", "were"})
 """Words between a name and its sign: ``loss is: 0.5``."""
 _PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
@@ -186,7 +186,8 @@ def _signed(text: str) -> Iterator[Field]:
     for match in _SIGNED.finditer(text):
         name = trimmed(_behind_rate(text, match.start(), match["name"]), most=4)
         unit = _unit(text, match.end("value"))
-        if not name or unit is None or (match["sign"] == " is " and not _is_vocabulary(name)):
+        known = match["sign"] != " is " or read_name(name).quantity or canonical_metric(name) in METRICS
+        if not name or unit is None or not known:
             continue
         long = "_" in name or _MEASURED_WHEN.search(match["name"])
         of = (match["of"] or "").strip()[1:-1]
@@ -355,13 +356,11 @@ def known_tail(name: str) -> str:
         return f"{ahead}_{best}".strip("._-")
     first = words[-len(best.split("_")) - 1 : -len(best.split("_"))] if best else []
     # "Semantic loss 0.5" and "Read mse loss 0.5" are parts of the loss; only words that say nothing more may be left out.
-    if best.lower() in {"loss", "acc", "accuracy"} and first and first[0].lower() not in _FILLERS and first[0].isalpha() and (len(words) == 2 or read_name(first[0]).quantity):  # fmt: skip
-        return "_".join(words[-2:])
+    if best.lower() in {"loss", "acc", "accuracy"} and first and first[0].lower() not in _FILLERS and first[0].isalpha():  # fmt: skip
+        all_told = all(says_no_quantity(word.lower()) for word in words[:-2])  # "Average Regression Loss 0.5"
+        if all_told or read_name(first[0]).quantity:
+            return "_".join(words if all_told else words[-2:])
     return best.strip("._-")
-
-
-def _is_vocabulary(name: str) -> bool:
-    return bool(read_name(name).quantity) or canonical_metric(name) in METRICS
 
 
 _FILES = (".py", ".cc", ".cpp", ".cu", ".c", ".h", ".go", ".rs")

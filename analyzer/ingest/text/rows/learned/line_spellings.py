@@ -13,21 +13,31 @@ from analyzer.model.name_words import word_set
 if TYPE_CHECKING:
     import re
 
-_NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|nan|inf)"
+_NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf)|1\.#(?:IND|QNAN|INF)0{0,12})"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 
 _ODD = LazyRegex(
     r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\((?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
-    r"|\*\*(?:-?\d|nan|inf)"
+    r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|oss: [a-z]|oss \[\d"
-    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]"
+    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
-_EMPHASIS = LazyRegex(rf"\*\*({_NUMBER}%?)\*\*")
+_EMPHASIS = LazyRegex(rf"(?<![\w*)\]])(\*{{1,2}})({_NUMBER}%?)\1(?![\w*])")
 """Numbers that somebody made bold in what was a log."""
+_OVER_SAMPLES = LazyRegex(rf"(?<=[:=] )({_NUMBER}%?) \\?\* \d{{1,12}}(?=;)")
+"""CNTK prints a mean and the samples that it is of: ``ce = 2.25 * 5000; errs = 88.5% * 5000;``."""
+_SCORED = LazyRegex(r"\bScore(?= at iteration \d{1,12} is )")
+_TUPLES = LazyRegex(
+    rf"^\W{{0,4}}\((?P<names>[a-z]\w{{0,20}}(?:, \w{{1,30}}){{1,7}})\) = \((?P<values>{_NUMBER}(?:, {_NUMBER}){{1,7}})\)$"
+)
+_CALL = LazyRegex(r"(?<=\w)\([^()]{0,100}\)|(?<=\d) \([a-z]{1,20}\)(?=[,)])")
+_SUM = LazyRegex(
+    rf"(?<![\w.])(\w{{0,20}}(?:loss|cost)|train) ?[:=]{{1,2}} ?\[?({_NUMBER}) ?= ?({_NUMBER}(?: ?\+ ?{_NUMBER}){{1,7}})\]?(?![\w.])"
+)
 _TENSOR = LazyRegex(rf"\b(?:tensor|param|np\.float\d\d)\( ?\[?({_NUMBER})\]?(?:,[^()\r\n]{{0,80}})?\)")
 _LISTED = LazyRegex(
     rf"(?:(?P<quote>['\"]) ?|(?<=[(,\[ ]):)(?P<name>[A-Za-z][\w /-]{{0,40}}?)(?(quote)[ :=]{{0,3}}['\"]), ?(?={_NUMBER})"
@@ -68,7 +78,7 @@ _NOTED = LazyRegex(
 
 
 _LISTED_NAMES = LazyRegex(
-    rf"(?<![\w./,])([A-Za-z]\w{{2,40}}(?:,[A-Za-z]\w{{2,40}}){{1,7}}) {{1,3}}({_NUMBER}(?: {{1,3}}{_NUMBER}){{1,7}})(?![\w.])"
+    rf"(?<![\w./,])(?P<names>[A-Za-z]\w{{2,40}}(?:,[A-Za-z]\w{{2,40}}){{1,7}}) {{1,3}}(?P<values>{_NUMBER}(?: {{1,3}}{_NUMBER}){{1,7}})(?![\w.])"
 )
 _IN_TURN = LazyRegex(rf"(?:^|(?<=,))([A-Za-z]\w{{0,30}}),(?={_NUMBER}(?:,|$))")
 _ENCLOSED = LazyRegex(
@@ -102,6 +112,10 @@ _AT_ONCE = LazyRegex(
     rf"(?:\b(?P<ahead>[A-Za-z][\w-]{{0,30}}) ?)?(?P<paren>\()?(?<![\w./|])(?P<names>[A-Za-z]\w{{0,15}}(?P<by>[/|])[A-Za-z]\w{{0,15}}(?:(?P=by)[A-Za-z]\w{{0,15}}){{0,6}})(?(paren)\))"
     rf"(?: (?P<behind>[A-Za-z]\w{{0,30}}(?: [A-Za-z]\w{{0,30}}){{0,2}}?))? ?[:=]? {{0,3}}(?P<values>{_NUMBER}(?: ?(?P=by) ?{_NUMBER}){{1,7}})(?![\w./|])"
 )
+_IN_BRACKETS = LazyRegex(
+    rf"(?:\b(?P<ahead>[A-Za-z][\w-]{{0,30}}) ?:? ?)?(?P<paren>[(\[])(?P<names>[A-Za-z][\w@.-]{{0,30}}(?P<by>, ?)[A-Za-z][\w@.-]{{0,30}}(?:(?P=by)[A-Za-z][\w@.-]{{0,30}}){{0,6}})[)\]] ?[:=/] ?[(\[](?P<values>{_NUMBER}(?:(?P=by){_NUMBER}){{1,7}})[)\]]"
+)
+_BETWEEN = LazyRegex(r" ?[,/|] ?| {1,3}")
 _STATISTICS = word_set("min avg mean max std median train training val valid validation test dev top1 top5")
 _PHASE_WORDS = word_set("train training val valid validation test eval dev")
 _PHASE_BEHIND = LazyRegex(
@@ -189,8 +203,16 @@ def plain_spelling(text: str) -> str:
     ('epoch 3, mini-batch 10', 'd_loss: 0.25  Saved a picture', 'grad norm: 0.5')
     >>> plain_spelling("epoch 3 loss: **0.5**, ppl **nan**"), plain_spelling("x**2")
     ('epoch 3 loss: 0.5, ppl nan', 'x**2')
+    >>> plain_spelling("train-error:*-nan*"), plain_spelling("a: *0.5*"), plain_spelling("[1- 9]: ce = 2.25 * 900; errs = 9.5% * 900;")
+    ('train-error:-nan', 'a: 0.5', '[1- 9]: ce = 2.25; errs = 9.5%;')
+    >>> plain_spelling("loss : 7.0 = 0.5 + 6.25 + 0.25, 3 s"), plain_spelling("train==[9.5=9.0 + 0.5]"), plain_spelling("loss: 3.0 = 1.0 + 1.0")
+    ('loss: 7.0, loss_term_1: 0.5, loss_term_2: 6.25, loss_term_3: 0.25, 3 s', 'train loss: 9.5, loss_term_1: 9.0, loss_term_2: 0.5', 'loss: 3.0 = 1.0 + 1.0')
+    >>> plain_spelling("(i, loss(data[1]...)) = (3, 0.5 (tracked))"), plain_spelling("Score at iteration 3 is 0.5")
+    ('i: 3, loss: 0.5', 'loss at iteration 3 is 0.5')
     >>> plain_spelling("7: boxes 9, loss: x 0.5, h nan, total 0.75"), plain_spelling("loss: mean 0.5")
     ('7: boxes 9, loss: loss_x: 0.5, loss_h: nan, total: 0.75', 'loss: mean 0.5')
+    >>> plain_spelling("val: MAE:(yaw, mean)/(4.5, 3.5)"), plain_spelling("f (x, y) = (0.5, 2, 3)")
+    ('val: yaw MAE: 4.5, mean MAE: 3.5', 'f (x, y) = (0.5, 2, 3)')
     >>> plain_spelling("Top 1 Acc: 0.6 Top 5 Acc: 0.9"), plain_spelling("kept the top 5 scored")
     ('Top1 Acc: 0.6 Top5 Acc: 0.9', 'kept the top 5 scored')
     """
@@ -199,7 +221,10 @@ def plain_spelling(text: str) -> str:
         text = _EPOCH_ALONE.sub(r"epoch \1 ", text)
     if _ODD.search(text) is None:
         return text
-    text = _EMPHASIS.sub(r"\1", text)
+    text = _OVER_SAMPLES.sub(r"\1", _EMPHASIS.sub(r"\2", text))
+    text = _SUM.sub(_of_terms, _SCORED.sub("loss", text))
+    if text.endswith(")") and ") = (" in text:  # what Julia shows of a tuple
+        text = _TUPLES.sub(_each, _CALL.sub("", text))
     if len(_ENCLOSED.findall(text)) > 1:  # a single one is a call
         text = _ENCLOSED.sub(lambda m: f"{m[1]}: {m[m.lastindex or 0]}", text)
     if len(_IN_TURN.findall(text)) > 1:
@@ -219,35 +244,43 @@ def plain_spelling(text: str) -> str:
     if len(_GLUED.findall(text)) > 1:  # a single one is the name of a file
         text = _GLUED.sub(r"\1 \2", text)
     if _POINT.search(text) is None and _SURE_COMMA.search(text):
-        text = _COMMA.sub(_with_point, text)
-    text = _STROKE.sub(", ", _LISTED_NAMES.sub(_paired, text))
+        text = _COMMA.sub(r"\1.\2", text)
+    text = _STROKE.sub(", ", _LISTED_NAMES.sub(_each, text))
     text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
     text = _HELD_OUT_BEHIND.sub(r"\1: \2, \3 \1: \4", _PHASE_OF_EPOCH.sub(r"epoch \2 \1", text))
     text = _TOLD_OF_EPOCH.sub(r"\1epoch \3, \2: ", _TOLD.sub(r"\1: ", text))
     text = _PHASES.sub(r"\1: \2, \3: \4", _PHASE_BEHIND.sub(r"\2 \1: ", text))
-    text = _AT_ONCE.sub(_each, text)
+    text = _IN_BRACKETS.sub(_each, _AT_ONCE.sub(_each, text))
     return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
 
 
-def _paired(match: re.Match[str]) -> str:
-    """Names before their values, each beside its own; as many as there are values."""
-    names, values = match[1].split(","), match[2].split()
-    paired = ", ".join(f"{name}: {value}" for name, value in zip(names, values, strict=False))
-    return paired if len(names) == len(values) else match[0]
+def _of_terms(match: re.Match[str]) -> str:
+    """A loss that is printed as the sum of its terms, if it is that sum."""
+    terms = [float(term) for term in match[3].split("+")]
+    total = float(match[2])
+    if abs(sum(terms) - total) > SUM_BY * max(abs(total), 1.0):
+        return match[0]
+    name = "train loss" if match[1] == "train" else match[1]
+    return ", ".join([f"{name}: {match[2]}", *(f"loss_term_{i}: {term}" for i, term in enumerate(terms, 1))])
+
+
+SUM_BY = 0.001
+"""By how much of the loss the printed terms may miss it: each is rounded."""
 
 
 def _each(match: re.Match[str]) -> str:
-    """Names in strokes before their values in strokes, each beside its own; as many as there are values."""
-    names, values = match["names"].split(match["by"]), match["values"].split(match["by"])
-    if len(names) != len(values) or all(value.strip().isdigit() for value in values):
+    """Names in strokes, brackets or a list before their values in the same, each beside its own; as many as there are values."""
+    found = {"ahead": "", "behind": "", "paren": "", **match.groupdict("")}
+    names, values = _BETWEEN.split(found["names"]), _BETWEEN.split(found["values"])
+    if len(names) != len(values) or all(value.isdigit() for value in values):
         return match[0]
-    ahead, noun = match["ahead"] or "", match["behind"] or ""
+    ahead, noun = found["ahead"], found["behind"]
     if ahead.lower() in _PHASE_WORDS:
         names, ahead = [f"{ahead} {name}" for name in names], ""
-    elif not noun and (match["paren"] or all(name.lower() in _STATISTICS for name in names)):
+    elif not noun and (found["paren"] or all(name.lower() in _STATISTICS for name in names)):
         ahead, noun = "", ahead
     pairs = ", ".join(
-        f"{name} {noun}".strip() + f": {value.strip()}" for name, value in zip(names, values, strict=True)
+        f"{name} {noun}".strip() + f": {value}" for name, value in zip(names, values, strict=True)
     )
     return f"{ahead} {pairs}".strip()
 
@@ -261,10 +294,6 @@ def _in_ones(match: re.Match[str]) -> str:
 def _of_loss(match: re.Match[str]) -> str:
     """A part that is listed below "losses", with its sign; their total is none."""
     return f"{match[1]}: " if match[1] in {"total", "sum"} else f"loss_{match[1]}: "
-
-
-def _with_point(match: re.Match[str]) -> str:
-    return f"{match[1]}.{match[2]}"
 
 
 def _norm_of(match: re.Match[str]) -> str:

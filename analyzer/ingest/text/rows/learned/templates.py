@@ -87,7 +87,6 @@ nothing else and is no whole number."""
 HEADING_LINES = 12
 """Lines below a heading "Epoch 3/10" in which rows without a place of their own belong to it."""
 
-
 IDLE_LINES = 1_000
 """Lines of one wording of which none was read: no further one is asked for."""
 
@@ -129,6 +128,7 @@ class TemplateRows(Learnable):
         self._open: tuple[int, str] = (-1, "")
         self._columns: tuple[int, tuple[str, str]] | None = None
         self._calls_loss = False
+        self._means: set[str] = set()
         self._below_others = False
         self._guessed: set[frozenset[str]] = set()
         self._alike: dict[frozenset[str], list[Template]] = {}
@@ -142,6 +142,7 @@ class TemplateRows(Learnable):
         log.trainings.note_heading(text, line, log)
         masked = mask(text)
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
+            self._unnamed.head(text)
             if HELD_OUT_HEADING.match(text):
                 self._evaluations.begin(line.number, text)
             elif TRAINING_HEADING.match(text):
@@ -232,7 +233,7 @@ class TemplateRows(Learnable):
                 rows = UNSIGNED_ROWS if counted_on else GUESSED_ROWS
                 return (times or counted_on) and self._once_seen(template, values, where, line, log, rows)
             enough = BARE_ROWS if row.words > MAX_OTHER_WORDS else GUESSED_ROWS
-            new = enough > GUESSED_ROWS or frozenset(values) not in self._guessed
+            new = enough > GUESSED_ROWS or not any(values.keys() <= kind for kind in self._guessed)
             if new and template.seen + 1 < enough:
                 where = self._where(row.place, numbers)
                 self._heading = (line.number, where, None)
@@ -249,15 +250,15 @@ class TemplateRows(Learnable):
         log: LogState,
         enough: int = GUESSED_ROWS,
     ) -> bool:
-        """Names that are only well formed: a series from the second row of its kind on."""
+        """Names that are only well formed: a series from the second row of its kind on, however its blanks fall."""
         template.seen += 1
-        if template.seen < enough:
-            template.waiting.append((line.detached(), values, where))
+        alike = len(self._alike.get(frozenset(values), ())) if enough == GUESSED_ROWS else 0
+        template.waiting.append((line.detached(), values, where))
+        if max(template.seen, alike + 1) < enough:
             if enough == GUESSED_ROWS:
                 self._alike.setdefault(frozenset(values), []).append(template)
             return False
         self._catch_up(template, log)
-        self._write(values, where, line, log)
         return True
 
     def _catch_up(self, template: Template, log: LogState) -> None:
@@ -314,7 +315,9 @@ class TemplateRows(Learnable):
             elif self._calls_loss and self._is_other_loss(name):
                 log.metric(f"part/{name}", value, line, where.step)
             else:
-                alone = is_score(name) and not log.has_steps(canonical_metric(name))  # no rows show it too
+                if where.whole_epoch and not means:
+                    self._means.add(name)  # and stays what it is, whatever else is counted in steps later
+                alone = (is_score(name) or name in self._means) and not log.has_steps(canonical_metric(name))
                 log.metric(f"epoch/{name}" if means and not alone else name, value, line, where.step)
         if not self._program:
             self._read.note(line, values, where.step)
@@ -426,12 +429,13 @@ class TemplateRows(Learnable):
         readings = [read_name(name) for name in kind]
         alone = bool(self.rows or log.has_points) and row.told
         lost = not all(map(isfinite, values.values()))
+        fitted = any(read_name(n).phase == "train" for k in (*self._bare, *self._bare_known) for n in k)
         course = (
             names >= _TIMES
             or any(
                 r.quantity in _COURSES
                 or (r.quantity == "accuracy" and (r.phase or alone))
-                or (r.quantity == "loss_like" and (r.phase == "train" or lost))
+                or (r.quantity == "loss_like" and (r.phase == "train" or lost or fitted))
                 for r in readings
             )
             or (alone and names == {"learning_rate"})
@@ -490,8 +494,7 @@ class TemplateRows(Learnable):
             for kind in list(self._bare):
                 self._first_of(dict.fromkeys(kind, 0.0), log)
         curve = bool(self._estimates) and log.has_curve("loss", self._estimates[0][0].rank)
-        name = "train_loss_estimate" if curve else "train_loss"
         for line, value, step in self._estimates:
-            log.metric(name, value, line, step)
+            log.metric("train_loss_estimate" if curve else "train_loss", value, line, step)
         self._unnamed.tell(log)
         self._read.tell(log)

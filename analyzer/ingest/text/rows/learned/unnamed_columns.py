@@ -7,6 +7,7 @@ It counts only if nothing else of the log was a metric, a counter runs on evenly
 first number does not rise beyond its scatter, nor stands still before others that may be the loss: what falls or stays
 beside a counter is most likely what the loop minimises.
 Numbers without a counter have to fall, or to end in values that are none. The series is called ``unnamed``, those of further columns ``unnamed_2`` and so on.
+Counters with one number below a line such as ``Accuracy of every epoch:`` are rows of what that names, however few and whatever their course.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyzer.ingest.text.rows.learned.line_fields import trimmed
 from analyzer.ingest.text.rows.printed_numbers import parse_number
+from analyzer.model.name_words import is_score, read_name
 from analyzer.model.ranked import median_of
 
 if TYPE_CHECKING:
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
 MIN_ROWS = 10
 """Rows of such a log; a few pairs of numbers may be anything."""
+
+MIN_NAMED = 3
+"""Rows below a line that names them, each with a counter that runs on evenly."""
 
 MIN_ALONE = 30
 """Numbers without a counter that make a course."""
@@ -41,7 +47,14 @@ class UnnamedColumns:
 
     def __init__(self) -> None:
         self._rows: list[tuple[tuple[int, ...], list[float], LogLine]] = []
+        self._name = ""
         self._alone: list[tuple[float, LogLine]] = []
+
+    def head(self, text: str) -> None:
+        """Note a line without a number; it may name the numbers below it."""
+        name = trimmed(text.strip()[:-1].rstrip(), most=1) if text.rstrip().endswith(":") else ""
+        if name and not self._rows and (is_score(name) or read_name(name).quantity in {"loss", "accuracy"}):
+            self._name = name
 
     def add(self, numbers: list[str], line: LogLine) -> bool:
         """Note a row; it is read when the log is complete."""
@@ -66,13 +79,15 @@ class UnnamedColumns:
                 log.metric("unnamed", value, line, None)
         first = [values[0] for _, values, _ in self._rows]
         ends_broken = len(first) >= MIN_BROKEN and not np.isfinite(first[-MIN_BROKEN:]).any()
-        steps = self._steps() if len(self._rows) >= MIN_ROWS or ends_broken else None
+        named = self._name if first and len(self._rows[0][1]) == 1 else ""
+        enough = len(first) >= (MIN_NAMED if named else MIN_ROWS) or ends_broken
+        steps = self._steps() if enough else None
         is_setting = len(set(first)) == 1 and len(self._rows[0][1]) > 1 if self._rows else False
-        if steps is None or is_setting or (not ends_broken and self._rise(first) > 0):
+        if steps is None or is_setting or (not (ends_broken or named) and self._rise(first) > 0):
             return
         for step, (_, values, line) in zip(steps, self._rows, strict=True):
             for at, value in enumerate(values):
-                log.metric(f"unnamed_{at + 1}" if at else "unnamed", value, line, step)
+                log.metric(f"unnamed_{at + 1}" if at else named or "unnamed", value, line, step)
         if steps[-1] is not None:
             log.saw_step(steps[-1])
 
