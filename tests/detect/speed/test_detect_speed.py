@@ -239,6 +239,12 @@ def test_an_evaluation_before_training_is_no_slow_start(tmp_path, said):
     [
         ([10.0 * n for n in range(1, 120)], None),  # a clock: of a hundred rows each adds one percent
         ([3.0 * n + 30.0 * (n // 13) for n in range(1, 51)], None),  # a clock of epochs, some of which waited
+        ([11.0 + 0.7 * n for n in range(400)], None),  # a clock whose first row holds the start
+        (
+            [100.0 * n - 140.0 * (n > 60) for n in range(1, 101)],
+            None,
+        ),  # a clock that goes on from a checkpoint
+        ([10.0 + 0.2 * n - (n % 7 == 0) for n in range(119)], True),
         ([10.0 + 0.2 * n for n in range(119)], True),
     ],
 )
