@@ -37,6 +37,8 @@ NO_GAIN = 0.98
 """A training that ends above that part of its first loss learned nothing."""
 
 _LOSSES = ("loss", "eval_loss")
+_APPENDED = frozenset({"json-lines", "csv-metrics"})
+"""Readers of files to which a program that is started anew goes on writing, as to a log."""
 _SAME_JOB = frozenset({"elastic_restart", "resume_from_checkpoint"})
 _ENDS = frozenset({"root_candidate", "cascade", "teardown"})
 
@@ -80,7 +82,8 @@ def trainings_of(run: Run) -> Trainings:
     """The trainings of a run's logs: where readers saw epochs begin again, or where steps do and more speaks for it."""
     losses = [series for metric in _LOSSES for series in all_series(run, metric)]
     found = Trainings({}, {}, set(), {}, set())
-    told: dict[int, list[int]] = {end.source: [] for end in run.log_ends}
+    appended = [index for index, source in enumerate(run.sources) if source.ingestor in _APPENDED]
+    told: dict[int, list[int]] = {source: [] for source in (*(end.source for end in run.log_ends), *appended)}
     for event in run.events.of("training_begins_again"):
         told.setdefault(event.ref.source, []).append(event.ref.line or 0)
     for source, lines in told.items():
@@ -158,9 +161,13 @@ def _stepped(run: Run, main: Series, told: Sequence[int], falls: Integers) -> tu
     behind = np.searchsorted(falls, np.searchsorted(line, told), side="right") - 1
     proven[behind[behind >= 0]] = True
     proven = (proven & ~below_seam) | below_heading
+    steps = np.diff(main.step)
+    every = (
+        median_of(steps[steps > 0]) if (steps > 0).any() else 0
+    )  # the first row may come by steps or after a pause
     begin, early, ways = 0, [], []
     for fall, known, seam in zip(falls.tolist(), proven.tolist(), below_seam.tolist(), strict=True):
-        if not known and not seam and main.step[fall] <= main.step[begin]:
+        if not known and not seam and main.step[fall] < main.step[begin] + max(every, 1):
             early.append(fall)
             ways.append(_way(main.value, begin, fall))
         begin = fall if known or fall in early[-1:] else begin
