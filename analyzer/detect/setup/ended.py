@@ -121,7 +121,7 @@ def _verdict(view: RunView, progress: Progress | None, life: Life) -> _End:
         or _by_code(view, done, refs)
         or _by_torn_traceback(view)
         or _by_own_stop(view)
-        or _by_tracker(view, life)
+        or _by_tracker(view, progress, life)
         or _by_last_words(view, progress)
         or _by_timed_run(view, life)
         or _by_progress(view, progress, life)
@@ -214,8 +214,11 @@ def _trained_on(view: RunView, ref: SourceRef) -> bool:
     )
 
 
-def _by_tracker(view: RunView, life: Life) -> _End | None:
-    """What a tracker knows about the end: its server's state, or that the exit record is missing."""
+def _by_tracker(view: RunView, progress: Progress | None, life: Life) -> _End | None:
+    """What a tracker knows about the end: its server's state, or that the exit record is missing.
+
+    A notebook that stays open after its training, and a file that was copied early, have no such record either.
+    """
     found = of_last_attempt(view, "tracker_no_exit_record")
     if not found:
         return None
@@ -227,7 +230,7 @@ def _by_tracker(view: RunView, life: Life) -> _End | None:
         )
     if "state " in text:
         return _End("interrupted", text, refs)
-    if life.silent_s is None:
+    if life.silent_s is None or (progress is not None and progress.short is False):
         return None
     return _End(
         "interrupted",
@@ -298,11 +301,11 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
 
 
 def _by_cut(view: RunView, life: Life) -> _End | None:
-    """A log that stops within a row like those above it: whoever wrote it, or copied it, had more to say."""
+    """A log that stops within a row like those above it, or below a heading: whoever wrote it, or copied it, had more to say."""
     end = next(iter(_logs(view)), None)
     if end is None or not end.cut_off or _is_part(view):
         return None
-    text = "its log stops in the middle of a row, with neither an end nor an error" + _silence(life)
+    text = "its log stops in the middle of a row or of an epoch, with neither an end nor an error" + _silence(life)
     return _End("interrupted", text, [SourceRef(end.source, end.line)], open_ended=True)
 
 
