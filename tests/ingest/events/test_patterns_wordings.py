@@ -101,6 +101,10 @@ LOOK_ALIKES = [
     ("connection_lost", "INFO worker 3 has restarted"),
     ("device_lost", "INFO slice health check passed"),
     ("container_start_failed", "srun: error: task 0 launch failed: Invalid job credential"),
+    ("library_mismatch", "INFO no version mismatch detected"),
+    ("mismatched_collective", "INFO a hang may be caused by a collective mismatch"),
+    ("program_missing", 'INFO "flake8": executable file not found in $PATH, the check is passed over'),
+    ("argument_rejected", "NCCL INFO config blocking attribute value 1"),
 ]
 
 
