@@ -13,10 +13,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from analyzer.detect.base import RunView
-from analyzer.detect.failures.following import CAUSES, Following, is_unparsed, uncaught
+from analyzer.detect.failures.following import (
+    BELOW_ERROR,
+    CAUSES,
+    DATA,
+    GOES_ON,
+    OF_THE_PLATFORM,
+    WARNING,
+    Following,
+    is_unparsed,
+    uncaught,
+)
 from analyzer.detect.failures.launcher_reports import REPORTS, LaunchersWord, join_reports, time_is_of_looking
 from analyzer.detect.failures.went_on import RowsOfLogs
-from analyzer.detect.failures.wordings import BELOW_ERROR, DATA, GOES_ON, OF_THE_PLATFORM, WARNING
 from analyzer.model.tables import Event, Scalar
 from analyzer.record import dataclass
 from analyzer.vocabulary.events import FAMILIES, event_specs

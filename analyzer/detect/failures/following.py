@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from analyzer.detect.failures.wordings import OF_OTHERS
+from analyzer.lazy_regex import LazyRegex
 from analyzer.vocabulary.events import FAMILIES
 
 if TYPE_CHECKING:
@@ -135,3 +135,37 @@ def _after(lines: Sequence[int], line: int) -> int | None:
     """The first of some lines in order that stands below another; None if none does."""
     at = bisect_right(lines, line)
     return lines[at] if at < len(lines) else None
+
+
+GOES_ON = LazyRegex(
+    r"(?i)\b(?:retrying|will retry|skipp(?:ed|ing)\b(?! step)|ignor(?:ed|ing)|falling back|fall back|going on|continuing|attempting to recover"
+    r"|proceeding without|halving|restart(?:ed|ing)|respawning)\b|; using\b"
+)
+"""Words of a program that met a failure and goes on, on the line that reports it."""
+
+DATA = LazyRegex(
+    r'(?i)^\W{0,3}(?:prompt|question|answer|input|sample|text|src|source|query|instruction)(?: \d{1,9}| text)?"?\s?[:=|]'
+)
+"""How a line begins that shows input or output of the program, whatever it contains."""
+
+OF_OTHERS = LazyRegex(
+    r"(?:CalledProcessError|ChildFailedError|Process(?:Raised|Exited)Exception|BrokenPipeError|ConnectionResetError|EOFError|Ray\w{0,20}Error"
+    r"|ActorDiedError|Dist\w{1,20}Error|SystemExit|KeyboardInterrupt|SignalException)$"
+)
+"""Exceptions by which one process reports that another ended, or that somebody ended it."""
+
+WARNING = LazyRegex(
+    r"\b\w{0,40}Warning: |^\W{0,3}W(?:\d{4})? |: W (?:tensorflow|external)/|\bWARN(?:ING)?\b|^\s{0,40}(?:warnings\.)?warn\("
+    r"|failed call to cuInit: "
+)
+"""How a line is written that its author took for a warning, or that is the code of one; without a device TensorFlow goes on."""
+
+OF_THE_PLATFORM = LazyRegex(
+    r"(?i)cuda|cudnn|cublas|gpu|nccl|driver|librar|symbol|import|module|dll|kernel|device|convolution|version|extension|backend|compil"
+)
+"""Words of an exception that a warning about a library, a device or a driver may have announced."""
+
+BELOW_ERROR = LazyRegex(
+    r"^(?:.{0,120}?[\s\[|:-])?(?P<level>DEBUG|INFO|WARN(?:ING)?)[\]\s|:-](?!.{0,80}\bERROR\b)"
+)
+"""A record of a logger whose level says that it is no error."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analyzer.detect.failures.complaints import complaint
+from analyzer.detect.failures.exceptions import complaint
 
 COMPLAINTS = {
     "setting": [

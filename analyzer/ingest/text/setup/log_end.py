@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from analyzer.ingest.text.failures.error_lines import error_lines, last_warning
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.setup.epoch_course import EPOCH, EpochCourse, is_heading, is_only_begun
-from analyzer.ingest.text.torn_end import is_piece
+from analyzer.ingest.text.text_layer import is_piece
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import median_of
 from analyzer.model.run import LogEnd
