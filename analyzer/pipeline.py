@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from analyzer.casebook.memory import Remembered, own_records, remember
 from analyzer.detect import run_detectors
 from analyzer.expr import decided_by
-from analyzer.facts.build import Facts, build_facts
-from analyzer.facts.happened import device_time, onset
+from analyzer.facts.build import Facts, build_facts, device_time, onset
 from analyzer.guard import STRICT, Guard
 from analyzer.ingest.discover import Loaded, load_run
 from analyzer.ingest.masking import clean_text

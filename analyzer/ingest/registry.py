@@ -14,7 +14,7 @@ from importlib import import_module
 from analyzer.guard import THEIR_FAULT, Guard
 from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSource, SourceWriter
 from analyzer.record import dataclass
-from analyzer.vocabulary.installed import READERS, installed
+from analyzer.vocabulary.packs import READERS, installed
 
 _FIRST_KEY = re.compile(rb'\{\s*"')
 _Test = Callable[[Candidate], bool]

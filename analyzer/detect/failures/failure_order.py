@@ -21,11 +21,11 @@ from analyzer.detect.failures.following import (
     OF_THE_PLATFORM,
     WARNING,
     Following,
+    RowsOfLogs,
     is_unparsed,
     uncaught,
 )
 from analyzer.detect.failures.launcher_reports import REPORTS, LaunchersWord, join_reports, time_is_of_looking
-from analyzer.detect.failures.went_on import RowsOfLogs
 from analyzer.model.tables import Event, Scalar
 from analyzer.record import dataclass
 from analyzer.vocabulary.events import FAMILIES, event_specs

@@ -15,7 +15,7 @@ from analyzer.detect.base import FactWriter, RunView, number
 from analyzer.detect.curves.drift import checkpoints
 from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
-from analyzer.detect.failures.went_on import SURVIVED_ROWS
+from analyzer.detect.failures.following import SURVIVED_ROWS
 from analyzer.detect.setup.run_course import completed, exit_code, last_step, of_last_attempt
 from analyzer.detect.setup.signs_of_life import YOUNG_S, Life, span
 from analyzer.model.ranked import distinct_of, median_of

@@ -14,8 +14,8 @@ from timelines import Timeline, recomputed, step
 
 from analyzer.ingest.discover import load_run
 from analyzer.ingest.formats.timing import kineto, kineto_stream, trace_columns
+from analyzer.ingest.formats.timing.kineto_lines import CATEGORIES, NONE
 from analyzer.ingest.formats.timing.kineto_stream import read_columns
-from analyzer.ingest.formats.timing.trace_columns import CATEGORIES, NONE
 from analyzer.ingest.formats.timing.trace_summary import summarise
 
 PUBLIC = Path(__file__).parents[3] / ".." / "shared" / "data" / "public" / "kineto-trace"

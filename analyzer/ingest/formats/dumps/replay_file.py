@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
-from analyzer.ingest.formats.dumps.replay_rows import completed
+from analyzer.ingest.formats.dumps.trace_rows import completed
 from analyzer.model.replay import COMM_COLUMNS, REPLAY_COLUMNS, SCHEMA_VERSION
 
 METADATA_KEY = "analyzer_replay"

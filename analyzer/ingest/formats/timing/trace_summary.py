@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.ingest.formats.timing.trace_columns import NONE, TraceColumns
+from analyzer.ingest.formats.timing.kineto_lines import NONE, TraceColumns
 from analyzer.ingest.masking import clean_text
 from analyzer.model.arrays import Integers, Mask
 from analyzer.model.ranked import median_of

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
-from analyzer.ingest.formats.wandb.wandb_facts import launch_label
 from analyzer.ingest.formats.wandb.wandb_history import write_history, write_system
-from analyzer.ingest.formats.wandb.wandb_items import numbers_in
+from analyzer.ingest.formats.wandb.wandb_items import launch_label, numbers_in
 from analyzer.ingest.formats.wandb.wandb_log import ConsoleWriter
 from analyzer.ingest.metric_columns import MAX_METRICS
 from analyzer.ingest.names import canonical_metric
