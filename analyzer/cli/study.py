@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,8 @@ from analyzer.ingest.progress import WATCHED, Reading
 from analyzer.vocabulary.compiled import kept_expressions
 
 if TYPE_CHECKING:
+    import threading
+
     from analyzer.api import Study
 
 SHOWN = 3

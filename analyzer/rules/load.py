@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Sequence
@@ -11,6 +10,7 @@ from functools import cache as once
 from functools import partial
 from pathlib import Path
 
+from analyzer.digest import sha256
 from analyzer.errors import RuleError, RuleSyntaxError, did_you_mean, nearest
 from analyzer.expr import Condition, compile_condition
 from analyzer.expr.conditions import FORM, Named
@@ -296,7 +296,7 @@ def _read_all(files: Sequence[Path], gates: Sequence[Gates], beside: Sequence[Pa
         )
         for rule in rules
     )
-    digest = hashlib.sha256(
+    digest = sha256(
         "\0".join([*texts, *(text_of(path, shown_path(path)) for path in beside)]).encode()
     ).hexdigest()[:12]
     return _CheckedRules(digest, sources)

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import google_crc32c
 import numpy as np
-import numpy.typing as npt
 
 from analyzer.ingest.base import OpenSource, TruncatedSourceError
 from analyzer.model.arrays import Integers

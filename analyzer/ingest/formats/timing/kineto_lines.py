@@ -21,7 +21,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from analyzer.model.arrays import Integers, Mask
 from analyzer.model.ranked import distinct_of
