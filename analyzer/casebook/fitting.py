@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 
 from analyzer.casebook.figures import calibration_error
 from analyzer.errors import InputError
+from analyzer.model.arrays import Values
 from analyzer.model.diagnosis import STATUSES
 from analyzer.model.wording import LIKELY
 from analyzer.record import NamedTuple
@@ -31,8 +31,6 @@ RESAMPLES = 1000
 SURE = 0.95
 
 COLUMNS = ("set", "source", "status", "cause", "said", "right")
-
-Values = npt.NDArray[np.float64]
 
 
 class Answer(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import IsolationForest
@@ -20,14 +20,9 @@ from analyzer.classifier.learning import (
     sets_of,
     shares,
 )
-from analyzer.model.arrays import Integers, Mask, Values
+from analyzer.model.arrays import Integers, Mask, Texts, Values
 from analyzer.model.labels import HEALTHY
 from analyzer.record import dataclass
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Names = npt.NDArray[np.str_]
 
 BINS = 10
 """Bins of equal count for the calibration error."""
@@ -49,15 +44,15 @@ class Judged:
         rows: Row of each run in the corpus.
     """
 
-    truth: Names
+    truth: Texts
     probabilities: Values
     members: Mask
-    classes: Names
-    group: Names
+    classes: Texts
+    group: Texts
     rows: Integers
 
     @property
-    def best(self) -> Names:
+    def best(self) -> Texts:
         """The likeliest class of each run."""
         return np.asarray(self.classes[self.probabilities.argmax(axis=1)])
 
@@ -167,7 +162,7 @@ def _share(hit: Mask, among: Mask) -> float:
     return float(hit[among].mean()) if among.any() else 0.0
 
 
-def macro_f1(truth: Names, answer: Names) -> float:
+def macro_f1(truth: Texts, answer: Texts) -> float:
     """Mean F1 over the classes that occur in the truth."""
     found: list[float] = []
     for name in np.unique(truth):

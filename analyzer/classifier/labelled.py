@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,13 +21,10 @@ from analyzer.detect.shapes.classes import shape_of
 from analyzer.detect.shapes.features import features
 from analyzer.errors import InputError
 from analyzer.ingest.discover import load_run
-from analyzer.model.arrays import Integers, Values
+from analyzer.model.arrays import Integers, Texts, Values
 from analyzer.model.run import Run
 from analyzer.record import dataclass
 from analyzer.rules.causes import catalogue
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 MANIFEST = "manifest.csv"
 TWIN, SECOND_SEED = "-twin", "-seed"
@@ -55,8 +52,8 @@ class Labelled:
     run_ids: tuple[str, ...]
     values: Values
     causes: tuple[str, ...]
-    shapes: npt.NDArray[np.str_]
-    groups: dict[str, npt.NDArray[np.str_]]
+    shapes: Texts
+    groups: dict[str, Texts]
     left_out: dict[str, int]
 
     def __len__(self) -> int:

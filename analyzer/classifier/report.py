@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analyzer.classifier.evaluate import Figures, Judged, figures
 from analyzer.classifier.labelled import Labelled
+from analyzer.model.arrays import Texts
 from analyzer.model.labels import HEALTHY
 from analyzer.record import dataclass
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 GOALS = (
     ("macro F1 of the answered runs", "macro_f1", ">=", 0.90),
@@ -208,9 +205,7 @@ def _confused_causes(pairs: Sequence[tuple[str, str, int]]) -> str:
     )
 
 
-def confusions(
-    truth: npt.NDArray[np.str_], answer: npt.NDArray[np.str_], limit: int = 25
-) -> list[tuple[str, str, int]]:
+def confusions(truth: Texts, answer: Texts, limit: int = 25) -> list[tuple[str, str, int]]:
     """The most frequent wrong pairs."""
     wrong = truth != answer
     pairs, counts = np.unique(np.stack([truth[wrong], answer[wrong]], axis=1), axis=0, return_counts=True)

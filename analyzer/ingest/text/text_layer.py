@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.model.arrays import Integers
+from analyzer.model.arrays import Bytes, Integers
 from analyzer.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import numpy.typing as npt
 
 MAX_RECORD_BYTES = 65_536
 """Longest piece of a line that is looked at as a whole; longer lines are read in pieces of this size."""
@@ -57,7 +56,7 @@ class Block:
     _breaks: Integers | None = field(default=None, init=False, repr=False)
 
     @property
-    def text(self) -> npt.NDArray[np.uint8]:
+    def text(self) -> Bytes:
         """uint8, shape (n_bytes,): the data as numbers."""
         return np.frombuffer(self.data, np.uint8)
 

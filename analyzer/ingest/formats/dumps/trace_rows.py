@@ -11,17 +11,15 @@ import json
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from analyzer.ingest.masking import clean_text
+from analyzer.model.arrays import AnyArray
 from analyzer.model.float_formats import LARGEST, format_name
 from analyzer.model.replay import DTYPE_OF_KIND, REPLAY_COLUMNS, SCHEMA_VERSION, Row, TraceTable
 from analyzer.model.tables import NULL_INT
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 HEAD_ROWS = 50_000
 """Rows of each source kept without a look. A step of a 32-layer model recorded in full has about 5,000."""
@@ -130,7 +128,7 @@ class _Columns(Generic[T]):
         self._table = table
         self._kinds = {column.name: column.kind for column in table.COLUMNS}
         self._lists: dict[str, list[Any]] = {name: [] for name in (*self._kinds, *_OWN)}
-        self._parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self._lists}
+        self._parts: dict[str, list[AnyArray]] = {name: [] for name in self._lists}
         self._texts: dict[str, int] = {"": 0}
         self._shapes: dict[Any, int] = {None: 0}
         self._flushed = 0
