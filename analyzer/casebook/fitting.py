@@ -34,23 +34,14 @@ COLUMNS = ("set", "source", "status", "cause", "said", "right")
 
 
 class Answer(NamedTuple):
-    """The first answer for a labelled run, given before any rule was changed for it.
+    """The first answer for a labelled run, given before any rule was changed for it."""
 
-    Attributes:
-        group: Set that the run was gathered with.
-        source: Its address.
-        status: Status of the answer.
-        cause: Leading cause.
-        said: Its share by the weights of rules, 0 to 1.
-        right: Whether the label or a cause that its labeller accepts; of a sound run nothing is.
-    """
-
-    group: str
-    source: str
-    status: str
-    cause: str
-    said: float
-    right: bool
+    group: str  # set that the run was gathered with
+    source: str  # its address
+    status: str  # status of the answer
+    cause: str  # leading cause
+    said: float  # its share by the weights of rules, 0 to 1
+    right: bool  # whether the label or a cause that its labeller accepts; of a sound run nothing is
 
 
 def read_answers(path: Path) -> list[Answer]:

@@ -33,23 +33,15 @@ MIN_GROUP = 20
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Answers on runs of held-out groups.
+    """Answers on runs of held-out groups."""
 
-    Attributes:
-        truth: Class of each run.
-        probabilities: Calibrated, shape (n_runs, n_classes), by a model and a calibration that saw no run of the group.
-        members: Conformal set of each run, bool, shape (n_runs, n_classes).
-        classes: Sorted names.
-        group: Name of the held-out group of each run.
-        rows: Row of each run in the corpus.
-    """
-
-    truth: Texts
+    truth: Texts  # class of each run
+    # calibrated, shape (n_runs, n_classes), by a model and a calibration that saw no run of the group
     probabilities: Values
-    members: Mask
-    classes: Texts
-    group: Texts
-    rows: Integers
+    members: Mask  # conformal set of each run, bool, shape (n_runs, n_classes)
+    classes: Texts  # sorted names
+    group: Texts  # name of the held-out group of each run
+    rows: Integers  # row of each run in the corpus
 
     @property
     def best(self) -> Texts:
@@ -65,35 +57,20 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What is stated about a set of answers; shares are of 1.
+    """What is stated about a set of answers; shares are of 1."""
 
-    Attributes:
-        runs: Number of runs.
-        answered: Share with one class in the set.
-        accuracy: Of the answered.
-        macro_f1: Of the answered.
-        macro_f1_all: Of the likeliest class of all runs.
-        false_alarms: Healthy runs that were answered with a fault, of all healthy runs.
-        false_alarms_all: Healthy runs whose likeliest class is a fault.
-        missed: Faulty runs that were answered ``healthy``, of all faulty runs.
-        covered: Runs whose true class is in the set.
-        several: Share of runs with more than one class in the set.
-        empty: Share of runs whose set is empty: unlike anything seen.
-        calibration_error: Expected difference of confidence and accuracy, bins of equal count.
-    """
-
-    runs: int
-    answered: float
-    accuracy: float
-    macro_f1: float
-    macro_f1_all: float
-    false_alarms: float
-    false_alarms_all: float
-    missed: float
-    covered: float
-    several: float
-    empty: float
-    calibration_error: float
+    runs: int  # number of runs
+    answered: float  # share with one class in the set
+    accuracy: float  # of the answered
+    macro_f1: float  # of the answered
+    macro_f1_all: float  # of the likeliest class of all runs
+    false_alarms: float  # healthy runs that were answered with a fault, of all healthy runs
+    false_alarms_all: float  # healthy runs whose likeliest class is a fault
+    missed: float  # faulty runs that were answered ``healthy``, of all faulty runs
+    covered: float  # runs whose true class is in the set
+    several: float  # share of runs with more than one class in the set
+    empty: float  # share of runs whose set is empty: unlike anything seen
+    calibration_error: float  # expected difference of confidence and accuracy, bins of equal count
 
 
 def held_out(estimator: Any, labelled: Labelled, by: str) -> Judged:

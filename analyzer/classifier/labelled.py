@@ -38,23 +38,15 @@ HELD_OUT_OF = 4
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Features and labels of a corpus.
+    """Features and labels of a corpus."""
 
-    Attributes:
-        run_ids: One per run.
-        values: float64, shape (n_runs, n_features), NaN where unknown.
-        causes: Cause id or ``healthy`` of each run.
-        shapes: Class of each run.
-        groups: Column of the manifest -> its value for each run; ``twin`` holds the configuration.
-        left_out: Reason -> number of runs that are not in here.
-    """
-
-    run_ids: tuple[str, ...]
-    values: Values
-    causes: tuple[str, ...]
-    shapes: Texts
+    run_ids: tuple[str, ...]  # one per run
+    values: Values  # float64, shape (n_runs, n_features), NaN where unknown
+    causes: tuple[str, ...]  # cause id or ``healthy`` of each run
+    shapes: Texts  # class of each run
+    # column of the manifest -> its value for each run; ``twin`` holds the configuration
     groups: dict[str, Texts]
-    left_out: dict[str, int]
+    left_out: dict[str, int]  # reason -> number of runs that are not in here
 
     def __len__(self) -> int:
         return len(self.run_ids)

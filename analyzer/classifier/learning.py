@@ -76,17 +76,11 @@ def candidates() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How raw shares become probabilities and sets.
+    """How raw shares become probabilities and sets."""
 
-    Attributes:
-        temperature: Divisor of the log shares.
-        bias: float64, shape (n_classes,).
-        threshold_of: float64, shape (n_classes,): least probability with which a class is in the set.
-    """
-
-    temperature: float
-    bias: Values
-    threshold_of: Values
+    temperature: float  # divisor of the log shares
+    bias: Values  # float64, shape (n_classes,)
+    threshold_of: Values  # float64, shape (n_classes,): least probability with which a class is in the set
 
     def probabilities(self, raw: Values) -> Values:
         """Calibrated probabilities, shape (n_runs, n_classes)."""

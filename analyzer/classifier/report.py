@@ -40,22 +40,16 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Everything that the report tells.
+    """Everything that the report tells."""
 
-    Attributes:
-        labelled: The corpus, without classes that have too few runs.
-        compared: Candidate -> figures of its cross-fitted answers.
-        chosen: Name of the candidate that is used.
-        judged: ``writer``, ``architecture`` (if there are several) and ``configuration`` -> answers of the chosen one.
-        unseen: Class -> how runs of it were answered by models that never saw it.
-        single_causes: (cause, cause given instead, runs) most frequent confusions of a model of single causes.
-    """
-
-    labelled: Labelled
-    compared: Mapping[str, Figures]
-    chosen: str
+    labelled: Labelled  # the corpus, without classes that have too few runs
+    compared: Mapping[str, Figures]  # candidate -> figures of its cross-fitted answers
+    chosen: str  # name of the candidate that is used
+    # ``writer``, ``architecture`` (if there are several) and ``configuration`` -> answers of the chosen one
     judged: Mapping[str, Judged]
+    # class -> how runs of it were answered by models that never saw it
     unseen: Mapping[str, Mapping[str, float]]
+    # (cause, cause given instead, runs) most frequent confusions of a model of single causes
     single_causes: Sequence[tuple[str, str, int]]
 
     @property

@@ -44,20 +44,15 @@ _ENDS = frozenset({"root_candidate", "cascade", "teardown"})
 
 
 class Trainings(NamedTuple):
-    """Where the trainings of each log begin and which one is judged.
+    """Where the trainings of each log begin and which one is judged."""
 
-    Attributes:
-        begins: Source to the first lines of its trainings, in order; the first is 0. Only logs of several trainings.
-        judged: Source to the index of the training that is judged.
-        broken: Sources of which it is judged because its loss ended in NaN or infinity.
-        poor: Source to the indices of other trainings that ended no better than they began.
-        through: Sources whose steps are counted through all trainings, so that they part no series with steps.
-    """
-
+    # source to the first lines of its trainings, in order; the first is 0. Only logs of several trainings
     begins: dict[int, tuple[int, ...]]
-    judged: dict[int, int]
-    broken: set[int]
+    judged: dict[int, int]  # source to the index of the training that is judged
+    broken: set[int]  # sources of which it is judged because its loss ended in NaN or infinity
+    # source to the indices of other trainings that ended no better than they began
     poor: dict[int, tuple[int, ...]]
+    # sources whose steps are counted through all trainings, so that they part no series with steps
     through: set[int]
 
     def judged_rows(self, series: Series) -> Series:
