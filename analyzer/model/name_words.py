@@ -45,7 +45,7 @@ class NameReading(NamedTuple):
     quantity: str  # canonical name of the quantity, ``loss_like``, or empty
     whole: bool  # nothing is left that would make it a part of the quantity
     order: int  # of a stand-in for the loss: how good it is, 0 the best
-    setting: bool  # A word says that it is a setting or a count
+    setting: bool  # a word says that it is a setting or a count
 
     @property
     def canonical(self) -> str:
