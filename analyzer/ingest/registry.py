@@ -145,7 +145,7 @@ class LazyIngestor:
 
 _BUILTIN = (
     # name, summary, is_log, where it stands, cheap test
-    ("capsule", "a step saved for replay (analyzer replay run reads it)", False, "formats.dumps.capsule:CapsuleFiles", _any(_holds(b"analyzer-capsule/", within=256), _named(".safetensors"))),
+    ("capsule", "a step saved for replay (analyzer replay run reads it)", False, "formats.dumps.replay_file:CapsuleFiles", _any(_holds(b"analyzer-capsule/", within=256), _named(".safetensors"))),
     ("argument-file", "arguments of a run as a text file (key=value, key: value, Namespace(…))", False, "formats.config.argument_file:ArgumentFile", _is_argument_file),
     ("gpu-samples", "samples of GPUs (nvidia-smi --format=csv, DCGM exporter)", False, "formats.jobs.gpu_samples:GpuSamples", _holds(b"DCGM_FI_", b"temperature.gpu", b"utilization.gpu", within=8192)),
     ("history-json", "history of Keras' fit as JSON (a list of values for each metric)", True, "formats.metrics.history_json:HistoryJson", _is_history),

@@ -19,9 +19,13 @@ import numpy as np
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.encodings.protobuf_wire import WireError
-from analyzer.ingest.formats.tensorboard.tensorboard_config import ConfigTexts
+from analyzer.ingest.formats.tensorboard.tensorboard_config import (
+    ConfigTexts,
+    is_held_out,
+    launch_label,
+    parse_name,
+)
 from analyzer.ingest.formats.tensorboard.tensorboard_event import Event, EventDecoder
-from analyzer.ingest.formats.tensorboard.tensorboard_launch import is_held_out, launch_label, parse_name
 from analyzer.ingest.formats.tensorboard.tensorboard_templates import (
     MAX_PAYLOAD_BYTES,
     MIN_ROWS,

@@ -22,7 +22,7 @@ from typing import Any
 
 from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.encodings.protobuf_wire import fields, signed
-from analyzer.ingest.formats.config.command_line import command_line
+from analyzer.ingest.formats.config.argument_file import command_line
 from analyzer.ingest.formats.config.structured_text import Entry
 from analyzer.ingest.scalar_text import config_scalar, metric_value
 from analyzer.lazy_regex import LazyRegex
