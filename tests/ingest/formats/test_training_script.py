@@ -8,7 +8,8 @@ from structured_reading import read_every_prefix, read_files
 from analyzer.detect import run_detectors
 from analyzer.facts.build import build_facts
 from analyzer.ingest.base import Match
-from analyzer.ingest.formats.config.training_script import TrainingScript, statements
+from analyzer.ingest.formats.config.script_statements import statements
+from analyzer.ingest.formats.config.training_script import TrainingScript
 from analyzer.ingest.walk import make_candidate
 
 SCRIPT = TrainingScript()
