@@ -59,9 +59,6 @@ class Download:
     def fetch(self) -> str:
         """Fetch all pieces and put the run directory together.
 
-        Returns:
-            Name of the run directory.
-
         Raises:
             FetchError: The history cannot be read to its end, or the server gives up on us.
         """
@@ -364,9 +361,6 @@ class _Watched:
 
     The client writes what the server sends, however much that is, and cannot be told to stop; what is beyond the bound
     is taken off the disk at once, and the server is left when it sends nothing else for long.
-
-    Attributes:
-        overflowed: Whether more came.
     """
 
     def __init__(self, folder: str, bound_bytes: int) -> None:

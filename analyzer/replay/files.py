@@ -122,9 +122,6 @@ class ReplayWriter:
 
     Raises:
         InputError: The file cannot be written.
-
-    Attributes:
-        rows: Rows written so far.
     """
 
     def __init__(

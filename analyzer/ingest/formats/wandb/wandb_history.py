@@ -74,13 +74,7 @@ def write_history(columns: Columns, out: SourceWriter) -> tuple[frozenset[str], 
 
 
 def write_system(columns: Columns, times_s: Iterable[float], out: SourceWriter) -> None:
-    """Write system metrics (``system.gpu.0.temp``, …), which have a time but no step.
-
-    Args:
-        columns: One row per system record.
-        times_s: Unix seconds of each row.
-        out: Where to write.
-    """
+    """Write system metrics (``system.gpu.0.temp``, …), which have a time but no step."""
     records = np.array(columns.records, np.int64)
     times = np.fromiter(times_s, np.float64, count=records.size)
     for name, parts in columns.take().items():
