@@ -16,7 +16,7 @@ from analyzer.guard import OUR_FAULT, THEIR_FAULT, Deadline, OutOfTime, fault
 from analyzer.ingest import limits, progress
 from analyzer.ingest.base import Candidate, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.masking import clean_text, safe_name
+from analyzer.ingest.masking import safe_name
 from analyzer.ingest.registry import ForeignReader, foreign_readers
 from analyzer.ingest.runs.archives import Unpacked, is_archive
 from analyzer.ingest.runs.launches import last_launch
@@ -29,9 +29,7 @@ from analyzer.ingest.runs.run_groups import (
     without_copies,
     without_notes,
 )
-from analyzer.ingest.source_text import decode
 from analyzer.ingest.walk import LIKELY_OURS, MAX_FILES, Discovery, Found, discover
-from analyzer.lazy_regex import LazyRegex
 from analyzer.model.refs import Gap
 from analyzer.model.run import Run
 from analyzer.model.wording import counted
@@ -288,46 +286,3 @@ def _of_archives(names: Sequence[str], *, alone: bool) -> str:
     if packed is None:
         return ""
     return "; the archive is damaged" if alone else f"; {safe_name(packed)} is read if it is given itself"
-
-
-TAIL_BYTES = 64 << 10
-"""Of the end of each file: what ended a run stands in its last screens."""
-
-LINES_QUOTED = 3
-LINE_CHARACTERS = 160
-WANTED = (
-    "what would help: the console log with the lines of its steps, the metrics (TensorBoard, W&B, CSV, "
-    "trainer_state.json), the training configuration"
-)
-_ERROR = LazyRegex(
-    r"(?i)\b(?:\w{0,40}error|fatal|failed|failure|\w{0,40}exception|abort(?:ed|ing)?|cannot|can't|denied|killed|panic|giving up)\b"
-)
-
-
-def last_errors(candidates: Sequence[Candidate]) -> list[str]:
-    """``name:line: text`` of the last lines that look like errors, of the files that hold text.
-
-    Compressed files and those with binary content are passed over.
-    """
-    found: list[str] = []
-    for candidate in candidates:
-        if candidate.compression or b"\0" in candidate.head[:4096]:
-            continue
-        found += _in_file(candidate)
-    return found[-LINES_QUOTED:]
-
-
-def _in_file(candidate: Candidate) -> list[str]:
-    try:
-        with candidate.path.open("rb") as stream:
-            before = max(0, candidate.size_bytes - TAIL_BYTES)
-            numbered = not before  # of the end of a large file the numbers are not known
-            stream.seek(before)
-            lines = decode(stream.read(TAIL_BYTES)).splitlines()
-    except OSError:
-        return []
-    return [
-        f"{candidate.name}{f':{number}' if numbered else ''}: {clean_text(line.strip())[:LINE_CHARACTERS]}"
-        for number, line in enumerate(lines, start=1)
-        if _ERROR.search(line[:2000])
-    ][-LINES_QUOTED:]
