@@ -94,6 +94,8 @@ def test_no_speed_is_told_by_a_run_of_less_than_a_minute():
 
     assert (in_seconds["signal.throughput.dropped"], in_seconds["signal.pace.slower"]) == (False, False)
     assert (in_minutes["signal.throughput.dropped"], in_minutes["signal.pace.slower"]) == (True, True)
+    assert {"signal.pace.change", "signal.throughput.change_ratio"}.isdisjoint(in_seconds)
+    assert in_minutes["signal.pace.change"] == pytest.approx(1.6, abs=0.1)
 
 
 def test_throughput_counts_the_other_way_round():
