@@ -92,7 +92,7 @@ LOOK_ALIKES = [
     ("module_missing", "Package list not found, the default is taken"),
     ("disk_full", "OSError: [Errno 28] inotify watch limit reached"),
     ("missing_path", "WARNING Too many levels of symbolic links below /data, skipped"),
-    ("file_lock_failed", "OSError: [Errno 16] Device or resource busy: '/dev/nvidia0'"),
+    ("file_lock_failed", "OSError: [Errno 16] Device or resource busy: '/tmp/a/.nfs0000025c'"),
     ("no_accelerator", "PermissionError: [Errno 13] Permission denied: '/dev/fuse'"),
     ("file_system_error", "INFO LustreError: lines are counted by the watcher"),
     ("program_missing", "INFO execvp error on file x would end the run"),
