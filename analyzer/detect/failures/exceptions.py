@@ -145,7 +145,7 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
         plain = first.family == "exception" and _is_plain(first)
         out.put("plain", plain, [first.speaker.ref])
         if plain and isinstance(kind, str) and isinstance(message, str):
-            out.put("complaint", complaint(kind, message), [speaker.ref])
+            out.put("complaint", complaint(kind, message, speaker.fields.get("phase")), [speaker.ref])
 
 
 def handshake(event: Event) -> bool:
@@ -245,15 +245,23 @@ _BY_WORDS: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
 )  # fmt: skip
 
 
-def complaint(kind: str, message: str) -> str | None:
+_BY_CLASS = ("package", "path", "access", "download", "record", "stored", "tracker", "encoding")
+"""Words that a class may say alone, each with the expression ``<word>_class``."""
+
+
+def complaint(kind: str, message: str, phase: object = None) -> str | None:
     """What an exception of some kind complains of, one of the words above.
 
     >>> complaint("ValueError", "acme_mode must be one of 'fast', 'slow', got 'slwo'")
     'setting'
     >>> complaint("ValueError", "Expected a tensor of shape (8, 16), got (8, 12)")
+    >>> complaint("PIL.UnidentifiedImageError", ""), complaint("RuntimeError", "The size of tensor a (8) must match", "optimizer")
+    ('record', 'checkpoint')
     """
     of = expressions(_FILE)
     text = of["paths"].sub("PATH", " ".join(message[:LOOKED_AT].split()))
+    if phase == "optimizer" and of["moments"].search(text):
+        return "checkpoint"
     for word, hints, unless in _BY_WORDS:
         says = any(hint in text for hint in hints) and of[word].search(text)
         if says and not (unless and of[unless].search(text)):
@@ -262,4 +270,6 @@ def complaint(kind: str, message: str) -> str | None:
         ((of["refusing_class"].search(kind) or of["of_the_run"].search(text)) and of["setting"].search(text))
         or (kind == "AssertionError" and of["checked"].search(text))
     ) and not of["of_a_call"].search(text)
-    return "setting" if refused else None
+    if refused:
+        return "setting"
+    return next((word for word in _BY_CLASS if of[f"{word}_class"].search(kind)), None)

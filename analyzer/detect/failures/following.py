@@ -129,9 +129,12 @@ class Following:
         )
 
     def later_cells_ran(self, failure: Failure) -> bool:
-        """Whether more stands below an exception in a notebook than its message may have."""
-        is_of_cell = failure.place[:2] in self._notebooks and bool(failure.raised)
-        return is_of_cell and self.longest_gap(failure) > CELL_OUTPUT
+        """Whether more stands below an exception in a notebook than its message may have; below the heading of one that is cut stands the stack."""
+        if failure.place[:2] not in self._notebooks or not failure.raised:
+            return False
+        return (
+            "Traceback (most recent" not in failure.speaker.text and self.longest_gap(failure) > CELL_OUTPUT
+        )
 
     def a_program_ran(self, failure: Failure) -> bool:
         """Whether something fails below that the interpreter could read."""

@@ -305,7 +305,9 @@ def _by_cut(view: RunView, life: Life) -> _End | None:
     end = next(iter(_logs(view)), None)
     if end is None or not end.cut_off or _is_part(view):
         return None
-    text = "its log stops in the middle of a row or of an epoch, with neither an end nor an error" + _silence(life)
+    text = "its log stops in the middle of a row or of an epoch, with neither an end nor an error" + _silence(
+        life
+    )
     return _End("interrupted", text, [SourceRef(end.source, end.line)], open_ended=True)
 
 
