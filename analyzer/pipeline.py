@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from analyzer.casebook.memory import Remembered, own_records, remember
 from analyzer.detect import run_detectors
 from analyzer.expr import decided_by
-from analyzer.facts.build import Facts, build_facts
-from analyzer.facts.happened import device_time, onset
+from analyzer.facts.build import Facts, build_facts, device_time, onset
 from analyzer.guard import STRICT, Guard
 from analyzer.ingest.discover import Loaded, load_run
 from analyzer.ingest.masking import clean_text
@@ -273,8 +272,7 @@ def _pooled(
     at = next((place for place, f in enumerate(kept) if f.probability < moved[0].probability), len(kept))
     if leads or not kept:
         at = 0
-    kinds = ranking.other if by.kinds is None else by.kinds
-    return [*kept[:at], *moved, *kept[at:]], moved[0] if by_course else None, kinds
+    return [*kept[:at], *moved, *kept[at:]], moved[0] if by_course else None, by.kinds
 
 
 def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | None:

@@ -131,3 +131,34 @@ ROWS = "".join(f"Epoch {epoch}/100: train_loss {loss(epoch):.4f} val_loss {loss(
 def test_an_early_stop_is_an_end_and_one_fold_that_stopped_is_none(tmp_path, said):
     assert ended(tmp_path, ROWS + said + "\n").state == "completed"
     assert ended(tmp_path, ROWS.partition("Epoch 40/")[0] + said + "\n" + ROWS).state == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("last", "state"), [(99, "completed"), (60, "interrupted")], ids=["to its end", "stopped"]
+)
+def test_a_row_of_a_table_that_no_bar_ends_tells_of_a_whole_epoch(tmp_path, last, state):
+    rows = (
+        f"{epoch:>8}/99     1.86G{loss(epoch) / 40:>10.4f}    0.0932         0    0.1917        24       416"
+        f"    0.2935    0.4043 {1 - loss(9 * epoch) / 5:>9.4f}    0.2366    0.0959    0.0785         0\n"
+        for epoch in range(last + 1)
+    )
+    (tmp_path / "results.txt").write_text("".join(rows))
+    found = analyzer.diagnose(tmp_path).ended
+
+    assert found.state == state, found.because
+
+
+@pytest.mark.parametrize(("stamped", "below"), [("", True), ("12:00:0{epoch} ", True), ("", False)])
+def test_a_log_that_stops_at_the_heading_of_an_epoch_stops_within_it(tmp_path, stamped, below):
+    parts = []
+    for epoch in range(70):
+        stamp = stamped.format(epoch=epoch % 9)
+        heading, rows = (
+            f"{stamp}epoch:  {epoch}\n",
+            f"train loss : {loss(epoch):.4f}\nvalidation loss: {loss(epoch) + 0.1:.4f}\n",
+        )
+        parts.append(heading + rows if below else rows + heading)
+    (tmp_path / "train.log").write_text("".join(parts) + (f"{stamp}epoch:  70\n" if below else ""))
+    found = analyzer.diagnose(tmp_path / "train.log").ended
+
+    assert found.state == ("interrupted" if below else "unknown"), found.because

@@ -13,8 +13,7 @@ from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from analyzer.agents.budget import CHARACTERS_PER_TOKEN, MOST, NOTE, USUAL, within
-from analyzer.agents.excerpts import lines_at, series_at
+from analyzer.agents.excerpts import CHARACTERS_PER_TOKEN, MOST, NOTE, USUAL, lines_at, series_at, within
 from analyzer.desk import Desk
 from analyzer.errors import AnalyzerError
 from analyzer.version import __version__

@@ -19,19 +19,12 @@ from analyzer.rules.schema import Rule
 
 @dataclass(frozen=True, slots=True)
 class LineCount:
-    """Runs in which one line of evidence could be decided.
+    """Runs in which one line of evidence could be decided."""
 
-    Attributes:
-        hits: Runs with the cause in which the line holds.
-        with_cause: Runs with the cause in which it is decided.
-        false_alarms: Runs without the cause in which it holds.
-        without_cause: Runs without the cause in which it is decided.
-    """
-
-    hits: int
-    with_cause: int
-    false_alarms: int
-    without_cause: int
+    hits: int  # runs with the cause in which the line holds
+    with_cause: int  # runs with the cause in which it is decided
+    false_alarms: int  # runs without the cause in which it holds
+    without_cause: int  # runs without the cause in which it is decided
 
     def sentence(self) -> str:
         """Both rates in words; empty if no labelled run decides the line.

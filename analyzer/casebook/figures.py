@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from sklearn.metrics import cohen_kappa_score
+
 from analyzer.casebook.record import CaseRecord
 from analyzer.model.labels import HEALTHY, ORDINARY
 from analyzer.record import dataclass
@@ -27,27 +29,16 @@ BINS = 10
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """The competition of one kind of symptom in one labelled run.
+    """The competition of one kind of symptom in one labelled run."""
 
-    Attributes:
-        case: Id of the record.
-        group: Its group, for cross-validation.
-        kind: Kind of symptom.
-        causes: Causes that came into question.
-        bits: Their scores.
-        right: For each cause whether it is right.
-        sound: Whether nothing was wrong, so that "something else" is right as well.
-        classes: Classes that a right cause refines: they are right as well.
-    """
-
-    case: str
-    group: str
-    kind: str
-    causes: tuple[str, ...]
-    bits: tuple[float, ...]
-    right: tuple[bool, ...]
-    sound: bool = False
-    classes: frozenset[str] = frozenset()
+    case: str  # id of the record
+    group: str  # its group, for cross-validation
+    kind: str  # kind of symptom
+    causes: tuple[str, ...]  # causes that came into question
+    bits: tuple[float, ...]  # their scores
+    right: tuple[bool, ...]  # for each cause whether it is right
+    sound: bool = False  # whether nothing was wrong, so that "something else" is right as well
+    classes: frozenset[str] = frozenset()  # classes that a right cause refines: they are right as well
 
     def loss_bits(self) -> float:
         """Log loss: of the right causes together, of "something else" where none of them is right or the run is sound."""
@@ -104,27 +95,17 @@ def contests(records: Sequence[CaseRecord], rules: RuleSet) -> list[Contest]:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a set of contests reached.
+    """What a set of contests reached."""
 
-    Attributes:
-        runs: Contests counted.
-        top1: Part in which the first cause is right, of those with a right cause among the candidates or not.
-        top3: Part in which one of the first three is.
-        wrong_sure: Part in which what the answer is headed by is wrong and holds at least 0.6.
-        wrong_very_sure: Part in which it is wrong and holds at least 0.9.
-        log_loss_bits: Mean log loss, "something else" included.
-        brier: Mean squared error of that probability.
-        calibration_error: Its expected calibration error over ten equal bins.
-    """
-
-    runs: int
+    runs: int  # contests counted
+    # part in which the first cause is right, of those with a right cause among the candidates or not
     top1: float
-    top3: float
-    wrong_sure: float
-    wrong_very_sure: float
-    log_loss_bits: float
-    brier: float
-    calibration_error: float
+    top3: float  # part in which one of the first three is
+    wrong_sure: float  # part in which what the answer is headed by is wrong and holds at least 0.6
+    wrong_very_sure: float  # part in which it is wrong and holds at least 0.9
+    log_loss_bits: float  # mean log loss, "something else" included
+    brier: float  # mean squared error of that probability
+    calibration_error: float  # its expected calibration error over ten equal bins
 
 
 def figures(items: Sequence[Contest]) -> Figures:
@@ -158,3 +139,44 @@ def calibration_error(said: Sequence[tuple[float, bool]]) -> float:
             rate = sum(right for _, right in inside) / len(inside)
             total += len(inside) / len(said) * abs(mean - rate)
     return round(total, 12)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Runs that were labelled twice."""
+
+    runs: int  # how many
+    same: int  # runs of which both first labels are the same
+    accepted: int  # runs of which the first label of one is the first label of the other or accepted by them
+    same_verdict: int  # runs that both call sound, or both faulty
+    # Cohen's kappa of the first labels: agreement beyond what how common each label is gives by chance
+    kappa: float
+
+    def sentence(self) -> str:
+        """The figures in words.
+
+        >>> Agreement(40, 30, 36, 38, 0.71).sentence()
+        '40 runs labelled twice: the same label in 75 %, one that the other accepts in 90 %, both sound or both faulty in 95 %, kappa 0.71'
+        """
+        same, accepted, verdict = (
+            round(100 * part / self.runs) for part in (self.same, self.accepted, self.same_verdict)
+        )
+        return (
+            f"{self.runs} runs labelled twice: the same label in {same} %, one that the other accepts in {accepted} %, "
+            f"both sound or both faulty in {verdict} %, kappa {self.kappa:.2f}"
+        )
+
+
+def agreement(records: Sequence[CaseRecord]) -> Agreement | None:
+    """Compare the labels of runs that two judges have labelled; None where nobody judged twice."""
+    pairs = [((record.label, *record.acceptable), record.second) for record in records if record.second]
+    if not pairs:
+        return None
+    firsts = [(ours[0], theirs[0]) for ours, theirs in pairs]
+    return Agreement(
+        runs=len(pairs),
+        same=sum(a == b for a, b in firsts),
+        accepted=sum(theirs[0] in ours or ours[0] in theirs for ours, theirs in pairs),
+        same_verdict=sum((a == HEALTHY) == (b == HEALTHY) for a, b in firsts),
+        kappa=1.0 if all(a == b for a, b in firsts) else float(cohen_kappa_score(*zip(*firsts, strict=True))),
+    )

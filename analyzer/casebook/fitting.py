@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 
 from analyzer.casebook.figures import calibration_error
 from analyzer.errors import InputError
+from analyzer.model.arrays import Values
 from analyzer.model.diagnosis import STATUSES
 from analyzer.model.wording import LIKELY
 from analyzer.record import NamedTuple
@@ -32,27 +32,16 @@ SURE = 0.95
 
 COLUMNS = ("set", "source", "status", "cause", "said", "right")
 
-Values = npt.NDArray[np.float64]
-
 
 class Answer(NamedTuple):
-    """The first answer for a labelled run, given before any rule was changed for it.
+    """The first answer for a labelled run, given before any rule was changed for it."""
 
-    Attributes:
-        group: Set that the run was gathered with.
-        source: Its address.
-        status: Status of the answer.
-        cause: Leading cause.
-        said: Its share by the weights of rules, 0 to 1.
-        right: Whether the label or a cause that its labeller accepts; of a sound run nothing is.
-    """
-
-    group: str
-    source: str
-    status: str
-    cause: str
-    said: float
-    right: bool
+    group: str  # set that the run was gathered with
+    source: str  # its address
+    status: str  # status of the answer
+    cause: str  # leading cause
+    said: float  # its share by the weights of rules, 0 to 1
+    right: bool  # whether the label or a cause that its labeller accepts; of a sound run nothing is
 
 
 def read_answers(path: Path) -> list[Answer]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import IsolationForest
@@ -20,14 +20,9 @@ from analyzer.classifier.learning import (
     sets_of,
     shares,
 )
-from analyzer.model.arrays import Integers, Mask, Values
+from analyzer.model.arrays import Integers, Mask, Texts, Values
 from analyzer.model.labels import HEALTHY
 from analyzer.record import dataclass
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Names = npt.NDArray[np.str_]
 
 BINS = 10
 """Bins of equal count for the calibration error."""
@@ -38,26 +33,18 @@ MIN_GROUP = 20
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Answers on runs of held-out groups.
+    """Answers on runs of held-out groups."""
 
-    Attributes:
-        truth: Class of each run.
-        probabilities: Calibrated, shape (n_runs, n_classes), by a model and a calibration that saw no run of the group.
-        members: Conformal set of each run, bool, shape (n_runs, n_classes).
-        classes: Sorted names.
-        group: Name of the held-out group of each run.
-        rows: Row of each run in the corpus.
-    """
-
-    truth: Names
+    truth: Texts  # class of each run
+    # calibrated, shape (n_runs, n_classes), by a model and a calibration that saw no run of the group
     probabilities: Values
-    members: Mask
-    classes: Names
-    group: Names
-    rows: Integers
+    members: Mask  # conformal set of each run, bool, shape (n_runs, n_classes)
+    classes: Texts  # sorted names
+    group: Texts  # name of the held-out group of each run
+    rows: Integers  # row of each run in the corpus
 
     @property
-    def best(self) -> Names:
+    def best(self) -> Texts:
         """The likeliest class of each run."""
         return np.asarray(self.classes[self.probabilities.argmax(axis=1)])
 
@@ -70,35 +57,20 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What is stated about a set of answers; shares are of 1.
+    """What is stated about a set of answers; shares are of 1."""
 
-    Attributes:
-        runs: Number of runs.
-        answered: Share with one class in the set.
-        accuracy: Of the answered.
-        macro_f1: Of the answered.
-        macro_f1_all: Of the likeliest class of all runs.
-        false_alarms: Healthy runs that were answered with a fault, of all healthy runs.
-        false_alarms_all: Healthy runs whose likeliest class is a fault.
-        missed: Faulty runs that were answered ``healthy``, of all faulty runs.
-        covered: Runs whose true class is in the set.
-        several: Share of runs with more than one class in the set.
-        empty: Share of runs whose set is empty: unlike anything seen.
-        calibration_error: Expected difference of confidence and accuracy, bins of equal count.
-    """
-
-    runs: int
-    answered: float
-    accuracy: float
-    macro_f1: float
-    macro_f1_all: float
-    false_alarms: float
-    false_alarms_all: float
-    missed: float
-    covered: float
-    several: float
-    empty: float
-    calibration_error: float
+    runs: int  # number of runs
+    answered: float  # share with one class in the set
+    accuracy: float  # of the answered
+    macro_f1: float  # of the answered
+    macro_f1_all: float  # of the likeliest class of all runs
+    false_alarms: float  # healthy runs that were answered with a fault, of all healthy runs
+    false_alarms_all: float  # healthy runs whose likeliest class is a fault
+    missed: float  # faulty runs that were answered ``healthy``, of all faulty runs
+    covered: float  # runs whose true class is in the set
+    several: float  # share of runs with more than one class in the set
+    empty: float  # share of runs whose set is empty: unlike anything seen
+    calibration_error: float  # expected difference of confidence and accuracy, bins of equal count
 
 
 def held_out(estimator: Any, labelled: Labelled, by: str) -> Judged:
@@ -167,7 +139,7 @@ def _share(hit: Mask, among: Mask) -> float:
     return float(hit[among].mean()) if among.any() else 0.0
 
 
-def macro_f1(truth: Names, answer: Names) -> float:
+def macro_f1(truth: Texts, answer: Texts) -> float:
     """Mean F1 over the classes that occur in the truth."""
     found: list[float] = []
     for name in np.unique(truth):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,13 +21,10 @@ from analyzer.detect.shapes.classes import shape_of
 from analyzer.detect.shapes.features import features
 from analyzer.errors import InputError
 from analyzer.ingest.discover import load_run
-from analyzer.model.arrays import Integers, Values
+from analyzer.model.arrays import Integers, Texts, Values
 from analyzer.model.run import Run
 from analyzer.record import dataclass
 from analyzer.rules.causes import catalogue
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 MANIFEST = "manifest.csv"
 TWIN, SECOND_SEED = "-twin", "-seed"
@@ -41,23 +38,15 @@ HELD_OUT_OF = 4
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Features and labels of a corpus.
+    """Features and labels of a corpus."""
 
-    Attributes:
-        run_ids: One per run.
-        values: float64, shape (n_runs, n_features), NaN where unknown.
-        causes: Cause id or ``healthy`` of each run.
-        shapes: Class of each run.
-        groups: Column of the manifest -> its value for each run; ``twin`` holds the configuration.
-        left_out: Reason -> number of runs that are not in here.
-    """
-
-    run_ids: tuple[str, ...]
-    values: Values
-    causes: tuple[str, ...]
-    shapes: npt.NDArray[np.str_]
-    groups: dict[str, npt.NDArray[np.str_]]
-    left_out: dict[str, int]
+    run_ids: tuple[str, ...]  # one per run
+    values: Values  # float64, shape (n_runs, n_features), NaN where unknown
+    causes: tuple[str, ...]  # cause id or ``healthy`` of each run
+    shapes: Texts  # class of each run
+    # column of the manifest -> its value for each run; ``twin`` holds the configuration
+    groups: dict[str, Texts]
+    left_out: dict[str, int]  # reason -> number of runs that are not in here
 
     def __len__(self) -> int:
         return len(self.run_ids)

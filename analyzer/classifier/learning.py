@@ -6,7 +6,7 @@ Everything that is stated about a model comes from runs of groups that it was no
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -20,12 +20,9 @@ from sklearn.preprocessing import StandardScaler
 
 from analyzer.classifier.labelled import Labelled
 from analyzer.detect.shapes.forest import FLOOR, calibrate
-from analyzer.model.arrays import Mask, Rows, Values
+from analyzer.model.arrays import Mask, Rows, Texts, Values
 from analyzer.model.labels import HEALTHY
 from analyzer.record import dataclass
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 SEED = 0
 FOLDS = 6
@@ -79,17 +76,11 @@ def candidates() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How raw shares become probabilities and sets.
+    """How raw shares become probabilities and sets."""
 
-    Attributes:
-        temperature: Divisor of the log shares.
-        bias: float64, shape (n_classes,).
-        threshold_of: float64, shape (n_classes,): least probability with which a class is in the set.
-    """
-
-    temperature: float
-    bias: Values
-    threshold_of: Values
+    temperature: float  # divisor of the log shares
+    bias: Values  # float64, shape (n_classes,)
+    threshold_of: Values  # float64, shape (n_classes,): least probability with which a class is in the set
 
     def probabilities(self, raw: Values) -> Values:
         """Calibrated probabilities, shape (n_runs, n_classes)."""
@@ -110,7 +101,7 @@ def folds(labelled: Labelled, count: int = FOLDS) -> Iterator[tuple[Rows, Rows]]
     yield from GroupKFold(count).split(labelled.values, labelled.shapes, groups)
 
 
-def cross_fitted(estimator: Any, labelled: Labelled, classes: npt.NDArray[np.str_]) -> Values:
+def cross_fitted(estimator: Any, labelled: Labelled, classes: Texts) -> Values:
     """Raw shares of every run by a model that saw no run of its configuration; shape (n_runs, n_classes)."""
     raw = np.zeros((len(labelled), len(classes)))
     for train, test in folds(labelled):
@@ -125,7 +116,7 @@ def fitted(estimator: Any, labelled: Labelled) -> Any:
     return model.fit(labelled.values, labelled.shapes, **{f"{last}sample_weight": weights(labelled.shapes)})
 
 
-def weights(shapes: npt.NDArray[np.str_]) -> Values:
+def weights(shapes: Texts) -> Values:
     """Weight of each run: one over the square root of its class's frequency.
 
     Half way between the corpus, in which half of the runs are healthy, and equal classes, with which false alarms
@@ -135,14 +126,14 @@ def weights(shapes: npt.NDArray[np.str_]) -> Values:
     return np.asarray(np.sqrt(len(shapes) / (len(counts) * counts[index])))
 
 
-def shares(model: Any, values: Values, classes: npt.NDArray[np.str_]) -> Values:
+def shares(model: Any, values: Values, classes: Texts) -> Values:
     """A model's shares in the order of ``classes``; 0 for a class that it never saw."""
     found = np.zeros((len(values), len(classes)))
     found[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(values)
     return found
 
 
-def calibrated_on(raw: Values, truth: npt.NDArray[np.str_], classes: npt.NDArray[np.str_]) -> Calibration:
+def calibrated_on(raw: Values, truth: Texts, classes: Texts) -> Calibration:
     """Temperature and biases by maximum likelihood, then the conformal threshold of each class.
 
     Args:
@@ -177,7 +168,7 @@ def calibrated_on(raw: Values, truth: npt.NDArray[np.str_], classes: npt.NDArray
     return Calibration(temperature, bias, thresholds(p, target, classes))
 
 
-def thresholds(p: Values, target: Rows, classes: npt.NDArray[np.str_]) -> Values:
+def thresholds(p: Values, target: Rows, classes: Texts) -> Values:
     """Split-conformal thresholds, one for healthy runs and one for faulty ones (Vovk 2012, label-conditional).
 
     For runs exchangeable with the healthy ones of calibration, ``healthy`` is in the set with probability at least

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analyzer.classifier.evaluate import Figures, Judged, figures
 from analyzer.classifier.labelled import Labelled
+from analyzer.model.arrays import Texts
 from analyzer.model.labels import HEALTHY
 from analyzer.record import dataclass
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 GOALS = (
     ("macro F1 of the answered runs", "macro_f1", ">=", 0.90),
@@ -43,22 +40,16 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Everything that the report tells.
+    """Everything that the report tells."""
 
-    Attributes:
-        labelled: The corpus, without classes that have too few runs.
-        compared: Candidate -> figures of its cross-fitted answers.
-        chosen: Name of the candidate that is used.
-        judged: ``writer``, ``architecture`` (if there are several) and ``configuration`` -> answers of the chosen one.
-        unseen: Class -> how runs of it were answered by models that never saw it.
-        single_causes: (cause, cause given instead, runs) most frequent confusions of a model of single causes.
-    """
-
-    labelled: Labelled
-    compared: Mapping[str, Figures]
-    chosen: str
+    labelled: Labelled  # the corpus, without classes that have too few runs
+    compared: Mapping[str, Figures]  # candidate -> figures of its cross-fitted answers
+    chosen: str  # name of the candidate that is used
+    # ``writer``, ``architecture`` (if there are several) and ``configuration`` -> answers of the chosen one
     judged: Mapping[str, Judged]
+    # class -> how runs of it were answered by models that never saw it
     unseen: Mapping[str, Mapping[str, float]]
+    # (cause, cause given instead, runs) most frequent confusions of a model of single causes
     single_causes: Sequence[tuple[str, str, int]]
 
     @property
@@ -208,9 +199,7 @@ def _confused_causes(pairs: Sequence[tuple[str, str, int]]) -> str:
     )
 
 
-def confusions(
-    truth: npt.NDArray[np.str_], answer: npt.NDArray[np.str_], limit: int = 25
-) -> list[tuple[str, str, int]]:
+def confusions(truth: Texts, answer: Texts, limit: int = 25) -> list[tuple[str, str, int]]:
     """The most frequent wrong pairs."""
     wrong = truth != answer
     pairs, counts = np.unique(np.stack([truth[wrong], answer[wrong]], axis=1), axis=0, return_counts=True)

@@ -110,7 +110,7 @@ def stats_command(books: Books) -> None:
     """Count records by label, framework and how the label is known, and how often two labellers agree."""
     from collections import Counter
 
-    from analyzer.casebook.agreement import agreement
+    from analyzer.casebook.figures import agreement
     from analyzer.casebook.record import good_records
 
     records = good_records(books)

@@ -30,10 +30,9 @@ def train_command(
 ) -> None:
     """Train a model; use it with ANALYZER_CLASSIFIER=FILE analyzer diagnose RUN."""
     from analyzer.classifier.evaluate import Figures
-    from analyzer.classifier.export import write_model
     from analyzer.classifier.labelled import load_labelled
     from analyzer.classifier.learning import ENOUGH_HEALTHY
-    from analyzer.classifier.training import train
+    from analyzer.classifier.training import train, write_model
     from analyzer.model.labels import HEALTHY
 
     labelled = load_labelled(corpus)

@@ -9,7 +9,7 @@ import typer
 
 from analyzer.cli.diagnose import Debug, Offline
 from analyzer.cli.output import Format, chosen_format, rendered, screen_style, write
-from analyzer.cli.progress import reading
+from analyzer.cli.study import reading
 
 
 def compare_command(

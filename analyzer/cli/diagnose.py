@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analyzer.cli.exit_codes import FINDING
-from analyzer.cli.fail_on import FailOn
+from analyzer.cli.exit_codes import FINDING, FailOn
 from analyzer.cli.output import Format, chosen_format, rendered, write
 from analyzer.cli.study import SHOWN, run_study
 from analyzer.errors import InputError

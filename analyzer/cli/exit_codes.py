@@ -1,6 +1,8 @@
-"""Exit codes of the command line: a contract, documented in the README and tested."""
+"""Exit codes of the command line, a contract, documented in the README and tested; and the option ``--fail-on``."""
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 DONE = 0
 """The run was read and judged, whatever the judgement."""
@@ -25,3 +27,16 @@ OUR_BUG = 70
 
 INTERRUPTED = 130
 """Ended by Ctrl-C, as shells report it."""
+
+
+class FailOn(StrEnum):
+    """When a finding makes the command exit with 1."""
+
+    never = "never"
+    possible = "possible"
+    likely = "likely"
+
+    @property
+    def threshold(self) -> float:
+        """Least probability of such a finding; above 1 if none counts."""
+        return {FailOn.possible: 0.3, FailOn.likely: 0.6}.get(self, 2.0)

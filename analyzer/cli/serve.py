@@ -36,8 +36,7 @@ def serve_command(
     """
     del debug
     from analyzer.desk import Desk
-    from analyzer.service.jobs import Jobs
-    from analyzer.service.server import LOCAL, Service
+    from analyzer.service.server import LOCAL, Jobs, Service
 
     token = os.environ.get("ANALYZER_SERVE_TOKEN", "")
     if host not in LOCAL and not token:

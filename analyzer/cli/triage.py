@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from analyzer.cli.exit_codes import FINDING, INCOMPLETE, INTERRUPTED
-from analyzer.cli.fail_on import FailOn
+from analyzer.cli.exit_codes import FINDING, INCOMPLETE, INTERRUPTED, FailOn
 from analyzer.cli.output import wants_colour
 from analyzer.errors import InputError
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from analyzer.cli.diagnose import Debug, Rules
-from analyzer.cli.exit_codes import DONE, FINDING
-from analyzer.cli.fail_on import FailOn
+from analyzer.cli.exit_codes import DONE, FINDING, FailOn
 from analyzer.errors import InputError
 
 if TYPE_CHECKING:

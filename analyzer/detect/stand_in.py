@@ -112,12 +112,15 @@ _PHASE_NAMES = {
 EVERY_ROW = 8
 """Rows in each of which a number is lower than before: no share of right answers and no time does that."""
 
+HALF_LEFT, MOST_ROWS = 0.5, 0.75
+"""What begins below 1 may be a share of right answers: it is none if it falls in three of four rows, to half of itself."""
+
 FALLEN = 0.9
 """The last third of the rows over the first: a time or a count that is printed every epoch stays as it is."""
 
 
 def _named_by_phase(run: Run, metric: str) -> tuple[Series, ...]:
-    """The two losses of rows such as ``train: 2.31 valid: 2.28``: numbers that fall, and began where no share can be.
+    """The two losses of rows such as ``train: 2.31 valid: 2.28``: numbers that fall as no share of right answers does.
 
     Shares of right answers rise; what stands still could be anything and stays without a meaning.
     """
@@ -132,10 +135,14 @@ def _named_by_phase(run: Run, metric: str) -> tuple[Series, ...]:
         return ()
     values = train[0].value
     third = len(values) // 3
-    if not third or not 1.0 < values[0] < np.inf:
+    if not third or not 0.0 < values[0] < np.inf:
         return ()
-    fallen = median_of(values[-third:]) <= FALLEN * median_of(values[:third])
-    if not fallen and not (len(values) >= EVERY_ROW and (np.diff(values) < 0).all()):
+    left = median_of(values[-third:]) / median_of(values[:third])
+    lower = float((np.diff(values) < 0).mean())
+    could_be_a_share = bool(values.max() <= 1.0)
+    if could_be_a_share and not (left <= HALF_LEFT and lower >= MOST_ROWS and len(values) >= EVERY_ROW):
+        return ()
+    if left > FALLEN and not (len(values) >= EVERY_ROW and lower == 1.0):
         return ()
     return (replace(train[0] if metric == "loss" else held_out[0], metric=metric),)
 

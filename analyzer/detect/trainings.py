@@ -37,25 +37,22 @@ NO_GAIN = 0.98
 """A training that ends above that part of its first loss learned nothing."""
 
 _LOSSES = ("loss", "eval_loss")
+_APPENDED = frozenset({"json-lines", "csv-metrics"})
+"""Readers of files to which a program that is started anew goes on writing, as to a log."""
 _SAME_JOB = frozenset({"elastic_restart", "resume_from_checkpoint"})
 _ENDS = frozenset({"root_candidate", "cascade", "teardown"})
 
 
 class Trainings(NamedTuple):
-    """Where the trainings of each log begin and which one is judged.
+    """Where the trainings of each log begin and which one is judged."""
 
-    Attributes:
-        begins: Source to the first lines of its trainings, in order; the first is 0. Only logs of several trainings.
-        judged: Source to the index of the training that is judged.
-        broken: Sources of which it is judged because its loss ended in NaN or infinity.
-        poor: Source to the indices of other trainings that ended no better than they began.
-        through: Sources whose steps are counted through all trainings, so that they part no series with steps.
-    """
-
+    # source to the first lines of its trainings, in order; the first is 0. Only logs of several trainings
     begins: dict[int, tuple[int, ...]]
-    judged: dict[int, int]
-    broken: set[int]
+    judged: dict[int, int]  # source to the index of the training that is judged
+    broken: set[int]  # sources of which it is judged because its loss ended in NaN or infinity
+    # source to the indices of other trainings that ended no better than they began
     poor: dict[int, tuple[int, ...]]
+    # sources whose steps are counted through all trainings, so that they part no series with steps
     through: set[int]
 
     def judged_rows(self, series: Series) -> Series:
@@ -80,7 +77,8 @@ def trainings_of(run: Run) -> Trainings:
     """The trainings of a run's logs: where readers saw epochs begin again, or where steps do and more speaks for it."""
     losses = [series for metric in _LOSSES for series in all_series(run, metric)]
     found = Trainings({}, {}, set(), {}, set())
-    told: dict[int, list[int]] = {end.source: [] for end in run.log_ends}
+    appended = [index for index, source in enumerate(run.sources) if source.ingestor in _APPENDED]
+    told: dict[int, list[int]] = {source: [] for source in (*(end.source for end in run.log_ends), *appended)}
     for event in run.events.of("training_begins_again"):
         told.setdefault(event.ref.source, []).append(event.ref.line or 0)
     for source, lines in told.items():
@@ -158,9 +156,13 @@ def _stepped(run: Run, main: Series, told: Sequence[int], falls: Integers) -> tu
     behind = np.searchsorted(falls, np.searchsorted(line, told), side="right") - 1
     proven[behind[behind >= 0]] = True
     proven = (proven & ~below_seam) | below_heading
+    steps = np.diff(main.step)
+    every = (
+        median_of(steps[steps > 0]) if (steps > 0).any() else 0
+    )  # the first row may come by steps or after a pause
     begin, early, ways = 0, [], []
     for fall, known, seam in zip(falls.tolist(), proven.tolist(), below_seam.tolist(), strict=True):
-        if not known and not seam and main.step[fall] <= main.step[begin]:
+        if not known and not seam and main.step[fall] < main.step[begin] + max(every, 1):
             early.append(fall)
             ways.append(_way(main.value, begin, fall))
         begin = fall if known or fall in early[-1:] else begin

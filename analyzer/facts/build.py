@@ -1,4 +1,4 @@
-"""Merge the signals of all detectors into one flat namespace of facts."""
+"""Merge the signals of all detectors into one flat namespace of facts, and tell of these what happened in the run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from analyzer.errors import did_you_mean
 from analyzer.facts.catalog import spec_of, suggest
 from analyzer.guard import STRICT, Guard
+from analyzer.model.happened import DeviceTime, Onset
 from analyzer.model.signal import FactSpec, FactValue, Signal
 from analyzer.model.tables import Scalar
 from analyzer.record import dataclass, field
@@ -87,3 +88,35 @@ def _typed(spec: FactSpec, fact: FactValue, kind: str) -> FactValue:
             f"{kind} emits {spec.name!r} as {type(value).__name__}; the catalogue says {spec.dtype}"
         )
     return fact
+
+
+def onset(facts: Mapping[str, Scalar]) -> Onset | None:
+    """When trouble began, if a step is known for it."""
+    step = facts.get("signal.onset.step")
+    if not isinstance(step, int):
+        return None
+    return Onset(step, str(facts.get("signal.onset.when", "")), str(facts.get("signal.onset.what", "")))
+
+
+def device_time(facts: Mapping[str, Scalar]) -> DeviceTime | None:
+    """The step time split of the profiler's traces, if they hold events of a device."""
+
+    def number(name: str) -> float | None:
+        value = facts.get(f"signal.trace.{name}")
+        return value if isinstance(value, float) else None
+
+    window_s, idle = number("window_s"), number("idle_share")
+    if window_s is None or idle is None:
+        return None
+    return DeviceTime(
+        window_s=window_s,
+        compute=number("compute_share") or 0.0,
+        communication=number("communication_share") or 0.0,
+        copies=number("copy_share") or 0.0,
+        idle=idle,
+        host_late=number("host_wait_share"),
+        step_s=number("step_s"),
+        top_operator=str(facts.get("signal.trace.top_operator", "")),
+        top_operator_share=number("top_operator_share"),
+        top_kernel=str(facts.get("signal.trace.top_kernel", "")),
+    )

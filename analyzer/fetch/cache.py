@@ -69,11 +69,7 @@ def state_name(described: Mapping[str, Any]) -> str:
 
 
 class CachedRun:
-    """The place of one run in the cache.
-
-    Args:
-        address: Which run.
-    """
+    """The place of one run in the cache."""
 
     def __init__(self, address: RunAddress) -> None:
         self.address = address

@@ -19,9 +19,8 @@ from typing import Any
 from analyzer.errors import FetchError
 from analyzer.fetch.address import RunAddress, RunSetAddress, Server
 from analyzer.fetch.cache import CachedRun, state_name
-from analyzer.fetch.keys import taken_for_a_run
 from analyzer.fetch.limits import Limits
-from analyzer.fetch.session import Progress, Session
+from analyzer.fetch.session import Progress, Session, taken_for_a_run
 from analyzer.record import dataclass, replace
 
 # A line on the terminal that says how far a download is; nothing where standard error is no terminal.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyzer.digest import sha256
 from analyzer.ingest.formats.dumps.trace_rows import TraceRows
 from analyzer.ingest.limits import METRIC_NAMES
 from analyzer.ingest.masking import clean_text, mask_value
@@ -372,10 +372,10 @@ class RunBuilder:
                 )
 
     def _run_id(self) -> str:
-        digest = hashlib.sha256()
+        digest = sha256(b"")
         for source in sorted(self.sources, key=lambda s: s.path):
             digest.update(f"{source.path}\0{source.size_bytes}\0{source.sha256_head}\n".encode())
-        return digest.hexdigest()[:16]
+        return str(digest.hexdigest()[:16])
 
     def _all_blocks(self) -> list[_Block]:
         blocks = list(self._blocks)

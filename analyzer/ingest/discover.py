@@ -11,9 +11,8 @@ import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
-from analyzer.deadline import Deadline, OutOfTime
 from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, UnreadableFileError
-from analyzer.guard import OUR_FAULT, THEIR_FAULT, fault
+from analyzer.guard import OUR_FAULT, THEIR_FAULT, Deadline, OutOfTime, fault
 from analyzer.ingest import limits, progress
 from analyzer.ingest.base import Candidate, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.builder import RunBuilder

@@ -13,10 +13,18 @@ from importlib import import_module
 
 from analyzer.guard import THEIR_FAULT, Guard
 from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSource, SourceWriter
+from analyzer.lazy_regex import LazyRegex
 from analyzer.record import dataclass
-from analyzer.vocabulary.installed import READERS, installed
+from analyzer.vocabulary.packs import READERS, installed
 
 _FIRST_KEY = re.compile(rb'\{\s*"')
+_RUN_IN_STORE = LazyRegex(
+    r"[0-9a-f]{32}/(?:(?:metrics|params|tags|inputs|outputs|traces)/|meta\.yaml(?:\n|$))"
+)
+_DIARIES = ("debug-core.log", "debug-internal.log")
+"""Diaries that the client of W&B keeps of itself: they hold objects, and none that a reader takes."""
+
+_MARKS = (b",", b"\t", b";")
 _Test = Callable[[Candidate], bool]
 
 
@@ -38,6 +46,8 @@ def _any(*tests: _Test) -> _Test:
 
 def _is_object(candidate: Candidate) -> bool:
     """JSON, not the dict of Python's ``print`` that many console logs begin with."""
+    if candidate.name.endswith(_DIARIES):
+        return False
     start = candidate.head[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     return start.startswith(b"{") and not start.startswith(b"{'")
 
@@ -48,8 +58,10 @@ def _is_history(candidate: Candidate) -> bool:
 
 
 def _holds_rows(candidate: Candidate) -> bool:
-    """Objects or a list of them, not a console log that begins with "[INFO]"."""
-    return _is_object(candidate) or (candidate.head.lstrip()[:1] == b"[" and _has_a_key(candidate))
+    """Objects of a line each or a list of them, not a console log that begins with "[INFO]"."""
+    if candidate.head.lstrip()[:1] == b"[":
+        return _has_a_key(candidate)
+    return _is_object(candidate) and _holds_objects(candidate)
 
 
 def _has_a_key(candidate: Candidate) -> bool:
@@ -69,7 +81,12 @@ def _is_column(candidate: Candidate) -> bool:
 
 def _is_table(candidate: Candidate) -> bool:
     first, _, rest = candidate.head[:65_536].lstrip().partition(b"\n")
-    return any(mark in (rest if first.startswith(b"# ") else first) for mark in (b",", b"\t", b";"))
+    if first.startswith(b"# "):
+        return any(mark in rest for mark in _MARKS)
+    cells = [cell.strip() for cell in first.split(max(_MARKS, key=first.count))]
+    is_text = first.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" not in first
+    named = all(cell[:1].isalpha() or cell[:1] in b'_"' or cell >= b"\x80" for cell in cells[1:])
+    return len(cells) > 1 and is_text and (named or b'"' in first)
 
 
 def _is_pinned_list(candidate: Candidate) -> bool:
@@ -85,10 +102,7 @@ def _is_safetensors(candidate: Candidate) -> bool:
 
 
 def _is_in_store(candidate: Candidate) -> bool:
-    path = f"{candidate.path.as_posix()}/{candidate.name}"
-    return any(
-        f"/{folder}/" in path for folder in ("metrics", "params", "tags", "inputs", "outputs", "traces")
-    ) or (path.endswith("meta.yaml"))
+    return _RUN_IN_STORE.search(f"{candidate.path.as_posix()}\n{candidate.name}") is not None
 
 
 def _is_execution_trace(candidate: Candidate) -> bool:
@@ -100,7 +114,9 @@ def _is_inspect_log(candidate: Candidate) -> bool:
 
 
 def _holds_objects(candidate: Candidate) -> bool:
-    return (b"\n{" in candidate.head or candidate.head[:1] == b"{") and _has_a_key(candidate)
+    lines = (line.strip(b"\xef\xbb\xbf \t\r") for line in candidate.head.split(b"\n"))
+    whole = any(line.startswith(b"{") and line.endswith(b"}") for line in lines)
+    return whole and _has_a_key(candidate) and not candidate.name.endswith(_DIARIES)
 
 
 def _is_argument_file(candidate: Candidate) -> bool:
@@ -145,7 +161,7 @@ class LazyIngestor:
 
 _BUILTIN = (
     # name, summary, is_log, where it stands, cheap test
-    ("capsule", "a step saved for replay (analyzer replay run reads it)", False, "formats.dumps.capsule:CapsuleFiles", _any(_holds(b"analyzer-capsule/", within=256), _named(".safetensors"))),
+    ("capsule", "a step saved for replay (analyzer replay run reads it)", False, "formats.dumps.replay_file:CapsuleFiles", _any(_holds(b"analyzer-capsule/", within=256), _named(".safetensors"))),
     ("argument-file", "arguments of a run as a text file (key=value, key: value, Namespace(…))", False, "formats.config.argument_file:ArgumentFile", _is_argument_file),
     ("gpu-samples", "samples of GPUs (nvidia-smi --format=csv, DCGM exporter)", False, "formats.jobs.gpu_samples:GpuSamples", _holds(b"DCGM_FI_", b"temperature.gpu", b"utilization.gpu", within=8192)),
     ("history-json", "history of Keras' fit as JSON (a list of values for each metric)", True, "formats.metrics.history_json:HistoryJson", _is_history),
@@ -165,8 +181,8 @@ _BUILTIN = (
     ("json-lines", "metrics as JSON lines or one list of rows (LLaMA-Factory, mmengine, mmcv and others)", True, "formats.metrics.json_lines:JsonLines", _holds_rows),
     ("kineto", "timing trace (PyTorch profiler, Kineto; chrome trace)", False, "formats.timing.kineto:Kineto", _holds(b'"ph"', b'"traceEvents"', b'"traceName"')),
     ("launch-script", "launch script (sbatch, bash): scheduler options, environment, arguments", False, "formats.config.launch_script:LaunchScript", _any(_begins(b"#!"), _named(".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".pbs", ".lsf", ".job"))),
-    ("mlflow-database", "MLflow database (mlflow.db): metrics, parameters, status of its last run", True, "formats.metrics.mlflow_database:MlflowDatabase", _begins(b"SQLite format 3")),
-    ("mlflow-files", "MLflow file store (mlruns): metrics, parameters, status of a run", True, "formats.metrics.mlflow_files:MlflowFiles", _is_in_store),
+    ("mlflow-database", "MLflow database (mlflow.db): metrics, parameters, status of its last run", True, "formats.metrics.mlflow_stores:MlflowDatabase", _begins(b"SQLite format 3")),
+    ("mlflow-files", "MLflow file store (mlruns): metrics, parameters, status of a run", True, "formats.metrics.mlflow_stores:MlflowFiles", _is_in_store),
     ("model-files", "model, adapter and tokenizer description (Hugging Face layout)", False, "formats.checkpoints.model_files:ModelFiles", _any(_is_object, _named(".jinja"))),
     ("msprobe", "tensor statistics of Ascend msprobe (dump.json)", False, "formats.dumps.msprobe:Msprobe", _holds(b'"dump_data_dir"', within=4096)),
     ("notebook", "Jupyter notebook: what its last training printed", True, "formats.metrics.notebook:Notebook", _named(".ipynb", ".ipynb.gz")),

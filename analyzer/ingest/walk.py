@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from analyzer.digest import sha256
 from analyzer.errors import InputError, UnreadableFileError
 from analyzer.ingest import limits, progress
 from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSource, TruncatedSourceError
@@ -262,7 +262,7 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
         if candidate.size_bytes == 0:
             discovery.empty.append(name)
             continue
-        digest = hashlib.sha256(candidate.head).hexdigest()
+        digest = sha256(candidate.head).hexdigest()
         alike = seen.setdefault((candidate.size_bytes, digest), [])
         if any(_is_same(path, other) for other in alike):  # a link inside the directory
             continue

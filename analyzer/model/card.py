@@ -1,62 +1,63 @@
-"""A diagnosis where Python shows it by itself: a line at the prompt, a short card in a notebook."""
+"""A diagnosis where Python shows it by itself: a line at the prompt, a short card in a notebook, plain data."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from analyzer.model.wording import percent
-from analyzer.record import NamedTuple
 
 _COLOURS = {"failed": "#b3330a", "degraded": "#8a5300", "interrupted": "#8a5300", "healthy": "#00694f"}
 """Behind the word, which is white: readable in light and dark notebooks, and the same as in the report."""
 
 
-class Card(NamedTuple):
-    """What is shown of a diagnosis."""
+def prompt_line(diagnosis: Any) -> str:
+    """``<Diagnosis runs/7b: failed, 97% bf16-pretrained-model-in-fp16>``."""
+    leads = _leads(diagnosis)
+    cause = f", {percent(leads.probability)} {leads.cause.id}" if leads else ""
+    return f"<Diagnosis {diagnosis.root}: {diagnosis.status}{cause}>"
 
-    status: str  # its status
-    root: str  # the run
-    summary: str  # what happened
-    cause: str = ""  # id of the leading cause; empty if there is none
-    title: str = ""  # its sentence
-    probability: float = 0.0  # its probability
-    places: Sequence[str] = ()  # where its evidence stands
-    fix: str = ""  # its first fix
-    diffs: Sequence[str] = ()  # the change to the user's files
 
-    @classmethod
-    def of(cls, status: str, root: str, summary: str, leads: Any) -> Card:
-        """The card of a diagnosis whose leading ``Finding``, if any, is given (its module imports this one)."""
-        if leads is None:
-            return cls(status, root, summary)
-        places = dict.fromkeys(str(place) for line in leads.speaks_for() for place in line.refs[:1])
-        diffs = [change.diff for fix in leads.fixes[:1] for change in fix.changes if change.diff]
-        fix = leads.fixes[0].title if leads.fixes else ""
+def notebook_card(diagnosis: Any) -> str:
+    """A few lines of HTML; all but the status in the colours of the notebook."""
+    from html import escape as e  # noqa: PLC0415  (few diagnoses are shown in a notebook)
+
+    colour = _COLOURS.get(diagnosis.status, "#57606a")
+    rows = [
+        f'<b style="background:{colour};color:#fff;padding:0 .5em;border-radius:.8em">{e(diagnosis.status.upper())}</b> <code>{e(diagnosis.root)}</code>',
+        e(diagnosis.summary),
+    ]
+    if leads := _leads(diagnosis):
         cause = leads.cause
-        return cls(
-            status, root, summary, cause.id, cause.title, leads.probability, tuple(places)[:3], fix, diffs
-        )
+        rows.append(f"<b>{percent(leads.probability)}</b> {e(cause.title)} <code>{e(cause.id)}</code>")
+        places = dict.fromkeys(str(place) for line in leads.speaks_for() for place in line.refs[:1])
+        if places:
+            rows.append(f"evidence: {', '.join(f'<code>{e(place)}</code>' for place in tuple(places)[:3])}")
+        for fix in leads.fixes[:1]:
+            rows.append(f"fix: {e(fix.title)}")
+            rows += [f"<pre>{e(change.diff)}</pre>" for change in fix.changes if change.diff]
+    return f"<div>{'<br>'.join(rows)}</div>"
 
-    def line(self) -> str:
-        """``<Diagnosis runs/7b: failed, 97% bf16-pretrained-model-in-fp16>``."""
-        cause = f", {percent(self.probability)} {self.cause}" if self.cause else ""
-        return f"<Diagnosis {self.root}: {self.status}{cause}>"
 
-    def html(self) -> str:
-        """A few lines; all but the status in the colours of the notebook."""
-        from html import escape as e  # noqa: PLC0415  (few diagnoses are shown in a notebook)
+def _leads(diagnosis: Any) -> Any:
+    """The leading finding of a run that is not healthy, None without one."""
+    return diagnosis.findings[0] if diagnosis.findings and diagnosis.status != "healthy" else None
 
-        colour = _COLOURS.get(self.status, "#57606a")
-        rows = [
-            f'<b style="background:{colour};color:#fff;padding:0 .5em;border-radius:.8em">{e(self.status.upper())}</b> <code>{e(self.root)}</code>',
-            e(self.summary),
-        ]
-        if self.cause:
-            rows.append(f"<b>{percent(self.probability)}</b> {e(self.title)} <code>{e(self.cause)}</code>")
-        if self.places:
-            rows.append(f"evidence: {', '.join(f'<code>{e(place)}</code>' for place in self.places)}")
-        if self.fix:
-            rows.append(f"fix: {e(self.fix)}")
-        rows += [f"<pre>{e(diff)}</pre>" for diff in self.diffs]
-        return f"<div>{'<br>'.join(rows)}</div>"
+
+def plain_data(value: Any) -> Any:
+    """Records, mappings and tuples as objects and lists; NaN and infinities become strings."""
+    if is_dataclass(value):
+        return {item.name: plain_data(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: plain_data(item) for name, item in value._asdict().items()}
+    if isinstance(value, Mapping):
+        return {str(key): plain_data(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain_data(item) for item in value]
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return float(f"{value:.6g}")  # six digits: more would only show the noise of the platform
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    return value

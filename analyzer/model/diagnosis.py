@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from analyzer.model.card import Card
 from analyzer.model.happened import DeviceTime, Onset
-from analyzer.model.plain_data import plain_data
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import format_scalar, percent, word_for
 from analyzer.record import NamedTuple, dataclass
@@ -464,18 +462,20 @@ class Diagnosis:
     rule_packs: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return self._card().line()
+        from analyzer.model.card import prompt_line  # noqa: PLC0415  (what the command line shows needs none of it)
+
+        return prompt_line(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return self._card().html()
+        from analyzer.model.card import notebook_card  # noqa: PLC0415
 
-    def _card(self) -> Card:
-        leads = self.findings[0] if self.findings and self.status != "healthy" else None
-        return Card.of(self.status, self.root, self.summary, leads)
+        return notebook_card(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the order of the JSON contract; NaN and infinities become strings."""
+        from analyzer.model.card import plain_data  # noqa: PLC0415
+
         return {"schema": SCHEMA_ID, **plain_data(self)}
 
     def finding(self, word: str = "") -> Finding | None:

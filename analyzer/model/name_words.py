@@ -39,21 +39,13 @@ _PHASED = {"loss": "eval_loss", "accuracy": "eval_accuracy", "perplexity": "eval
 
 
 class NameReading(NamedTuple):
-    """What the words of a name say.
+    """What the words of a name say."""
 
-    Attributes:
-        phase: ``train``, ``eval``, ``other``, or empty.
-        quantity: Canonical name of the quantity, ``loss_like``, or empty.
-        whole: Nothing is left that would make it a part of the quantity.
-        order: Of a stand-in for the loss: how good it is, 0 the best.
-        setting: A word says that it is a setting or a count.
-    """
-
-    phase: str
-    quantity: str
-    whole: bool
-    order: int
-    setting: bool
+    phase: str  # ``train``, ``eval``, ``other``, or empty
+    quantity: str  # canonical name of the quantity, ``loss_like``, or empty
+    whole: bool  # nothing is left that would make it a part of the quantity
+    order: int  # of a stand-in for the loss: how good it is, 0 the best
+    setting: bool  # a word says that it is a setting or a count
 
     @property
     def canonical(self) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from analyzer.model.arrays import Values
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 def median_of(values: npt.ArrayLike) -> np.float64:

@@ -25,18 +25,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from analyzer.model.arrays import Mask
+from analyzer.model.arrays import AnyArray, Mask
 from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import NULL_INT
 from analyzer.record import NamedTuple, dataclass, field
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 CAPSULE_HEADER = "capsule.json"
 CAPSULE_SCHEMA = "analyzer-capsule/1"
@@ -136,7 +133,7 @@ class TraceTable:
     COLUMNS: ClassVar[tuple[Column, ...]] = ()
 
     # column name to array, each of shape (n_rows,); also ``source`` and ``line``
-    data: Mapping[str, npt.NDArray[Any]]
+    data: Mapping[str, AnyArray]
     texts: tuple[str, ...] = ("",)  # distinct texts; 0 is the empty text and stands for unknown
     # distinct sizes; 0 is None and stands for unknown; a scalar has the empty tuple
     shapes: tuple[Any, ...] = field(default=(None,))
@@ -145,7 +142,7 @@ class TraceTable:
     @classmethod
     def empty(cls) -> Self:
         """A table without rows."""
-        data: dict[str, npt.NDArray[Any]] = {c.name: np.zeros(0, DTYPE_OF_KIND[c.kind]) for c in cls.COLUMNS}
+        data: dict[str, AnyArray] = {c.name: np.zeros(0, DTYPE_OF_KIND[c.kind]) for c in cls.COLUMNS}
         data["source"], data["line"] = np.zeros(0, np.int32), np.zeros(0, np.int64)
         return cls(data)
 
@@ -160,7 +157,7 @@ class TraceTable:
     def _codes(self) -> Mapping[str, int]:
         return {text: code for code, text in enumerate(self.texts)}
 
-    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+    def __getitem__(self, name: str) -> AnyArray:
         """One column as an array of shape (n_rows,)."""
         return self.data[name]
 
@@ -221,7 +218,7 @@ class TraceTable:
         line = int(self.data["line"][index])
         return SourceRef(int(self.data["source"][index]), line if line > 0 else None)
 
-    def take(self, rows: npt.NDArray[Any]) -> Self:
+    def take(self, rows: AnyArray) -> Self:
         """The table with some rows only, chosen by index or by a bool array of shape (n_rows,)."""
         return type(self)(
             {name: column[rows] for name, column in self.data.items()}, self.texts, self.shapes, self.dropped

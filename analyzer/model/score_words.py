@@ -57,19 +57,12 @@ GENERAL = word_set("""mmlu cmmlu ceval agieval gsm8k humaneval mbpp hellaswag wi
 
 
 class ScoreReading(NamedTuple):
-    """What a name says of a score.
+    """What a name says of a score."""
 
-    Attributes:
-        better: 1 if more is better, -1 if less is, 0 if it is no score.
-        phase: ``eval``, ``train``, ``other`` or empty.
-        whole: Whether nothing names a class or a component of which it is the score.
-        kind: The words of the score itself, which training and held-out data share.
-    """
-
-    better: int
-    phase: str
-    whole: bool
-    kind: frozenset[str]
+    better: int  # 1 if more is better, -1 if less is, 0 if it is no score
+    phase: str  # ``eval``, ``train``, ``other`` or empty
+    whole: bool  # whether nothing names a class or a component of which it is the score
+    kind: frozenset[str]  # the words of the score itself, which training and held-out data share
 
 
 _NONE = ScoreReading(0, "", whole=False, kind=frozenset())

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from analyzer.detect.base import RunView
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.players.adversaries import losses_of_players, plays
 from analyzer.ingest.names import METRICS
+from analyzer.model.arrays import Rows, Values
 from analyzer.model.diagnosis import Finding
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Series
 from analyzer.record import NamedTuple
-
-Floats = npt.NDArray[np.float64]
 
 
 class Line(NamedTuple):
@@ -24,11 +22,11 @@ class Line(NamedTuple):
 
     label: str  # name in the legend
     logged_as: str  # name that the run gave it
-    x: Floats  # steps, or positions from 1 on where the run logged no steps
-    y: Floats  # values; NaN and infinities are kept
+    x: Values  # steps, or positions from 1 on where the run logged no steps
+    y: Values  # values; NaN and infinities are kept
     paths: tuple[str, ...]  # file of each point
-    lines: npt.NDArray[np.int64]  # line or record of each point in its file, 0 if unknown
-    attempt: npt.NDArray[np.int64]  # restart attempt of each point
+    lines: Rows  # line or record of each point in its file, 0 if unknown
+    attempt: Rows  # restart attempt of each point
 
 
 class Panel(NamedTuple):
@@ -135,9 +133,7 @@ def _line(run: Run, label: str, series: Series) -> Line:
     return line_of(run, label, series, x, np.flatnonzero(np.isfinite(x)))
 
 
-def line_of(
-    run: Run, label: str, series: Series, x: npt.NDArray[np.float64], rows: npt.NDArray[np.int64]
-) -> Line:
+def line_of(run: Run, label: str, series: Series, x: Values, rows: Rows) -> Line:
     """Some points of a series at given places."""
     paths = tuple(run.sources[int(source)].path for source in series.source[rows])
     return Line(
@@ -150,7 +146,7 @@ def _is_wide(lines: tuple[Line, ...]) -> bool:
     return bool(finite.size and finite.min() > 0 and finite.max() / finite.min() > WIDE)
 
 
-def thinned(line: Line, buckets: int) -> npt.NDArray[np.int64]:
+def thinned(line: Line, buckets: int) -> Rows:
     """Which points to draw, in their order, so that no extreme and no kind of non-finite value is lost.
 
     The axis is cut into buckets. Of each bucket the first, last, smallest and largest finite point are kept, of its
@@ -168,7 +164,7 @@ def thinned(line: Line, buckets: int) -> npt.NDArray[np.int64]:
     return np.array(sorted(kept), dtype=np.int64)
 
 
-def part(line: Line, rows: npt.NDArray[np.int64]) -> Line:
+def part(line: Line, rows: Rows) -> Line:
     """Some points of a series."""
     paths = tuple(line.paths[int(row)] for row in rows)
     return line._replace(
@@ -176,7 +172,7 @@ def part(line: Line, rows: npt.NDArray[np.int64]) -> Line:
     )
 
 
-def _telling_points(y: Floats, rows: npt.NDArray[np.int64]) -> set[int]:
+def _telling_points(y: Values, rows: Rows) -> set[int]:
     values = y[rows]
     finite = rows[np.isfinite(values)]
     kept: set[int] = set()
@@ -228,7 +224,7 @@ def panel_key(name: str) -> str:
     return _FAMILIES.get(within, "loss")
 
 
-def cited(line: Line, places: Collection[tuple[str, int]]) -> npt.NDArray[np.int64]:
+def cited(line: Line, places: Collection[tuple[str, int]]) -> Rows:
     """Points of a series that stand at cited lines."""
     rows = [i for i, at in enumerate(zip(line.paths, line.lines.tolist(), strict=True)) if at in places]
     return np.array(rows, dtype=np.int64)

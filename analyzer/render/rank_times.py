@@ -10,7 +10,7 @@ from analyzer.detect.base import RunView
 from analyzer.detect.failures.failure_order import SAME_MOMENT_S, Failure, FailureOrder
 from analyzer.detect.failures.following import CAUSES
 from analyzer.detect.failures.launcher_reports import REPORTS
-from analyzer.detect.ranks.flight_waits import waits_of
+from analyzer.detect.ranks.flight_facts import waits_of
 from analyzer.ingest.rank_names import ranks_of
 from analyzer.model.diagnosis import Place
 from analyzer.model.run import Run

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Protocol, Self, cast
 
 from analyzer.errors import InputError
-from analyzer.ingest.formats.dumps.replay_rows import number_of
+from analyzer.ingest.formats.dumps.trace_rows import number_of
 from analyzer.ingest.masking import clean_text
 from analyzer.model.replay import COMM_COLUMNS, FORMAT_NAME, REPLAY_COLUMNS, SCHEMA_VERSION, Column
 
@@ -122,9 +122,6 @@ class ReplayWriter:
 
     Raises:
         InputError: The file cannot be written.
-
-    Attributes:
-        rows: Rows written so far.
     """
 
     def __init__(

@@ -81,13 +81,7 @@ class _Step:
 
 
 class Recorder:
-    """Hooks on a model, the last steps in memory, and the trace file. Made by ``analyzer.replay.record``.
-
-    Args:
-        model: Module to watch.
-        path: Trace to write.
-        options: How much to record.
-    """
+    """Hooks on a model, the last steps in memory, and the trace file. Made by ``analyzer.replay.record``."""
 
     def __init__(
         self, model: torch.nn.Module, path: str | os.PathLike[str], options: Options | None = None
@@ -167,9 +161,6 @@ class Recorder:
 
         Args:
             value: The loss, or a part of it.
-
-        Returns:
-            The same tensor.
         """
         if self._hooks is not None and self._current is not None:
             self._hooks.outside(LOSS, value)

@@ -24,7 +24,7 @@ from typing import Any
 
 from analyzer.errors import RuleCaseError, RuleSyntaxError, UnknownFactError, did_you_mean, nearest
 from analyzer.expr import Condition, compile_condition, evaluate
-from analyzer.expr.parse import FORM, Named, Tree, dotted_name
+from analyzer.expr.conditions import FORM, Named, Tree, dotted_name
 from analyzer.facts.catalog import catalog, no_fact, spec_of
 from analyzer.model.tables import Scalar
 from analyzer.record import NamedTuple

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from analyzer.expr import Condition, compile_condition, evaluate
-from analyzer.expr.parse import FORM
+from analyzer.expr.conditions import FORM
 from analyzer.facts.catalog import catalog
 from analyzer.model.tables import Scalar
 from analyzer.record import NamedTuple

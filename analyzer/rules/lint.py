@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
-from analyzer.expr.parse import Tree
+from analyzer.expr.conditions import Tree
 from analyzer.facts.catalog import no_fact, spec_of
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import LAB

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Sequence
@@ -11,9 +10,10 @@ from functools import cache as once
 from functools import partial
 from pathlib import Path
 
+from analyzer.digest import sha256
 from analyzer.errors import RuleError, RuleSyntaxError, did_you_mean, nearest
 from analyzer.expr import Condition, compile_condition
-from analyzer.expr.parse import FORM, Named
+from analyzer.expr.conditions import FORM, Named
 from analyzer.facts.catalog import catalog
 from analyzer.record import NamedTuple
 from analyzer.rules.causes import PACK_FILE, SYMPTOM_KINDS, catalogue, rules_root
@@ -26,8 +26,8 @@ from analyzer.vocabulary import cache, packs
 from analyzer.vocabulary.config import is_setting, nearest_setting
 from analyzer.vocabulary.events import events_key
 from analyzer.vocabulary.frameworks import frameworks
-from analyzer.vocabulary.installed import PACKS, installed
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
+from analyzer.vocabulary.packs import PACKS, installed
 
 
 class RuleSet(NamedTuple):
@@ -296,7 +296,7 @@ def _read_all(files: Sequence[Path], gates: Sequence[Gates], beside: Sequence[Pa
         )
         for rule in rules
     )
-    digest = hashlib.sha256(
+    digest = sha256(
         "\0".join([*texts, *(text_of(path, shown_path(path)) for path in beside)]).encode()
     ).hexdigest()[:12]
     return _CheckedRules(digest, sources)

@@ -76,13 +76,7 @@ class _Worker:
 
 
 class Supervisor:
-    """Runs tasks in worker processes.
-
-    Args:
-        options: What all runs share.
-        workers: Number of processes.
-        batch: Runs handed over at once.
-    """
+    """Runs tasks in worker processes."""
 
     def __init__(self, options: Options, workers: int, batch: int = BATCH) -> None:
         self._options = options

@@ -30,8 +30,8 @@ from analyzer.pipeline import diagnose_loaded
 from analyzer.record import replace
 from analyzer.rules.load import RuleSet, load_rules
 from analyzer.triage.places import open_place
+from analyzer.triage.plan import local_paths
 from analyzer.triage.record import empty_record, make_record
-from analyzer.triage.sources import local_paths
 from analyzer.triage.specs import Options, RunSpec, Task
 
 FAULTY = frozenset({"failed", "degraded", "interrupted"})

@@ -9,7 +9,6 @@ that others may write, or that belongs to somebody else, is not read. Whoever wr
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
@@ -20,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from analyzer.digest import sha256
 from analyzer.lazy_regex import LazyRegex
 from analyzer.version import __version__
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
@@ -61,7 +61,7 @@ def key_of(files: Iterable[Path], *meaning: str) -> str:
     for path in map(str, files):  # hundreds at every start: a Path takes longer to ask than the system does
         state = os.stat(path)  # noqa: PTH116
         parts.append(f"{os.path.abspath(path)}\0{state.st_size}\0{state.st_mtime_ns}")  # noqa: PTH100
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return str(sha256("\0".join(parts).encode()).hexdigest())
 
 
 def _path(kind: str, key: str) -> Path:

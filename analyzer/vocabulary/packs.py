@@ -8,19 +8,34 @@ packs never mean different things by one name, and for which rules it was writte
     schema: 1             # of the rules that it was written for; another is refused before anything of it is read
 
 Beside it may stand ``events.yaml`` (see ``events``), ``causes.yaml`` and ``gates.yaml``.
+
+In the ``pyproject.toml`` of a package that brings a pack, or a reader::
+
+    [project.entry-points."analyzer.readers"]
+    acme = "acme_reader:AcmeReader"       # a class as ingest/base.py describes an Ingestor
+
+    [project.entry-points."analyzer.rule_packs"]
+    acme = "acme_rules"                   # a package whose folder is a rule pack; nothing of it is executed
+
+Looking through all installed packages takes longer than a small diagnosis, so what was found is kept until a folder of
+``sys.path`` changes.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from analyzer.errors import RuleSyntaxError
+from analyzer.errors import RuleError, RuleSyntaxError
 from analyzer.lazy_regex import LazyRegex
 from analyzer.version import __version__
-from analyzer.vocabulary.installed import PACKS, folder_of, installed
+from analyzer.vocabulary import cache
 from analyzer.vocabulary.marked import MarkedFile, load_marked, shown_path, text_of
 from analyzer.vocabulary.sections import check_section
 
@@ -157,3 +172,46 @@ def refuse_foreign_names(file: MarkedFile, section: str, begin: str) -> None:
             raise RuleSyntaxError(
                 f"{name!r} must begin with {begin!r}, the prefix of its pack", file.where(section, name)
             )
+
+
+READERS, PACKS = "analyzer.readers", "analyzer.rule_packs"
+
+
+@lru_cache(maxsize=1)
+def _entry_points() -> dict[str, list[list[str]]]:
+    states = []
+    for folder in sys.path:
+        with suppress(OSError):
+            states.append(f"{folder} {os.stat(folder or '.').st_mtime_ns}")  # noqa: PTH116  (a hundredfold cheaper)
+    key = cache.key_of([], *states)
+    found: dict[str, list[list[str]]] | None = cache.read("installed", key)
+    if found is None:
+        from importlib.metadata import entry_points  # noqa: PLC0415  (only what is not in the cache pays for it)
+
+        found = {
+            group: sorted([point.name, point.value] for point in entry_points(group=group))
+            for group in (READERS, PACKS)
+        }
+        cache.write("installed", key, found)
+    return found
+
+
+def installed(group: str) -> list[tuple[str, str]]:
+    """Name and value of each entry point of a group, by name."""
+    return [(name, value) for name, value in _entry_points()[group]]
+
+
+def folder_of(group: str, name: str, value: str) -> Path:
+    """The folder of the package that an entry point names.
+
+    Raises:
+        RuleError: It is no package; its own package is at fault.
+    """
+    try:
+        spec = find_spec(value)
+    except (ImportError, ValueError):  # what it stands in is none
+        spec = None
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    if not places:
+        raise RuleError(f"{group}: {name} names {value!r}, which is no package with a folder")
+    return Path(places[0])

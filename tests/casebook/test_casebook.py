@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from analyzer.casebook.agreement import agreement
-from analyzer.casebook.figures import Contest, calibration_error, contests, figures
+from analyzer.casebook.figures import Contest, agreement, calibration_error, contests, figures
 from analyzer.casebook.from_run import record_of
 from analyzer.casebook.record import CaseRecord, good_records, parse_record, read_casebook, typed_facts
 from analyzer.cli.app import app

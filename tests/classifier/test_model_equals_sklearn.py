@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
-from analyzer.classifier.export import model_data, write_model
 from analyzer.classifier.labelled import Labelled
 from analyzer.classifier.learning import Calibration
+from analyzer.classifier.training import model_data, write_model
 from analyzer.detect.shapes.feature_list import FEATURES
 from analyzer.detect.shapes.forest import PACKED, calibrate, read_model
 from analyzer.errors import InputError

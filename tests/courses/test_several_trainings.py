@@ -173,3 +173,29 @@ def test_three_epochs_are_a_training_too(tmp_path):
     (tmp_path / "train.log").write_text(rows)
 
     assert analyzer.diagnose(tmp_path / "train.log").judged == "the last of 4 trainings in this log"
+
+
+@pytest.mark.parametrize("name", ["metrics.json", "log.csv"])
+def test_runs_that_went_on_writing_to_one_file_of_metrics_are_parted(tmp_path, name):
+    def course(first, rows):
+        return [(first + 20 * row, 1.5 * math.exp(-(first + 20 * row) / 100) + 0.06) for row in range(rows)]
+
+    points = [*course(19, 50), *course(14, 4), *course(19, 6), *course(17, 50)]
+    if name.endswith("json"):
+        text = "".join(f'{{"iteration": {step}, "total_loss": {loss:.5f}}}\n' for step, loss in points)
+    else:
+        text = "step,loss\n" + "".join(f"{step},{loss:.5f}\n" for step, loss in points)
+    (tmp_path / name).write_text(text)
+    dx = analyzer.diagnose(tmp_path / name)
+
+    assert dx.judged == "the last of 4 trainings in this log"
+    assert dx.status not in {"failed", "degraded"}
+
+
+def test_a_loss_that_breaks_out_is_no_further_training_of_a_file(tmp_path):
+    losses = [*(2 * 0.98**row for row in range(80)), *([9.0] * 20)]
+    (tmp_path / "log.csv").write_text(
+        "step,loss\n" + "".join(f"{10 * row},{loss:.5f}\n" for row, loss in enumerate(losses))
+    )
+
+    assert not analyzer.diagnose(tmp_path / "log.csv").judged

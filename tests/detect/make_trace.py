@@ -6,7 +6,7 @@ from typing import Any
 
 from make_run import RunMaker
 
-from analyzer.ingest.formats.dumps.replay_rows import completed
+from analyzer.ingest.formats.dumps.trace_rows import completed
 
 
 def trace(rows: list[dict[str, Any]], maker: RunMaker | None = None) -> RunMaker:

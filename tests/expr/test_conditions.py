@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from analyzer.errors import RuleSyntaxError
 from analyzer.expr import compile_condition, decided_by, evaluate
-from analyzer.expr.evaluate import value_of
+from analyzer.expr.conditions import value_of
 
 NAMES = ["a.x", "a.y", "b.flag", "b.other"]
 NUMBERS = st.integers(-5, 5) | st.floats(-10, 10).map(lambda v: round(v, 3))

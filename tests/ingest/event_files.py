@@ -11,8 +11,8 @@ from tensorboard.util import tensor_util
 
 from analyzer.ingest.base import OpenSource, SourceWriter
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.formats.tensorboard.crc32c import masked_checksum
 from analyzer.ingest.formats.tensorboard.tensorboard import TensorBoard
+from analyzer.ingest.formats.tensorboard.tfrecord import masked_checksum
 from analyzer.ingest.walk import make_candidate
 
 NAME = "events.out.tfevents.1700000000.node.4242.0"

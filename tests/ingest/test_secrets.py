@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.ingest.masking import clean_text, mask_value
-from analyzer.ingest.secrets import _KINDS, _compiled, mask
+from analyzer.ingest.masking import _KINDS, _compiled, clean_text, mask, mask_value
 
 MIXED = "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7d"
 HEXED = "0123456789abcdef0123456789abcdef01234567"

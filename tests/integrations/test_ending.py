@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from analyzer.integrations.ending import FOLDER, LOCK, Ending, Wishes
+from analyzer.integrations.trainers import FOLDER, LOCK, Ending, Wishes
 
 
 @pytest.fixture

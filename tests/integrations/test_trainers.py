@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: replay)")
 
 from analyzer.integrations import accelerate_tracker, lightning_callback, trainer_callback  # noqa: E402
-from analyzer.integrations.ending import FOLDER  # noqa: E402
+from analyzer.integrations.trainers import FOLDER  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of the trainers are not ours
 STEPS = 60

@@ -11,7 +11,7 @@ import pytest
 import analyzer
 from analyzer.api import study
 from analyzer.cli.output import Format, chosen_format, wants_colour
-from analyzer.cli.progress import reading
+from analyzer.cli.study import reading
 from analyzer.facts.catalog import spec_of
 from analyzer.model.diagnosis import Candidate, Evidence, Headline, NextCheck, Place
 from analyzer.render import Style, render_terminal
@@ -369,8 +369,8 @@ def test_progress_is_drawn_while_a_large_log_is_read_and_is_gone_afterwards(tmp_
     log = tmp_path / "train.log"
     log.write_text("".join(f"step {i} loss: {2 + 1 / (i + 1):.4f}\n" for i in range(20_000)))
     shown = io.StringIO()
-    monkeypatch.setattr("analyzer.cli.progress.FIRST_S", 0.0)
-    monkeypatch.setattr("analyzer.cli.progress.REDRAWN_S", 0.01)
+    monkeypatch.setattr("analyzer.cli.study.FIRST_S", 0.0)
+    monkeypatch.setattr("analyzer.cli.study.REDRAWN_S", 0.01)
     monkeypatch.setattr("sys.stderr", shown)
     with reading(visible=True):
         study(log)

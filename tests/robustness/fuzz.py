@@ -170,8 +170,8 @@ class Words(Target):
 
     def attempt(self, name, data):
         del name
-        from analyzer.ingest.secrets import mask
-        from analyzer.ingest.text.torn_end import without_torn_number
+        from analyzer.ingest.masking import mask
+        from analyzer.ingest.text.text_layer import without_torn_number
 
         before, _, last = data.rpartition(b"\n")
         kept = without_torn_number(last, before + b"\n")

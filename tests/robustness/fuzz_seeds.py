@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from analyzer.ingest.formats.tensorboard.crc32c import masked_checksum
+from analyzer.ingest.formats.tensorboard.tfrecord import masked_checksum
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 TRACKERS = Path(__file__).parents[1] / "ingest" / "trackers" / "tracker_files"
@@ -45,7 +45,7 @@ def _database(script, rows):
         return path.read_bytes()
 
 
-def _mlflow_database():
+def _mlflow_stores():
     script = """
         create table metrics (key text, value real, timestamp integer, step integer, is_nan integer, run_uuid text);
         create table runs (run_uuid text, name text, status text, start_time integer, end_time integer, lifecycle_stage text, experiment_id integer);
@@ -295,7 +295,7 @@ MADE = {
     "json-lines": ("log.jsonl", lambda: _lines({"step": n, "loss": 3 / n, "lr": 1e-4} for n in STEPS)),
     "kineto": ("rank0.pt.trace.json", _trace),
     "launch-script": ("run.sbatch", lambda: dict(SCRIPTS)["run.sbatch"]),
-    "mlflow-database": ("mlflow.db", _mlflow_database),
+    "mlflow-database": ("mlflow.db", _mlflow_stores),
     "mlflow-files": (f"{MLFLOW_RUN}/metrics/train/loss", lambda: b"".join(b"%d %.3f %d\n" % (1779197592000 + n, 3 / n, n) for n in STEPS)),
     "msprobe": ("step12/rank3/dump.json", _msprobe),
     "named-column": ("val_loss.txt", lambda: b"".join(b"%.4f\n" % (3 / n) for n in STEPS)),

@@ -11,9 +11,8 @@ import pytest
 
 import analyzer
 from analyzer import detect, pipeline
-from analyzer.deadline import Deadline, OutOfTime
 from analyzer.errors import UnreadableFileError
-from analyzer.guard import Guard
+from analyzer.guard import Deadline, Guard, OutOfTime
 from analyzer.ingest import discover, limits
 from analyzer.ingest.formats.config import training_script
 from analyzer.ingest.text import text_log
@@ -210,7 +209,7 @@ def test_what_comes_before_the_readers_ends_as_well(monkeypatch):
 
 LOOKED_AT = """
 import sys
-from analyzer.deadline import Deadline
+from analyzer.guard import Deadline
 sys.settrace(lambda *_: None)
 with Deadline(lambda: float("inf")):
     pass

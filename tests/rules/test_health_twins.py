@@ -143,6 +143,11 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ),
         ("held-out-fell", CALIBRATED_LATE, {"signal.gap.right": 0.5}),
         ("held-out-fell", CALIBRATED_LATE, {"signal.generalisation.worse_than_best": 3.0}),
+        (
+            "answers-far-apart",
+            {"signal.gap.score_last": 0.39, "signal.generalisation.accuracy_gap": 0.02},
+            {"signal.generalisation.accuracy_gap": 0.39},
+        ),
         ("off-chance", SMOOTHED, {"signal.chance.many_right": False}),
         ("held-out-off-chance", NEARLY_LEARNED, {"signal.chance.held_out_over_uniform": 0.83}),
         ("held-out-fell", KNOWN_FROM_THE_FIRST, {"signal.gap.score_gained": False}),

@@ -12,8 +12,7 @@ import pytest
 import yaml
 
 from analyzer.desk import Desk
-from analyzer.service.jobs import Jobs
-from analyzer.service.server import Service
+from analyzer.service.server import Jobs, Service
 
 ROOT = Path(__file__).parent.parent.parent
 HOOKS = ROOT / "samples" / "hooks"

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.desk import Desk
-from analyzer.service.jobs import Full, Jobs
-from analyzer.service.server import Service
+from analyzer.service.server import Full, Jobs, Service
 
 SAMPLE = Path(__file__).parent.parent.parent / "samples" / "failed" / "qwen2-fp16-sft-loss-zero"
 

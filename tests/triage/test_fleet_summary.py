@@ -11,10 +11,9 @@ from analyzer.triage.campaign import Campaign, run_campaign
 from analyzer.triage.nodes import NodeCensus, tail_of_hypergeometric
 from analyzer.triage.places import open_place
 from analyzer.triage.plan import make_plan
-from analyzer.triage.shapes import ShapeCensus
 from analyzer.triage.specs import Options
 from analyzer.triage.store import RUN_COLUMNS, Dataset
-from analyzer.triage.summary import FleetSummary
+from analyzer.triage.summary import FleetSummary, ShapeCensus
 
 
 def row(number, **values):

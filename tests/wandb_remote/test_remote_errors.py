@@ -15,10 +15,9 @@ from wandb_server import Fault, StoredRun
 
 from analyzer.errors import FetchError
 from analyzer.fetch.address import default_server, parse_address
-from analyzer.fetch.keys import key_source
 from analyzer.fetch.limits import Limits
 from analyzer.fetch.runs import fetch_run, list_runs
-from analyzer.fetch.session import Session
+from analyzer.fetch.session import Session, key_source
 from analyzer.fetch.worker_errors import explain
 
 ROWS = [{"_step": step, "_timestamp": 1.7e9 + step, "loss": 1.0} for step in range(30)]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.curves.progress import scored_best_at_end
@@ -56,6 +57,10 @@ NEIGHBOURS = 5
 ABOVE_UNIFORM = 1.5
 """A model that knows nothing has a loss of ln(vocabulary); half again more is wrong with confidence."""
 
+SMOOTH_ROWS, SMOOTH, FAR_IN = 4, 1e-3, 100
+"""Norms of gradients of single batches differ by percents. Four and more that agree to a thousandth, yet not in all digits, a hundred
+times as far from the start as from each other, are means over the epoch so far, and so is the loss beside them."""
+
 ONSET_POINTS = 3
 """Last losses before an onset whose median is compared; one alone would measure batch noise."""
 
@@ -100,13 +105,23 @@ def _levels(out: FactWriter, view: RunView, good: Series) -> None:
     out.put("last", float(values[-1]), refs_at(good, [last]))
     out.put("min", float(values.min()), refs_at(good, [int(values.argmin())]))
     out.put("max", float(values.max()), refs_at(good, [int(values.argmax())]))
-    if len(good) >= 3:
+    if len(good) >= 3 and not means_so_far(view):
         out.put("constant", bool(np.all(values == values[0])), refs_at(good, [last, 0]))
     vocabulary = view.config("model.vocab_size") or view.config("tokenizer.vocab_size")
     size = None if vocabulary is None else vocabulary.value
     if vocabulary is not None and isinstance(size, int) and size > 1:
         above = float(values[0]) > ABOVE_UNIFORM * math.log(size)
         out.put("first_above_uniform", above, [*refs_at(good, [0]), vocabulary.ref])
+
+
+def means_so_far(view: RunView) -> bool:
+    """Whether the rows are a few next to each other of a progress bar that shows means over all steps before: they stand still in any run."""
+    norm = view.curve("grad_norm")
+    if norm is None or not len(norm) >= SMOOTH_ROWS or not has_steps(norm):
+        return False
+    low, high = float(norm.value.min()), float(norm.value.max())
+    span = int(norm.step[-1] - norm.step[0])
+    return 0.0 < low < high <= (1 + SMOOTH) * low and FAR_IN * span <= int(norm.step[0])
 
 
 def _trend(out: FactWriter, view: RunView, good: Series) -> None:

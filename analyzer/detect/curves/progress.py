@@ -90,8 +90,8 @@ HALF, EARLY, LITTLE = 0.5, 0.75, 0.2
 """A loss that lost less than half of its first level, three quarters of that in the first third of the log, or less than a fifth over
 fifty rows, stands high: of 332 public sound runs six end so without a score, of 113 faulty trainings of unseen kinds 29."""
 
-FROM_ABOVE, HIGH_SCORE = 3.0, 0.9
-"""A first value of three times the last fell within the first rows, whose level hides it; nine of ten right is a low loss."""
+FROM_ABOVE, HIGH_SCORE = 2.0, 0.9
+"""A first value of twice the last fell within the first rows, whose level hides it; nine of ten right is a low loss."""
 
 LINE_POINTS, LINE_FALL, LINE_THIRD = 100, 0.4, 0.45
 """A line loses a third of its fall in its first third, a curve that learns more than a half; a hundred points tell them apart. What lost

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from analyzer.detect.base import FactWriter, RunView, event_refs
 from analyzer.detect.curves.numerics.scale_course import step_of
 from analyzer.detect.failures.first_failure import order_of
-from analyzer.detect.failures.went_on import RowsOfLogs
+from analyzer.detect.failures.following import RowsOfLogs
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 from analyzer.vocabulary.events import EVENT_FACTS, event_specs

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from analyzer.detect.base import FactWriter, RunView, event_refs
-from analyzer.detect.failures.complaints import complaint
 from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
+from analyzer.vocabulary.expressions import expressions
 
 PLAIN = frozenset(
     {
@@ -144,7 +145,7 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
         plain = first.family == "exception" and _is_plain(first)
         out.put("plain", plain, [first.speaker.ref])
         if plain and isinstance(kind, str) and isinstance(message, str):
-            out.put("complaint", complaint(kind, message), [speaker.ref])
+            out.put("complaint", complaint(kind, message, speaker.fields.get("phase")), [speaker.ref])
 
 
 def handshake(event: Event) -> bool:
@@ -222,3 +223,53 @@ def _place(event: Event) -> str | None:
     words += [f"line {line}"] if isinstance(line, int) else []
     words += [f"in {function}"] if isinstance(function, str) and function else []
     return ", ".join(words)
+
+
+LOOKED_AT = 400
+"""Characters of a message that are read: the complaint comes first, then explanations and dumps of values."""
+
+_FILE = Path(__file__).parent / "complaints.yaml"
+
+# In the order in which they are tried: a word, hints of which a message holds one, and what says that it means another thing.
+_BY_WORDS: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
+    ("version", ("ersion", "=", "<", ">", "equire", "grad", "pdat", "buil", "compil", "emoved", "higher", "later"), "other_version"),
+    ("package", ("nstall", "mport", "equire", "ackage", "epend", "ibrary", "odule"), None),
+    ("checkpoint", ("heckpoint", "ckpt", "tate", "rained", "eight", "aved", "oad", "esum", "estor", "safetensors"), "recomputed"),
+    ("access", ("oken", "key", "redential", "authenticated", "logged in", "gated", "denied", "nauthori", "orbidden"), None),
+    ("device", ("CUDA", "cuda", "GPU", "gpu", "TPU", "NPU", "XPU", "HPU", "MPS", "mps", "NVIDIA"), "other_version"),
+    ("values", ("nan", "NaN", "nf", "missing values"), None),
+    ("label", ("abel", "classes"), None),
+    ("path", ("exist", "ound", "find", "open", "locat", "read", "access", "not a ", "missing"), "writing"),
+    ("samples", ("empty", "match", "no ", "No ", "same ", "nconsistent", "ambiguous"), None),
+    ("download", ("ownload", "etch", "each", "onnect", "tatus", "ffline"), None),
+)  # fmt: skip
+
+
+_BY_CLASS = ("package", "path", "access", "download", "record", "stored", "tracker", "encoding")
+"""Words that a class may say alone, each with the expression ``<word>_class``."""
+
+
+def complaint(kind: str, message: str, phase: object = None) -> str | None:
+    """What an exception of some kind complains of, one of the words above.
+
+    >>> complaint("ValueError", "acme_mode must be one of 'fast', 'slow', got 'slwo'")
+    'setting'
+    >>> complaint("ValueError", "Expected a tensor of shape (8, 16), got (8, 12)")
+    >>> complaint("PIL.UnidentifiedImageError", ""), complaint("RuntimeError", "The size of tensor a (8) must match", "optimizer")
+    ('record', 'checkpoint')
+    """
+    of = expressions(_FILE)
+    text = of["paths"].sub("PATH", " ".join(message[:LOOKED_AT].split()))
+    if phase == "optimizer" and of["moments"].search(text):
+        return "checkpoint"
+    for word, hints, unless in _BY_WORDS:
+        says = any(hint in text for hint in hints) and of[word].search(text)
+        if says and not (unless and of[unless].search(text)):
+            return word
+    refused = (
+        ((of["refusing_class"].search(kind) or of["of_the_run"].search(text)) and of["setting"].search(text))
+        or (kind == "AssertionError" and of["checked"].search(text))
+    ) and not of["of_a_call"].search(text)
+    if refused:
+        return "setting"
+    return next((word for word in _BY_CLASS if of[f"{word}_class"].search(kind)), None)

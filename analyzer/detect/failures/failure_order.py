@@ -13,10 +13,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from analyzer.detect.base import RunView
-from analyzer.detect.failures.following import CAUSES, Following, is_unparsed, uncaught
+from analyzer.detect.failures.following import (
+    BELOW_ERROR,
+    CAUSES,
+    DATA,
+    GOES_ON,
+    OF_THE_PLATFORM,
+    WARNING,
+    Following,
+    RowsOfLogs,
+    is_unparsed,
+    uncaught,
+)
 from analyzer.detect.failures.launcher_reports import REPORTS, LaunchersWord, join_reports, time_is_of_looking
-from analyzer.detect.failures.went_on import RowsOfLogs
-from analyzer.detect.failures.wordings import BELOW_ERROR, DATA, GOES_ON, OF_THE_PLATFORM, WARNING
 from analyzer.model.tables import Event, Scalar
 from analyzer.record import dataclass
 from analyzer.vocabulary.events import FAMILIES, event_specs
@@ -64,6 +73,9 @@ OFTEN_SURVIVED = 3
 
 UNPRINTED = frozenset({"ignored_exception", "text_codec_failed"})
 """A record that the terminal could not show: the logger prints why, and goes on. Its repeats are not captured again."""
+
+LEFT_OUT = frozenset({"state_dict_mismatch"})
+"""Weights that are listed below the word that the others are loaded: the loader was not told to be strict."""
 
 VAIN_CALLS = 3
 """Failed calls to the store; ranks that start before the first one print one or two."""
@@ -196,6 +208,7 @@ class FailureOrder:
         ends = {end.source: end.line for end in view.run.log_ends}
         rows, following = view.once(RowsOfLogs), Following(found, ends)
         skips, ready = _places(view, "batch_skipped_for_memory"), _places(view, "nccl_ready")
+        partly, refused = _places(view, "state_dict_partly_loaded"), _places(view, "state_dict_rejected")
         raised = {
             event.ref.source: event
             for event in view.events("python_traceback")
@@ -209,6 +222,7 @@ class FailureOrder:
                 or _survived(failure, following, rows)
                 or _answered(view, failure)
                 or _only_warned(failure, following, ready)
+                or (failure.kinds <= LEFT_OUT and _above(partly, failure) > _above(refused, failure))
                 or _passed_in_own_words(view, failure, following)
                 or _warned_of_something_else(failure, raised)
                 or failure.kinds <= UNPRINTED <= _kinds(found)
@@ -445,6 +459,12 @@ def _warned_of_something_else(failure: Failure, raised: Mapping[int, Event]) -> 
 def _places(view: RunView, kind: str) -> frozenset[tuple[int, int]]:
     """Source and line of every event of a kind."""
     return frozenset((event.ref.source, event.ref.line or 0) for event in view.events(kind))
+
+
+def _above(places: frozenset[tuple[int, int]], failure: Failure) -> int:
+    """The last line of some that stands above a failure in its file; 0 if none does."""
+    _, source, line = failure.place
+    return max((at for file, at in places if file == source and at < line), default=0)
 
 
 def _skipped(

@@ -15,7 +15,7 @@ from analyzer.detect.base import FactWriter, RunView, number
 from analyzer.detect.curves.drift import checkpoints
 from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
-from analyzer.detect.failures.went_on import SURVIVED_ROWS
+from analyzer.detect.failures.following import SURVIVED_ROWS
 from analyzer.detect.setup.run_course import completed, exit_code, last_step, of_last_attempt
 from analyzer.detect.setup.signs_of_life import YOUNG_S, Life, span
 from analyzer.model.ranked import distinct_of, median_of
@@ -121,7 +121,7 @@ def _verdict(view: RunView, progress: Progress | None, life: Life) -> _End:
         or _by_code(view, done, refs)
         or _by_torn_traceback(view)
         or _by_own_stop(view)
-        or _by_tracker(view, life)
+        or _by_tracker(view, progress, life)
         or _by_last_words(view, progress)
         or _by_timed_run(view, life)
         or _by_progress(view, progress, life)
@@ -214,8 +214,11 @@ def _trained_on(view: RunView, ref: SourceRef) -> bool:
     )
 
 
-def _by_tracker(view: RunView, life: Life) -> _End | None:
-    """What a tracker knows about the end: its server's state, or that the exit record is missing."""
+def _by_tracker(view: RunView, progress: Progress | None, life: Life) -> _End | None:
+    """What a tracker knows about the end: its server's state, or that the exit record is missing.
+
+    A notebook that stays open after its training, and a file that was copied early, have no such record either.
+    """
     found = of_last_attempt(view, "tracker_no_exit_record")
     if not found:
         return None
@@ -227,7 +230,7 @@ def _by_tracker(view: RunView, life: Life) -> _End | None:
         )
     if "state " in text:
         return _End("interrupted", text, refs)
-    if life.silent_s is None:
+    if life.silent_s is None or (progress is not None and progress.short is False):
         return None
     return _End(
         "interrupted",
@@ -298,11 +301,13 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
 
 
 def _by_cut(view: RunView, life: Life) -> _End | None:
-    """A log that stops within a row like those above it: whoever wrote it, or copied it, had more to say."""
+    """A log that stops within a row like those above it, or below a heading: whoever wrote it, or copied it, had more to say."""
     end = next(iter(_logs(view)), None)
     if end is None or not end.cut_off or _is_part(view):
         return None
-    text = "its log stops in the middle of a row, with neither an end nor an error" + _silence(life)
+    text = "its log stops in the middle of a row or of an epoch, with neither an end nor an error" + _silence(
+        life
+    )
     return _End("interrupted", text, [SourceRef(end.source, end.line)], open_ended=True)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, event_refs, number
 from analyzer.detect.failures.first_failure import order_of
-from analyzer.detect.failures.went_on import RowsOfLogs
+from analyzer.detect.failures.following import RowsOfLogs
 from analyzer.detect.stand_in import REWARD_OF_AGENT
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set, words_of

@@ -9,16 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from analyzer.detect.base import RunView
-from analyzer.detect.shapes import (
-    evaluation_shape,
-    gradient_shape,
-    loss_events,
-    rate_shape,
-    time_shape,
-)
+from analyzer.detect.shapes import loss_events
 from analyzer.detect.shapes.course import Course
 from analyzer.detect.shapes.curve_set import Curves, curves, curves_seen
 from analyzer.detect.shapes.feature_list import ASINH, FEATURE_VERSION, FEATURES, LOG2, LOG10, Feature
+from analyzer.detect.shapes.side_courses import (
+    evaluation_features,
+    gradient_features,
+    rate_features,
+    time_features,
+)
 from analyzer.model.arrays import Values
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Series
@@ -43,10 +43,10 @@ def features(view: RunView) -> Values:
         peak_at = _peak_at(seen)
         found = (
             loss_events.measure(seen.loss, seen.loss_bad)
-            | gradient_shape.measure(seen, peak_at)
-            | rate_shape.measure(seen.rate, seen.loss)
-            | evaluation_shape.measure(seen.evaluation, seen.evaluation_bad, seen.loss)
-            | time_shape.measure(seen.pace, seen.wait)
+            | gradient_features(seen, peak_at)
+            | rate_features(seen.rate, seen.loss)
+            | evaluation_features(seen.evaluation, seen.evaluation_bad, seen.loss)
+            | time_features(seen.pace, seen.wait)
             | _against_a_guess(seen)
         )
         vector = np.full(len(FEATURES), np.nan)

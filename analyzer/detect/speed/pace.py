@@ -91,9 +91,11 @@ def _slower(out: FactWriter, view: RunView) -> None:
         ordered = numbers is not None and (
             numbers.order >= SORTED or values[-third:].min() > values[:third].max()
         )
-        out.put("change", late / early, refs_at(series, [len(series) - 1, 1]))
+        told = not within_a_minute(series)
+        if told:
+            out.put("change", late / early, refs_at(series, [len(series) - 1, 1]))
         grows = late >= SLOWER * early and (inverse or late - early >= LEAST_S)
-        lasting = ordered and slower_at_best(values) and not within_a_minute(series)
+        lasting = ordered and slower_at_best(values) and told
         out.put("slower", grows and lasting, refs_at(series, [len(series) - 1, 1]))
         return
 

@@ -165,9 +165,11 @@ def _throughput(series: Series, out: FactWriter, least: float) -> None:
     out.put("throughput.seen", value=True, refs=refs_at(series, [0]))
     parts = part_medians(series.value)
     ratio = float(parts[0] / parts[-1])
-    out.put("throughput.change_ratio", ratio, refs_at(series, [0, len(series) - 1]))
+    told = not within_a_minute(series)
+    if told:
+        out.put("throughput.change_ratio", ratio, refs_at(series, [0, len(series) - 1]))
     stays = bool(min(parts[-1], parts[-2]) > max(parts[0], parts[1])) and slower_at_best(series.value)
-    stays = stays and not within_a_minute(series)
+    stays = stays and told
     dropped = ratio < DROPPED and stays and parts[-1] - parts[0] > max(uncertainty(series.value), least)
     out.put("throughput.dropped", bool(dropped), refs_at(series, [len(series) - 1, 0]))
     if dropped:

@@ -11,8 +11,9 @@ from analyzer.model.tables import Series
 TOTAL_POINTS, TOTAL_STEP, TOTAL_SCATTER = 5, 0.03, 0.6
 """Five rows that each add three percent and more of their value, and much the same each time: no step gets slower so evenly."""
 
-LONG, SUMMED = 20, 0.5
-"""Of twenty rows and more that only rise, the last of a sum is half as many times the first as there are rows, or more."""
+LONG, SUMMED, RESUMED = 20, 10.0, 0.02
+"""Twenty rows and more that only rise, to ten times the first: a sum, whose first row may hold the start of everything. One row
+of fifty may fall: a run that is resumed counts on from its checkpoint."""
 
 FROM_NOUGHT = 3.0
 """First value over the mean addition up to which a sum began with the log: of hundreds of rows each adds less than a percent."""
@@ -50,5 +51,7 @@ def _is_running_total(series: Series) -> bool:
     grows = float(median_of(added / values[1:])) >= TOTAL_STEP or float(values[0]) <= FROM_NOUGHT * float(
         added.mean()
     )
-    summed = values.size >= LONG and float(values[-1]) >= SUMMED * values.size * float(values[0])
-    return bool((added > 0).all()) and (summed or (even and grows))
+    falls = np.count_nonzero(added <= 0)
+    if values.size >= LONG and float(values[-1]) >= SUMMED * float(values[0]):
+        return bool(falls <= RESUMED * values.size)
+    return bool(not falls and even and grows)

@@ -145,9 +145,6 @@ def _near_literal(pattern: Pattern, text: str) -> str:
 class LogReader:
     """Reads one log into one source.
 
-    Args:
-        out: The writer of the source.
-
     Attributes:
         rows_in_blocks: Lines that were read in blocks.
     """

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from analyzer.expr import Condition, compile_condition, evaluate
-from analyzer.expr.evaluate import value_of
+from analyzer.expr.conditions import value_of
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.config import ConfigValue
 from analyzer.model.diagnosis import ConfigChange, Fix

@@ -79,6 +79,19 @@ def test_most_rows_name_the_classes_of_a_guess_and_not_a_first_one_far_above():
 
 
 @pytest.mark.parametrize(
+    ("loss", "accuracy", "count"),
+    [
+        ([2.4, 2.39, 2.38, 2.38], [0.1, 0.11, 0.1, 0.1], 10),  # a head that begins wide: eleven are rare
+        ([2.21, 1.4, 0.9, 0.6], [0.13, 0.4, 0.6, 0.8], 10),  # the mean of a first epoch
+        ([1.95, 1.9, 1.88, 1.87], [0.143, 0.15, 0.16, 0.15], 7),
+        ([1.95, 1.6, 1.3, 1.1], [0.22, 0.45, 0.56, 0.63], None),  # half learned: no guess among seven
+    ],
+)
+def test_the_number_of_classes_by_first_loss_and_answers(loss, accuracy, count):
+    assert facts({"loss": loss, "accuracy": accuracy}).get("signal.chance.classes") == count
+
+
+@pytest.mark.parametrize(
     ("train", "held_out", "is_loss"),
     [
         ([3.1, 2.2, 1.6, 1.2, 0.9, 0.7], [2.8, 2.0, 1.6, 1.3, 1.1, 1.0], True),
@@ -87,6 +100,12 @@ def test_most_rows_name_the_classes_of_a_guess_and_not_a_first_one_far_above():
         ([35.2, 34.9, 35.1, 35.0, 35.3, 35.1], [4.1, 4.0, 4.1, 4.2, 4.0, 4.1], False),  # seconds
         ([4.6 - 0.03 * i for i in range(9)], [13.2 - 0.05 * i for i in range(9)], True),
         ([4.6 - 0.03 * i for i in range(6)], [13.2 - 0.05 * i for i in range(6)], False),
+        ([0.8 / (1 + 0.3 * i) for i in range(9)], [0.9 / (1 + 0.25 * i) for i in range(9)], True),  # below 1
+        (
+            [0.8, 0.82, 0.85, 0.86, 0.87, 0.1, 0.1, 0.1, 0.1],
+            [0.8] * 9,
+            False,
+        ),  # answers of a model that broke
     ],
 )
 def test_numbers_that_are_called_by_their_phase_alone_are_losses_where_they_fall(train, held_out, is_loss):

@@ -62,3 +62,28 @@ def test_rounds_that_are_evaluated_each_begin_late_behind_two_that_are_missing(f
 
     assert RunMaker().log(columns, first=first).plain()["signal.progress.begins_late"] is late
     assert ("signal.gap.stands_open" in RunMaker().log(columns, first=first).plain()) is late
+
+
+NORMS = [3.938, 3.938, 3.939, 3.939, 3.939]
+
+
+@pytest.mark.parametrize(
+    ("first", "norms", "still"),
+    [
+        (16295, NORMS, None),
+        (100, NORMS, True),  # means over so few steps move
+        (
+            16295,
+            [3.9, 4.4, 3.1, 3.6, 4.0],
+            True,
+        ),  # gradients of single batches, and a loss that does not follow them
+        (16295, [3.938] * 5, True),
+        (16295, [0.0] * 5, True),
+    ],
+)
+def test_means_over_all_steps_so_far_do_not_stand_still(first, norms, still):
+    columns = {"loss": [0.8693] * 5, "grad_norm": norms}
+    facts = RunMaker().log(columns, first=first).plain()
+
+    assert facts.get("signal.loss.constant") is still
+    assert facts["signal.exact.loss_frozen"] is bool(still)

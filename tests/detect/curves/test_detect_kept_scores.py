@@ -129,6 +129,22 @@ def test_a_loss_that_wrong_answers_do_not_allow(loss, accuracy, below):
     assert "signal.answers.below_its_errors" not in facts(loss=loss, accuracy=accuracy, **errors)
 
 
+@pytest.mark.parametrize(
+    ("loss", "accuracy", "uncounted"),
+    [
+        ([1.33, 1.1, 0.8, 0.5, 0.3, 0.2, 0.1], [0.25, 0.26, 0.25, 0.24, 0.25, 0.25, 0.27], True),
+        ([2.2, 1.7, 1.2, 0.9, 0.8, 0.7, 0.6], [0.2, 0.4, 0.6, 0.7, 0.75, 0.76, 0.77], False),  # counted
+        ([0.09, 0.08, 0.06, 0.05, 0.04, 0.04, 0.03], [0.2, 0.2, 0.21, 0.2, 0.2, 0.2, 0.2], False),  # cheap from the start: divided
+        ([2.3, 2.0, 1.8, 1.6, 1.4, 1.2, 1.1], [0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1], False),  # dear enough for all that is wrong
+    ],
+)  # fmt: skip
+def test_answers_that_are_learned_and_not_counted(loss, accuracy, uncounted):
+    found = facts(loss=loss, accuracy=accuracy)
+
+    assert found["signal.answers.learned_uncounted"] is uncounted
+    assert found["signal.answers.below_its_errors"] is False or not uncounted
+
+
 def test_a_score_below_zero_throughout_breaks_no_detector():
     """An error that is printed with its sign turned, under the name of a score."""
     facts = RunMaker().log({"eval_accuracy": [-0.31, -0.22, -0.19] + [-0.15] * 20}).plain()

@@ -186,3 +186,19 @@ def test_an_ordinary_policy_trips_nothing(seed):
         "reward_erratic",
     ):
         assert facts[f"signal.rl.{name}"] is False, name
+
+
+@pytest.mark.parametrize(
+    ("steps", "rewards", "stands"),
+    [
+        ([10, 20, 30, 960, 980], [0.13, 0.14, 0.124, 0.135, 0.125], True),
+        ([10, 20, 30, 960, 980], [0.13, 0.14, 0.124, 0.145, 0.143], False),  # it rose, if by little
+        ([10, 20, 30, 960, 980], [0.13, 0.14, 0.124, 0.235, 0.225], False),
+        ([10, 20, 30, 40, 50], [0.13, 0.14, 0.124, 0.135, 0.125], None),  # what comes after is not shown
+        ([960, 970, 980, 990, 1000], [0.13, 0.14, 0.124, 0.135, 0.125], None),  # nor what came before
+    ],
+)
+def test_a_few_rewards_from_both_ends_of_the_plan_tell_whether_they_moved(steps, rewards, stands):
+    maker = RunMaker("hf-trainer").log({"reward_mean": rewards}, steps=steps).config(max_steps=1000)
+
+    assert maker.plain().get("signal.policy.reward_stands") is stands

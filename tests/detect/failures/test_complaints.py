@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analyzer.detect.failures.complaints import complaint
+from analyzer.detect.failures.exceptions import complaint
 
 COMPLAINTS = {
     "setting": [
@@ -46,6 +46,7 @@ COMPLAINTS = {
         "AssertionError: Optimizer state dict missing in the files of rank 0",
         "ValueError: The adapter weights in /runs/a/adapter.bin have missing keys: ['alpha']",
         "AssertionError: /runs/a value from checkpoint (24) is not equal to the argument value (32).",
+        "KeyError: 'model_state_dict'",
         "Exception: Cannot load model parameters from checkpoint /runs/a/last.pt; please ensure that the architectures match.",
     ],
     "path": [
@@ -111,6 +112,24 @@ def test_a_message_is_told_by_its_grammar(word):
     wrong = [line for line in COMPLAINTS[word] if (complaint(*line.split(": ", 1)) or "") != word]
 
     assert wrong == []
+
+
+CLASSES = {
+    "package": ["ModuleNotFoundError"],
+    "path": ["FileNotFoundError", "NotADirectoryError"],
+    "access": ["huggingface_hub.errors.GatedRepoError", "botocore.exceptions.NoCredentialsError"],
+    "download": ["requests.exceptions.ConnectTimeout", "urllib3.exceptions.MaxRetryError", "urllib.error.URLError"],
+    "record": ["PIL.UnidentifiedImageError", "json.decoder.JSONDecodeError", "pandas.errors.ParserError", "pyarrow.lib.ArrowInvalid"],
+    "stored": ["_pickle.UnpicklingError", "safetensors_rust.SafetensorError", "zipfile.BadZipFile"],
+    "tracker": ["wandb.errors.CommError", "mlflow.exceptions.MlflowException"],
+    "encoding": ["UnicodeDecodeError"],
+    "": ["yaml.parser.ParserError", "KeyError", "acme.errors.AcmeError", "importlib.metadata.PackageNotFoundError"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", CLASSES)
+def test_without_words_the_class_tells_where_it_is_raised_for_one_reason_alone(word):
+    assert [kind for kind in CLASSES[word] if (complaint(kind, "") or "") != word] == []
 
 
 def test_a_folder_may_bear_any_name():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from make_run import RunMaker, falling
 
-from analyzer.detect.setup.model_families import bf16_born, is_base
+from analyzer.detect.setup.configuration import bf16_born, is_base
 from analyzer.detect.setup.run_course import compute_capability, supports_bf16
 
 

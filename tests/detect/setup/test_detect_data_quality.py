@@ -77,6 +77,13 @@ def test_what_all_right_or_a_guess_among_equal_classes_reaches_is_no_majority(ac
     assert maker.plain()["signal.data.majority_only"] is False
 
 
+@pytest.mark.parametrize(("f1", "low"), [(0.817, False), (81.7, False), (0.3, True), (30.0, True)])
+def test_a_share_of_the_rare_is_compared_with_accuracy_in_its_unit(f1, low):
+    found = RunMaker().log({"eval_accuracy": [90.0, 95.0, 96.1], "val_f1": [f1 / 2, f1 / 1.1, f1]}).plain()
+
+    assert found["signal.data.f1_far_below_accuracy"] is low
+
+
 def test_evaluation_is_compared_with_the_training_of_its_own_interval():
     maker = RunMaker().log({"loss": [4.0] * 10 + [2.0] * 10 + [1.0] * 10})
     maker.log({"eval_loss": [2.0, 1.0, 0.5]}, steps=[10, 20, 30], lines=[1001, 1002, 1003])

@@ -373,3 +373,12 @@ class TestCurve:
         run = maker.run()
 
         assert list(align(all_series(run, "loss")[0], all_series(run, "grad_norm")[0])) == [-1, 0, 1]
+
+
+@pytest.mark.parametrize(("planned", "state"), [(60, "completed"), (300, "interrupted")])
+def test_a_notebook_that_stayed_open_behind_its_training_has_no_exit_record_either(planned, state):
+    maker = RunMaker().log({"loss": [2.0 * 0.98**n for n in range(60)]}, path="run.wandb")
+    maker.config(train__max_steps=planned)
+    maker.event("tracker_no_exit_record", path="run.wandb", tracker="W&B", time_s=1.7e9, line=700)
+
+    assert maker.plain()["ended.state"] == state

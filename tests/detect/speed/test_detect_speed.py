@@ -94,6 +94,8 @@ def test_no_speed_is_told_by_a_run_of_less_than_a_minute():
 
     assert (in_seconds["signal.throughput.dropped"], in_seconds["signal.pace.slower"]) == (False, False)
     assert (in_minutes["signal.throughput.dropped"], in_minutes["signal.pace.slower"]) == (True, True)
+    assert {"signal.pace.change", "signal.throughput.change_ratio"}.isdisjoint(in_seconds)
+    assert in_minutes["signal.pace.change"] == pytest.approx(1.6, abs=0.1)
 
 
 def test_throughput_counts_the_other_way_round():
@@ -239,6 +241,12 @@ def test_an_evaluation_before_training_is_no_slow_start(tmp_path, said):
     [
         ([10.0 * n for n in range(1, 120)], None),  # a clock: of a hundred rows each adds one percent
         ([3.0 * n + 30.0 * (n // 13) for n in range(1, 51)], None),  # a clock of epochs, some of which waited
+        ([11.0 + 0.7 * n for n in range(400)], None),  # a clock whose first row holds the start
+        (
+            [100.0 * n - 140.0 * (n > 60) for n in range(1, 101)],
+            None,
+        ),  # a clock that goes on from a checkpoint
+        ([10.0 + 0.2 * n - (n % 7 == 0) for n in range(119)], True),
         ([10.0 + 0.2 * n for n in range(119)], True),
     ],
 )

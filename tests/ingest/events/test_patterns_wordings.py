@@ -90,6 +90,21 @@ LOOK_ALIKES = [
     ("illegal_memory_access", "[ 88.1] amdgpu 0000:43:00.0: VM_L2_PROTECTION_FAULT_STATUS:0x00000000"),
     ("checkpoint_write_failed", "INFO FileStream.Write took 12 ms"),
     ("module_missing", "Package list not found, the default is taken"),
+    ("disk_full", "OSError: [Errno 28] inotify watch limit reached"),
+    ("missing_path", "WARNING Too many levels of symbolic links below /data, skipped"),
+    ("file_lock_failed", "OSError: [Errno 16] Device or resource busy: '/tmp/a/.nfs0000025c'"),
+    ("no_accelerator", "PermissionError: [Errno 13] Permission denied: '/dev/fuse'"),
+    ("file_system_error", "INFO LustreError: lines are counted by the watcher"),
+    ("program_missing", "INFO execvp error on file x would end the run"),
+    ("resources_unavailable", "INFO 3 quota metrics are watched"),
+    ("job_memory_limit", "INFO use an instance type with more memory where you can"),
+    ("connection_lost", "INFO worker 3 has restarted"),
+    ("device_lost", "INFO slice health check passed"),
+    ("container_start_failed", "srun: error: task 0 launch failed: Invalid job credential"),
+    ("library_mismatch", "INFO no version mismatch detected"),
+    ("mismatched_collective", "INFO a hang may be caused by a collective mismatch"),
+    ("program_missing", 'INFO "flake8": executable file not found in $PATH, the check is passed over'),
+    ("argument_rejected", "NCCL INFO config blocking attribute value 1"),
 ]
 
 

@@ -175,13 +175,28 @@ def test_home_made_rows_with_quoted_numbers_sections_and_times():
         ("train.jsonl", '{"text": "the loss was 3", "id": 1}\n' * 3),
         ("app.log", '{"level": "info", "msg": "started", "time": 1.0}\n' * 3),
         ("wandb/run-20260101_000000-abc/files/wandb-summary.json", '{"_step": 5, "loss": 1.0}'),
+        ("run-20190101_000000-abc/wandb-events.jsonl", '{"_runtime": 5, "system.cpu": 1.0, "step": 1}\n' * 3),
         ("ds_config.json", '{"zero_optimization": {"stage": 2}, "steps_per_print": 1}'),
         ("package.json", '{\n "name": "x"\n}'),
     ],
-    ids=["dataset", "text dataset", "structured log", "wandb summary", "config", "pretty object"],
+    ids=[
+        "dataset",
+        "text dataset",
+        "structured log",
+        "wandb summary",
+        "wandb events",
+        "config",
+        "pretty object",
+    ],
 )
 def test_other_files_of_json_objects_are_not_metrics(name, content):
     assert claimed_by(name, content) != "json-lines"
+
+
+def test_the_history_of_old_versions_of_wandb_is_read():
+    rows = '{"epoch": 0, "loss": 2.5, "val_loss": 2.25, "_runtime": 7.5, "_timestamp": 1560000000.5, "_step": 0}\n'
+
+    assert claimed_by("wandb/run-20190101_000000-abc/wandb-history.jsonl", rows * 3) == "json-lines"
 
 
 def test_damaged_and_endless_lines_cost_only_themselves():

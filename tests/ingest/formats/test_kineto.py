@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from timelines import Timeline, recomputed, step
 
 from analyzer.ingest.discover import load_run
-from analyzer.ingest.formats.timing import kineto, kineto_stream, trace_columns
+from analyzer.ingest.formats.timing import kineto, kineto_lines, kineto_stream
+from analyzer.ingest.formats.timing.kineto_lines import CATEGORIES, NONE
 from analyzer.ingest.formats.timing.kineto_stream import read_columns
-from analyzer.ingest.formats.timing.trace_columns import CATEGORIES, NONE
 from analyzer.ingest.formats.timing.trace_summary import summarise
 
 PUBLIC = Path(__file__).parents[3] / ".." / "shared" / "data" / "public" / "kineto-trace"
@@ -64,7 +64,7 @@ def expected(events):
                 ids[2] = whole(args["external id"])
             times = [round(event["ts"] * 1000), round(event.get("dur", 0) * 1000)]
             found.append(
-                (*times, event["name"][: trace_columns.MAX_NAME], CATEGORIES.get(category, category), *ids)
+                (*times, event["name"][: kineto_lines.MAX_NAME], CATEGORIES.get(category, category), *ids)
             )
     return found
 
@@ -257,7 +257,7 @@ def test_public_traces_equal_an_independent_recomputation(path):
 
 
 def test_a_name_for_every_event_stays_within_bounds(monkeypatch):
-    monkeypatch.setattr(trace_columns, "MAX_NAMES", 100)
+    monkeypatch.setattr(kineto_lines, "MAX_NAMES", 100)
     timeline = Timeline()
     for number in range(500):
         timeline.host(f"op {number}", 10 * number, 5)
@@ -266,4 +266,4 @@ def test_a_name_for_every_event_stays_within_bounds(monkeypatch):
         columns, _ = read(data)
         assert len(columns) == 500
         assert len(columns.names) == 101
-        assert columns.names[-1] == trace_columns.OTHER_NAME
+        assert columns.names[-1] == kineto_lines.OTHER_NAME

@@ -287,3 +287,12 @@ def test_the_second_letter_of_a_value_is_no_held_out_loss():
 def test_brackets_commas_and_leaders_join_names_and_values(text, name, told):
     run = read_text(text)
     assert points(run, name) == told
+
+
+def test_a_loss_over_a_number_of_batches_and_a_time_glued_to_its_number_are_read():
+    row = "Eval epoch: {0}\n\tMean test loss of 155 batches: 3.{0}25.\n\tTop1: 2{0}.5%\nTraining epoch: {0}\n\tMean training loss: 1.{0}25.\n"
+    run = read_text("".join(row.format(epoch) for epoch in (1, 2, 3)))
+    counted = read_text("".join(f"epoch:{at}, mae:43.5, mse:50.25, time315.{at}\n" for at in (20, 25, 35)))
+
+    assert [value for _, value in points(run, "eval_loss")] == [3.125, 3.225, 3.325]
+    assert [value for _, value in points(counted, "mae")] == [43.5] * 3

@@ -179,3 +179,24 @@ def test_rows_of_two_tutorials():
 
     assert [step for step, _ in points(read_text(names), "loss")] == [5000, 10000]
     assert points(read_text(means), "loss") == [(5000, 2.85), (10000, 2.75)]
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        (
+            "Epoch 00{0} | Train 0.{0}1 (acc 9{0}.5%) | Valid 0.{0}2 (acc 8{0}.5%)  *\n",
+            {"loss": 0.31, "accuracy": 0.935, "eval_loss": 0.32, "eval_accuracy": 0.835},
+        ),
+        ("Epoch 00{0} | Train 0.{0}1 | Valid 0.{0}2\n", {"train": 0.31, "valid": 0.32}),
+        (
+            "Epoch {0} | Loss 0.{0}1 | Train 0.9{0} | Test 0.8{0}\n",
+            {"loss": 0.31, "train": 0.93, "test": 0.83},
+        ),
+    ],
+)
+def test_numbers_between_strokes_that_are_called_by_their_phase(row, found):
+    run = read_text("".join(row.format(epoch) for epoch in range(1, 4)))
+
+    last = {name: points(run, name)[-1][1] for name in run.metrics.names}
+    assert {name: pytest.approx(last[name]) for name in found} == last

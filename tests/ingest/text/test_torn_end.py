@@ -3,7 +3,7 @@
 import pytest
 
 from analyzer.ingest.discover import load_run
-from analyzer.ingest.text.torn_end import without_torn_number
+from analyzer.ingest.text.text_layer import without_torn_number
 
 ROWS = {
     "plain": lambda n: f"step {n * 10} loss {3 / (n + 1):.4f} lr {1e-4 * (20 - n):.2e}\n",

@@ -11,8 +11,7 @@ from structured_reading import read_directory, read_files, sniff
 
 from analyzer.ingest.base import Match
 from analyzer.ingest.discover import load_run
-from analyzer.ingest.formats.metrics.mlflow_database import MlflowDatabase
-from analyzer.ingest.formats.metrics.mlflow_files import MlflowFiles
+from analyzer.ingest.formats.metrics.mlflow_stores import MlflowDatabase, MlflowFiles
 
 RUN = "mlruns/1/" + "0123456789abcdef" * 2
 OTHER = "mlruns/1/" + "f" * 32

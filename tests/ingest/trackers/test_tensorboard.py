@@ -32,9 +32,9 @@ from tensorboard.util import tensor_util
 from analyzer.errors import InputError
 from analyzer.ingest.base import Candidate, Match
 from analyzer.ingest.discover import load_run
-from analyzer.ingest.formats.tensorboard import tensorboard_points, tensorboard_templates, tfrecord
-from analyzer.ingest.formats.tensorboard.crc32c import masked_checksum
+from analyzer.ingest.formats.tensorboard import tensorboard, tensorboard_templates, tfrecord
 from analyzer.ingest.formats.tensorboard.tensorboard import TensorBoard
+from analyzer.ingest.formats.tensorboard.tfrecord import masked_checksum
 from analyzer.model.tables import NULL_INT
 
 PUBLIC = Path(__file__).parents[3] / ".." / "shared" / "data" / "public"
@@ -95,7 +95,7 @@ def test_many_points_come_back_as_event_accumulator_gives_them(tmp_path, kind, b
 def test_points_stay_in_record_order_over_windows_and_blocks(tmp_path, monkeypatch):
     """Some records of a window are read as columns, others one by one."""
     monkeypatch.setattr(tfrecord, "WINDOW_BYTES", 3000)
-    monkeypatch.setattr(tensorboard_points, "FLUSH_POINTS", 50)
+    monkeypatch.setattr(tensorboard, "FLUSH_POINTS", 50)
     scalars = [event("eval/loss" if step % 40 == 0 else "loss", step, step) for step in range(600)]
     path = write(tmp_path, [opening(), *scalars, *scalars])
 

@@ -11,8 +11,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from analyzer.ingest.base import Candidate, OpenSource
 from analyzer.ingest.formats.tensorboard import tfrecord
-from analyzer.ingest.formats.tensorboard.crc32c import masked_checksum
-from analyzer.ingest.formats.tensorboard.tfrecord import RecordScanner, payload_is_intact
+from analyzer.ingest.formats.tensorboard.tfrecord import RecordScanner, masked_checksum, payload_is_intact
 
 
 class Memory:

@@ -75,6 +75,10 @@ CHEAP_ERRORS, MANY_WRONG, MOST_WRONG = 0.9, 0.1, 0.7
 wrong, not the loss): the right one has less than half there, so cross-entropy costs more."""
 
 
+MOVED = 0.1
+"""A tenth of all answers: what accuracies of one guess after another differ by on small held-out sets."""
+
+
 def detect(view: RunView) -> Iterator[Signal]:
     """Facts ``signal.answers.*``."""
     if reward_metrics(view):
@@ -228,20 +232,24 @@ def _first_answers(out: FactWriter, view: RunView) -> None:
 
 
 def _cheap_errors(out: FactWriter, view: RunView) -> None:
-    """Whether to the end the loss is less than cross-entropy costs at that many wrong answers: it is another loss, or of others."""
+    """Whether to the end the loss is less than cross-entropy costs at that many wrong answers: it is another loss, or of others.
+
+    Where the first row still fits, the loss fell, and no more answers count as right than before, the count is wrong.
+    """
     if any(not _OTHER_LOSSES.isdisjoint(words_of(name)) for name in view.run.metrics.names):
         return
     for loss, shares in _pairs(view):
         third = len(loss) // 3
         if third < 1 or float(loss.value.min()) <= 0:
             continue
-        wrong = 1.0 - shares.value[-third:]
-        cheap = loss.value[-third:] < CHEAP_ERRORS * math.log(2) * wrong
-        out.put(
-            "below_its_errors",
-            bool(cheap.all() and float(wrong.min()) >= MANY_WRONG and float(wrong.max()) <= MOST_WRONG),
-            refs_at(loss, [len(loss) - 1]),
-        )
+        wrong = 1.0 - shares.value
+        least = CHEAP_ERRORS * math.log(2) * wrong
+        cheap, late = loss.value < least, wrong[-third:]
+        refs = refs_at(loss, [len(loss) - 1])
+        below = bool(cheap[-third:].all() and float(late.min()) >= MANY_WRONG)
+        out.put("below_its_errors", below and float(late.max()) <= MOST_WRONG, refs)
+        fell = float(loss.value[0]) >= 2 * float(loss.value[-1]) and not cheap[0]
+        out.put("learned_uncounted", below and fell and float(wrong[0] - late.min()) < MOVED, refs)
         return
 
 

@@ -44,6 +44,12 @@ EXACT = 0.0005
 USUAL = (2, 3, 4, 5, 10, 20, 100, 1000)
 """Numbers of classes that are tried first where loss and accuracy together name one."""
 
+USUAL_AGREES = 0.05
+"""The same for these: heads of transformers begin at 2.4 where ten classes are, and a mean over a first epoch ends below; eleven are rare."""
+
+EVEN = (0.6, 1.3)
+"""Share of right answers times C where the number is unusual, or the loss not so close: half learned answers fit some C by accident."""
+
 NAMED_BY_LOSS = (2, 10, 100, 1000)
 """Numbers of classes that a loss alone may name; any other would fit some loss by accident."""
 
@@ -144,27 +150,35 @@ def _by_accuracy(view: RunView, series: Series, shares: Series) -> tuple[int, li
         pairs = [(float(series.value[0]), float(shares.value[0]))]
     held_out = view.once(held_out_trend)
     if held_out is not None:
-        pairs.append((held_out[1].first, float(shares.value[0])))
+        own = shares_of(view, "eval_accuracy")
+        pairs.append((held_out[1].first, float((shares if own is None else own).value[0])))
     refs = [*refs_at(series, [0]), *refs_at(shares, [0])]
     if (usual := _in_most_rows(pairs)) is not None:
         return usual, refs
     worst = sorted(pairs, key=lambda pair: pair[1])[:3]
     if held_out is not None:
-        # An evaluation at ln(C) to four digits tells more than a first epoch, which holds what came before it got there.
+        # An evaluation at ln(C) to two digits tells more than a first epoch, which holds what came before it got there.
         worst.sort(key=lambda pair: min(abs(pair[0] / math.log(c) - 1) for c in USUAL) > EXACT)
+        worst = [*([pairs[-1]] if any(_is_usual_guess(c, *pairs[-1], QUIET) for c in USUAL) else []), *worst]
     for loss, share in worst:
         count = round(math.exp(loss)) if 0 < loss < math.log(MOST_CLASSES) else 0
         options = [c for c in (count - 1, count, count + 1, *USUAL) if c >= 2]
-        close = [
-            c
-            for c in options
-            if abs(loss - math.log(c)) <= AGREES * math.log(c)
-            and FEW_OF_A_CLASS / c <= share <= LIKE_A_GUESS / c
-        ]
-        if close:
-            best = min(close, key=lambda c: (c not in USUAL, abs(loss - math.log(c))))
-            return best, refs
+        for fits in (_is_usual_guess, _is_even_guess):
+            if close := [c for c in options if fits(c, loss, share)]:
+                return min(close, key=lambda c: (c not in USUAL, abs(loss - math.log(c)))), refs
     return None
+
+
+def _is_usual_guess(count: int, loss: float, share: float, agrees: float = AGREES) -> bool:
+    """Whether loss and share of right answers are those of a guess among a usual number."""
+    close = abs(loss / math.log(count) - 1.0) <= agrees
+    return count in USUAL and close and FEW_OF_A_CLASS <= share * count <= LIKE_A_GUESS
+
+
+def _is_even_guess(count: int, loss: float, share: float) -> bool:
+    """The same of an unusual number, or of a usual one further away: the answers must fit it closely."""
+    close = abs(loss / math.log(count) - 1.0) <= (USUAL_AGREES if count in USUAL else AGREES)
+    return close and EVEN[0] <= share * count <= EVEN[1]
 
 
 def _in_most_rows(pairs: list[tuple[float, float]]) -> int | None:

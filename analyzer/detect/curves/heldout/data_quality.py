@@ -10,6 +10,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import finite_points, has_steps
+from analyzer.detect.curves.guess.chance import shares_of
 from analyzer.detect.curves.heldout.gap import since_the_last
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.plateau import is_even_guess
@@ -133,10 +134,10 @@ def _classes(view: RunView, out: FactWriter) -> None:
         "eval/f1",
         "eval_macro_avg_f1",
     ):
-        f1 = finite_points(view.curve(name))
-        if f1 is None or not len(f1):
+        f1, shares = shares_of(view, name), shares_of(view, "eval_accuracy")  # one may be in percent
+        if f1 is None or shares is None:
             continue
-        low = float(f1.value[-1]) < LOW_F1 * float(accuracy.value[-1])
+        low = float(f1.value[-1]) < LOW_F1 * float(shares.value[-1])
         out.put("f1_far_below_accuracy", low, [*refs_at(f1, [len(f1) - 1]), *refs_at(accuracy, [last])])
         return
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.detect.curve import align, has_steps, take
-from analyzer.detect.curves.loss import ASTRONOMICAL
+from analyzer.detect.curves.loss import ASTRONOMICAL, means_so_far
 from analyzer.detect.curves.numerics.bad_points import loss_points, only_at_skips
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
@@ -316,11 +316,8 @@ def _frozen(out: FactWriter, view: RunView) -> None:
         and distinct_of(score.value[np.isfinite(score.value)]).size > 1
         for name in ("accuracy", "eval_accuracy")
     )
-    out.put(
-        "loss_frozen",
-        same and not moves and _digits(float(good.value[0])) >= FROZEN_DIGITS,
-        refs_at(good, [len(good) - 1, 0]),
-    )
+    frozen = same and not moves and _digits(float(good.value[0])) >= FROZEN_DIGITS
+    out.put("loss_frozen", frozen and not means_so_far(view), refs_at(good, [len(good) - 1, 0]))
     held_out = view.curve("eval_loss")
     if held_out is not None:
         held_out = take(held_out, np.isfinite(held_out.value))

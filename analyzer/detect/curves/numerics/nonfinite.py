@@ -20,7 +20,7 @@ from analyzer.detect.curves.numerics.bad_points import (
 )
 from analyzer.detect.curves.numerics.loss_scale import CALIBRATION_STEPS
 from analyzer.detect.curves.numerics.scale_course import scale_course, step_of
-from analyzer.detect.failures.went_on import RowsOfLogs
+from analyzer.detect.failures.following import RowsOfLogs
 from analyzer.detect.robust import PARTS, longest_run, trailing_run
 from analyzer.detect.setup.precision import precision
 from analyzer.model.arrays import Mask, Values

@@ -11,7 +11,7 @@ import numpy as np
 
 from analyzer.detect.base import RunView, number
 from analyzer.detect.curve import take
-from analyzer.detect.failures.went_on import RowsOfLogs
+from analyzer.detect.failures.following import RowsOfLogs
 from analyzer.model.arrays import Integers, Values
 from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
-from analyzer.detect.curve import finite_points
+from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.trend import scatter
 from analyzer.detect.robust import PARTS, part_medians, uncertainty
+from analyzer.detect.setup.ended import progress_of
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
@@ -39,6 +40,9 @@ OF_LEVEL = 0.2
 
 STANDS, STANDS_ROWS, STRAYED = 0.15, 50, 2
 """Fifty rows within fifteen percent of one level, the first ones among them, but for a tenth: nothing was gained."""
+
+FEW, AT_BOTH_ENDS = 5, 0.1
+"""Five rows within fifteen percent of one level, from the first and the last tenth of all planned steps, tell of what lies between."""
 
 GROWN = 10.0
 """A value loss ten times its early level follows targets that run away; rewards that grow raise it by their square."""
@@ -126,6 +130,19 @@ def _reward(out: FactWriter, view: RunView) -> None:
     out.put("of_agent", of_agent, refs[:1])
     if values.size >= LEVELS_OF:
         _levels(out, values, refs, of_agent=of_agent is True)
+    elif values.size >= FEW and _of_both_ends(view, series):
+        level, start, end = median_of(values), values[: values.size // 2], values[-(values.size // 2) :]
+        near = bool(np.abs(values - level).max() <= STANDS * abs(level)) and not SOLVED <= level <= 1.0
+        out.put("reward_stands", near and bool(median_of(end) <= start.max()), refs)
+
+
+def _of_both_ends(view: RunView, series: Series) -> bool:
+    """Whether rows begin and end where the planned steps do."""
+    progress = progress_of(view)
+    if progress is None or not has_steps(series) or progress.unit != "steps" or progress.planned <= 0:
+        return False
+    first, last = (float(series.step[at]) / progress.planned for at in (0, -1))
+    return first <= AT_BOTH_ENDS and last >= 1 - AT_BOTH_ENDS
 
 
 def _levels(out: FactWriter, values: Values, refs: list[SourceRef], *, of_agent: bool) -> None:

@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
-from analyzer.ingest.formats.config.command_line import command_line
+from analyzer.ingest.formats.config.argument_file import command_line
 from analyzer.ingest.scalar_text import config_scalar
 from analyzer.ingest.source_text import read_text
 from analyzer.lazy_regex import LazyRegex

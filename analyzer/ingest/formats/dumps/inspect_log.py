@@ -18,7 +18,7 @@ from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.formats.dumps.replay_file import lines_of
-from analyzer.ingest.formats.dumps.replay_rows import completed, number_of
+from analyzer.ingest.formats.dumps.trace_rows import completed, number_of
 
 _LINE = re.compile(
     r"(?P<layer>\S{1,300})_(?P<tensor>activation|gradient|weight|output|wgrad|dgrad)_(?P<stat>[\w%]{1,60})\s{1,40}"

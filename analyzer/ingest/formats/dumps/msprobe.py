@@ -25,7 +25,7 @@ from typing import Any
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.encodings import bounded_json
 from analyzer.ingest.encodings.json_stream import JsonStreamError, members
-from analyzer.ingest.formats.dumps.replay_rows import completed, number_of
+from analyzer.ingest.formats.dumps.trace_rows import completed, number_of
 
 MAX_DEPTH = 6
 MAX_TENSORS = 4_096

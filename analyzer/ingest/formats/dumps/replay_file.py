@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
-from analyzer.ingest.formats.dumps.replay_rows import completed
-from analyzer.model.replay import COMM_COLUMNS, REPLAY_COLUMNS, SCHEMA_VERSION
+from analyzer.ingest.formats.dumps.trace_rows import completed
+from analyzer.model.replay import CAPSULE_HEADER, CAPSULE_SCHEMA, COMM_COLUMNS, REPLAY_COLUMNS, SCHEMA_VERSION
 
 METADATA_KEY = "analyzer_replay"
 PARQUET_MAGIC = b"PAR1"
@@ -209,3 +209,26 @@ def _read_parquet(source: OpenSource, reader: _Reader) -> None:
                 reader.row(row, row_number)
     except (OSError, ValueError, pa.ArrowException) as error:
         reader.out.gap(f"the rest of the Parquet file cannot be read: {str(error)[:200]}")
+
+
+_TENSORS = frozenset({"weights.safetensors", "batch.safetensors", "random.safetensors"})
+
+
+class CapsuleFiles:
+    """Recognises the four files of a capsule."""
+
+    name = "capsule"
+    summary = "a step saved for replay (analyzer replay run reads it)"
+    is_log = False
+
+    def sniff(self, candidate: Candidate) -> Match:
+        """The header by its schema, the tensors by the header beside them."""
+        if CAPSULE_SCHEMA.encode() in candidate.head[:256]:
+            return Match.SURE
+        if candidate.name.rpartition("/")[2] not in _TENSORS:
+            return Match.NO
+        header = candidate.path.with_name(CAPSULE_HEADER)
+        return Match.SURE if header.is_file() and not header.is_symlink() else Match.NO
+
+    def read(self, source: OpenSource, out: SourceWriter) -> None:
+        """Nothing of it is evidence."""

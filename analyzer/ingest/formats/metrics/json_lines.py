@@ -73,7 +73,8 @@ class JsonLines:
 
     def sniff(self, candidate: Candidate) -> Match:
         """The first lines are objects that hold a step and a metric."""
-        if candidate.name.rpartition("/")[2].startswith("wandb-"):
+        name = candidate.name.rpartition("/")[2]
+        if name.startswith("wandb-") and name != "wandb-history.jsonl":
             return Match.NO
         rows = _head_rows(candidate)
         if not rows:

@@ -13,7 +13,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
-from analyzer.ingest.formats.metrics.mlflow_database import connect, plain_tables
+from analyzer.ingest.formats.metrics.mlflow_stores import connect, plain_tables
 from analyzer.ingest.metric_columns import MetricColumns
 from analyzer.ingest.scalar_text import metric_value, whole_step
 from analyzer.ingest.text.prefixes import unix_time

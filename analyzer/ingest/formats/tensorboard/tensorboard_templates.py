@@ -7,7 +7,7 @@ Most records of an event file differ only in the bytes of time, step and value::
 One record of each kind is decoded; where the varying bytes stand is its *form*, what the fixed bytes say its
 *template*. All records of one length are then compared with their template as 8-byte words, and the varying
 bytes become columns. Nothing is taken on trust: every fixed byte is compared and every checksum verified
-(see ``crc32c``). What fits no form is left to ``tensorboard_event``.
+(see ``tfrecord``). What fits no form is left to ``tensorboard_event``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,14 @@ import google_crc32c
 import numpy as np
 
 from analyzer.ingest.encodings.protobuf_wire import WireError
-from analyzer.ingest.formats.tensorboard.crc32c import byte_table, mask_checksums
 from analyzer.ingest.formats.tensorboard.tensorboard_event import Event, EventDecoder, stored_dtype, values_of
-from analyzer.ingest.formats.tensorboard.tfrecord import HEADER_BYTES, NO_CHECKSUM, payload_is_intact
+from analyzer.ingest.formats.tensorboard.tfrecord import (
+    HEADER_BYTES,
+    NO_CHECKSUM,
+    byte_table,
+    mask_checksums,
+    payload_is_intact,
+)
 from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.record import NamedTuple
 

@@ -15,8 +15,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from analyzer.ingest.base import TruncatedSourceError
-from analyzer.ingest.formats.timing.kineto_lines import SEPARATOR, read_block
-from analyzer.ingest.formats.timing.trace_columns import NONE, ColumnWriter, TraceColumns
+from analyzer.ingest.formats.timing.kineto_lines import (
+    NONE,
+    SEPARATOR,
+    ColumnWriter,
+    TraceColumns,
+    read_block,
+)
 from analyzer.record import dataclass, field
 
 BLOCK_BYTES = 4 << 20

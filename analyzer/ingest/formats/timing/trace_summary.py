@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.ingest.formats.timing.trace_columns import NONE, TraceColumns
+from analyzer.ingest.formats.timing.kineto_lines import NONE, TraceColumns
 from analyzer.ingest.masking import clean_text
-from analyzer.model.arrays import Integers, Mask
+from analyzer.model.arrays import Integers, Mask, ShortIntegers
 from analyzer.model.ranked import median_of
 from analyzer.model.traces import TimeTrace
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Ints = npt.NDArray[np.int32]
+    Ints = ShortIntegers
 
 
 # Unions of time intervals, on arrays.

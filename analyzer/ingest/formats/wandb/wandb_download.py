@@ -17,23 +17,19 @@ import json
 import math
 from array import array
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
-from analyzer.ingest.formats.wandb.wandb_facts import launch_label
 from analyzer.ingest.formats.wandb.wandb_history import write_history, write_system
-from analyzer.ingest.formats.wandb.wandb_items import numbers_in
+from analyzer.ingest.formats.wandb.wandb_items import launch_label, numbers_in
 from analyzer.ingest.formats.wandb.wandb_log import ConsoleWriter
 from analyzer.ingest.metric_columns import MAX_METRICS
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.source_text import bounded_lines
-from analyzer.model.arrays import Integers, Values
+from analyzer.model.arrays import Integers, ShortIntegers, Values
 from analyzer.model.tables import NULL_INT
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 _START = b'{"run": {"format": '
 # What the states of the server say about the end. It keeps no exit code: 0 and 1 stand for "zero" and "not zero".
@@ -115,7 +111,7 @@ class RowColumns:
         """int64, shape (n_rows,): ``NULL_INT``, for the rows hold their step as a value."""
         return np.full(len(self.records), NULL_INT, np.int64)
 
-    def take(self) -> dict[str, list[tuple[npt.NDArray[np.int32], Values]]]:
+    def take(self) -> dict[str, list[tuple[ShortIntegers, Values]]]:
         """Rows (index into ``records``, ascending) and values of each name; given away once."""
         columns, self._columns = self._columns, {}
         return {

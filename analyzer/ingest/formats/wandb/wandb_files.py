@@ -21,15 +21,15 @@ from typing import Any
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.encodings.json_positions import JsonReader, JsonTextError
 from analyzer.ingest.formats.config.structured_text import Entry, StructuredTextError, read_yaml
-from analyzer.ingest.formats.wandb.wandb_facts import (
+from analyzer.ingest.formats.wandb.wandb_history import write_last_values
+from analyzer.ingest.formats.wandb.wandb_items import (
     Environment,
     launch_label,
+    numbers_in,
     write_config,
     write_environment,
     write_label,
 )
-from analyzer.ingest.formats.wandb.wandb_history import write_last_values
-from analyzer.ingest.formats.wandb.wandb_items import numbers_in
 from analyzer.ingest.source_text import read_text
 from analyzer.lazy_regex import LazyRegex
 

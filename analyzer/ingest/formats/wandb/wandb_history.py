@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from analyzer.ingest.scalar_text import MAX_STEP, whole_step
-from analyzer.model.arrays import Integers, Values
+from analyzer.model.arrays import Integers, ShortIntegers, Values
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
     from array import array
-
-    import numpy.typing as npt
 
     from analyzer.ingest.base import SourceWriter
 
@@ -38,7 +36,7 @@ class Columns(Protocol):
     def steps(self) -> Integers:
         """int64, shape (n_rows,): each row's own step, ``NULL_INT`` if it has none."""
 
-    def take(self) -> dict[str, list[tuple[npt.NDArray[np.int32], Values]]]:
+    def take(self) -> dict[str, list[tuple[ShortIntegers, Values]]]:
         """Rows and values of each name, in pieces."""
 
 
@@ -76,13 +74,7 @@ def write_history(columns: Columns, out: SourceWriter) -> tuple[frozenset[str], 
 
 
 def write_system(columns: Columns, times_s: Iterable[float], out: SourceWriter) -> None:
-    """Write system metrics (``system.gpu.0.temp``, …), which have a time but no step.
-
-    Args:
-        columns: One row per system record.
-        times_s: Unix seconds of each row.
-        out: Where to write.
-    """
+    """Write system metrics (``system.gpu.0.temp``, …), which have a time but no step."""
     records = np.array(columns.records, np.int64)
     times = np.fromiter(times_s, np.float64, count=records.size)
     for name, parts in columns.take().items():
@@ -109,13 +101,13 @@ def last_values(columns: Columns) -> dict[str, tuple[float, int]]:
     }
 
 
-def _fill_steps(steps: Integers, parts: Iterable[tuple[npt.NDArray[np.int32], Values]]) -> None:
+def _fill_steps(steps: Integers, parts: Iterable[tuple[ShortIntegers, Values]]) -> None:
     for rows, values in parts:
         whole = np.isfinite(values) & (np.abs(values) < MAX_STEP) & (values == np.floor(values))
         steps[rows[whole]] = values[whole].astype(np.int64)
 
 
-def _joined(parts: list[tuple[npt.NDArray[np.int32], Values]]) -> tuple[npt.NDArray[np.int32], Values]:
+def _joined(parts: list[tuple[ShortIntegers, Values]]) -> tuple[ShortIntegers, Values]:
     return np.concatenate([rows for rows, _ in parts]), np.concatenate([values for _, values in parts])
 
 

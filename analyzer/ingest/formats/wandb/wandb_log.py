@@ -19,7 +19,6 @@ from typing import Any
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.encodings.protobuf_wire import WireError, fields, varint
 from analyzer.ingest.formats.wandb.wandb_columns import ItemColumns
-from analyzer.ingest.formats.wandb.wandb_facts import launch_label
 from analyzer.ingest.formats.wandb.wandb_framing import MAGIC, FrameReader, note_losses
 from analyzer.ingest.formats.wandb.wandb_history import (
     last_values,
@@ -27,7 +26,7 @@ from analyzer.ingest.formats.wandb.wandb_history import (
     write_last_values,
     write_system,
 )
-from analyzer.ingest.formats.wandb.wandb_items import timestamp
+from analyzer.ingest.formats.wandb.wandb_items import launch_label, timestamp
 from analyzer.ingest.formats.wandb.wandb_records import Launch
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.points import Points

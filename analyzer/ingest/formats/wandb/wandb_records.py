@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.encodings.protobuf_wire import fields, signed
 from analyzer.ingest.formats.config.structured_text import MAX_ENTRIES, Entry, StructuredTextError, read_json
-from analyzer.ingest.formats.wandb.wandb_facts import (
+from analyzer.ingest.formats.wandb.wandb_items import (
+    MAX_VALUE_BYTES,
     Environment,
+    read_item,
+    timestamp,
     write_config,
     write_environment,
     write_label,
 )
-from analyzer.ingest.formats.wandb.wandb_items import MAX_VALUE_BYTES, read_item, timestamp
 
 CONFIG, TELEMETRY, RUN, EXIT, PREEMPTING, ENVIRONMENT = 5, 11, 17, 18, 23, 26
 """Field numbers in ``wandb_internal.Record`` of the records that ``Launch`` takes."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.ingest.formats.dumps.replay_rows import completed
+from analyzer.ingest.formats.dumps.trace_rows import completed
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from analyzer.ingest.formats.dumps.replay_rows import completed
+from analyzer.ingest.formats.dumps.trace_rows import completed
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.tables import Scalar
 

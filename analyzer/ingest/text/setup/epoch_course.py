@@ -8,6 +8,7 @@ lines with which that one closed, or its length.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from analyzer.lazy_regex import LazyRegex
@@ -56,6 +57,8 @@ _HELD_OUT = LazyRegex(
 """What is printed once behind an epoch, where no epoch before it shows how one closes."""
 
 _NUMBER = LazyRegex(r"(?i)[-+]?\d[\d.,:e+%-]*|\b(?:nan|inf)\b")
+_BARE = LazyRegex(r"(?i)(?:^|[\s\]])epoch\b[\s:#\[(]{0,6}\d{1,6}\W{0,12}$")
+"""A heading of an epoch that holds nothing else, but for what stands before the rows of a logger."""
 _WORDS = (b"poch", b"POCH")
 
 
@@ -157,6 +160,29 @@ class EpochCourse:
             return True
         sure = part < SHORT or self._later or _closed_otherwise(last, behind)
         return False if sure else None
+
+
+def is_heading(line: str) -> bool:
+    """Whether a line counts an epoch and says no more."""
+    return _BARE.search(line) is not None
+
+
+def is_only_begun(head: Sequence[str], tail: Sequence[str]) -> bool:
+    """Whether a log that ends with the heading of an epoch stops there: those before it have lines of their epoch below them.
+
+    >>> rows = [line for epoch in range(5) for line in (f"epoch: {epoch}", f"loss {1 / (epoch + 1):.2f}")]
+    >>> is_only_begun(rows, [*rows, "epoch: 5"]), is_only_begun(rows[1:], rows[1:-1])
+    (True, False)
+    """
+    last = shape(tail[-1])
+    headings = [at for at, line in enumerate(tail) if shape(line) == last][-3:]
+    if len(headings) < 3 or min(second - first for first, second in pairwise(headings)) < 2:
+        return False
+    below = shape(tail[headings[-2] + 1])
+    shapes = [
+        shape(line) for line in head
+    ]  # a counter that closes an epoch has such lines above its first one
+    return last in shapes and below not in shapes[: shapes.index(last)]
 
 
 def _counter(line: str) -> int | None:

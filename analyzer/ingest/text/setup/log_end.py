@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.failures.error_lines import error_lines, last_warning
 from analyzer.ingest.text.prefixes import peel
-from analyzer.ingest.text.setup.epoch_course import EPOCH, EpochCourse
-from analyzer.ingest.text.torn_end import is_piece
+from analyzer.ingest.text.setup.epoch_course import EPOCH, EpochCourse, is_heading, is_only_begun
+from analyzer.ingest.text.text_layer import is_piece
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import median_of
 from analyzer.model.run import LogEnd
@@ -210,7 +210,7 @@ class EndKeeper:
             line=self._last_line(),
             text=tail[-1],
             torn=torn,
-            cut_off=self._is_cut_off(),
+            cut_off=self._is_cut_off() or (is_heading(tail[-1]) and is_only_begun(_lines(self._head), tail)),
             first_time_s=next(iter(self._times), None) if first is None else first,
             last_time_s=stamps[-1] if stamps else None,
             interval_s=_usual_gap(stamps),
@@ -298,14 +298,16 @@ class _Progress:
             self.afterwards = text.strip()
 
     def _read_epoch(self, text: str) -> bool:
-        match = EPOCH.search(text) or _YOLO.match(text)
+        named = EPOCH.search(text)
+        match = named or _YOLO.match(text)
         if match is None or int(match[1]) > int(match[2]):
             return False
         number = int(match[1])
         if self.first_epoch is None:
             self.first_epoch = number
         if number != self.epoch:
-            self.within = None
+            # A row of such a table that no bar ends is written when its epoch is over, with what it came to.
+            self.within = 1.0 if named is None and "%" not in text else None
         self.epoch, self.epochs = number, int(match[2])
         return True
 

@@ -205,9 +205,14 @@ def _of(name: str, of: str) -> str:
     >>> _of("RMSE", "val"), _of("D", "G(z)"), _of("loss", "lower is better")
     ('val_RMSE', 'D(G(z))', 'loss')
     """
-    if read_name(of).phase in {"train", "eval"} and says_no_quantity(of.lower()):
+    if _is_phase(of):
         return f"{of}_{name}"
     return f"{name}({of})" if of and len(name) == 1 else name
+
+
+def _is_phase(name: str) -> bool:
+    """Whether a name says of which samples something is, and nothing more: ``Valid``."""
+    return read_name(name).phase in {"train", "eval"} and says_no_quantity(name.lower())
 
 
 def _behind_rate(text: str, start: int, name: str) -> str:
@@ -259,7 +264,11 @@ def _beside(text: str) -> Iterator[Field]:
                 or wide
                 or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
             )
+            of_phase = _is_phase(match["name"]) and before[-1:] == "|" and after[:1] in {"", "|", "(", "*"}
+            wide, alone = wide or of_phase, alone or of_phase
             name = trimmed(match["name"], most=2) if alone and text[match.end() - 1] == FLOAT else ""
+            # "| Train 0.41 (acc 92.0%) | Valid 0.52 (acc 90.1%)": what stands before its scores is the loss
+            name += "_loss" if of_phase and name and after[:1] == "(" and "loss" not in text.lower() else ""
             name = _METERS.get(name.lower(), name) if metered else name
         if not name and unit in _SIZES:
             name = _memory(match["name"])

@@ -72,6 +72,9 @@ _RANKS = ("global", "updates", "update", "step", "up", "iter", "it")
 """Words for steps, the surest first: where a row names both a step and an iteration, the step counts updates."""
 _OF_RUN = _RANKS.index("step")
 _VALUE = LazyRegex(rf"[:=]\s{{0,3}}[{INT}{FLOAT}]")
+_RATE = LazyRegex(
+    rf"(?i)(?:\bepoch\s?[:=]\s{{0,3}}{INT}[,;]\s{{1,3}})?(?<![a-z])(?:lr|learning[ _]rate)\s?[:=]\s{{0,3}}[{INT}{FLOAT}]"
+)
 
 
 class Place(NamedTuple):
@@ -151,10 +154,15 @@ def _by_its_word(text: str, found: Place) -> Place:
 def _steps(text: str, batches: list[re.Match[str]]) -> list[re.Match[str]]:
     """Where steps are counted; behind the values of an episode stands how many steps it had, not where the run is."""
     steps = list(_STEP.finditer(text))
-    # Behind a value "steps=158" says how many it took; the steps of two parts of the data say how many those have.
+    # Behind a value, be it not the rate, "steps=158" says how many it took; the steps of two parts of the data say
+    # how many those have.
     if len(_AMOUNTS.findall(text)) > 1:
         steps = [m for m in steps if not m["word"].lower().endswith("s")]
-    steps = [m for m in steps if m["word"].lower() != "steps" or not _VALUE.search(text, 0, m.start())]
+    steps = [
+        m
+        for m in steps
+        if m["word"].lower() != "steps" or not _VALUE.search(_RATE.sub("", text[: m.start()]))
+    ]
     episode = next((match for match in batches if match["word"].lower().startswith("episode")), None)
     if episode is None or any(match.start() < episode.start() for match in steps):
         return steps

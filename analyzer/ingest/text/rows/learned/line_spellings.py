@@ -21,8 +21,8 @@ _ODD = LazyRegex(
     # each begins with a rare character, so that most places of a line are passed at once
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
-    r"|oss: [a-z]|oss \[\d"
-    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
+    r"|oss: [a-z]|oss (?:\[|of )\d"
+    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss|time)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -52,11 +52,13 @@ _OLD_STRING = LazyRegex(r"(?<=[ {(\[])u(?=')")
 _INDEXED = LazyRegex(
     rf"(?<![\w.])(\w{{0,30}}(?:loss|acc|cost|err|score|reward|ppl)\w{{0,20}})\[ {{0,3}}(\d{{1,12}}) {{0,3}}\] {{0,2}}[:=]\s{{0,4}}(?={_NUMBER})"
 )
-_OVER_STEPS = LazyRegex(rf"(?<=[lL]oss) \[\d{{1,12}} ?- ?\d{{1,12}}\](?=: {{0,3}}{_NUMBER})")
+_OVER_STEPS = LazyRegex(
+    rf"(?<=[lL]oss) (?:\[\d{{1,12}} ?- ?\d{{1,12}}\]|of \d{{1,9}} batches)(?=: {{0,3}}{_NUMBER})"
+)
 _GLUED = LazyRegex(
     r"(?<![\w/])(step|iter|iteration|epoch|loss|acc|accuracy|ppl|lr|reward)_(-?\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?|-?nan|-?inf)(?![\w.])"
 )
-_RUN_ON = LazyRegex(r"(?i)(?<![\w/.-])(loss)(\d{1,9}\.\d{2,20}(?:e[-+]?\d{1,3})?)(?![\w.])")
+_RUN_ON = LazyRegex(r"(?i)(?<![\w/.-])(loss|time)(\d{1,9}\.\d{2,20}(?:e[-+]?\d{1,3})?)(?![\w.])")
 _COUNTED = LazyRegex(r"(?i)(?<![\w/.-])(epoch|step|iter|iteration|batch)(\d{1,9})(?![\w.])")
 _ORDINAL = LazyRegex(
     r"(?<![\w.])(\d{1,9})(?:(?:st|nd|rd|th)[ -]|-(?=epoch))((?:mini[ -]?)?batch|epoch|step|iter(?:ation)?|episode|round|generation)\b"
@@ -147,6 +149,8 @@ def plain_spelling(text: str) -> str:
     ('[epoch: 3, loss: 0.5]', 'step 40, train_loss: 0.5')
     >>> plain_spelling("39/100 [avg. loss [20-39]: 0.5]"), plain_spelling("loss [20-39] is a window")
     ('39/100 [avg. loss: 0.5]', 'loss [20-39] is a window')
+    >>> plain_spelling("Mean test loss of 155 batches: 3.5."), plain_spelling("loss of 3 workers")
+    ('Mean test loss: 3.5.', 'loss of 3 workers')
     >>> plain_spelling("Epoch 1: loss = 0,5; acc = 12,5"), plain_spelling("samples: 12,800 loss: 0.5")
     ('Epoch 1: loss = 0.5; acc = 12.5', 'samples: 12,800 loss: 0.5')
     >>> plain_spelling("loss (train/val) 0.5/0.6"), plain_spelling("Loss = 0.5 (train), 0.6 (val)")
@@ -155,8 +159,8 @@ def plain_spelling(text: str) -> str:
     ('mAP50: 0.31 mAP50_95 0.2', 'hit@5: 0.4')
     >>> plain_spelling("TEST in epoch24, loss = 0.5"), plain_spelling("saved to model_epoch24 step9.pt")
     ('TEST in epoch 24, loss = 0.5', 'saved to model_epoch24 step9.pt')
-    >>> plain_spelling("Epoch:3, loss0.625, took 9 s"), plain_spelling("Epoch:3, loss2: 0.5")
-    ('Epoch:3, loss 0.625, took 9 s', 'Epoch:3, loss2: 0.5')
+    >>> plain_spelling("Epoch:3, loss0.625, took 9 s"), plain_spelling("Epoch:3, loss2: 0.5, time31.25")
+    ('Epoch:3, loss 0.625, took 9 s', 'Epoch:3, loss2: 0.5, time 31.25')
     >>> plain_spelling("epoch 3 train loss ..... 0.5"), plain_spelling("step 3 <val loss> 0.5 <lr> 1e-4")
     ('epoch 3 train loss: 0.5', 'step 3 val loss: 0.5 lr: 1e-4')
     >>> plain_spelling("E3 B10/90 loss: 0.5/val loss: 0.75"), plain_spelling("step 3 12.5/s loss: 0.5")

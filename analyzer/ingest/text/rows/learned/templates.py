@@ -370,7 +370,7 @@ class TemplateRows(Learnable):
     def _without_place(
         self, template: Template, row: WordedRow, values: dict[str, float], line: LogLine, log: LogState
     ) -> bool:
-        if self._evaluations.is_above(line.number):
+        if self._evaluations.is_above(line.number) and (row.held_out or not row.phased):
             values = self._held_out(values)
         known = {
             name: value

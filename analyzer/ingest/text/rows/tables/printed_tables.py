@@ -381,7 +381,7 @@ class _Table(WritesAtOnce):
                 named = name.removeprefix("main/").replace("validation/main/", "validation/")
                 values[(part or self._phase_of(name)) + named] = number
         if self._phase == "eval" and epoch is not None:
-            step = log.step or 0  # its batches are counted by themselves
+            step = log.step or (None if step is None else 0)  # its batches are counted by themselves
         elif "batch" in cells and epoch is not None and step == _count("batch", cells["batch"]):
             step = self._counter.running(step or 0, epoch)
         if step is not None:

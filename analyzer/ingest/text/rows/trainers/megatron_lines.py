@@ -52,11 +52,6 @@ _AUXILIARY = LazyRegex(r"(?i)balanc|aux|\bz[ _-]|mtp|router|moe")
 _PLACEHOLDERS = frozenset({"loss scale", "grad norm", "num zeros", "params norm"})
 
 
-def _is_loss(name: str) -> bool:
-    """Whether a field is a loss, in the spelling of any version."""
-    return name.replace("-", " ").replace("_", " ").endswith("loss")
-
-
 class MegatronLines(Learnable):
     """Reads iteration and validation lines."""
 
@@ -93,7 +88,7 @@ class MegatronLines(Learnable):
         # DeepSpeed keeps norm and scale to itself when it runs the optimizer: the line then shows
         # "loss scale: -1.0 | grad norm: 0.000 | num zeros: 0.0", which are placeholders.
         left_out = _PLACEHOLDERS if fields.get("loss scale", 0.0) < 0 else frozenset()
-        losses = [name for name in fields if _is_loss(name)]
+        losses = [name for name in fields if name.replace("-", " ").replace("_", " ").endswith("loss")]
         for name in [*losses, *(name for name in fields if name in _KEPT - left_out)]:
             log.metric(name.replace("-", " "), fields[name], line, step)
         skipped = fields.get(_SKIPPED, -1.0)
