@@ -137,7 +137,8 @@ def _named_by_phase(run: Run, metric: str) -> tuple[Series, ...]:
     third = len(values) // 3
     if not third or not 0.0 < values[0] < np.inf:
         return ()
-    left = median_of(values[-third:]) / median_of(values[:third])
+    level = float(median_of(values[:third]))
+    left = float(median_of(values[-third:])) / level if 0 < level < np.inf else 1.0
     lower = float((np.diff(values) < 0).mean())
     could_be_a_share = bool(values.max() <= 1.0)
     if could_be_a_share and not (left <= HALF_LEFT and lower >= MOST_ROWS and len(values) >= EVERY_ROW):
