@@ -5,8 +5,8 @@ Where one fails, the answer is told in a few lines: what was found is never lost
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+from json import dumps  # the name json is that of a module here
 
 from analyzer.guard import Guard
 from analyzer.model.diagnosis import Diagnosis
@@ -103,7 +103,7 @@ def _short_json(diagnosis: Diagnosis, faults: list[str]) -> str:
         ],
         "gaps": [{"path": "analyzer", "line": None, "reason": fault} for fault in faults],
     }
-    return json.dumps(answer, indent=2) + "\n"
+    return dumps(answer, indent=2) + "\n"
 
 
 __all__ = ["FORMATS", "Style", "render_terminal", "rendered_or_plain", "report"]

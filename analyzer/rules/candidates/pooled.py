@@ -47,6 +47,10 @@ FAILURES = frozenset({"crash", "oom", "hang"})
 """Causes of these kinds need a failure that was seen: numbers alone do not tell why a process died."""
 
 
+BEHIND = 1e-6
+"""What holds a rival behind the first."""
+
+
 class Alike(NamedTuple):
     """How labelled runs are like this one.
 
@@ -116,7 +120,7 @@ def _led_by_rules(mixed: Sequence[Scored], weighed: Iterable[Scored], by: Alike)
         return
     most = max(JUST_BELOW_HALF, own.probability)
     for item in mixed:
-        yield item._replace(probability=most if item is own else min(item.probability, most))
+        yield item._replace(probability=most if item is own else min(item.probability, most - BEHIND))
 
 
 def _each(

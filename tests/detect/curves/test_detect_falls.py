@@ -51,3 +51,18 @@ def test_a_fall_that_batches_hide_goes_on_if_held_out_loss_says_so():
 
     assert unfinished(np.linspace(1.85, 1.5, 10)) is True
     assert unfinished(1.5 + 0.35 * np.exp(-np.arange(10.0))) is False
+
+
+def test_a_loss_far_beyond_the_first_ones_is_wild_wherever_the_log_begins():
+    swings = by_epoch([955.0, 3.0, 2.2, 6.9, 2.2, 2.2, 204.0, 2.19, 2.2, 2.18, 15.1, 4.4])
+    spike = by_epoch([2.3, 1.1, 0.7, 4.0, 0.6, 0.5, 0.45])
+
+    assert swings["signal.progress.wild_rows"] >= 1
+    assert spike["signal.progress.wild_rows"] == 0
+
+
+def test_zeros_before_a_loss_are_no_level_to_compare_with():
+    rising, level = [0.0, 0.0, 0.0, 0.26, 0.52], [0.0, 0.0, *[2.0 - 0.01 * n for n in range(12)]]
+
+    assert "signal.progress.above_start" not in facts({"loss": rising})
+    assert facts({"loss": level})["signal.progress.first"] > 1.9

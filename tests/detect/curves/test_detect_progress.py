@@ -489,18 +489,3 @@ def test_held_out_answers_that_fall_back_are_told_from_a_score_that_only_stands(
 
     assert fell["signal.gap.score_fell_back"] is True
     assert stands["signal.gap.score_fell_back"] is False
-
-
-def test_a_loss_far_beyond_the_first_ones_is_wild_wherever_the_log_begins():
-    swings = by_epoch([955.0, 3.0, 2.2, 6.9, 2.2, 2.2, 204.0, 2.19, 2.2, 2.18, 15.1, 4.4])
-    spike = by_epoch([2.3, 1.1, 0.7, 4.0, 0.6, 0.5, 0.45])
-
-    assert swings["signal.progress.wild_rows"] >= 1
-    assert spike["signal.progress.wild_rows"] == 0
-
-
-def test_zeros_before_a_loss_are_no_level_to_compare_with():
-    rising, level = [0.0, 0.0, 0.0, 0.26, 0.52], [0.0, 0.0, *[2.0 - 0.01 * n for n in range(12)]]
-
-    assert "signal.progress.above_start" not in facts({"loss": rising})
-    assert facts({"loss": level})["signal.progress.first"] > 1.9
