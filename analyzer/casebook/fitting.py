@@ -1,7 +1,7 @@
 """Fit what shares are worth on answers for unseen runs, with whole sets of runs held out.
 
-An answer is right or not, so this is a logistic regression: the logit of the share, an offset per status and one per family
-of causes. Offsets are drawn to none by a ridge; sets are held out whole, since runs of one set were gathered alike.
+An answer is right or not, so this is a logistic regression: the logit of the share, with a slope of its own where nothing failed, an offset per status and one
+per family of causes. Offsets are drawn to none by a ridge; sets are held out whole, since runs of one set were gathered alike.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from analyzer.model.arrays import Values
 from analyzer.model.diagnosis import STATUSES
 from analyzer.model.wording import LIKELY
 from analyzer.record import NamedTuple
-from analyzer.rules.calibration import Calibration, logit
+from analyzer.rules.calibration import FAILED, Calibration, logit
 from analyzer.rules.causes import catalogue
 
 RIDGE = 10.0
@@ -86,6 +86,7 @@ def fit(answers: Sequence[Answer]) -> Calibration:
     columns += [
         np.array([float(entries[answer.cause].family == name) for answer in answers]) for name in families
     ]
+    columns.append(columns[0] * np.array([answer.status != FAILED for answer in answers]))
     weights = _logistic(np.column_stack(columns), np.array([float(answer.right) for answer in answers]))
     offsets = [round(float(weight), 3) for weight in weights]
     first = 2 + len(statuses)
@@ -93,7 +94,8 @@ def fit(answers: Sequence[Answer]) -> Calibration:
         intercept=offsets[0],
         slope=offsets[1],
         statuses=dict(zip(statuses, offsets[2:first], strict=True)),
-        families=dict(zip(families, offsets[first:], strict=True)),
+        families=dict(zip(families, offsets[first:-1], strict=True)),
+        softer=offsets[-1],
         answers=len(answers),
     )
 
