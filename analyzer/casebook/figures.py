@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sklearn.metrics import cohen_kappa_score
-
 from analyzer.casebook.record import CaseRecord
 from analyzer.model.labels import HEALTHY, ORDINARY
 from analyzer.record import dataclass
@@ -172,6 +170,8 @@ def agreement(records: Sequence[CaseRecord]) -> Agreement | None:
     pairs = [((record.label, *record.acceptable), record.second) for record in records if record.second]
     if not pairs:
         return None
+    from sklearn.metrics import cohen_kappa_score  # noqa: PLC0415  (a second to import; figures of answers need none of it)
+
     firsts = [(ours[0], theirs[0]) for ours, theirs in pairs]
     return Agreement(
         runs=len(pairs),
