@@ -21,6 +21,7 @@ from analyzer.ingest.text.log_line import (
     make_line,
 )
 from analyzer.ingest.text.prefixes import peel
+from analyzer.ingest.text.rows.forms.block_forms import BlockForms, FormBlock
 from analyzer.ingest.text.rows.learned.learned_blocks import LearnedBlocks
 from analyzer.ingest.text.rows.learned.row_batches import Rest, Rows
 from analyzer.ingest.text.rows.learned.whole_rows import PLAIN_BAR
@@ -169,6 +170,7 @@ class LogReader:
         self._barren = 0
         self._fruitful = False
         self._learned = LearnedBlocks()
+        self._block_forms = next(one for one in self._grammars if isinstance(one, BlockForms))
 
     def read(self, blocks: Iterable[Block]) -> None:
         """Read all blocks and finish."""
@@ -273,8 +275,14 @@ class LogReader:
         for capture in self.state.captures:
             capture.finish(self.state)
             self._lines_left.pop(id(capture), None)
+            self._watch_block(capture)
         self.state.captures.clear()
         return True
+
+    def _watch_block(self, capture: Capture) -> None:
+        """Learn from a block of lines that was read line by line, whose points stand at the step above it."""
+        if isinstance(capture, FormBlock) and capture.told:
+            self._learned.watch(capture.as_line(), self._block_forms, capture.told, self.state.step)
 
     def _may_wait(self, block: Block, rows: Rows, hits: list[tuple[int, int]]) -> bool:
         """Whether a line with some hits can be read before the rows above it: it only makes events."""
@@ -393,6 +401,7 @@ class LogReader:
                 capture.finish(self.state)
             self.state.captures.remove(capture)
             del self._lines_left[id(capture)]
+            self._watch_block(capture)
         return owned
 
     def _bound_captures(self) -> None:

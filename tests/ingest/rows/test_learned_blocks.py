@@ -20,6 +20,7 @@ LOGS = {
     "with epochs of a length it does not say": "Epoch: {epoch} Step: {batch} loss: {loss:.4f}, acc: {other:.4f}",
     "JSON": '{{"step": {at}, "loss": {loss:.4f}, "lr": {other:.2e}}}',
     "without a step": "train loss:{loss:.5f}",
+    "with a block of timers below each": " [2026-01-01 00:{minute:02d}:{second:02d}] iteration {at:8d}/     900 | elapsed time per iteration (ms): 1200.5 | lm loss: {loss:.6E} | grad norm: {other:.3f} |\n(min, max) time across ranks (ms):\n    forward-backward ...............................: ({other:.2f}, {third:.2f})\n    optimizer ......................................: ({third:.2f}, {loss:.2f})",
     "several launches": "it {batch}: loss={loss:.4f} time={other:.1f}ms",
 }  # fmt: skip
 ROWS = 900
@@ -182,3 +183,20 @@ def test_a_column_printed_in_one_width_is_read_as_float_reads_it(form):
     column = [form.format((7919 * n % 9973 + 1) / 1e4).encode() for n in range(500)]
 
     assert floats(column).tolist() == [float(number) for number in column]
+
+
+def test_a_block_that_goes_on_is_read_to_its_end(one_by_one):
+    form = LOGS["with a block of timers below each"]
+    more = "\n    batch-generator ................................: ({other:.2f}, {big}.50)"
+    rows = [
+        row
+        for first, longer in zip(log_of(form), log_of(form + more), strict=True)
+        for row in (first, longer)
+    ]
+    text = "\n".join([*rows[:600], "Saving a checkpoint", *rows[600:]])
+
+    found, _, in_blocks = read(text)
+
+    assert found == one_by_one(text)[0]
+    assert len(found["data_time_s"][1]) == len(log_of(form))
+    assert in_blocks > ROWS / 3

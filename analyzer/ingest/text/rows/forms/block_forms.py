@@ -17,20 +17,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
-from analyzer.ingest.text.log_line import Fed, WritesAtOnce
+from analyzer.ingest.text.log_line import Fed, Learnable, WritesAtOnce, make_line
 from analyzer.ingest.text.rows.forms.row_form import BlockForm, block_forms
+from analyzer.ingest.text.rows.learned.whole_rows import BREAK
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from analyzer.ingest.text.log_line import LogLine, LogState
+    from analyzer.ingest.text.log_line import LogLine, LogState, Written
 
 MAX_LINES = 400
 """Lines of a block; the longest, OLMo's norms of every layer, has some 300."""
 
 
-class BlockForms(WritesAtOnce):
+MAX_LEARNED_LINES = 16
+"""Lines of a block that is learned from; Megatron's timers have about ten."""
+
+
+class BlockForms(WritesAtOnce, Learnable):
     """Begins a block at its head."""
 
     def __init__(self) -> None:
@@ -45,7 +50,7 @@ class BlockForms(WritesAtOnce):
                     log.saw_step(int(groups["step"]))
                     if groups.get("total"):
                         log.total_steps = int(groups["total"])
-                block = _Block(form, groups)
+                block = FormBlock(form, groups, line)
                 if first := form.row.match(line.text.rstrip()):  # a table without a title begins with a row
                     block.row(first.groupdict(), line)
                 log.captures.append(block)
@@ -53,11 +58,19 @@ class BlockForms(WritesAtOnce):
         return False
 
 
-class _Block:
-    """A block in progress."""
+class FormBlock:
+    """A block in progress.
 
-    def __init__(self, form: BlockForm, head: Mapping[str, str | None]) -> None:
+    Attributes:
+        ends_at_rows: Whether a row that others read may follow, but not stand within.
+        lines: Its lines, if it is of a kind that may be learned and they stand together.
+        told: What was written for it at the end, where nothing but the step above says its step.
+    """
+
+    def __init__(self, form: BlockForm, head: Mapping[str, str | None], line: LogLine) -> None:
         self._form = form
+        self.lines = [line.raw] if form.names_only else []
+        self.told: tuple[Written, ...] = ()
         self._section = head.get("section") or ""
         self._step = int(head["step"] or 0) if head.get("step") else None
         self._values: dict[str, tuple[float, LogLine]] = {}
@@ -72,9 +85,12 @@ class _Block:
         match = form.row.match(text) or form.row.match(line.raw.rstrip())
         if match is not None:
             self.row(match.groupdict(), line)
+            if self.lines:
+                self.lines.append(line.raw)
             if self._lines < MAX_LINES:
                 return Fed.OWNED
         elif self._lines < MAX_LINES and not (form.end.match(text) if form.end else text):
+            self.lines = []
             return Fed.PASSED
         self.finish(log)
         return Fed.ENDED
@@ -107,9 +123,17 @@ class _Block:
         if self._step is not None:
             log.saw_step(self._step)
         step = log.step if self._step is None else self._step
+        learned = self._step is None and 1 < len(self.lines) <= MAX_LEARNED_LINES
+        log.written = [] if learned else None
         for name, (value, line) in self._values.items():
             if self._form.validation:
                 log.metric("eval_loss" if name == "loss" else f"val/{name}", value, line, log.step)
             else:
                 log.metric(name, value, line, step)
+        self.told, log.written = tuple(log.written or ()), None
         self._values = {}
+
+    def as_line(self) -> LogLine:
+        """Its lines as one, with ``BREAK`` between them."""
+        raw = BREAK.join(self.lines).encode()
+        return make_line(raw, 0, len(raw), 0, None)

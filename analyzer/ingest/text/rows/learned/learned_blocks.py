@@ -22,6 +22,7 @@ from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.learned.fixed_width import floats
 from analyzer.ingest.text.rows.learned.row_batches import Alike, Batch, CurvePart, Keeper, Records, distinct
 from analyzer.ingest.text.rows.learned.whole_rows import (
+    BREAK,
     MAX_ROW_CHARACTERS,
     WholeRows,
     Wording,
@@ -80,6 +81,7 @@ class Column(NamedTuple):
     slot: int  # the number
     factor: float  # what makes a value of it
     also: tuple[int, ...] = ()  # numbers that are always equal to it, any of which may be the metric
+    below: int = 0  # lines below the first one
     summed: bool = False  # each is added to those before
 
 
@@ -91,6 +93,7 @@ class Step(NamedTuple):
     epoch: int = -1  # the number of the epoch, -1 if it does not matter
     length: int = 0  # steps of an epoch
     base: int = 0  # the first epoch
+    follows: bool = False  # it is the step that the log has reached
 
     def slots(self) -> set[int]:
         """The numbers that matter."""
@@ -119,6 +122,8 @@ class Shape(NamedTuple):
     grammar: Learnable  # who reads them one by one
     examples: list[_Example]  # some of the rows that it was learned from
     signed: set[int]  # numbers that were met below zero; placeholders are negative
+    lines: int  # how many of the log are a row
+    indent: int  # blanks before the last line; what follows and has as many belongs to the row
 
 
 class LearnedBlocks:
@@ -153,7 +158,7 @@ class LearnedBlocks:
             return
         seen = _Example(parts, grammar, written, step, line.raw)
         if (shape := self._shapes.get(parts.key)) is not None:
-            if not _agrees(shape, parts, written):
+            if not _agrees(shape, seen):
                 # Another epoch, or another launch: learn anew, with rows of the one before.
                 del self._shapes[parts.key], self._falls[parts.key]
                 self._wordings[parts.key] = [*shape.examples[:KEPT_EXAMPLES], seen]
@@ -190,18 +195,19 @@ class LearnedBlocks:
             begin: Where the part of the block that is left begins.
         """
         self.more = False
-        found: dict[bytes, Records] = {}
+        found: dict[tuple[bytes, int, int], Records] = {}
         kept: dict[Keeper, list[Alike]] = {}
         for shape in self._shapes.values():
             if not shape.grammar.rows_stand_alone:
                 continue
-            if shape.anchor not in found:
-                found[shape.anchor] = _records(shape.anchor, block, begin)
+            kind = shape.anchor, shape.lines, shape.indent
+            if kind not in found:
+                found[kind] = _records(*kind, block, begin)
             falls = self._falls[shape.key] >= FALLS and shape.step.epoch < 0
             repeats = shape.key in self._repeats
             # Another wording may be further on: a restart shows in what this one printed before.
             last = None if falls else self._reached.get(shape.key, reached)
-            rows = _rows(shape, found[shape.anchor], block, last, falls=falls, repeats=repeats)
+            rows = _rows(shape, found[kind], block, last, falls=falls, repeats=repeats)
             if rows is None:
                 continue
             if isinstance(shape.grammar, Keeper):
@@ -214,15 +220,20 @@ class LearnedBlocks:
             yield keeper.batch(parts, block)
 
 
-def _records(anchor: bytes, block: Block, begin: int) -> Records:
-    """The records of a block that begin at a position or below it and hold a text."""
+def _records(anchor: bytes, count: int, indent: int, block: Block, begin: int) -> Records:
+    """The records of a block, of so many lines each, that begin at a position or below it and hold a text in their first line."""
     anchor = anchor or b"\n"
     lengths = np.fromiter(map(len, block.data.split(anchor)), np.int64) + len(anchor)
     positions = np.cumsum(lengths[:-1]) - len(anchor)
     places = distinct(np.searchsorted(block.breaks, positions))
     edges = np.concatenate(([-1], block.breaks, [len(block.data)]))
-    starts, ends = edges[places] + 1, edges[places + 1]
+    places = places[places + count < edges.size]
+    starts, ends = edges[places] + 1, edges[places + count]
     short = (ends - starts <= 4 * MAX_ROW_CHARACTERS) & (starts >= begin)
+    if count > 1:
+        short &= np.array(
+            [not block.data[end + 1 : end + 1 + indent].isspace() for end in ends.tolist()], np.bool_
+        )
     starts, ends = starts[short], ends[short]
     return Records(starts, ends, np.searchsorted(block.newlines, starts))
 
@@ -231,9 +242,11 @@ def _below_zero(row: _Example) -> set[int]:
     return {slot for slot, number in enumerate(row.parts.numbers) if number.startswith("-")}
 
 
-def _agrees(shape: Shape, parts: Wording, written: tuple[Written, ...]) -> bool:
+def _agrees(shape: Shape, row: _Example) -> bool:
+    parts, written = row.parts, row.written
     numbers = {slot: np.array([_value(number)]) for slot, number in enumerate(parts.numbers)}
-    step = int(shape.step.of(numbers)[0]) if shape.step.slot >= 0 else None
+    told = int(shape.step.of(numbers)[0]) if shape.step.slot >= 0 else None
+    step = row.reached if shape.step.follows else told
     expected = {column.name: _value(parts.numbers[column.slot]) * column.factor for column in shape.columns}
     return len(written) == len(expected) and all(
         point.name in expected
@@ -259,13 +272,21 @@ def _learn(rows: list[_Example]) -> Shape | None:
     if not same or len(set(names)) != len(names):
         return None
     numbers = np.array([[_value(number) for number in row.parts.numbers] for row in rows])
-    step = _step_of(numbers, [row.written[0].step for row in rows])
+    last = first.raw.rpartition(BREAK)[2]
+    several, indent = BREAK in first.raw, len(last) - len(last.lstrip(" "))
+    step = Step(follows=True) if several else _step_of(numbers, [row.written[0].step for row in rows])
     values = np.array([[point.value for point in row.written] for row in rows])
     columns = [_column(first.written[at], values[:, at], numbers, first.parts) for at in range(len(names))]
     timed = first.written[0].time_s is not None
-    if step is None or None in columns or (timed and "\0" not in first.parts.key[0]):
+    if step is None or None in columns or (timed and (several or "\0" not in first.parts.key[0])):
         return None
-    found = tuple(column for column in columns if column is not None)
+    if several and not indent:
+        return None  # nothing shows whether what follows belongs to the row
+    found = tuple(
+        column._replace(below="".join(first.parts.key[: column.slot + 2]).count(BREAK))
+        for column in columns
+        if column is not None
+    )
     slots = tuple(sorted({slot for column in found for slot in (column.slot, *column.also)} | step.slots()))
     text = "\n".join(row.raw for row in rows).encode("utf-8", "replace")
     loose, whole = (
@@ -286,6 +307,8 @@ def _learn(rows: list[_Example]) -> Shape | None:
         first.grammar,
         rows[-KEPT_EXAMPLES:],
         set().union(*map(_below_zero, rows)),
+        first.raw.count(BREAK) + 1,
+        indent,
     )
 
 
@@ -366,7 +389,7 @@ def _rows(
 ) -> _Rows | None:
     if records.starts.size < EXAMPLES:
         return None
-    text, count = records.text(block.data), records.starts.size
+    text, count = records.text(block.data, shape.lines), records.starts.size
     places, columns = shape.loose.match(text, count)
     try:
         numbers = dict(zip(shape.slots, map(floats, columns[shape.timed :]), strict=True))
@@ -405,7 +428,7 @@ class LearnedBatch(Batch):
     def __init__(self, shape: Shape, rows: _Rows) -> None:
         super().__init__(rows.records)
         self._shape, self._values, self._times_s = shape, rows.values, rows.times_s
-        self._has_steps = rows.steps is not None
+        self._has_steps, self.follows = rows.steps is not None, shape.step.follows
         if rows.steps is not None:
             self.steps = rows.steps
 
@@ -414,12 +437,13 @@ class LearnedBatch(Batch):
         step = int(self.steps[index]) if self._has_steps else None
         if step is not None:
             log.saw_step(step)
+        at = log.step if self.follows else step
         line = int(self.lines[index])
-        number = block.number(line)
-        time_s = float(self._times_s[index]) if self._shape.timed else block.time_s(line)
         for column, values in zip(self._shape.columns, self._values, strict=True):
-            log.point(column.name, float(values[index]), step, number, self._shape.rank, time_s, summed=column.summed)  # fmt: skip
-        self._shape.grammar.passed(1, number, step)
+            number = block.number(line + column.below)
+            time_s = float(self._times_s[index]) if self._shape.timed else block.time_s(line + column.below)
+            log.point(column.name, float(values[index]), at, number, self._shape.rank, time_s, summed=column.summed)  # fmt: skip
+        self._shape.grammar.passed(1, block.number(line), step)
 
     def ready(self, low: int, high: int, log: LogState) -> bool:  # noqa: ARG002
         """See ``Batch.ready``."""
@@ -432,7 +456,7 @@ class LearnedBatch(Batch):
         self._shape.grammar.passed(high - low, int(numbers[-1]), step)
         for column, values in zip(self._shape.columns, self._values, strict=True):
             written = log.summed(column.name, rank, values[places]) if column.summed else values[places]
-            yield CurvePart(column.name, rank, self.starts[places], self.steps[places], written, numbers, self._times_s[places])  # fmt: skip
+            yield CurvePart(column.name, rank, self.starts[places], self.steps[places], written, numbers + column.below, self._times_s[places])  # fmt: skip
 
 
 def _times(clocks: list[bytes]) -> Values:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
+from analyzer.ingest.text.rows.learned.whole_rows import BREAK
 from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.model.tables import NULL_INT
 from analyzer.record import NamedTuple
@@ -44,7 +45,10 @@ class Batch:
         ends: int64: where each ends.
         lines: int64: index of the physical line of each.
         steps: int64: the step that each states, ``NULL_INT`` if none.
+        follows: Whether each stands at the step that was stated last above it.
     """
+
+    follows = False
 
     def __init__(self, records: Records) -> None:
         self.starts, self.ends, self.lines = records.starts, records.ends, records.lines
@@ -90,8 +94,13 @@ class Records(NamedTuple):
         """Some of them."""
         return Records(*(column[kept] for column in self))
 
-    def text(self, data: bytes) -> bytes:
-        """Their text, a line each."""
+    def text(self, data: bytes, lines: int = 1) -> bytes:
+        """Their text, a line each, however many lines they have."""
+        if lines > 1:
+            whole = [
+                data[start:end] for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+            ]
+            return b"\n".join(record.replace(b"\n", BREAK.encode()) for record in whole)
         starts, ends = _runs(self.starts, self.ends)
         pieces = [data[start:end] for start, end in zip(starts, ends, strict=True)]
         return b"\n".join(pieces).replace(b"\r", b"\n")
@@ -172,6 +181,14 @@ class Rows:
         low, high = np.searchsorted(self._stated, (self.taken, bisect_left(self.starts, position))).tolist()
         return int(self._told[self._stated[high - 1]]) if high > low else log.step
 
+    def _steps_above(self, positions: Integers, log: LogState) -> Integers:
+        """int64: the step that the log has reached at some positions, if all rows before them are taken in order."""
+        reached = NULL_INT if log.step is None else log.step
+        stated = self._stated[self._stated >= self.taken]
+        above = np.searchsorted(stated, np.searchsorted(self.starts, positions))
+        steps: Integers = np.concatenate(([reached], self._told[stated]))[above]
+        return steps
+
     def take_before(self, position: int, block: Block, log: LogState) -> None:
         """Take all rows that begin before a position and are not yet taken."""
         self._steady = None
@@ -200,6 +217,8 @@ class Rows:
         ]
         curves: dict[tuple[str, int | None], list[CurvePart]] = {}
         for batch, first, last in parts:
+            if batch.follows:
+                batch.steps[first:last] = self._steps_above(batch.starts[first:last], log)
             numbers = batch.lines[first:last] + block.first_line
             for curve in batch.take_all(first, last, numbers, log):
                 curves.setdefault((curve.name, curve.rank), []).append(curve)

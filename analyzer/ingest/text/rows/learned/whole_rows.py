@@ -25,6 +25,9 @@ PLAIN_BAR = (
 )
 """A progress bar without title and values, to which something may be glued that was printed past it."""
 
+BREAK = "\x1e"
+"""Stands between the lines of a row of several lines, so that an expression of it matches no newline."""
+
 MAX_ROW_CHARACTERS = 2_000
 """Longer rows are read line by line; in bytes four times as many."""
 
@@ -67,9 +70,9 @@ def wording_of(line: LogLine) -> Wording | None:
 
 
 def anchor_of(key: tuple[str, ...]) -> bytes:
-    """The longest piece of a wording that has no number, time, bar or spaces in it, which may be more or fewer."""
-    pieces = (piece for part in key for piece in re.split(r"[\0\1]|  +|^ | $", part))
-    return max(pieces, key=len).encode()
+    """The longest piece of the first line of a wording that has no number, time, bar or spaces in it, which may be more or fewer."""
+    first = "\0".join(key).partition(BREAK)[0]
+    return max(re.split(r"[\0\1]|  +|(?:^|(?<=\0)) | (?=\0|$)", first), key=len).encode()
 
 
 def expression_of(key: tuple[str, ...], slots: tuple[int, ...], *, timed: bool, loose: bool) -> bytes:

@@ -34,6 +34,7 @@ class HfBatch(Batch):
     """All rows of a block, in order: those that print the same names as columns, and of each row its place in there."""
 
     def __init__(self, parts: Sequence[Alike], block: Block, taker: HfConsole) -> None:
+        parts = _by_names(parts)
         sizes = [part.records.starts.size for part in parts]
         columns = zip(*(part.records for part in parts), strict=True)
         joined = Records(*(np.concatenate(column) for column in columns))
@@ -81,6 +82,21 @@ class HfBatch(Batch):
         rows = RowBatch(part.names, numbers, part.values[within], self._bars[low:high], ranks, part.times_s[within])  # fmt: skip
         self._taker.add_all(rows, self._row(high - 1, int(numbers[-1]), None), log)
         return ()
+
+
+def _by_names(parts: Sequence[Alike]) -> list[Alike]:
+    """Rows of one rank that print the same names, whether glued to a bar or not, as one part each."""
+    groups: dict[tuple[tuple[str, ...], int | None], list[Alike]] = {}
+    for part in parts:
+        groups.setdefault((part.names, part.rank), []).append(part)
+    return [
+        found[0]._replace(
+            records=Records(*map(np.concatenate, zip(*(part.records for part in found), strict=True))),
+            values=np.concatenate([part.values for part in found]),
+            times_s=np.concatenate([part.times_s for part in found]),
+        )
+        for found in groups.values()
+    ]
 
 
 def bars_around(block: Block, starts: Integers, ends: Integers) -> Integers:
