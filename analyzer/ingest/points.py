@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-MAX_POINTS = 65_536
-"""Points kept of a metric: 32 bytes each. More than any detector or plot needs, and a dozen metrics stay below 50 MB."""
+MAX_POINTS = 40_960
+"""Points kept of a metric: 32 bytes each, several times over while they become a table. More than any detector or plot needs; a
+log of any length with a dozen metrics is read within 150 MB."""
 
 MAX_POINTS_OF_FILE = 4_000_000
 """Points kept of all metrics of one table: 130 MB here, and as much again where they become one table of the run. A table
-of 3,000 columns has more than 65,536 rows of none."""
+of 3,000 columns has as many rows of none."""
 
 SPAN = 256
 """Points of which the extremes are kept: with neighbours, 2 % more than a plain half."""
