@@ -14,7 +14,7 @@ from pathlib import Path
 from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, UnreadableFileError
 from analyzer.guard import OUR_FAULT, THEIR_FAULT, Deadline, OutOfTime, fault
 from analyzer.ingest import limits, progress
-from analyzer.ingest.base import Candidate, OpenSource, SourceWriter, TruncatedSourceError
+from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.masking import safe_name
 from analyzer.ingest.registry import ForeignReader, foreign_readers
@@ -99,9 +99,15 @@ def _load(path: Path, extra: Sequence[Path], *, shown: Path) -> Loaded:
         first = first or builder
         passed_over.append((group.label, _reason(builder)))
     assert first is not None
-    if first.recognised():  # none tells of its course: what describes the newest is all there is
+    # none tells of its course: what describes the newest is all there is, or how its log ends
+    if first.recognised() or (first.log_ends and any(map(_is_surely_a_log, groups[0].found))):
         return Loaded(first.finish(), groups[0].label, tuple(group.label for group in groups[1:]))
     raise _nothing_read(path, discovery, first)
+
+
+def _is_surely_a_log(found: Found) -> bool:
+    """Whether a file reads or is named like a log, so that its last words are a program's although none is known."""
+    return found.ingestor.is_log and found.ingestor.sniff(found.candidate) >= Match.LIKELY
 
 
 def _read(

@@ -20,6 +20,19 @@ def test_the_last_errors_of_an_unknown_log_are_quoted(tmp_path):
     assert "hf_abcdef" not in text
 
 
+def test_the_last_words_of_a_log_that_holds_nothing_known_are_compared_with_known_ones(tmp_path):
+    words = "qsub: Job violates queue and/or server resource limits\ncomment = Insufficient amount of resource: ngpus (R: 16 A: 8 T: 8)\n"
+    (tmp_path / "job.out").write_text(words, encoding="utf-8")
+    (tmp_path / "notes.txt").write_text(words, encoding="utf-8")
+
+    answer = diagnose(tmp_path / "job.out")
+
+    assert answer.status == "insufficient"
+    assert [finding.cause.id for finding in answer.findings] == ["resources-unavailable"]
+    with pytest.raises(UnreadableFileError):
+        load(tmp_path / "notes.txt")
+
+
 def test_a_log_of_warnings_alone_is_too_little_to_judge(tmp_path):
     log = tmp_path / "train.log"
     log.write_text(
