@@ -232,6 +232,16 @@ def refs_at(series: Series, rows: Iterable[int]) -> list[SourceRef]:
     return chosen
 
 
+def end_of(series: Series) -> list[SourceRef]:
+    """Place of the last point."""
+    return refs_at(series, [len(series) - 1])
+
+
+def ends_of(series: Series) -> list[SourceRef]:
+    """Places of the last point and of the first: what is said of a whole course."""
+    return refs_at(series, [len(series) - 1, 0])
+
+
 def event_refs(events: Iterable[Event]) -> list[SourceRef]:
     """Places of events."""
     return [event.ref for event in events]

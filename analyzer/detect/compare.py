@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, number, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, number
 from analyzer.detect.curve import align, has_steps
 from analyzer.detect.curves.guess.chance import accuracy_at_end
 from analyzer.detect.curves.numerics.bad_points import BadPoints, grad_points, loss_points
@@ -70,7 +70,7 @@ def _by_loss(out: FactWriter, view: RunView, baseline: RunView) -> list[bool]:
         if ours is None or theirs is None or theirs[1].last <= 0 or ours[1].last <= 0:
             continue
         ratio = ours[1].last / theirs[1].last
-        out.put("loss_ratio", ratio, refs_at(ours[0], [len(ours[0]) - 1]))
+        out.put("loss_ratio", ratio, end_of(ours[0]))
         beyond = ours[1].last - theirs[1].last > ours[1].margin + theirs[1].margin
         return [ratio >= LOSS_WORSE and beyond]
     return []

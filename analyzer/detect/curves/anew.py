@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.detect.base import RunView, refs_at
+from analyzer.detect.base import RunView, ends_of, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import values_beside
 from analyzer.model.arrays import Values
@@ -82,7 +82,7 @@ def began_anew(
     rises = np.diff(values)
     row = int(rises.argmax()) + 1
     if not max(ROWS, EARLY * values.size) <= row <= values.size - ROWS:
-        return False, refs_at(series, [len(series) - 1, 0])
+        return False, ends_of(series)
     low = float(median_of(values[row - ROWS : row]))
     reached = values <= NEAR_LOW * low
     first_way, way_back = int(reached.argmax()), int(reached[row:].argmax()) or values.size - row

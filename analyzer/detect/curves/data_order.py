@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.robust import noise
@@ -53,12 +53,12 @@ def detect(view: RunView) -> Iterator[Signal]:
     stride = max(values.size // MAX_POINTS, 1)
     values = values[::stride][:MAX_POINTS]
     found = find_cycle(values)
-    out.put("periodic", found is not None, refs_at(good, [len(good) - 1, 0]))
+    out.put("periodic", found is not None, ends_of(good))
     if found is not None:
         period, amplitude = found
         steps = period * stride * (_spacing(good) or 1)
-        out.put("period_steps", steps, refs_at(good, [len(good) - 1]))
-        out.put("amplitude", amplitude, refs_at(good, [len(good) - 1]))
+        out.put("period_steps", steps, end_of(good))
+        out.put("amplitude", amplitude, end_of(good))
         epoch = _epoch_steps(view)
         if epoch is not None:
             out.put("period_is_epoch", abs(steps - epoch) <= 0.1 * epoch)

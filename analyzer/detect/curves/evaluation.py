@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, refs_at
 from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.robust import extreme
@@ -67,7 +67,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         best = int(good.value.argmin())
         out.put("points", len(good), refs_at(good, [0, len(good) - 1]))
         out.put("loss_first", float(good.value[0]), refs_at(good, [0]))
-        out.put("loss_last", float(good.value[-1]), refs_at(good, [len(good) - 1]))
+        out.put("loss_last", float(good.value[-1]), end_of(good))
         out.put("loss_best", float(good.value[best]), refs_at(good, [best]))
         parted = _parts(view, good, best)
         if parted is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, number, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, number, refs_at
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.numerics.bad_points import (
     FROZEN_ROWS,
@@ -48,10 +48,10 @@ def detect(view: RunView) -> Iterator[Signal]:
     out.put("peak", float(values[top]), refs_at(rates, [top]))
     if not (zero.all() and _all_rounded(view)):
         out.put("zero_share", float(zero.mean()), refs_at(rates, np.flatnonzero(zero)) or refs_at(rates, [0]))
-        out.put("always_zero", bool(zero.all()), refs_at(rates, [len(rates) - 1]))
+        out.put("always_zero", bool(zero.all()), end_of(rates))
     frozen = _frozen(view, rates)
     if frozen is not None:
-        out.put("frozen", frozen, refs_at(rates, [len(rates) - 1]))
+        out.put("frozen", frozen, end_of(rates))
     if values[top] > 0:
         _against_peak(out, view, rates)
     yield out.signal()
@@ -143,7 +143,7 @@ def _skipped(view: RunView) -> Iterator[Signal]:
     per_print = "number of skipped" in counter.logged_as.lower()
     skipped = float(tail.value[1:].sum()) if per_print else float(tail.value[-1] - tail.value[0])
     out = FactWriter("skipped_steps", "signal.skipped_steps.")
-    refs = refs_at(tail, [len(tail) - 1, 0])
+    refs = ends_of(tail)
     out.put("share", min(max(skipped / steps, 0.0), 1.0), refs)
     out.put("total", round(float(np.nansum(counter.value) if per_print else counter.value[-1])), refs)
     yield out.signal()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
@@ -88,12 +88,12 @@ def detect(view: RunView) -> Iterator[Signal]:
         return
     series = points.series
     out.put("seen", value=True, refs=refs_at(series, [0]))
-    out.put("points", len(series), refs_at(series, [len(series) - 1]))
+    out.put("points", len(series), end_of(series))
     good = points.curve()
     if len(good):
         _levels(out, view, good)
         _trend(out, view, good)
-        out.put("at_chance", _at_chance(view, good), refs_at(good, [len(good) - 1, 0]))
+        out.put("at_chance", _at_chance(view, good), ends_of(good))
         _spike(out, good)
         _before_onset(out, view, good)
     yield out.signal()
@@ -132,7 +132,7 @@ def _trend(out: FactWriter, view: RunView, good: Series) -> None:
         for curve in (good, perplexity)
         if curve is not None and len(curve)
     )
-    out.put("astronomical", beyond, refs_at(good, [len(good) - 1, 0]))
+    out.put("astronomical", beyond, ends_of(good))
     grew = diverges(values) and not scored_best_at_end(view)  # spaCy adds up its losses between evaluations
     out.put("diverged", beyond or grew, refs_at(good, [len(good) - 1, 0, int(values.argmin())]))
     if values.size < PARTS or float(np.abs(values).max()) > 1e150:  # beyond, differences of squares overflow

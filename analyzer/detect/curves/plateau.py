@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, number, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, number, refs_at
 from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.progress import scored_best_at_end
@@ -169,7 +169,7 @@ def _at_limit(out: FactWriter, view: RunView, curve: Series) -> None:
     lasting = len(tail) == LIMIT_POINTS and any(bool(np.all(np.abs(tail - limit) < 1e-2)) for limit in LIMITS)
     ends = [float(series.value[-1]) for series in (curve, *view.all_series("loss")) if len(series)]
     exact = any(abs(end - LIMITS[0]) < LIMIT_DIGIT for end in ends)
-    out.put("at_float_limit", lasting or exact, refs_at(curve, [len(curve) - 1]))
+    out.put("at_float_limit", lasting or exact, end_of(curve))
 
 
 def _tail(out: FactWriter, view: RunView, curve: Series) -> None:
@@ -303,7 +303,7 @@ def _one_answer(out: FactWriter, view: RunView) -> None:
     level, share = float(train.value[-1]) / scale, float(held_out.value[0]) / scale
     guess = is_even_guess(share) and bool(np.all(abs(train.value / scale - share) <= GUESS_SCATTER))
     still = bool(_all_equal(held_out)) and (guess or bool(_all_equal(train)))
-    refs = [*refs_at(train, [0, len(train) - 1]), *refs_at(held_out, [len(held_out) - 1])]
+    refs = [*refs_at(train, [0, len(train) - 1]), *end_of(held_out)]
     out.put("one_answer", still and level < FROZEN_ACCURACY, refs)
 
 
@@ -324,7 +324,7 @@ def _errors(out: FactWriter, view: RunView) -> None:
         if series is not None and len(series) >= 3:
             scale = 100.0 if float(series.value.max()) > 3.0 else 1.0
             stuck = bool(np.all(series.value[len(series) // 2 :] >= ERROR_STUCK * scale))
-            out.put("error_rate_stuck", stuck, refs_at(series, [len(series) - 1, 0]))
+            out.put("error_rate_stuck", stuck, ends_of(series))
             return
 
 
@@ -332,7 +332,7 @@ def _dead(out: FactWriter, view: RunView) -> None:
     for name in sorted(view.run.metrics.names):
         series = finite_points(view.curve(name)) if _DEAD.search(name) else None
         if series is not None and float(series.value.min()) >= 0.0 and float(series.value.max()) <= 1.0:
-            out.put("dead_share", float(series.value[-1]), refs_at(series, [len(series) - 1]))
+            out.put("dead_share", float(series.value[-1]), end_of(series))
             return
 
 
@@ -351,7 +351,7 @@ def _layers(out: FactWriter, view: RunView) -> None:
     if len(by_layer) < LAYERS:
         return
     first, last = by_layer[min(by_layer)], by_layer[max(by_layer)]
-    refs = [*refs_at(first[1], [len(first[1]) - 1]), *refs_at(last[1], [len(last[1]) - 1])]
+    refs = [*end_of(first[1]), *end_of(last[1])]
     out.put("first_gradient", first[0], refs)
     if last[0] > 0 and math.isfinite(first[0] / last[0]):
         out.put("first_over_last", first[0] / last[0], refs)

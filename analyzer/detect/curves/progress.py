@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, ends_of, refs_at
 from analyzer.detect.curve import from_first_count, take
 from analyzer.detect.curves.anew import began_anew, epochs_began_anew
 from analyzer.detect.curves.evaluation import evaluations
@@ -160,7 +160,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     gained = [series for series, numbers in scored if _clearly_gained(numbers)]
     if gained or loss is not None:
         points = max((len(series) for series in gained), default=0)
-        out.put("score_points", points, _ends(gained[0] if gained or loss is None else loss[0]))
+        out.put("score_points", points, ends_of(gained[0] if gained or loss is None else loss[0]))
     learned, refs = _learned(loss, held_out, scored)
     if learned is False and loss is not None and begins_in_the_middle(view, loss[0]):
         learned = None  # what it learned, it learned before the first row
@@ -173,12 +173,8 @@ def detect(view: RunView) -> Iterator[Signal]:
         yield out.signal()
 
 
-def _ends(series: Series) -> list[SourceRef]:
-    return refs_at(series, [len(series) - 1, 0])
-
-
 def _course(out: FactWriter, series: Series, numbers: Trend) -> None:
-    refs = _ends(series)
+    refs = ends_of(series)
     out.put("points", len(series), refs)
     out.put("first", numbers.first, refs)
     out.put("last", numbers.last, refs)
@@ -227,7 +223,7 @@ def _unfinished(out: FactWriter, loss: tuple[Series, Trend], held_out: tuple[Ser
     known = [each for each in (loss, held_out) if each is not None and len(each[0]) >= UNFINISHED_POINTS]
     going_on = [_goes_on(numbers) for _, numbers in known]
     shown = known[going_on.index(True)] if True in going_on else loss
-    out.put("unfinished", any(going_on), _ends(shown[0]))
+    out.put("unfinished", any(going_on), ends_of(shown[0]))
 
 
 def _in_a_line(
@@ -242,7 +238,7 @@ def _in_a_line(
     start, third, _, _ = (float(median_of(part)) for part in _quarters(numbers.values))
     little = numbers.fall < LINE_FALL * numbers.first and start - third < LINE_THIRD * numbers.fall
     scores_rose = any(_clearly_gained(found) and len(points) >= ROSE_POINTS for points, found in scored)
-    out.put("in_a_line", little and not scores_rose, _ends(series))
+    out.put("in_a_line", little and not scores_rose, ends_of(series))
 
 
 def _goes_on(numbers: Trend) -> bool:
@@ -272,7 +268,7 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score
         numbers: Their levels.
         grows_with_score: Whether a score rises to its best meanwhile, so that a loss above its first is no break.
     """
-    values, refs = numbers.values, _ends(series)
+    values, refs = numbers.values, ends_of(series)
     if values.size < 3 or float(values.min()) < 0:
         return
     level = max(ABOVE * numbers.first, numbers.first + numbers.margin)
@@ -343,14 +339,14 @@ def _level_change(out: FactWriter, view: RunView, series: Series, numbers: Trend
     begins_above = not speaks and 0 < first >= float(values.max()) and numbers.falls()
     above = fled or begins_above or float(median_of(values[: max(values.size // 5, 1)])) > 0
     below = numbers.last < -1e-9 and numbers.last <= -numbers.margin / 2
-    out.put("crosses_zero", above and below, _ends(series))
+    out.put("crosses_zero", above and below, ends_of(series))
     if values.size < 2 * STEP_SIDE:
         return
     falls = -np.diff(values)
     at = int(falls.argmax()) + 1
     before, after = values[:at], values[at:]
     if min(before.size, after.size) < STEP_SIDE:
-        out.put("sudden_step", value=False, refs=_ends(series))
+        out.put("sudden_step", value=False, refs=ends_of(series))
         return
     fell = float(falls.max())
     quiet = float(np.ptp(before)) <= STEP_LEVEL * fell and float(np.ptp(after)) <= STEP_LEVEL * fell
@@ -372,7 +368,7 @@ def _learned(
     ranked = loss is not None and _ranks_better(loss[1], scored)
     known += [(ranked or _gained(numbers), series) for series, numbers in scored]
     better = [series for good, series in known if good]
-    return (bool(better), _ends(better[0] if better else known[0][1])) if known else (None, [])
+    return (bool(better), ends_of(better[0] if better else known[0][1])) if known else (None, [])
 
 
 def _gained(numbers: Trend) -> bool:
@@ -430,7 +426,7 @@ def _hardly(
     if loss is None or len(loss[0]) < STILL_POINTS or loss[1].first <= 0:
         return
     series, numbers = loss
-    refs = _ends(series)
+    refs = ends_of(series)
     if begins_in_the_middle(view, series) or continues_a_model(view):
         out.put("hardly", value=False, refs=refs)
         return
@@ -458,7 +454,7 @@ def _stands_high(
     high = any(-found.best >= HIGH_SCORE * _unit(found) for _, found in scored)
     short = begins_in_the_middle(view, series) or not long_enough(view, series)
     if known or high or short or continues_a_model(view) or has_floor(series):
-        out.put("stands_high", value=False, refs=_ends(series))
+        out.put("stands_high", value=False, refs=ends_of(series))
         return
     fallen = numbers.fall / numbers.first
     start, third, _, _ = (float(median_of(part)) for part in _quarters(numbers.values))
@@ -466,7 +462,7 @@ def _stands_high(
     seen = float(numbers.values[0]) < FROM_ABOVE * numbers.last
     # The mean over a first epoch hides what was lost within it; rows of steps do not.
     little = fallen < LITTLE and len(series) >= FEW_ROWS
-    out.put("stands_high", seen and (early or little), _ends(series))
+    out.put("stands_high", seen and (early or little), ends_of(series))
 
 
 def _unit(numbers: Trend) -> float:
@@ -490,7 +486,7 @@ def _kept(
     if not verdicts:
         return None, []
     lost = [series for good, series in verdicts if not good]
-    return not lost, _ends(lost[0] if lost else verdicts[0][1])
+    return not lost, ends_of(lost[0] if lost else verdicts[0][1])
 
 
 def _near_best(numbers: Trend) -> bool:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, refs_at
 from analyzer.detect.curve import has_steps, launch_of, spans, take
 from analyzer.detect.robust import SIGMAS, noise
 from analyzer.lazy_regex import LazyRegex
@@ -62,7 +62,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         return
     out = FactWriter("resume", "signal.resume.")
     last = boundaries[-1]
-    refs = refs_at(last.after, [0]) + refs_at(last.before, [len(last.before) - 1])
+    refs = refs_at(last.after, [0]) + end_of(last.before)
     out.put("count", len(boundaries), refs)
     step = int(last.after.step[0])
     out.put("step", step, refs[:1])
@@ -144,7 +144,7 @@ def _loss(last: _Boundary, out: FactWriter) -> None:
     before, after, spread = _jump(last)
     if before <= 0:
         return
-    refs = refs_at(last.before, [len(last.before) - 1]) + refs_at(last.after, [0])
+    refs = end_of(last.before) + refs_at(last.after, [0])
     ratio = after / before
     up, down = after - before > spread and ratio > JUMP, before - after > spread and ratio < 1 / JUMP
     out.put("loss_ratio", ratio, refs)
@@ -198,7 +198,7 @@ def _rates(view: RunView, out: FactWriter) -> None:
         float(boundary.after.value[0]),
     )
     start = float(boundary.first_of_run.value[0])
-    refs = refs_at(boundary.before, [len(boundary.before) - 1]) + refs_at(boundary.after, [0])
+    refs = end_of(boundary.before) + refs_at(boundary.after, [0])
     if before > 0:
         out.put("learning_rate_ratio", after / before, refs)
     moved = abs(start - before) > SAME_RATE * max(abs(before), abs(start))

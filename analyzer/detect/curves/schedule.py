@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, number, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, number, refs_at
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.learning_rate import AT_PEAK
 from analyzer.detect.curves.numerics.bad_points import loss_points, schedule_moves
@@ -133,8 +133,8 @@ def _vanished(out: FactWriter, view: RunView) -> None:
             continue
         series = view.curve(name)
         if series is not None and 0 < float(series.value[-1]) <= VANISHED:
-            out.put("vanished", value=True, refs=refs_at(series, [len(series) - 1]))
-            out.put("vanished_rate", float(series.value[-1]), refs_at(series, [len(series) - 1]))
+            out.put("vanished", value=True, refs=end_of(series))
+            out.put("vanished_rate", float(series.value[-1]), end_of(series))
             return
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, refs_at
 from analyzer.detect.curve import align
 from analyzer.detect.curves.trend import trend
 from analyzer.detect.robust import slower_at_best
@@ -66,7 +66,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     tokens = unit_times(view.curve("tokens_per_second"), 1)
     if tokens is not None:
         slow = float(median_of(tokens.value)) < SLOW_TOKENS
-        out.put("tokens_slow", slow, refs_at(tokens, [len(tokens) - 1]))
+        out.put("tokens_slow", slow, end_of(tokens))
     _waits(out, view)
     _memory(out, view)
     if out.facts:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import align, has_steps, launch_of, take
 from analyzer.detect.robust import part_medians, slower_at_best, uncertainty
 from analyzer.detect.speed.times import unit_times, within_a_minute
@@ -171,7 +171,7 @@ def _throughput(series: Series, out: FactWriter, least: float) -> None:
     stays = bool(min(parts[-1], parts[-2]) > max(parts[0], parts[1])) and slower_at_best(series.value)
     stays = stays and told
     dropped = ratio < DROPPED and stays and parts[-1] - parts[0] > max(uncertainty(series.value), least)
-    out.put("throughput.dropped", bool(dropped), refs_at(series, [len(series) - 1, 0]))
+    out.put("throughput.dropped", bool(dropped), ends_of(series))
     if dropped:
         _where(series, float(parts[-1] / parts[0]), out)
 
@@ -227,7 +227,7 @@ def _communication(view: RunView, step_time: Series | None, out: FactWriter) -> 
     whole = float(median_of(step_time.value[WARM_UP_POINTS:])) if step_time is not None else sum(known)
     if len(known) == len(parts) or step_time is not None:
         share = float(median_of(exposed.value[WARM_UP_POINTS:])) / whole
-        out.put("communication.share", share, refs_at(exposed, [len(exposed) - 1]))
+        out.put("communication.share", share, end_of(exposed))
 
 
 def _eval_share(view: RunView, out: FactWriter) -> None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import align, take
 from analyzer.detect.curves.guess.certainty import is_total
 from analyzer.detect.curves.guess.chance import LIKE_A_GUESS, LITTLE, NOT_GUESSED, class_count, shares_of
@@ -134,7 +134,7 @@ def _certainty(out: FactWriter, view: RunView, count: int | None) -> None:
         if count is None and right < SURE_OF_ALL:
             continue
         most = most_of_the_sure(right, MOST_NAMED if count is None else count)
-        refs = refs_at(loss, [len(loss) - 1])
+        refs = end_of(loss)
         guess = count is not None and right <= LIKE_A_GUESS / count
         plain = guess or level < NOT_GUESSED  # of a guess, or of next to nothing, the ratio says nothing
         out.put("loss_over_sure", min(level / most, 1.0) if plain else level / most, refs)
@@ -191,7 +191,7 @@ def _floors(out: FactWriter, view: RunView, count: int | None) -> None:
     if points is None or len(points[0]) < 2 * ENOUGH:
         return
     series, numbers = points
-    values, refs = numbers.values, refs_at(series, [len(series) - 1, 0])
+    values, refs = numbers.values, ends_of(series)
     late = float(median_of(values[2 * values.size // 3 - 1 : 2 * values.size // 3 + 2]))
     stands = late - numbers.last <= max(FLAT * max(numbers.fall, 0.0), numbers.margin / 2)
     learned = numbers.falls() and numbers.fall >= LITTLE * numbers.first
@@ -245,7 +245,7 @@ def _cheap_errors(out: FactWriter, view: RunView) -> None:
         wrong = 1.0 - shares.value
         least = CHEAP_ERRORS * math.log(2) * wrong
         cheap, late = loss.value < least, wrong[-third:]
-        refs = refs_at(loss, [len(loss) - 1])
+        refs = end_of(loss)
         below = bool(cheap[-third:].all() and float(late.min()) >= MANY_WRONG)
         out.put("below_its_errors", below and float(late.max()) <= MOST_WRONG, refs)
         fell = float(loss.value[0]) >= 2 * float(loss.value[-1]) and not cheap[0]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import align, take
 from analyzer.detect.curves.guess.certainty import clipped_cost, is_total
 from analyzer.detect.curves.numerics.metric_values import small_percentages
@@ -229,7 +229,7 @@ def _poor(out: FactWriter, view: RunView) -> None:
     loss = view.once(loss_trend)
     if loss is None:
         return
-    numbers, refs = loss[1], refs_at(loss[0], [len(loss[0]) - 1, 0])
+    numbers, refs = loss[1], ends_of(loss[0])
     right = [accuracy_at_end(view, name) for name in ("accuracy", "eval_accuracy")]
     few = [share[0] <= FEW_RIGHT for share in right if share is not None]
     guess = any(
@@ -309,7 +309,7 @@ def accuracy_at_end(view: RunView, name: str) -> tuple[float, list[SourceRef]] |
     if shares is None:
         return None
     tail = shares.value[-max(len(shares) // 10, 1) :]
-    return float(median_of(tail)), refs_at(shares, [len(shares) - 1])
+    return float(median_of(tail)), end_of(shares)
 
 
 def _training(out: FactWriter, view: RunView, count: int) -> None:
@@ -318,7 +318,7 @@ def _training(out: FactWriter, view: RunView, count: int) -> None:
         return
     series, numbers = loss
     uniform = math.log(count)
-    refs = refs_at(series, [len(series) - 1, 0])
+    refs = ends_of(series)
     known = accuracy_at_end(view, "accuracy")
     guess = None if known is None else known[0] <= max(LIKE_A_GUESS / count, 1 / count + 0.02)
     refs = refs if known is None else [*refs, *known[1]]
@@ -357,7 +357,7 @@ def _held_out(out: FactWriter, view: RunView, count: int) -> None:
     refs = [] if known is None else known[1]
     bad = None
     if held_out is not None:
-        refs = [*refs, *refs_at(held_out[0], [len(held_out[0]) - 1])]
+        refs = [*refs, *end_of(held_out[0])]
         bad = held_out[1].last >= NEAR * uniform
         out.put("held_out_over_uniform", held_out[1].last / uniform, refs)
         never = float(held_out[1].smooth.min()) >= NEAR * uniform

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.guess.chance import shares_of
 from analyzer.detect.curves.heldout.gap import since_the_last
@@ -138,7 +138,7 @@ def _classes(view: RunView, out: FactWriter) -> None:
         if f1 is None or shares is None:
             continue
         low = float(f1.value[-1]) < LOW_F1 * float(shares.value[-1])
-        out.put("f1_far_below_accuracy", low, [*refs_at(f1, [len(f1) - 1]), *refs_at(accuracy, [last])])
+        out.put("f1_far_below_accuracy", low, [*end_of(f1), *refs_at(accuracy, [last])])
         return
 
 
@@ -278,7 +278,7 @@ def _lone_bad_part(view: RunView, out: FactWriter) -> None:
         scores = view.curve(name) if _SCORE.search(name) else None
         if scores is not None and len(scores):
             last = float(scores.value[-1])
-            out.put("sound_scores", np.isfinite(last) and last > 0.0, refs_at(scores, [len(scores) - 1]))
+            out.put("sound_scores", np.isfinite(last) and last > 0.0, end_of(scores))
             return
 
 
@@ -295,7 +295,7 @@ def _nothing_found(view: RunView, out: FactWriter) -> None:
         )  # a launch that begins anew adds none
         nothing = bool(np.all((scores.value >= 0.0) & (scores.value <= NOTHING_FOUND)))
         if late or results >= EARLY_RESULTS:
-            out.put("nothing_found", nothing, refs_at(scores, [len(scores) - 1, 0]))
+            out.put("nothing_found", nothing, ends_of(scores))
         return
 
 
@@ -327,7 +327,7 @@ def _split(view: RunView, out: FactWriter) -> None:
     epochs = finite_points(view.curve("epoch"))
     if epochs is not None:
         # a little over one: the last row of an epoch is rounded up
-        out.put("within_first_epoch", float(epochs.value.max()) <= 1.01, refs_at(epochs, [len(epochs) - 1]))
+        out.put("within_first_epoch", float(epochs.value.max()) <= 1.01, end_of(epochs))
 
 
 def _start(view: RunView, out: FactWriter) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import align, finite_points, has_steps
 from analyzer.detect.curves.guess.chance import class_count, shares_of
 from analyzer.detect.curves.heldout.scores import scores_of
@@ -181,7 +181,7 @@ def _losses(
     out: FactWriter, train: tuple[Series, Trend], held_out: tuple[Series, Trend], *, early: bool
 ) -> None:
     pairs = beside(held_out[0], train[0])
-    refs = [*refs_at(held_out[0], [len(held_out[0]) - 1, 0]), *refs_at(train[0], [len(train[0]) - 1])]
+    refs = [*ends_of(held_out[0]), *end_of(train[0])]
     learned = train[1].first > 0 and train[1].fall >= LEARNED * train[1].first
     if len(held_out[0]) >= ROWS and held_out[1].first > 0:
         # The first evaluation stands at the end of an epoch; what the training lost since then counts.
@@ -250,7 +250,7 @@ def _score_gained(out: FactWriter, view: RunView) -> None:
         s for s in [view.curve("eval_loss")] if s is not None
     ]
     if found:
-        out.put("score_gained", bool(better), refs_at(found[0], [len(found[0]) - 1, 0]))
+        out.put("score_gained", bool(better), ends_of(found[0]))
 
 
 def _ends_at_best(values: Values) -> bool:
@@ -267,7 +267,7 @@ def _against_the_start(out: FactWriter, train: tuple[Series, Trend], held_out: t
     """
     if len(held_out[0]) < ROWS:
         return
-    refs = [*refs_at(held_out[0], [len(held_out[0]) - 1, 0]), *refs_at(train[0], [len(train[0]) - 1, 0])]
+    refs = [*ends_of(held_out[0]), *ends_of(train[0])]
     start, low = float(train[0].value[0]), held_out[1].best
     if start <= 0 or low <= 0:
         return
@@ -287,7 +287,7 @@ def _chasm(out: FactWriter, view: RunView) -> None:
         return
     level, last = float(median_of(train.value[-EASIER_ROWS:])), float(held_out.value[-1])
     if level > 0 and last > 0:
-        refs = [*refs_at(held_out, [len(held_out) - 1]), *refs_at(train, [len(train) - 1])]
+        refs = [*end_of(held_out), *end_of(train)]
         times = CHASM if len(train) >= EASIER_ROWS else CHASM**2  # of a lone pair the one may be a sum
         out.put("chasm", last >= times * level and last >= 1.0, refs)
 
@@ -298,7 +298,7 @@ def _in_the_middle(out: FactWriter, train: tuple[Series, Trend], held_out: tuple
     if len(pairs) < EASIER_ROWS or min(min(pair) for pair in pairs) <= 0:
         return
     apart = min(held / loss for held, loss in pairs) >= APART
-    refs = [*refs_at(held_out[0], [len(held_out[0]) - 1, 0]), *refs_at(train[0], [len(train[0]) - 1])]
+    refs = [*ends_of(held_out[0]), *end_of(train[0])]
     out.put("stands_open", apart and held_out[1].rises() and not train[1].rises(), refs)
 
 
@@ -309,7 +309,7 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
         return
     top = max(float(series.value.max()) for series in (right, held_out) if series is not None)
     unit = 100.0 if top > 1.0 else 1.0
-    refs = refs_at(held_out, [len(held_out) - 1, 0])
+    refs = ends_of(held_out)
     count = view.once(class_count)
     learned = right is not None and float(median_of(right.value[-2:])) / unit >= 0.5
     if train is not None and right is None:
@@ -336,7 +336,7 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
     # Of a log per step the rows since the evaluation before: one batch answers by chance.
     since = max(2, len(right) // len(held_out))
     last = float(median_of(right.value[-since:]) - median_of(held_out.value[-2:])) / unit
-    refs = [*refs, *refs_at(right, [len(right) - 1])]
+    refs = [*refs, *end_of(right)]
     out.put("score_last", last, refs)
     # Beside its evaluation: the first rows of a log per step are answers of a model that knew nothing yet.
     pairs = beside(held_out, right)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at, truth
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at, truth
 from analyzer.detect.curve import has_steps, take
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.heldout.gap import beside
@@ -172,7 +172,7 @@ def _accuracies(out: FactWriter, view: RunView) -> None:
         count = max(len(train) // 20, 1)
         level = float(median_of(train.value[-count:])) / train_scale
         gap = level - float(held_out.value[last]) / scale
-        out.put("accuracy_gap", gap, [*refs, *refs_at(train, [len(train) - 1])])
+        out.put("accuracy_gap", gap, [*refs, *end_of(train)])
     _error_of_accuracy(out, view, held_out, scale)
 
 
@@ -223,7 +223,7 @@ def _scores(out: FactWriter, view: RunView) -> None:
     lost = lost or any(values[-1] < values.max() - KEPT * abs(values.max()) for values, _ in few)
     if kept:
         score = next((series for good, series in kept if good), kept[0][1])
-        out.put("score_kept", not lost and any(good for good, _ in kept), refs_at(score, [len(score) - 1, 0]))
+        out.put("score_kept", not lost and any(good for good, _ in kept), ends_of(score))
 
 
 def _each_better(values: Values) -> bool:
@@ -241,11 +241,8 @@ def _error_of_accuracy(out: FactWriter, view: RunView, held_out: Series, scale: 
     best, last = float(shares.max()), float(shares[-1])
     middle = min(max((best + last) / 2, 1e-6), 1 - 1e-6)
     error = float(np.sqrt(2.0 * middle * (1 - middle) / samples.value[-1]))
-    refs = [
-        *refs_at(held_out, [int(shares.argmax()), len(held_out) - 1]),
-        *refs_at(samples, [len(samples) - 1]),
-    ]
-    out.put("samples", round(float(samples.value[-1])), refs_at(samples, [len(samples) - 1]))
+    refs = [*refs_at(held_out, [int(shares.argmax()), len(held_out) - 1]), *end_of(samples)]
+    out.put("samples", round(float(samples.value[-1])), end_of(samples))
     out.put("lost_in_errors", (best - last) / error, refs)
 
 
@@ -261,11 +258,7 @@ def _epochs(view: RunView) -> Iterator[Signal]:
     if curve is not None and len(curve) >= 2 * PARTS and float(curve.value[0]) > 0:
         count = max(len(curve) // PARTS, 1)
         level = float(median_of(curve.value[-count:]))
-        out.put(
-            "loss_near_zero",
-            level <= NEAR_ZERO * float(curve.value[:3].max()),
-            refs_at(curve, [len(curve) - 1, 0]),
-        )
+        out.put("loss_near_zero", level <= NEAR_ZERO * float(curve.value[:3].max()), ends_of(curve))
         _boundaries(out, view, curve)
     if out.facts:
         yield out.signal()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.heldout.scores import ERRORS, HARDLY_ANY, OUTLINE, Score, rows_away, scores_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
@@ -143,7 +143,7 @@ def _broke(out: FactWriter, view: RunView, scores: list[Score]) -> None:
         out.put("collapsed", bool(lost), refs_at(score.series, [int(right.argmax()), len(score.series) - 1]))
         if lost:
             out.put("collapsed_from", best, refs_at(score.series, [int(right.argmax())]))
-            out.put("collapsed_to", float(right[-1]), refs_at(score.series, [len(score.series) - 1]))
+            out.put("collapsed_to", float(right[-1]), end_of(score.series))
             return
 
 
@@ -174,7 +174,7 @@ def _hardly_right(out: FactWriter, every: list[Score]) -> None:
             for right in map(_right, shares)
         ]
         shown = shares[0].series
-        out.put("hardly_right", all(few), refs_at(shown, [len(shown) - 1]))
+        out.put("hardly_right", all(few), end_of(shown))
 
 
 def _error_left(out: FactWriter, scores: list[Score]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.numerics.metric_values import PERCENT, SHARE, small_percentages
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
@@ -147,7 +147,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     if phrases and len(phrases[0].series) >= HARDLY_ROWS:
         shown = phrases[0].series
         none = not any(score.series.value.any() for score in phrases)
-        out.put("no_phrase", none, refs_at(shown, [len(shown) - 1]))
+        out.put("no_phrase", none, end_of(shown))
     _none_named(out, every)
     _hardly_found(out, rising)
     averaged = [score for score in higher if "ema" in words_of(score.name)]
@@ -200,17 +200,17 @@ def _zero(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
     right = [score for score in rising if score.reading.kind & SHARE_OF_ALL]
     high = [score for score in right if float(median_of(_tail(score.values))) >= MOSTLY]
     if (single := _one_class_of_all(rising)) is not None:
-        out.put("rare_never_found", value=True, refs=refs_at(single, [len(single) - 1, 0]))
-        out.put("rare_name", single.logged_as, refs_at(single, [len(single) - 1]))
+        out.put("rare_never_found", value=True, refs=ends_of(single))
+        out.put("rare_name", single.logged_as, end_of(single))
     elif overlap:
         shown = (never or overlap)[0].series
         learns = learns and not right and not any(score.reading.kind & OF_BOXES for score in never)
         out.put(
             "rare_never_found",
             bool(never) and len(never) == len(overlap) and (bool(high) or learns),
-            refs_at(shown, [len(shown) - 1, 0]),
+            ends_of(shown),
         )
-        out.put("rare_name", shown.logged_as, refs_at(shown, [len(shown) - 1]))
+        out.put("rare_name", shown.logged_as, end_of(shown))
 
 
 def _none_named(out: FactWriter, every: tuple[Score, ...]) -> None:
@@ -257,7 +257,7 @@ def _hardly_found(out: FactWriter, rising: list[Score]) -> None:
             for s in long
         ]
         shown = long[0].series
-        out.put("hardly_found", all(low), refs_at(shown, [len(shown) - 1, 0]))
+        out.put("hardly_found", all(low), ends_of(shown))
 
 
 def _all_right(out: FactWriter, rising: list[Score]) -> None:
@@ -266,7 +266,7 @@ def _all_right(out: FactWriter, rising: list[Score]) -> None:
     held = [score for score in whole if score.reading.phase == "eval"]
     if held:
         right = all(bool((score.values[-ROWS:] >= 1.0).all()) for score in whole)
-        out.put("all_right", right, refs_at(held[0].series, [len(held[0].series) - 1]))
+        out.put("all_right", right, end_of(held[0].series))
 
 
 def _tail(values: Values) -> Values:
@@ -304,7 +304,7 @@ def _beyond_all(out: FactWriter, found: tuple[Score, ...]) -> None:
     for score in rates:
         last, top = float(score.series.value[-1]), float(score.series.value.max())
         bound = 1.2 if top <= SHARE * 2 else 1.2 * PERCENT
-        out.put("error_beyond_all", last > bound, refs_at(score.series, [len(score.series) - 1]))
+        out.put("error_beyond_all", last > bound, end_of(score.series))
         if last > bound:
             return
 
@@ -332,7 +332,7 @@ def _parted(out: FactWriter, rising: list[Score]) -> None:
     if not pairs:
         return
     apart, train, held = max(pairs, key=lambda pair: pair[0])
-    refs = [*refs_at(held.series, [len(held.series) - 1]), *refs_at(train.series, [len(train.series) - 1])]
+    refs = [*end_of(held.series), *end_of(train.series)]
     out.put("gap", apart, refs)
     at_end = float(train.values[-1])
     out.put(
@@ -369,7 +369,7 @@ def _forgotten(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
         shown = (lost or [score for score, _ in known])[0].series
         out.put("forgotten", forgotten, refs_at(shown, [len(shown) - 1, int(shown.value.argmax())]))
         if forgotten:
-            out.put("forgotten_name", lost[0].series.logged_as, refs_at(shown, [len(shown) - 1]))
+            out.put("forgotten_name", lost[0].series.logged_as, end_of(shown))
 
 
 def _general_lost(out: FactWriter, general: list[Score], *, learns: bool) -> None:
@@ -379,7 +379,7 @@ def _general_lost(out: FactWriter, general: list[Score], *, learns: bool) -> Non
         return
     share = [1.0 - float(median_of(score.values[-2:])) / max(float(score.values[0]), 1e-9) for score in long]
     worst = int(np.argmax(share))
-    shown = refs_at(long[worst].series, [len(long[worst].series) - 1, 0])
+    shown = ends_of(long[worst].series)
     lost = learns and share[worst] >= GENERAL_LOST and float(median_of(share)) > 0
     out.put("general_lost", lost, shown)
     out.put("general_lost_name", long[worst].series.logged_as, shown)
@@ -497,4 +497,4 @@ def _guessed(out: FactWriter, found: tuple[Score, ...], *, learns: bool) -> None
     if areas:
         guessed = [score for score in areas if float(np.abs(score.values - HALF).max()) <= GUESS_OF_RANKS]
         shown = (guessed or areas)[0].series
-        out.put("ranks_like_a_guess", bool(guessed) and learns, refs_at(shown, [len(shown) - 1, 0]))
+        out.put("ranks_like_a_guess", bool(guessed) and learns, ends_of(shown))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.loss import ASTRONOMICAL, means_so_far
 from analyzer.detect.curves.numerics.bad_points import loss_points, only_at_skips
@@ -189,8 +189,8 @@ def _explodes(out: FactWriter, view: RunView) -> None:
         sizes = np.abs(series.value)
         words = words_of(name)
         if "loss" in words and "scale" not in words and ASTRONOMICAL <= series.value[-1] < np.inf:
-            out.put("runs_away", value=True, refs=refs_at(series, [len(series) - 1]))  # one row is enough
-            out.put("explodes_name", series.logged_as, refs_at(series, [len(series) - 1]))
+            out.put("runs_away", value=True, refs=end_of(series))  # one row is enough
+            out.put("explodes_name", series.logged_as, end_of(series))
         if len(series) < EXPLODES_ROWS:
             continue
         good = sizes[np.isfinite(sizes)]
@@ -202,8 +202,8 @@ def _explodes(out: FactWriter, view: RunView) -> None:
             early = float(median_of(sizes[:EXPLODES_ROWS]))
             # Row by row and of either sign: a loss without a bottom, or players that drive each other.
             if early > 0 and float(median_of(sizes[-EXPLODES_ROWS:])) >= EXPLODES * max(early, 1.0):
-                out.put("runs_away", value=True, refs=refs_at(series, [len(series) - 1, 0]))
-                out.put("explodes_name", series.logged_as, refs_at(series, [len(series) - 1]))
+                out.put("runs_away", value=True, refs=ends_of(series))
+                out.put("explodes_name", series.logged_as, end_of(series))
         huge = (good.max(initial=0.0) >= EXPLODES * usual) and bool(
             (~np.isfinite(end) | (end >= EXPLODES * usual)).any()
         )
@@ -213,7 +213,7 @@ def _explodes(out: FactWriter, view: RunView) -> None:
                 value=True,
                 refs=refs_at(series, [int(np.nan_to_num(sizes).argmax()), len(series) - 1]),
             )
-            out.put("explodes_name", series.logged_as, refs_at(series, [len(series) - 1]))
+            out.put("explodes_name", series.logged_as, end_of(series))
             return
 
 
@@ -239,12 +239,12 @@ def _zeros(out: FactWriter, view: RunView) -> None:
     norm = view.curve("grad_norm")
     if norm is not None and len(norm):
         zero = norm.value == 0.0
-        out.put("gradient_zero", bool(zero.mean() >= MOSTLY), refs_at(norm, [len(norm) - 1, 0]))
+        out.put("gradient_zero", bool(zero.mean() >= MOSTLY), ends_of(norm))
     for name in ("accuracy", "eval_accuracy"):
         series = view.curve(name)
         if series is not None and len(series) >= FROZEN_ROWS:
             zero = series.value == 0.0
-            out.put(f"{name}_zero", bool(zero.all()), refs_at(series, [len(series) - 1, 0]))
+            out.put(f"{name}_zero", bool(zero.all()), ends_of(series))
 
 
 def _zero_but_wrong(out: FactWriter, view: RunView) -> None:
@@ -262,7 +262,7 @@ def _zero_but_wrong(out: FactWriter, view: RunView) -> None:
         match = align(losses, shares)
         beside = losses.value[match >= 0]
         if beside.size and not shares.value.any() and 0 < float(beside[-1]) <= CHEAP and not _has_idle(view):
-            refs = [*refs_at(shares, [0]), *refs_at(losses, [len(losses) - 1])]
+            refs = [*refs_at(shares, [0]), *end_of(losses)]
             out.put("cheap_but_wrong", value=True, refs=refs)
         zero = np.flatnonzero((losses.value == 0.0) & (match >= 0))
         unit = 100.0 if float(shares.value.max()) > 1.5 else 1.0
@@ -275,7 +275,7 @@ def _zero_but_wrong(out: FactWriter, view: RunView) -> None:
         return
     scores = (view.curve(name) for name in view.run.metrics.names if read_score(name).better > 0)
     if any(score is not None and len(score) and not score.value.any() for score in scores):
-        out.put("evaluation_zero", value=True, refs=refs_at(evaluated, [len(evaluated) - 1]))
+        out.put("evaluation_zero", value=True, refs=end_of(evaluated))
 
 
 def _has_idle(view: RunView) -> bool:
@@ -317,7 +317,7 @@ def _frozen(out: FactWriter, view: RunView) -> None:
         for name in ("accuracy", "eval_accuracy")
     )
     frozen = same and not moves and _digits(float(good.value[0])) >= FROZEN_DIGITS
-    out.put("loss_frozen", frozen and not means_so_far(view), refs_at(good, [len(good) - 1, 0]))
+    out.put("loss_frozen", frozen and not means_so_far(view), ends_of(good))
     held_out = view.curve("eval_loss")
     if held_out is not None:
         held_out = take(held_out, np.isfinite(held_out.value))
@@ -325,7 +325,7 @@ def _frozen(out: FactWriter, view: RunView) -> None:
         counted = has_steps(held_out) or view.curve("epoch") is not None
         if len(held_out) >= (FROZEN_ROWS if counted else UNCOUNTED_ROWS):
             same = bool(np.all(held_out.value == held_out.value[0])) and float(held_out.value[0]) != 0.0
-            out.put("held_out_frozen", same, refs_at(held_out, [len(held_out) - 1, 0]))
+            out.put("held_out_frozen", same, ends_of(held_out))
     for name in sorted(view.run.metrics.names):
         part = view.curve(name)
         if name in {"loss", "eval_loss"} or not _LOSS.search(name) or _SET.search(name) or part is None:
@@ -338,7 +338,7 @@ def _frozen(out: FactWriter, view: RunView) -> None:
             and _digits(float(end[0])) >= PART_DIGITS
         ):
             out.put("part_still", value=True, refs=refs_at(part, [len(part) - 1, len(part) - PART_ROWS]))
-            out.put("part_still_name", part.logged_as, refs_at(part, [len(part) - 1]))
+            out.put("part_still_name", part.logged_as, end_of(part))
             return
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, number, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, number, refs_at
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points, values_beside
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.robust import PARTS, part_medians, uncertainty
@@ -38,7 +38,7 @@ def detect(view: RunView) -> Iterator[Signal]:
             yield out.signal()
         return
     out.put("seen", value=True, refs=refs_at(points.series, [0]))
-    out.put("points", len(points.series), refs_at(points.series, [len(points.series) - 1]))
+    out.put("points", len(points.series), end_of(points.series))
     good = points.good()
     if len(good):
         _levels(out, good)
@@ -61,14 +61,14 @@ def detect(view: RunView) -> Iterator[Signal]:
 def _levels(out: FactWriter, good: Series) -> None:
     values = good.value
     median, largest = float(median_of(values)), int(values.argmax())
-    out.put("median", median, refs_at(good, [len(good) - 1]))
+    out.put("median", median, end_of(good))
     out.put("max", float(values[largest]), refs_at(good, [largest]))
     if median > 0 and values.size >= PARTS:
         out.put("spike_ratio", float(values[largest]) / median, refs_at(good, [largest]))
     if values.size >= 2 * PARTS:
         medians = part_medians(values)
         vanishing = 0.0 < float(medians[-1]) <= VANISHED * float(medians[0])
-        out.put("vanishing", vanishing, refs_at(good, [len(good) - 1, 0]))
+        out.put("vanishing", vanishing, ends_of(good))
 
 
 def _against_clip(out: FactWriter, view: RunView, good: Series) -> None:
@@ -77,7 +77,7 @@ def _against_clip(out: FactWriter, view: RunView, good: Series) -> None:
     threshold = None if entry is None else number(entry.value)
     if entry is None or threshold is None or threshold <= 0 or len(good) < PARTS:
         return
-    refs = [*refs_at(good, [len(good) - 1]), entry.ref]
+    refs = [*end_of(good), entry.ref]
     out.put("clipped_share", float((good.value > threshold).mean()), refs)
     out.put("over_clip", float(median_of(good.value)) / threshold, refs)
 
@@ -93,7 +93,7 @@ def _runs_away(out: FactWriter, view: RunView, good: Series) -> None:
     falling = float(medians[-1]) < float(medians[0]) - uncertainty(losses)
     if base > 0:
         away = end >= FAR_AWAY * base or (end >= AWAY * base and not falling)
-        out.put("runs_away", away, refs_at(good, [len(good) - 1]))
+        out.put("runs_away", away, end_of(good))
 
 
 def _before_onset(out: FactWriter, view: RunView, good: Series) -> None:

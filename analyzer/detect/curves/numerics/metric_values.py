@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import align, finite_points
 from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
 from analyzer.lazy_regex import LazyRegex
@@ -134,7 +134,7 @@ def _ranks_reversed(out: FactWriter, view: RunView) -> None:
         if few == many or len(first) != len(last):
             continue
         below = float(np.mean(last.value < first.value))
-        refs = refs_at(last, [len(last) - 1])
+        refs = end_of(last)
         out.put("ranks_reversed", below >= REVERSED, refs)
         if below >= REVERSED:
             out.put("ranks_reversed_name", last.logged_as, refs)
@@ -194,11 +194,7 @@ def _none_right(out: FactWriter, view: RunView) -> None:
         return
     zero = bool(np.all(accuracy.value == 0.0))
     sure = bool(np.all(perplexity.value[-NONE_RIGHT:] <= SURE_PERPLEXITY))
-    out.put(
-        "contradicts_perplexity",
-        zero and sure,
-        [*refs_at(accuracy, [len(accuracy) - 1]), *refs_at(perplexity, [len(perplexity) - 1])],
-    )
+    out.put("contradicts_perplexity", zero and sure, [*end_of(accuracy), *end_of(perplexity)])
 
 
 def _classified(view: RunView) -> bool:
@@ -276,7 +272,7 @@ def _bottomless(out: FactWriter, view: RunView) -> None:
         return
     first, last = float(good.value[0]), float(good.value[-1])
     falls = last <= DEEP and last <= -DEEPER * abs(first) and last == float(good.value.min())
-    out.put("bottomless", falls, refs_at(good, [len(good) - 1, 0]))
+    out.put("bottomless", falls, ends_of(good))
 
 
 def _negative_part(out: FactWriter, view: RunView) -> None:
@@ -291,7 +287,7 @@ def _negative_part(out: FactWriter, view: RunView) -> None:
             continue
         series = view.curve(name)
         if series is not None and len(series) >= NEGATIVE_ROWS and bool((series.value < -ROUNDING).all()):
-            out.put("negative_part", series.logged_as, refs_at(series, [len(series) - 1, 0]))
+            out.put("negative_part", series.logged_as, ends_of(series))
             return
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, event_refs, number, refs_at, truth
+from analyzer.detect.base import FactWriter, RunView, end_of, event_refs, number, refs_at, truth
 from analyzer.detect.curve import spacing
 from analyzer.detect.curves.numerics.bad_points import (
     GOOD_ROWS,
@@ -65,7 +65,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     mean = view.curve("train_loss_mean")
     if mean is not None:
         out = FactWriter("loss_mean", "signal.loss_zero.")
-        out.put("mean_is_zero", _mean_is_zero(view, float(mean.value[-1])), refs_at(mean, [len(mean) - 1]))
+        out.put("mean_is_zero", _mean_is_zero(view, float(mean.value[-1])), end_of(mean))
         yield out.signal()
     yield from _loss_facts(view, loss)
     if loss is not None:
@@ -129,7 +129,7 @@ def _loss_messages(view: RunView) -> tuple[Event, ...]:
 
 def _loss_points_facts(view: RunView, out: FactWriter, points: BadPoints) -> Signal:
     rows, series = points.bad_rows(), points.series
-    refs = refs_at(series, rows) or refs_at(series, [len(series) - 1])
+    refs = refs_at(series, rows) or end_of(series)
     openly = points.bad & ~points.masked
     out.put("logged", value=bool(openly.any()), refs=refs_at(series, np.flatnonzero(openly)) or refs)
     if not rows and _zeros_may_hide_nan(view, points):
@@ -210,7 +210,7 @@ def _zero_facts(view: RunView, points: BadPoints) -> Signal:
     series = points.series
     zero = (series.value == 0.0) & ~_rounded_away(series.value)
     rows = [int(row) for row in np.flatnonzero(zero)]
-    refs = refs_at(series, rows) or refs_at(series, [len(series) - 1])
+    refs = refs_at(series, rows) or end_of(series)
     out.put("share", float(zero.mean()), refs)
     # Three: a loss that is rounded to four digits may print 0 once or twice at the end of an overfit.
     sudden = _ends_in_sudden_zeros(series.value)
@@ -237,7 +237,7 @@ def _grad_facts(view: RunView, points: BadPoints | None, loss: BadPoints | None)
         yield from _grad_message_facts(view, out, loss)
         return
     rows, series = points.bad_rows(), points.series
-    refs = refs_at(series, rows) or refs_at(series, [len(series) - 1])
+    refs = refs_at(series, rows) or end_of(series)
     out.put("seen", value=bool(rows), refs=refs)
     out.put("count", len(rows), refs)
     out.put("share", float(points.bad.mean()), refs)
@@ -255,7 +255,7 @@ def _grad_facts(view: RunView, points: BadPoints | None, loss: BadPoints | None)
     out.put("isolated", not points.bad[[0, -1]].any() and longest_run(points.bad) <= ISOLATED_RUN, refs)
     if len(series) >= PARTS:
         tail = points.bad[-max(len(series) // PARTS, 1) :]
-        out.put("recovers", not tail.any(), [*refs_at(series, [len(series) - 1]), *refs])
+        out.put("recovers", not tail.any(), [*end_of(series), *refs])
     out.put("harmful", does_harm := harmful(view, points), refs)
     out.put("undecided", does_harm is None, refs)
     if loss is not None:
@@ -382,11 +382,7 @@ def _filter_possible(view: RunView) -> bool:
 
 
 def _unlike_mask(
-    view: RunView,
-    points: BadPoints,
-    loss: BadPoints,
-    values: Values,
-    at_bad: Mask,
+    view: RunView, points: BadPoints, loss: BadPoints, values: Values, at_bad: Mask
 ) -> bool | None:
     """Whether non-zero losses beside bad norms cannot be what HF's mask prints (see ``bad_points``)."""
     accumulation = number(view.config_value("train.gradient_accumulation_steps"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of
 from analyzer.detect.curve import has_steps, spacing
 from analyzer.detect.curves.numerics.bad_points import BadPoints, anomaly_overcome, grad_points, loss_points
 from analyzer.detect.curves.numerics.nonfinite import earliest_step, finite_loss_beside, harmful
@@ -177,7 +177,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     if onset is None:
         mean = view.curve("train_loss_mean")
         if mean is not None and float(mean.value[-1]) == 0.0:
-            shown = refs_at(mean, [len(mean) - 1])
+            shown = end_of(mean)
             out.put("what", "the mean loss of the whole run is exactly 0,", shown)
             out.put("when", "so every loss was 0 or NaN", shown)
             yield out.signal()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of
 from analyzer.detect.curve import finite_points, take
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import JUDGES, MAKERS, word_set, words_of
@@ -68,7 +68,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     verdicts: list[bool] = []
     if judge is None and halves:
         crushed = all(float(half.value.min()) >= 0 and _level(half) <= WON_IN_BOTH for half in halves)
-        refs = [ref for half in halves for ref in refs_at(half, [len(half) - 1])]
+        refs = [ref for half in halves for ref in end_of(half)]
         out.put("judge_loss", sum(_level(half) for half in halves), refs)
         out.put("won_by_loss", crushed, refs)
         verdicts.append(crushed)
@@ -130,7 +130,7 @@ def _by_losses(games: list[tuple[Series, Series]], out: FactWriter) -> list[bool
         squared = cost <= SQUARED_WON and SQUARED[0] <= answer <= SQUARED[1]
         won = bounded and (crushed or squared)
         if not verdicts or (won and not any(verdicts)):
-            refs = [*refs_at(judge, [len(judge) - 1]), *refs_at(maker, [len(maker) - 1])]
+            refs = [*end_of(judge), *end_of(maker)]
             out.put("judge_loss", cost, refs)
             out.put("maker_loss", answer, refs)
             if bounded:
@@ -191,14 +191,11 @@ def _belief(view: RunView) -> tuple[bool, list[SourceRef]] | None:
             continue
         level = _level(series) / (100.0 if top > 1.5 else 1.0)
         if {"acc", "accuracy"} & set(words):
-            return level >= SURE, refs_at(series, [len(series) - 1])
+            return level >= SURE, end_of(series)
         if "g" in words or "fake" in words:
             made = (level, series)
         elif "x" in words or "real" in words:
             real = (level, series)
     if real is None or made is None:
         return None
-    return real[0] >= SURE and made[0] <= 1 - SURE, [
-        *refs_at(real[1], [len(real[1]) - 1]),
-        *refs_at(made[1], [len(made[1]) - 1]),
-    ]
+    return real[0] >= SURE and made[0] <= 1 - SURE, [*end_of(real[1]), *end_of(made[1])]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.progress import loss_trend
 from analyzer.detect.setup.run_course import reconstructs, reward_metrics
@@ -119,7 +119,7 @@ def _latent(out: FactWriter, view: RunView) -> None:
             last <= few and fell >= times for few, times in ((NO_CODE, FELL), (LITTLE_CODE, GIVEN_UP))
         )
         out.put("latent_unused", gone, refs_at(series, [len(series) - 1, int(series.value.argmax())]))
-        out.put("latent_nats", last, refs_at(series, [len(series) - 1]))
+        out.put("latent_nats", last, end_of(series))
         return
 
 
@@ -132,11 +132,7 @@ def _embeddings(out: FactWriter, view: RunView) -> None:
         if series is None or float(series.value.min()) < 0:
             continue
         last, top = _end(series), float(series.value.max())
-        out.put(
-            "embeddings_agree",
-            last <= NO_SPREAD or last <= SPREAD_LEFT * top,
-            refs_at(series, [len(series) - 1, 0]),
-        )
+        out.put("embeddings_agree", last <= NO_SPREAD or last <= SPREAD_LEFT * top, ends_of(series))
         return
     _views_agree(out, view)
 
@@ -156,7 +152,7 @@ def _views_agree(out: FactWriter, view: RunView) -> None:
     values = loss[0].value
     if OPPOSITE <= float(values.min()) <= AT_THE_FLOOR and float(values.max()) <= 1.0:
         agrees = bool((values[len(values) // 2 :] <= AT_THE_FLOOR).all())
-        out.put("embeddings_agree", agrees, refs_at(loss[0], [len(loss[0]) - 1, 0]))
+        out.put("embeddings_agree", agrees, ends_of(loss[0]))
 
 
 def _no_answers(out: FactWriter, view: RunView) -> None:
@@ -178,7 +174,7 @@ def _far_from_reference(out: FactWriter, view: RunView) -> None:
     if loss is None or chosen is None or len(loss[0]) < ROWS:
         return
     gone = 0 <= loss[1].last <= NOTHING_LEFT and _end(chosen) <= -FAR_FROM_REFERENCE
-    out.put("chosen_given_up", gone, refs_at(chosen, [len(chosen) - 1, 0]))
+    out.put("chosen_given_up", gone, ends_of(chosen))
 
 
 def _preference(out: FactWriter, view: RunView) -> None:
@@ -202,7 +198,7 @@ def _preference(out: FactWriter, view: RunView) -> None:
         elif "margin" in name:
             even.append(abs(_end(series)) <= NO_MARGIN)
     stays = abs(loss[1].last - math.log(2)) <= UNDECIDED
-    refs = refs_at(loss[0], [len(loss[0]) - 1, 0])
+    refs = ends_of(loss[0])
     out.put("preference_undecided", stays and (not even or any(even)), refs)
 
 
@@ -215,7 +211,7 @@ def _by_heart(out: FactWriter, view: RunView) -> None:
     train = [series for series, test in known if series is not None and not test and len(series) >= ROWS]
     if held and train:
         apart = all(_end(series) <= 0.5 + EVEN / 2 for series in held) and _end(train[0]) >= TOLD_APART
-        out.put("pairs_by_heart", apart, refs_at(held[0], [len(held[0]) - 1]))
+        out.put("pairs_by_heart", apart, end_of(held[0]))
 
 
 def _vocabulary(out: FactWriter, view: RunView) -> None:
@@ -254,8 +250,8 @@ def _copied(out: FactWriter, view: RunView) -> None:
         series = finite_points(view.curve(name), ROWS)
         if series is None:
             continue
-        out.put("perplexity_one", 0 < _end(series) <= KNOWN_AHEAD, refs_at(series, [len(series) - 1, 0]))
-        out.put("perplexity_last", _end(series), refs_at(series, [len(series) - 1]))
+        out.put("perplexity_one", 0 < _end(series) <= KNOWN_AHEAD, ends_of(series))
+        out.put("perplexity_last", _end(series), end_of(series))
         return
     loss = view.once(loss_trend)
     if loss is None:
@@ -264,9 +260,5 @@ def _copied(out: FactWriter, view: RunView) -> None:
     language = any(read_name(name).quantity == "tokens_per_second" for name in view.run.metrics.names)
     language = language or (float(numbers.values[:ROWS].max()) >= OF_A_VOCABULARY and may_be_language(view))
     if language and len(series) >= ROWS and numbers.first >= 1:
-        out.put(
-            "perplexity_one",
-            0 <= numbers.last <= math.log(KNOWN_AHEAD),
-            refs_at(series, [len(series) - 1, 0]),
-        )
-        out.put("perplexity_last", math.exp(min(numbers.last, 50.0)), refs_at(series, [len(series) - 1]))
+        out.put("perplexity_one", 0 <= numbers.last <= math.log(KNOWN_AHEAD), ends_of(series))
+        out.put("perplexity_last", math.exp(min(numbers.last, 50.0)), end_of(series))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, number, refs_at, truth
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, number, refs_at, truth
 from analyzer.detect.curve import take
 from analyzer.detect.curves.players.rl_course import earned_by_agent, trend
 from analyzer.detect.robust import PARTS, longest_run, noise, part_medians, uncertainty
@@ -149,7 +149,7 @@ def _negative(view: RunView, out: FactWriter) -> None:
     out.put("kl_negative", lasting, refs)
     if lasting:
         out.put("kl_negative_from_start", bool((series.value[:NEGATIVE_ROWS] <= NEGATIVE).any()), refs)
-    out.put("kl_last", float(median_of(series.value[-NEGATIVE_ROWS:])), refs_at(series, [len(series) - 1]))
+    out.put("kl_last", float(median_of(series.value[-NEGATIVE_ROWS:])), end_of(series))
 
 
 def _explosion(view: RunView, out: FactWriter) -> None:
@@ -189,21 +189,19 @@ def _entropy_collapsed(view: RunView) -> bool | None:
 def _policy(view: RunView, out: FactWriter) -> None:
     clip = finite(view, "clip_fraction")
     if clip is not None:
-        out.put("clip_fraction_last", float(part_medians(clip.value)[-1]), refs_at(clip, [len(clip) - 1]))
+        out.put("clip_fraction_last", float(part_medians(clip.value)[-1]), end_of(clip))
     entropy = finite(view, "entropy")
     if entropy is not None:
-        out.put("entropy_collapsed", _entropy_collapsed(view), refs_at(entropy, [len(entropy) - 1, 0]))
+        out.put("entropy_collapsed", _entropy_collapsed(view), ends_of(entropy))
     length = finite(view, "completion_length_mean")
     if length is not None:
         medians = part_medians(length.value)
         if float(medians[0]) > 0:
             ratio = float(medians[-1]) / float(medians[0])
-            out.put("length_ratio", ratio, refs_at(length, [len(length) - 1, 0]))
+            out.put("length_ratio", ratio, ends_of(length))
     clipped = finite(view, "completion_clipped_share")
     if clipped is not None:
-        out.put(
-            "clipped_share_last", float(part_medians(clipped.value)[-1]), refs_at(clipped, [len(clipped) - 1])
-        )
+        out.put("clipped_share_last", float(part_medians(clipped.value)[-1]), end_of(clipped))
 
 
 def _rewards(view: RunView, out: FactWriter) -> None:
@@ -211,7 +209,7 @@ def _rewards(view: RunView, out: FactWriter) -> None:
     rises = None if series is None else trend(series.value) > 0
     if series is not None:
         medians = part_medians(series.value)
-        refs = refs_at(series, [len(series) - 1, 0])
+        refs = ends_of(series)
         out.put("reward_points", len(series), refs)
         out.put("reward_first", float(medians[0]), refs[1:])
         out.put("reward_last", float(medians[-1]), refs[:1])
@@ -244,7 +242,7 @@ def _part_falls(view: RunView, out: FactWriter) -> None:
         return
     falling = [c for c in curves if trend(c.value) < 0 and _well_below_best(part_medians(c.value))]
     shown = falling or curves
-    out.put("reward_part_falls", bool(falling), refs_at(shown[0], [len(shown[0]) - 1, 0]))
+    out.put("reward_part_falls", bool(falling), ends_of(shown[0]))
 
 
 def _held_out(view: RunView, out: FactWriter, *, agent: bool) -> None:
@@ -282,14 +280,10 @@ def _no_signal(view: RunView, reward: Series | None, out: FactWriter) -> None:
     spread = finite(view, "reward_std")
     _gradient_lost(view, out)
     if shares is not None:
-        out.put(
-            "no_reward_signal",
-            bool((shares.value >= 0.999).mean() >= 0.95),
-            refs_at(shares, [len(shares) - 1]),
-        )
+        out.put("no_reward_signal", bool((shares.value >= 0.999).mean() >= 0.95), end_of(shares))
     elif spread is not None and reward is not None and len(reward):
         nothing = bool(np.all(spread.value == 0.0)) and bool(np.all(reward.value == reward.value[0]))
-        out.put("no_reward_signal", nothing, refs_at(spread, [len(spread) - 1]))
+        out.put("no_reward_signal", nothing, end_of(spread))
 
 
 def _engines(view: RunView, out: FactWriter) -> None:
@@ -307,7 +301,7 @@ def _engines(view: RunView, out: FactWriter) -> None:
         first, last = float(medians[0]), float(medians[-1])
         if is_ratio and last < bound:
             continue  # a ratio near 1 is an average in which differences cancel: it acquits nobody
-        refs = refs_at(series, [len(series) - 1, 0])
+        refs = ends_of(series)
         out.put("engine_gap_metric", series.logged_as, refs)
         out.put("engine_gap_large", last >= bound, refs)
         out.put("engine_gap_grows", last >= 3.0 * first and last - first > float(uncertainty(values)), refs)
@@ -330,4 +324,4 @@ def _gradient_lost(view: RunView, out: FactWriter) -> None:
     if norm is None or spread is None:
         return
     differ = bool(np.all(spread.value > 0)) and (shares is None or bool(np.all(shares.value < 0.5)))
-    out.put("gradient_lost", differ and bool(np.all(norm.value == 0.0)), refs_at(norm, [len(norm) - 1, 0]))
+    out.put("gradient_lost", differ and bool(np.all(norm.value == 0.0)), ends_of(norm))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import finite_points, has_steps
 from analyzer.detect.curves.trend import scatter
 from analyzer.detect.robust import PARTS, part_medians, uncertainty
@@ -107,7 +107,7 @@ def _reward(out: FactWriter, view: RunView) -> None:
     series = finite_points(view.curve("reward_mean"), ROWS)
     if series is None:
         return
-    values, refs = series.value, refs_at(series, [len(series) - 1, 0])
+    values, refs = series.value, ends_of(series)
     best, last = _best(values), float(median_of(values[-_window(values) if values.size > 10 else -2 :]))
     out.put("reward_best", best, refs_at(series, [int(values.argmax())]))
     out.put("reward_end", last, refs)
@@ -200,14 +200,14 @@ def _trust(out: FactWriter, view: RunView) -> None:
     if update is not None:
         far = float(median_of(update.value)) >= (OVER_TARGET if len(update) > 1 else FAR_OVER)
         cut = clipped is not None and float(median_of(clipped.value)) >= CLIPPED
-        out.put("beyond_trust", far and cut, refs_at(update, [len(update) - 1]))
+        out.put("beyond_trust", far and cut, end_of(update))
     away = finite_points(view.curve("kl"), 1)
     for series, limit in ((update, FAR_OVER), (away, BEYOND)):
         if series is not None and float(median_of(series.value)) >= limit:
-            out.put("kl_far", value=True, refs=refs_at(series, [len(series) - 1]))
+            out.put("kl_far", value=True, refs=end_of(series))
     if away is not None and len(away) > 1:
         first, last = abs(float(away.value[0])), float(away.value[-1])
-        out.put("kl_grows", last >= AWAY_FROM and last >= AWAY * first, refs_at(away, [len(away) - 1, 0]))
+        out.put("kl_grows", last >= AWAY_FROM and last >= AWAY * first, ends_of(away))
 
 
 def _entropy(out: FactWriter, view: RunView) -> None:
@@ -220,11 +220,11 @@ def _entropy(out: FactWriter, view: RunView) -> None:
             continue
         values = np.abs(series.value)
         if len(series) < ROWS:
-            out.put("entropy_none", float(values.max()) <= NONE, refs_at(series, [len(series) - 1]))
+            out.put("entropy_none", float(values.max()) <= NONE, end_of(series))
             continue
         first, last = float(values[: max(values.size // 5, 1)].max()), float(median_of(values[-2:]))
         gone = float(values.max()) <= NONE or (first > DECIDED and last <= max(COLLAPSED * first, DECIDED))
-        out.put("entropy_gone", gone, refs_at(series, [len(series) - 1, 0]))
+        out.put("entropy_gone", gone, ends_of(series))
         reward = finite_points(view.curve("reward_mean"), LEVELS_OF)
         soon = float(median_of(values[len(series) // 4 : len(series) // 3 + 1])) <= max(
             COLLAPSED * first, DECIDED
@@ -254,11 +254,7 @@ def _values(out: FactWriter, view: RunView) -> None:
         third = max(len(series) // 3, 2)
         early, late = float(median_of(series.value[:third])), float(median_of(series.value[-third:]))
         huge = late >= 1e4 and late >= 1.5 * early  # squared errors of targets that are in the hundreds
-        out.put(
-            "value_runs_away",
-            early > 0 and (late >= GROWN * early or huge),
-            refs_at(series, [len(series) - 1, 0]),
-        )
+        out.put("value_runs_away", early > 0 and (late >= GROWN * early or huge), ends_of(series))
         return
 
 
@@ -283,8 +279,8 @@ def _parts(out: FactWriter, view: RunView) -> None:
     up = [c for c in curves if bool((np.diff(c.value) > 0).all())]
     if len(curves) >= 2:
         shown = (down or curves)[0]
-        out.put("part_falls", bool(down and up), refs_at(shown, [len(shown) - 1, 0]))
+        out.put("part_falls", bool(down and up), ends_of(shown))
         idle = [c for c in curves if len(c) >= IDLE_ROWS and not c.value.any()]
         if idle and len(idle) < len(curves):
-            out.put("part_never_earned", value=True, refs=refs_at(idle[0], [len(idle[0]) - 1, 0]))
+            out.put("part_never_earned", value=True, refs=ends_of(idle[0]))
             out.put("part_never_earned_name", idle[0].logged_as, refs_at(idle[0], [0]))
