@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib import import_module
 
 import numpy as np
@@ -19,11 +19,9 @@ __all__ = ["DETECTORS", "Detector", "FactWriter", "RunView", "run_detectors"]
 def _of(name: str, module: str, emits: str, wanted: Callable[[Run], object] = lambda _: True) -> Detector:
     """The detector that is the function ``detect`` of a module, which is imported only for runs that hold what it measures."""
 
-    def detect(view: RunView) -> Iterable[Signal]:
-        if not wanted(view.run):
-            return ()
-        found: Iterable[Signal] = import_module(f"analyzer.detect.{module}").detect(view)
-        return found
+    def detect(view: RunView, out: FactWriter) -> None:
+        if wanted(view.run):
+            import_module(f"analyzer.detect.{module}").detect(view, out)
 
     return Detector(name, tuple(emits.split()), module, detect)
 
@@ -113,12 +111,12 @@ def run_detectors(run: Run, baseline: Run | None = None, guard: Guard = STRICT) 
         found: list[Signal] = []
         for detector in DETECTORS:
             with guard.part(f"detector {detector.name}"):
-                found += list(detector.detect(view))
+                found.append(detector.measure(view))
         if baseline is not None:
             from analyzer.detect.compare import detect_baseline  # noqa: PLC0415  (few runs have one)
 
             with guard.part("comparison with the baseline"):
-                found += detect_baseline(view, RunView(baseline))
+                found.append(detect_baseline(view, RunView(baseline)))
         with guard.part("likeness to labelled runs"):
             if (alike := likeness(found)) is not None:
                 found.append(alike)

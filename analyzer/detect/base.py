@@ -1,6 +1,6 @@
 """What a detector is, what it sees of a run, and how it writes facts.
 
-A detector is pure: it takes a ``RunView`` and yields signals. It emits only names that it declares, a fact
+A detector is pure: it takes a ``RunView`` and writes facts. It emits only names that it declares, a fact
 that cannot be known is left out (never written as False), and no fact is NaN or infinite.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from os.path import commonprefix
 from typing import Any, TypeVar
 
 import numpy as np
@@ -196,16 +197,28 @@ class Detector(NamedTuple):
     name: str  # kind of its signals
     emits: tuple[str, ...]  # names of facts, or prefixes that end with a dot
     module: str  # where it stands in this package
-    detect: Callable[[RunView], Iterable[Signal]]  # yields the signals of a run
+    detect: Callable[[RunView, FactWriter], None]  # writes the facts of a run
+
+    def measure(self, view: RunView) -> Signal:
+        """What it finds in a run; it writes below what all of its names begin with."""
+        shared = commonprefix(self.emits)  # noqa: RUF071  (of names, not of paths)
+        out = FactWriter(shared[: shared.rfind(".") + 1])
+        self.detect(view, out)
+        return Signal(self.name, out.facts)
 
 
 class FactWriter:
     """Collects the facts of one signal: unknown values are dropped, NumPy scalars become plain ones."""
 
-    def __init__(self, kind: str, prefix: str = "") -> None:
-        self._kind = kind
+    def __init__(self, prefix: str = "") -> None:
         self._prefix = prefix
         self.facts: dict[str, FactValue] = {}
+
+    def below(self, prefix: str) -> FactWriter:
+        """A writer of facts of the same signal whose names go on with a further word."""
+        further = FactWriter(self._prefix + prefix)
+        further.facts = self.facts
+        return further
 
     def put(
         self, name: str, value: Scalar | np.generic | None, refs: Iterable[SourceRef | None] = ()
@@ -216,10 +229,6 @@ class FactWriter:
             return
         known = [ref for ref in dict.fromkeys(refs) if ref is not None]
         self.facts[self._prefix + name] = FactValue(plain, tuple(known[:MAX_REFS]))
-
-    def signal(self, onset_step: int | None = None) -> Signal:
-        """The signal with everything that was put."""
-        return Signal(self._kind, dict(self.facts), onset_step)
 
 
 def refs_at(series: Series, rows: Iterable[int]) -> list[SourceRef]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -125,9 +125,9 @@ _IGNORED = frozenset(
 _SUBJECTS = {"model.flash_attention": "model.attention", "train.warmup_ratio": "train.warmup_steps"}
 
 
-def detect_baseline(view: RunView, baseline: RunView) -> Iterator[Signal]:
+def detect_baseline(view: RunView, baseline: RunView) -> Signal:
     """Facts ``compare.baseline.*``."""
-    out = FactWriter("compare", "compare.baseline.")
+    out = FactWriter("compare.baseline.")
     out.put("given", value=True)
     out.put("healthy", healthy(baseline))
     ours, theirs = _facts(view), _facts(baseline)
@@ -157,7 +157,7 @@ def detect_baseline(view: RunView, baseline: RunView) -> Iterator[Signal]:
     if versions:
         shown = (changed or sorted(versions))[0]
         out.put("differs_in_versions", bool(changed), [view.run.config[shown].ref])
-    yield out.signal(step)
+    return Signal("compare", out.facts)
 
 
 def healthy(view: RunView) -> bool | None:
@@ -172,12 +172,10 @@ def healthy(view: RunView) -> bool | None:
 
 
 def _facts(view: RunView) -> Mapping[str, FactValue]:
-    return {
-        name: value
-        for detect in (detect_configuration, detect_embedding)
-        for signal in detect(view)
-        for name, value in signal.facts.items()
-    }
+    configured, embedded = FactWriter("config."), FactWriter("signal.")
+    detect_configuration(view, configured)
+    detect_embedding(view, embedded)
+    return configured.facts | embedded.facts
 
 
 def _differ(ours: Scalar, theirs: Scalar) -> bool:

@@ -28,8 +28,7 @@ class FactValue(NamedTuple):
 
 
 class Signal(NamedTuple):
-    """What one detector measured on one subject; no interpretation."""
+    """What one detector measured; no interpretation."""
 
-    kind: str  # family of the facts, for example ``loss_scale``
+    kind: str  # name of the detector, for example ``loss_scale``
     facts: Mapping[str, FactValue] = {}  # fact name to value; only names that the detector declared
-    onset_step: int | None = None  # first step concerned, if there is one

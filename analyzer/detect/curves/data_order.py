@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of
@@ -12,7 +10,6 @@ from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.robust import noise
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 MIN_POINTS, MAX_POINTS = 120, 4096
@@ -40,7 +37,7 @@ RESTARTS = 2
 """Rises of the learning rate after its warm-up that make a schedule with restarts."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.order.*``."""
     points = view.once(loss_points)
     if points is None:
@@ -48,7 +45,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     good = points.curve()
     if len(good) < MIN_POINTS:
         return
-    out = FactWriter("data_order", "signal.order.")
     values = good.value[good.value.size // 20 :]  # the descent of the first steps belongs to no cycle
     stride = max(values.size // MAX_POINTS, 1)
     values = values[::stride][:MAX_POINTS]
@@ -63,7 +59,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         if epoch is not None:
             out.put("period_is_epoch", abs(steps - epoch) <= 0.1 * epoch)
         out.put("follows_learning_rate", _rate_restarts(view))
-    yield out.signal()
 
 
 def find_cycle(values: Values) -> tuple[int, float] | None:

@@ -6,7 +6,6 @@ breakdown, the drift of a metric begins at the last point that still lay at its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -22,7 +21,6 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of, row_medians
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 from analyzer.record import NamedTuple
 
@@ -152,12 +150,11 @@ def checkpoints(view: RunView) -> list[tuple[int, str, SourceRef]]:
     return [found[step] for step in sorted(found)]
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.drift.*``: only for a run that broke down or whose loss ended far above its best."""
     end = breakdown_step(view)
     if end is None:
         return
-    out = FactWriter("drift", "signal.drift.")
     drift = view.once(find_drift)
     onset = view.once(find_onset)
     shown = [drift.ref] if drift is not None else [] if onset is None else [onset.ref]
@@ -173,4 +170,3 @@ def detect(view: RunView) -> Iterator[Signal]:
         step, name, ref = sound[-1]
         out.put("last_good_checkpoint_step", step, [ref])
         out.put("last_good_checkpoint", name, [ref])
-    yield out.signal(None if drift is None else drift.step)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, refs_at
@@ -12,7 +10,6 @@ from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.robust import extreme
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 WORSE = 1.05
@@ -52,12 +49,11 @@ def evaluations(view: RunView) -> Series | None:
     )
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.eval.*``."""
     series = view.once(evaluations)
     if series is None:
         return
-    out = FactWriter("evaluation", "signal.eval.")
     bad = ~np.isfinite(series.value)
     out.put(
         "nonfinite", value=bool(bad.any()), refs=refs_at(series, np.flatnonzero(bad)) or refs_at(series, [0])
@@ -72,8 +68,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         parted = _parts(view, good, best)
         if parted is not None:
             out.put("rises_while_train_falls", parted, refs_at(good, [len(good) - 1, best]))
-    first = np.flatnonzero(bad)
-    yield out.signal(series.step_at(int(first[0])) if first.size else None)
 
 
 def _ends_worse(values: Values, best: int) -> bool:

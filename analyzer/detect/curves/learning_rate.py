@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, number, refs_at
@@ -18,7 +16,6 @@ from analyzer.detect.curves.numerics.bad_points import (
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.robust import PARTS
 from analyzer.model.arrays import Mask
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 FIRST_STEPS = 10
@@ -34,14 +31,14 @@ AT_PEAK = 0.999
 """Rounding in logs costs up to the fourth digit."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.learning_rate.*`` and ``signal.skipped_steps.*``."""
-    yield from _skipped(view)
+    _skipped(out.below("skipped_steps."), view)
     rates = view.curve("learning_rate")
     rates = None if rates is None else take(rates, np.isfinite(rates.value) & (rates.value >= 0))
     if rates is None or not len(rates):
         return
-    out = FactWriter("learning_rate", "signal.learning_rate.")
+    out = out.below("learning_rate.")
     values, top = rates.value, int(rates.value.argmax())
     zero = values == 0.0
     out.put("seen", value=True, refs=refs_at(rates, [0]))
@@ -54,7 +51,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         out.put("frozen", frozen, end_of(rates))
     if values[top] > 0:
         _against_peak(out, view, rates)
-    yield out.signal()
 
 
 def _all_rounded(view: RunView) -> bool:
@@ -127,7 +123,7 @@ def _against_peak(out: FactWriter, view: RunView, rates: Series) -> None:
         out.put("rising_at_onset", bool(values[row] > values[row - 1]), refs)
 
 
-def _skipped(view: RunView) -> Iterator[Signal]:
+def _skipped(out: FactWriter, view: RunView) -> None:
     """Slope of the counter over the last fifth of the run.
 
     DeepSpeed's counter is cumulative; Megatron's "number of skipped iterations" begins anew at each print.
@@ -142,8 +138,6 @@ def _skipped(view: RunView) -> Iterator[Signal]:
         return
     per_print = "number of skipped" in counter.logged_as.lower()
     skipped = float(tail.value[1:].sum()) if per_print else float(tail.value[-1] - tail.value[0])
-    out = FactWriter("skipped_steps", "signal.skipped_steps.")
     refs = ends_of(tail)
     out.put("share", min(max(skipped / steps, 0.0), 1.0), refs)
     out.put("total", round(float(np.nansum(counter.value) if per_print else counter.value[-1])), refs)
-    yield out.signal()

@@ -6,7 +6,6 @@ Only genuine finite losses count here: NaN, and the zeros by which a trainer mas
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
 from analyzer.detect.stand_in import players_points
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of, row_medians
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 RISE = 1.2
@@ -75,16 +73,14 @@ CHANCE_ACCURACY = 0.2
 """Relative distance of an accuracy from 1/C that still counts as a guess; absolute room is for rounding."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.loss.*``."""
-    out = FactWriter("loss", "signal.loss.")
     points = view.once(loss_points)
     if points is None:
         if view.run.metrics.names:
             out.put("seen", value=False)
             if of_players := players_points(view.run):
                 out.put("of_players", of_players)
-            yield out.signal()
         return
     series = points.series
     out.put("seen", value=True, refs=refs_at(series, [0]))
@@ -96,7 +92,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         out.put("at_chance", _at_chance(view, good), ends_of(good))
         _spike(out, good)
         _before_onset(out, view, good)
-    yield out.signal()
 
 
 def _levels(out: FactWriter, view: RunView, good: Series) -> None:

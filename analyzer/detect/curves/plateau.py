@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 STILL = 1e-6
@@ -99,11 +97,10 @@ def is_even_guess(share: float) -> bool:
     return halves or any(abs(share * count - 1) <= EVEN_GUESS for count in EVEN_CLASSES)
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.weights.*``, ``signal.stall.*``, ``signal.layers.*``."""
-    weights = FactWriter("weights", "signal.weights.")
-    _weights(weights, view)
-    stall = FactWriter("stall", "signal.stall.")
+    _weights(out.below("weights."), view)
+    stall = out.below("stall.")
     points = view.once(loss_points)
     if points is not None and len(points.curve()):
         _at_limit(stall, view, points.curve())
@@ -115,11 +112,7 @@ def detect(view: RunView) -> Iterator[Signal]:
     _one_answer(stall, view)
     _errors(stall, view)
     _dead(stall, view)
-    layers = FactWriter("layers", "signal.layers.")
-    _layers(layers, view)
-    for out in (weights, stall, layers):
-        if out.facts:
-            yield out.signal()
+    _layers(out.below("layers."), view)
 
 
 def _weights(out: FactWriter, view: RunView) -> None:

@@ -6,8 +6,6 @@ taken for the level at which the run began.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, ends_of, refs_at
@@ -23,7 +21,6 @@ from analyzer.model.name_words import words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.score_words import read_score
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 STILL, STILL_POINTS = 0.02, 4
@@ -139,9 +136,8 @@ def _with_trend(series: Series | None, sign: float = 1.0) -> tuple[Series, Trend
     return None if numbers is None else (series, numbers)
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.progress.*``; the losses of policies follow the rewards, so theirs are not judged."""
-    out = FactWriter("progress", "signal.progress.")
     loss, held_out, scored = view.once(loss_trend), view.once(held_out_trend), view.once(scores)
     if reward_metrics(view):
         return
@@ -169,8 +165,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     _stands_high(out, view, loss, scored)
     kept, refs = _kept(loss, held_out, scored)
     out.put("kept", kept, refs)
-    if out.facts:
-        yield out.signal()
 
 
 def _course(out: FactWriter, series: Series, numbers: Trend) -> None:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.curve import has_steps, launch_of, spacing, spans, take
 from analyzer.detect.curves.spikes import walk
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 MIN_POINTS = 3
 """Points that a launch must have logged to have had a chance to meet the trouble."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.repeat.*``: only for a run of several launches of which one had trouble."""
     found = view.all_series("loss")
     if not found or not has_steps(found[0]):
@@ -29,7 +26,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     troubles = [(part, _trouble(part)) for part in parts if len(part) >= MIN_POINTS]
     if not any(trouble is not None for _, trouble in troubles):
         return
-    out = FactWriter("repeats", "signal.repeat.")
     room = spacing(series) or 1
     steps = [(int(part.step[row]), part.ref(row)) for part, row in troubles if row is not None]
     first, ref = steps[0]
@@ -41,7 +37,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     if again or passed:
         out.put("same_step", bool(again) and not passed, refs)
     out.put("passed", bool(passed), [part.ref(len(part) - 1) for part in passed])
-    yield out.signal(first)
 
 
 def _trouble(part: Series) -> int | None:

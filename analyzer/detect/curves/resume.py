@@ -19,7 +19,6 @@ from analyzer.detect.robust import SIGMAS, noise
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Integers, Values
 from analyzer.model.ranked import distinct_of, median_of
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 from analyzer.record import NamedTuple
 
@@ -51,7 +50,7 @@ class _Boundary(NamedTuple):
     first_of_run: Series
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.resume.*``."""
     loss = view.all_series("loss")
     if not loss or not has_steps(loss[0]):
@@ -60,7 +59,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     boundaries = list(_boundaries(series, view))
     if not boundaries:
         return
-    out = FactWriter("resume", "signal.resume.")
     last = boundaries[-1]
     refs = refs_at(last.after, [0]) + end_of(last.before)
     out.put("count", len(boundaries), refs)
@@ -82,7 +80,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     saved = view.events("checkpoint_saved", "resume_from_checkpoint")
     if saved:
         out.put("checkpoint_seen", value=True, refs=[saved[0].ref])
-    yield out.signal(step)
 
 
 def _launches(series: Series, view: RunView) -> Integers:

@@ -17,7 +17,6 @@ from analyzer.model.arrays import Values
 from analyzer.model.name_words import read_name, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 from analyzer.record import replace
 
@@ -77,9 +76,8 @@ _STAGE = LazyRegex(
 """Columns that number the stages of a training: each may begin with a harder task, and so with a higher loss."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.schedule.*``."""
-    out = FactWriter("schedule", "signal.schedule.")
     rates = view.curve("learning_rate")
     if rates is not None:
         rates = take(rates, np.isfinite(rates.value) & (rates.value >= 0))
@@ -89,8 +87,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     _spent(out, view, rates)
     _against_config(out, view, rates)
     _changes(out, view, rates)
-    if out.facts:
-        yield out.signal()
 
 
 def _course(out: FactWriter, view: RunView, rates: Series) -> None:

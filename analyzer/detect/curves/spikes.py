@@ -16,7 +16,6 @@ from analyzer.detect.curves.numerics.bad_points import loss_points, values_besid
 from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.model.name_words import words_of
 from analyzer.model.ranked import median_of, row_medians
-from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Series
 from analyzer.record import NamedTuple
 
@@ -207,16 +206,14 @@ def _return(ahead: Values, row: int, band: float) -> int | None:
     return None
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.spike.*``."""
     spikes = view.once(find_spikes)
     if spikes is None:
         return
-    out = FactWriter("spikes", "signal.spike.")
     curve, found = spikes.curve, spikes.found
     out.put("seen", bool(found), refs_at(curve, [s.peak for s in found] or [len(curve) - 1]))
     if not found:
-        yield out.signal()
         return
     largest = max(found, key=lambda s: float(curve.value[s.peak]) / s.base)
     shown = refs_at(curve, [largest.peak])
@@ -226,7 +223,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     out.put("ratio", float(curve.value[largest.peak]) / largest.base, shown)
     _recovery(out, curve, found)
     _company(out, view, spikes, largest)
-    yield out.signal(curve.step_at(largest.row))
 
 
 def _recovery(out: FactWriter, curve: Series, found: tuple[Spike, ...]) -> None:

@@ -22,7 +22,6 @@ from analyzer.detect.curves.trend import scatter
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 from analyzer.record import NamedTuple
 
@@ -164,18 +163,16 @@ def _stretches(values: Values, up: float, noise: float) -> Iterator[Stretch]:
         row = stop
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.stretch.*``."""
     if reward_metrics(view) or plays(view):
         return
     known = view.once(course)
     if known is None:
         return
-    out = FactWriter("stretch", "signal.stretch.")
     curve, found = known.curve, known.found
     out.put("seen", bool(found), refs_at(curve, [known.rows[s.peak] for s in found] or [len(curve) - 1]))
     if not found:
-        yield out.signal()
         return
     first = found[0]
     refs = refs_at(curve, [known.rows[first.start], known.rows[first.peak], len(curve) - 1])
@@ -191,7 +188,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     out.put("above_first", float(known.values[first.peak]) / float(known.values[0]), refs)
     _level(out, view, known)
     _company(out, view, known, first)
-    yield out.signal(curve.step_at(known.rows[first.start]))
 
 
 def _level(out: FactWriter, view: RunView, known: Course) -> None:

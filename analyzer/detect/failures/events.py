@@ -5,13 +5,10 @@ A kind that does not occur gives no fact at all: a quiet logger proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from analyzer.detect.base import FactWriter, RunView, event_refs
 from analyzer.detect.curves.numerics.scale_course import step_of
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.following import RowsOfLogs
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 from analyzer.vocabulary.events import EVENT_FACTS, event_specs
 
@@ -19,7 +16,7 @@ ERROR_ROLES = ("root_candidate", "symptom")
 """Roles of lines that report a fault; what follows from it, teardown and advice are no error of their own."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``event.<kind>.*``."""
     last_errors = _last_errors(view)
     for kind in view.run.events.kinds():
@@ -27,18 +24,18 @@ def detect(view: RunView) -> Iterator[Signal]:
         if spec is None:
             continue
         rows = view.events(kind)
-        out = FactWriter(f"event.{kind}", f"event.{kind}.")
+        of_kind = out.below(f"{kind}.")
         refs = event_refs(rows)
         steps = [step for event in rows if (step := _step(view, event)) is not None]
-        out.put("seen", value=True, refs=refs)
-        out.put("count", len(rows), refs)
-        out.put("first_step", min(steps, default=None), refs[:1])
-        out.put("last_step", max(steps, default=None), refs[-1:])
+        of_kind.put("seen", value=True, refs=refs)
+        of_kind.put("count", len(rows), refs)
+        of_kind.put("first_step", min(steps, default=None), refs[:1])
+        of_kind.put("last_step", max(steps, default=None), refs[-1:])
         if any(event.role in ERROR_ROLES for event in rows):
-            out.put("is_last_error", kind in last_errors, refs[-1:])
+            of_kind.put("is_last_error", kind in last_errors, refs[-1:])
         ranks = {event.rank for event in rows if event.rank is not None}
-        out.put("ranks", len(ranks) or None, refs)
-        _place_in_order(view, kind, out)
+        of_kind.put("ranks", len(ranks) or None, refs)
+        _place_in_order(view, kind, of_kind)
         # Of several exceptions the first that ended the run and reports no lost peer speaks; an interrupt may well be it.
         ended = {event.ref for failure in order_of(view).of(kind) for event in failure.events} or {
             event.ref for event in rows
@@ -47,8 +44,7 @@ def detect(view: RunView) -> Iterator[Signal]:
         speaker = next(speakers, rows[0])
         for name, value in speaker.fields.items():
             if name not in EVENT_FACTS and spec.field_type(name):
-                out.put(name, value, [speaker.ref])
-        yield out.signal(min(steps, default=None))
+                of_kind.put(name, value, [speaker.ref])
 
 
 def _place_in_order(view: RunView, kind: str, out: FactWriter) -> None:

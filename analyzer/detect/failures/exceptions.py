@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from analyzer.detect.base import FactWriter, RunView, event_refs
 from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 from analyzer.vocabulary.expressions import expressions
 
@@ -98,7 +97,7 @@ MESSAGE = 200
 """Characters of a message that fit a headline."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``exception.*``."""
     seen = view.events("python_traceback")
     if not seen:
@@ -106,11 +105,9 @@ def detect(view: RunView) -> Iterator[Signal]:
     tracebacks = [
         event for event in seen if event.role == "root_candidate" or handshake(event) or lost_pipe(event)
     ]
-    out = FactWriter("exceptions", "exception.")
     out.put("own", bool(tracebacks), event_refs(tracebacks or seen[:1]))
     if tracebacks:
         _speak(view, tracebacks, out)
-    yield out.signal()
 
 
 def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from analyzer.detect.base import FactWriter, RunView, event_refs
 from analyzer.detect.failures.failure_order import Failure, FailureOrder, earlier
 from analyzer.detect.failures.following import CAUSES
 from analyzer.detect.failures.launcher_reports import REPORTS, is_report
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 
 LAST_LINES = 2
@@ -21,10 +18,9 @@ def order_of(view: RunView) -> FailureOrder:
     return view.once(FailureOrder)
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``failure.*``."""
     order = order_of(view)
-    out = FactWriter("failures", "failure.")
     if order.survived:
         out.put("survived", order.survived)
     if order.failures:
@@ -38,7 +34,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         _at_end(view, order.first, out)
         _followers(order, order.first, out)
     _launcher(view, order, out)
-    yield out.signal()
 
 
 def _refs(failures: list[Failure]) -> list[SourceRef]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from analyzer.detect.base import FactWriter, RunView, event_refs
 from analyzer.detect.curves.numerics.bad_points import ANOMALIES, anomaly_overcome, loss_points, went_on_well
 from analyzer.detect.curves.numerics.onset import find_onset
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 
 NEAR_LIMIT = 1e4
@@ -24,20 +21,19 @@ _UNSAFE = LazyRegex(
 )
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.module.*``, ``signal.anomaly.*``, ``signal.attention.*``, sampling and generation."""
-    yield from _hooks(view)
-    yield from _anomaly(view)
-    yield from _sampling(view)
-    yield from _masked_rows(view)
+    _hooks(out.below("module."), view)
+    _anomaly(out.below("anomaly."), view)
+    _sampling(out, view)
+    _masked_rows(out, view)
 
 
-def _hooks(view: RunView) -> Iterator[Signal]:
+def _hooks(out: FactWriter, view: RunView) -> None:
     reports = view.events(*HOOKS)
     if not reports:
-        yield from _trace(view)
+        _trace(out, view)
         return
-    out = FactWriter("module", "signal.module.")
     bad = [event for event in reports if event.kind != "module_absmax"]
     forward = [event for event in bad if not _is_backward(event)]
     backward = [event for event in bad if _is_backward(event)]
@@ -62,10 +58,9 @@ def _hooks(view: RunView) -> Iterator[Signal]:
         )
     elif forward:
         out.put("activations_near_limit", value=True, refs=event_refs(forward))
-    yield out.signal(bad[0].step if bad else None)
 
 
-def _trace(view: RunView) -> Iterator[Signal]:
+def _trace(out: FactWriter, view: RunView) -> None:
     """Without a printed report, what a replay trace says of the forward pass."""
     if not len(view.run.replay):
         return
@@ -74,9 +69,7 @@ def _trace(view: RunView) -> Iterator[Signal]:
     course, did_harm = view.once(first_course), view.once(harmful)
     if course is None or course.origin is None or did_harm is None or course.direction == "bwd":
         return
-    out = FactWriter("module", "signal.module.")
     out.put("forward_nonfinite", did_harm, [view.once(measured).ref(course.origin.row)])
-    yield out.signal(course.origin.step)
 
 
 def _is_backward(event: Event) -> bool:
@@ -97,11 +90,10 @@ def _largest(event: Event) -> float | None:
     return max(values, default=None)
 
 
-def _anomaly(view: RunView) -> Iterator[Signal]:
+def _anomaly(out: FactWriter, view: RunView) -> None:
     reports = view.events(*ANOMALIES)
     if not reports or (view.events("autograd_misuse") and not view.events("autograd_anomaly")):
         return  # in this mode any error of a backward pass is told with its forward call
-    out = FactWriter("anomaly", "signal.anomaly.")
     refs = event_refs(view.events("autograd_anomaly") or reports)
     out.put("seen", value=True, refs=refs)
     # The error names the function for certain; the warning may be repeated for outer functions.
@@ -117,11 +109,9 @@ def _anomaly(view: RunView) -> Iterator[Signal]:
         out.put("unsafe_math", _UNSAFE.fullmatch(function.lower()) is not None, [named[0].ref])
     out.put("false_alarm", anomaly_overcome(view), refs[-2:])
     out.put("reports", len(view.events("autograd_anomaly")) or len(reports), refs)
-    yield out.signal(reports[0].step)
 
 
-def _sampling(view: RunView) -> Iterator[Signal]:
-    out = FactWriter("sampling", "signal.")
+def _sampling(out: FactWriter, view: RunView) -> None:
     failed = view.events("sampling_nonfinite")
     if failed:
         out.put("sampling_error.seen", value=True, refs=event_refs(failed))
@@ -136,16 +126,12 @@ def _sampling(view: RunView) -> Iterator[Signal]:
     repeated = view.events("generation_repeats")
     if repeated:
         out.put("generation.repeats_one_token", value=True, refs=event_refs(repeated))
-    if out.facts:
-        yield out.signal()
 
 
-def _masked_rows(view: RunView) -> Iterator[Signal]:
+def _masked_rows(out: FactWriter, view: RunView) -> None:
     """A user's own check of the attention mask, printed."""
     checks = view.events("fully_masked_attention_row")
     if not checks:
         return
-    out = FactWriter("attention", "signal.attention.")
     counts = [event.fields.get("rows") for event in checks]
-    out.put("fully_masked_rows", any(count != 0 for count in counts), event_refs(checks))
-    yield out.signal(checks[0].step)
+    out.put("attention.fully_masked_rows", any(count != 0 for count in counts), event_refs(checks))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -11,14 +10,13 @@ from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.curves.drift import checkpoints
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.model.ranked import median_of
-from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
 
 FEWEST_TIMES = 5
 """Points with a time of day before a step time can be told."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.saved_work.*``: only for a run that failed and is known to have saved something."""
     saved = checkpoints(view)
     if not saved or view.span is None or order_of(view).first is None:
@@ -27,7 +25,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     before = [entry for entry in saved if entry[0] <= end]
     if not before:
         return
-    out = FactWriter("saved_work", "signal.saved_work.")
     last, _, ref = before[-1]
     out.put("last_step", last, [ref])
     out.put("lost_steps", end - last, [ref])
@@ -37,7 +34,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     seconds = _seconds_per_step(view)
     if seconds is not None:
         out.put("lost_hours", (end - last) * seconds / 3600, [ref])
-    yield out.signal()
 
 
 def _seconds_per_step(view: RunView) -> float | None:

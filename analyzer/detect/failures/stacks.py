@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from analyzer.detect.base import FactWriter, RunView, event_refs
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 
 ENOUGH = 3
@@ -19,7 +16,7 @@ def _place(event: Event) -> str:
     return str(phase).replace("_", " ") if phase else where
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.stacks.*``."""
     taken = view.events("stack_taken")
     groups: dict[str, list[Event]] = {}
@@ -27,7 +24,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         groups.setdefault(_place(event), []).append(event)
     if len(taken) < ENOUGH:
         return
-    out = FactWriter("stacks", "signal.stacks.")
     out.put("processes", len(taken), event_refs(taken[:1]))
     few, *others = sorted(groups, key=lambda place: len(groups[place]))
     if len(others) == 1 and 2 * len(groups[few]) < len(taken):
@@ -35,4 +31,3 @@ def detect(view: RunView) -> Iterator[Signal]:
         out.put("apart", len(groups[few]), refs)
         out.put("apart_at", few, refs)
         out.put("others_at", others[0], refs)
-    yield out.signal()

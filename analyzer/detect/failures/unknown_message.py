@@ -21,7 +21,6 @@ from analyzer.detect.likeness.places import put_places
 from analyzer.detect.linear import probabilities, read_linear, weights_of
 from analyzer.model.labels import HEALTHY
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ _REPORTS = frozenset({"torchrun_worker_failed"})
 """Reports of launchers that are no consequence of something in the log, but the first that is known."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``message.*``."""
     found = words_of(view)
     if not found:
@@ -98,12 +97,10 @@ def detect(view: RunView) -> Iterator[Signal]:
     shares = model.probabilities([text for *_, text in found])
     if shares.max() < FIRST_LEAST:
         return
-    out = FactWriter("unknown_message", "message.")
     refs = [SourceRef(source, line) for source, line, _ in found[-LINES_SHOWN:]]
     if HEALTHY in model.causes:
         out.put("sound", float(shares[model.causes.index(HEALTHY)]), refs)
     put_places(out, model.causes, shares, LEAST, refs)
-    yield out.signal()
 
 
 def words_of(view: RunView) -> list[tuple[int, int, str]]:

@@ -105,9 +105,9 @@ def likeness(signals: Sequence[Signal], model: LikenessModel | None = None) -> S
         return None
     shares = known.shares(marks)
     refs = next((fact.refs for name, fact in found.items() if name.startswith(COURSES) and fact.refs), ())
-    out = FactWriter("likeness", "likeness.")
+    out = FactWriter("likeness.")
     sound = float(shares[known.labels.index(HEALTHY)]) if HEALTHY in known.labels else 0.0
     if sum(told) >= FAMILIAR * len(told):
         out.put("sound", sound, refs)
     put_places(out, known.labels, shares, LEAST, refs)
-    return out.signal() if out.facts else None
+    return Signal("likeness", out.facts) if out.facts else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from analyzer.detect.failures.launcher_reports import REPORTS, is_report
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Event
 from analyzer.record import NamedTuple
 
@@ -162,9 +161,8 @@ class Wait(NamedTuple):
     event: Event
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.collective.*``."""
-    out = FactWriter("collectives", "signal.collective.")
     timed_out = view.events(*TIMEOUTS)
     if timed_out:
         out.put("timed_out", value=True, refs=event_refs(timed_out))
@@ -178,7 +176,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     _who_is_missing(view, waits, main, out)
     _unused_parameters(view, out)
     phase_before(view, out, waited=bool(timed_out))
-    yield out.signal()
 
 
 def _number(event: Event, name: str) -> int | None:

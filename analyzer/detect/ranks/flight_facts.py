@@ -13,7 +13,6 @@ from math import prod
 from analyzer.detect.base import FactWriter, RunView
 from analyzer.model.refs import SourceRef
 from analyzer.model.replay import CommTable
-from analyzer.model.signal import Signal
 from analyzer.model.traces import FlightDump
 from analyzer.record import NamedTuple, dataclass, field
 
@@ -109,13 +108,12 @@ MAX_NAMED = 32
 """Ranks listed by number; a reader looks at the first ones."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.flight.*``."""
     dumps = view.run.flight
     found = list(mismatches(view.run.collectives_trace))
     if not dumps and not found:
         return
-    out = FactWriter("flight", "signal.flight.")
     if dumps:
         places = {dump.rank: SourceRef(dump.source) for dump in dumps if dump.rank is not None}
         waits = waits_of(dumps)
@@ -129,7 +127,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         _at_fault(waits, places, out)
         _unmatched(view, dumps, waits, out)
     _mismatch(found, out, compared=len(dumps) > 1 or bool(found))
-    yield out.signal()
 
 
 def _listed(ranks: Collection[int]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
@@ -11,7 +9,6 @@ from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.following import CAUSES
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of, row_medians
-from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
 
 ENOUGH_STEPS = 20
@@ -30,14 +27,12 @@ NORMS_DIFFER = 0.01
 """Ranks that share their gradients compute the same norm up to rounding; a hundredth is far beyond that."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.straggler.*``, ``signal.communication.grew``, ``signal.replicas.*``, ``signal.silence.*``."""
-    out = FactWriter("stragglers", "signal.")
     _straggler(view, out)
     _communication(view, out)
     _replicas(view, out)
     _silence(view, out)
-    yield out.signal()
 
 
 def _by_rank(view: RunView, metric: str) -> tuple[list[int], Values]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ import numpy as np
 from analyzer.detect.base import FactWriter, RunView
 from analyzer.model.refs import SourceRef
 from analyzer.model.replay import ReplayTable
-from analyzer.model.signal import Signal
 
 RERUN = "rerun"
 _VERDICTS = frozenset(
@@ -37,7 +36,7 @@ _VERDICTS = frozenset(
 )
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.rerun.*`` of the first replayed step."""
     table = view.run.replay
     rows = np.flatnonzero(table.mask("pass", RERUN))
@@ -46,12 +45,10 @@ def detect(view: RunView) -> Iterator[Signal]:
     steps = table["step"][rows]
     rows = rows[steps == steps[0]]
     by_name = {table.text("op", int(row)) or "": int(row) for row in rows}
-    out = FactWriter("rerun", "signal.rerun.")
     _reruns(out, table, by_name)
     if "verdict" in by_name:
         row = by_name["verdict"]
         _verdict(out, _extra(table, row), [table.ref(row)])
-    yield out.signal(table.integer("step", int(rows[0])))
 
 
 def _reruns(out: FactWriter, table: ReplayTable, by_name: Mapping[str, int]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from analyzer.model.float_formats import LARGEST
 from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.replay import TEXT_FORMATS, ReplayTable
-from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
 
 NEAR_LIMIT = 0.5
@@ -58,12 +56,11 @@ _UNSAFE = re.compile(
 )
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.replay.*`` of the measured rows."""
     table = view.once(measured)
     if not len(table):
         return
-    out = FactWriter("replay", "signal.replay.")
     refs = [table.ref(0)]
     out.put("seen", value=True, refs=refs)
     out.put("rows", len(table) + table.dropped, refs)
@@ -76,7 +73,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     bad_known = bool((table["nonfinite"] >= 0).any())
     if first is None or first.origin is None:
         out.put("nonfinite", value=False if bad_known else None, refs=refs)
-        yield out.signal()
         return
     origin = first.origin
     refs = [table.ref(origin.row)]
@@ -87,7 +83,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     out.put("origin", _sentence(table, origin, ratio), refs)
     _ranks(out, table, courses, first, refs)
     out.put("harmful", view.once(harmful), refs)
-    yield out.signal(origin.step)
 
 
 def measured(view: RunView) -> ReplayTable:

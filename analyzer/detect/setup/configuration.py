@@ -6,7 +6,7 @@ Not for the course of the run (``run_course``) nor for choosing between conflict
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from analyzer.detect.base import FactWriter, RunView, number, truth
 from analyzer.detect.curves.numerics.bad_points import loss_points
@@ -16,7 +16,6 @@ from analyzer.detect.setup.precision import dtype_name, precision, scaler_in_use
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.config import ConfigScalar, ConfigValue
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Scalar
 
 Reader = Callable[[ConfigScalar], Scalar | None]
@@ -24,9 +23,8 @@ Reader = Callable[[ConfigScalar], Scalar | None]
 _VERSION = LazyRegex(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``config.*``."""
-    out = FactWriter("configuration", "config.")
     for read, keys in _DIRECT:
         for key in keys.split():
             entry = view.config(key)
@@ -40,7 +38,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     _adapters(view, out)
     _micro_batches(view, out)
     _scaler(view, out)
-    yield out.signal()
 
 
 def _whole(value: ConfigScalar) -> int | None:

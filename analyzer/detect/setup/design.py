@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from analyzer.detect.base import FactWriter, RunView, number, truth
-from analyzer.model.signal import Signal
 
 _INIT = ("init_method_std", "initializer_range", "init_std")
 _HIDDEN = ("hidden_size", "d_model", "n_embd", "encoder_embed_dim")
@@ -18,9 +16,8 @@ _PRE_NORM = (
 _POST_NORM = ("apply_residual_connection_post_layernorm", "post_norm", "post_layer_norm")
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``config.design.*``."""
-    out = FactWriter("design", "config.design.")
     std, hidden = view.setting(*_INIT), view.setting(*_HIDDEN)
     spread = None if std is None else number(std.value)
     size = None if hidden is None else number(hidden.value)
@@ -32,8 +29,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     if layers is not None and depth is not None and depth.is_integer():
         out.put("layers", int(depth), [layers.ref])
     _norms(out, view)
-    if out.facts:
-        yield out.signal()
 
 
 def _norms(out: FactWriter, view: RunView) -> None:

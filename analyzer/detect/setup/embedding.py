@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from analyzer.detect.base import FactWriter, RunView
 from analyzer.model.run import TensorRows
-from analyzer.model.signal import Signal
 
 TINY_SHARE = 0.01
 """A hundredth of the ordinary rows. Untrained rows of public checkpoints lie at 1e-8 to 1e-4 against rows of
@@ -19,14 +17,13 @@ NORM_LIMIT_RMS = 65504.0 ** (-1.0 / 3.0)
 _INPUT_NAMES = ("embed_tokens", "wte", "word_embeddings", "tok_embeddings", "embed_in", "shared")
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.embedding.*`` and ``signal.checkpoint.*``."""
     tensors = sorted(
         view.run.tensors, key=lambda tensor: (tensor.name, view.run.sources[tensor.ref.source].path)
     )
     if not tensors:
         return
-    out = FactWriter("embedding", "signal.")
     bad = [tensor for tensor in tensors if tensor.nonfinite]
     out.put(
         "checkpoint.nonfinite_elements",
@@ -38,7 +35,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     table = _input_embedding(tensors)
     if table is not None:
         _rows(out, table)
-    yield out.signal()
 
 
 def _input_embedding(tensors: list[TensorRows]) -> TensorRows | None:

@@ -7,8 +7,6 @@ a copy is as young as a file that is being written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, number
@@ -21,7 +19,6 @@ from analyzer.detect.setup.signs_of_life import YOUNG_S, Life, span
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import LogEnd
-from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
 from analyzer.model.wording import format_scalar
 from analyzer.record import NamedTuple, dataclass, field
@@ -84,9 +81,8 @@ class Progress(NamedTuple):
         return f"{format_scalar(self.reached)} of {format_scalar(self.planned)} {self.unit}"
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``ended.*``."""
-    out = FactWriter("ended")
     progress = progress_of(view)
     life = Life(view)
     end = _verdict(view, progress, life)
@@ -107,7 +103,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     _checkpoint(view, out)
     if end.state == "completed" and (failure := _after_completion(view)) is not None:
         out.put("ended.at_exit", failure.speaker.kind, [failure.speaker.ref])
-    yield out.signal()
 
 
 def _verdict(view: RunView, progress: Progress | None, life: Life) -> _End:

@@ -5,11 +5,8 @@ A row helps a cause that its signs already name; alone it accuses nobody, for mo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from analyzer.detect.base import FactWriter, RunView, number
 from analyzer.detect.setup.configuration import version
-from analyzer.model.signal import Signal
 from analyzer.record import NamedTuple
 
 
@@ -52,9 +49,8 @@ TABLE: tuple[KnownDefect, ...] = (
 """The last version of a row is the last of which it was reported; a fix in between would be another row."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``config.known_bad.*``: the defect in words, empty where the version is known to lie outside."""
-    out = FactWriter("known_versions", "config.known_bad.")
     for topic in dict.fromkeys(row.topic for row in TABLE):
         rows = [row for row in TABLE if row.topic == topic]
         stated = view.config(f"versions.{rows[0].package}")
@@ -64,7 +60,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         hit = next((row for row in rows if _has(row, found, view)), None)
         words = f"{hit.package} {stated.value}: {hit.what} ({hit.source})" if hit else ""
         out.put(topic, words, [stated.ref])
-    yield out.signal()
 
 
 def _has(row: KnownDefect, found: float, view: RunView) -> bool:

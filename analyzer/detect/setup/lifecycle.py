@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from analyzer.detect.failures.failure_order import family_of
 from analyzer.detect.failures.following import CAUSES
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Event, Series
 
 GAP_SPACINGS = 5
@@ -28,16 +26,14 @@ FAR_ZONE_S = 15 * 3600.0
 """Stamps carry no zone: the newest one may differ from now by up to 14 hours and still be of this moment."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``lifecycle.*``."""
-    out = FactWriter("lifecycle", "lifecycle.")
     _restarts(view, out)
     _writers(view, out)
     _tracker(view, out)
     _coverage(view, out)
     _alive(view, out)
     _lemon(view, out)
-    yield out.signal()
 
 
 def _restarts(view: RunView, out: FactWriter) -> None:

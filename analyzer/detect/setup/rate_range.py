@@ -6,7 +6,6 @@ The ranges are wide on purpose: what lies beyond them by a factor is unusual for
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Values
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 ADAPTIVE = LazyRegex(r"adam|rmsprop|nadam|radam|adamax|lamb$|novograd")
@@ -56,7 +54,7 @@ _TEMPLATE_RATES = ("noam", "inverse_sqrt", "rsqrt")
 """Schedules whose configured rate is a factor, not the rate that is applied."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``config.rate.*``."""
     found = applied_rate(view)
     if found is None or reward_metrics(view):
@@ -68,14 +66,12 @@ def detect(view: RunView) -> Iterator[Signal]:
     low, high = RANGES[(family, start_of(view))]
     if family == "plain":
         high *= min(1.0, MOMENTUM_ROOM * (1.0 - momentum(view)))
-    out = FactWriter("rate_range", "config.rate.")
     out.put("value", rate, refs)
     out.put("over_usual", rate / high, refs)
     if whole:
         out.put("under_usual", low / rate, refs)
     out.put("usual_low", low, refs)
     out.put("usual_high", high, refs)
-    yield out.signal()
 
 
 def applied_rate(view: RunView) -> tuple[float, list[SourceRef | None], bool] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import Attempt
-from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Event
 from analyzer.vocabulary.frameworks import built_on, family
 from analyzer.vocabulary.known_names import told_by
@@ -78,9 +77,8 @@ _REWARD_PREFIXES = (
 _REWARD_NAMES = frozenset({"reward_mean", "reward_std", "frac_reward_zero_std", "kl", "approx_kl"})
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``run.*``."""
-    out = FactWriter("run_course", "run.")
     _frameworks(view, out)
     _hardware(view, out)
     run = view.run
@@ -110,7 +108,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         out.put("evidence_unread", where + unread.reason, [unread.ref])
     done, done_refs = completed(view)
     out.put("completed", done, done_refs)
-    yield out.signal()
 
 
 def _frameworks(view: RunView, out: FactWriter) -> None:

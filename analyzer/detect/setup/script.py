@@ -5,11 +5,8 @@ The reader states the parts (``ingest/formats/config/training_script.py``); here
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from analyzer.detect.base import FactWriter, RunView, number, truth
 from analyzer.model.config import ConfigValue
-from analyzer.model.signal import Signal
 
 _SINGLE = {"categorical_crossentropy", "sparse_categorical_crossentropy", "cross_entropy"}
 """Losses over classes that exclude one another: they need one output for each class."""
@@ -20,12 +17,11 @@ _PROBABILITIES = {"categorical_crossentropy", "sparse_categorical_crossentropy",
 _NO_PROBABILITY = {"linear", "relu", "tanh", "elu", "selu", "leaky_relu", "leakyrelu"}
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``config.script.*``."""
     said = _said(view)
     if not said:
         return
-    out = FactWriter("script", "config.script.")
     refs = [
         entry.ref for key in ("last_units", "last_activation", "loss") if (entry := said.get(key)) is not None
     ]
@@ -46,8 +42,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     split = said.get("validation_split")
     if split is not None:
         out.put("validation_is_the_end", "shuffles" not in said, [split.ref])
-    if out.facts:
-        yield out.signal()
 
 
 def _said(view: RunView) -> dict[str, ConfigValue]:

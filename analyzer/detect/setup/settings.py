@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 
 from analyzer.detect.base import FactWriter, RunView, number, truth
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.vocabulary.frameworks import number_of
 
 ASKED = frozenset({"file", "cli"})
@@ -30,15 +28,13 @@ _TELLING = ("torch", "nvidia-nccl-cu12", "deepspeed", "transformers", "flash-att
 """Packages named first where several differ: those whose mixture breaks a job."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``config.conflict.*``, ``config.lora.*``, ``config.versions_differ*`` and single settings."""
-    out = FactWriter("settings", "config.")
     _conflict(view, out)
     _peak(view, out)
     _rate_per_image(view, out)
     _adapter(view, out)
     _packages(view, out)
-    yield out.signal()
 
 
 def _conflict(view: RunView, out: FactWriter) -> None:

@@ -6,14 +6,12 @@ something names it; two signs that contradict each other leave it unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 
 from analyzer.detect.base import FactWriter, RunView, number
 from analyzer.detect.curves.drift import checkpoints
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.vocabulary.known_names import known_names
 
 LINES_PER_KIND = 3
@@ -31,9 +29,8 @@ _INTERVALS = frozenset(
 _SAVE_SWITCHES = frozenset({"save_strategy", "save_checkpoints"})
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``run.library``, ``run.platform``, ``run.backend``, ``run.subject``, ``run.saved`` and ``run.never_saved``."""
-    out = FactWriter("surroundings", "run.")
     lines = _lines(view)
     out.put("library", *_first_named(lines, "libraries", view.framework_words("library")))
     platform, refs = _platform(view, lines)
@@ -41,7 +38,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     out.put("backend", *_first_named(lines, "backends", set()))
     out.put("subject", _subject(view, lines))
     _saving(view, out)
-    yield out.signal()
 
 
 def _lines(view: RunView) -> list[tuple[str, SourceRef]]:

@@ -6,7 +6,6 @@ It speaks for training curves of supervised learning that are long enough and li
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from analyzer.detect.shapes.forest import Model, model_in_use
 from analyzer.model.arrays import Values
 from analyzer.model.labels import HEALTHY
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.record import NamedTuple
 
 MIN_POINTS = 20
@@ -96,12 +94,11 @@ def _reasons(
     return words, tuple(places)
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``classifier.*``."""
     found = answer_of(view)
     if found is None:
         return
-    out = FactWriter("classifier", "classifier.")
     out.put("answered", found.shape is not None, found.refs)
     out.put("members", ", ".join(found.members) or "none", found.refs)
     out.put("outside_share", found.outside, found.refs)
@@ -113,4 +110,3 @@ def detect(view: RunView) -> Iterator[Signal]:
     elif found.within:
         out.put("leans_to", found.best, found.refs)
         out.put("leaning", found.probability, found.refs)
-    yield out.signal()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +11,6 @@ from analyzer.detect.base import FactWriter, RunView, refs_at
 from analyzer.model.machine_words import MachineReading, read_machine
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 SLOW_CLOCK = 0.9
@@ -31,13 +30,11 @@ MIN_GPUS = 3
 """Devices that must be known before one of them can be told from the others."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``hardware.*``."""
-    out = FactWriter("hardware", "hardware.")
     _devices(view, out)
     _restart(view, out)
     _host_memory(view, out)
-    yield out.signal()
 
 
 def _readings(view: RunView, *kinds: str) -> list[tuple[MachineReading, Series]]:

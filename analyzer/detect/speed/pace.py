@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, refs_at
@@ -15,7 +13,6 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
-from analyzer.model.signal import Signal
 
 ROWS = 6
 """Rows in which a slow-down shows: thirds of two, after the first, which holds the start of everything."""
@@ -59,9 +56,8 @@ _LIMIT = word_set("total limit capacity max peak")
 _OF_GPU, _OF_HOST = word_set("gpu cuda vram hbm nvidia"), word_set("cpu host rss maxrss ram process proc")
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.pace.*``."""
-    out = FactWriter("pace", "signal.pace.")
     _slower(out, view)
     tokens = unit_times(view.curve("tokens_per_second"), 1)
     if tokens is not None:
@@ -69,8 +65,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         out.put("tokens_slow", slow, end_of(tokens))
     _waits(out, view)
     _memory(out, view)
-    if out.facts:
-        yield out.signal()
 
 
 def _slower(out: FactWriter, view: RunView) -> None:

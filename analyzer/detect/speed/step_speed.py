@@ -7,8 +7,6 @@ the allocator and are left out of every comparison.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
@@ -18,7 +16,6 @@ from analyzer.detect.speed.times import unit_times, within_a_minute
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Integers
 from analyzer.model.ranked import distinct_of, median_of
-from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Series
 from analyzer.record import replace
 
@@ -63,9 +60,8 @@ MIN_STAMP_S = 5.0
 """Rows stamped in whole seconds measure an interval to a fifth at best only from five seconds on."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.step_time.*``, ``signal.throughput.*``, ``signal.data_wait.*``, ``signal.eval_time.*``."""
-    out = FactWriter("speed", "signal.")
     printed = unit_times(view.curve("step_time_s"), WARM_UP_POINTS + 1)
     if printed is not None:
         _step_times(view, printed, out)
@@ -77,8 +73,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     _communication(view, printed, out)
     _eval_share(view, out)
     _startup(view, out)
-    if out.facts:
-        yield out.signal()
 
 
 def _pace(view: RunView) -> Series | None:

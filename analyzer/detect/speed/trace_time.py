@@ -6,7 +6,7 @@ long enough. The profiler itself slows the host, so idle time is somewhat larger
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from analyzer.detect.base import FactWriter, RunView
 from analyzer.detect.ranks.stragglers import MANY_RANKS
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.traces import TimeTrace
 
 MIN_KERNELS = 200
@@ -28,12 +27,11 @@ MIN_STEPS = 3
 AGREE = 1.05
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.trace.*``."""
     traces = view.run.timings
     if not traces:
         return
-    out = FactWriter("trace", "signal.trace.")
     refs = [SourceRef(trace.source) for trace in traces]
     out.put("traces", len(traces), refs)
     steps = [trace for trace in traces if trace.step_median_s is not None and trace.steps]
@@ -48,7 +46,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         _top(view, long, where, out)
         _stragglers(long, out)
     _data(traces, out)
-    yield out.signal()
 
 
 def _is_long(trace: TimeTrace) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
@@ -12,7 +10,6 @@ from analyzer.model.arrays import Values
 from analyzer.model.machine_words import read_machine
 from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 
 MIN_SAMPLES = 20
 """Five minutes of a sampler that looks every 15 seconds."""
@@ -24,9 +21,8 @@ GROWS_BY = 1.1
 RANK_CORRELATION = 0.8
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.gpu.*``, ``signal.cpu.*`` and ``signal.gpu_memory.*``."""
-    out = FactWriter("utilisation", "signal.")
     busy, refs = _pooled(view, "gpu_busy")
     if busy.size >= MIN_SAMPLES:
         out.put("gpu.utilization_p95", float(np.percentile(busy, 95)), refs)
@@ -37,8 +33,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         if values.size >= MIN_SAMPLES:
             out.put(name, float(np.percentile(values, 95)), refs)
     _memory(view, out)
-    if out.facts:
-        yield out.signal()
 
 
 def _pooled(view: RunView, kind: str) -> tuple[Values, list[SourceRef]]:

@@ -21,7 +21,6 @@ from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 from analyzer.record import replace
 
@@ -79,25 +78,21 @@ MOVED = 0.1
 """A tenth of all answers: what accuracies of one guess after another differ by on small held-out sets."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.answers.*``."""
     if reward_metrics(view):
         return
-    out = FactWriter("answers", "signal.answers.")
     found = view.once(class_count)
     count = None if found is None else found[0]
     _summed(out, view, count)
     fact = out.facts.get("signal.answers.summed")
     if fact is not None and fact.value:
-        yield out.signal()
         return  # of a sum of unknown length no level tells anything
     _certainty(out, view, count)
     _floors(out, view, count)
     _cheap_errors(out, view)
     _first_answers(out, view)
     _order(out, view, count)
-    if out.facts:
-        yield out.signal()
 
 
 def _pairs(view: RunView) -> Iterator[tuple[Series, Series]]:

@@ -7,7 +7,6 @@ nothing, the mean loss of a row is the limit times the share of wrong answers, w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from itertools import chain, combinations
 
 import numpy as np
@@ -18,7 +17,6 @@ from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import read_name
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 
 LIMITS = (
     -math.log(1e-7),  # Keras
@@ -44,16 +42,14 @@ COSTS = 1.0
 """Below that most answers are right, and a few saturated ones are no fault."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.certain.*``."""
     found = None if reward_metrics(view) else view.once(clipped_cost)
     if found is None:
         return
     limit, refs = found
-    out = FactWriter("certainty", "signal.certain.")
     out.put("saturated", limit is not None, refs)
     out.put("cost", limit, refs)
-    yield out.signal()
 
 
 def clipped_cost(view: RunView) -> tuple[float | None, list[SourceRef]] | None:

@@ -6,7 +6,6 @@ The number of classes stands in the configuration or in the first epoch, whose l
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -22,7 +21,6 @@ from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 from analyzer.record import replace
 
@@ -207,11 +205,10 @@ def shares_of(view: RunView, name: str) -> Series | None:
     return replace(series, value=series.value / 100.0) if in_percent else series
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.chance.*``."""
     if reward_metrics(view):
         return
-    out = FactWriter("chance", "signal.chance.")
     _second_softmax(out, view)
     found = view.once(class_count)
     if found is not None and not _summed_over_places(view, found[0]):
@@ -220,8 +217,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         _training(out, view, count)
         _held_out(out, view, count)
     _poor(out, view)
-    if out.facts:
-        yield out.signal()
 
 
 def _poor(out: FactWriter, view: RunView) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from analyzer.detect.curves.plateau import is_even_guess
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.ranked import distinct_of, median_of
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Event, Series
 
 WIDE = 100.0
@@ -63,13 +61,10 @@ _HEADS = LazyRegex(
 )
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.data.*``, ``signal.split.*`` and ``signal.start.*``."""
     for prefix, measure in (("data", _composition), ("split", _split), ("start", _start)):
-        out = FactWriter(f"data_quality_{prefix}", f"signal.{prefix}.")
-        measure(view, out)
-        if out.facts:
-            yield out.signal()
+        measure(view, out.below(f"{prefix}."))
 
 
 def _composition(view: RunView, out: FactWriter) -> None:

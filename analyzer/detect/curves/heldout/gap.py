@@ -22,7 +22,6 @@ from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 ROWS = 2
@@ -109,11 +108,10 @@ def _first_epoch(view: RunView, held_out: Series) -> bool | None:
     return None if not before.size else float(before[-1] - min(epochs.value[0], 1.0)) <= EARLY_EPOCHS
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.gap.*``."""
     if reward_metrics(view):
         return
-    out = FactWriter("gap", "signal.gap.")
     train, held_out = view.once(loss_trend), view.once(held_out_trend)
     middle = train is not None and begins_in_the_middle(view, train[0])
     if train is not None and held_out is not None:
@@ -133,7 +131,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         else:
             best = int(shares.value.argmax())
             out.put("right", float(shares.value[best]), refs_at(shares, [best]))
-        yield out.signal()
 
 
 def beside(held_out: Series, train: Series) -> list[tuple[float, float]]:

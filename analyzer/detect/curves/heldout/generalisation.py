@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at, truth
@@ -18,7 +16,6 @@ from analyzer.detect.robust import PARTS, extreme, noise
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 NOISE_POINTS = 5
@@ -64,25 +61,23 @@ ROWS_SINCE_BEST, ROSE, FELL_ON = 2, 1.05, 0.8
 """Evaluations that each were worse than the one before, in all by a twentieth, while training lost a fifth."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.generalisation.*`` and ``signal.epochs.*``."""
-    out = FactWriter("generalisation", "signal.generalisation.")
+    of_losses = out.below("generalisation.")
     losses = view.once(evaluations)
     if losses is not None:
         bad = ~np.isfinite(losses.value)
-        out.put("all_nonfinite", bool(bad.all()), refs_at(losses, [0, len(losses) - 1]))
+        of_losses.put("all_nonfinite", bool(bad.all()), refs_at(losses, [0, len(losses) - 1]))
         good = take(losses, ~bad)
         if len(good) >= 2:
-            _best(out, good)
+            _best(of_losses, good)
         if len(good):
-            _against_train(out, view, good)
-    _accuracies(out, view)
-    _scores(out, view)
-    _keeps_best(out, view)
-    _parts_in_a_row(out, view)
-    if out.facts:
-        yield out.signal()
-    yield from _epochs(view)
+            _against_train(of_losses, view, good)
+    _accuracies(of_losses, view)
+    _scores(of_losses, view)
+    _keeps_best(of_losses, view)
+    _parts_in_a_row(of_losses, view)
+    _epochs(out.below("epochs."), view)
 
 
 def _best(out: FactWriter, good: Series) -> None:
@@ -246,9 +241,8 @@ def _error_of_accuracy(out: FactWriter, view: RunView, held_out: Series, scale: 
     out.put("lost_in_errors", (best - last) / error, refs)
 
 
-def _epochs(view: RunView) -> Iterator[Signal]:
+def _epochs(out: FactWriter, view: RunView) -> None:
     """How many epochs were run, and whether the loss falls in a step at their starts."""
-    out = FactWriter("epochs", "signal.epochs.")
     epochs = view.curve("epoch")
     points = view.once(loss_points)
     if epochs is not None and np.isfinite(epochs.value).any():
@@ -260,8 +254,6 @@ def _epochs(view: RunView) -> Iterator[Signal]:
         level = float(median_of(curve.value[-count:]))
         out.put("loss_near_zero", level <= NEAR_ZERO * float(curve.value[:3].max()), ends_of(curve))
         _boundaries(out, view, curve)
-    if out.facts:
-        yield out.signal()
 
 
 def _boundaries(out: FactWriter, view: RunView, curve: Series) -> None:

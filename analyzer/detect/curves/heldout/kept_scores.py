@@ -5,8 +5,6 @@ Training may show nothing of it: a score is measured on other data, in another m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from analyzer.detect.base import FactWriter, RunView, end_of, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.heldout.scores import ERRORS, HARDLY_ANY, OUTLINE, Score, rows_away, scores_of
@@ -15,7 +13,6 @@ from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 from analyzer.model.score_words import SHARE_OF_ALL
-from analyzer.model.signal import Signal
 
 AWAY_ROWS, AWAY_SHARE = 8, 0.5
 """Eight evaluations to the end, and half of all: a noisy score comes back near its best at times."""
@@ -55,11 +52,10 @@ UNMOVED_ROWS, UNMOVED_GAIN, SEEN_FALL = 4, 0.05, 0.3
 _ERROR_RATES = ERRORS | {"wer", "cer", "ter", "eer"}
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Further facts ``signal.score.*``."""
     if reward_metrics(view):
         return
-    out = FactWriter("kept_scores", "signal.score.")
     _none_yet(out, view)
     every = [score for score in view.once(scores_of) if score.reading.whole]
     held = [score for score in every if score.reading.phase == "eval"]
@@ -70,8 +66,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     _hardly_right(out, every)
     _error_left(out, held or every)
     _training_unmoved(out, view, [score for score in every if score.reading.phase != "eval"])
-    if out.facts:
-        yield out.signal()
 
 
 def _never_back(out: FactWriter, view: RunView, held: list[Score]) -> None:

@@ -21,7 +21,6 @@ from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.score_words import GENERAL, OF_BOXES, OVERLAP, SHARE_OF_ALL, ScoreReading, read_score
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 from analyzer.record import NamedTuple
 
@@ -130,11 +129,10 @@ def scores_of(view: RunView) -> tuple[Score, ...]:
     return tuple(found)
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.score.*``; what policies score are rewards, which are judged elsewhere."""
     if reward_metrics(view):
         return
-    out = FactWriter("scores", "signal.score.")
     every, learns = view.once(scores_of), _learns(view)
     found = tuple(score for score in every if len(score.series) >= ROWS and score.reading.phase != "other")
     risen = frozenset(s.name for s in every if float(s.values[-1] - s.values[0]) >= LEFT_BEHIND)
@@ -160,8 +158,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     _turned(out, view, [s for s in found if s.name in kept and s.reading.phase == "eval" and s.reading.whole])
     _perfect(out, view, found)
     _guessed(out, found, learns=learns)
-    if out.facts:
-        yield out.signal()
 
 
 def _learns(view: RunView) -> bool:

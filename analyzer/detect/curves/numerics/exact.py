@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
@@ -15,7 +13,6 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import words_of
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.score_words import read_score
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 ROWS = 2
@@ -75,17 +72,14 @@ _GIVEN = LazyRegex(r"^(?:learning_rate|epoch|step_time_s|\w+_per_second)$|mem(?:
 _HELD_OUT = LazyRegex(r"(?:^|[/_.])(?:eval|val|valid|validation|test|dev)(?:$|[/_.])")
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.exact.*``."""
-    out = FactWriter("exact", "signal.exact.")
     _nonfinite(out, view)
     _zeros(out, view)
     _zero_but_wrong(out, view)
     _layers(out, view)
     _frozen(out, view)
     _explodes(out, view)
-    if out.facts:
-        yield out.signal()
 
 
 def _nonfinite(out: FactWriter, view: RunView) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, number, refs_at
@@ -11,7 +9,6 @@ from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points,
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.robust import PARTS, part_medians, uncertainty
 from analyzer.model.ranked import median_of
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 FAR_AWAY = 100.0
@@ -28,14 +25,12 @@ AWAY = 10.0
 """Tenfold: convergence, schedules and batch noise move a norm by less; see the note on ``VANISHED``."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.grad_norm.*``."""
-    out = FactWriter("grad_norm", "signal.grad_norm.")
     points = view.once(grad_points)
     if points is None:
         if view.run.metrics.has("loss"):
             out.put("seen", value=False)
-            yield out.signal()
         return
     out.put("seen", value=True, refs=refs_at(points.series, [0]))
     out.put("points", len(points.series), end_of(points.series))
@@ -55,7 +50,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         out.put("zero_with_loss", told, refs_at(points.series, with_loss) or shown)
     if len(good):
         _before_onset(out, view, good)
-    yield out.signal()
 
 
 def _levels(out: FactWriter, good: Series) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +19,6 @@ from analyzer.detect.curves.numerics.scale_course import (
     scale_course,
 )
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT
 
 GOOD_STEPS = 10
@@ -50,12 +48,11 @@ PINNED_SCALE, PINNED_STEPS = 8.0, 1000
 """A scale of 8 over a thousand steps is no search: half of its growth window (1000) has passed without effect."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.loss_scale.*``."""
     course = view.once(scale_course)
     if course is None:
         return
-    out = FactWriter("loss_scale", "signal.loss_scale.")
     refs = _refs(course)
     out.put("seen", value=True, refs=refs)
     _levels(out, course, refs)
@@ -65,7 +62,6 @@ def detect(view: RunView) -> Iterator[Signal]:
     elif course.series is not None:
         for name in ("at_floor", "collapsing", "pinned_low", "below_one", "full_ladder"):
             out.put(name, value=False, refs=refs)
-    yield out.signal(course.overflows[0].step if course.overflows else None)
 
 
 def _refs(course: ScaleCourse) -> list[SourceRef]:

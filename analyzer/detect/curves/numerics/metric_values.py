@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
@@ -14,7 +12,6 @@ from analyzer.model.arrays import Mask
 from analyzer.model.name_words import RIVALS, read_name, word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.score_words import read_score
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 SHARE, PERCENT = 1.5, 100.0
@@ -81,9 +78,8 @@ _PER_CLASS = LazyRegex(
 )
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.metric.*``."""
-    out = FactWriter("metric_values", "signal.metric.")
     seen = False
     for name in sorted(view.run.metrics.names):
         if not (
@@ -114,8 +110,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         _losses(out, view)
         out.put("training_sound", _training_sound(view))
         _none_right(out, view)
-    if out.facts:
-        yield out.signal()
 
 
 def _ranks_reversed(out: FactWriter, view: RunView) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, event_refs, number, refs_at, truth
@@ -26,7 +24,6 @@ from analyzer.detect.setup.precision import precision
 from analyzer.model.arrays import Mask, Values
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import NULL_INT, Event
 
 ISOLATED_RUN = 3
@@ -59,18 +56,16 @@ LEVEL_BAND = (0.75, 1.35)
 gradient accumulation, more than it); inside this band the level speaks for genuine values."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.nonfinite_loss.*``, ``signal.nonfinite_grad.*`` and ``signal.loss_zero.*``."""
     loss = view.once(loss_points)
     mean = view.curve("train_loss_mean")
     if mean is not None:
-        out = FactWriter("loss_mean", "signal.loss_zero.")
-        out.put("mean_is_zero", _mean_is_zero(view, float(mean.value[-1])), end_of(mean))
-        yield out.signal()
-    yield from _loss_facts(view, loss)
+        out.put("loss_zero.mean_is_zero", _mean_is_zero(view, float(mean.value[-1])), end_of(mean))
+    _loss_facts(view, out.below("nonfinite_loss."), loss)
     if loss is not None:
-        yield _zero_facts(view, loss)
-    yield from _grad_facts(view, view.once(grad_points), loss)
+        _zero_facts(out.below("loss_zero."), view, loss)
+    _grad_facts(view, out.below("nonfinite_grad."), view.once(grad_points), loss)
 
 
 def _mean_is_zero(view: RunView, mean: float) -> bool:
@@ -82,7 +77,7 @@ def _mean_is_zero(view: RunView, mean: float) -> bool:
     return broken and 0.0 < mean < MASKED_MEAN
 
 
-def _loss_facts(view: RunView, points: BadPoints | None) -> Iterator[Signal]:
+def _loss_facts(view: RunView, out: FactWriter, points: BadPoints | None) -> None:
     told = _loss_messages(view)
     # A scalar is not finite: where the losses can be read they tell whether it is the loss. At an overflow it is the
     # gradient norm, which trainers log as well.
@@ -90,9 +85,8 @@ def _loss_facts(view: RunView, points: BadPoints | None) -> Iterator[Signal]:
         told = told or view.events("nonfinite_scalar_message")
     if points is None and not told:
         return
-    out = FactWriter("nonfinite_loss", "signal.nonfinite_loss.")
     if points is not None and (points.bad.any() or not told):
-        yield _loss_points_facts(view, out, points)
+        _loss_points_facts(view, out, points)
         return
     refs = event_refs(told)
     out.put("seen", value=True, refs=refs)
@@ -103,7 +97,6 @@ def _loss_facts(view: RunView, points: BadPoints | None) -> Iterator[Signal]:
         out.put("persists", value=True, refs=event_refs(told[-1:]))
     if stops := RowsOfLogs.ends(view, "nan_stop"):
         out.put("persists", value=True, refs=event_refs(stops))
-    yield out.signal(told[0].step)
 
 
 def _loss_messages(view: RunView) -> tuple[Event, ...]:
@@ -127,13 +120,13 @@ def _loss_messages(view: RunView) -> tuple[Event, ...]:
     return tuple(told)
 
 
-def _loss_points_facts(view: RunView, out: FactWriter, points: BadPoints) -> Signal:
+def _loss_points_facts(view: RunView, out: FactWriter, points: BadPoints) -> None:
     rows, series = points.bad_rows(), points.series
     refs = refs_at(series, rows) or end_of(series)
     openly = points.bad & ~points.masked
     out.put("logged", value=bool(openly.any()), refs=refs_at(series, np.flatnonzero(openly)) or refs)
     if not rows and _zeros_may_hide_nan(view, points):
-        return out.signal()
+        return
     out.put("seen", value=bool(rows), refs=refs)
     out.put(
         "masked", value=bool(points.masked.any()), refs=refs_at(series, np.flatnonzero(points.masked)) or refs
@@ -143,7 +136,7 @@ def _loss_points_facts(view: RunView, out: FactWriter, points: BadPoints) -> Sig
     out.put("overcome_by_restart", points.overcome, refs)
     first = points.first_bad()
     if first is None:
-        return out.signal()
+        return
     if openly.any():
         out.put("infinite", bool(np.isinf(series.value[openly]).all()), refs)
     out.put("first_step", series.step_at(first), refs)
@@ -156,7 +149,6 @@ def _loss_points_facts(view: RunView, out: FactWriter, points: BadPoints) -> Sig
         points.healthy_steps(first),
         refs_at(series, range(max(first - 1, 0), first + 1)),
     )
-    return out.signal(series.step_at(first))
 
 
 def _zeros_may_hide_nan(view: RunView, points: BadPoints) -> bool:
@@ -205,8 +197,7 @@ def _rounded_away(values: Values) -> Mask:
     return np.asarray(zero & near & (at > 0), bool)
 
 
-def _zero_facts(view: RunView, points: BadPoints) -> Signal:
-    out = FactWriter("loss_zero", "signal.loss_zero.")
+def _zero_facts(out: FactWriter, view: RunView, points: BadPoints) -> None:
     series = points.series
     zero = (series.value == 0.0) & ~_rounded_away(series.value)
     rows = [int(row) for row in np.flatnonzero(zero)]
@@ -217,7 +208,7 @@ def _zero_facts(view: RunView, points: BadPoints) -> Signal:
     out.put("seen", len(rows) >= 3 or sudden, refs)
     out.put("sudden", sudden, refs)
     if not rows:
-        return out.signal()
+        return
     out.put("first_step", series.step_at(rows[0]), refs)
     masked = int(points.masked.sum())
     norm = values_beside(view, series, "grad_norm")
@@ -228,13 +219,11 @@ def _zero_facts(view: RunView, points: BadPoints) -> Signal:
     if masked + positive + vanished and (norm is not None):
         out.put("with_zero_grad", vanished > masked + positive, refs)
         out.put("with_finite_grad", positive > masked + vanished, refs)
-    return out.signal(series.step_at(rows[0]))
 
 
-def _grad_facts(view: RunView, points: BadPoints | None, loss: BadPoints | None) -> Iterator[Signal]:
-    out = FactWriter("nonfinite_grad", "signal.nonfinite_grad.")
+def _grad_facts(view: RunView, out: FactWriter, points: BadPoints | None, loss: BadPoints | None) -> None:
     if points is None:
-        yield from _grad_message_facts(view, out, loss)
+        _grad_message_facts(view, out, loss)
         return
     rows, series = points.bad_rows(), points.series
     refs = refs_at(series, rows) or end_of(series)
@@ -245,7 +234,6 @@ def _grad_facts(view: RunView, points: BadPoints | None, loss: BadPoints | None)
     first = points.first_bad()
     if first is None:
         out.put("harmful", value=False, refs=refs)
-        yield out.signal()
         return
     after = points.bad[first:]
     out.put("first_step", series.step_at(first), refs)
@@ -262,10 +250,9 @@ def _grad_facts(view: RunView, points: BadPoints | None, loss: BadPoints | None)
         out.put(
             "with_finite_loss", finite_loss_beside(view, points, loss), [*refs[:2], *_loss_refs(points, loss)]
         )
-    yield out.signal(series.step_at(first))
 
 
-def _grad_message_facts(view: RunView, out: FactWriter, loss: BadPoints | None) -> Iterator[Signal]:
+def _grad_message_facts(view: RunView, out: FactWriter, loss: BadPoints | None) -> None:
     """Without a logged norm, messages may still say that gradients were not finite."""
     told = _grad_messages(view)
     if not told:
@@ -281,7 +268,6 @@ def _grad_message_facts(view: RunView, out: FactWriter, loss: BadPoints | None) 
     at_steps = _losses_at(view, told, loss)
     if at_steps is not None and not (_filter_possible(view) and at_steps[1] < MIN_MASKED_CHECK):
         out.put("with_finite_loss", at_steps[0], refs)
-    yield out.signal(step)
 
 
 def _grad_messages(view: RunView) -> tuple[Event, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from analyzer.detect.base import FactWriter, RunView, end_of
 from analyzer.detect.curve import has_steps, spacing
 from analyzer.detect.curves.numerics.bad_points import BadPoints, anomaly_overcome, grad_points, loss_points
@@ -11,7 +9,6 @@ from analyzer.detect.curves.numerics.nonfinite import earliest_step, finite_loss
 from analyzer.detect.curves.numerics.scale_course import Overflow, scale_course, step_of
 from analyzer.detect.robust import PARTS
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 from analyzer.record import NamedTuple
 
@@ -170,17 +167,15 @@ def what_is_seen(view: RunView) -> str:
     return "the gradients overflow step after step"
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.onset.*``."""
     onset = view.once(find_onset)
-    out = FactWriter("onset", "signal.onset.")
     if onset is None:
         mean = view.curve("train_loss_mean")
         if mean is not None and float(mean.value[-1]) == 0.0:
             shown = end_of(mean)
             out.put("what", "the mean loss of the whole run is exactly 0,", shown)
             out.put("when", "so every loss was 0 or NaN", shown)
-            yield out.signal()
         return
     refs = [onset.ref]
     out.put("step", onset.step, refs)
@@ -197,4 +192,3 @@ def detect(view: RunView) -> Iterator[Signal]:
         for name, steps in (("after_healthy_stretch", HEALTHY_STEPS), ("late", LATE_STEPS)):
             enough = onset.healthy_steps >= steps
             out.put(name, enough if enough or known else None, refs)
-    yield out.signal(onset.step)

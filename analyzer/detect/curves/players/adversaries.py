@@ -5,8 +5,6 @@ Roles are read from the words of the names (``Loss_D``, ``gen_loss``, ``D(G(z))`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of
@@ -15,7 +13,6 @@ from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.name_words import JUDGES, MAKERS, word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 _JUDGE_LOSS = word_set("dloss lossd errd dcost discloss")
@@ -55,11 +52,10 @@ WON_IN_BOTH = 1e-3
 """Both the part for real and the part for made samples at a thousandth: right at 99.9 %, whatever the weights of the maker."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.gan.*``."""
     if reward_metrics(view):
         return
-    out = FactWriter("adversaries", "signal.gan.")
     judges, makers = _players(view, JUDGES, _JUDGE_LOSS), _players(view, MAKERS, _MAKER_LOSS)
     judge, maker = _first(judges), _first(makers)
     belief, halves = _belief(view), _halves(view)
@@ -84,7 +80,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         verdicts.append(sure and (maker is None or _level(maker) >= BEATEN or float(maker.value.min()) < 0))
     if verdicts:
         out.put("discriminator_won", any(verdicts))
-    yield out.signal()
 
 
 def plays(view: RunView) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from analyzer.detect.setup.run_course import reconstructs, reward_metrics
 from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.score_words import read_score
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 ROWS = 3
@@ -81,9 +79,8 @@ TOLD_APART = 0.8
 """Four of five pairs of the training in the right order."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.collapse.*``."""
-    out = FactWriter("collapse", "signal.collapse.")
     if not reward_metrics(view):
         _latent(out, view)
         _embeddings(out, view)
@@ -92,8 +89,6 @@ def detect(view: RunView) -> Iterator[Signal]:
         _far_from_reference(out, view)
         _copied(out, view)
         _vocabulary(out, view)
-    if out.facts:
-        yield out.signal()
 
 
 def _end(series: Series) -> float:

@@ -7,7 +7,6 @@ is made of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from analyzer.detect.robust import PARTS, longest_run, noise, part_medians, unce
 from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 MIN_POINTS = 2 * PARTS
@@ -82,20 +80,15 @@ _MEANT = word_set("gold oracle")
 """What is meant to rise, beside the proxy that is trained on."""
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.rl.*`` and ``config.rl.*``."""
-    settings = FactWriter("rl_settings", "config.rl.")
-    _settings(view, settings)
-    if settings.facts:
-        yield settings.signal()
-    out = FactWriter("rl", "signal.rl.")
+    _settings(view, out.below("config.rl."))
+    out = out.below("signal.rl.")
     _negative(view, out)
     _explosion(view, out)
     _policy(view, out)
     _rewards(view, out)
     _engines(view, out)
-    if out.facts:
-        yield out.signal()
 
 
 def finite(view: RunView, name: str, least: int = MIN_POINTS) -> Series | None:

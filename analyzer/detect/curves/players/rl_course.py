@@ -6,7 +6,6 @@ Claims of ``rl`` compare fifths of a long log; what is exactly so, or so by a fa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of, row_medians
 from analyzer.model.refs import SourceRef
-from analyzer.model.signal import Signal
 from analyzer.model.tables import Series
 
 SAME_ROWS, ROWS = 4, 3
@@ -75,25 +73,20 @@ _OF_EPISODES = word_set("episode episodes episodic ep return returns ret")
 _OF_ANSWERS = word_set("completion_length_mean completion_clipped_share frac_reward_zero_std reward_std kl")
 
 
-def detect(view: RunView) -> Iterator[Signal]:
+def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.policy.*``."""
-    out = FactWriter("rl_course", "signal.policy.")
     if not reward_metrics(view):
         of_values = [name for name in view.run.metrics.names if _is_value_loss(name)]
         if any(set(words_of(name)) & _OF_TARGETS for name in of_values):
             _values(out, view)  # no reward was printed, and yet only an agent has such a loss
         if of_values:
             _entropy(out, view)
-        if out.facts:
-            yield out.signal()
         return
     _reward(out, view)
     _trust(out, view)
     _entropy(out, view)
     _values(out, view)
     _parts(out, view)
-    if out.facts:
-        yield out.signal()
 
 
 def earned_by_agent(view: RunView, reward: Series) -> bool | None:
