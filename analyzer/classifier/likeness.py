@@ -22,14 +22,13 @@ from analyzer.detect.likeness.marks import marks_of
 from analyzer.detect.likeness.trees import pack_trees
 from analyzer.detect.linear import pack_linear
 from analyzer.errors import InputError
+from analyzer.model.arrays import Values
 from analyzer.model.labels import HEALTHY, ORDINARY, OUTSIDE
 from analyzer.record import dataclass
 from analyzer.rules.causes import catalogue
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from analyzer.model.arrays import Values
 
 ENOUGH = 3
 """Runs that must have a mark: one or two are accidents of a log."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,11 +11,9 @@ from analyzer.detect.curve import all_series, has_steps
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import JUDGES, MAKERS, RIVALS, read_name, word_set, words_of
 from analyzer.model.ranked import median_of
+from analyzer.model.run import Run
+from analyzer.model.tables import Series
 from analyzer.record import replace
-
-if TYPE_CHECKING:
-    from analyzer.model.run import Run
-    from analyzer.model.tables import Series
 
 _ADVERSARIES = LazyRegex(
     rf"(?i)(?:^|[\W_])(?:{'|'.join(sorted(RIVALS))}|real|fake|actor|policy|pi|pg|vf|value|q|qf\d?|td|alpha|entropy|kl|kld|fm)(?:[\W_\d]|$)"

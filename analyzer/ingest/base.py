@@ -12,10 +12,12 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import IO, Protocol, cast, runtime_checkable
 
 from analyzer.errors import UnreadableFileError
 from analyzer.ingest import limits, progress
+from analyzer.ingest.builder import RunBuilder
+from analyzer.ingest.points import Points
 from analyzer.model.arrays import Integers, Values
 from analyzer.model.config import ConfigScalar
 from analyzer.model.replay import Row
@@ -24,10 +26,6 @@ from analyzer.model.tables import Scalar
 from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
 from analyzer.record import NamedTuple, dataclass
 from analyzer.vocabulary.frameworks import framework_of
-
-if TYPE_CHECKING:
-    from analyzer.ingest.builder import RunBuilder
-    from analyzer.ingest.points import Points
 
 HEAD_BYTES = 65_536
 """Bytes that ``sniff`` sees; every format of the survey shows itself within them."""

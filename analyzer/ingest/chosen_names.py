@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from analyzer.errors import InputError
 from analyzer.ingest.names import METRICS
 from analyzer.model.ranked import distinct_of
+from analyzer.model.run import Run
 from analyzer.record import replace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from analyzer.model.run import Run
 
 
 def parse_choices(texts: Iterable[str]) -> dict[str, str]:

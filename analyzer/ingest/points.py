@@ -9,15 +9,11 @@ the largest value of every ``SPAN`` points, every point where a run of NaN or in
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from analyzer.model.arrays import Integers, Mask, Values
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 MAX_POINTS = 40_960
 """Points kept of a metric: 32 bytes each, several times over while they become a table. More than any detector or plot needs; a

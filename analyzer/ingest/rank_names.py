@@ -12,13 +12,10 @@ A local rank or a task is a global rank only if the other files say so: ``ranks_
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 MAX_RANK = 1 << 20
 """Larger numbers are job ids or time stamps; the largest run so far had some 100,000 GPUs."""

@@ -6,21 +6,16 @@ the schedule lets it, row by row as it fell at first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from analyzer.detect.base import RunView, ends_of, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.bad_points import values_beside
+from analyzer.detect.curves.trend import Trend
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
-
-if TYPE_CHECKING:
-    from analyzer.detect.curves.trend import Trend
-    from analyzer.model.refs import SourceRef
-    from analyzer.model.tables import Series
-
+from analyzer.model.refs import SourceRef
+from analyzer.model.tables import Series
 
 ROWS = 3
 """Rows before the leap and after it."""

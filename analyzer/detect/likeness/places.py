@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from analyzer.detect.base import FactWriter
 from analyzer.model.labels import HEALTHY, OUTSIDE
+from analyzer.model.refs import SourceRef
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-    from analyzer.detect.base import FactWriter
-    from analyzer.model.refs import SourceRef
 
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth")
 """A seventh cause holds less than 2 % wherever the first six are told."""

@@ -7,9 +7,8 @@ general one. Whatever none of them understands for certain stays unread.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
-from analyzer.ingest.text.log_line import Learnable
+from analyzer.ingest.text.log_line import Learnable, LineGrammar, LineReader, LogLine, LogState
 from analyzer.ingest.text.rows.forms.block_forms import BlockForms
 from analyzer.ingest.text.rows.forms.row_forms import RowForms
 from analyzer.ingest.text.rows.learned.templates import TemplateRows
@@ -18,9 +17,6 @@ from analyzer.ingest.text.rows.tables.printed_objects import JsonLines
 from analyzer.ingest.text.rows.tables.printed_tables import PrintedTables
 from analyzer.ingest.text.rows.trainers.hf_console import HfConsole
 from analyzer.ingest.text.rows.trainers.progress_bars import ProgressBars
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LineGrammar, LineReader, LogLine, LogState
 
 
 class _Late:

@@ -8,23 +8,19 @@ begins a ``Capture``, which is then offered *every* line until it ends. Neither 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import IntFlag
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
+from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.names import canonical_metric
+from analyzer.ingest.points import Points
 from analyzer.ingest.text.prefixes import Peeled, peel
 from analyzer.ingest.text.rows.epochs_again import Trainings
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Values
-from analyzer.model.tables import NULL_INT
+from analyzer.model.tables import NULL_INT, Scalar
 from analyzer.record import NamedTuple, dataclass, field, replace
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from analyzer.ingest.base import SourceWriter
-    from analyzer.ingest.points import Points
-    from analyzer.model.tables import Scalar
 
 # A bar without a title, which is what trainers draw: " 10%|#         | 1400/13792 [12:01<...". Bars of
 # datasets and model loading have a title ("Map: 10%|...") and count something else.

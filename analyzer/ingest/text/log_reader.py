@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING
 
+from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.text.events.patterns import Pattern, all_patterns, match_pattern
 from analyzer.ingest.text.failures.error_lines import is_code_or_row, is_plain_error
 from analyzer.ingest.text.grammars import grammars
@@ -28,14 +29,9 @@ from analyzer.ingest.text.rows.learned.whole_rows import PLAIN_BAR
 from analyzer.ingest.text.scan import LiteralScanner, PatientScanner, Prefilter, fast_prefilter
 from analyzer.ingest.text.setup.log_end import EndKeeper
 from analyzer.ingest.text.text_layer import Block, record_end, record_start
+from analyzer.model.run import LogEnd
+from analyzer.model.tables import Scalar
 from analyzer.vocabulary.packs import remembered
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from analyzer.ingest.base import SourceWriter
-    from analyzer.model.run import LogEnd
-    from analyzer.model.tables import Scalar
 
 MAX_CAPTURED_LINES = 20_000
 """Lines after which a capture is given up: the longest real one, a configuration dump, has about 2,000."""

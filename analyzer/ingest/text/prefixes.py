@@ -10,16 +10,13 @@ as UTC: the log does not name its zone, and only differences between times are u
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from datetime import date as calendar_date
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from analyzer.lazy_regex import compiled
 from analyzer.record import dataclass
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable
 
 
 @dataclass(slots=True)

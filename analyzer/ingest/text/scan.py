@@ -12,14 +12,12 @@ for it is installed: hyperscan (``scan_hyperscan``), else google-re2 (``scan_re2
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 WORD_BYTES = 4
 MIN_HASHED_BYTES = 2 * WORD_BYTES - 1

@@ -13,16 +13,12 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from analyzer.model.arrays import Bytes, Integers
 from analyzer.record import dataclass, field
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
 
 MAX_RECORD_BYTES = 65_536
 """Longest piece of a line that is looked at as a whole; longer lines are read in pieces of this size."""

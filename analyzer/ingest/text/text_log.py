@@ -6,8 +6,8 @@ Also reads console lines that a tracker keeps one by one (``read_lines``).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.source_text import bounded_lines, decode
@@ -15,9 +15,6 @@ from analyzer.ingest.text.failures.error_lines import error_lines
 from analyzer.ingest.text.log_reader import LogReader, literal_hits
 from analyzer.ingest.text.text_layer import MAX_RECORD_BYTES, line_blocks, read_blocks
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 # Files that hold text but never the course of a run. Content may overrule the suffix, not the name.
 _NEVER = LazyRegex(

@@ -11,7 +11,7 @@ Points get the names under which W&B keeps the same: ``system.gpu.0.temp``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.scalar_text import metric_value
@@ -19,11 +19,7 @@ from analyzer.ingest.source_text import bounded_lines
 from analyzer.ingest.text.events.patterns import all_patterns, match_pattern
 from analyzer.ingest.text.prefixes import unix_time
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from analyzer.model.tables import Scalar
+from analyzer.model.tables import Scalar
 
 _COLUMNS = {
     "temperature.gpu": "temp",

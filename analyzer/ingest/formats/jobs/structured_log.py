@@ -10,7 +10,8 @@ time. Numbers beside the message (``"step": 5, "loss": 2.1``) are points of metr
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import is_known_metric
@@ -18,9 +19,6 @@ from analyzer.ingest.scalar_text import metric_value, whole_step
 from analyzer.ingest.source_text import bounded_lines
 from analyzer.ingest.text.prefixes import unix_time
 from analyzer.ingest.text.text_log import read_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _MESSAGE = ("msg", "message", "MESSAGE", "log", "text", "short_message")
 _LEVEL = ("level", "severity", "levelname", "lvl", "log_level", "PRIORITY", "log.level")

@@ -13,7 +13,8 @@ are left out. A task that was sent to a server left nothing here.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.formats.config.structured_text import StructuredTextError, read_json
@@ -21,9 +22,6 @@ from analyzer.ingest.metric_columns import MetricColumns
 from analyzer.ingest.scalar_text import config_scalar, metric_value, whole_step
 from analyzer.ingest.source_text import bounded_lines, read_text
 from analyzer.ingest.text.text_log import read_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_TASK_BYTES = 16 << 20
 """``task.json`` holds the difference to the last commit, which people let grow to some MB."""

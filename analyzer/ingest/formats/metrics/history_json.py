@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import STEP_NAMES, first_named, is_known_metric
@@ -23,9 +24,6 @@ from analyzer.ingest.scalar_text import metric_value
 from analyzer.ingest.source_text import read_text
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 MAX_BYTES = 32 << 20
 """A history of a thousand epochs and fifty metrics has one megabyte."""

@@ -11,8 +11,10 @@ import math
 import re
 import sqlite3
 import time
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
@@ -21,10 +23,6 @@ from analyzer.ingest.scalar_text import config_scalar, metric_number, metric_val
 from analyzer.ingest.source_text import bounded_lines, decode, read_text
 from analyzer.ingest.text.text_log import looks_like_text
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _MAGIC = b"SQLite format 3\0"
 

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import html
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.source_text import read_text
 from analyzer.ingest.text.text_layer import strip_escapes
 from analyzer.ingest.text.text_log import read_lines
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_BYTES = 64 << 20
 """A notebook holds its pictures; with a hundred of them it has some twenty megabytes."""

@@ -12,6 +12,7 @@ Of several runs the one that wrote last is read. An empty cell was not logged.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
@@ -30,8 +31,6 @@ from analyzer.ingest.scalar_text import metric_value, whole_step
 from analyzer.ingest.text.prefixes import unix_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyarrow.parquet import ParquetFile
 
 MAX_COLUMNS = 5_000

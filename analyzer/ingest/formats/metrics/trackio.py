@@ -9,17 +9,15 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.formats.metrics.mlflow_stores import connect, plain_tables
 from analyzer.ingest.metric_columns import MetricColumns
 from analyzer.ingest.scalar_text import metric_value, whole_step
 from analyzer.ingest.text.prefixes import unix_time
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 MAX_ROWS = 2_000_000
 """Calls of ``log`` read of one run; more than any run of the survey has made."""

@@ -6,19 +6,16 @@ that one: with logging_steps=10, row 3 is step 40. Not for finding the items: se
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.scalar_text import MAX_STEP, whole_step
 from analyzer.model.arrays import Integers, ShortIntegers, Values
 from analyzer.model.tables import NULL_INT
-
-if TYPE_CHECKING:
-    from array import array
-
-    from analyzer.ingest.base import SourceWriter
 
 OPTIMIZER_STEPS = ("train/global_step", "trainer/global_step", "training/global_step", "global_step")
 """Names under which trainers log the optimizer step, best first: HF Trainer, Lightning, verl, own loops."""

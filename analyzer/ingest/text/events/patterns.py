@@ -10,18 +10,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from analyzer.lazy_regex import compiled
+from analyzer.model.tables import Scalar
 from analyzer.record import NamedTuple
 from analyzer.vocabulary.events import NUMBER, SIZE, pattern_rows
 from analyzer.vocabulary.packs import remembered
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from analyzer.model.tables import Scalar
 
 _UNIT_BYTES = {"bytes": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 

@@ -7,13 +7,8 @@ A hint only: a healthy model of few steps may repeat itself too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from analyzer.ingest.text.log_line import WritesAtOnce
+from analyzer.ingest.text.log_line import LogLine, LogState, WritesAtOnce
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 MIN_REPEATS = 8
 """Identical tokens in a row. Healthy text repeats a word two or three times; dashes and bars are left out."""

@@ -15,15 +15,12 @@ Values are absolute; frames stand in the order in which the modules ran.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
 
 from analyzer.ingest.formats.dumps.trace_rows import completed
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    import re
 
 _HEADER = LazyRegex(r"Detected inf/nan during batch_number=(\d{1,12})")
 _MODULE = LazyRegex(r"^ {10,40}(?P<module>[\w.]{0,200}) (?P<type>\w{1,80})\s*$")

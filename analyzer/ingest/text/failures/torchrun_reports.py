@@ -31,16 +31,13 @@ each node prints its own block.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.failures.tracebacks import HEADER, TracebackCapture, of_rank
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.prefixes import unix_time
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.tables import Scalar
 from analyzer.record import replace
-
-if TYPE_CHECKING:
-    from analyzer.model.tables import Scalar
 
 _ENTRY = LazyRegex(r"^\s{0,12}(time|host|rank|exitcode|error_file|traceback)\s{0,12}: (.*)$")
 _INDEX = LazyRegex(r"^\s{0,12}\[\d{1,6}\]:\s*$")

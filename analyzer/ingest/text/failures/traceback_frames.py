@@ -9,13 +9,9 @@ Not for finding tracebacks in a log: see ``tracebacks``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.tables import Scalar
 from analyzer.record import NamedTuple
-
-if TYPE_CHECKING:
-    from analyzer.model.tables import Scalar
 
 PYTHON_FRAME = LazyRegex(
     r'^(?P<indent>[\s|+>]{0,40})File "(?P<file>[^"\n]{1,600})", line (?P<line>\d{1,9})(?:,? in (?P<function>.{1,200}))?'

@@ -8,15 +8,11 @@ The second line belongs to the message, although nothing marks where a message e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from analyzer.ingest.text.failures.traceback_frames import PYTHON_FRAME
+from analyzer.ingest.text.log_line import LogLine
 from analyzer.ingest.text.prefixes import peel
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine
 
 _CASCADE = frozenset(
     {"ChildFailedError", "CalledProcessError", "SignalException", "BrokenPipeError", "ConnectionResetError", "ProcessExitedException",

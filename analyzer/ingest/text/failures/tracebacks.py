@@ -18,8 +18,6 @@ gives its place to the one it carries.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from analyzer.ingest.text.failures.traceback_frames import (
     PYTHON_FRAME,
     Frame,
@@ -42,10 +40,8 @@ from analyzer.ingest.text.failures.traceback_messages import (
 )
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.lazy_regex import LazyRegex
+from analyzer.model.tables import Scalar
 from analyzer.record import dataclass, field, replace
-
-if TYPE_CHECKING:
-    from analyzer.model.tables import Scalar
 
 HEADER = "Traceback (most recent call last)"
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogState
-
+from analyzer.ingest.text.log_line import LogState
 
 MAX_GAPS = 1_000
 """Different distances that are counted; regular logs have one, and of others none is usual."""

@@ -27,14 +27,11 @@ from __future__ import annotations
 
 import ast
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from analyzer.ingest.text.log_line import Fed, WritesAtOnce
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.setup.json_block import JsonBlock, flatten, scalar
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 _ONE_LINE = LazyRegex(
     r"(?:^|[(, ])([a-z_]\w{0,60})=('[^'\n]{0,400}'|<[^>\n]{0,200}>|[^,()\[\]{}\s]{1,400})(?=,|\)|$)"

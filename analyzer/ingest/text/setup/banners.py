@@ -14,14 +14,9 @@ All of it is configuration as the run itself states it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from analyzer.ingest.text.log_line import WritesAtOnce
+from analyzer.ingest.text.log_line import LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.setup.json_block import scalar
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 _COUNT = r"(\d[\d,]{0,18})"
 # Text before the number, and the key of transformers' TrainingArguments that means it.

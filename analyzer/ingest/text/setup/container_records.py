@@ -17,15 +17,11 @@ gives ``job_failed`` with reason, exit_code and the signal behind a code above 1
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.prefixes import unix_time
 from analyzer.ingest.text.setup.job_records import SIGNAL_KINDS
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from analyzer.model.tables import Scalar
+from analyzer.model.tables import Scalar
 
 _STARTS = LazyRegex(
     r"^\s{0,40}(?:(?:Last )?State:\s{1,20}Terminated\s*$|-? ?\"?terminated\"?:\s{0,4}\{?\s*$|\"OOMKilled\": (?:true|false))"

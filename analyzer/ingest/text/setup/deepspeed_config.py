@@ -16,15 +16,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from analyzer.ingest.text.log_line import WritesAtOnce
+from analyzer.ingest.text.log_line import LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.setup.json_block import JsonBlock, flatten, scalar
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine, LogState
-    from analyzer.model.config import ConfigScalar
+from analyzer.model.config import ConfigScalar
 
 _ENTRY = LazyRegex(r"^\s{1,8}(?P<key>\w{2,60}) [. ]{1,60}+(?P<value>\S.{0,4000})$")
 _SETTING = LazyRegex(

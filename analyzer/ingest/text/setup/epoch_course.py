@@ -8,16 +8,12 @@ lines with which that one closed, or its length.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from analyzer.ingest.text.text_layer import Block
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from analyzer.ingest.text.text_layer import Block
 
 EPOCH = LazyRegex(
     r"(?i)(?<![A-Za-z])(?:epochs?|époque|epoche|época|эпоха|エポック|에포크|轮次)\b[\"'\])]{0,2}[ \t]{0,4}[:=#\[(-]{0,3}[ \t]{0,8}"

@@ -19,16 +19,12 @@ Slurm's records give the kinds of Slurm's own last words: ``slurm_cancelled`` wi
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.prefixes import unix_time
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from analyzer.model.tables import Scalar
+from analyzer.model.tables import Scalar
 
 _STATES: tuple[tuple[str, str, str, str], ...] = (
     ("OUT_OF_ME", "slurm_oom", "root_candidate", ""),

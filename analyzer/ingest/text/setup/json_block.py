@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from analyzer.ingest.text.log_line import Fed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from analyzer.ingest.text.log_line import LogLine, LogState
-    from analyzer.model.config import ConfigScalar
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState
+from analyzer.model.config import ConfigScalar
 
 MAX_LINES = 5_000
 """Lines of one printed object; the longest real one (DeepSpeed with an autotuning section) has 200."""

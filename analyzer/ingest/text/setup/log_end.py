@@ -7,21 +7,16 @@ Looks at the first and the last kilobytes only, and at every program alike: ``Ep
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.failures.error_lines import error_lines, last_warning
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.setup.epoch_course import EPOCH, EpochCourse, is_heading, is_only_begun
-from analyzer.ingest.text.text_layer import is_piece
+from analyzer.ingest.text.text_layer import Block, is_piece
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import median_of
 from analyzer.model.run import LogEnd
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from analyzer.ingest.text.text_layer import Block
 
 KEPT_BYTES = 32_768
 """Of each end of the log: some hundred rows, or a hundred redraws of a wide progress bar."""

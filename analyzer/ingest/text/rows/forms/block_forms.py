@@ -14,18 +14,13 @@ What the blocks of each program look like stands in ``forms.yaml``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from analyzer.ingest.names import METRICS, canonical_metric
-from analyzer.ingest.text.log_line import Fed, Learnable, WritesAtOnce, make_line
+from analyzer.ingest.text.log_line import Fed, Learnable, LogLine, LogState, WritesAtOnce, Written, make_line
 from analyzer.ingest.text.rows.forms.row_form import BlockForm, block_forms
 from analyzer.ingest.text.rows.learned.whole_rows import BREAK
 from analyzer.ingest.text.rows.printed_numbers import parse_number
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from analyzer.ingest.text.log_line import LogLine, LogState, Written
 
 MAX_LINES = 400
 """Lines of a block; the longest, OLMo's norms of every layer, has some 300."""

@@ -8,21 +8,16 @@ The forms stand in ``forms.yaml``; loops without a form of their own are read by
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Mapping
 
 from analyzer.ingest.names import canonical_metric
-from analyzer.ingest.text.log_line import Learnable
+from analyzer.ingest.text.log_line import Learnable, LogLine, LogState, Origin
 from analyzer.ingest.text.rows.forms.row_form import RowForm, row_forms
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Mapping
-
-    from analyzer.ingest.text.log_line import LogLine, LogState, Origin
 
 MAX_CHARACTERS = 8_000
 """Characters of a row that are looked at; verl prints some 150 metrics in 5,000."""

@@ -9,13 +9,10 @@ An evaluation counts its own batches, so its rows stand at the step that the tra
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.rows.learned.line_masks import counted
+from analyzer.ingest.text.rows.learned.wordings import WordedRow
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.rows.learned.wordings import WordedRow
 
 HELD_OUT_LINES = 4
 """Rows below a heading such as "Evaluation results:" that belong to it."""

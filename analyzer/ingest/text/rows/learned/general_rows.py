@@ -6,15 +6,11 @@ should be able to see that nothing but a name made a number a loss.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from analyzer.ingest.text.log_line import LogLine, LogState
+from analyzer.model.tables import Scalar
 from analyzer.record import replace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from analyzer.ingest.text.log_line import LogLine, LogState
-    from analyzer.model.tables import Scalar
 
 MAX_NAMES = 12
 """Names listed in the event."""

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise, product
 from math import isclose
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyzer.ingest.text.log_line import Learnable, LogLine, LogState, Written
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.learned.fixed_width import floats
 from analyzer.ingest.text.rows.learned.row_batches import Alike, Batch, CurvePart, Keeper, Records, distinct
@@ -31,14 +32,9 @@ from analyzer.ingest.text.rows.learned.whole_rows import (
     unix_s,
     wording_of,
 )
+from analyzer.ingest.text.text_layer import Block
 from analyzer.model.arrays import Integers, Values
 from analyzer.record import NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from analyzer.ingest.text.log_line import Learnable, LogLine, LogState, Written
-    from analyzer.ingest.text.text_layer import Block
 
 EXAMPLES = 24
 """Rows of a wording that must agree; numbers that happen to be equal in as many rows nearly always are one number."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
@@ -20,9 +20,6 @@ from analyzer.model.name_words import (
     words_of,
 )
 from analyzer.record import NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _NUMBER = f"[{INT}{FLOAT}]"
 # [A-Za-z\u00c0-\u1fff\u2c00-\u2dff\u3040-\uffdc_] (no dash, arrow, bullet, box or full stop of any script) and

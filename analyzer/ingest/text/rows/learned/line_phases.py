@@ -7,18 +7,14 @@ v_recons 0.45  recons 0.46  v_loss 4.5  loss 5.3
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from analyzer.ingest.names import canonical_metric
+from analyzer.ingest.text.rows.learned.line_fields import Field
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from analyzer.ingest.text.rows.learned.line_fields import Field
 
 _SLOTS = frozenset({INT, FLOAT, TIME})
 _SAYS = LazyRegex(

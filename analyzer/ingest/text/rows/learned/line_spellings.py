@@ -5,13 +5,10 @@ A row is put into the plain spelling before its wording is learned, so that one 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
 
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set
-
-if TYPE_CHECKING:
-    import re
 
 _NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf)|1\.#(?:IND|QNAN|INF)0{0,12})"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"

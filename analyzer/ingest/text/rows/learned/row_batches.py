@@ -6,20 +6,17 @@ Lines between them are read one by one. What is done with a row is the same in b
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Iterable, Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from analyzer.ingest.text.log_line import LogState
 from analyzer.ingest.text.rows.learned.whole_rows import BREAK
+from analyzer.ingest.text.text_layer import Block
 from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.model.tables import NULL_INT
 from analyzer.record import NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from analyzer.ingest.text.log_line import LogState
-    from analyzer.ingest.text.text_layer import Block
 
 MIN_TOGETHER = 24
 """Rows from which on arrays pay; between two lines of the usual kind often stand only a few."""

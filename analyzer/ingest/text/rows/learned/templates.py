@@ -15,10 +15,9 @@ values that a line calls the best or the last. How many rows were read this way 
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
-from analyzer.ingest.text.log_line import Learnable
+from analyzer.ingest.text.log_line import Learnable, LogLine, LogState
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.epochs_again import is_bare_heading
 from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP, EpochCounter, EpochStarts
@@ -26,6 +25,7 @@ from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
+from analyzer.ingest.text.rows.learned.line_places import Place
 from analyzer.ingest.text.rows.learned.line_spellings import phase_columns, under_phases
 from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
 from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
@@ -46,10 +46,6 @@ from analyzer.ingest.text.rows.learned.wordings import (
 )
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, words_of
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine, LogState
-    from analyzer.ingest.text.rows.learned.line_places import Place
 
 MAX_CHARACTERS = 4_000
 """Characters of a line that are looked at; lines of loops are far shorter."""

@@ -13,17 +13,14 @@ Counters with one number below a line such as ``Accuracy of every epoch:`` are r
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyzer.ingest.text.log_line import LogLine, LogState
 from analyzer.ingest.text.rows.learned.line_fields import trimmed
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.model.name_words import is_score, read_name
 from analyzer.model.ranked import median_of
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 MIN_ROWS = 10
 """Rows of such a log; a few pairs of numbers may be anything."""

@@ -6,15 +6,11 @@ trainer_2_main loss: 0.25       and the rest the name. What is not read in the e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from analyzer.ingest.text.log_line import LogLine, LogState
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 MAX_ROWS = 20_000
 """Rows that are kept in mind."""

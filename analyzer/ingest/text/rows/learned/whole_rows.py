@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyzer.ingest.text.log_line import LogLine
 from analyzer.ingest.text.prefixes import peel
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Integers, Values
@@ -14,11 +16,7 @@ from analyzer.model.ranked import distinct_of
 from analyzer.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
-
-    from analyzer.ingest.text.log_line import LogLine
 
 PLAIN_BAR = (
     rb"[ \t]{0,64}\d{1,3}%\|[^|\r\n{]{0,380}\| {1,3}\d{1,12}/\d{1,12} \[[\d:<,.? -]{0,80}(?:s/it|it/s)?\]"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
+from analyzer.ingest.text.log_line import LogLine
 from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP, with_unit
 from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is_metric, is_time, telling
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
@@ -20,9 +19,6 @@ from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_running_mean, is_score, read_name, word_set, words_of
 from analyzer.record import NamedTuple, dataclass, field
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine
 
 MAX_OTHER_WORDS = 7
 """Words of a row that belong to no pair. "Epoch 3 finished in 12 s, average training loss: 0.5" has five."""

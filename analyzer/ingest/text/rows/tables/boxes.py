@@ -16,18 +16,13 @@ settings and of results look the same and stand alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from analyzer.ingest.names import METRICS, canonical_metric
-from analyzer.ingest.text.log_line import Fed
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState
 from analyzer.ingest.text.rows.learned.wordings import is_sign
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name
 from analyzer.model.score_words import read_score
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 MAX_ROWS = 400
 """Lines of a box; the longest, of agents with norms of every layer, have some 200."""

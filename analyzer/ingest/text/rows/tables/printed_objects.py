@@ -16,19 +16,15 @@ is OpenRLHF's, the fourth, a result on held-out data, that of the example script
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from analyzer.ingest.metric_columns import of_held_out, says_held_out
 from analyzer.ingest.names import canonical_metric
-from analyzer.ingest.text.log_line import Learnable, WritesAtOnce
+from analyzer.ingest.text.log_line import Learnable, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import parse_number, step_of_total
 from analyzer.ingest.text.rows.tables.python_dicts import find_dicts, parse_dict
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 _STEP_KEYS = (
     "step",

@@ -20,10 +20,10 @@ Names may stand in two lines, and rows may be those of the parts of the data.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
 
 from analyzer.ingest.names import METRICS, canonical_metric
-from analyzer.ingest.text.log_line import Fed, WritesAtOnce
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import in_english
@@ -32,11 +32,6 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity
 from analyzer.model.score_words import read_score
 from analyzer.record import NamedTuple
-
-if TYPE_CHECKING:
-    import re
-
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 MAX_HEAD_CHARACTERS = 400
 """A head is a line of a dozen words."""

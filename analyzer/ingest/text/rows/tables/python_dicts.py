@@ -9,15 +9,12 @@ Only flat dicts of plain numbers are read; nothing is evaluated.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from sys import intern
-from typing import TYPE_CHECKING
 
 from analyzer.ingest.text.rows.printed_numbers import parse_number, step_of_total
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Iterator
 
 _DICT = LazyRegex(r"\{'[^{}\n]{1,20000}\}")
 _ITEM = LazyRegex(r"'([^'\n]{1,120})': (?:'([^'\n]{0,40})'|(?:tensor\()?([^,'}\s\[\]()]{1,40}))")

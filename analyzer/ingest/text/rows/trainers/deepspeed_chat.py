@@ -13,14 +13,9 @@ The line after a banner is a result on held-out data; the last form belongs to t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from analyzer.ingest.text.log_line import Fed, WritesAtOnce
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 _PAIR = LazyRegex(
     rf"\b(?P<key>ppl|loss|acc|chosen|rejected|chosen_last_scores)(?: \(higher is better\))? ?: ?(?P<value>{NUMBER})"

@@ -9,14 +9,9 @@ The parts are terms of one sum: the equation, then the conditions at the boundar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from analyzer.ingest.text.log_line import WritesAtOnce
+from analyzer.ingest.text.log_line import LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 _PARTS = rf"\[({NUMBER}(?:, ?{NUMBER}){{0,40}})\]"
 _ROW = LazyRegex(

@@ -11,15 +11,13 @@ means would stand beside the points of the same curve, and are the curve where t
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analyzer.ingest.metric_columns import is_known_score
+from analyzer.ingest.text.log_line import LogLine, LogState
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 _SIMPLE = LazyRegex(rf"\b([a-z]\w{{0,40}})=({NUMBER})(?=[,\s]|$)")
 # A row of a whole pass: names and numbers between bars; that of training is left out as its means are.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +16,6 @@ from analyzer.model.arrays import Integers
 from analyzer.model.tables import NULL_INT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from analyzer.ingest.text.log_line import LogState
     from analyzer.ingest.text.rows.learned.row_batches import Alike, CurvePart
     from analyzer.ingest.text.rows.trainers.hf_console import HfConsole

@@ -13,22 +13,17 @@ is known the points have no step, only their order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from analyzer.ingest.text.log_line import BAR, CONTEXT_BYTES, Learnable, Written
+from analyzer.ingest.text.log_line import BAR, CONTEXT_BYTES, Learnable, LogLine, LogState, Written
+from analyzer.ingest.text.rows.learned.row_batches import Alike, Batch
 from analyzer.ingest.text.rows.tables.python_dicts import find_dicts, parse_dict
 from analyzer.ingest.text.rows.trainers.hf_blocks import HfBatch
 from analyzer.ingest.text.rows.trainers.hf_rows import Bar, Row, RowBatch, RowColumns
 from analyzer.ingest.text.rows.trainers.hf_steps import StepModel, fit_steps, usual_gap
+from analyzer.ingest.text.text_layer import Block
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.tables import NULL_INT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from analyzer.ingest.text.log_line import LogLine, LogState
-    from analyzer.ingest.text.rows.learned.row_batches import Alike, Batch
-    from analyzer.ingest.text.text_layer import Block
 
 # A row is the trainer's if it holds one of these; any other dict of numbers is not.
 _SIGNS = frozenset(

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analyzer.ingest.text.log_line import MAX_STEP
+from analyzer.ingest.text.log_line import MAX_STEP, LogState
 from analyzer.model.arrays import Integers, Mask, Values
 from analyzer.model.ranked import distinct_of
 from analyzer.model.tables import NULL_INT
 from analyzer.record import NamedTuple
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogState
 
 Bar = tuple[int, int]
 """Steps done and steps intended, as a bar shows them."""

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analyzer.ingest.text.log_line import MAX_STEP
+from analyzer.ingest.text.rows.trainers.hf_rows import RowColumns
 from analyzer.model.arrays import Integers, Values
 from analyzer.model.tables import NULL_INT
 from analyzer.record import NamedTuple
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.rows.trainers.hf_rows import RowColumns
 
 
 def usual_gap(steps: Integers) -> int | None:

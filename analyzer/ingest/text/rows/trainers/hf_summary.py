@@ -8,14 +8,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from analyzer.ingest.text.log_line import WritesAtOnce
+from analyzer.ingest.text.log_line import LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 _ROW = LazyRegex(
     rf"^\s{{1,4}}(?P<name>(?:train|eval)_(?:loss|runtime))\s{{1,60}}=\s{{1,40}}(?P<value>{NUMBER}|[\d:.]{{4,20}})\s*$"

@@ -17,14 +17,11 @@ length are all there is, as somebody copies them without their heads.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from analyzer.ingest.text.log_line import LogLine, LogState
 from analyzer.ingest.text.rows.learned.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 MAX_CHARACTERS = 4_000
 """Characters of a row that are looked at."""

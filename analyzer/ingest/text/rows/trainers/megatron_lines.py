@@ -10,15 +10,10 @@ scaler, and then nothing is known about it. Counters start anew on each line; th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from analyzer.ingest.text.log_line import Learnable, Origin
+from analyzer.ingest.text.log_line import Learnable, LogLine, LogState, Origin
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 _HEAD = LazyRegex(r"\biteration\s{1,12}(\d{1,12})/\s{0,12}(\d{1,12}) \|")
 _FIELD = LazyRegex(rf"\|\s{{0,4}}([A-Za-z][\w ()/.-]{{1,60}}?):\s{{1,16}}({NUMBER})(?=\s)")

@@ -10,17 +10,12 @@ The printed loss is a mean over the rows' interval.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
 
-from analyzer.ingest.text.log_line import Learnable
+from analyzer.ingest.text.log_line import Learnable, LogLine, LogState
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    import re
-
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 _PLACE = LazyRegex(
     r"\b(?:(?P<unit>Iter|Epoch)(?:\((?P<mode>train|val|test)\))? {1,3}(?:\[(?P<epoch>\d{1,9})\])?\[ {0,12}(?P<at>\d{1,12})(?:/ {0,12}(?P<of>\d{1,12}))?\]"

@@ -16,20 +16,16 @@ the training before it. A bar that was full and begins again without an epoch is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
 
 from analyzer.ingest.names import METRICS, canonical_metric
+from analyzer.ingest.text.log_line import LogLine, LogState
 from analyzer.ingest.text.rows.forms.row_forms import EpochStarts
 from analyzer.ingest.text.rows.learned.line_masks import counted, mask
 from analyzer.ingest.text.rows.learned.wordings import NOTHING, Template, learn, read_values
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name
 from analyzer.model.score_words import read_score
-
-if TYPE_CHECKING:
-    import re
-
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 MAX_CHARACTERS = 4_000
 """Characters of a record in which a bar is looked for; it stands at the beginning, and is a line long."""

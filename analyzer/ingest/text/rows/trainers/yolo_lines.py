@@ -12,16 +12,11 @@ without ``Epoch`` and one row of numbers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
 
-from analyzer.ingest.text.log_line import Fed, WritesAtOnce
+from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
-
-if TYPE_CHECKING:
-    import re
-
-    from analyzer.ingest.text.log_line import LogLine, LogState
 
 _HEAD = LazyRegex(
     r"^\s{0,20}Epoch\s{1,20}(?:(?:GPU_mem|gpu_mem)\s{1,20}|(?=(?:lr\s{1,20})?iou_loss\s))(?P<columns>[\w\s-]{1,300})$"
