@@ -340,8 +340,19 @@ class SourceWriter:
 
 
 @runtime_checkable
-class Ingestor(Protocol):
-    """Reads one format.
+class Reader(Protocol):
+    """Reads one format."""
+
+    def sniff(self, candidate: Candidate) -> Match:
+        """How sure the reader is that the file is its own."""
+
+    def read(self, source: OpenSource, out: SourceWriter) -> None:
+        """Read the file; keep what is good, record a gap for the rest; raise only ``UnreadableFileError``."""
+
+
+@runtime_checkable
+class Ingestor(Reader, Protocol):
+    """A reader and what is said of it; of a built-in one the table in ``registry.py`` says it.
 
     ``name`` is its id, ``summary`` one line for reports, ``is_log`` whether its files tell the course of a
     run (a log) or only describe it (configuration, checkpoint).
@@ -350,9 +361,3 @@ class Ingestor(Protocol):
     name: str
     summary: str
     is_log: bool
-
-    def sniff(self, candidate: Candidate) -> Match:
-        """How sure the ingestor is that the file is its own."""
-
-    def read(self, source: OpenSource, out: SourceWriter) -> None:
-        """Read the file; keep what is good, record a gap for the rest; raise only ``UnreadableFileError``."""

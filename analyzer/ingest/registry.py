@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from importlib import import_module
+from typing import Any, cast
 
 from analyzer.guard import THEIR_FAULT, Guard
-from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSource, SourceWriter
+from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSource, Reader, SourceWriter
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import dataclass
 from analyzer.vocabulary.packs import READERS, installed
@@ -128,27 +129,26 @@ def _anything(candidate: Candidate) -> bool:
     return bool(candidate.head)
 
 
-def _made(home: str) -> Ingestor:
-    """An ingestor by its ``module:Class``."""
+def _made(home: str) -> Any:
+    """An instance of a class by its ``module:Class``."""
     module, _, attribute = home.partition(":")
-    found: Ingestor = getattr(import_module(module), attribute)()
-    return found
+    return getattr(import_module(module), attribute)()
 
 
 @dataclass
 class LazyIngestor:
-    """An ingestor that imports itself when it is first needed."""
+    """A built-in reader, which is imported when it is first needed."""
 
-    name: str  # as the ingestor itself says
-    summary: str  # as the ingestor itself says
-    is_log: bool  # as the ingestor itself says
+    name: str  # see ``Ingestor``
+    summary: str  # see ``Ingestor``
+    is_log: bool  # see ``Ingestor``
     home: str  # ``module:Class`` under ``analyzer.ingest``
     may_match: _Test  # false only for files that the ingestor would refuse
 
     @cached_property
-    def real(self) -> Ingestor:
-        """The ingestor itself."""
-        return _made(f"analyzer.ingest.{self.home}")
+    def real(self) -> Reader:
+        """The reader itself."""
+        return cast("Reader", _made(f"analyzer.ingest.{self.home}"))
 
     def sniff(self, candidate: Candidate) -> Match:
         """Ask the ingestor, unless the cheap test refuses."""
@@ -231,7 +231,7 @@ class ForeignReader:
     def real(self) -> Ingestor | None:
         """The reader itself; None if it cannot be imported."""
         with self._guard.part(f"reader {self.name} ({self._home})"):
-            found = _made(self._home)
+            found = cast("Ingestor", _made(self._home))
             self.summary, self.is_log = found.summary, found.is_log
             return found
         return None

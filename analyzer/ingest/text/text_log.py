@@ -54,10 +54,6 @@ MIN_HITS_BY_CONTENT = 3
 class TextLog:
     """Ingestor of console logs."""
 
-    name = "text-log"
-    summary = "console log (stdout, stderr) of a training run"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """MAYBE for any text, LIKELY for what reads or is named like a log."""
         head = candidate.head

@@ -55,10 +55,6 @@ _TOKENIZER_KEYS = frozenset(
 class ModelFiles:
     """Reads the description of a model, an adapter or a tokenizer."""
 
-    name = "model-files"
-    summary = "model, adapter and tokenizer description (Hugging Face layout)"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """By the file's standard name, or by the keys that only such a file has."""
         return Match.SURE if _kind(candidate) else Match.NO

@@ -58,10 +58,6 @@ class _Tensor(NamedTuple):
 class Safetensors:
     """Reads checkpoint weights."""
 
-    name = "safetensors"
-    summary = "checkpoint weights (safetensors)"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """A length that fits, followed by a JSON object; or the file's extension, so that damage is reported."""
         head = candidate.head

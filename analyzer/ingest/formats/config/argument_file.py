@@ -39,10 +39,6 @@ ENOUGH = 3
 class ArgumentFile:
     """Reads a dump of arguments."""
 
-    name = "argument-file"
-    summary = "arguments of a run as a text file (key=value, key: value, Namespace(…))"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """A file named for arguments, most of whose lines are pairs."""
         if (

@@ -80,10 +80,6 @@ _MORE_OBJECTS = LazyRegex(r"\{[^\n]{0,9999}\}\s{0,9}\n\{")
 class ConfigFile:
     """Reads a training configuration."""
 
-    name = "config"
-    summary = "training configuration (JSON, YAML, mmengine Python)"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """The head holds keys by which some framework configures training."""
         if candidate.size_bytes > MAX_BYTES or b"\0" in candidate.head[:4096]:

@@ -61,10 +61,6 @@ _OF_CONTAINERS = frozenset({"--shm-size", "--ipc", "--ulimit", "--gpus", "--memo
 class LaunchScript:
     """Reads the script that started a run."""
 
-    name = "launch-script"
-    summary = "launch script (sbatch, bash): scheduler options, environment, arguments"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """A shell script by its first line or its name, that starts a program of training."""
         if candidate.size_bytes > MAX_BYTES or b"\0" in candidate.head[:4096]:

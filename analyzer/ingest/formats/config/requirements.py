@@ -42,10 +42,6 @@ _FILE_NAME = LazyRegex(
 class Requirements:
     """Reads package versions."""
 
-    name = "requirements"
-    summary = "package versions (requirements.txt, pip freeze)"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """Nearly every line is a package with a version; the file name lowers the bar."""
         lines = [line.strip() for line in decode(candidate.head).split("\n")[:200]]

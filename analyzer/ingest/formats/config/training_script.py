@@ -26,10 +26,6 @@ _SETTINGS = frozenset({"optimizer", "learning_rate"})
 class TrainingScript:
     """Reads a training script."""
 
-    name = "training-script"
-    summary = "script that trains (Keras, PyTorch): last layer, loss, optimizer, loop; parsed, never run"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """Python that fits a model or steps an optimizer, and is no library that others train with."""
         if not candidate.name.lower().endswith(".py") or candidate.size_bytes > MAX_BYTES:

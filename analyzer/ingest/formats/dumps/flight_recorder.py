@@ -46,10 +46,6 @@ _NUMBERS = LazyRegex(r"\d{1,7}")
 class FlightRecorder:
     """Reads dumps of the flight recorder, pickled or as JSON."""
 
-    name = "flight-recorder"
-    summary = "collectives of one rank as PyTorch's flight recorder dumps them at a timeout"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """A pickle or a JSON object with the recorder's keys."""
         head = candidate.head

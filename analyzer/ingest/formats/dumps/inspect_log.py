@@ -47,10 +47,6 @@ _FEW_LINES = 3
 class InspectLog:
     """Ingestor of the statistics logs of TransformerEngine's precision debug tools."""
 
-    name = "nvdlfw-inspect"
-    summary = "tensor statistics of TransformerEngine (nvdlfw_inspect_statistics_logs)"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """SURE for several lines of the form, or for one in a file of the tool's name."""
         found = len(_LINE.findall(candidate.head[:16_384].decode("utf-8", "replace")))

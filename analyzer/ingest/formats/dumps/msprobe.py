@@ -53,10 +53,6 @@ _RANK = re.compile(r"(?:^|/)rank(\d{1,7})/")
 class Msprobe:
     """Ingestor of msprobe's ``dump.json``."""
 
-    name = "msprobe"
-    summary = "tensor statistics of Ascend msprobe (dump.json)"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """SURE if the keys by which msprobe begins are there."""
         start = candidate.head[:4096]

@@ -32,10 +32,6 @@ _TABLES = {"replay": REPLAY_COLUMNS, "comm": COMM_COLUMNS}
 class ReplayFile:
     """Ingestor of traces in this package's own format."""
 
-    name = "replay"
-    summary = "replay trace in the open format analyzer-replay/1 (Parquet or JSON lines)"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """SURE for a header or a first row of the format."""
         if candidate.head.startswith(PARQUET_MAGIC):
@@ -216,10 +212,6 @@ _TENSORS = frozenset({"weights.safetensors", "batch.safetensors", "random.safete
 
 class CapsuleFiles:
     """Recognises the four files of a capsule."""
-
-    name = "capsule"
-    summary = "a step saved for replay (analyzer replay run reads it)"
-    is_log = False
 
     def sniff(self, candidate: Candidate) -> Match:
         """The header by its schema, the tensors by the header beside them."""

@@ -31,10 +31,6 @@ _EXCEPTION = LazyRegex(r"(?s)(?P<exception>[A-Za-z_][\w.]{1,200}): (?P<message>.
 class ElasticError:
     """Reads error files of torch.distributed.elastic."""
 
-    name = "elastic-error"
-    summary = "error file of a torchrun worker (error.json)"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """An object whose one key is ``message``."""
         text = decode(candidate.head)

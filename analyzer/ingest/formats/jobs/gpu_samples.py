@@ -59,10 +59,6 @@ MOST_GPUS = 1024
 class GpuSamples:
     """Reads samples of GPUs."""
 
-    name = "gpu-samples"
-    summary = "samples of GPUs (nvidia-smi --format=csv, DCGM exporter)"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """A heading with columns of nvidia-smi, or lines of DCGM."""
         head = candidate.head[:8192].decode("utf-8", "replace").lstrip("\ufeff")

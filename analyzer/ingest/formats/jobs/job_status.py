@@ -20,10 +20,6 @@ _STATUS = re.compile(rb"\"?containerStatuses\"?:|\"?involvedObject\"?:|\"?lastTi
 class JobStatus:
     """Reads files that describe how a container ended."""
 
-    name = "job-status"
-    summary = "status of a container (Kubernetes pod as YAML or JSON, docker inspect)"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """A pod with the status of its containers, or Docker's description of a container."""
         head = candidate.head

@@ -46,10 +46,6 @@ SNIFFED_LINES = 20
 class StructuredLog:
     """Reads a log of JSON objects that hold messages."""
 
-    name = "structured-log"
-    summary = "log of JSON objects with a message each (structured loggers, journalctl -o json)"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """The first lines are objects with a message, and a level or a time."""
         if candidate.name.rpartition("/")[2] in _DIARIES:

@@ -33,10 +33,6 @@ _MONITOR = ":monitor:"
 class ClearMLEvents:
     """Reads ``metrics.jsonl`` and ``log.jsonl``."""
 
-    name = "clearml"
-    summary = "ClearML task recorded offline (metrics.jsonl, log.jsonl): metrics and console"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """A line begins with a list of events of a task."""
         head = candidate.head[:2000]
@@ -88,10 +84,6 @@ def _add(
 
 class ClearMLTask:
     """Reads ``task.json``."""
-
-    name = "clearml-task"
-    summary = "settings of a ClearML task recorded offline (task.json)"
-    is_log = False
 
     def sniff(self, candidate: Candidate) -> Match:
         """By its name and by what only such a task holds."""

@@ -72,10 +72,6 @@ _HELD_OUT, _HELD_OUT_LOSS = ("metrics/", "val/"), LazyRegex(r"val/\w{1,20}_loss"
 class CsvMetrics:
     """Reads tables of metrics."""
 
-    name = "csv-metrics"
-    summary = "metrics as CSV (DeepSpeed monitor, Lightning, Keras, exports)"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """The first line names a step or a curve of training, and the second one holds numbers."""
         text = _below_comments(decode(candidate.head))

@@ -26,10 +26,6 @@ LONGEST = 4_096
 class EpisodeMonitor:
     """Reads rewards and lengths of episodes."""
 
-    name = "episode-monitor"
-    summary = "episodes of reinforcement learning (monitor.csv of Gym and Stable-Baselines)"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """A comment that holds the time of the start, and below it the three columns."""
         lines = decode(candidate.head[: 2 * LONGEST]).lstrip("\ufeff").split("\n", 2)

@@ -47,10 +47,6 @@ _FIRST_NUMBERS = LazyRegex(r"\[\s{0,20}-?\d[\d.eE+-]{0,30}\s{0,20},\s{0,20}-?\d"
 class HistoryJson:
     """Reads a history of epochs."""
 
-    name = "history-json"
-    summary = "history of Keras' fit as JSON (a list of values for each metric)"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """An object whose first key is a metric and begins a list or an index of numbers."""
         text = candidate.head[:_START].decode("utf-8", "replace").lstrip("\ufeff \t\r\n")

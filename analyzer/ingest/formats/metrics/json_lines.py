@@ -67,10 +67,6 @@ SURE_ROWS = 3
 class JsonLines:
     """Reads metrics that stand one JSON object a line."""
 
-    name = "json-lines"
-    summary = "metrics as JSON lines or one list of rows (LLaMA-Factory, mmengine, mmcv and others)"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """The first lines are objects that hold a step and a metric."""
         name = candidate.name.rpartition("/")[2]

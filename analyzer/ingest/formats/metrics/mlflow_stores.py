@@ -45,10 +45,6 @@ _LARGEST_SQL_FLOAT = 1.7976931348623157e308
 class MlflowDatabase:
     """Reads the last run of an MLflow database."""
 
-    name = "mlflow-database"
-    summary = "MLflow database (mlflow.db): metrics, parameters, status of its last run"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """SQLite with MLflow's tables; their definitions stand at the beginning of the file."""
         if not candidate.head.startswith(_MAGIC) or candidate.compression:
@@ -171,10 +167,6 @@ _MAX_DAMAGED = 20
 
 class MlflowFiles:
     """Reads the files of one run, each for itself."""
-
-    name = "mlflow-files"
-    summary = "MLflow file store (mlruns): metrics, parameters, status of a run"
-    is_log = True
 
     def sniff(self, candidate: Candidate) -> Match:
         """The place of the file in the store tells it; its text only has to be text."""

@@ -36,10 +36,6 @@ LONGEST = 200
 class NamedColumn:
     """Reads a bare column of numbers."""
 
-    name = "named-column"
-    summary = "one number per line, in a file or below a head that names a curve (loss.txt)"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """The name or the first line is that of a curve, and each further line of the head is one number."""
         lines = [line for line in decode(candidate.head[:16_384]).splitlines() if line.strip()]

@@ -41,10 +41,6 @@ _TAG = LazyRegex(r"<[^<>]{0,200}>")
 class Notebook:
     """Reads the outputs of a notebook."""
 
-    name = "notebook"
-    summary = "Jupyter notebook: what its last training printed"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """By its name and the fields that each notebook begins with."""
         head = candidate.head

@@ -43,10 +43,6 @@ _COUNTERS = (*STEP_NAMES, "epoch")
 class ParquetMetrics:
     """Reads the last run of a table of metrics."""
 
-    name = "parquet-metrics"
-    summary = "metrics as Parquet (Trackio's exports, tables with a step and a loss)"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """A step beside a known curve, or a table of Trackio; data sets lie in Parquet too, so the footer is asked first."""
         if not candidate.head.startswith(PARQUET_MAGIC) or candidate.compression:

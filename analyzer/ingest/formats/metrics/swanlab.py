@@ -44,10 +44,6 @@ _CONFIG = re.compile(
 class SwanLabLog:
     """Reads a ``.swanlab`` file."""
 
-    name = "swanlab"
-    summary = "SwanLab transaction log (run-<id>.swanlab): metrics, console, how the run ended"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """By the magic bytes."""
         return Match.SURE if candidate.head.startswith(MAGIC) else Match.NO
@@ -178,9 +174,6 @@ def _line(payload: memoryview) -> str:
 
 class SwanLabConfig(WandbConfig):
     """Reads the ``config.yaml`` of a SwanLab run, whose values are wrapped as those of W&B are."""
-
-    name = "swanlab-config"
-    summary = "configuration of a SwanLab run (config.yaml)"
 
     def sniff(self, candidate: Candidate) -> Match:
         """Values stand between a description and a place."""

@@ -31,10 +31,6 @@ _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 class Trackio:
     """Reads the last run of a Trackio database."""
 
-    name = "trackio"
-    summary = "Trackio database (PROJECT.db): metrics, settings and system metrics of its last run"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """SQLite with Trackio's tables; their definitions may stand anywhere in the file, so that it is opened."""
         if not candidate.head.startswith(b"SQLite format 3\0") or candidate.compression:

@@ -48,10 +48,6 @@ _NO_ROWS = _many(r"(?:(?:0|[1-9]\d{0,30})(?:\.\d{1,30})?|true|false|null|\[\])")
 class TrainerState:
     """Reads the state and result files of HF Trainer."""
 
-    name = "trainer-state"
-    summary = "HF Trainer state (trainer_state.json) and results"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """By content: one real ``trainer_state.json`` is called ``error.py``."""
         head = candidate.head

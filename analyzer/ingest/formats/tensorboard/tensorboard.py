@@ -51,10 +51,6 @@ _SESSION_KINDS = {1: "session_start", 2: "session_stop", 3: "session_checkpoint"
 class TensorBoard:
     """Reads event files of every writer: torch, tensorboardX, TensorFlow 1 and 2, DeepSpeed, Megatron."""
 
-    name = "tensorboard"
-    summary = "TensorBoard event files (tfevents)"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """The first record is framed and holds a file version, or the file is called after the format."""
         head = candidate.head

@@ -28,10 +28,6 @@ MAX_WORDS = 300
 class ExecutionTrace:
     """Reads execution traces written as JSON."""
 
-    name = "execution-trace"
-    summary = "PyTorch execution trace: operators with the shapes of their inputs"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """A JSON object with ``schema`` and ``nodes``."""
         head = candidate.head

@@ -38,10 +38,6 @@ _ANY_RANK = LazyRegex(r"(?i)(?<![a-z])rank[-_]?(\d{1,6})(?!\d)")
 class Kineto:
     """Reads timing traces."""
 
-    name = "kineto"
-    summary = "timing trace (PyTorch profiler, Kineto; chrome trace)"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """A JSON object with ``traceEvents``, or a list of objects with a phase."""
         head = candidate.head.lstrip(b"\xef\xbb\xbf \t\r\n")

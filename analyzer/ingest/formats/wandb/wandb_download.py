@@ -47,10 +47,6 @@ _NO_EXIT = {
 class WandbDownload:
     """Reads ``run-<id>.jsonl`` of a fetched run."""
 
-    name = "wandb-download"
-    summary = "Weights & Biases run fetched from its server: history, system metrics, console, state"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """By the first line."""
         return Match.SURE if candidate.head.startswith(_START) else Match.NO

@@ -45,10 +45,6 @@ _LABEL = "t.9.1"  # telemetry field 9, label; its field 1, code_string
 class WandbConfig:
     """Reads ``config.yaml`` of a W&B run."""
 
-    name = "wandb-config"
-    summary = "configuration of a W&B run (config.yaml)"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """The head has the key ``wandb_version`` or ``_wandb``."""
         return Match.SURE if _CONFIG.search(candidate.head) else Match.NO
@@ -86,10 +82,6 @@ def _unwrapped(entries: Iterator[Entry]) -> Iterator[Entry]:
 class WandbSummary:
     """Reads ``wandb-summary.json``, the last value of each metric."""
 
-    name = "wandb-summary"
-    summary = "last values of a W&B run (wandb-summary.json)"
-    is_log = False
-
     def sniff(self, candidate: Candidate) -> Match:
         """By name, or by the section that W&B adds."""
         if not candidate.head.lstrip().startswith(b"{"):
@@ -113,10 +105,6 @@ class WandbSummary:
 
 class WandbMetadata:
     """Reads ``wandb-metadata.json``: hardware, versions, command line, start."""
-
-    name = "wandb-metadata"
-    summary = "hardware and command line of a W&B run (wandb-metadata.json)"
-    is_log = False
 
     def sniff(self, candidate: Candidate) -> Match:
         """By name, or by the keys that every version of the file has."""

@@ -131,10 +131,6 @@ _COUNT_KEY, _HISTORY_KEY, _SUMMARY_KEY = 0x08, 0x12, 0x1A  # first bytes of thos
 class WandbLog:
     """Reads a ``.wandb`` file."""
 
-    name = "wandb"
-    summary = "Weights & Biases transaction log (.wandb): history, console, configuration, exit"
-    is_log = True
-
     def sniff(self, candidate: Candidate) -> Match:
         """By the magic bytes; by name if they are damaged."""
         if candidate.head.startswith(MAGIC):
