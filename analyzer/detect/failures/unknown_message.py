@@ -79,9 +79,6 @@ LINES_SHOWN = 2
 FIRST_LEAST = 0.02
 """Probability below which not even the likeliest is told: the words are of no message that is known."""
 
-LEAST = 0.005
-"""Probability below which a cause is no candidate: less than rules give what they weighed and did not find."""
-
 _AFTERWARDS = frozenset({"cascade", "teardown"})
 
 _REPORTS = frozenset({"torchrun_worker_failed"})
@@ -100,7 +97,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     refs = [SourceRef(source, line) for source, line, _ in found[-LINES_SHOWN:]]
     if HEALTHY in model.causes:
         out.put("sound", float(shares[model.causes.index(HEALTHY)]), refs)
-    put_places(out, model.causes, shares, LEAST, refs)
+    put_places(out, model.causes, shares, 0.0, refs)
 
 
 def words_of(view: RunView) -> list[tuple[int, int, str]]:

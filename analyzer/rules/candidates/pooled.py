@@ -54,6 +54,11 @@ BEHIND = 1e-6
 """What holds a rival behind the first."""
 
 
+NEXT_SHARES = (0.55, 0.12, 0.08, 0.05, 0.04)
+"""Of what is left for other causes, what the likeliest others by words hold, in their order, however small their own shares: of 261
+first answers that were wrong on 1,584 public failures, sets held out, the next by words was right in 55 %, the one after it in 12."""
+
+
 class Alike(NamedTuple):
     """How labelled runs are like this one.
 
@@ -106,7 +111,21 @@ def pooled(
     if not alike or (by is WORDING and _ended_well(facts)):
         return
     mixed = list(_each(facts, rules, weighed, alike, by))
-    yield from mixed if by is NUMBERS else _led_by_rules(mixed, weighed.values(), alike, by)
+    if by is NUMBERS:
+        yield from mixed
+    elif mixed:
+        yield from _with_rest(list(_led_by_rules(mixed, weighed.values(), alike, by)), alike)
+
+
+def _with_rest(mixed: Sequence[Scored], alike: Iterable[str]) -> Iterator[Scored]:
+    """The same causes; what is left beside them is shared among the next by words (``NEXT_SHARES``)."""
+    first = max(mixed, key=lambda item: item.probability)
+    left = max(0.0, 1.0 - sum(item.probability for item in mixed))
+    others = (cause for cause in alike if cause != first.rule.entry.id)
+    more = {cause: left * share for cause, share in zip(others, NEXT_SHARES, strict=False)}
+    for item in mixed:
+        share = item.probability + more.get(item.rule.entry.id, 0.0)
+        yield item if item is first else item._replace(probability=min(share, first.probability - BEHIND))
 
 
 def _led_by_rules(

@@ -9,7 +9,7 @@ from analyzer.detect.failures.unknown_message import SHIPPED, shipped_messages
 from analyzer.vocabulary.marked import load_marked
 
 ROOT = Path(__file__).parents[3]
-LARGEST = 1_500_000
+LARGEST = 4_500_000
 
 
 def learned_words():

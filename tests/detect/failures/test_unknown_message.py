@@ -80,6 +80,17 @@ def test_a_cause_that_no_rule_found_stays_below_one_half():
     assert pool(DISK) == {"disk-full": JUST_BELOW_HALF}
 
 
+def test_what_is_left_beside_the_first_is_shared_among_the_next_by_words():
+    next_two = {"message.second": "local-disk-fault", "message.second_probability": 0.01, "message.third": "file-locked", "message.third_probability": 0.001}  # fmt: skip
+
+    found = pool({**DISK, **next_two}, [("disk-full", 0.8)])
+
+    assert found["disk-full"] == pytest.approx(0.3 * 0.8 + 0.7 * 0.9)
+    left = 1.0 - found["disk-full"] - 0.7 * 0.011
+    assert found["local-disk-fault"] == pytest.approx(0.007 + 0.55 * left)
+    assert 0.02 > found["file-locked"] > 0.01
+
+
 def test_rules_and_labelled_logs_make_one_probability():
     mixed = pool(DISK, [("disk-full", 0.5), ("user-code-exception", 0.5)])
 

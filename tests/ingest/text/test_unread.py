@@ -28,9 +28,16 @@ def test_the_last_words_of_a_log_that_holds_nothing_known_are_compared_with_know
     answer = diagnose(tmp_path / "job.out")
 
     assert answer.status == "insufficient"
-    assert [finding.cause.id for finding in answer.findings] == ["resources-unavailable"]
+    assert answer.findings[0].cause.id == "resources-unavailable"
     with pytest.raises(UnreadableFileError):
         load(tmp_path / "notes.txt")
+
+
+def test_last_words_that_tell_nothing_are_no_answer(tmp_path):
+    (tmp_path / "job.out").write_text("It was a bright cold day in April.\n", encoding="utf-8")
+
+    with pytest.raises(UnreadableFileError, match="nothing could be parsed"):
+        diagnose(tmp_path / "job.out")
 
 
 def test_a_log_of_warnings_alone_is_too_little_to_judge(tmp_path):
