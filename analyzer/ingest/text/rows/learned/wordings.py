@@ -55,7 +55,7 @@ TRAINING_HEADING = LazyRegex(
 _NO_ROW = LazyRegex(
     r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?!s? ?[:=] {0,3}\x02(?:[,;|]| *$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class )"
 )
-_SAVES = LazyRegex(r"(?i)^\W{0,4}sav(?:ed|ing) ")
+_SAVES = LazyRegex(r"(?i)^\W{0,4}sav(?:ed|ing) (?!dict for global)")
 _CODE = LazyRegex(
     r"\):$|[\w)\]] ?== ?[\w(\"']|\bself\.|\{[a-z_]{1,30}(?::[^\s{}]{0,8}\}|[.}])|Warning: |OVERFLOW!|Attempted loss scale|educing (?:loss scale|to)\b|\w\[\w{0,12}:|%[.\d]{0,4}[dfs]\b"
 )
