@@ -9,6 +9,7 @@ import numpy as np
 
 from analyzer.detect.base import Detector, FactWriter, RunView
 from analyzer.detect.likeness.answer import likeness
+from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.guard import STRICT, Guard
 from analyzer.model.run import Run
 from analyzer.model.signal import Signal
@@ -16,14 +17,21 @@ from analyzer.model.signal import Signal
 __all__ = ["DETECTORS", "Detector", "FactWriter", "RunView", "run_detectors"]
 
 
-def _of(name: str, module: str, emits: str, wanted: Callable[[Run], object] = lambda _: True) -> Detector:
+def _of(
+    name: str,
+    module: str,
+    emits: str,
+    wanted: Callable[[Run], object] = lambda _: True,
+    *,
+    policies: bool = True,
+) -> Detector:
     """The detector that is the function ``detect`` of a module, which is imported only for runs that hold what it measures."""
 
     def detect(view: RunView, out: FactWriter) -> None:
         if wanted(view.run):
             import_module(f"analyzer.detect.{module}").detect(view, out)
 
-    return Detector(name, tuple(emits.split()), module, detect)
+    return Detector(name, tuple(emits.split()), module, detect, policies)
 
 
 def _rows(run: Run) -> object:
@@ -64,23 +72,23 @@ DETECTORS: tuple[Detector, ...] = (
     _of("data_order", "curves.data_order", "signal.order.", _rows),
     _of("data_quality", "curves.heldout.data_quality", "signal.data. signal.split. signal.start."),
     _of("spikes", "curves.spikes", "signal.spike.", _rows),
-    _of("stretch", "curves.stretch", "signal.stretch.", _rows),
+    _of("stretch", "curves.stretch", "signal.stretch.", _rows, policies=False),
     _of("drift", "curves.drift", "signal.drift."),
     _of("schedule", "curves.schedule", "signal.schedule."),
     _of("plateau", "curves.plateau", "signal.weights. signal.stall. signal.layers.", _rows),
     _of("generalisation", "curves.heldout.generalisation", "signal.generalisation. signal.epochs."),
     _of("metric_values", "curves.numerics.metric_values", "signal.metric.", _rows),
-    _of("progress", "curves.progress", "signal.progress.", _rows),
-    _of("chance", "curves.guess.chance", "signal.chance."),
-    _of("certainty", "curves.guess.certainty", "signal.certain.", _rows),
-    _of("answers", "curves.guess.answers", "signal.answers.", _rows),
-    _of("gap", "curves.heldout.gap", "signal.gap.", _rows),
+    _of("progress", "curves.progress", "signal.progress.", _rows, policies=False),
+    _of("chance", "curves.guess.chance", "signal.chance.", policies=False),
+    _of("certainty", "curves.guess.certainty", "signal.certain.", _rows, policies=False),
+    _of("answers", "curves.guess.answers", "signal.answers.", _rows, policies=False),
+    _of("gap", "curves.heldout.gap", "signal.gap.", _rows, policies=False),
     _of("exact", "curves.numerics.exact", "signal.exact."),
-    _of("scores", "curves.heldout.scores", "signal.score.", _rows),
-    _of("kept_scores", "curves.heldout.kept_scores", "signal.score.", _rows),
-    _of("adversaries", "curves.players.adversaries", "signal.gan.", _rows),
-    _of("collapse", "curves.players.collapse", "signal.collapse.", _rows),
-    _of("rate_range", "setup.rate_range", "config.rate."),
+    _of("scores", "curves.heldout.scores", "signal.score.", _rows, policies=False),
+    _of("kept_scores", "curves.heldout.kept_scores", "signal.score.", _rows, policies=False),
+    _of("adversaries", "curves.players.adversaries", "signal.gan.", _rows, policies=False),
+    _of("collapse", "curves.players.collapse", "signal.collapse.", _rows, policies=False),
+    _of("rate_range", "setup.rate_range", "config.rate.", policies=False),
     _of("repeats", "curves.repeats", "signal.repeat.", _rows),
     _of("design", "setup.design", "config.design.", lambda run: run.config.entries),
     _of("script", "setup.script", "config.script.", lambda run: any(entry.key_in_source.startswith("script.") for entry in run.config.entries)),
@@ -111,7 +119,8 @@ def run_detectors(run: Run, baseline: Run | None = None, guard: Guard = STRICT) 
         found: list[Signal] = []
         for detector in DETECTORS:
             with guard.part(f"detector {detector.name}"):
-                found.append(detector.measure(view))
+                if detector.policies or not view.once(reward_metrics):
+                    found.append(detector.measure(view))
         if baseline is not None:
             from analyzer.detect.compare import detect_baseline  # noqa: PLC0415  (few runs have one)
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from analyzer.detect.curve import all_series, each_evaluation, has_steps, lineage, take
+from analyzer.detect.curve import all_series, each_evaluation, finite_points, has_steps, lineage, take
 from analyzer.detect.stand_in import same_rows, stand_in
 from analyzer.detect.trainings import trainings_of
 from analyzer.model.config import ConfigScalar, ConfigValue
@@ -138,6 +138,10 @@ class RunView:
             self._curves[metric] = series
         return self._curves[metric]
 
+    def finite(self, metric: str, least: int = 1) -> Series | None:
+        """The finite points of that curve; None where there are fewer than ``least``."""
+        return finite_points(self.curve(metric), least)
+
     @property
     def span(self) -> tuple[int, int] | None:
         """First and last optimizer step that any training metric reports, None if none has steps."""
@@ -198,6 +202,9 @@ class Detector(NamedTuple):
     emits: tuple[str, ...]  # names of facts, or prefixes that end with a dot
     module: str  # where it stands in this package
     detect: Callable[[RunView, FactWriter], None]  # writes the facts of a run
+    policies: bool = (
+        True  # whether it judges policies too, of which losses follow the rewards and not the success
+    )
 
     def measure(self, view: RunView) -> Signal:
         """What it finds in a run; it writes below what all of its names begin with."""

@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, number, refs_at
-from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.progress import scored_best_at_end
 from analyzer.detect.curves.span import begins_in_the_middle
@@ -116,7 +115,7 @@ def detect(view: RunView, out: FactWriter) -> None:
 
 
 def _weights(out: FactWriter, view: RunView) -> None:
-    series = finite_points(view.curve("weight_norm"))
+    series = view.finite("weight_norm")
     if series is None or len(series) < STILL_POINTS or series.value[0] <= 0:
         return
     values = series.value
@@ -137,7 +136,7 @@ def _frozen(out: FactWriter, view: RunView, curve: Series) -> None:
     same = values[::-1] == values[-1]
     count = len(curve) if same.all() else int(np.argmin(same))
     enough = count >= max(FROZEN_POINTS, FROZEN_SHARE * len(curve)) and float(values[-1]) >= FROZEN_LOSS
-    beside = finite_points(view.curve("accuracy"))
+    beside = view.finite("accuracy")
     if (
         not enough
         or _digits(float(values[-1])) < FROZEN_DIGITS
@@ -226,7 +225,7 @@ def _level(out: FactWriter, view: RunView, curve: Series) -> None:
         uniform = math.log(count[0])
         out.put("first_over_uniform", float(values[0]) / uniform, [*refs, count[1]])
         out.put("last_over_uniform", final / uniform, [*refs, count[1]])
-    held_out = finite_points(view.curve("eval_loss"))
+    held_out = view.finite("eval_loss")
     if held_out is not None and len(held_out) >= 3 and held_out.value.any():  # a loss of 0 was not computed
         steady = float(np.ptp(held_out.value)) <= AGREES * abs(float(median_of(held_out.value)))
         near = abs(float(median_of(held_out.value)) - float(median_of(values))) <= 2 * AGREES * abs(first)
@@ -270,7 +269,7 @@ def classes(view: RunView) -> tuple[float, SourceRef | None] | None:
 
 def _accuracy(out: FactWriter, view: RunView) -> None:
     for name in ("eval_accuracy", "accuracy"):
-        series = finite_points(view.curve(name))
+        series = view.finite(name)
         if series is not None and len(series) >= STILL_POINTS:
             refs = refs_at(series, [0, len(series) - 1])
             out.put("accuracy_constant", _all_equal(series), refs)
@@ -286,7 +285,7 @@ def _one_answer(out: FactWriter, view: RunView) -> None:
     Where that number is a guess among equal classes, the training accuracy, which is taken while the answer changes, may
     scatter about it. Without a loss that moves the rows could be one epoch that several ranks print.
     """
-    train, held_out = finite_points(view.curve("accuracy")), finite_points(view.curve("eval_accuracy"))
+    train, held_out = view.finite("accuracy"), view.finite("eval_accuracy")
     points = view.once(loss_points)
     if train is None or held_out is None or points is None:
         return
@@ -313,7 +312,7 @@ def _errors(out: FactWriter, view: RunView) -> None:
         series = view.curve(ctc[0]) if ctc else None
         out.put("ctc", value=True, refs=refs_at(series, [0]) if series is not None else [words[0].ref])
     for name in sorted(names):
-        series = finite_points(view.curve(name)) if _ERROR.search(name) else None
+        series = view.finite(name) if _ERROR.search(name) else None
         if series is not None and len(series) >= 3:
             scale = 100.0 if float(series.value.max()) > 3.0 else 1.0
             stuck = bool(np.all(series.value[len(series) // 2 :] >= ERROR_STUCK * scale))
@@ -323,7 +322,7 @@ def _errors(out: FactWriter, view: RunView) -> None:
 
 def _dead(out: FactWriter, view: RunView) -> None:
     for name in sorted(view.run.metrics.names):
-        series = finite_points(view.curve(name)) if _DEAD.search(name) else None
+        series = view.finite(name) if _DEAD.search(name) else None
         if series is not None and float(series.value.min()) >= 0.0 and float(series.value.max()) <= 1.0:
             out.put("dead_share", float(series.value[-1]), end_of(series))
             return
@@ -334,7 +333,7 @@ def _layers(out: FactWriter, view: RunView) -> None:
     found: list[tuple[int, float, Series]] = []
     for name in sorted(view.run.metrics.names):
         match = _LAYER.match(name)
-        series = finite_points(view.curve(name)) if match is not None else None
+        series = view.finite(name) if match is not None else None
         if match is None or series is None or "bias" in name:
             continue
         index = _INDEX.search(match["layer"])

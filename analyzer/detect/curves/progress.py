@@ -15,7 +15,6 @@ from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model, has_floor, long_enough
 from analyzer.detect.curves.trend import Trend, trend
-from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.arrays import Values
 from analyzer.model.name_words import words_of
 from analyzer.model.ranked import median_of
@@ -139,8 +138,6 @@ def _with_trend(series: Series | None, sign: float = 1.0) -> tuple[Series, Trend
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.progress.*``; the losses of policies follow the rewards, so theirs are not judged."""
     loss, held_out, scored = view.once(loss_trend), view.once(held_out_trend), view.once(scores)
-    if reward_metrics(view):
-        return
     if loss is not None:
         _course(out, *loss)
         _unfinished(out, loss, held_out)

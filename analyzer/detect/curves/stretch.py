@@ -19,7 +19,6 @@ from analyzer.detect.curves.players.adversaries import plays
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.spikes import objective_begins
 from analyzer.detect.curves.trend import scatter
-from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 from analyzer.model.tables import Series
@@ -165,7 +164,7 @@ def _stretches(values: Values, up: float, noise: float) -> Iterator[Stretch]:
 
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.stretch.*``."""
-    if reward_metrics(view) or plays(view):
+    if plays(view):
         return
     known = view.once(course)
     if known is None:

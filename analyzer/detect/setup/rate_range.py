@@ -11,7 +11,6 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, number
 from analyzer.detect.curves.numerics.bad_points import values_beside
-from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Values
 from analyzer.model.refs import SourceRef
@@ -57,7 +56,7 @@ _TEMPLATE_RATES = ("noam", "inverse_sqrt", "rsqrt")
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``config.rate.*``."""
     found = applied_rate(view)
-    if found is None or reward_metrics(view):
+    if found is None:
         return
     rate, refs, whole = found
     family = optimizer_family(view)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
+from analyzer.ingest.metric_columns import METRIC_FILE
 from analyzer.ingest.source_text import bounded_lines, decode
 from analyzer.ingest.text.failures.error_lines import error_lines
 from analyzer.ingest.text.log_reader import LogReader, literal_hits
@@ -37,6 +38,10 @@ _LOG_LINE = re.compile(
 # A line that counts an epoch or a step, or tells a loss; and a line that is set as Markdown.
 _ROW = re.compile(
     rb"(?im)^[^\n#|]{0,40}?\b(?:epoch|step|iter|loss|ep num)[\w/]{0,20}[ \t]{0,3}[:=\[(]?[ \t]{0,3}\d"
+)
+# A table of numbers without a head.
+_NO_HEADER = re.compile(
+    rb"(?:[ \t]{0,8}\d{1,12}(?:[,;\t ]{1,4}(?:[-+]?\d[\d.eE+-]{0,30}|nan)){1,16}\s{0,2}\n){10}"
 )
 _SET = re.compile(rb"(?m)^[ \t]{0,8}(?:#{1,6} |```|~~~|[-*+] |\|.{0,80}\||!?\[[^\]\n]{1,80}\]\()")
 # A line that is no JSON, and no row of a table: it begins with a word and is more than a few cells.
@@ -66,6 +71,13 @@ class TextLog:
         lines = len(_LOG_LINE.findall(text[:16_384]))
         if foreign and suffixes[-1] == ".md":
             return Match.LIKELY if _is_log_in_markdown(text) else Match.NO
+        if (
+            foreign
+            and suffixes[-1] in {".csv", ".tsv"}
+            and METRIC_FILE.search(path.name)
+            and _NO_HEADER.match(text)
+        ):
+            return Match.MAYBE
         if foreign:
             # Structured files belong to their own readers; only a log by content is taken.
             structured = text.lstrip()[:1] in (b"{", b"[", b"<")

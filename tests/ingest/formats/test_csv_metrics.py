@@ -179,6 +179,22 @@ def test_other_tables_and_texts_are_not_metrics(name, content):
     assert claimed_by(name, content) is None
 
 
+def test_a_table_of_a_row_for_each_metric_names_them_in_a_column():
+    run = read_files(
+        {"metrics.csv": "tag,step,value\ntrain/loss,0,0.5\nval/loss,0,0.75\ntrain/loss,1,0.25\n"}
+    )
+
+    assert points(run, "loss") == [(0, 0.5, 2), (1, 0.25, 4)]
+    assert points(run, "eval_loss") == [(0, 0.75, 3)]
+
+
+@pytest.mark.parametrize("mark", ["#", "# "])
+def test_a_head_that_is_marked_as_a_comment_names_the_columns(mark):
+    run = read_files({"loss.csv": f"{mark}step,loss,acc\n0,0.5,0.1\n1,0.25,0.2\n"})
+
+    assert points(run, "loss") == [(0, 0.5, 2), (1, 0.25, 3)]
+
+
 def test_tabs_semicolons_a_byte_order_mark_and_microsoft_line_ends():
     for delimiter in "\t;":
         text = "\ufeff" + LIGHTNING.replace(",", delimiter).replace("\n", "\r\n")

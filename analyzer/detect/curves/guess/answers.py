@@ -17,7 +17,6 @@ from analyzer.detect.curve import align, take
 from analyzer.detect.curves.guess.certainty import is_total
 from analyzer.detect.curves.guess.chance import LIKE_A_GUESS, LITTLE, NOT_GUESSED, class_count, shares_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
-from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
@@ -80,8 +79,6 @@ MOVED = 0.1
 
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.answers.*``."""
-    if reward_metrics(view):
-        return
     found = view.once(class_count)
     count = None if found is None else found[0]
     _summed(out, view, count)

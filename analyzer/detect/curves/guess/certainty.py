@@ -12,8 +12,7 @@ from itertools import chain, combinations
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, refs_at
-from analyzer.detect.curve import align, finite_points
-from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.detect.curve import align
 from analyzer.model.name_words import read_name
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
@@ -44,7 +43,7 @@ COSTS = 1.0
 
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.certain.*``."""
-    found = None if reward_metrics(view) else view.once(clipped_cost)
+    found = view.once(clipped_cost)
     if found is None:
         return
     limit, refs = found
@@ -54,7 +53,7 @@ def detect(view: RunView, out: FactWriter) -> None:
 
 def clipped_cost(view: RunView) -> tuple[float | None, list[SourceRef]] | None:
     """What every wrong answer costs, if that is a known limit; None if loss and accuracy are not logged together."""
-    loss, shares = finite_points(view.curve("loss"), ROWS), finite_points(view.curve("accuracy"), ROWS)
+    loss, shares = view.finite("loss", ROWS), view.finite("accuracy", ROWS)
     if loss is None or shares is None:
         return None
     match = align(loss, shares)

@@ -10,13 +10,12 @@ import math
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
-from analyzer.detect.curve import align, take
+from analyzer.detect.curve import align
 from analyzer.detect.curves.guess.certainty import clipped_cost, is_total
 from analyzer.detect.curves.numerics.metric_values import small_percentages
 from analyzer.detect.curves.plateau import classes
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.span import begins_in_the_middle, long_enough
-from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.ranked import median_of
@@ -194,11 +193,8 @@ def _in_most_rows(pairs: list[tuple[float, float]]) -> int | None:
 
 def shares_of(view: RunView, name: str) -> Series | None:
     """An accuracy as shares of one, its finite points only."""
-    series = view.curve(name)
+    series = view.finite(name)
     if series is None:
-        return None
-    series = take(series, np.isfinite(series.value))
-    if not len(series):
         return None
     top = float(series.value.max())
     in_percent = top > 1.0 or name in view.once(small_percentages)
@@ -207,8 +203,6 @@ def shares_of(view: RunView, name: str) -> Series | None:
 
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.chance.*``."""
-    if reward_metrics(view):
-        return
     _second_softmax(out, view)
     found = view.once(class_count)
     if found is not None and not _summed_over_places(view, found[0]):

@@ -8,7 +8,7 @@ import re
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
-from analyzer.detect.curve import finite_points, has_steps
+from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.guess.chance import shares_of
 from analyzer.detect.curves.heldout.gap import since_the_last
 from analyzer.detect.curves.numerics.bad_points import loss_points
@@ -109,7 +109,7 @@ def _largest(out: FactWriter, name: str, events: tuple[Event, ...], field: str) 
 
 
 def _classes(view: RunView, out: FactWriter) -> None:
-    accuracy = finite_points(view.curve("eval_accuracy"))
+    accuracy = view.finite("eval_accuracy")
     if accuracy is None:
         return
     last = len(accuracy) - 1
@@ -163,7 +163,7 @@ def _part_without_value(view: RunView, out: FactWriter) -> None:
         words = words_of(name)
         if name == "loss" or not words or "loss" not in words or _MAY_BE_OFF.search(name):
             continue
-        part = finite_points(view.curve(name))
+        part = view.finite(name)
         if part is not None and len(part) >= FEW_ROWS and not bool(part.value.any()):
             refs = refs_at(part, [0, len(part) - 1])
             out.put("part_without_value", value=True, refs=refs)
@@ -196,7 +196,7 @@ def _part_stands(view: RunView, out: FactWriter) -> None:
             continue
         if not words.isdisjoint(_STANDS_BY_DESIGN):
             continue
-        part = finite_points(view.curve(name))
+        part = view.finite(name)
         if part is None or len(part) != len(whole) or last > NEARLY_GONE * first:
             continue
         level = float(median_of(part.value))
@@ -222,8 +222,7 @@ def _zero_part(view: RunView, out: FactWriter) -> None:
     ):  # detectors print parts without a sum; losses of an adversary or of another model are no parts
         parts = [name for name in parts if _DETECTOR_PART.search(name)]
         trained = any(
-            (part := finite_points(view.curve(name))) is not None and bool((part.value > 0).any())
-            for name in parts
+            (part := view.finite(name)) is not None and bool((part.value > 0).any()) for name in parts
         )
     else:
         trained = bool((total.good().value > 0).any())
@@ -279,7 +278,7 @@ def _lone_bad_part(view: RunView, out: FactWriter) -> None:
 
 def _nothing_found(view: RunView, out: FactWriter) -> None:
     """Whether a detector still finds nothing in held-out data after the first epochs, at a finite loss."""
-    epochs = finite_points(view.curve("epoch"))
+    epochs = view.finite("epoch")
     for name in sorted(view.run.metrics.names):
         scores = view.curve(name) if _DETECTION.search(name) and _ON_HELD_OUT.search(name) else None
         if scores is None or not len(scores):
@@ -303,7 +302,7 @@ def _nothing_labelled(view: RunView, out: FactWriter) -> None:
 
 def _split(view: RunView, out: FactWriter) -> None:
     """Evaluation loss against the training losses of the interval before it."""
-    evaluated, points = finite_points(view.curve("eval_loss")), view.once(loss_points)
+    evaluated, points = view.finite("eval_loss"), view.once(loss_points)
     if evaluated is None or points is None or not has_steps(evaluated) or not has_steps(points.series):
         return
     ratios, rows = [], []
@@ -319,7 +318,7 @@ def _split(view: RunView, out: FactWriter) -> None:
     out.put("eval_below_share", len(below) / len(ratios), refs_at(evaluated, below or rows))
     out.put("ratio", float(median_of(ratios)), refs_at(evaluated, rows))
     out.put("ratio_last", ratios[-1], refs_at(evaluated, rows[-1:]))
-    epochs = finite_points(view.curve("epoch"))
+    epochs = view.finite("epoch")
     if epochs is not None:
         # a little over one: the last row of an epoch is rounded up
         out.put("within_first_epoch", float(epochs.value.max()) <= 1.01, end_of(epochs))
@@ -358,7 +357,7 @@ def _class_loss(view: RunView, out: FactWriter) -> None:
         series
         for name in view.run.metrics.names
         if _CLASS_LOSS.search(name) and not name.startswith(("eval", "val", "test"))
-        if (series := finite_points(view.curve(name))) is not None and _begins(series)
+        if (series := view.finite(name)) is not None and _begins(series)
     ]
     if firsts:
         largest = max(firsts, key=lambda series: float(series.value[0]))

@@ -11,14 +11,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
-from analyzer.detect.curve import align, finite_points, has_steps
+from analyzer.detect.curve import align, has_steps
 from analyzer.detect.curves.guess.chance import class_count, shares_of
 from analyzer.detect.curves.heldout.scores import scores_of
 from analyzer.detect.curves.numerics.bad_points import values_beside
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model
 from analyzer.detect.curves.trend import Trend
-from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
@@ -110,8 +109,6 @@ def _first_epoch(view: RunView, held_out: Series) -> bool | None:
 
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.gap.*``."""
-    if reward_metrics(view):
-        return
     train, held_out = view.once(loss_trend), view.once(held_out_trend)
     middle = train is not None and begins_in_the_middle(view, train[0])
     if train is not None and held_out is not None:
@@ -279,7 +276,7 @@ def _against_the_start(out: FactWriter, train: tuple[Series, Trend], held_out: t
 
 def _chasm(out: FactWriter, view: RunView) -> None:
     """Whether the last evaluation costs many times what training does, even if it is the only one."""
-    train, held_out = finite_points(view.curve("loss"), 1), finite_points(view.curve("eval_loss"), 1)
+    train, held_out = view.finite("loss", 1), view.finite("eval_loss", 1)
     if train is None or held_out is None or not len(held_out):
         return
     level, last = float(median_of(train.value[-EASIER_ROWS:])), float(held_out.value[-1])
@@ -300,7 +297,7 @@ def _in_the_middle(out: FactWriter, train: tuple[Series, Trend], held_out: tuple
 
 
 def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, *, early: bool) -> None:
-    known = {name: finite_points(view.curve(name)) for name in ("accuracy", "eval_accuracy")}
+    known = {name: view.finite(name) for name in ("accuracy", "eval_accuracy")}
     right, held_out = known["accuracy"], known["eval_accuracy"]
     if held_out is None or len(held_out) < ROWS:
         return

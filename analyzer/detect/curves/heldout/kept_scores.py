@@ -9,7 +9,6 @@ from analyzer.detect.base import FactWriter, RunView, end_of, refs_at
 from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.heldout.scores import ERRORS, HARDLY_ANY, OUTLINE, Score, rows_away, scores_of
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
-from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of
 from analyzer.model.score_words import SHARE_OF_ALL
@@ -54,8 +53,6 @@ _ERROR_RATES = ERRORS | {"wer", "cer", "ter", "eer"}
 
 def detect(view: RunView, out: FactWriter) -> None:
     """Further facts ``signal.score.*``."""
-    if reward_metrics(view):
-        return
     _none_yet(out, view)
     every = [score for score in view.once(scores_of) if score.reading.whole]
     held = [score for score in every if score.reading.phase == "eval"]

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
-from analyzer.detect.curve import finite_points, has_steps
+from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.numerics.metric_values import PERCENT, SHARE, small_percentages
 from analyzer.detect.curves.progress import held_out_trend, loss_trend
 from analyzer.detect.curves.trend import trend
-from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.model import score_words
 from analyzer.model.arrays import Values
 from analyzer.model.name_words import word_set, words_of
@@ -121,7 +120,7 @@ def scores_of(view: RunView) -> tuple[Score, ...]:
     found: list[Score] = []
     for name in sorted(view.run.metrics.names):
         reading = read_score(name)
-        series = finite_points(view.curve(name)) if reading.better else None
+        series = view.finite(name) if reading.better else None
         if series is not None:
             top = float(np.abs(series.value).max())
             percent = SHARE < top <= PERCENT or name in view.once(small_percentages)
@@ -131,8 +130,6 @@ def scores_of(view: RunView) -> tuple[Score, ...]:
 
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.score.*``; what policies score are rewards, which are judged elsewhere."""
-    if reward_metrics(view):
-        return
     every, learns = view.once(scores_of), _learns(view)
     found = tuple(score for score in every if len(score.series) >= ROWS and score.reading.phase != "other")
     risen = frozenset(s.name for s in every if float(s.values[-1] - s.values[0]) >= LEFT_BEHIND)
@@ -471,7 +468,7 @@ def _perfect(out: FactWriter, view: RunView, found: tuple[Score, ...]) -> None:
 
 def _easy_from_the_first_batch(view: RunView) -> bool:
     """Whether the first row costs next to nothing: where it is a mean of the first epoch, its first batches were right too."""
-    epoch, known = finite_points(view.curve("epoch")), view.once(loss_trend)
+    epoch, known = view.finite("epoch"), view.once(loss_trend)
     begins = epoch is None or float(epoch.value[0]) <= 1
     return begins and known is not None and 0 <= known[1].first <= EASY
 

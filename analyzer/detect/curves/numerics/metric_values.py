@@ -145,7 +145,7 @@ def _training_sound(view: RunView) -> bool | None:
 
 def _of_a_loss_below_zero(view: RunView, name: str) -> bool:
     """Whether a perplexity, which is the exponential of the loss, is below 1 because the loss is below 0."""
-    loss = finite_points(view.curve("loss")) if _PERPLEXITY.search(name) else None
+    loss = view.finite("loss") if _PERPLEXITY.search(name) else None
     printed = loss is not None and not _PERPLEXITY.search(loss.logged_as)
     return loss is not None and printed and float(median_of(loss.value)) < 0
 
@@ -172,7 +172,7 @@ def _impossible(name: str, series: Series) -> int | None:
 
 def _in_neither_unit(view: RunView, name: str, series: Series) -> int | None:
     """Row of a held-out accuracy that is above 1 and yet, as a percentage, far below the training accuracy in shares."""
-    train = finite_points(view.curve("accuracy"))
+    train = view.finite("accuracy")
     held_out = finite_points(series) if name == "eval_accuracy" else None
     if train is None or held_out is None or min(len(train), len(held_out)) < NEGATIVE_ROWS:
         return None

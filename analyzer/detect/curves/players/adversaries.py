@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of
-from analyzer.detect.curve import finite_points, take
-from analyzer.detect.setup.run_course import reward_metrics
+from analyzer.detect.curve import take
 from analyzer.model.name_words import JUDGES, MAKERS, word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
@@ -54,8 +53,6 @@ WON_IN_BOTH = 1e-3
 
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.gan.*``."""
-    if reward_metrics(view):
-        return
     judges, makers = _players(view, JUDGES, _JUDGE_LOSS), _players(view, MAKERS, _MAKER_LOSS)
     judge, maker = _first(judges), _first(makers)
     belief, halves = _belief(view), _halves(view)
@@ -147,7 +144,7 @@ def _players(view: RunView, roles: frozenset[str], fused: frozenset[str]) -> dic
             found.append((len(words), name, words - fused - roles - _LOSS))
     players: dict[frozenset[str], Series] = {}
     for _, name, of in sorted(found, key=lambda player: player[:2]):
-        if of not in players and (series := finite_points(view.curve(name), FEW)) is not None:
+        if of not in players and (series := view.finite(name, FEW)) is not None:
             players[of] = series
     return players
 
@@ -165,7 +162,7 @@ def _halves(view: RunView) -> tuple[Series, ...]:
         # ``d_real`` may be a logit, which has both signs, or a belief; beliefs lie apart while a judge wins, and both near 0 only where it is lost.
         costs = words & (_LOSS | {"l"}) or len(words) == 2
         if kind and words & JUDGES and costs and not words & (_NO_PART - {"real", "fake"}):
-            series = finite_points(view.curve(name), ROWS)
+            series = view.finite(name, ROWS)
             if series is not None and (len(words) > 2 or float(series.value.min()) >= 0):
                 found.setdefault(kind, series)
     return tuple(found.values()) if len(found) > 1 else ()
@@ -178,7 +175,7 @@ def _belief(view: RunView) -> tuple[bool, list[SourceRef]] | None:
         words = words_of(name)
         if not words or words[0] not in JUDGES or _LOSS & set(words):
             continue
-        series = finite_points(view.curve(name), ROWS)
+        series = view.finite(name, ROWS)
         if series is None:
             continue
         top = float(series.value.max())

@@ -11,9 +11,8 @@ import re
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
-from analyzer.detect.curve import finite_points
 from analyzer.detect.curves.progress import loss_trend
-from analyzer.detect.setup.run_course import reconstructs, reward_metrics
+from analyzer.detect.setup.run_course import reconstructs
 from analyzer.model.name_words import read_name, word_set, words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.score_words import read_score
@@ -81,14 +80,13 @@ TOLD_APART = 0.8
 
 def detect(view: RunView, out: FactWriter) -> None:
     """Facts ``signal.collapse.*``."""
-    if not reward_metrics(view):
-        _latent(out, view)
-        _embeddings(out, view)
-        _preference(out, view)
-        _no_answers(out, view)
-        _far_from_reference(out, view)
-        _copied(out, view)
-        _vocabulary(out, view)
+    _latent(out, view)
+    _embeddings(out, view)
+    _preference(out, view)
+    _no_answers(out, view)
+    _far_from_reference(out, view)
+    _copied(out, view)
+    _vocabulary(out, view)
 
 
 def _end(series: Series) -> float:
@@ -103,7 +101,7 @@ def _latent(out: FactWriter, view: RunView) -> None:
         words = words_of(name)
         if not {"kl", "kld", "kldiv"} & set(words) or {"weight", "beta", "coef", "anneal"} & set(words):
             continue
-        series = finite_points(view.curve(name), 1)
+        series = view.finite(name, 1)
         if series is None or float(series.value.min()) < -NO_CODE:
             continue
         if len(series) < ROWS and float(series.value.max()) > NO_CODE_ONCE:
@@ -123,7 +121,7 @@ def _embeddings(out: FactWriter, view: RunView) -> None:
         words = set(words_of(name))
         if not words & {"std", "stdev"} or not words & _EMBEDDING or words & {"grad", "weight", "loss"}:
             continue
-        series = finite_points(view.curve(name), ROWS)
+        series = view.finite(name, ROWS)
         if series is None or float(series.value.min()) < 0:
             continue
         last, top = _end(series), float(series.value.max())
@@ -156,7 +154,7 @@ def _no_answers(out: FactWriter, view: RunView) -> None:
         series
         for name in sorted(view.run.metrics.names)
         if "logps" in name and re.search(r"chosen|rejected", name)
-        if (series := finite_points(view.curve(name), 1)) is not None
+        if (series := view.finite(name, 1)) is not None
     ]
     if len(found) >= PAIR:
         none = not any(series.value.any() for series in found)
@@ -165,7 +163,7 @@ def _no_answers(out: FactWriter, view: RunView) -> None:
 
 def _far_from_reference(out: FactWriter, view: RunView) -> None:
     """Whether nothing is left of a preference loss while even chosen answers lost most of their probability."""
-    loss, chosen = view.once(loss_trend), finite_points(view.curve("rewards/chosen"), ROWS)
+    loss, chosen = view.once(loss_trend), view.finite("rewards/chosen", ROWS)
     if loss is None or chosen is None or len(loss[0]) < ROWS:
         return
     gone = 0 <= loss[1].last <= NOTHING_LEFT and _end(chosen) <= -FAR_FROM_REFERENCE
@@ -185,7 +183,7 @@ def _preference(out: FactWriter, view: RunView) -> None:
         return
     even: list[bool] = []
     for name in sorted(names):
-        series = finite_points(view.curve(name), ROWS) if not name.startswith("eval") else None
+        series = view.finite(name, ROWS) if not name.startswith("eval") else None
         if series is None:
             continue
         if "accurac" in name:
@@ -201,7 +199,7 @@ def _by_heart(out: FactWriter, view: RunView) -> None:
     """Whether pairs of the training are told apart and those of held-out data, or of a test behind it, are not."""
     named = [name for name in sorted(view.run.metrics.names) if "accurac" in name]
     of_test = {name for name in named if name.startswith(("eval", "val", "test", "pairwise"))}
-    known = [(finite_points(view.curve(name), 1), name in of_test) for name in named]
+    known = [(view.finite(name, 1), name in of_test) for name in named]
     held = [series for series, test in known if series is not None and test]
     train = [series for series, test in known if series is not None and not test and len(series) >= ROWS]
     if held and train:
@@ -242,7 +240,7 @@ def may_be_language(view: RunView) -> bool:
 def _copied(out: FactWriter, view: RunView) -> None:
     """Whether a language model predicts nearly every token: it sees what it is to predict, or has it by heart."""
     for name in ("perplexity", "eval_perplexity"):
-        series = finite_points(view.curve(name), ROWS)
+        series = view.finite(name, ROWS)
         if series is None:
             continue
         out.put("perplexity_one", 0 < _end(series) <= KNOWN_AHEAD, ends_of(series))

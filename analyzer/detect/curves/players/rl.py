@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, number, refs_at, truth
-from analyzer.detect.curve import take
 from analyzer.detect.curves.players.rl_course import earned_by_agent, trend
 from analyzer.detect.robust import PARTS, longest_run, noise, part_medians, uncertainty
 from analyzer.model.arrays import Values
@@ -91,15 +90,6 @@ def detect(view: RunView, out: FactWriter) -> None:
     _engines(view, out)
 
 
-def finite(view: RunView, name: str, least: int = MIN_POINTS) -> Series | None:
-    """Finite points of a metric, None if there are too few."""
-    series = view.curve(name)
-    if series is None:
-        return None
-    good = take(series, np.isfinite(series.value))
-    return good if len(good) >= least else None
-
-
 def _settings(view: RunView, out: FactWriter) -> None:
     plain = {
         "rl.top_k": (0.0, -1.0),
@@ -131,7 +121,7 @@ def _settings(view: RunView, out: FactWriter) -> None:
 
 
 def _negative(view: RunView, out: FactWriter) -> None:
-    series = finite(view, "kl", NEGATIVE_ROWS)
+    series = view.finite("kl", NEGATIVE_ROWS)
     if series is None:
         return
     below = series.value < 0.0
@@ -152,7 +142,7 @@ def _explosion(view: RunView, out: FactWriter) -> None:
     verdicts = []
     from_reference = KL_OF_COLLAPSE if _entropy_collapsed(view) else USUAL_KL
     for name, usual in (("kl", from_reference), ("approx_kl", USUAL_APPROX_KL)):
-        series = finite(view, name)
+        series = view.finite(name, MIN_POINTS)
         if series is None:
             continue
         values = series.value
@@ -171,7 +161,7 @@ def _explosion(view: RunView, out: FactWriter) -> None:
 
 def _entropy_collapsed(view: RunView) -> bool | None:
     """Whether the entropy ends below a tenth of its first values; a policy may collapse within a few rows."""
-    entropy = finite(view, "entropy")
+    entropy = view.finite("entropy", MIN_POINTS)
     if entropy is None:
         return None
     values = np.abs(entropy.value)
@@ -180,25 +170,25 @@ def _entropy_collapsed(view: RunView) -> bool | None:
 
 
 def _policy(view: RunView, out: FactWriter) -> None:
-    clip = finite(view, "clip_fraction")
+    clip = view.finite("clip_fraction", MIN_POINTS)
     if clip is not None:
         out.put("clip_fraction_last", float(part_medians(clip.value)[-1]), end_of(clip))
-    entropy = finite(view, "entropy")
+    entropy = view.finite("entropy", MIN_POINTS)
     if entropy is not None:
         out.put("entropy_collapsed", _entropy_collapsed(view), ends_of(entropy))
-    length = finite(view, "completion_length_mean")
+    length = view.finite("completion_length_mean", MIN_POINTS)
     if length is not None:
         medians = part_medians(length.value)
         if float(medians[0]) > 0:
             ratio = float(medians[-1]) / float(medians[0])
             out.put("length_ratio", ratio, ends_of(length))
-    clipped = finite(view, "completion_clipped_share")
+    clipped = view.finite("completion_clipped_share", MIN_POINTS)
     if clipped is not None:
         out.put("clipped_share_last", float(part_medians(clipped.value)[-1]), end_of(clipped))
 
 
 def _rewards(view: RunView, out: FactWriter) -> None:
-    series = finite(view, "reward_mean")
+    series = view.finite("reward_mean", MIN_POINTS)
     rises = None if series is None else trend(series.value) > 0
     if series is not None:
         medians = part_medians(series.value)
@@ -230,7 +220,7 @@ def _part_falls(view: RunView, out: FactWriter) -> None:
         and (name.endswith("/mean") or name.count("/") == 1)
         and not name.endswith("/std")
     ]
-    curves = [curve for name in parts if (curve := finite(view, name)) is not None]
+    curves = [curve for name in parts if (curve := view.finite(name, MIN_POINTS)) is not None]
     if len(curves) < 2:
         return
     falling = [c for c in curves if trend(c.value) < 0 and _well_below_best(part_medians(c.value))]
@@ -247,7 +237,7 @@ def _held_out(view: RunView, out: FactWriter, *, agent: bool) -> None:
             continue
         if not meant and name != "eval_accuracy" and not any(word in name for word in _SCORES):
             continue
-        series = finite(view, name, 4)
+        series = view.finite(name, 4)
         if series is None:
             continue
         values, half = series.value, max(len(series) // 4, 2)
@@ -266,11 +256,11 @@ def _held_out(view: RunView, out: FactWriter, *, agent: bool) -> None:
 
 def _no_signal(view: RunView, reward: Series | None, out: FactWriter) -> None:
     """Whether no group ever holds two different rewards; only a spread that was logged can tell."""
-    few = finite(view, "frac_reward_zero_std", FEW_ROWS)
+    few = view.finite("frac_reward_zero_std", FEW_ROWS)
     # Of few rows only all of them tell: every group of every row without a difference, or none.
     exact = few is not None and (bool(np.all(few.value == 1.0)) or bool(np.all(few.value == 0.0)))
-    shares = few if exact else finite(view, "frac_reward_zero_std")
-    spread = finite(view, "reward_std")
+    shares = few if exact else view.finite("frac_reward_zero_std", MIN_POINTS)
+    spread = view.finite("reward_std", MIN_POINTS)
     _gradient_lost(view, out)
     if shares is not None:
         out.put("no_reward_signal", bool((shares.value >= 0.999).mean() >= 0.95), end_of(shares))
@@ -285,7 +275,7 @@ def _engines(view: RunView, out: FactWriter) -> None:
         is_ratio, is_correlation = name.endswith(RATIO_NAMES), name.endswith(CORRELATION_NAMES)
         if limit is None and not is_ratio and not is_correlation:
             continue
-        series = finite(view, name)
+        series = view.finite(name, MIN_POINTS)
         if series is None:
             continue
         values = _as_gap(series.value, is_ratio=is_ratio, is_correlation=is_correlation)
@@ -312,8 +302,8 @@ def _as_gap(values: Values, *, is_ratio: bool, is_correlation: bool) -> Values:
 
 def _gradient_lost(view: RunView, out: FactWriter) -> None:
     """Whether rewards differ within the groups of every row and yet every gradient norm is exactly 0."""
-    norm, spread = finite(view, "grad_norm", FEW_ROWS), finite(view, "reward_std", FEW_ROWS)
-    shares = finite(view, "frac_reward_zero_std", FEW_ROWS)
+    norm, spread = (view.finite("grad_norm", FEW_ROWS), view.finite("reward_std", FEW_ROWS))
+    shares = view.finite("frac_reward_zero_std", FEW_ROWS)
     if norm is None or spread is None:
         return
     differ = bool(np.all(spread.value > 0)) and (shares is None or bool(np.all(shares.value < 0.5)))

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
-from analyzer.detect.curve import finite_points, has_steps
+from analyzer.detect.curve import has_steps
 from analyzer.detect.curves.trend import scatter
 from analyzer.detect.robust import PARTS, part_medians, uncertainty
 from analyzer.detect.setup.ended import progress_of
@@ -97,7 +97,7 @@ def earned_by_agent(view: RunView, reward: Series) -> bool | None:
 
 
 def _reward(out: FactWriter, view: RunView) -> None:
-    series = finite_points(view.curve("reward_mean"), ROWS)
+    series = view.finite("reward_mean", ROWS)
     if series is None:
         return
     values, refs = series.value, ends_of(series)
@@ -189,12 +189,12 @@ def _window(values: Values) -> int:
 
 def _trust(out: FactWriter, view: RunView) -> None:
     """Whether updates leave the region in which they are valid, and whether the policy leaves its reference."""
-    update, clipped = finite_points(view.curve("approx_kl"), 1), finite_points(view.curve("clip_fraction"), 1)
+    update, clipped = view.finite("approx_kl", 1), view.finite("clip_fraction", 1)
     if update is not None:
         far = float(median_of(update.value)) >= (OVER_TARGET if len(update) > 1 else FAR_OVER)
         cut = clipped is not None and float(median_of(clipped.value)) >= CLIPPED
         out.put("beyond_trust", far and cut, end_of(update))
-    away = finite_points(view.curve("kl"), 1)
+    away = view.finite("kl", 1)
     for series, limit in ((update, FAR_OVER), (away, BEYOND)):
         if series is not None and float(median_of(series.value)) >= limit:
             out.put("kl_far", value=True, refs=end_of(series))
@@ -208,7 +208,7 @@ def _entropy(out: FactWriter, view: RunView) -> None:
         words = set(words_of(name))
         if not words & _ENTROPY or words & {"coef", "coefficient", "alpha", "cross", "target"}:
             continue
-        series = finite_points(view.curve(name), 1)
+        series = view.finite(name, 1)
         if series is None:
             continue
         values = np.abs(series.value)
@@ -218,7 +218,7 @@ def _entropy(out: FactWriter, view: RunView) -> None:
         first, last = float(values[: max(values.size // 5, 1)].max()), float(median_of(values[-2:]))
         gone = float(values.max()) <= NONE or (first > DECIDED and last <= max(COLLAPSED * first, DECIDED))
         out.put("entropy_gone", gone, ends_of(series))
-        reward = finite_points(view.curve("reward_mean"), LEVELS_OF)
+        reward = view.finite("reward_mean", LEVELS_OF)
         soon = float(median_of(values[len(series) // 4 : len(series) // 3 + 1])) <= max(
             COLLAPSED * first, DECIDED
         )
@@ -241,7 +241,7 @@ def _values(out: FactWriter, view: RunView) -> None:
     names = sorted(n for n in view.run.metrics.names if _is_value_loss(n))
     policy = any({"policy", "actor", "pg", "surrogate"} & set(words_of(n)) for n in view.run.metrics.names)
     for name in [*names, *([] if policy else ["loss"])]:
-        series = finite_points(view.curve(name), 2 * ROWS)
+        series = view.finite(name, 2 * ROWS)
         if series is None or float(series.value.min()) < 0:
             continue
         third = max(len(series) // 3, 2)
@@ -263,7 +263,7 @@ def _parts(out: FactWriter, view: RunView) -> None:
     parts = [
         n for n in view.run.metrics.names if n.startswith(("rewards/", "reward/")) and not n.endswith("/std")
     ]
-    curves = [c for n in parts if (c := finite_points(view.curve(n), ROWS)) is not None]
+    curves = [c for n in parts if (c := view.finite(n, ROWS)) is not None]
     down = [
         c
         for c in curves

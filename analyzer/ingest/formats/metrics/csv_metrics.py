@@ -59,6 +59,9 @@ _COUNTED_ROWS = 50
 _OF_RETURNS = {"episodes", "median", "stdev"}
 """Beside its mean: what ChainerRL and PFRL write of the returns of each evaluation."""
 
+_TAGS = {"tag", "metric", "name", "key", "variable"}
+"""Columns that name what a column called ``value`` holds: ``tag,step,value``."""
+
 _DECIMAL_COMMA = LazyRegex(r"-?(?:0,\d{1,20}|\d{1,9},(?:\d{1,2}|\d{4,20}))(?:[eE][-+]?\d{1,3})?")
 """Three digits behind the comma may be thousands."""
 
@@ -135,19 +138,24 @@ def _of_held_out(path: Path) -> bool:
 def _below_comments(text: str) -> str:
     r"""A table without the lines of comment above its header.
 
-    >>> _below_comments("# run 3\n# lr 0.1\nepoch,loss\n1,0.5")
-    'epoch,loss\n1,0.5'
+    >>> _below_comments("# run 3\n# lr 0.1\nepoch,loss\n1,0.5"), _below_comments("# epoch,loss\n1,0.5")
+    ('epoch,loss\n1,0.5', '# epoch,loss\n1,0.5')
     """
     for _ in range(_MAX_COMMENTS):
-        if not text.lstrip("\ufeff \r\n").startswith("# "):
+        first, _, rest = text.lstrip("\ufeff \r\n").partition("\n")
+        if not first.startswith("# ") or (rest[:1].isdigit() and "," in first):
             break
-        text = text.partition("\n")[2]
+        text = rest
     return text
 
 
 def _delimiter(head: str) -> str:
     first = head.lstrip().partition("\n")[0]
     return max(_DELIMITERS, key=first.count)
+
+
+def _plain(cells: Sequence[str]) -> list[str]:
+    return [cell.strip().removeprefix("#").lstrip() for cell in cells]
 
 
 def _header(text: str) -> list[str] | None:
@@ -159,7 +167,7 @@ def _header(text: str) -> list[str] | None:
         cells = next(csv.reader([first], delimiter=max(_DELIMITERS, key=first.count)), [])
     except csv.Error:
         return None
-    names = [cell.strip() for cell in cells]
+    names = _plain(cells)
     named = names[1:] if names and not names[0] else names  # pandas leaves the name of its index empty
     if len(names) < 2 or len(set(names)) < len(names) or not all(_NAME.fullmatch(name) for name in named):
         return None
@@ -280,6 +288,10 @@ class _Table:
         self._time_at = header.index(time) if time else None
         self._beside_held_out = any(name.startswith("val/") for name in header)
         self._names = [self._metric_name(name) for name in header]
+        lowered = [name.lower() for name in header]
+        self._tag_at = next(
+            (at for at, name in enumerate(lowered) if name in _TAGS and "value" in lowered), None
+        )
         self._phase_at = [at for at, name in enumerate(header) if name.lower() in PHASE_NAMES]
         if self._step_at is not None:
             self._names[self._step_at] = None
@@ -324,6 +336,8 @@ class _Table:
         for at, (name, cell) in enumerate(zip(self._names, cells, strict=False)):
             if name is None or not cell or at in left_out or (at == self._time_at and not math.isnan(time_s)):
                 continue
+            if self._tag_at is not None and name.lower() == "value" and self._tag_at < len(cells):
+                name = cells[self._tag_at]  # noqa: PLW2901 a row for each metric
             number = metric_number(cell)
             number = _printed(cell) if number is None else number
             if number is not None:
@@ -337,7 +351,7 @@ class _Table:
         """The same header again, or a wider one: a row of names with a step column."""
         if cells[0][:1].isdigit():
             return False
-        names = [cell.strip() for cell in cells]
+        names = _plain(cells)
         return names == self._header or (
             len(names) > 1
             and all(_NAME.fullmatch(name) and metric_number(name) is None for name in names)
@@ -348,7 +362,7 @@ class _Table:
         if self._seen_header:
             text = ",".join(cells)
             self._out.event("log_restarted", text, role="info", line=line, fields={"rows_before": self._rows})
-            self._use_header([cell.strip() for cell in cells])
+            self._use_header(_plain(cells))
         self._seen_header = True
 
     def _without_cut_cell(self, cells: list[str], line: int) -> list[str]:

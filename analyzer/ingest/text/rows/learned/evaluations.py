@@ -9,9 +9,10 @@ An evaluation counts its own batches, so its rows stand at the step that the tra
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 
 from analyzer.ingest.text.rows.learned.line_masks import counted
-from analyzer.ingest.text.rows.learned.wordings import WordedRow
+from analyzer.ingest.text.rows.learned.wordings import WordedRow, as_held_out
 from analyzer.lazy_regex import LazyRegex
 
 HELD_OUT_LINES = 4
@@ -60,10 +61,10 @@ class Evaluations:
         """Whether a line stands right below such a heading."""
         return self._at is not None and number - self._at <= HELD_OUT_LINES
 
-    @property
-    def other_part(self) -> str:
-        """The part of the data of which the evaluation is, if the log evaluates another one before: dev, then test."""
-        return self._part if self._part != self._first_part else ""
+    def held_out(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Values below the heading of an evaluation; those of a second part of the data (dev, then test) are a series of their own."""
+        part = f"part/{self._part}_" if self._part != self._first_part else ""
+        return {part + as_held_out(name): value for name, value in values.items()}
 
     def holds(self, row: WordedRow, numbers: list[str], number: int) -> bool:
         """Whether a row that names a place, but no phase, is one of the evaluation."""

@@ -48,9 +48,9 @@ _AT_STEP = LazyRegex(
     rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is|was) | )(?P<value>{_NUMBER})"
 )
 _PAIRS = LazyRegex(
-    rf"^ {{0,8}}(?:[A-Za-z][\w./@-]{{0,40}}(?: {{1,3}}|\t)[{INT}{FLOAT}](?:/{INT})?[,;|]?[ \t]{{0,3}}){{3,64}}$"
+    rf"^ {{0,8}}(?:\w{{1,12}} ?: )?(?:[A-Za-z][\w./@-]{{0,40}}(?: {{1,3}}|\t)[{INT}{FLOAT}](?:/{INT})?[,;|]?[ \t]{{0,3}}){{3,64}}(?:$|(?<=\|)(?= ?step\b))"
 )
-"""A line of nothing but names and numbers in turn: each name is that of the number behind it."""
+"""A line of nothing but names and numbers in turn, or what of it stands before a bar: each name is that of the number behind it."""
 
 _AFTER = LazyRegex(rf"(?P<value>{_NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - |$)")
 _RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
@@ -242,7 +242,7 @@ def _rated(text: str) -> Iterator[Field]:
 
 
 def _beside(text: str) -> Iterator[Field]:
-    pairs = _PAIRS.match(text) is not None
+    pairs = match.end() if (match := _PAIRS.match(text)) else 0
     for match in _BESIDE.finditer(text):
         if _NUMBERED.match(text, match.end() - 1):
             continue
@@ -255,12 +255,13 @@ def _beside(text: str) -> Iterator[Field]:
                 not after or text.startswith(("  ", "\t"), match.end())
             )
             metered = text[match.end() - 1] == FLOAT and _METER.match(text, match.end() - 1) is not None
-            wide = wide or metered or (text.count("|") > 2 and before[-1:] == "|" and after[:1] == "|")
-            alone = (
-                pairs
-                or wide
-                or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
+            wide = (
+                wide
+                or metered
+                or match.end() <= pairs
+                or (text.count("|") > 2 and before[-1:] == "|" and after[:1] == "|")
             )
+            alone = wide or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
             of_phase = _is_phase(match["name"]) and before[-1:] == "|" and after[:1] in {"", "|", "(", "*"}
             wide, alone = wide or of_phase, alone or of_phase
             name = trimmed(match["name"], most=2) if alone and text[match.end() - 1] == FLOAT else ""

@@ -2,7 +2,7 @@
 
 train loss 0.5 acc 0.6 | val loss 0.7 acc 0.8        Epoch 3: testing psnr = 34.1, ssim = 0.93
 Train [loss 0.5, acc 0.6] Val [loss 0.7, acc 0.8]    Val. Epoch: 0/500. Total loss: 2.5
-v_recons 0.45  recons 0.46  v_loss 4.5  loss 5.3
+v_recons 0.45  recons 0.46  v_loss 4.5  loss 5.3      Train-acc: 0.2, loss: 1.7 | Val-acc: 0.3, loss: 1.5
 """
 
 from __future__ import annotations
@@ -36,13 +36,16 @@ def held_out_fields(text: str, fields: Sequence[Field]) -> set[int]:
     ends = [position for position, sign in enumerate(text) if sign in _SLOTS]
     found: set[int] = set()
     phase, named, before = "", set[str](), 0
+    called, behind = set[str](), False
     for field in fields:
         said = _said(text[before : ends[field.slot]], field)
         if said:
             phase, named = said, set()
-        quantity = canonical_metric(field.name).removeprefix("eval_")
-        if phase == "eval" and not read_name(field.name).phase and quantity not in named:
+        quantity, own = canonical_metric(field.name).removeprefix("eval_"), read_name(field.name).phase
+        if (phase == "eval" and not own and quantity not in named) or (behind and field.name in called):
             found.add(field.slot)
+        behind = own == "eval" or (behind and not own)
+        called.add(field.name)
         named.add(quantity)
         before = ends[field.slot] + 1
         if text.startswith(" (", before) and (own := read_name(field.name).phase):

@@ -31,6 +31,7 @@ _OF_EPOCH = LazyRegex(
 )
 # The counter of a bar: " 10%|#  | 10/100 [", of which only the strokes are left.
 _BAR = LazyRegex(rf"\|\s{{0,3}}(?P<step>{INT})/(?P<total>{INT})(?= \[| {TIME})")
+_AHEAD = LazyRegex(rf"\| ?step {INT}: ?\|")  # the step that a bar is titled with
 _STEPS_AFTER = LazyRegex(
     rf"(?i)(?:^|(?<=[\s\[(|,;-]))(?P<at>{INT})(?:\s{{0,2}}/\s{{0,2}}(?P<total>{INT}))? (?P<word>batches|steps|iters|iterations|updates|step)(?=[ ,|;)\]:]|$)"
 )
@@ -43,7 +44,7 @@ _BRACKETS = LazyRegex(
 _NUMBERED = LazyRegex(rf"\[{INT}\]:?\s{{1,3}}(?P<word>[A-Za-z]\w{{0,30}})")
 _LEADING = LazyRegex(
     rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)(?= {{0,3}}\S)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"
-    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])| {{0,8}}(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|- {{1,3}}[{INT}{FLOAT}] [A-Za-z]{{1,12}}/|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} )?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|[itknjs] ?[=:] ?(?P<step7>{INT})(?=[\s,;|])|[<(@] {{0,6}}(?P<step9>{INT})[>)]?(?=\s)|(?:[Vv]al|[Ee]val|[Tt]est)[a-z]{{0,7}} @ {{0,2}}(?P<step10>{INT})(?=[:,;|\s]))"
+    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])| {{0,8}}(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|- {{1,3}}[{INT}{FLOAT}] [A-Za-z]{{1,12}}/|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} )?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|[itknjs] ?[=:] ?(?P<step7>{INT})(?=[\s,;|])|[<(@] {{0,6}}(?P<step9>{INT})[>)]?(?=\s)|(?:[Vv]al|[Ee]val|[Tt]est)[a-z]{{0,7}} @ {{0,2}}(?P<step10>{INT})(?=[:,;|\s])|(?P<step11>{INT}),?\s{{1,4}}(?=[A-Za-z][\w./-]{{0,30}} ?[:=] {{0,3}}{FLOAT}))"
 )
 _RATIO_FIRST = LazyRegex(rf"^\s{{0,8}}(?P<step>{INT})/(?P<total>{INT}): ")
 _FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")
@@ -69,6 +70,9 @@ _RANKS = ("global", "updates", "update", "step", "up", "iter", "it")
 """Words for steps, the surest first: where a row names both a step and an iteration, the step counts updates."""
 _OF_RUN = _RANKS.index("step")
 _VALUE = LazyRegex(rf"[:=]\s{{0,3}}[{INT}{FLOAT}]")
+_LASTED = LazyRegex(
+    r"(?i)\b(?:truncat|terminat|end|finish|done|crash|fail|complet|solv|died|dead|lost|won)\w{0,4} (?:at|after|in) $"
+)
 _RATE = LazyRegex(
     rf"(?i)(?:\bepoch\s?[:=]\s{{0,3}}{INT}[,;]\s{{1,3}})?(?<![a-z])(?:lr|learning[ _]rate)\s?[:=]\s{{0,3}}[{INT}{FLOAT}]"
 )
@@ -116,7 +120,7 @@ def _in_an_epoch(text: str, found: Place) -> Place | None:
         return _with(text, found, match)
     if match := _BESIDE_EPOCH.search(text):
         return _with(text, found, match)._replace(begins=True)
-    if match := _BAR.search(text):
+    if (match := _BAR.search(text)) and not _AHEAD.search(text, 0, match.start() + 1):
         return _with(text, found, match)._replace(begins=found.epoch >= 0)
     if match := _SAMPLES.search(text):
         return found._replace(samples=True, used=found.used | _slots(text, match))
@@ -166,7 +170,8 @@ def _steps(text: str, batches: list[re.Match[str]]) -> list[re.Match[str]]:
     return [
         match
         for match in steps
-        if _rank(match) < _OF_RUN or not _VALUE.search(text, episode.end(), match.start())
+        if (_rank(match) < _OF_RUN or not _VALUE.search(text, episode.end(), match.start()))
+        and not _LASTED.search(text, episode.end(), match.start())
     ]
 
 

@@ -37,7 +37,6 @@ from analyzer.ingest.text.rows.learned.wordings import (
     Template,
     Where,
     WordedRow,
-    as_held_out,
     is_speed,
     is_whole,
     learn,
@@ -167,7 +166,7 @@ class TemplateRows(Learnable):
         template.idle = 0 if read else template.idle + 1
         if read and template.program:
             log.out.framework(template.program)
-        if read or any(row.sure for row in template.rows):
+        if read or any(row.sure and not template.saves for row in template.rows):
             self._unread.note(line, read=read)
         return read
 
@@ -192,8 +191,7 @@ class TemplateRows(Learnable):
         """Whether a line is worth being offered although it holds none of the literals."""
         masked = mask(text[:MAX_CHARACTERS])
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
-            headings = (HELD_OUT_HEADING.match(text), TRAINING_HEADING.match(text), phase_columns(text))
-            return any(headings)
+            return any((HELD_OUT_HEADING.match(text), TRAINING_HEADING.match(text), phase_columns(text)))
         if is_bare_heading(text):
             return True
         template = self._template(masked)
@@ -217,6 +215,9 @@ class TemplateRows(Learnable):
         values = read_values(row, numbers)
         if not values or not is_whole(row.place, numbers):
             return False
+        if template.saves:  # of the state that is saved: all that is told in a log without a row
+            where = Where(int(counted(numbers[row.place.step])) if row.place.step >= 0 else None)
+            return self._once_seen(template, values, where, line, log, MAX_TEMPLATES)
         if not row.place:
             return self._without_place(template, row, values, line, log)
         if not row.sure:
@@ -278,19 +279,13 @@ class TemplateRows(Learnable):
             self._evaluations.trained(row, numbers)
         own = row.held_out and self._evaluations.counts_its_own(row, numbers)
         if not row.phased and self._evaluations.holds(row, numbers, line.number):
-            values, own = self._held_out(values), True
+            values, own = self._evaluations.held_out(values), True
         where = Where(log.step) if own else self._where(row.place, numbers)
         if not row.place.samples and row.place.epoch >= 0:
             log.trainings.note(int(counted(numbers[row.place.epoch])), line, log, frozenset(values))
         self._write(values, where, line, log)
         self._heading, self._reached = (line.number, where, None), log.step
         return True
-
-    def _held_out(self, values: dict[str, float]) -> dict[str, float]:
-        """Values below the heading of an evaluation; those of a second part of the data are a series of their own."""
-        part = self._evaluations.other_part
-        named = {as_held_out(name): value for name, value in values.items()}
-        return {f"part/{part}_{name}": value for name, value in named.items()} if part else named
 
     def _write(self, values: dict[str, float], where: Where, line: LogLine, log: LogState) -> None:
         self.rows += 1
@@ -367,7 +362,7 @@ class TemplateRows(Learnable):
         self, template: Template, row: WordedRow, values: dict[str, float], line: LogLine, log: LogState
     ) -> bool:
         if self._evaluations.is_above(line.number) and (row.held_out or not row.phased):
-            values = self._held_out(values)
+            values = self._evaluations.held_out(values)
         known = {
             name: value
             for name, value in values.items()
@@ -489,6 +484,9 @@ class TemplateRows(Learnable):
         if told and not self.rows and not log.has_points:
             for kind in list(self._bare):
                 self._first_of(dict.fromkeys(kind, 0.0), log)
+        for template in self._templates.values() if not self.rows and not log.has_points else ():
+            if template.saves and template.seen >= BARE_ROWS:
+                self._catch_up(template, log)
         curve = bool(self._estimates) and log.has_curve("loss", self._estimates[0][0].rank)
         for line, value, step in self._estimates:
             log.metric("train_loss_estimate" if curve else "train_loss", value, line, step)

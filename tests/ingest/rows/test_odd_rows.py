@@ -1,0 +1,75 @@
+"""Rows in which a word, a list or a counter stands where others have none, each beside a line that looks alike."""
+
+import pytest
+from log_reading import points, read_text
+
+from analyzer.api import load
+from analyzer.errors import AnalyzerError
+
+
+def lines(form, values=(0.5, 0.25, 0.125)):
+    return "".join(form.format(n=n, v=v) + "\n" for n, v in enumerate(values, 1))
+
+
+IN_EPOCHS = [(None, 0.5), (None, 0.25), (None, 0.125)]
+AT_STEPS = [(1, 0.5), (2, 0.25), (3, 0.125)]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "told"),
+    [
+        (lines("[Epoch {n}] Train-acc: 0.5, loss: 1.5 | Val-acc: 0.25, loss: {v} | time: 1.5"), "eval_loss", IN_EPOCHS),
+        (lines("Epoch {n} train_acc 0.5 loss {v}, val_acc 0.25 loss 1.5"), "loss", IN_EPOCHS),
+        (lines("{n}  MSError={v}, MSTestError=2.5, |G|=38.25"), "mserror", AT_STEPS),
+        (lines("{n} loss: {v}, acc: 0.5"), "loss", AT_STEPS),
+        ("".join(f"== EPOCH:  {n} / 5  ==\nError:  {v}\n" for n, v in ((1, 0.5), (2, 0.25), (3, 0.125))), "error", IN_EPOCHS),
+        (lines("iteration {n} Error: {v}, time 3"), "error", AT_STEPS),
+        (lines("[DQN] Episode {n} - Truncated at step 1000. Reward: {v}"), "reward_mean", AT_STEPS),
+        (lines("Episode {n} finished after 200 steps, reward: {v}"), "reward_mean", AT_STEPS),
+        (lines("Saved model at epoch {n} with loss: {v}"), "loss", IN_EPOCHS),
+        (lines("Saving checkpoint at step {n}00, val_loss={v}"), "eval_loss", [(100, 0.5), (200, 0.25), (300, 0.125)]),
+        ("Loss, Train, Val, Test\n" + lines("{v}, 0.75, 0.5, 0.25"), "loss", IN_EPOCHS),
+        (lines("Avg : g {v} d 0.5 ad 0.25| step {n}00: 100%|####| 5/5 [00:10<00:00,  2.7it/s]"), "g", [(100, 0.5), (200, 0.25), (300, 0.125)]),
+    ],
+)  # fmt: skip
+def test_rows_of_odd_forms_are_read_at_their_place(text, name, told):
+    run = read_text(text)
+    assert points(run, name) == told
+
+
+def test_an_array_beside_an_epoch_is_a_row_of_columns():
+    values = [0.9 - n / 20 for n in range(12)]
+    run = read_text("".join(f"Epoch {n} [{v:.2f} 0.25]\n" for n, v in enumerate(values, 1)))
+    assert points(run, "unnamed") == [(n, round(v, 2)) for n, v in enumerate(values, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (lines("Train Loss: 0.5 Val Loss: 0.75 Total Loss: {v}"), "eval_total_loss"),
+        (lines("error: 40{n}"), "error"),
+        (lines("error: {v} GB were asked for"), "error"),
+        (lines("step {n} loss: 0.75\nSaved model at step {n} with loss: {v}"), "part/loss"),
+        (
+            "A loss, train, val, test split was made of 5 files\n" + lines("{v} is what the {n} weighs"),
+            "loss",
+        ),
+    ],
+)
+def test_lines_that_look_alike_are_no_rows(text, name):
+    assert not points(read_text(text), name)
+
+
+def test_a_step_that_an_episode_names_without_an_end_stays_one():
+    run = read_text(lines("Episode 7, step {n}00, reward: {v}"))
+    assert [step for step, _ in points(run, "reward_mean")] == [100, 200, 300]
+
+
+def test_a_table_without_a_head_is_read_where_its_file_is_named_for_a_course(tmp_path):
+    rows = "".join(f"{n},{1 - n / 20:.2f},0.5\n" for n in range(12))
+    (tmp_path / "loss_log.csv").write_text(rows, encoding="utf-8")
+    (tmp_path / "samples.csv").write_text(rows, encoding="utf-8")
+
+    assert [step for step, _ in points(load(tmp_path / "loss_log.csv"), "unnamed")] == list(range(12))
+    with pytest.raises(AnalyzerError):
+        load(tmp_path / "samples.csv")
