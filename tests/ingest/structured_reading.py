@@ -6,23 +6,26 @@ import tempfile
 from pathlib import Path
 
 from analyzer.errors import UnreadableFileError
-from analyzer.ingest.base import Ingestor, Match, OpenSource, SourceWriter
+from analyzer.ingest.base import Ingestor, Match, OpenSource, Reader, SourceWriter
 from analyzer.ingest.builder import RunBuilder
-from analyzer.ingest.formats.checkpoints.model_files import ModelFiles
-from analyzer.ingest.formats.checkpoints.safetensors import Safetensors
-from analyzer.ingest.formats.config.config_file import ConfigFile
-from analyzer.ingest.formats.config.requirements import Requirements
-from analyzer.ingest.formats.metrics.csv_metrics import CsvMetrics
-from analyzer.ingest.formats.metrics.json_lines import JsonLines
-from analyzer.ingest.formats.metrics.trainer_state import TrainerState
+from analyzer.ingest.registry import builtin_ingestors
 from analyzer.ingest.walk import choose_ingestor, make_candidate
 from analyzer.model.run import Run
+from analyzer.record import replace
 
-MINE = (ConfigFile(), CsvMetrics(), JsonLines(), ModelFiles(), Requirements(), Safetensors(), TrainerState())
+NAMES = {"config", "csv-metrics", "json-lines", "model-files", "requirements", "safetensors", "trainer-state"}
+MINE = tuple(replace(row, may_match=lambda _: True) for row in builtin_ingestors() if row.name in NAMES)
 PUBLIC = Path(__file__).parents[2] / ".." / "shared" / "data" / "public"
 
 
-def read_directory(root: Path, ingestor: Ingestor | None = None) -> Run:
+def name_of(reader: Reader | None) -> str:
+    """What the registry calls a reader."""
+    if reader is None or isinstance(reader, Ingestor):
+        return reader.name if reader else ""
+    return next(i.name for i in builtin_ingestors() if i.home.endswith(f":{type(reader).__name__}"))
+
+
+def read_directory(root: Path, ingestor: Reader | None = None) -> Run:
     """Every file below ``root``, by the ingestor that claims it or by the one given."""
     builder = RunBuilder(str(root))
     for path in sorted(p for p in root.rglob("*") if p.is_file()):
@@ -34,8 +37,8 @@ def read_directory(root: Path, ingestor: Ingestor | None = None) -> Run:
         reader = ingestor or choose_ingestor(candidate, MINE)
         index = builder.add_source(
             candidate.name,
-            format_name=reader.name if reader else "",
-            ingestor=reader.name if reader else "",
+            format_name=name_of(reader),
+            ingestor=name_of(reader),
             size_bytes=candidate.size_bytes,
             sha256_head="",
         )
@@ -44,7 +47,7 @@ def read_directory(root: Path, ingestor: Ingestor | None = None) -> Run:
     return builder.finish()
 
 
-def read_files(files: dict[str, str | bytes], ingestor: Ingestor | None = None) -> Run:
+def read_files(files: dict[str, str | bytes], ingestor: Reader | None = None) -> Run:
     """Files given by name and content, as one run."""
     with tempfile.TemporaryDirectory() as directory:
         for name, content in files.items():
@@ -64,7 +67,7 @@ def claimed_by(name: str, content: str | bytes) -> str | None:
         return None if chosen is None else chosen.name
 
 
-def sniff(ingestor: Ingestor, name: str, content: bytes) -> Match:
+def sniff(ingestor: Reader, name: str, content: bytes) -> Match:
     """The ingestor's match for a file of this name and content."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "file")
@@ -72,7 +75,7 @@ def sniff(ingestor: Ingestor, name: str, content: bytes) -> Match:
         return ingestor.sniff(make_candidate(path, name))
 
 
-def read_every_prefix(name: str, content: bytes, ingestor: Ingestor, step: int = 1) -> list[Run]:
+def read_every_prefix(name: str, content: bytes, ingestor: Reader, step: int = 1) -> list[Run]:
     """The runs read from the file cut at every ``step``-th byte; sniffing must not raise either."""
     runs = []
     for cut in range(1, len(content), step):
