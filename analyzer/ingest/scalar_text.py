@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from typing import Any
 
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.config import ConfigScalar
@@ -90,3 +92,16 @@ def config_scalar(text: str) -> ConfigScalar:
         number = float(digits)
         return number if math.isfinite(number) else text
     return text
+
+
+def json_object(text: bytes | str) -> dict[str, Any] | None:
+    """A JSON object; None for anything else, however deep or large it may be.
+
+    >>> json_object('{"loss": NaN}'), json_object("[1]"), json_object('{"loss": 2.')
+    ({'loss': nan}, None, None)
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):  # ValueError: no JSON, no UTF-8, or a number of thousands of digits
+        return None
+    return found if isinstance(found, dict) else None

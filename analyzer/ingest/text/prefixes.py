@@ -9,12 +9,12 @@ as UTC: the log does not name its zone, and only differences between times are u
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from datetime import date as calendar_date
 from functools import lru_cache
 
+from analyzer.ingest.scalar_text import json_object
 from analyzer.lazy_regex import compiled
 from analyzer.record import dataclass
 
@@ -165,11 +165,8 @@ def _stamp() -> Callable[[str], re.Match[str] | None]:
 
 def _container_line(text: str) -> Peeled | None:
     r"""One line of Docker's json-file driver: {"log":"text\n","stream":"stderr","time":"..."}."""
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(record, dict) or not isinstance(record.get("log"), str):
+    record = json_object(text)
+    if record is None or not isinstance(record.get("log"), str):
         return None
     return Peeled(
         text=record["log"].rstrip("\r\n"),

@@ -11,12 +11,12 @@ declare, and statistics that are not finite (they become ``nonfinite``).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.formats.dumps.trace_rows import completed
+from analyzer.ingest.scalar_text import json_object
 from analyzer.model.replay import CAPSULE_HEADER, CAPSULE_SCHEMA, COMM_COLUMNS, REPLAY_COLUMNS, SCHEMA_VERSION
 
 METADATA_KEY = "analyzer_replay"
@@ -164,20 +164,11 @@ def lines_of(
         yield number + 1, carry
 
 
-def plain_object(text: bytes) -> dict[str, Any] | None:
-    """A JSON object, None for anything else, however deep or large it may be."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):  # ValueError: no JSON, no UTF-8, or a number of thousands of digits
-        return None
-    return found if isinstance(found, dict) else None
-
-
 def _read_json_lines(source: OpenSource, reader: _Reader) -> None:
     for number, text in lines_of(source, reader.out):
         if not text.strip():
             continue
-        row = plain_object(text)
+        row = json_object(text)
         if row is None:
             reader.bad_line(number)
         elif METADATA_KEY in row:
@@ -192,7 +183,7 @@ def _read_parquet(source: OpenSource, reader: _Reader) -> None:
 
     try:
         file = pq.ParquetFile(source.path)
-        header = plain_object((file.schema_arrow.metadata or {}).get(METADATA_KEY.encode(), b""))
+        header = json_object((file.schema_arrow.metadata or {}).get(METADATA_KEY.encode(), b""))
         reader.header(header or {})
         if reader.refused:
             return

@@ -9,13 +9,12 @@ time. Numbers beside the message (``"step": 5, "loss": 2.1``) are points of metr
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import is_known_metric
-from analyzer.ingest.scalar_text import metric_value, whole_step
+from analyzer.ingest.scalar_text import json_object, metric_value, whole_step
 from analyzer.ingest.source_text import bounded_lines
 from analyzer.ingest.text.prefixes import unix_time
 from analyzer.ingest.text.text_log import read_lines
@@ -98,13 +97,7 @@ def _points(row: Mapping[str, Any], number: int, time_s: float | None, out: Sour
 
 def _row(line: bytes) -> dict[str, Any] | None:
     line = line.strip()
-    if not line.startswith(b"{"):
-        return None
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
+    return json_object(line) if line.startswith(b"{") else None
 
 
 def _first(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:

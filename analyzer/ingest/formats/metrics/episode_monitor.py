@@ -9,12 +9,11 @@ The step of an episode is that of the environment at its end, counted from the f
 
 from __future__ import annotations
 
-import json
 import math
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import MetricColumns, unix_seconds
-from analyzer.ingest.scalar_text import metric_number, metric_value
+from analyzer.ingest.scalar_text import json_object, metric_number, metric_value
 from analyzer.ingest.source_text import bounded_lines, decode
 
 _COLUMNS = ("r", "l", "t")
@@ -62,8 +61,5 @@ def _started(line: str) -> float | None:
     """The unix time in the comment of the first line; None if it is another comment."""
     if not line.startswith("#{") or len(line) > LONGEST:
         return None
-    try:
-        told = json.loads(line[1:])
-    except (ValueError, RecursionError):
-        return None
-    return metric_value(told.get("t_start")) if isinstance(told, dict) else None
+    told = json_object(line[1:])
+    return None if told is None else metric_value(told.get("t_start"))

@@ -33,7 +33,7 @@ from analyzer.ingest.metric_columns import (
     says_held_out,
     unix_seconds,
 )
-from analyzer.ingest.scalar_text import metric_value, whole_step
+from analyzer.ingest.scalar_text import json_object, metric_value, whole_step
 from analyzer.ingest.source_text import bounded_lines, decode, read_text
 from analyzer.ingest.text.rows.printed_numbers import step_of_total
 from analyzer.ingest.text.text_log import TextLog, is_console
@@ -124,11 +124,8 @@ def _head_rows(candidate: Candidate) -> list[Row]:
     lines = [line for line in lines if line.strip()][:_SNIFF_ROWS]
     rows: list[Row] = []
     for text in lines:
-        try:
-            row = json.loads(text) if text.lstrip().startswith("{") else None
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(row, dict):
+        row = json_object(text) if text.lstrip().startswith("{") else None
+        if row is not None:
             rows.append(dict(_numbers(row)))
     return rows if 2 * len(rows) >= len(lines) else []
 
@@ -206,11 +203,7 @@ def _rows(source: OpenSource, out: SourceWriter) -> Iterator[tuple[int, Row]]:
         text = decode(data).strip()
         if not text:
             continue
-        try:
-            row = json.loads(text)
-        except (ValueError, RecursionError):
-            row = None
-        if isinstance(row, dict):
+        if (row := json_object(text)) is not None:
             yield line, row
             continue
         damaged += 1

@@ -6,7 +6,6 @@ One row of ``metrics`` holds what one call of ``log`` was given, as JSON; ``conf
 
 from __future__ import annotations
 
-import json
 import math
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ from typing import Any
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.formats.metrics.mlflow_stores import connect, plain_tables
 from analyzer.ingest.metric_columns import MetricColumns
-from analyzer.ingest.scalar_text import metric_value, whole_step
+from analyzer.ingest.scalar_text import json_object, metric_value, whole_step
 from analyzer.ingest.text.prefixes import unix_time
 
 MAX_ROWS = 2_000_000
@@ -126,11 +125,7 @@ def _flat(data: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]
 
 def _object(text: object) -> dict[str, Any]:
     """The object of a JSON cell, which newer versions store as bytes."""
-    try:
-        data = json.loads(text) if isinstance(text, str | bytes) else None
-    except (ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
+    return (json_object(text) if isinstance(text, str | bytes) else None) or {}
 
 
 def _numbers(text: object) -> Iterator[tuple[str, float]]:

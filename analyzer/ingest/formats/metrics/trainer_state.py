@@ -14,14 +14,13 @@ it. Rows of the history are of three kinds: training, evaluation, and one final 
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.encodings.json_positions import JsonReader, JsonTextError
 from analyzer.ingest.metric_columns import MetricColumns, common_spacing
-from analyzer.ingest.scalar_text import metric_value, whole_step
+from analyzer.ingest.scalar_text import json_object, metric_value, whole_step
 from analyzer.ingest.source_text import read_text
 
 MAX_BYTES = 256 << 20
@@ -89,10 +88,7 @@ def _is_results(head: bytes) -> bool:
     """One object with the final row's keys; small, so it is parsed: rows of a JSONL log may hold them too."""
     if not _RESULTS.search(head) or b'"train_loss"' not in head:
         return False
-    try:
-        return isinstance(json.loads(head), dict)
-    except (ValueError, RecursionError):
-        return False
+    return json_object(head) is not None
 
 
 class _History:

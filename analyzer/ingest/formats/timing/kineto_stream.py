@@ -22,6 +22,7 @@ from analyzer.ingest.formats.timing.kineto_lines import (
     TraceColumns,
     read_block,
 )
+from analyzer.ingest.scalar_text import json_object
 from analyzer.record import dataclass, field
 
 BLOCK_BYTES = 4 << 20
@@ -137,11 +138,7 @@ def _skip_header(window: _Window, progress: Progress) -> bool:
             return True
         match = _OPENING.search(window.data)
         if match:
-            try:
-                header = json.loads(window.data[: match.end()] + b"]}")
-            except (ValueError, RecursionError):
-                header = {}
-            progress.header = header if isinstance(header, dict) else {}
+            progress.header = json_object(window.data[: match.end()] + b"]}") or {}
             window.data = window.data[match.end() :]
             return True
         if len(window.data) > MAX_HEADER_BYTES or not window.more():

@@ -15,12 +15,12 @@ is OpenRLHF's, the fourth, a result on held-out data, that of the example script
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from analyzer.ingest.metric_columns import of_held_out, says_held_out
 from analyzer.ingest.names import canonical_metric
+from analyzer.ingest.scalar_text import json_object
 from analyzer.ingest.text.log_line import Learnable, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import parse_number, step_of_total
 from analyzer.ingest.text.rows.tables.python_dicts import find_dicts, parse_dict
@@ -109,11 +109,8 @@ class JsonLines(Learnable, WritesAtOnce):
         start, end = line.raw.find("{"), line.raw.rfind("}")
         if not 0 <= start < end:
             return False
-        try:
-            row = json.loads(line.raw[start : end + 1])
-        except (ValueError, RecursionError):
-            return False
-        if not isinstance(row, dict):
+        row = json_object(line.raw[start : end + 1])
+        if row is None:
             return False
         if "_type" in row and "json_stats" in line.raw:
             return self._slowfast(row, line, log)

@@ -10,10 +10,10 @@ means would stand beside the points of the same curve, and are the curve where t
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from analyzer.ingest.metric_columns import is_known_score
+from analyzer.ingest.scalar_text import json_object
 from analyzer.ingest.text.log_line import LogLine, LogState
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.ingest.text.rows.windows import StepGaps
@@ -106,11 +106,7 @@ def _kept(row: dict[str, Any], prefix: str) -> list[str]:
 def _row(text: str) -> dict[str, Any]:
     start, end = text.find('{"'), text.rfind("}")
     if 0 <= start < end:
-        try:
-            parsed = json.loads(text[start : end + 1])
-        except (ValueError, RecursionError):
-            return {}
-        return parsed if isinstance(parsed, dict) else {}
+        return json_object(text[start : end + 1]) or {}
     if " num_updates=" in text:
         return dict(_SIMPLE.findall(text))
     prefix = "valid_" if _VALIDATION.search(text) else "train_"
