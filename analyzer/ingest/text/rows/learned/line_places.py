@@ -13,7 +13,7 @@ _AT = rf"(?:/(?:total|max|num)[ _]?\w{{0,12}})?[\"'\]\u2019\u201d)]?\s{{0,3}}(?:
 _BEFORE = rf"(?:^|(?<=[\s\[(|,{{;:\"'.<>/{TIME}]))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )(?<!episode )(?<!warmup )"
 _STEP = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>(?:completed |global[ _]?|train(?:ing)?[ _]|optim\w{{0,6}}[ _]|env[ _]|epoch/)?"
-    rf"(?:time[ _]?steps?|steps?|iter(?:ation)?s?|it(?:e|r)?|n(?:um)?_updates|num_timesteps|n?updates?|up|i(?= ?[=:] ?{INT} ?/)))(?:\.| at| n[or]\.?)?(?![A-Za-z0-9]){_AT}"
+    rf"(?:time[ _]?steps?|steps?|iter(?:ation)?s?|it(?:e|r)?|n(?:um)?_updates|num_timesteps|n?updates?|up|(?<=global_)t|i(?= ?[=:] ?{INT} ?/)))(?:\.| at| n[or]\.?)?(?![A-Za-z0-9]){_AT}"
 )
 _BATCH = LazyRegex(
     rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb|ticks?|rounds?|generations?|cycles?|snapshots?)(?:[ _](?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"

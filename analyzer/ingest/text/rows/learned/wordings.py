@@ -257,11 +257,12 @@ def _with_company(piece: str, fields: list[Field], known: list[Field]) -> list[F
         or (
             found.signed
             and found.slot in decimals
-            and not (_CLOCKS & set(telling(words_of(found.name))) or is_time(found))
+            and not (_CLOCKS & set(telling(words_of(_OF_EPOCH.sub("", found.name)))) or is_time(found))
         )
     ]
 
 
+_OF_EPOCH = LazyRegex(r"(?i)^epoch_(?=[a-z])")
 _CLOCKS = word_set(
     "eta remaining remain left elapsed time timer wall epoch epochs step steps iter ep best took duration timestamp date s sec ms seconds hours h min mem memory"
 )

@@ -200,9 +200,9 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     ):
         return Head(names, spans, parts=True)
     losses = [name for name in measured if read_name(name).quantity == "loss"]
-    if losses and sum(bool(read_name(name).phase) and says_no_quantity(name) for name in others) > 1:
-        return Head(names, spans, doubtful=ROWS_OF_DOUBTFUL, at_once=True)  # "Loss, Train, Val, Test"
-    if columned and losses and len(measured) > 1 and len(measured) * 2 > len(others):
+    phases = [name for name in others if read_name(name).phase and says_no_quantity(name)]
+    told = len(phases) > 1 or len(measured) == len(names)  # "Loss, Train, Val, Test"
+    if losses and (told or (columned and len(measured) > 1 and len(measured) * 2 > len(others))):
         return Head(names, spans, doubtful=ROWS_OF_DOUBTFUL, at_once=True)
     return result if columned and not losses and len(scores) > 1 and names[0] not in _OTHERS else None
 
