@@ -94,3 +94,8 @@ def test_the_interpreter_of_lua_raises_too() -> None:
         "/opt/lua/bin/luajit: /opt/lua/share/nn/THNN.lua:110: bad argument #3 to 'v'\nstack traceback:\n"
     )
     assert "bad argument #3" in str(only(run, "python_traceback")["message"])
+
+
+def test_a_version_of_lua_is_no_error() -> None:
+    run = read_text("lua: 5.1\nbackend: torch\nlua: a language with a small interpreter\n")
+    assert not list(run.events.of("python_traceback"))

@@ -23,8 +23,11 @@ from analyzer.lazy_regex import LazyRegex
 _RAISED = LazyRegex(
     r"^(?:#{1,4} )?(?P<exception>(?:[a-z_]\w{0,40}\.){0,8}_?[A-Z]\w{1,60}(?:Error|Exception)): (?P<message>\S.{0,2000})$"
 )
-# Lua's: the interpreter, the place, the message
-_LUA = LazyRegex(r"^(?:\S{0,200}/)?(?:th|luajit): (?P<message>\S{1,200}\.lua:\d{1,6}:.{0,2000})$")
+# Lua's: the interpreter, the place if a function of Lua's own raised it, the message
+_LUA = LazyRegex(
+    r"^(?:> )?(?:\S{0,200}/)?(?:th|luajit|(?:\w{1,12}-)?q?lua): "
+    r"(?P<message>(?:\S{1,200}\.lua:\d{1,6}:|bad argument #|attempt to |cannot open |not enough memory).{0,2000})$"
+)
 # A sentence about it, in backticks, quotes or stars
 _QUOTED = LazyRegex(
     r"[`\"*“](?P<exception>(?:[a-z_]\w{0,40}\.){0,8}_?[A-Z]\w{1,60}(?:Error|Exception)): (?P<message>\w[^`\"*“”]{3,1000})[`\"*”]"
