@@ -44,11 +44,13 @@ def test_a_run_that_died_has_failed_whatever_else_was_poor(tmp_path):
 
 
 def test_a_failure_that_no_rule_explains_is_told_with_its_line(tmp_path):
-    dx = diagnose(tmp_path, "java.lang.OutOfMemoryError: GC overhead limit exceeded\n")
+    path = tmp_path / "error.json"
+    path.write_text(json.dumps({"message": {"message": "RuntimeError: it did not work", "extraInfo": {}}}))
+    dx = analyzer.diagnose(path)
 
     assert dx.status == "failed"
-    assert said("java_heap_full") in dx.summary
-    told = "the first line that reports a failure: java.lang.OutOfMemoryError: GC overhead limit exceeded [train.log:1]"
+    assert said("worker_error") in dx.summary
+    told = "the first line that reports a failure: RuntimeError: it did not work [error.json:1]"
     assert first_failure_note(dx) == told
 
 
