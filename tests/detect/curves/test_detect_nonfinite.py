@@ -31,6 +31,14 @@ def test_zeros_between_losses_that_are_nearly_zero_are_rounded(between, seen):
     assert facts["signal.loss_zero.seen"] is seen
 
 
+@pytest.mark.parametrize(("last", "of_training"), [(2.0**18, None), (2.0**15, True)])
+def test_a_norm_beside_a_loss_scale_that_grew_is_infinite_at_skipped_steps_only(last, of_training):
+    scale = [2.0**16, *[2.0**17] * 10, last]
+    columns = {"loss": falling(12), "grad_norm": [INF] * 12, "loss_scale": scale}
+
+    assert RunMaker().log(columns).plain().get("signal.exact.nonfinite_training") is of_training
+
+
 def test_nothing_logged_is_unknown_and_never_false():
     facts = RunMaker().config(fp16=True).plain()
 

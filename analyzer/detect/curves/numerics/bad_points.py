@@ -166,7 +166,9 @@ def _placeholder(view: RunView, series: Series) -> bool:
 
 
 def only_at_skips(view: RunView, series: Series) -> bool:
-    """Whether a norm is printed only where the scaler skips, so that it is infinite, and finite losses go on without it."""
+    """Whether a norm is infinite only where the scaler skips, and finite losses go on without it."""
+    if _scale_grew(view):
+        return True
     if not np.isinf(series.value).all():
         return False
     skips = np.array([event.ref.line or 0 for event in view.events("loss_scale_overflow")])
@@ -174,6 +176,19 @@ def only_at_skips(view: RunView, series: Series) -> bool:
     if skips.size < len(series) or loss is None or len(loss) <= OFTENER * len(series):
         return False
     return bool(np.isfinite(loss.value[-GOOD_ROWS:]).all() and loss.line.max() > series.line.max())
+
+
+def _scale_grew(view: RunView) -> bool:
+    """Whether the loss scale ends above its first value and near its highest, beside finite losses.
+
+    A scaler doubles after thousands of good steps and halves at each bad one, so what was not finite was skipped and rare.
+    """
+    scale, loss = view.curve("loss_scale"), view.curve("loss")
+    if scale is None or loss is None or len(scale) < GOOD_ROWS:
+        return False
+    first, last = float(scale.value[0]), float(scale.value[-1])
+    near = first < last and last >= float(scale.value.max()) / 2
+    return near and bool(np.isfinite(loss.value[-GOOD_ROWS:]).all())
 
 
 def _state(view: RunView, series: Series, mark: Callable[[RunView, Series], tuple[Mask, Mask]]) -> BadPoints:
