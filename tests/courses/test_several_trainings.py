@@ -199,3 +199,19 @@ def test_a_loss_that_breaks_out_is_no_further_training_of_a_file(tmp_path):
     )
 
     assert not analyzer.diagnose(tmp_path / "log.csv").judged
+
+
+@pytest.mark.parametrize(("rows", "parted"), [(8, True), (1, False)])
+def test_epochs_of_a_table_that_are_counted_from_the_first_again_are_of_another_launch(
+    tmp_path, rows, parted
+):
+    course = [f"{epoch},{20 * 0.5**epoch + 4:.4f},{20 * 0.5**epoch + 5:.4f}\n" for epoch in range(8)]
+    (tmp_path / "training.csv").write_text(
+        "epoch,loss,val_loss\n" + "".join([*course[:rows], *course, *course])
+    )
+    dx = analyzer.diagnose(tmp_path / "training.csv")
+
+    assert dx.judged == (
+        "the last of 3 trainings in this log" if parted else "the last of 2 trainings in this log"
+    )
+    assert dx.status not in {"failed", "degraded"}

@@ -37,6 +37,7 @@ from analyzer.ingest.metric_columns import (
 )
 from analyzer.ingest.scalar_text import metric_number, whole_step
 from analyzer.ingest.source_text import bounded_lines, decode
+from analyzer.ingest.text.rows.epochs_again import EPOCHS_OF_A_TRAINING
 from analyzer.ingest.text.text_log import is_console, lines_beside_rows, read_lines
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name
@@ -275,6 +276,8 @@ class _Table:
         self._rows = 0
         self._surplus: list[int] = []
         self._seen_header = False
+        self._first_epoch: int | None = None
+        self._epoch = 0
         self._use_header(header)
 
     def _use_header(self, header: Sequence[str]) -> None:
@@ -286,6 +289,8 @@ class _Table:
         time = first_named(header, TIME_NAMES)
         self._step_at = header.index(step) if step else None
         self._time_at = header.index(time) if time else None
+        epoch = None if step else first_named(header, ("epoch", "epochs"))
+        self._epoch_at = header.index(epoch) if epoch else None
         self._beside_held_out = any(name.startswith("val/") for name in header)
         self._names = [self._metric_name(name) for name in header]
         lowered = [name.lower() for name in header]
@@ -330,6 +335,7 @@ class _Table:
             cells = self._without_cut_cell(cells, line)
         step = whole_step(self._cell(cells, self._step_at))
         time_s = unix_seconds(self._cell(cells, self._time_at))
+        self._note_epoch(line, cells)
         left_out = self._held_out if all(self._cell(cells, at) == 0.0 for at in self._held_out) else ()
         said = {self._header[at]: cells[at] for at in self._phase_at if at < len(cells)}
         held_out = bool(said) and says_held_out(said)
@@ -343,6 +349,19 @@ class _Table:
             if number is not None:
                 kept = of_held_out(name) if held_out else name
                 self._columns.add(kept, number, step=step, line=line, time_s=time_s)
+
+    def _note_epoch(self, line: int, cells: Sequence[str]) -> None:
+        """Tell where the epochs of a table without steps are counted from the first again: a launch appended its rows."""
+        epoch = whole_step(self._cell(cells, self._epoch_at))
+        if epoch is None:
+            return
+        if self._first_epoch is None or epoch < self._first_epoch:
+            self._first_epoch = epoch
+        elif epoch == self._first_epoch and self._epoch >= epoch + EPOCHS_OF_A_TRAINING:
+            self._out.event(
+                "training_begins_again", ",".join(cells), role="info", line=line, fields={"epoch": epoch}
+            )
+        self._epoch = epoch
 
     def _cell(self, cells: Sequence[str], at: int | None) -> float | None:
         return metric_number(cells[at]) if at is not None and at < len(cells) else None
