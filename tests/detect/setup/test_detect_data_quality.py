@@ -84,6 +84,15 @@ def test_a_share_of_the_rare_is_compared_with_accuracy_in_its_unit(f1, low):
     assert found["signal.data.f1_far_below_accuracy"] is low
 
 
+@pytest.mark.parametrize(
+    ("f1", "low"), [([0.0, 0.2, 0.42], False), ([0.0, 0.05, 0.1], True), ([0.0, 0.5, 0.2], True)]
+)
+def test_entities_that_are_found_late_and_more_and_more_are_no_class_that_is_never_found(f1, low):
+    found = RunMaker().log({"eval_accuracy": [0.96, 0.962, 0.97], "val_f1": f1}).plain()
+
+    assert found["signal.data.f1_far_below_accuracy"] is low
+
+
 def test_evaluation_is_compared_with_the_training_of_its_own_interval():
     maker = RunMaker().log({"loss": [4.0] * 10 + [2.0] * 10 + [1.0] * 10})
     maker.log({"eval_loss": [2.0, 1.0, 0.5]}, steps=[10, 20, 30], lines=[1001, 1002, 1003])

@@ -24,7 +24,7 @@ WIDE = 100.0
 SAME_ACCURACY = 3
 """Evaluations with exactly the same accuracy: twice may be chance, three times in a moving model hardly."""
 
-LOW_F1 = 0.6
+LOW_F1, LEARNED_F1, NEAR_BEST = 0.6, 0.2, 0.9
 """Macro F1 over accuracy; a classifier that ignores one of two classes at 9:1 has 0.53."""
 
 BELOW = 0.9
@@ -132,7 +132,12 @@ def _classes(view: RunView, out: FactWriter) -> None:
         f1, shares = shares_of(view, name), shares_of(view, "eval_accuracy")  # one may be in percent
         if f1 is None or shares is None:
             continue
-        low = float(f1.value[-1]) < LOW_F1 * float(shares.value[-1])
+        last_f1 = float(f1.value[-1])
+        # what was found never and is found more and more is learned late, as entities among many other tokens are
+        found_late = last_f1 - float(f1.value[0]) >= LEARNED_F1 and last_f1 >= NEAR_BEST * float(
+            f1.value.max()
+        )
+        low = last_f1 < LOW_F1 * float(shares.value[-1]) and not found_late
         out.put("f1_far_below_accuracy", low, [*end_of(f1), *refs_at(accuracy, [last])])
         return
 
