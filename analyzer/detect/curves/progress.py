@@ -268,10 +268,10 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score
     base = numbers.first if values.size >= MANY else min(float(values[0]), float(median_of(values[:3])))
     peak = int(numbers.smooth.argmax())
     if base > 0:
-        out.put("peak_over_first", numbers.peak / base, [*refs_at(series, [peak]), *refs])
         # What came before the level from which it is measured is no rise, and what stays below the first value, after a
         # loss that was nearly gone in the second row, is no explosion.
         risen = min(numbers.peak, float(values[1:].max()))
+        out.put("peak_over_first", risen / base, [*refs_at(series, [peak]), *refs])
         lost = risen >= max(EXPLODED * base, float(values[0])) and numbers.last >= BACK * base
         sound = grows_with_score or _regained(values) or numbers.steady
         out.put("exploded", lost and not sound, [*refs_at(series, [peak]), *refs])

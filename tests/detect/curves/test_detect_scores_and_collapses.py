@@ -78,7 +78,12 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": FALLING, "val_auc": [1.0] * 8}, "signal.score.perfect_held_out", True),
         ({"loss": FALLING, "val_auc": [0.493, 0.4896]}, "signal.score.ranks_like_a_guess", True),
         ({"loss": FALLING, "val_auc": [0.52, 0.61]}, "signal.score.ranks_like_a_guess", False),
+        ({"loss": FALLING, "auc": [0.56, 0.53, 0.51, 0.51, 0.505, 0.504, 0.506, 0.505]}, "signal.score.ranks_like_a_guess", True),
+        ({"loss": FALLING, "auc": [0.5, 0.51, 0.51, 0.52, 0.53, 0.54, 0.55, 0.56]}, "signal.score.ranks_like_a_guess", False),
         ({"loss": FALLING, "val_auc": [0.982, 0.465]}, "signal.score.lost", True),
+        # the highest value is the first, from which nothing rose
+        ({"loss": [4.6, 0.24, 0.03, 0.07]}, "signal.progress.peak_over_first", 1.0),
+        ({"loss": [1.0, 0.9, 50.0, 0.4]}, "signal.progress.wild_rows", 1),
         ({"loss": FALLING, "val_auc": [0.98, 0.93]}, "signal.score.lost", None),
         ({"loss": FALLING, "loss_box_reg": [0.0] * 8}, "signal.data.part_without_value", True),
         ({"loss": FALLING, "loss_box_reg": [0.0] * 7 + [0.1]}, "signal.data.part_without_value", None),
@@ -346,3 +351,11 @@ def test_a_model_with_a_vocabulary_that_predicts_every_token_is_told_whatever_tr
 
     assert RunMaker().log(course).config(vocab_size=50257).plain()["signal.collapse.perplexity_one"] is True
     assert "signal.collapse.perplexity_one" not in RunMaker().log(course).config(vocab_size=12).plain()
+
+
+@pytest.mark.parametrize(("line", "told"), [(1, False), (40, True)])
+def test_an_evaluation_before_the_first_training_row_tells_nothing_of_what_was_learned(line, told):
+    run = RunMaker().log({"loss": [4.6 * 0.5**i for i in range(8)]}, lines=range(10, 18))
+    run.log({"eval_accuracy": [0.012]}, steps=[0], lines=[line]).config(num_classes=100)
+
+    assert ("signal.chance.held_out" in run.plain()) is told

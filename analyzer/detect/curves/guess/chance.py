@@ -293,9 +293,14 @@ def _summed_over_places(view: RunView, count: int) -> bool:
 
 
 def accuracy_at_end(view: RunView, name: str) -> tuple[float, list[SourceRef]] | None:
-    """Level of an accuracy at the end, as a share of one, with its place."""
-    shares = shares_of(view, name)
-    if shares is None:
+    """Level of an accuracy at the end, as a share of one, with its place; that of an untrained model is none."""
+    shares, loss = shares_of(view, name), view.curve("loss")
+    if shares is None or (
+        loss is not None
+        and len(loss) >= ENOUGH
+        and shares.step_at(-1) == 0
+        and shares.line.max() < loss.line.min()
+    ):
         return None
     tail = shares.value[-max(len(shares) // 10, 1) :]
     return float(median_of(tail)), end_of(shares)

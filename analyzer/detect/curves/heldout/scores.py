@@ -90,7 +90,7 @@ EASY = 0.05
 ERRORS = frozenset({"err", "error", "errors", "errorrate"})
 
 GUESS_OF_RANKS = 0.05
-"""Distance from one half up to which an area under the ROC curve is that of a guess."""
+"""Distance from one half up to which an area under the ROC curve is that of a guess, after a first fifth of few samples."""
 
 RANKS = frozenset({"auc", "auroc", "roc", "rocauc", "eer"})
 
@@ -488,6 +488,6 @@ def _guessed(out: FactWriter, found: tuple[Score, ...], *, learns: bool) -> None
         if score.reading.kind & RANKS and score.reading.whole and score.reading.phase != "train"
     ]
     if areas:
-        guessed = [score for score in areas if float(np.abs(score.values - HALF).max()) <= GUESS_OF_RANKS]
+        guessed = [s for s in areas if np.abs(s.values[len(s.values) // 5 :] - HALF).max() <= GUESS_OF_RANKS]
         shown = (guessed or areas)[0].series
         out.put("ranks_like_a_guess", bool(guessed) and learns, ends_of(shown))
