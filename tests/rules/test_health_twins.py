@@ -79,8 +79,10 @@ HARDER_TASKS = {
     "signal.policy.reward_slumps": False,
     "signal.policy.reward_short": True,
     "signal.policy.reward_gained": True,
+    "signal.policy.reward_climbs": False,
     "signal.rl.eval_reward_falls": False,
 }
+CLIMBING = {**HARDER_TASKS, "signal.policy.reward_gained": False, "signal.policy.reward_climbs": True}
 KNOWN_FROM_THE_FIRST = {
     "signal.generalisation.turned": False,
     "signal.generalisation.never_fell": True,
@@ -162,6 +164,7 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("keeps-its-sign", LIKELIHOOD, {"signal.progress.points": 12}),
         ("reward-kept", HARDER_TASKS, {"signal.policy.reward_gained": False}),
         ("reward-kept", HARDER_TASKS, {"signal.policy.reward_slumps": True}),
+        ("reward-kept", CLIMBING, {"signal.policy.reward_climbs": False}),
     ],
 )
 def test_a_sound_run_passes_where_its_faulty_twin_does_not(test, sound, faulty):
