@@ -196,3 +196,14 @@ def test_what_an_interpreter_says_that_ends_already_is_no_cause_of_it(
 
     assert bool(found.of("python_traceback")) == ends
     assert not found.of("import_failed")
+
+
+@pytest.mark.parametrize(
+    ("left", "step", "steps"),
+    [("1:20:00", 59, 9700), ("0:00:00", 9999, 10000), ("2 days, 1:00:00", 19, 350000)],
+)
+def test_the_time_that_is_left_tells_how_many_steps_were_planned(left, step, steps):
+    row = f"[06/01 10:00:00 d2.utils.events]:  eta: {left}  iter: {step}  total_loss: 1.5  time: 0.5  data_time: 0.01\n"
+    end = read_text(row).log_ends[0]
+
+    assert (end.step, end.steps) == (step, steps)

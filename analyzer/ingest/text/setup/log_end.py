@@ -59,6 +59,10 @@ _STEP = LazyRegex(
 )
 _BAR = LazyRegex(r"^[ \t]{0,8}\d{1,3}%\|[^|]{0,400}\| {0,3}(\d{1,12})/(\d{1,12}) \[")
 _TITLED_BAR = LazyRegex(r"^[^|%]{1,120}\d{1,3}%\|[^|]{0,400}\| {0,3}(\d{1,12})/(\d{1,12}) \[")
+_LEFT = LazyRegex(
+    r"\beta: (?:(\d{1,3}) days?, )?(\d{1,3}):(\d\d):(\d\d) {1,3}iter: (\d{1,10}) .{0,400}? time: (\d{1,5}\.\d{1,6})"
+)
+"""Detectron's rows, which name no number of steps but the time that is left, and that of a step."""
 _STEP_OF_BAR = LazyRegex(r"\[[^\]]{0,200}\b(?:global_)?step=(\d{1,12})\b")
 _WITHIN = LazyRegex(
     r"^[ \t\x08]{0,8}(\d{1,9})/(\d{1,9})(?: {1,3}\[|[ \t]{0,3}━)|\][ \t]{0,2}\[[ \t]{0,6}(\d{1,9})/[ \t]{0,6}(\d{1,9})\]"
@@ -289,6 +293,10 @@ class _Progress:
         moved = counted and (self._read_epoch(text) | self._read_step(text))
         if moved:
             self.afterwards = ""
+        elif (left := _LEFT.search(text)) and (each := float(left[6])):
+            days, hours, minutes, seconds, done = (int(group or 0) for group in left.groups()[:5])
+            whole = done + (((days * 24 + hours) * 60 + minutes) * 60 + seconds) / each
+            self.step, self.steps = done, max(done, int(float(f"{whole:.2g}")))
         elif not self.afterwards and _AFTERWARDS.search(text):
             self.afterwards = text.strip()
 
