@@ -78,6 +78,31 @@ def test_a_retry_that_led_to_an_exception_is_told(tmp_path):
     assert status_of(tmp_path, lines) == "failed"
 
 
+CAUGHT = ["Traceback (most recent call last):", '  File "/srv/job/loader.py", line 41, in read', "    picture = Image.open(path)", "PIL.UnidentifiedImageError: cannot identify image file '/data/img/412.jpg'"]  # fmt: skip
+
+
+def test_one_row_and_the_planned_end_below_an_error_show_that_it_was_caught(tmp_path):
+    assert status_of(tmp_path, [*rows(1, 40), *CAUGHT, *rows(40, 41), PLANNED_END]) not in {
+        "failed",
+        "degraded",
+    }
+    assert status_of(tmp_path, [*rows(1, 14), *CAUGHT, *rows(14, 15)]) == "failed"
+    assert status_of(tmp_path, [*rows(1, 41), PLANNED_END, *CAUGHT]) == "failed"
+
+
+def test_a_held_out_loss_that_is_nan_beside_finite_training_is_no_broken_forward_pass(tmp_path):
+    stop = "Monitored metric val_loss = nan is not finite. Previous best value was inf. Signaling Trainer to stop."
+    trained = [f"Epoch {n}: train_loss={2.3 - n / 20:.4f}, val_loss=nan" for n in range(6)]
+    log = tmp_path / "train.log"
+    log.write_text("\n".join([*trained, stop]) + "\n", encoding="utf-8")
+
+    assert analyzer.diagnose(log).findings[0].cause.id == "eval-only-nan"
+    log.write_text(
+        "\n".join([*trained, "Epoch 6: train_loss=nan, val_loss=nan", stop]) + "\n", encoding="utf-8"
+    )
+    assert analyzer.diagnose(log).findings[0].cause.id == "nonfinite-forward"
+
+
 def test_the_word_of_a_script_after_a_program_that_never_trained_hides_nothing(tmp_path):
     assert (
         status_of(

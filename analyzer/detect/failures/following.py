@@ -242,9 +242,9 @@ class RowsOfLogs:
     def __init__(self, view: RunView) -> None:
         table = view.run.metrics
         self._rows: dict[int, _Rows] = {}
-        self._flushed = {end.source: end.flushed for end in view.run.log_ends if end.flushed is not None}
-        for done in view.events("training_completed"):
-            self._flushed.pop(done.ref.source, None)
+        self._completed = {done.ref.source: done.ref.line or 0 for done in view.events("training_completed")}
+        ends = (end for end in view.run.log_ends if end.source not in self._completed)
+        self._flushed = {end.source: end.flushed for end in ends if end.flushed is not None}
         if not len(table):
             return
         order = np.lexsort((table.line, table.source))
@@ -254,7 +254,7 @@ class RowsOfLogs:
             self._rows[int(source)] = _rows(line, step)
 
     def went_on(self, source: int, line: int, *, uncaught: bool = False) -> bool:
-        """Whether enough rows follow a line of a file, at later steps or in a launch that began again.
+        """Whether enough rows follow a line of a file, at later steps or in a launch that began again; one is enough below which training completed.
 
         Behind an exception that nobody caught they may have been printed before it, and kept back until the process ended.
         """
@@ -262,7 +262,8 @@ class RowsOfLogs:
             return False
         rows = self._rows[source]
         at = int(np.searchsorted(rows.lines, line, side="right"))
-        if not _are_several(rows, at):
+        over = not uncaught and at < rows.lines.size and rows.lines[at] < self._completed.get(source, 0)
+        if not (over or _are_several(rows, at)):
             return False
         after = int(rows.known_before[at])
         if after in {0, rows.known.size}:
@@ -271,7 +272,7 @@ class RowsOfLogs:
         if int(rows.least[after]) < before:
             return True
         # nothing behind is less, so all of it is beyond but the step itself
-        return int(rows.kinds[after]) - (int(rows.least[after]) == before) >= SURVIVED_ROWS
+        return int(rows.kinds[after]) - (int(rows.least[after]) == before) >= (1 if over else SURVIVED_ROWS)
 
     def _may_be_flushed(self, source: int, line: int) -> bool:
         """Whether the rows below a line may have been printed before it: they fill no more than a buffer, and count on.

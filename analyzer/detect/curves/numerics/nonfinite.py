@@ -22,6 +22,7 @@ from analyzer.detect.failures.following import RowsOfLogs
 from analyzer.detect.robust import PARTS, longest_run, trailing_run
 from analyzer.detect.setup.precision import precision
 from analyzer.model.arrays import Mask, Values
+from analyzer.model.name_words import read_name
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import NULL_INT, Event
@@ -99,19 +100,24 @@ def _loss_facts(view: RunView, out: FactWriter, points: BadPoints | None) -> Non
         out.put("persists", value=True, refs=event_refs(stops))
 
 
+def _of_gradients(event: Event) -> bool:
+    """Whether a line speaks of gradients and of no loss."""
+    text = event.text.lower()
+    return "grad" in text.replace("grad_fn", "") and "loss" not in text
+
+
 def _loss_messages(view: RunView) -> tuple[Event, ...]:
     """Lines that say in words that the loss is not finite; others of these kinds speak of gradients.
 
-    A few of them before rows of finite losses tell of batches that a guard left out.
+    A few of them before rows of finite losses tell of batches that a guard left out; beside finite losses of training
+    those of a metric of an evaluation tell of that.
     """
     stops = {e.ref for e in RowsOfLogs.ends(view, "nan_stop")}  # a log may hold thousands
-    told = [
-        e for e in view.events("nan_stop", "nonfinite_loss_message") if e.kind != "nan_stop" or e.ref in stops
-    ]
-    told = [
-        e for e in told if "grad" not in e.text.lower() or "loss" in e.text.lower() or "grad_fn" in e.text
-    ]
+    events = view.events("nan_stop", "nonfinite_loss_message")
+    told = [e for e in events if (e.kind != "nan_stop" or e.ref in stops) and not _of_gradients(e)]
     loss = view.curve("loss")
+    if loss is not None and len(loss) and np.isfinite(loss.value).all():
+        told = [e for e in told if read_name(str(e.fields.get("metric", ""))).phase in {"", "train"}]
     if loss is not None and 0 < len(told) < LASTING_MESSAGES and not stops:
         last = told[-1].ref
         later = loss.value[(loss.source == last.source) & (loss.line > (last.line or 0))]
@@ -272,16 +278,9 @@ def _grad_message_facts(view: RunView, out: FactWriter, loss: BadPoints | None) 
 
 def _grad_messages(view: RunView) -> tuple[Event, ...]:
     """Lines that say in words that gradients are not finite."""
-    skips = [
-        e
-        for e in view.events("gradient_skipped")
-        if str(e.fields.get("value", "")).lower() in {"nan", "inf", "-inf"}
-    ]
-    words = [
-        e
-        for e in view.events("nan_stop", "nonfinite_loss_message")
-        if "grad" in e.text.lower().replace("grad_fn", "") and "loss" not in e.text.lower()
-    ]
+    skipped = view.events("gradient_skipped")
+    skips = [e for e in skipped if str(e.fields.get("value")).lower() in {"nan", "inf", "-inf"}]
+    words = [e for e in view.events("nan_stop", "nonfinite_loss_message") if _of_gradients(e)]
     return (*view.events("autograd_anomaly"), *skips, *words, *view.events("nonfinite_gradient_stop"))
 
 
