@@ -205,10 +205,7 @@ def _of(failure: Failure | None) -> Event | None:
 
 def _is_plain(failure: Failure) -> bool:
     """Whether nothing but an exception was recognised in the line."""
-    named = [
-        event for event in failure.events if event.kind not in PLAIN or event.fields.get("table") == "self"
-    ]
-    return not named
+    return all(event.kind in PLAIN and event.fields.get("table") != "self" for event in failure.events)
 
 
 def _place(event: Event) -> str | None:
@@ -227,17 +224,22 @@ LOOKED_AT = 400
 
 _FILE = Path(__file__).parent / "complaints.yaml"
 
+_DAMAGE = ("orrupt", "runcated", "ncomplete", "roken", "amaged", "crc", "CRC", "hecksum", "hash", "igest", "agic", "parsing")  # fmt: skip
+"""Hints of words for what is stored and cannot be read."""
+
 # In the order in which they are tried: a word, hints of which a message holds one, and what says that it means another thing.
 _BY_WORDS: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
     ("version", ("ersion", "=", "<", ">", "equire", "grad", "pdat", "buil", "compil", "emoved", "higher", "later"), "other_version"),
     ("package", ("nstall", "mport", "equire", "ackage", "epend", "ibrary", "odule"), None),
+    ("stored", _DAMAGE, "recomputed"),
     ("checkpoint", ("heckpoint", "ckpt", "tate", "rained", "eight", "aved", "oad", "esum", "estor", "safetensors"), "recomputed"),
     ("access", ("oken", "key", "redential", "authenticated", "logged in", "gated", "denied", "nauthori", "orbidden"), None),
     ("device", ("CUDA", "cuda", "GPU", "gpu", "TPU", "NPU", "XPU", "HPU", "MPS", "mps", "NVIDIA"), "other_version"),
     ("values", ("nan", "NaN", "nf", "missing values"), None),
     ("label", ("abel", "classes"), None),
+    ("record", ("ecod", *_DAMAGE), None),
     ("path", ("exist", "ound", "find", "open", "locat", "read", "access", "not a ", "missing"), "writing"),
-    ("samples", ("empty", "match", "no ", "No ", "same ", "nconsistent", "ambiguous"), None),
+    ("samples", ("empty", "match", "no ", "No ", "same ", "nconsistent", "ambiguous", "expected length"), None),
     ("download", ("ownload", "etch", "each", "onnect", "tatus", "ffline"), None),
 )  # fmt: skip
 
