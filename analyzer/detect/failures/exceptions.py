@@ -224,10 +224,8 @@ LOOKED_AT = 400
 
 _FILE = Path(__file__).parent / "complaints.yaml"
 
-_DAMAGE = ("orrupt", "runcated", "ncomplete", "roken", "amaged", "crc", "CRC", "hecksum", "hash", "igest", "agic", "parsing")  # fmt: skip
-"""Hints of words for what is stored and cannot be read."""
-
 # In the order in which they are tried: a word, hints of which a message holds one, and what says that it means another thing.
+_DAMAGE = ("orrupt", "runcated", "ncomplete", "roken", "amaged", "crc", "CRC", "hecksum", "hash", "igest", "agic", "parsing")  # fmt: skip
 _BY_WORDS: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
     ("version", ("ersion", "=", "<", ">", "equire", "grad", "pdat", "buil", "compil", "emoved", "higher", "later"), "other_version"),
     ("package", ("nstall", "mport", "equire", "ackage", "epend", "ibrary", "odule"), None),
