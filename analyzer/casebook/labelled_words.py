@@ -18,19 +18,12 @@ COLUMNS = ("source", "label", "acceptable", "pieces")
 
 
 class LabelledWords(NamedTuple):
-    """One labelled log.
+    """One labelled log."""
 
-    Attributes:
-        source: Where it came from.
-        label: Its cause, or ``healthy``.
-        acceptable: Other right causes.
-        pieces: Hashes of its pieces, see ``message_features``.
-    """
-
-    source: str
-    label: str
-    acceptable: tuple[str, ...]
-    pieces: tuple[int, ...]
+    source: str  # where it came from
+    label: str  # its cause, or ``healthy``
+    acceptable: tuple[str, ...]  # other right causes
+    pieces: tuple[int, ...]  # hashes of its pieces, see ``message_features``
 
 
 def labelled_words(

@@ -44,23 +44,14 @@ SIGNS_NEEDED = 2
 
 
 class Remembered(NamedTuple):
-    """What the casebook says of one cause.
+    """What the casebook says of one cause."""
 
-    Attributes:
-        bits: Shift of its base rate.
-        seen: How often it was confirmed.
-        alike: How many of those look like the run in question.
-        since: Day of the first of them, empty if none is dated.
-        cured: Fix that worked most often, empty if none was recorded.
-        cured_count: How often it did.
-    """
-
-    bits: float
-    seen: int
-    alike: int
-    since: str
-    cured: str = ""
-    cured_count: int = 0
+    bits: float  # shift of its base rate
+    seen: int  # how often it was confirmed
+    alike: int  # how many of those look like the run in question
+    since: str  # day of the first of them, empty if none is dated
+    cured: str = ""  # fix that worked most often, empty if none was recorded
+    cured_count: int = 0  # how often it did
 
     def sentence(self) -> str:
         """``confirmed 14 times here since 2026-03-02, 9 of them alike; 12 were cured by lower-lr``."""

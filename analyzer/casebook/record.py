@@ -33,38 +33,25 @@ _IDENTIFIER = LazyRegex(r"[A-Za-z_][\w.:+-]{0,63}")
 
 
 class CaseRecord(NamedTuple):
-    """One labelled run.
+    """One labelled run."""
 
-    Attributes:
-        id: Unique in its casebook.
-        label: Id of a cause, ``healthy`` or ``outside``.
-        acceptable: Further causes that are right as well, or that a fair judge accepts.
-        second: What another judge said who did not see the label: theirs, then what they accept too; empty if nobody did.
-        source: Where the run came from: an address, ``sample/NAME``, ``lab/FAULT/SEED``, or ``own``.
-        group: Runs of one group never stand on both sides of a cross-validation: a thread, a repository, a family.
-        framework: Who wrote the log, empty if unknown.
-        confirmed: How the label is known: thread, outcome, expert, reviewer, user.
-        split: ``fit`` (no rule was written with it in view, so numbers may be fitted on it), ``judge`` (only counted), or
-            ``tuned`` (rules were written with it in view: it counts how often a line holds, and calibrates nothing).
-        facts: Known facts: numbers, booleans, identifiers.
-        fix: Fix that was tried, empty if none; of records that users confirm.
-        worked: Whether that fix cured it; None if unknown.
-        day: Date of the record as YYYY-MM-DD, empty if it does not matter.
-    """
-
-    id: str
-    label: str
-    acceptable: tuple[str, ...] = ()
+    id: str  # unique in its casebook
+    label: str  # id of a cause, ``healthy`` or ``outside``
+    acceptable: tuple[str, ...] = ()  # further causes that are right as well, or that a fair judge accepts
+    # what another judge said who did not see the label: theirs, then what they accept too; empty if nobody did
     second: tuple[str, ...] = ()
-    source: str = ""
+    source: str = ""  # where the run came from: an address, ``sample/NAME``, ``lab/FAULT/SEED``, or ``own``
+    # runs of one group never stand on both sides of a cross-validation: a thread, a repository, a family
     group: str = ""
-    framework: str = ""
-    confirmed: str = ""
+    framework: str = ""  # who wrote the log, empty if unknown
+    confirmed: str = ""  # how the label is known: thread, outcome, expert, reviewer, user
+    # ``fit`` (no rule was written with it in view, so numbers may be fitted on it), ``judge`` (only counted), or
+    # ``tuned`` (rules were written with it in view: it counts how often a line holds, and calibrates nothing)
     split: str = "fit"
-    facts: Mapping[str, Scalar] = {}
-    fix: str = ""
-    worked: bool | None = None
-    day: str = ""
+    facts: Mapping[str, Scalar] = {}  # known facts: numbers, booleans, identifiers
+    fix: str = ""  # fix that was tried, empty if none; of records that users confirm
+    worked: bool | None = None  # whether that fix cured it; None if unknown
+    day: str = ""  # date of the record as YYYY-MM-DD, empty if it does not matter
 
     @property
     def right(self) -> frozenset[str]:

@@ -84,27 +84,17 @@ _LOCK_WAIT_S = 1_800.0
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A run in a list.
+    """A run in a list."""
 
-    Attributes:
-        address: Which run.
-        name: The name that people see.
-        state: As W&B calls it.
-        heartbeat_at: ISO time of the last sign of life; empty if unknown.
-        rows: Rows of history; None if unknown.
-        group, sweep, user: Empty if unknown.
-        tags: As set by its owner.
-    """
-
-    address: RunAddress
-    name: str
-    state: str
-    heartbeat_at: str
-    rows: int | None
-    group: str
+    address: RunAddress  # which run
+    name: str  # the name that people see
+    state: str  # as W&B calls it
+    heartbeat_at: str  # ISO time of the last sign of life; empty if unknown
+    rows: int | None  # rows of history; None if unknown
+    group: str  # empty if unknown, as are the next two
     sweep: str
     user: str
-    tags: tuple[str, ...]
+    tags: tuple[str, ...]  # as set by its owner
 
 
 def fetch_run(
