@@ -39,6 +39,20 @@ def test_a_run_that_prints_metrics_has_caught_what_it_printed() -> None:
     assert not run.events.of("python_traceback")
 
 
+def test_what_a_finaliser_raised_ends_nothing() -> None:
+    ignored = "Exception ignored in: <bound method Session.__del__ of <acme.Session object at 0x7f>>\n"
+    run = read_text(
+        f"loss: 0.2213\nsaved to final.h5\n{ignored}TypeError: 'NoneType' object is not callable\n"
+    )
+    assert only(run, "ignored_exception")["exception"] == "TypeError"
+    assert not run.events.of("python_traceback")
+    assert not run.events.of("error_line")
+    run = read_text(
+        f"{ignored}TypeError: 'NoneType' object is not callable\n\nnext run\n\nValueError: no column fits\n"
+    )
+    assert only(run, "python_traceback")["exception"] == "ValueError"
+
+
 def test_what_a_pattern_knows_stays_with_the_pattern() -> None:
     run = read_text("RuntimeError: CUDA error: an illegal memory access was encountered\n")
     assert not run.events.of("python_traceback")

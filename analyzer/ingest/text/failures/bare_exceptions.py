@@ -5,13 +5,14 @@
 gives ``python_traceback`` with exception and message, and no frames. Programs print the names of exceptions in warnings
 too and go on, so the line is only believed where it is the last one of the log, or where the log tells nothing else: no
 metric, and no other event than that a traceback was cut off. One that a sentence quotes ("I get the error `TypeError: …`")
-is believed in the second case only. A heading ("# ValueError: …") stands above what it is about.
+is believed in the second case only. What a finaliser raised ("Exception ignored in: …" in the line above) ends nothing. A heading ("# ValueError: …") stands above what it is about.
 """
 
 from __future__ import annotations
 
 from analyzer.ingest.text.failures.traceback_messages import (
     ENDS_ALREADY,
+    IGNORED,
     MAX_MESSAGE,
     following_text,
     role_of,
@@ -47,8 +48,15 @@ class BareExceptions:
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
-        del log  # whether the line is believed is decided at the end
         raised = _RAISED.match(line.text) or _LUA.match(line.text)
+        if raised and IGNORED.search(line.before().rstrip().rpartition("\n")[2]):
+            log.event(
+                "ignored_exception",
+                "teardown",
+                line,
+                {"exception": raised.groupdict().get("exception", "LuaError")},
+            )
+            return False
         match = raised or (_QUOTED.search(line.text) if self._last is None else None)
         if match and not ENDS_ALREADY.search(line.text):
             self._is_quoted = raised is None

@@ -37,6 +37,12 @@ ENDS_ALREADY = LazyRegex(
 )
 """What only an interpreter that ends already says, and who clears a folder on NFS that holds an open file."""
 
+# What stands above an exception that ends nothing, or above its traceback.
+IGNORED = LazyRegex(
+    r"Exception ignored in\b|Error in (?:atexit|sys\.excepthook)|--- Logging error ---|Exception in thread .{0,80}(?:pin_memory|QueueFeeder|QueueManager|tensorboard)"
+    r"|^COMET (?:ERROR|WARNING): |^comet\.ml error: failed to report"
+)
+
 MAX_LINES = 30
 """Lines of one message that are looked at; the list of mismatched weights of a large model is longer."""
 

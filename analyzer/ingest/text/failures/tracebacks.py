@@ -30,6 +30,7 @@ from analyzer.ingest.text.failures.traceback_frames import (
 from analyzer.ingest.text.failures.traceback_messages import (
     CARRIES,
     ENDS_ALREADY,
+    IGNORED,
     MAX_MESSAGE,
     TELLS_NOTHING,
     Raised,
@@ -64,11 +65,6 @@ _SMALL_NAMES = frozenset({"error", "timeout", "gaierror", "herror"})
 """Exceptions whose class begins with a small letter: ``cv2.error``, ``zlib.error``, ``socket.timeout``."""
 _NOTES = frozenset({"SimplifiedTraceback"})
 """Exceptions that only say that frames were left out (JAX)."""
-# What stands above the traceback of an exception that ends nothing.
-_IGNORED = LazyRegex(
-    r"Exception ignored in\b|Error in (?:atexit|sys\.excepthook)|--- Logging error ---|Exception in thread .{0,80}(?:pin_memory|QueueFeeder|QueueManager|tensorboard)"
-    r"|^COMET (?:ERROR|WARNING): |^comet\.ml error: failed to report"
-)
 _OF_POWERSHELL = "FullyQualifiedErrorId"
 """The last of the lines that it puts below the first one of standard error; the one above repeats that line."""
 # What stands above one that a program caught and told for the curious: a record of the lowest level, a library's list of what it tried.
@@ -380,7 +376,7 @@ class Tracebacks:
         rest, _, above = line.before().rstrip().rpartition("\n")
         if _OF_POWERSHELL in above:
             above = rest.rpartition("\n")[2]
-        ignored = _IGNORED.search(above) is not None or (is_chained and self._ignored.get(line.rank, False))
+        ignored = IGNORED.search(above) is not None or (is_chained and self._ignored.get(line.rank, False))
         self._ignored[line.rank] = ignored
         tried = _TRIED.search(above) is not None
         log.captures.append(TracebackCapture(line, self._roots, before, ignored=ignored, tried=tried))
