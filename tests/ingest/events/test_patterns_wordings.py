@@ -105,6 +105,28 @@ LOOK_ALIKES = [
     ("mismatched_collective", "INFO a hang may be caused by a collective mismatch"),
     ("program_missing", 'INFO "flake8": executable file not found in $PATH, the check is passed over'),
     ("argument_rejected", "NCCL INFO config blocking attribute value 1"),
+    (
+        "environment_unsolvable",
+        "ERROR: pip's dependency resolver does not currently take into account all the packages that are installed.",
+    ),
+    (
+        "environment_unsolvable",
+        "Solving environment: failed with initial frozen solve. Retrying with flexible solve.",
+    ),
+    (
+        "export_refused",
+        "TracerWarning: Converting a tensor to a Python boolean might make the trace incorrect.",
+    ),
+    ("export_refused", "WARNING: Failed to export the model to ONNX, the weights are saved without it"),
+    ("operator_missing", "UserWarning: aten::thing is not supported on MPS and runs on the CPU"),
+    ("operator_missing", "RuntimeError: Could not run 'aten::thing' with arguments from the 'Meta' backend."),
+    ("simulator_lost", "[INFO] [gazebo-2]: process started with pid [4711]"),
+    ("display_missing", "Matplotlib: no display found. Using non-interactive Agg backend"),
+    ("bf16_unsupported", "bf16 is available on this hardware, fp16 is not used"),
+    ("layout_mismatch", "loading a checkpoint that was saved with world_size=8, now 4: resharding"),
+    ("command_not_found", "epoch 3: command not found in the vocabulary of the agent"),
+    ("hostname_unresolvable", "device.cc:83] ifa != nullptr. Unable to find address for: eth7"),
+    ("connection_lost", "Unable to init server: Could not connect: Connection refused"),
 ]
 
 
