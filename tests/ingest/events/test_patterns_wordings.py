@@ -126,6 +126,10 @@ LOOK_ALIKES = [
     ("layout_mismatch", "loading a checkpoint that was saved with world_size=8, now 4: resharding"),
     ("command_not_found", "epoch 3: command not found in the vocabulary of the agent"),
     ("hostname_unresolvable", "device.cc:83] ifa != nullptr. Unable to find address for: eth7"),
+    (
+        "file_system_error",
+        "MPIDI_OFI_handle_cq_error(1062): OFI poll failed (Input/output error - packet retry exceeded)",
+    ),
     ("connection_lost", "Unable to init server: Could not connect: Connection refused"),
 ]
 
