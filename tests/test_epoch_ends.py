@@ -162,3 +162,13 @@ def test_a_log_that_stops_at_the_heading_of_an_epoch_stops_within_it(tmp_path, s
     found = analyzer.diagnose(tmp_path / "train.log").ended
 
     assert found.state == ("interrupted" if below else "unknown"), found.because
+
+
+@pytest.mark.parametrize(("last", "state"), [(995, "completed"), (900, "interrupted")])
+def test_rewards_that_are_told_every_five_updates_reach_their_plan_within_five(tmp_path, last, state):
+    rows = "".join(
+        f"[Episode {at}]\nupdates {at}/1000 episodes, total num timesteps {300 * at}/300000, FPS 39.\naverage reward: {-10 - 180 / (1 + at / 40):.4f}\n"
+        for at in range(0, last + 1, 5)
+    )
+
+    assert ended(tmp_path, rows).state == state

@@ -400,6 +400,9 @@ def _counts_rest(view: RunView, counted: int) -> bool:
 def _spacing(view: RunView) -> float:
     """Usual steps between two rows: the last row may lie that far before the end."""
     curve = view.curve("loss")
+    if curve is None:  # rewards, scores: the one with most rows
+        curves = (view.curve(name) for name in view.run.metrics.names)
+        curve = max((known for known in curves if known is not None), key=len, default=None)
     if curve is None:
         return 1.0
     steps = distinct_of(curve.step[curve.step != NULL_INT])
