@@ -316,3 +316,25 @@ def test_a_folder_of_pictures_or_archives_is_not_told_to_be_empty(tmp_path):
     ]:
         with pytest.raises(InputError, match=told):
             load_run(folder)
+
+
+def test_files_of_one_curve_on_training_and_held_out_data_are_one_run(tmp_path):
+    for phase, least in (("train", 0.1), ("val", 0.9)):
+        rows = (
+            f"epoch: {at} loss: {least + 2.2 / at:.4f} accuracy: {1 - least / at:.4f}\n"
+            for at in range(1, 21)
+        )
+        (tmp_path / f"{phase}_loss_deep.txt").write_text("".join(rows))
+    both = analyzer.diagnose(tmp_path)
+    alone = analyzer.diagnose(tmp_path / "train_loss_deep.txt")
+
+    assert both.coverage.metrics == {"loss": 20, "accuracy": 20, "eval_loss": 20, "eval_accuracy": 20}
+    assert alone.coverage.metrics == {"loss": 20, "accuracy": 20}
+
+
+def test_a_log_named_for_a_test_that_stands_alone_is_of_a_training(tmp_path):
+    (tmp_path / "test_loss.txt").write_text(
+        "".join(f"epoch: {at} loss: {2.2 / at:.4f}\n" for at in range(1, 21))
+    )
+
+    assert analyzer.diagnose(tmp_path).coverage.metrics == {"loss": 20}

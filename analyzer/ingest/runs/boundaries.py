@@ -141,7 +141,7 @@ def _jobs(folder: Folder) -> list[tuple[list[str], str]]:
     groups = [(files, _said(f"job {job}", files)) for job, files in sorted(by_job.items())]
     streams: dict[str, list[str]] = {}
     for name in rest:
-        streams.setdefault(shapes.stem_of(name), []).append(name)
+        streams.setdefault(shapes.curve_of(name), []).append(name)
     if len(streams) > 1 and not all(shapes.is_role(name) for name in rest):
         return groups + [
             (files, _said("a log of its own name", files)) for _, files in sorted(streams.items())

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from analyzer.ingest.rank_names import names_part, place_of
 from analyzer.lazy_regex import LazyRegex
 
 _ARCHIVE = LazyRegex(r"\.(?:gz|zst)$")
 _LOG = LazyRegex(r"(?i)\.(?:log|out|err|stdout|stderr|[oe]\d{3,12}(?:[.-]\d{1,6})?)(?:\.\d{1,3})?$|\d\.[oe]$")
+_ENDING = LazyRegex(r"(?i)\.(?:csv|tsv|txt|log|out)(?:\.gz|\.zst)?$")
 _LOG_NAME = LazyRegex(r"(?i)^(?:stdout|stderr|log\.rank\d+|nohup\.out|output)$")
 _MARKER = LazyRegex(
     r"^(?:events\.out\.tfevents\..*|.*\.tfevents|.*\.wandb|.*\.swanlab|trainer_state\.json|trainer_log\.jsonl|metrics\.csv|hparams\.yaml"
@@ -113,6 +115,39 @@ def stem_of(name: str) -> str:
         bare = head
         head, _, last = bare.rpartition(".")
     return re.sub(r"(?i)[_-](?:std)?(?:out|err)$", "", bare) or bare
+
+
+_OF_PHASE = LazyRegex(
+    r"(?i)^(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|dev)[_-](?=(?:loss(?:es)?|acc(?:uracy)?|err(?:ors?)?|logs?|metrics?|history|scores?)(?![a-z]))"
+)
+
+
+def curve_of(name: str) -> str:
+    """The same as its stem, and the same for the files of one curve on training and on held-out data.
+
+    >>> curve_of("train_loss_2.txt"), curve_of("val_loss_2.txt"), curve_of("train-17.out"), curve_of("loss_2.txt")
+    ('loss_2', 'loss_2', 'train-17', 'loss_2')
+    """
+    return _OF_PHASE.sub("", stem_of(name))
+
+
+_OF_HELD_OUT = LazyRegex(
+    r"(?i)^(?:(?:logs?|metrics?|loss(?:es)?|results?|history)[_.-])?(?P<word>val|valid|validation|eval|evaluation|test)"
+    r"(?:[_.-](?:logs?|metrics?|loss(?:es)?|results?|history|scores?)(?P<more>[_.-][\w.-]{1,80})?)?$"
+)
+
+
+def is_of_held_out(path: Path, *, alone: bool) -> bool:
+    """Whether a file is named for evaluations; ``alone`` it counts without a file of the training beside it.
+
+    One of a ``test`` may be a training that somebody tried out, if it stands alone.
+    """
+    match = _OF_HELD_OUT.match(_ENDING.sub("", path.name))
+    if match is None or (alone and match["word"].lower() != "test" and not match["more"]):
+        return match is not None
+    return any(
+        path.with_name(path.name.replace(match["word"], word, 1)).exists() for word in ("train", "training")
+    )
 
 
 def is_role(name: str) -> bool:

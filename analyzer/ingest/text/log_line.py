@@ -13,6 +13,7 @@ from enum import IntFlag
 from typing import Protocol, runtime_checkable
 
 from analyzer.ingest.base import SourceWriter
+from analyzer.ingest.metric_columns import of_held_out
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.points import Points
 from analyzer.ingest.text.prefixes import Peeled, peel
@@ -195,6 +196,7 @@ class LogState:
     total_steps: int | None = None  # optimizer steps that the run intends, if the log says so
     epochs: float | None = None  # epochs that it intends
     logging_steps: int | None = None  # steps between two rows of the log, if stated
+    held_out: bool = False  # whether the file is named for evaluations
     captures: list[Capture] = field(default_factory=list)  # captures in progress
     last_line: int = 0  # number of the last line that holds something, once the log is complete
     told_line: int = -1  # number of the last line that an event was written for; -1 before the first
@@ -260,7 +262,8 @@ class LogState:
         if points is None:
             owner = self._first_rank.setdefault(name, rank)
             foreign = rank != owner and rank is not None and owner is not None
-            points = self.out.points(f"{name}@rank{rank}" if foreign else name, rank)
+            known = of_held_out(name) if self.held_out else name
+            points = self.out.points(f"{known}@rank{rank}" if foreign else known, rank)
             self._points[name, rank] = points
         return points
 

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.metric_columns import METRIC_FILE
+from analyzer.ingest.runs.run_shapes import is_of_held_out
 from analyzer.ingest.source_text import bounded_lines, decode
 from analyzer.ingest.text.failures.error_lines import error_lines
 from analyzer.ingest.text.log_reader import LogReader, literal_hits
@@ -103,7 +104,9 @@ class TextLog:
         def on_long_line(line: int) -> None:
             out.gap(f"a line is longer than {MAX_RECORD_BYTES} bytes; it was read in pieces", line=line)
 
-        LogReader(out).read(read_blocks(chunks(), on_long_line))
+        reader = LogReader(out)
+        reader.state.held_out = is_of_held_out(source.path, alone=False)
+        reader.read(read_blocks(chunks(), on_long_line))
         for reason in lost:
             out.gap(f"the rest of the file cannot be read: {reason}", evidence=True)
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import (
@@ -35,6 +34,7 @@ from analyzer.ingest.metric_columns import (
     says_held_out,
     unix_seconds,
 )
+from analyzer.ingest.runs.run_shapes import is_of_held_out
 from analyzer.ingest.scalar_text import metric_number, whole_step
 from analyzer.ingest.source_text import bounded_lines, decode
 from analyzer.ingest.text.rows.epochs_again import EPOCHS_OF_A_TRAINING
@@ -46,11 +46,6 @@ _LIGHTNING = LazyRegex(r"/version_\d{1,6}/metrics\.csv$")
 _MONITOR = LazyRegex(r"(?:^|/)(?P<stem>Train_Samples_(?P<tag>[^/]+))\.csv(?:\.gz|\.zst)?$")
 _DVCLIVE = LazyRegex(r"(?:^|/)plots/metrics/(?P<folder>[^.]{1,200}/)[^/]+\.tsv(?:\.gz|\.zst)?$")
 _SUFFIX = LazyRegex(r"\.(?:csv|tsv)(?:\.gz|\.zst)?$")
-_OF_HELD_OUT = LazyRegex(
-    r"(?i)^(?:(?:logs?|metrics?|loss(?:es)?|results?|history)[_.-])?(?P<word>val|valid|validation|eval|evaluation|test)"
-    r"(?:[_.-](?:logs?|metrics?|loss(?:es)?|results?|history|scores?))?$"
-)
-"""Tables of evaluations, whose columns are named as those of the table beside them that holds the training."""
 _DELIMITERS = (",", "\t", ";")
 _NAME = LazyRegex(r"[^\d\W][^\"\r\n]{0,199}|_[^\"\r\n]{0,199}")
 _WANDB_RANGE = LazyRegex(r"__(?:MIN|MAX)$")
@@ -117,23 +112,18 @@ class CsvMetrics:
         live = _DVCLIVE.search(source.name)
         before = "Train/Samples/" if monitor else live["folder"] if live else ""
         table = _Table(
-            out, header, source.path.name, counter, before=before, held_out=_of_held_out(source.path)
+            out,
+            header,
+            source.path.name,
+            counter,
+            before=before,
+            held_out=is_of_held_out(source.path, alone=True),
         )
         if _LIGHTNING.search(source.path.as_posix()):
             out.framework("pytorch-lightning")
         for line, cells in _records(feed, _delimiter(head), out):
             table.add(line, cells, is_cut=feed.is_cut)
         table.finish()
-
-
-def _of_held_out(path: Path) -> bool:
-    """Whether a table is named for evaluations; one of a ``test`` may be a training that somebody tried out, if it stands alone."""
-    match = _OF_HELD_OUT.match(_SUFFIX.sub("", path.name))
-    if match is None or match["word"].lower() != "test":
-        return match is not None
-    return any(
-        path.with_name(path.name.replace(match["word"], word)).exists() for word in ("train", "training")
-    )
 
 
 def _below_comments(text: str) -> str:
