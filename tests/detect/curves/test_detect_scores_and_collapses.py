@@ -13,6 +13,7 @@ def facts(**columns):
 
 SCATTER = [-150.0 + 90.0 * math.sin(1.7 * i * i) for i in range(2000)]
 """Episodes of a policy that never learns, in no order."""
+CLIMBS = [0.7 * 0.8**i for i in range(10)]
 FALLING = [2.0 * 0.8**i for i in range(8)]
 RISING = [0.5 + 0.05 * i for i in range(8)]
 
@@ -68,6 +69,14 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"accuracy": [float("nan")] * 8, "eval_accuracy": [0.3, 0.5, 0.7, 0.76]}, "signal.exact.nonfinite_training", None),
         ({"accuracy": [float("nan")] * 8, "eval_accuracy": [0.3, 0.3, 0.3, 0.3]}, "signal.exact.nonfinite_training", True),
         ({"loss": [0.69, 0.6, 0.53, 0.53], "accuracy": [0.5, 0.7, 0.74, 0.745], "eval_loss": [0.6, 0.56, 0.54, 0.534], "eval_accuracy": [0.6, 0.7, 0.72, 0.731]}, "signal.chance.held_out", False),
+        ({"Loss/G/loss": [3.0, 2.0, 1.6, 1.5, 1.5], "Metrics/made50k_full": [float("nan")] * 5}, "signal.exact.nonfinite_training", False),
+        ({"Metrics/made50k_full": [float("nan")] * 5}, "signal.exact.nonfinite_training", True),
+        # an error rate stands for the loss that nobody printed, and is lost as one
+        ({"error_rate": [0.99, 0.8, 0.7, 0.62, 0.58, 0.55, 0.54, 1.05, 0.95, 0.88, 0.84, 0.8, 0.78, 0.76, 0.75, 0.75]}, "signal.progress.kept", False),
+        ({"error_rate": [0.99, 0.8, 0.7, 0.62, 0.58, 0.55, 0.54, 0.53, 0.52, 0.51, 0.5, 0.5, 0.49, 0.49, 0.48, 0.48]}, "signal.progress.kept", True),
+        # step by step to four of five, and a leap from one answer for all to another
+        ({"loss": CLIMBS, "eval_accuracy": [0.48, 0.55, 0.62, 0.68, 0.72, 0.75, 0.78, 0.79, 0.8, 0.8]}, "signal.chance.held_out", False),
+        ({"loss": CLIMBS, "eval_accuracy": [0.2, *[0.79] * 9]}, "signal.chance.held_out", True),
         ({"val_f1": [0.82, 0.86, 0.89, 0.91, 0.92, 0.92]}, "signal.progress.score_points", 6),
         ({"val_f1": [0.82, 0.84, 0.86, 0.86, 0.86, 0.86]}, "signal.progress.score_points", None),
         ({"loss": FALLING, "acc_seg": [100.0] * 8}, "signal.score.perfect_at_once", True),

@@ -56,6 +56,9 @@ QUIET = 0.01
 LIKE_A_GUESS = 1.6
 """Accuracy over 1/C: classes are seldom balanced, and the largest of ten holds up to 16 %."""
 
+CLIMBED, BETWEEN = 0.2, 3
+"""A fifth of all answers more than at first, and three evaluations between: no leap from one class to another."""
+
 GAIN_ROWS, GAINS, MOST_RIGHT = 8, 0.02, 0.75
 """Eight evaluations that gain two points, to where three of four are right: ranks of clicks gain no more from best to worst run."""
 
@@ -346,6 +349,7 @@ def _held_out(out: FactWriter, view: RunView, count: int) -> None:
         # One answer for all costs at least the entropy of the share that it gets right.
         alike = -known[0] * math.log(known[0]) - (1 - known[0]) * math.log(1 - known[0])
         guess = not float(costs.value[-1]) < NEAR * alike
+    guess = guess and not _climbs(view)
     if held_out is None and guess is None:
         return
     refs = [] if known is None else known[1]
@@ -357,6 +361,16 @@ def _held_out(out: FactWriter, view: RunView, count: int) -> None:
         never = float(held_out[1].smooth.min()) >= NEAR * uniform
         out.put("held_out_never_better", never and guess is not False, refs)
     out.put("held_out", bool(guess) if guess is not None else bad, refs)
+
+
+def _climbs(view: RunView) -> bool:
+    """Whether held-out answers rose by a fifth of all step by step: one answer for all samples is as often right each time, or leaps."""
+    shares = shares_of(view, "eval_accuracy")
+    if shares is None or len(shares) < GAIN_ROWS:
+        return False
+    first, last = float(shares.value[0]), float(median_of(shares.value[-3:]))
+    between = (shares.value > first + GAINS) & (shares.value < last - GAINS)
+    return last - first >= CLIMBED and int(between.sum()) >= BETWEEN
 
 
 def _second_softmax(out: FactWriter, view: RunView) -> None:
