@@ -69,8 +69,9 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"accuracy": [float("nan")] * 8, "eval_accuracy": [0.3, 0.5, 0.7, 0.76]}, "signal.exact.nonfinite_training", None),
         ({"accuracy": [float("nan")] * 8, "eval_accuracy": [0.3, 0.3, 0.3, 0.3]}, "signal.exact.nonfinite_training", True),
         ({"loss": [0.69, 0.6, 0.53, 0.53], "accuracy": [0.5, 0.7, 0.74, 0.745], "eval_loss": [0.6, 0.56, 0.54, 0.534], "eval_accuracy": [0.6, 0.7, 0.72, 0.731]}, "signal.chance.held_out", False),
-        ({"Loss/G/loss": [3.0, 2.0, 1.6, 1.5, 1.5], "Metrics/made50k_full": [float("nan")] * 5}, "signal.exact.nonfinite_training", False),
-        ({"Metrics/made50k_full": [float("nan")] * 5}, "signal.exact.nonfinite_training", True),
+        ({"Loss/G/loss": [3.0, 2.0, 1.6, 1.5, 1.5], "Metrics/fid50k_full": [float("nan")] * 5}, "signal.exact.nonfinite_training", False),
+        ({"Metrics/fid50k_full": [float("nan")] * 5}, "signal.exact.nonfinite_training", True),
+        ({"surrogate loss": [14.0, 8.0, 6.0, 4.0, 3.0], "KL divergence": [float("nan")] * 5}, "signal.exact.nonfinite_training", True),
         # an error rate stands for the loss that nobody printed, and is lost as one
         ({"error_rate": [0.99, 0.8, 0.7, 0.62, 0.58, 0.55, 0.54, 1.05, 0.95, 0.88, 0.84, 0.8, 0.78, 0.76, 0.75, 0.75]}, "signal.progress.kept", False),
         ({"error_rate": [0.99, 0.8, 0.7, 0.62, 0.58, 0.55, 0.54, 0.53, 0.52, 0.51, 0.5, 0.5, 0.49, 0.49, 0.48, 0.48]}, "signal.progress.kept", True),
