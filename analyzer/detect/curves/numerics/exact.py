@@ -117,8 +117,7 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
     out.put("nonfinite_norm_only", not beside_norms, refs)
     told = bool((_LOSS.search(name) or _NORM.search(name)) and not _HELD_OUT.search(name))
     lasting = bool(bad[-min(ROWS, len(bad)) :].all()) and bool(bad.mean() >= 0.5 or bad[-3:].all())
-    nameless = len(bad) >= NAMELESS_ROWS and bool(bad.all()) and view.curve("loss") is None
-    nameless = nameless and not (read_score(name).better and _a_loss_is_finite(view))
+    nameless = len(bad) >= NAMELESS_ROWS and bool(bad.all()) and not _stands_beside_a_loss(view, name)
     if read_score(name).better and _answers_improve(view):
         return  # a score that nobody computed while the model learned
     all_lost = view.curve("loss") is None and lasting and _nothing_is_finite(view)
@@ -153,13 +152,11 @@ def _answers_improve(view: RunView) -> bool:
     return any(better >= IMPROVED * worse > 0.0 for worse, better in ends)
 
 
-def _a_loss_is_finite(view: RunView) -> bool:
-    """Whether a loss of training, such as one of several players, ends in numbers: a score of NaN beside it was not computed."""
-    losses = (
-        view.curve(name)
-        for name in view.run.metrics.names
-        if _LOSS.search(name) and not _HELD_OUT.search(name)
-    )
+def _stands_beside_a_loss(view: RunView, name: str) -> bool:
+    """Whether the log has a loss, or a column is a score that nobody computed beside losses, as of players, that end in numbers."""
+    if view.curve("loss") is not None or not read_score(name).better:
+        return view.curve("loss") is not None
+    losses = (view.curve(other) for other in view.run.metrics.names if _LOSS.search(other))
     return any(series is not None and bool(np.isfinite(series.value[-LOST_ROWS:]).all()) for series in losses)
 
 
