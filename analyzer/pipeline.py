@@ -118,11 +118,7 @@ def diagnose_loaded(
     assessment = assess(run, rules, baseline, guard)
     facts = assessment.facts
     folded = fold(assessment.ranking, assessment.facts.plain)
-    listed: list[Finding] = []
-    for item in in_order(assessment.ranking, folded):
-        with guard.part(f"finding of rule {item.rule.id}"):
-            explains = folded.get(item.rule.symptom_kind, {})
-            listed.append(_finding(item, run, assessment, quoter, explains))
+    listed = _by_rules(run, assessment, folded, quoter, guard)
     tests = health(facts.plain)
     seen = outcome(facts.plain)
     by_rules = listed
@@ -166,6 +162,18 @@ def diagnose_loaded(
         passed_over=tuple(GapNote(label, None, reason) for label, reason in loaded.passed_over),
         gaps=_gap_notes(run, (*rules.left_out, *guard.gaps)),  # all parts are done by now
     )
+
+
+def _by_rules(
+    run: Run, assessment: Assessment, folded: Folding, quoter: Quoter, guard: Guard
+) -> list[Finding]:
+    """What rules alone make of a run, in order."""
+    listed: list[Finding] = []
+    for item in in_order(assessment.ranking, folded):
+        with guard.part(f"finding of rule {item.rule.id}"):
+            explains = folded.get(item.rule.symptom_kind, {})
+            listed.append(_finding(item, run, assessment, quoter, explains))
+    return listed
 
 
 def _ended(run: Run, facts: Facts, quoter: Quoter) -> Ended | None:

@@ -278,11 +278,7 @@ def _learn(rows: list[_Example]) -> Shape | None:
         return None
     if several and not indent:
         return None  # nothing shows whether what follows belongs to the row
-    found = tuple(
-        column._replace(below="".join(first.parts.key[: column.slot + 2]).count(BREAK))
-        for column in columns
-        if column is not None
-    )
+    found = tuple(_at_its_line(column, first.parts) for column in columns if column is not None)
     slots = tuple(sorted({slot for column in found for slot in (column.slot, *column.also)} | step.slots()))
     text = "\n".join(row.raw for row in rows).encode("utf-8", "replace")
     loose, whole = (
@@ -306,6 +302,10 @@ def _learn(rows: list[_Example]) -> Shape | None:
         first.raw.count(BREAK) + 1,
         indent,
     )
+
+
+def _at_its_line(column: Column, parts: Wording) -> Column:
+    return column._replace(below="".join(parts.key[: column.slot + 2]).count(BREAK))
 
 
 def _step_of(numbers: Values, steps: list[int | None]) -> Step | None:
