@@ -134,7 +134,7 @@ def diagnose_loaded(
     findings, ruled_out = _split(listed, status)
     if loaded.unread is not None and not findings:
         raise loaded.unread
-    as_told = telling((*findings, *ruled_out), status)
+    as_told = telling((*findings, *ruled_out), status, kinds)
     other = _other(listed, assessment.ranking, folded, kinds)
     return Diagnosis(
         run_id=run.id,

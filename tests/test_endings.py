@@ -262,7 +262,8 @@ def test_a_bad_curve_does_not_explain_why_the_host_refused_memory(tmp_path):
 
     found = analyzer.diagnose(tmp_path).findings
 
-    assert {"host-oom-kill", "bad-pretrained-or-init"} == {finding.cause.id for finding in found[:2]}
+    assert found[0].cause.id == "host-oom-kill"
+    assert any(finding.cause.id == "bad-pretrained-or-init" for finding in found)
 
 
 def test_a_signal_to_the_launcher_is_an_end_from_outside_and_no_failure(tmp_path):

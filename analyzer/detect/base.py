@@ -202,9 +202,7 @@ class Detector(NamedTuple):
     emits: tuple[str, ...]  # names of facts, or prefixes that end with a dot
     module: str  # where it stands in this package
     detect: Callable[[RunView, FactWriter], None]  # writes the facts of a run
-    policies: bool = (
-        True  # whether it judges policies too, of which losses follow the rewards and not the success
-    )
+    policies: bool = True  # whether it judges policies too, whose losses follow the rewards
 
     def measure(self, view: RunView) -> Signal:
         """What it finds in a run; it writes below what all of its names begin with."""

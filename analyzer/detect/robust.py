@@ -64,3 +64,8 @@ def trailing_run(mask: Mask) -> int:
     """Number of True values at the end."""
     good = np.flatnonzero(~mask)
     return int(mask.size - 1 - good[-1]) if good.size else int(mask.size)
+
+
+def digits_of(value: float) -> int:
+    """Digits of a number as it was printed, zeros at either end left out."""
+    return len(f"{value:.8g}".partition("e")[0].replace(".", "").strip("-0"))

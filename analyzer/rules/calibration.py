@@ -40,7 +40,7 @@ class Calibration(NamedTuple):
         intercept: Logit of being right at a share of one half, before offsets.
         slope: Factor on the logit of the share of a failed run.
         softer: What is added to it where nothing failed: a share of what only a course shows tells less. With one factor for both the
-            error of 2,970 answers was 0.060 instead of 0.053, and 93 instead of 82 were wrong at "likely".
+            error of 2,970 of the answers was 0.060 instead of 0.053, and 93 instead of 82 were wrong at "likely".
         statuses: Offset by status of the run.
         families: Offset by family of the leading cause.
         answers: First answers that they were fitted on.

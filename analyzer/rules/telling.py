@@ -1,12 +1,12 @@
 """The shares of an answer as they are told: what such answers were worth on runs that no rule had seen.
 
 Of each kind of symptom the node that leads it, a cause or a class with its causes, is told at its measured probability
-(``calibration.py``); its rivals and "something else" share what it leaves. No order changes by it.
+(``calibration.py``); its rivals and "something else" share what it leaves. Kinds that were pooled are told as one. No order changes by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from analyzer.model.diagnosis import Finding
 from analyzer.record import NamedTuple
@@ -81,23 +81,26 @@ class Telling(NamedTuple):
         return finding._replace(probability=probability, calibrated=finding.symptom_kind in self.leaders)
 
 
-def telling(findings: Sequence[Finding], status: str) -> Telling:
+def telling(findings: Sequence[Finding], status: str, pooled: Collection[str] = ()) -> Telling:
     """How the shares of an answer are told.
 
     Args:
         findings: All findings, those ruled out included; the answer leads with the first.
         status: Status of the run.
+        pooled: Kinds whose causes share one probability.
     """
     shipped = shipped_calibration()
     if shipped is None or status not in shipped.statuses:
         return Telling({})
-    kinds: dict[str, list[Finding]] = {}
+    kinds: dict[str, list[Finding]] = {kind: [] for kind in pooled}
     for finding in findings:
         kinds.setdefault(finding.symptom_kind, []).append(finding)
+    together = [finding for kind in pooled for finding in kinds[kind]]
+    kinds |= dict.fromkeys(pooled, together)
     leaders = {
         kind: _leader(best, items, status, shipped)
         for kind, items in kinds.items()
-        if (best := max(items, key=lambda item: item.probability)).cause.kind != "benign"
+        if items and (best := max(items, key=lambda item: item.probability)).cause.kind != "benign"
     }
     if findings and (first := leaders.get(findings[0].symptom_kind)) is not None:
         leaders = {  # what was likelier than the first stays so, and what was not does not become it

@@ -17,7 +17,7 @@ they are tried::
       example: 'OSError: No space left on device: /out'
 
 ``pieces`` name what several expressions share (written ``${NAME}``; a list stands for its items in ``more``),
-``tables`` are named under ``words``, ``field_sets`` under ``with``. ``${NUMBER}`` and ``${SIZE}`` are known everywhere.
+``tables`` are named under ``words``, ``field_sets`` under ``with``. ``${NUMBER}``, ``${SIZE}`` and ``${OWN_HOST}`` are known everywhere.
 The declarations stand beside the patterns, not in this package, so that a new line touches one file.
 """
 
@@ -68,6 +68,13 @@ NUMBER = r"[-+]?\d{1,40}(?:\.\d{0,40})?(?:[eE][-+]?\d{1,4})?"
 SIZE = r"\d{1,18}(?:\.\d{1,6})? ?(?:[KMGT]i?B|bytes)"
 """A size with its unit inside a pattern."""
 
+OWN_HOST = (
+    r"(?:localhost|\d{1,3}(?:\.\d{1,3}){3}"
+    r"|(?![\w.-]{0,60}(?:minio|s3|stor|hdfs|ceph|oss|mirror|cdn|hub|data|cache|proxy|namenode))"
+    r"[a-z][a-z0-9_-]{1,60}(?:(?:\.[a-z0-9-]{1,60}){1,2}\.svc(?:\.[a-z]{1,20}){0,3})?)"
+)
+"""A server of the job's own network inside a pattern: an address, or a name without a domain; stores have such names too."""
+
 FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     "file": {"events": ("map", False), "field_sets": ("map", False), "pieces": ("map", False), "tables": ("map", False), "patterns": ("list", False)},
     "event": {"says": ("str", True), "role": ("texts", True), "family": ("str", False), "fields": ("map", False), "with": ("str", False)},
@@ -84,7 +91,7 @@ PACK_FILE = "events.yaml"
 _KEPT = "says roles family fields topic"
 """What is kept of a declaration."""
 
-_GLOBAL_PIECES: Mapping[str, str] = {"NUMBER": NUMBER, "SIZE": SIZE}
+_GLOBAL_PIECES: Mapping[str, str] = {"NUMBER": NUMBER, "SIZE": SIZE, "OWN_HOST": OWN_HOST}
 _PIECE = LazyRegex(r"\$\{(\w+)\}")
 _GROUP = LazyRegex(r"\(\?P<(\w+)>")
 _KIND = LazyRegex(r"[a-z][a-z0-9_]{1,60}")
@@ -128,7 +135,7 @@ def event_files() -> list[Path]:
 @remembered
 def events_key() -> str:
     """Key of what the declared events mean, for whatever is kept that depends on them."""
-    return cache.key_of([*event_files(), *declared_in_packs(PACK_FILE)], str(FIELDS), NUMBER, SIZE, _KEPT)
+    return cache.key_of([*event_files(), *declared_in_packs(PACK_FILE)], f"{FIELDS}{_GLOBAL_PIECES}", _KEPT)
 
 
 @remembered

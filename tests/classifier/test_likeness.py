@@ -18,7 +18,7 @@ from analyzer.detect.linear import read_linear, write_linear
 from analyzer.errors import InputError
 from analyzer.model.diagnosis import ALIKE, LIKENESS
 from analyzer.model.signal import FactValue, Signal
-from analyzer.render.sentences import opening
+from analyzer.render.sentences import CANDIDATES_NAMED, opening
 from analyzer.rules.candidates.pooled import NUMBERS, OF_RULES, pooled
 from analyzer.rules.causes import catalogue
 from analyzer.rules.load import load_rules
@@ -131,7 +131,7 @@ def test_a_candidate_lends_the_text_of_the_rule_that_bears_its_name_and_is_not_t
     above = opening(found)
     assert above is not None
     assert above.head.startswith("no rule explains it")
-    assert len(above.rows) == sum(finding.by_likeness for finding in found.findings)
+    assert len(above.rows) == min(CANDIDATES_NAMED, sum(finding.by_likeness for finding in found.findings))
     plateau = load_rules(()).by_id("loss-plateau")
     assert plateau is not None
     assert plateau.slug == "loss-plateau"

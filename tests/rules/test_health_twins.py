@@ -65,7 +65,7 @@ CALIBRATED_LATE = {
     "signal.gap.right": 0.97,
 }
 SMOOTHED = {"signal.chance.loss_over_uniform": 0.88, "signal.chance.many_right": True}
-BELOW_ZERO = {"signal.loss.max": -2.1, "signal.loss.last": -3.0, "signal.progress.score_points": 0}
+BELOW_ZERO = {"signal.loss.max": -2.1, "signal.loss.first": -2.1, "signal.loss.last": -3.0, "signal.progress.score_points": 0}
 LIKELIHOOD = {
     "signal.progress.crosses_zero": True,
     "signal.progress.first": 47000.0,
@@ -117,6 +117,7 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("gap-closed", SURE_OF_ALL, {"signal.gap.held_out_gained": 0.05}),
         ("gap-closed", SURE_OF_ALL, {"signal.gap.score_last": 0.35}),
         ("not-nothing-at-all", BELOW_ZERO, {"signal.loss.max": 1e-9, "signal.loss.last": 1e-9}),
+        ("not-nothing-at-all", BELOW_ZERO, {"signal.loss.last": -40.0}),
         ("not-held-back", AUGMENTED, {"signal.gap.held_out_gained": 0.1}),
         ("not-held-back", AUGMENTED, {"signal.gap.right": 0.4, "signal.generalisation.accuracy_best": 0.4}),
         ("not-held-back", AUGMENTED, {"signal.gap.score_training_harder": True}),

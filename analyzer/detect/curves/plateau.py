@@ -11,7 +11,7 @@ from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.progress import scored_best_at_end
 from analyzer.detect.curves.span import begins_in_the_middle
 from analyzer.detect.curves.spikes import find_spikes
-from analyzer.detect.robust import PARTS, noise, part_medians, uncertainty
+from analyzer.detect.robust import PARTS, digits_of, noise, part_medians, uncertainty
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
@@ -139,7 +139,7 @@ def _frozen(out: FactWriter, view: RunView, curve: Series) -> None:
     beside = view.finite("accuracy")
     if (
         not enough
-        or _digits(float(values[-1])) < FROZEN_DIGITS
+        or digits_of(float(values[-1])) < FROZEN_DIGITS
         or beside is None
         or len(beside) != len(curve)
     ):
@@ -148,11 +148,6 @@ def _frozen(out: FactWriter, view: RunView, curve: Series) -> None:
     shares = beside.value / (100.0 if float(beside.value.max()) > 1.0 else 1.0)
     still = bool(np.all(shares[-count:] == shares[-1])) and float(shares[-1]) < FROZEN_ACCURACY
     out.put("frozen", still, [*refs_at(curve, [last, last - count + 1]), *refs_at(beside, [last])])
-
-
-def _digits(value: float) -> int:
-    """Digits of a number as it was printed, zeros at either end left out."""
-    return len(f"{value:.8g}".partition("e")[0].replace(".", "").strip("-0"))
 
 
 def _at_limit(out: FactWriter, view: RunView, curve: Series) -> None:

@@ -68,7 +68,7 @@ class _LateRows(_Late, Learnable):
 def grammars() -> tuple[LineGrammar, ...]:
     """A fresh set of grammars, in the order in which they are asked."""
     return (
-        _Late("failures.bare_exceptions:BareExceptions", "Error: ", "Exception: ", "luajit: ", "lua: ", "bin/th: "),
+        _Late("failures.bare_exceptions:BareExceptions", "Error: ", "Exception: ", "luajit: ", "bin/lua: ", "qlua: /", "bin/th: "),
         _Late("failures.tracebacks:Tracebacks", "Traceback (most recent call last)", "During handling of the above exception", "The above exception was the direct cause", '", line '),
         _Late("failures.fault_dumps:FaultDumps", "Fatal Python error: ", "Timeout (0:", "Timeout (1:", "Timeout (2:"),
         _Late("failures.stack_samples:StackSamples", '): "MainThread"'),

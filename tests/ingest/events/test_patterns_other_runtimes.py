@@ -189,15 +189,15 @@ def test_the_barrier_of_an_older_jax_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "of_the_host"),
+    ("text", "kind"),
     [
-        ("java.lang.OutOfMemoryError: Java heap space", False),
-        ("Caused by: java.lang.OutOfMemoryError: GC overhead limit exceeded", False),
-        ("java.lang.OutOfMemoryError: unable to create new native thread", True),
+        ("java.lang.OutOfMemoryError: Java heap space", "cpu_oom"),
+        ("Caused by: java.lang.OutOfMemoryError: GC overhead limit exceeded", "cpu_oom"),
+        ("java.lang.OutOfMemoryError: unable to create new native thread", "process_limit"),
     ],
 )
-def test_a_full_heap_of_java_is_a_limit_of_its_own(text, of_the_host):
-    assert ("cpu_oom" in {event.kind for event in read_text(text + "\n").events}) is of_the_host
+def test_a_full_heap_of_java_is_host_memory_and_a_thread_that_is_refused_is_not(text, kind):
+    assert {event.kind for event in read_text(text + "\n").events} == {kind}
 
 
 @pytest.mark.parametrize(

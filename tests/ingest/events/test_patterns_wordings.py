@@ -124,6 +124,8 @@ LOOK_ALIKES = [
     ("display_missing", "Matplotlib: no display found. Using non-interactive Agg backend"),
     ("bf16_unsupported", "bf16 is available on this hardware, fp16 is not used"),
     ("layout_mismatch", "loading a checkpoint that was saved with world_size=8, now 4: resharding"),
+    ("size_limit_passed", "Exporting: the model is larger than 2GB, its weights are saved beside it"),
+    ("size_limit_passed", "seed 7 (any number less than 2147483647 will do)"),
     ("command_not_found", "epoch 3: command not found in the vocabulary of the agent"),
     ("hostname_unresolvable", "device.cc:83] ifa != nullptr. Unable to find address for: eth7"),
     (

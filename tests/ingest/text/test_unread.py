@@ -21,9 +21,9 @@ def test_the_last_errors_of_an_unknown_log_are_quoted(tmp_path):
 
 
 def test_the_last_words_of_a_log_that_holds_nothing_known_are_compared_with_known_ones(tmp_path):
-    words = "qsub: Job violates queue and/or server resource limits\ncomment = Insufficient amount of resource: ngpus (R: 16 A: 8 T: 8)\n"
+    words = "pending: waiting for resources, GPUs not available in queue\n"
     (tmp_path / "job.out").write_text(words, encoding="utf-8")
-    (tmp_path / "notes.txt").write_text(words, encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("It was a bright cold day in April.\n", encoding="utf-8")
 
     answer = diagnose(tmp_path / "job.out")
 

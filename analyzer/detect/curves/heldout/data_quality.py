@@ -25,7 +25,7 @@ SAME_ACCURACY = 3
 """Evaluations with exactly the same accuracy: twice may be chance, three times in a moving model hardly."""
 
 LOW_F1, LEARNED_F1, NEAR_BEST = 0.6, 0.2, 0.9
-"""Macro F1 over accuracy; a classifier that ignores one of two classes at 9:1 has 0.53."""
+"""Macro F1 over accuracy (a classifier that ignores one of two classes at 9:1 has 0.53), what it gained, and its end over its best."""
 
 BELOW = 0.9
 """Evaluation loss below nine tenths of the training loss, the line of the runmedic check on leakage."""
@@ -132,11 +132,9 @@ def _classes(view: RunView, out: FactWriter) -> None:
         f1, shares = shares_of(view, name), shares_of(view, "eval_accuracy")  # one may be in percent
         if f1 is None or shares is None:
             continue
-        last_f1 = float(f1.value[-1])
+        last_f1, best_f1 = float(f1.value[-1]), float(f1.value.max())
         # what was found never and is found more and more is learned late, as entities among many other tokens are
-        found_late = last_f1 - float(f1.value[0]) >= LEARNED_F1 and last_f1 >= NEAR_BEST * float(
-            f1.value.max()
-        )
+        found_late = last_f1 - float(f1.value[0]) >= LEARNED_F1 and last_f1 >= NEAR_BEST * best_f1
         low = last_f1 < LOW_F1 * float(shares.value[-1]) and not found_late
         out.put("f1_far_below_accuracy", low, [*end_of(f1), *refs_at(accuracy, [last])])
         return

@@ -8,6 +8,7 @@ from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.loss import ASTRONOMICAL, means_so_far
 from analyzer.detect.curves.numerics.bad_points import loss_points, only_at_skips
+from analyzer.detect.robust import digits_of
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import words_of
@@ -154,9 +155,10 @@ def _answers_improve(view: RunView) -> bool:
 
 def _stands_beside_a_loss(view: RunView, name: str) -> bool:
     """Whether the log has a loss, or a column is a score that nobody computed beside losses, as of players, that end in numbers."""
-    if view.curve("loss") is not None or not read_score(name).better:
-        return view.curve("loss") is not None
-    losses = (view.curve(other) for other in view.run.metrics.names if _LOSS.search(other))
+    if view.curve("loss") is not None:
+        return True
+    names = view.run.metrics.names if read_score(name).better else ()
+    losses = (view.curve(other) for other in names if _LOSS.search(other))
     return any(series is not None and bool(np.isfinite(series.value[-LOST_ROWS:]).all()) for series in losses)
 
 
@@ -318,7 +320,7 @@ def _frozen(out: FactWriter, view: RunView) -> None:
         and distinct_of(score.value[np.isfinite(score.value)]).size > 1
         for name in ("accuracy", "eval_accuracy")
     )
-    frozen = same and not moves and _digits(float(good.value[0])) >= FROZEN_DIGITS
+    frozen = same and not moves and digits_of(float(good.value[0])) >= FROZEN_DIGITS
     out.put("loss_frozen", frozen and not means_so_far(view), ends_of(good))
     held_out = view.curve("eval_loss")
     if held_out is not None:
@@ -337,13 +339,8 @@ def _frozen(out: FactWriter, view: RunView) -> None:
             end.size == PART_ROWS
             and end[0] != 0.0
             and bool((end == end[0]).all())
-            and _digits(float(end[0])) >= PART_DIGITS
+            and digits_of(float(end[0])) >= PART_DIGITS
         ):
             out.put("part_still", value=True, refs=refs_at(part, [len(part) - 1, len(part) - PART_ROWS]))
             out.put("part_still_name", part.logged_as, end_of(part))
             return
-
-
-def _digits(value: float) -> int:
-    """Digits of a number that say something."""
-    return len(f"{value:.8g}".partition("e")[0].replace(".", "").strip("-0"))

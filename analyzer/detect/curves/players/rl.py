@@ -302,7 +302,7 @@ def _as_gap(values: Values, *, is_ratio: bool, is_correlation: bool) -> Values:
 
 def _gradient_lost(view: RunView, out: FactWriter) -> None:
     """Whether rewards differ within the groups of every row and yet every gradient norm is exactly 0."""
-    norm, spread = (view.finite("grad_norm", FEW_ROWS), view.finite("reward_std", FEW_ROWS))
+    norm, spread = view.finite("grad_norm", FEW_ROWS), view.finite("reward_std", FEW_ROWS)
     shares = view.finite("frac_reward_zero_std", FEW_ROWS)
     if norm is None or spread is None:
         return
