@@ -65,7 +65,12 @@ CALIBRATED_LATE = {
     "signal.gap.right": 0.97,
 }
 SMOOTHED = {"signal.chance.loss_over_uniform": 0.88, "signal.chance.many_right": True}
-BELOW_ZERO = {"signal.loss.max": -2.1, "signal.loss.first": -2.1, "signal.loss.last": -3.0, "signal.progress.score_points": 0}
+BELOW_ZERO = {
+    "signal.loss.max": -2.1,
+    "signal.loss.first": -2.1,
+    "signal.loss.last": -3.0,
+    "signal.progress.score_points": 0,
+}
 LIKELIHOOD = {
     "signal.progress.crosses_zero": True,
     "signal.progress.first": 47000.0,
