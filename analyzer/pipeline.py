@@ -60,6 +60,9 @@ if TYPE_CHECKING:
 LISTED_FROM = 0.02
 """Probability below which a considered cause counts as ruled out: 1 in 50."""
 
+CANDIDATE_FROM = 0.05
+"""Probability from which a cause is a candidate where too little was seen for a verdict and no labelled runs are like it."""
+
 GUESS = 0.1
 """Probability below which the first of the candidates is a guess where no error was printed: of 50 such answers for unseen runs one was
 right, of the 79 from there to .15 18. Of 75 by the words of an error 17 were right, and 47 had the cause among three."""
@@ -131,7 +134,7 @@ def diagnose_loaded(
         listed, first, kinds = _pooled(listed, assessment, folded, rules, run, quoter)
         if first is not None:
             status, summary, missing = judge(by_rules, seen, tests, facts.plain, first)
-    findings, ruled_out = _split(listed, status)
+    findings, ruled_out = _split(listed, status, is_pooled=bool(kinds))
     if loaded.unread is not None and not findings:
         raise loaded.unread
     as_told = telling((*findings, *ruled_out), status, kinds)
@@ -312,13 +315,17 @@ def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | Non
     )
 
 
-def _split(listed: Sequence[Finding], status: str) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+def _split(
+    listed: Sequence[Finding], status: str, *, is_pooled: bool
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Findings worth a place in the answer, and those ruled out.
 
     For a run without a fault the weak competitors of a benign explanation are no findings. Where too little was seen for
     a verdict, the candidates are what can be said.
     """
-    floor = REPORTED if status == "healthy" else LISTED_FROM
+    floor = LISTED_FROM if is_pooled or status in {"failed", "degraded"} else CANDIDATE_FROM
+    if status == "healthy":
+        floor = REPORTED
     if status != "healthy":
         listed = sorted(listed, key=lambda finding: _says_less(finding, listed, status))
     findings = tuple(finding for finding in listed if finding.probability >= floor)
