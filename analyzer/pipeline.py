@@ -285,7 +285,8 @@ def _pooled(
     at = next((place for place, f in enumerate(kept) if f.probability < moved[0].probability), len(kept))
     if leads or not kept:
         at = 0
-    return [*kept[:at], *moved, *kept[at:]], moved[0] if by_course else None, by.kinds
+    kinds = by.kinds | {finding.symptom_kind for finding in moved}
+    return [*kept[:at], *moved, *kept[at:]], moved[0] if by_course else None, kinds
 
 
 def _first_failure(run: Run, facts: Facts, quoter: Quoter) -> FirstFailure | None:

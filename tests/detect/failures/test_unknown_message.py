@@ -158,3 +158,15 @@ def test_an_end_without_an_error_is_no_error(tmp_path):
     assert (ended.status, ended.ended.state) == ("healthy", "completed")
     assert error_lines(["Process finished with exit code 0", "child exited with status 0"]) == ()
     assert error_lines(["Process finished with exit code 3", "exit code 0:9"]) == (0, 1)
+
+
+def test_likeliest_causes_of_several_kinds_share_one_probability(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_text(
+        "pass 1 of 90\nERROR: the model has no field barrier in its configuration\n", encoding="utf-8"
+    )
+
+    found = analyzer.diagnose(log)
+
+    assert len({finding.symptom_kind for finding in found.findings}) > 1
+    assert sum(finding.probability for finding in found.findings) <= 1.0
