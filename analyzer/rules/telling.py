@@ -92,11 +92,11 @@ def telling(findings: Sequence[Finding], status: str, pooled: Collection[str] = 
     shipped = shipped_calibration()
     if shipped is None or status not in shipped.statuses:
         return Telling({})
-    kinds: dict[str, list[Finding]] = {kind: [] for kind in pooled}
+    together = [finding for finding in findings if finding.symptom_kind in pooled]
+    kinds = dict.fromkeys(pooled, together)
     for finding in findings:
-        kinds.setdefault(finding.symptom_kind, []).append(finding)
-    together = [finding for kind in pooled for finding in kinds[kind]]
-    kinds |= dict.fromkeys(pooled, together)
+        if finding.symptom_kind not in pooled:
+            kinds.setdefault(finding.symptom_kind, []).append(finding)
     leaders = {
         kind: _leader(best, items, status, shipped)
         for kind, items in kinds.items()
