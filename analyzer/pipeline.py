@@ -136,7 +136,7 @@ def diagnose_loaded(
             status, summary, missing = judge(by_rules, seen, tests, facts.plain, first)
     findings, ruled_out = _split(listed, status, is_pooled=bool(kinds))
     if loaded.unread is not None and not findings:
-        raise loaded.unread
+        raise loaded.unread()
     as_told = telling((*findings, *ruled_out), status, kinds)
     other = _other(listed, assessment.ranking, folded, kinds)
     return Diagnosis(

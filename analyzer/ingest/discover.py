@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from analyzer.errors import AnalyzerError, InputError, UnknownFormatError, UnreadableFileError
@@ -45,8 +46,8 @@ class Loaded(NamedTuple):
     # newer runs of which nothing could be read: label and reason
     passed_over: tuple[tuple[str, str], ...] = ()
     earlier: tuple[str, ...] = ()  # a sentence for each earlier launch whose rows stand in the same log
-    # what to say if the last words of a log in which nothing is known tell nothing either
-    unread: InputError | None = None
+    # of a log in which nothing is known: makes what to say if its last words tell nothing either
+    unread: Callable[[], InputError] | None = None
     # CPU seconds that judging it may take
     judging_s: float = (1 - limits.INTERRUPTED_SHARE) * limits.BASE_CPU_S
 
@@ -102,11 +103,11 @@ def _load(path: Path, extra: Sequence[Path], *, shown: Path) -> Loaded:
         passed_over.append((group.label, _reason(builder)))
     assert first is not None
     # none tells of its course: what describes the newest is all there is, or how its log ends
-    unread = None if first.recognised() else _nothing_read(path, discovery, first)
+    unread = None if first.recognised() else partial(_nothing_read, shown, discovery, first)
     if unread is None or (first.log_ends and any(map(_is_surely_a_log, groups[0].found))):
         others = tuple(group.label for group in groups[1:])
         return Loaded(first.finish(), groups[0].label, others, unread=unread)
-    raise unread
+    raise unread()
 
 
 def _is_surely_a_log(found: Found) -> bool:

@@ -1,5 +1,8 @@
 """A run that cannot be read: its last lines that look like errors are quoted, and what would help is said."""
 
+import re
+from shutil import make_archive
+
 import pytest
 
 from analyzer.api import diagnose, load
@@ -38,6 +41,9 @@ def test_last_words_that_tell_nothing_are_no_answer(tmp_path):
 
     with pytest.raises(UnreadableFileError, match="nothing could be parsed"):
         diagnose(tmp_path / "job.out")
+    archive = make_archive(str(tmp_path / "runs"), "zip", tmp_path, "job.out")
+    with pytest.raises(UnreadableFileError, match=rf"^{re.escape(archive)}: nothing could be parsed"):
+        diagnose(archive)
 
 
 def test_a_log_of_warnings_alone_is_too_little_to_judge(tmp_path):
