@@ -324,9 +324,8 @@ def _split(
     For a run without a fault the weak competitors of a benign explanation are no findings. Where too little was seen for
     a verdict, the candidates are what can be said.
     """
-    floor = LISTED_FROM if is_pooled or status in {"failed", "degraded"} else CANDIDATE_FROM
-    if status == "healthy":
-        floor = REPORTED
+    floors = {"failed": LISTED_FROM, "degraded": LISTED_FROM, "healthy": REPORTED}
+    floor = floors.get(status, LISTED_FROM if is_pooled else CANDIDATE_FROM)
     if status != "healthy":
         listed = sorted(listed, key=lambda finding: _says_less(finding, listed, status))
     findings = tuple(finding for finding in listed if finding.probability >= floor)

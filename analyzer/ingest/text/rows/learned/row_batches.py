@@ -87,6 +87,11 @@ class Records(NamedTuple):
     ends: Integers  # int64: where each ends
     lines: Integers  # int64: index of its physical line
 
+    @staticmethod
+    def joined(parts: Iterable[Records]) -> Records:
+        """Those of several parts, one part behind the other."""
+        return Records(*map(np.concatenate, zip(*parts, strict=True)))
+
     def only(self, kept: Integers | Mask) -> Records:
         """Some of them."""
         return Records(*(column[kept] for column in self))

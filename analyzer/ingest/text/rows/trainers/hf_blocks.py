@@ -35,8 +35,7 @@ class HfBatch(Batch):
     def __init__(self, parts: Sequence[Alike], block: Block, taker: HfConsole) -> None:
         parts = _by_names(parts)
         sizes = [part.records.starts.size for part in parts]
-        columns = zip(*(part.records for part in parts), strict=True)
-        joined = Records(*(np.concatenate(column) for column in columns))
+        joined = Records.joined(part.records for part in parts)
         order = np.argsort(joined.starts)
         super().__init__(joined.only(order))
         self._parts, self._taker = parts, taker
@@ -90,7 +89,7 @@ def _by_names(parts: Sequence[Alike]) -> list[Alike]:
         groups.setdefault((part.names, part.rank), []).append(part)
     return [
         found[0]._replace(
-            records=Records(*map(np.concatenate, zip(*(part.records for part in found), strict=True))),
+            records=Records.joined(part.records for part in found),
             values=np.concatenate([part.values for part in found]),
             times_s=np.concatenate([part.times_s for part in found]),
         )
