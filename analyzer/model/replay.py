@@ -23,6 +23,7 @@ or record number, 0 if there is none).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -229,6 +230,14 @@ class ReplayTable(TraceTable):
     """Tensor events of a replay trace: numbers measured on one tensor at one point; see ``REPLAY_COLUMNS``."""
 
     COLUMNS = REPLAY_COLUMNS
+
+    def noted(self, row: int) -> dict[str, Any]:
+        """What the recorder noted beside the columns; nothing where that is no JSON object."""
+        try:
+            found = json.loads(self.text("extra", row) or "{}")
+        except (ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
 
 class CommTable(TraceTable):

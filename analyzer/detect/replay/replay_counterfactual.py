@@ -8,7 +8,6 @@ math_attention) or is ``verdict``, and ``extra`` holds the numbers::
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -48,7 +47,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     _reruns(out, table, by_name)
     if "verdict" in by_name:
         row = by_name["verdict"]
-        _verdict(out, _extra(table, row), [table.ref(row)])
+        _verdict(out, table.noted(row), [table.ref(row)])
 
 
 def _reruns(out: FactWriter, table: ReplayTable, by_name: Mapping[str, int]) -> None:
@@ -60,7 +59,7 @@ def _reruns(out: FactWriter, table: ReplayTable, by_name: Mapping[str, int]) -> 
         return [table.ref(by_name[name])]
 
     if "recorded" in bad:
-        forward = _extra(table, by_name["recorded"]).get("forward_bad")
+        forward = table.noted(by_name["recorded"]).get("forward_bad")
         out.put("forward_nonfinite", forward if isinstance(forward, bool) else None, ref("recorded"))
     for name in ("float32", "bfloat16"):
         if name in bad:
@@ -93,11 +92,3 @@ def _number(value: object) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
-
-
-def _extra(table: ReplayTable, row: int) -> dict[str, Any]:
-    try:
-        found = json.loads(table.text("extra", row) or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 
@@ -192,15 +191,6 @@ def _huge_parameter(table: ReplayTable, origin: Origin) -> int | None:
     )
 
 
-def _extra(table: ReplayTable, row: int) -> dict[str, object]:
-    """What the recorder noted beside the columns."""
-    try:
-        found = json.loads(table.text("extra", row) or "{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def _family(origin: Origin, op: str | None, kind: str | None) -> str:
     """What sort of place it is, by its innermost name first; a projection of attention is no attention."""
     if origin.how == "loss":
@@ -219,7 +209,7 @@ def _masked(origin: Origin, table: ReplayTable) -> bool | None:
     """Whether a softmax had nothing to attend to; unknown where hooks see only that NaN arose inside attention."""
     if origin.how == "mask":
         return True
-    counted = _extra(table, origin.row).get("fully_masked_rows")
+    counted = table.noted(origin.row).get("fully_masked_rows")
     if isinstance(counted, int):
         return counted > 0
     inside = _family(origin, table.text("op", origin.row), None) == "attention"
@@ -290,7 +280,7 @@ def _size(out: FactWriter, table: ReplayTable, origin: Origin, refs: list[Source
     if (is_product or scores) and len(factors) > 1:
         share = math.prod(factors) / limit
     bound = _bound(table, origin) if is_product else None
-    noted = _extra(table, row)
+    noted = table.noted(row)
     reference, wrong = noted.get("reference_absmax"), noted.get("kernel_wrong")
     if isinstance(reference, int | float):  # the operator was computed again in float64
         share = float(reference) / limit

@@ -86,3 +86,10 @@ def test_values_of_any_type_and_size_are_taken_or_left_out(found):
     assert len(table) == len(found)
     for row in table.rows():
         assert all(np.isfinite(value) for value in row.values() if isinstance(value, float))
+
+
+def test_what_a_recorder_noted_is_an_object_or_nothing():
+    texts = ['{"a": 1}', "[1]", "{", "[" * 2_000]
+    table = collected(5, {seq: {"extra": text} for seq, text in enumerate(texts)}).finish()
+
+    assert [table.noted(row) for row in range(5)] == [{"a": 1}, {}, {}, {}, {}]
