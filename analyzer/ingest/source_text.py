@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator
 
-from analyzer.ingest.base import OpenSource, SourceWriter, TruncatedSourceError
+from analyzer.ingest.base import Candidate, OpenSource, SourceWriter, TruncatedSourceError
 
 MAX_LINE_BYTES = 1 << 20
 """Longest line kept. Rows of metrics have a few kilobytes; a longer one is a dump or an attack."""
@@ -17,6 +18,29 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_HOLE = re.compile(rb"\0{64,}")
+# The head of the table in the card that Transformers' Trainer writes beside a model.
+_CARD = re.compile(rb"(?mi)^\|[ ]{0,8}(?:train(?:ing)? loss|epoch)[ ]{0,8}\|[^\n]{0,200}\bloss[ ]{0,8}\|")
+
+
+def looks_like_text(head: bytes) -> bool:
+    """Whether the head of a file is text in some encoding.
+
+    UTF-16 is known by its byte-order mark. Otherwise text holds few control characters; long runs of NUL
+    do not count: a log that was truncated under its writer has a hole where its beginning was.
+    """
+    if head.startswith(UTF16_MARKS):
+        return True
+    sample = _HOLE.sub(b"", head)[:16_384]
+    controls = len(sample.translate(None, bytes(range(32, 256)) + b"\t\n\r\x0b\x0c\x1b\x08\x07"))
+    return bool(sample) and controls * 50 <= len(sample)
+
+
+def is_model_card(candidate: Candidate) -> bool:
+    """Whether a Markdown page holds the table of losses that a trainer wrote for its model."""
+    return candidate.name.lower().endswith(".md") and _CARD.search(candidate.head) is not None
 
 
 def decode(data: bytes | bytearray) -> str:

@@ -13,6 +13,7 @@ from analyzer.ingest.base import HEAD_BYTES, Candidate, Ingestor, Match, OpenSou
 from analyzer.ingest.limits import MAX_WALKED
 from analyzer.ingest.masking import safe_name
 from analyzer.ingest.registry import ingestors as all_ingestors
+from analyzer.ingest.source_text import is_model_card, looks_like_text
 from analyzer.record import NamedTuple, dataclass, field
 
 MAX_DEPTH = 16
@@ -234,7 +235,7 @@ def choose_ingestor(candidate: Candidate, ingestors: Sequence[Ingestor]) -> Inge
 
 
 def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discovery:
-    """Look at every file under a directory, or at one file.
+    """Look at every file under a directory, or at one file, which is read as a log if it is text that no reader knows.
 
     Raises:
         InputError: The path does not exist, is empty, or cannot be entered.
@@ -268,12 +269,22 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
             continue
         alike.append(path)
         ingestor = choose_ingestor(candidate, ingestors)
+        if ingestor is None and path == root and looks_like_text(candidate.head):
+            ingestor = next((each for each in ingestors if each.name == "text-log"), None)
         if ingestor is None:
             discovery.unknown.append(name)
         else:
             discovery.found.append(Found(candidate, ingestor, digest))
     _set_notebooks_aside(discovery)
+    _set_cards_aside(discovery)
     return discovery
+
+
+def _set_cards_aside(discovery: Discovery) -> None:
+    """Leave out model cards beside what tells the course of the run: their tables repeat it."""
+    cards = [found for found in discovery.found if is_model_card(found.candidate)]
+    if any(found.ingestor.is_log for found in discovery.found if found not in cards):
+        discovery.found[:] = [found for found in discovery.found if found not in cards]
 
 
 def _set_notebooks_aside(discovery: Discovery) -> None:

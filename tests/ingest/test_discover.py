@@ -277,6 +277,26 @@ def test_names_that_are_no_utf_8_are_read_and_shown_as_escapes(tmp_path):
         analyzer.report(dx, "terminal").encode("utf-8")
 
 
+CARD = (
+    "# whisper-tiny-own\n\n### Training results\n\n| Training Loss | Epoch | Step | Validation Loss |\n|:---:|:---:|:---:|:---:|\n"
+    + "".join(f"| {3 / at:.4f} | {at}.0 | {at * 100} | {3.2 / at:.4f} |\n" for at in range(1, 12))
+)
+
+
+def test_the_card_of_a_model_is_read_and_left_out_beside_what_it_repeats(tmp_path):
+    (tmp_path / "README.md").write_text(CARD)
+    assert len(analyzer.load(tmp_path).metrics.series("eval_loss")) == 11
+
+    (tmp_path / "train.log").write_text(rows(30))
+    assert [found.candidate.name for found in discover(tmp_path).found] == ["train.log"]
+
+
+@pytest.mark.parametrize("name", ["notes.md", "run.unknown", "README", "console.rst"])
+def test_a_file_that_is_given_by_itself_is_read_whatever_its_name(tmp_path, name):
+    (tmp_path / name).write_text(rows(30))
+    assert analyzer.load(tmp_path / name).metrics.has("loss")
+
+
 def _markdown(tmp_path, text):
     (tmp_path / "train_net.md").write_text(text)
     return [found.ingestor.name for found in discover(tmp_path).found]

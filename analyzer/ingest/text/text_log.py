@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter, TruncatedSourceError
 from analyzer.ingest.metric_columns import METRIC_FILE
 from analyzer.ingest.runs.run_shapes import is_of_held_out
-from analyzer.ingest.source_text import bounded_lines, decode
+from analyzer.ingest.source_text import UTF16_MARKS, bounded_lines, decode, is_model_card, looks_like_text
 from analyzer.ingest.text.failures.error_lines import error_lines
 from analyzer.ingest.text.log_reader import LogReader, literal_hits
 from analyzer.ingest.text.text_layer import MAX_RECORD_BYTES, line_blocks, read_blocks
@@ -30,8 +30,6 @@ _NOT_LOG_SUFFIXES = frozenset(
 _LOG_NAME = LazyRegex(
     r"(?i)\.(?:log|out|err|stdout|stderr|[oe]\d{1,9})(?:\.\w{1,8})*$|(?:^|[_.-])(?:log|slurm|stdout|stderr|console|dmesg|nohup)(?:[_.-]|$)"
 )
-_BOMS = (b"\xff\xfe", b"\xfe\xff")
-_HOLE = re.compile(rb"\0{64,}")
 # A line that a logger, a progress bar or Python itself wrote.
 _LOG_LINE = re.compile(
     rb"(?m)^.{0,40}(?:\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d|\b(?:INFO|WARNING|ERROR|DEBUG)\b[: \]|]|Traceback \(most recent call last\)|\d{1,3}%\|)"
@@ -64,11 +62,15 @@ class TextLog:
         """MAYBE for any text, LIKELY for what reads or is named like a log."""
         head = candidate.head
         path = PurePosixPath(candidate.name)
-        if not head or not looks_like_text(head) or _NEVER.match(path.name):
+        if not head or not looks_like_text(head):
+            return Match.NO
+        if is_model_card(candidate):
+            return Match.LIKELY
+        if _NEVER.match(path.name):
             return Match.NO
         suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in {".gz", ".zst"}]
         foreign = bool(suffixes) and suffixes[-1] in _NOT_LOG_SUFFIXES
-        text = head if not head.startswith(_BOMS) else head.replace(b"\0", b"")
+        text = head if not head.startswith(UTF16_MARKS) else head.replace(b"\0", b"")
         lines = len(_LOG_LINE.findall(text[:16_384]))
         if foreign and suffixes[-1] == ".md":
             return Match.LIKELY if _is_log_in_markdown(text) else Match.NO
@@ -131,19 +133,6 @@ def lines_beside_rows(source: OpenSource, out: SourceWriter) -> Iterator[tuple[i
         if _BESIDE_ROWS.match("\n" + text, 1):
             yield number, text, None
     yield number, text, None
-
-
-def looks_like_text(head: bytes) -> bool:
-    """Whether the head of a file is text in some encoding.
-
-    UTF-16 is known by its byte-order mark. Otherwise text holds few control characters; long runs of NUL
-    do not count: a log that was truncated under its writer has a hole where its beginning was.
-    """
-    if head.startswith(_BOMS):
-        return True
-    sample = _HOLE.sub(b"", head)[:16_384]
-    controls = len(sample.translate(None, bytes(range(32, 256)) + b"\t\n\r\x0b\x0c\x1b\x08\x07"))
-    return bool(sample) and controls * 50 <= len(sample)
 
 
 def read_lines(lines: Iterable[tuple[int, str, float | None]], out: SourceWriter) -> None:

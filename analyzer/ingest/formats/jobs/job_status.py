@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
-from analyzer.ingest.text.text_log import TextLog, looks_like_text
+from analyzer.ingest.source_text import looks_like_text
+from analyzer.ingest.text.text_log import TextLog
 from analyzer.lazy_regex import LazyRegex
 
 _SUFFIX = LazyRegex(r"\.(?:ya?ml|json)(?:\.gz|\.zst)?$")

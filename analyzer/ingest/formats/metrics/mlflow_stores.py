@@ -20,8 +20,7 @@ from urllib.parse import quote
 from analyzer.ingest.base import Candidate, Match, OpenSource, SourceWriter
 from analyzer.ingest.metric_columns import MetricColumns, unix_seconds
 from analyzer.ingest.scalar_text import config_scalar, metric_number, metric_value, whole_step
-from analyzer.ingest.source_text import bounded_lines, decode, read_text
-from analyzer.ingest.text.text_log import looks_like_text
+from analyzer.ingest.source_text import bounded_lines, decode, looks_like_text, read_text
 from analyzer.lazy_regex import LazyRegex
 
 _MAGIC = b"SQLite format 3\0"
