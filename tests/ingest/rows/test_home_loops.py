@@ -53,6 +53,30 @@ def read(form, count=ROWS):
         ("epoch loss: {a}\nepoch accuracy: 0.{e}5", {"loss": 2.1, "accuracy": 0.15}),
         ("Step: {s}, Loss: {a}\nMean Rank: {s}.5, Mean Reciprocal Rank: {b}", {"mean_reciprocal_rank": 1.1}),
         ("Training Loss: {a} (Shape Regression: {b}, Dice: 0.{e}5)", {"shape_regression": 1.1}),
+        # phases and their values in other orders
+        ("epoch {e} :: train {a} :: valid {b} :: f1 0.{e}5", {"train": 2.1, "valid": 1.1}),
+        ("** pass {e} ** tr {a} va {b} **", {"tr": 2.1, "va": 1.1}),
+        ("Epoch {e}: {a} train, {b} valid", {"train": 2.1, "valid": 1.1}),
+        ("Epoch {e}/20 | Train: {a} / {b} | Val: {b} / {a}", {"train": 2.1, "val_2": 2.1}),
+        ("epoch {e} train {a} {b} test {b} {a}", {"train_2": 1.1, "test": 1.1}),
+        # players, parts of one name, and what stands beside a mean
+        (">{e}, d1={a}, d2={b} g={a}", {"d1": 2.1, "d2": 1.1, "g": 2.1}),
+        (">d1={a}, d2={b} | g={a}  |  t=0.{e}", {"d1": 2.1, "g": 2.1}),
+        ("{s} [D loss: {a}, kind: {b}%] [G loss: {b},kind: {a}%]", {"kind": 0.011, "kind_2": 0.021}),
+        ("Generation {e}: best fitness {a}, mean fitness {b}", {"best_fitness": 2.1, "mean_fitness": 1.1}),
+        ("Epoch {e}: disc {a} gen {b} cycle {a} same {b}", {"disc": 2.1, "same": 1.1}),
+        # counters and numbers
+        ("Epoche {e}: {a}", {"unnamed": 2.1}),
+        ("Adam iter {s}: {a}", {"unnamed": 2.1}),
+        ("Epoch {e}: -0.{s}", {"unnamed": -0.5}),
+        ("{e}: {a}", {"unnamed": 2.1}),
+        ("Epoch {e} | {a} | {b}", {"unnamed": 2.1, "unnamed_2": 1.1}),
+        ("Epoch {e}: {n} / 10000", {"accuracy": 0.9069}),
+        ("##### epoch {e} finished, average mse {a} #####", {"average_mse": 2.1}),
+        ("Timestep {s}: avg return over last 10 episodes = {a}", {"reward_mean": 2.1}),
+        ("Sweep {e}: log-likelihood -{a}, ELBO -{b}", {"elbo": -1.1}),
+        ("第{e}个epoch的训练损失为{a}\uff0c准确率为{b}", {"loss": 2.1, "accuracy": 1.1}),
+        ("bits/dim {a} at step {s}", {"bits/dim": 2.1}),
     ],
 )  # fmt: skip
 def test_a_row_is_read(form, metrics):
@@ -69,10 +93,24 @@ def test_a_row_is_read(form, metrics):
         ("Episode {e}: return={a} updates=3", "reward_mean", [1, 2]),
         ("episode {e}, reward {a}, steps 25", "reward_mean", [1, 2]),
         ("Episode {e}: steps {s}, return={a}", "reward_mean", [50, 100]),
+        ("avg_reward={a}  fetches={e}  total_steps={s}", "reward_mean", [50, 100]),
+        ("{s}: loss = {a}", "loss", [50, 100]),
     ],
 )
 def test_a_row_stands_at_its_own_counter(form, metric, steps):
     assert [step for step, _ in read(form)[metric][:2]] == steps
+
+
+def test_numbers_that_come_again_are_ranks():
+    text = "".join(f"{rank}: loss = {2 / row + rank:.2f}\n" for row in range(1, 5) for rank in range(4))
+
+    assert set(read_text(text).metrics.names) == {"loss", "loss@rank1", "loss@rank2", "loss@rank3"}
+
+
+def test_what_rises_beside_an_epoch_is_no_loss():
+    text = "".join(f"Epoch {epoch}: 0.{epoch}5\n" for epoch in range(1, 9))
+
+    assert read_text(text).metrics.names == ("number",)
 
 
 def test_the_last_line_is_read_once():
@@ -92,6 +130,26 @@ def test_the_last_line_is_read_once():
         "learning accuracy: 0.5\n",
         "bins: 0.5, 10: 9.5, 40: 0.5\n" * 4,
         rows("{a} kg apples, {b} kg pears"),
+        "d: 0.5, g: 0.25\n",
+        "pass: 5 fail: 3 skip: 2\n" * 4,
+        "".join(f"Epoch 0: {i * 100}/10000\n" for i in range(1, 12)),
+        "".join(f"Epoch {i}: 100/100\n" for i in range(1, 12)),
+        "".join(f"conv{i}: mean=0.{i}1, std=0.{i}2, max=1.{i}\n" for i in range(1, 9)),
+        "".join(f"pred: 0.{i}, goal: 1.{i}\n" for i in range(1, 9)),
+        "".join(f"threshold 0.{i}: kept {i}00\n" for i in range(1, 9)),
+        "".join(f"batch {2**i}: latency 1.{i} ms, rate 10{i}.5\n" for i in range(1, 6)),
+        "Split 1: train 800 val 100\nSplit 2: train 700 val 200\nSplit 3: train 600 val 300\n",
+        "train 0.8 0.1 test 0.1 0.5\n",
+        "Namespace(lr=0.001, loss='mse', decay=0.0005, train=0.8, val=0.1)\n",
+        "batch_size: 32\nmomentum: 0.9\nloss_weight: 0.5\nbest_score: 0.0\n",
+        "| N/A   35C    P0    38W / 300W |   1024MiB / 16160MiB |      0%      Default |\n" * 4,
+        "-rw-r--r-- 1 a b 1234 Jan  1 12:00 loss_0.5.txt\n" * 4,
+        "| Allocated memory      |   10240 KB |   20480 KB |   3072 KB |   1024 KB |\n" * 4,
+        "load average: 0.50, 0.75, 1.20\ncpu: 12.5% mem: 40.0%\n" * 4,
+        "numpy==1.26.4\naccelerate 0.25.0\ntorch 2.1\n",
+        "anchors: [1.25, 1.625], [2.0, 3.75]\ntrain: ../data/train.txt\n",
+        "train/val ratio: 0.8/0.2\n",
+        "".join(f"Stage {i}: width 0.{i}, depth 1.{i}\n" for i in range(1, 4)),
         "color #1.0f0 and 0x3f2\n" * 4,
     ],
 )

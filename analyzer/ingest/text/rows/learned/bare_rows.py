@@ -17,7 +17,7 @@ from analyzer.ingest.text.log_line import LogLine, LogState
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
 from analyzer.ingest.text.rows.learned.wordings import WordedRow
-from analyzer.model.name_words import is_score, read_name, words_of
+from analyzer.model.name_words import JUDGES, MAKERS, is_score, read_name, words_of
 
 BARE_ROWS, BARE_KINDS, BARE_WORDS = 3, 8, 2
 """Rows without a place that make a series: two of one form may be a summary and its copy; kinds that are kept in
@@ -43,6 +43,16 @@ def measures(name: str) -> bool:
     """Whether a name is that of a score, or of an error of any kind: ``Mean RMS Error``, ``label error rate``."""
     words = words_of(name)
     return is_score(name) or words[-1:] == ("error",) or words[-2:] == ("error", "rate")
+
+
+def play_each_other(names: Iterable[str]) -> bool:
+    """Whether names are those of both players of an adversarial training.
+
+    >>> play_each_other(["d1", "d2", "g"]), play_each_other(["d1", "d2"]), play_each_other(["gen", "disc", "t"])
+    (True, False, True)
+    """
+    players = {words[0].rstrip("0123456789") for name in names if (words := words_of(name))}
+    return not players.isdisjoint(JUDGES) and not players.isdisjoint(MAKERS)
 
 
 class BareRows:
@@ -125,6 +135,7 @@ class BareRows:
         fitted = any(read_name(n).phase == "train" for k in (*self._waiting, *self._known) for n in k)
         return (
             names >= _TIMES
+            or play_each_other(kind)
             or any(
                 r.quantity in _COURSES
                 or (r.quantity == "accuracy" and (bool(r.phase) or alone))
@@ -145,7 +156,8 @@ class BareRows:
 
     def left(self) -> list[Kept]:
         """What is worth telling of a log without any other row: two of a kind, two names on one, or a NaN, are no chance."""
-        lone = [value for rows in self._waiting.values() for _, values in rows for value in values.values()]
-        told = sum(map(len, self._waiting)) >= BARE_NAMES or not all(map(isfinite, lone))
-        told = told or any(len(kind) > 1 or len(rows) > 1 for kind, rows in self._waiting.items())
-        return [row for rows in self._waiting.values() for row in rows] if told else []
+        waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)}
+        lone = [value for rows in waiting.values() for _, values in rows for value in values.values()]
+        told = sum(map(len, waiting)) >= BARE_NAMES or not all(map(isfinite, lone))
+        told = told or any(len(kind) > 1 or len(rows) > 1 for kind, rows in waiting.items())
+        return [row for rows in waiting.values() for row in rows] if told else []

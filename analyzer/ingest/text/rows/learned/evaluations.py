@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Mapping
 
 from analyzer.ingest.text.rows.learned.line_masks import counted
-from analyzer.ingest.text.rows.learned.wordings import WordedRow, as_held_out
+from analyzer.ingest.text.rows.learned.quantities import as_held_out
+from analyzer.ingest.text.rows.learned.wordings import WordedRow
 from analyzer.lazy_regex import LazyRegex
 
 HELD_OUT_LINES = 4

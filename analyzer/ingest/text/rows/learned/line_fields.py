@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.field_names import MEASURED_WHEN, known_tail, trimmed
@@ -33,7 +33,7 @@ _WORD = (
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?[\[(\"'{<]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
-_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z])|\.\d|[A-Za-z_])"
+_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_])"
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
 _SIGNED = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
@@ -47,7 +47,7 @@ _AT_STEP = LazyRegex(
     rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is|was) | )(?P<value>{_NUMBER})"
 )
 _PAIRS = LazyRegex(
-    rf"^ {{0,8}}(?:\w{{1,12}} ?: )?(?:[A-Za-z][\w./@-]{{0,40}}(?: {{1,3}}|\t)[{INT}{FLOAT}](?:/{INT})?[,;|]?[ \t]{{0,3}}){{3,64}}(?:$|(?<=\|)(?= ?step\b))"
+    rf"^ {{0,8}}(?:\w{{1,12}} ?: )?(?:[A-Za-z][\w./@-]{{0,40}}(?: {{1,3}}|\t)[{INT}{FLOAT}](?:/{INT})?[,;|:]?[ \t]{{0,3}}){{3,64}}(?:$|(?<=\|)(?= ?step\b))"
 )
 """A line of nothing but names and numbers in turn, or what of it stands before a bar: each name is that of the number behind it."""
 
@@ -148,7 +148,10 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
     for match in _TWO.finditer(text):  # "loss 0.5 / 0.75": what the second is of is not said
         half = found.get(slot_at(text, match.start()))
         if half is not None and (
-            read_name(half.name).quantity or is_score(half.name) or half.name.endswith(")")
+            read_name(half.name).quantity
+            or is_score(half.name)
+            or half.name.endswith(")")
+            or _is_phase(half.name)
         ):
             found.setdefault(half.slot + 1, half._replace(slot=half.slot + 1, name=f"{half.name}_2"))
     return [found[slot] for slot in sorted(found)]
@@ -248,7 +251,10 @@ def _beside(text: str) -> Iterator[Field]:
                 or match.end() <= pairs
                 or (text.count("|") > 2 and before[-1:] == "|" and after[:1] == "|")
             )
-            alone = wide or ((not before or before[-1] in _CELLS) and (not after or after[0] in _CELLS))
+            alone = wide or (
+                (not before or before[-1] in _CELLS or before.endswith(f"{INT}:"))
+                and (not after or after[0] in _CELLS)
+            )
             of_phase = (
                 _is_phase(match["name"]) and before[-1:] in _BEFORE_PHASE and after[:1] in {"", "|", "(", "*"}
             )
@@ -333,26 +339,28 @@ def is_time(field: Field) -> bool:
     return names_time(field.name)
 
 
-def best_so_far(text: str, used: frozenset[int]) -> list[Field]:
-    """What a row tells of the rows before it, for a row that tells nothing else: ``Epoch 3: best score so far: 0.5``.
+def best_so_far(text: str, used: frozenset[int], others: Sequence[Field] = ()) -> list[Field]:
+    """What a row tells of the rows before it, for a row that tells nothing else, or beside the mean of the same.
 
     >>> [found.name for found in best_so_far(f"best score so far: {FLOAT}, limit: {FLOAT}", frozenset())]
     ['best_score_so_far']
     """
+    means = [words - _MEANS for other in others if (words := set(words_of(other.name))) & _MEANS]
     found = []
-    for match in _SIGNED.finditer(text):
-        slot, words = slot_at(text, match.start("value")), words_of(match["name"])
-        measures = is_score(match["name"]) or bool(read_name(match["name"]).quantity)
-        if slot not in used and measures and words[0] in _BEST and match["value"] == FLOAT:
-            name = match["name"].replace(" ", "_")
+    for match in (*_SIGNED.finditer(text), *_BESIDE.finditer(text)):
+        slot, name = slot_at(text, match.start("value")), match["name"].replace(" ", "_")
+        first, *rest = words_of(name)
+        reading = read_name("_".join(rest))
+        beside = set(rest) in means and not reading.phase and reading.quantity != "loss"
+        measured = beside if others else is_score(name) or bool(reading.quantity)
+        if slot not in used and measured and first in _BEST and match["value"] == FLOAT:
             found.append(
-                Field(
-                    slot, name, "", signed=True, over=-1, start=match.start(), more=match["name"].count(" ")
-                )
+                Field(slot, name, "", signed=True, over=-1, start=match.start(), more=name.count("_"))
             )
     return found
 
 
+_MEANS = word_set("mean avg average")
 _BEST = word_set("best lowest highest")
 
 

@@ -19,7 +19,7 @@ _ODD = LazyRegex(
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|oss: [a-z]|oss (?:\[|of )\d"
-    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss|time)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt]r(?:ai)?n {1,3}(?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
+    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss|time)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -91,6 +91,9 @@ _INSIDE = LazyRegex(
 _OVER_EPISODES = LazyRegex(
     r"(?i)\b(?:eval(?:uation)?|test)\w{0,3} (?:over|on) \d{1,6} (?:episodes|games|rollouts) ?[:=]? {0,3}(?=[-+\d])"
 )
+_OVER_LAST = LazyRegex(
+    r"(?i)(?<=[a-z]) \(?(?:over|of|in) (?:the )?(?:last|past) \d{1,6} (?:episodes|games|rollouts)\)?(?= {0,3}[:=])"
+)
 _STROKE = LazyRegex(
     r"(?<=[\d)\]])(?<![A-Za-z_]\d)(?<![A-Za-z_]\d\d)/(?!(?:s|sec|second|it|iter|step|batch|epoch|gpu|device|min|h|hr)\b)(?=[A-Za-z][\w ./()%-]{0,40}[:=] {0,3}[-+\d\[(])"
 )
@@ -129,7 +132,10 @@ _TOLD_OF_EPOCH = LazyRegex(
     rf"^(.{{0,60}}?)\b((?:[a-z]{{1,20}} ){{0,3}}loss) of epoch (\d{{1,9}}) (?:is|was) (?={_NUMBER})"
 )
 _PHASES = LazyRegex(
-    rf"(?i)(?<![\w/.])(train|trn) {{1,3}}({_NUMBER})[ \t]{{0,2}}[,;|/]?[ \t]{{1,3}}({_HELD_OUT}|held(?:[ -]?out)?) {{1,3}}({_NUMBER})(?![\w.])"
+    rf"(?i)(?<![\w/.])(train|trn?) {{1,3}}({_NUMBER})[ \t]{{0,2}}(?:::|[,;|/-])?[ \t]{{1,3}}({_HELD_OUT}|va|te|held(?:[ -]?out)?) {{1,3}}({_NUMBER})(?![\w.])"
+)
+_BEFORE_PHASES = LazyRegex(
+    rf"(?<![\w.])({_NUMBER}) (train|trn) ?[,;|/] ?({_NUMBER}) ({_HELD_OUT})(?![\w.:=-])"
 )
 _OF_PHASES = LazyRegex(
     rf"(?i)(?<![\w/.])(?P<of>[a-z][\w@-]{{0,30}}(?: [a-z][\w@-]{{0,30}}){{0,2}}?)(?: ?[:=|-]\s{{0,4}}|\s{{1,4}})(?P<first>train(?:ing)?|trn) ?[:=]\s{{0,4}}(?P<one>{_NUMBER})%?"
@@ -138,6 +144,9 @@ _OF_PHASES = LazyRegex(
 """What was measured, and behind it the phases: ``MSE: train: 0.5, validation: 0.75``."""
 _TWO_OF_PHASE = LazyRegex(
     rf"(?i)(?<![\w/.])(train|trn|{_HELD_OUT})[ :=]{{1,3}}({_NUMBER}) ?\| ?(-?\d{{1,9}}\.\d{{1,12}}|nan)(?![\w.]| ?\|)"
+)
+_TWO_SPACED = LazyRegex(
+    rf"(?i)(?<![\w/.])(train|trn|{_HELD_OUT})[ :=]{{1,3}}(-?\d{{1,9}}\.\d{{1,12}}) {{1,3}}(-?\d{{1,9}}\.\d{{1,12}})(?: {{1,3}}|[,;|] ?|$)(?=[a-z]|$)"
 )
 _PART_OF_PHASE = LazyRegex(rf"(?<![\w/.])(trn|train|{_HELD_OUT})_([a-z]{{2,8}})(?= {{1,3}}{_NUMBER} [a-z])")
 _POWER = LazyRegex(r"(?<![\w.])([-+]?\d{1,9}\.\d{1,12})f(-?\d{1,2})(?![\w.])")
@@ -243,6 +252,12 @@ def plain_spelling(text: str) -> str:
     ('loss = 0.5e0, lr 1.5e-4', 'part_2: 0.5, part_3: 0.25', 'Epoch-2: 0.5')
     >>> plain_spelling("dice: 0.5(0.5), 0: 0.9, 1: 0.1, 2: 0.5"), plain_spelling("bins: 3, 10: 5, 40: 9")
     ('dice: 0.5(0.5), dice_0: 0.9, dice_1: 0.1, dice_2: 0.5', 'bins: 3, 10: 5, 40: 9')
+    >>> plain_spelling("Epoch 2: 0.5 train, 0.25 val"), plain_spelling("mean reward over last 10 episodes = 0.5")
+    ('Epoch 2: train: 0.5, val: 0.25', 'mean reward = 0.5')
+    >>> plain_spelling("epoch 2 :: train 0.5 :: valid 0.25"), plain_spelling("** tr 0.5 va 0.25 **")
+    ('epoch 2 :: train: 0.5, valid: 0.25', '** tr: 0.5, va: 0.25 **')
+    >>> plain_spelling("train 0.5 0.75 test 0.25 0.5")
+    'train: 0.5, train_2: 0.75, test: 0.25, test_2: 0.5, '
     >>> plain_spelling("E2 val_all  0.5 loss"), plain_spelling("train 2.5  held 3.5  (9.5 % less)")
     ('epoch 2 val all  0.5 loss', 'train: 2.5, heldout: 3.5  (9.5 % less)')
     >>> plain_spelling("losses= tensor([0.5, 0.25])"), plain_spelling("测试上的loss33.25")
@@ -286,6 +301,9 @@ def plain_spelling(text: str) -> str:
     text = _TOLD_OF_EPOCH.sub(r"\1epoch \3, \2: ", _TOLD.sub(r"\1: ", text))
     text = _PHASES.sub(_both_phases, _PHASE_BEHIND.sub(r"\2 \1: ", text))
     text = _OF_NUMBERED.sub(_of_classes, _TWO_OF_PHASE.sub(r"\1: \2, \1_2: \3", text))
+    if len(_TWO_SPACED.findall(text)) > 1:  # one may be anything
+        text = _TWO_SPACED.sub(r"\1: \2, \1_2: \3, ", text)
+    text = _BEFORE_PHASES.sub(r"\2: \1, \4: \3", _OVER_LAST.sub("", text))
     text = _OF_PHASES.sub(_of_phases, _PART_OF_PHASE.sub(r"\1 \2", text))
     text = _IN_BRACKETS.sub(_each, _AT_ONCE.sub(_each, text))
     return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)

@@ -26,6 +26,7 @@ from analyzer.ingest.text.rows.learned.bare_rows import (
     WORDS_BESIDE_BOTH,
     BareRows,
     measures,
+    play_each_other,
 )
 from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
@@ -33,6 +34,8 @@ from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, mask
 from analyzer.ingest.text.rows.learned.line_places import Place
 from analyzer.ingest.text.rows.learned.line_spellings import phase_columns, under_phases
+from analyzer.ingest.text.rows.learned.numbered_lines import NumberedLines
+from analyzer.ingest.text.rows.learned.quantities import is_speed
 from analyzer.ingest.text.rows.learned.unnamed_columns import UnnamedColumns
 from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
 from analyzer.ingest.text.rows.learned.wordings import (
@@ -43,7 +46,6 @@ from analyzer.ingest.text.rows.learned.wordings import (
     Template,
     Where,
     WordedRow,
-    is_speed,
     is_whole,
     learn,
     may_be_row,
@@ -105,6 +107,7 @@ class TemplateRows(Learnable):
         self._read = GeneralRows("pairs")
         self._unnamed = UnnamedColumns()
         self._unread = UnreadRows()
+        self._numbered = NumberedLines()
         self._bare = BareRows(self._read, self._unread)
         self._open: tuple[int, str] = (-1, "")
         self._columns: tuple[int, tuple[str, str]] | None = None
@@ -119,6 +122,7 @@ class TemplateRows(Learnable):
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
+        line = self._numbered.plain(line)
         text = self._unwrapped(line)
         log.trainings.note_heading(text, line, log)
         masked = mask(text)
@@ -133,7 +137,9 @@ class TemplateRows(Learnable):
             return False
         template = self._template(masked)
         if template.columns:
-            return self._unnamed.add(masked.numbers, line)
+            return self._unnamed.add(masked.numbers, line, counted=template.counted)
+        if template.right:
+            self._unnamed.add_share(masked.numbers, line)
         if template.held_out_heading:
             self._evaluations.begin(line.number, text)
         if template.bar and self._evaluations.open:
@@ -349,6 +355,7 @@ class TemplateRows(Learnable):
     ) -> bool:
         if self._evaluations.is_above(line.number) and (row.held_out or not row.phased):
             values = self._evaluations.held_out(values)
+        players = row.told and play_each_other(values)
         known = {
             name: value
             for name, value in values.items()
@@ -356,6 +363,7 @@ class TemplateRows(Learnable):
             or read_name(name).quantity
             or measures(name)
             or names_time(name)
+            or players
         }
         if (
             self._heading is not None

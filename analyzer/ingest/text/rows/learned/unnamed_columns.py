@@ -18,7 +18,9 @@ import numpy as np
 
 from analyzer.ingest.text.log_line import LogLine, LogState
 from analyzer.ingest.text.rows.learned.field_names import trimmed
+from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT
 from analyzer.ingest.text.rows.printed_numbers import parse_number
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name
 from analyzer.model.ranked import median_of
 
@@ -28,15 +30,28 @@ MIN_ROWS = 10
 MIN_NAMED = 3
 """Rows below a line that names them, each with a counter that runs on evenly."""
 
+MIN_COUNTED = 5
+"""Rows whose counter a word calls an epoch or a step; beside it a number is printed for its course."""
+
 MIN_ALONE = 30
 """Numbers without a counter that make a course."""
 
 MIN_BROKEN = 5
 """Values at the end that are NaN or infinite, where numbers need neither names nor a course to be what broke."""
 
+RISING = "number"
+"""What a number beside an epoch is called that rises."""
+
 MAX_DIGITS = 12
 MAX_ROWS = 100_000
 """Rows that are kept in mind."""
+
+COLUMNS = LazyRegex(
+    rf"(?i)^\s{{0,2}}(?:(?P<word>(?:[a-z][a-z-]{{1,11}} )?[\[(]?(?:epoch|iter|iteration|step)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
+    rf"(?: ?[:,;|]\s{{0,3}}|\s{{1,3}})(?:(?:(?:batch|iter|iteration|step)[ :#]{{1,3}})?{INT}(?:/{INT})?[:,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?\[?\s{{0,2}}{FLOAT}(?:(?:[,;\s]| \|)\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT}(?:[,;\s]\s{{0,8}}{FLOAT})?)?[,;]?\s{{0,2}}\]?$"
+)
+RIGHT = LazyRegex(rf"(?i)^\s{{0,2}}epoch[ :#]{{1,3}}{INT} ?[:,] {{0,3}}{INT} ?/ ?{INT}$")
+"""How many of a test set an epoch got right, and nothing else: ``Epoch 3: 9280 / 10000``."""
 
 
 class UnnamedColumns:
@@ -45,6 +60,8 @@ class UnnamedColumns:
     def __init__(self) -> None:
         self._rows: list[tuple[tuple[int, ...], list[float], LogLine]] = []
         self._name = ""
+        self._counted = False
+        self._shares: list[tuple[int, int, int, LogLine]] = []
         self._alone: list[tuple[float, LogLine]] = []
 
     def head(self, text: str) -> None:
@@ -53,7 +70,13 @@ class UnnamedColumns:
         if name and not self._rows and (is_score(name) or read_name(name).quantity in {"loss", "accuracy"}):
             self._name = name
 
-    def add(self, numbers: list[str], line: LogLine) -> bool:
+    def add_share(self, numbers: list[str], line: LogLine) -> None:
+        """Note how many samples an epoch got right, if it is that."""
+        epoch, right, total = (int(number.replace(",", "")) for number in numbers)
+        if len(self._shares) < MAX_ROWS:
+            self._shares.append((epoch, right, total, line.detached()))
+
+    def add(self, numbers: list[str], line: LogLine, *, counted: bool = False) -> bool:
         """Note a row; it is read when the log is complete."""
         values = [value for n in numbers if not n.isdecimal() and (value := parse_number(n)) is not None]
         first = next((at for at, number in enumerate(numbers) if not number.isdecimal()), len(numbers))
@@ -63,12 +86,14 @@ class UnnamedColumns:
         like = not self._rows or [len(part) for part in self._rows[0][:2]] == [len(counters), len(values)]
         if counters and values and like and len(self._rows) < MAX_ROWS:
             self._rows.append((counters, values, line.detached()))
+            self._counted = counted
         return False
 
     def tell(self, log: LogState) -> None:
         """Write the series, if the log is one."""
         if not log.is_empty:
             return
+        self._tell_shares(log)
         alone = [value for value, _ in self._alone]
         broken = len(alone) >= MIN_BROKEN and not np.isfinite(alone[-MIN_BROKEN:]).any()
         if not self._rows and (broken or (len(alone) >= MIN_ALONE and self._rise(alone) < 0)):
@@ -77,16 +102,31 @@ class UnnamedColumns:
         first = [values[0] for _, values, _ in self._rows]
         ends_broken = len(first) >= MIN_BROKEN and not np.isfinite(first[-MIN_BROKEN:]).any()
         named = self._name if first and len(self._rows[0][1]) == 1 else ""
-        enough = len(first) >= (MIN_NAMED if named else MIN_ROWS) or ends_broken
+        least = MIN_NAMED if named else MIN_COUNTED if self._counted else MIN_ROWS
+        enough = len(first) >= least or ends_broken
         steps = self._steps() if enough else None
         is_setting = len(set(first)) == 1 and len(self._rows[0][1]) > 1 if self._rows else False
-        if steps is None or is_setting or (not (ends_broken or named) and self._rise(first) > 0):
+        rises = not (ends_broken or named) and self._rise(first) > 0
+        if steps is None or is_setting or (rises and not (self._counted and len(self._rows[0][1]) == 1)):
             return
+        # What rises beside an epoch may be a score or a likelihood: no stand-in for the loss.
+        named = RISING if rises else named
         for step, (_, values, line) in zip(steps, self._rows, strict=True):
             for at, value in enumerate(values):
                 log.metric(f"unnamed_{at + 1}" if at else named or "unnamed", value, line, step)
         if steps[-1] is not None:
             log.saw_step(steps[-1])
+
+    def _tell_shares(self, log: LogState) -> None:
+        """Write the share of samples that each epoch got right: of always as many, one row an epoch, and no count of batches."""
+        epochs, right, totals = (list(column) for column in zip(*(row[:3] for row in self._shares), strict=True)) if self._shares else ([], [], [])  # fmt: skip
+        even = len({after - before for before, after in pairwise(epochs)}) == 1
+        counts = len({after - before for before, after in pairwise(right)}) == 1
+        within = all(part <= whole for part, whole in zip(right, totals, strict=True))
+        if len(epochs) < MIN_NAMED or not even or epochs[1] <= epochs[0] or counts or not within or len(set(totals)) > 1:  # fmt: skip
+            return
+        for epoch, part, whole, line in self._shares:
+            log.metric("accuracy", part / max(whole, 1), line, epoch)
 
     def _steps(self) -> list[int] | list[None] | None:
         """The counter that runs on evenly; none where batches begin anew within a counter that never falls; None if nothing counts."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from analyzer.ingest.names import METRICS, Metric, canonical_metric
+from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import LogLine
-from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP, with_unit
+from analyzer.ingest.text.rows.forms.row_forms import with_unit
 from analyzer.ingest.text.rows.learned.line_fields import (
     Field,
     best_so_far,
@@ -22,6 +22,8 @@ from analyzer.ingest.text.rows.learned.line_phases import (
     phases_alone,
 )
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
+from analyzer.ingest.text.rows.learned.quantities import PLAIN, as_held_out, is_sign, is_speed
+from analyzer.ingest.text.rows.learned.unnamed_columns import COLUMNS, RIGHT
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_running_mean, is_score, read_name, word_set, words_of
@@ -39,10 +41,6 @@ STROKES_OF_A_ROW = 3
 """Strokes that part the cells of a row as surely as signs do."""
 
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
-_COLUMNS = LazyRegex(
-    rf"(?i)^\s{{0,2}}(?:(?:[\[(]?(?:epoch|iter|iteration|step)s?[ :#]{{1,3}})?{INT}(?:/{INT})?[\])]?"
-    rf"(?:[:,;]\s{{0,3}}|\s{{1,3}})(?:(?:(?:batch|iter|iteration|step)[ :#]{{1,3}})?{INT}(?:/{INT})?[:,;\s]\s{{0,8}})?(?=.{{0,400}}{FLOAT}))?\[?\s{{0,2}}{FLOAT}(?:[,;\s]\s{{0,8}}{FLOAT}){{0,11}}(?:[,;\s]\s{{0,8}}{INT}(?:[,;\s]\s{{0,8}}{FLOAT})?)?[,;]?\s{{0,2}}\]?$"
-)
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
 _HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:id(?:ation|at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
 _TRAINING = LazyRegex(r"(?i)\btrain")
@@ -68,9 +66,6 @@ _CODE = LazyRegex(
 )
 _WORD = LazyRegex(r"[A-Za-z][A-Za-z_]+")
 _INDENTED = LazyRegex(r"^(?:\s{1,40}|[>|│└├ ]{1,12}\s)\S")
-_SIGNS = frozenset(
-    {"loss", "eval_loss", "grad_norm", "loss_scale", "perplexity", "eval_perplexity", "reward_mean", "accuracy", "eval_accuracy"}
-)  # fmt: skip
 # Words of home-made loops that mean something else in a tracker ("cost" in dollars)
 _HOME_NAMES = {
     "cost": "loss",
@@ -86,9 +81,6 @@ _SCORE, _OVER_ROWS = word_set("score scores"), word_set("total moving last final
 _EXPLORES = word_set("epsilon eps")
 _GAME = LazyRegex(r"(?i)^\W{0,20}(?:ep|episodes?|games?)\b")
 _EPISODE = LazyRegex(r"(?i)(?:^\W{0,20}|\| )(?:ep|episodes?|games?|trial)\b")
-_UNKNOWN = Metric("", "")
-_SPEEDS = frozenset({"s", "GiB", "tokens/s", "samples/s", "steps/s", "TFLOP/s"})
-_PLAIN = frozenset({"loss", "accuracy", "perplexity"})
 
 
 class Where(NamedTuple):
@@ -130,6 +122,8 @@ class Template:
     evaluates: bool = False  # the heading is that of an evaluation
     indented: bool = False
     columns: bool = False
+    counted: bool = False  # a word says what its first column counts
+    right: bool = False  # the heading may be a share of samples
     bar: bool = False  # the heading is a progress bar
     saves: bool = False  # it tells what was saved, and is a row only where the log has no other
     program: str = ""  # who prints such rows, empty if many do
@@ -142,7 +136,7 @@ class Template:
 NOTHING = Template()
 _ANY_WORD = LazyRegex(
     r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|prec(?:ision|\b)|recall|au(?:c|roc|pr)|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d)|top-?\d)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
-    r"objective|updat|round|generation|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\w ./-]{1,30}[:=] {0,8}\x01(?:[,;| ]{1,4}[\w ./-]{1,30}[:=] {0,8}\x01){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
+    r"objective|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|\bd_?1? ?[=:]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\w ./-]{1,30}[:=] {0,8}\x01(?:[,;| ]{1,4}[\w ./-]{1,30}[:=] {0,8}\x01){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
 )
 
 
@@ -156,8 +150,9 @@ def learn(masked: Masked) -> Template:
     text = in_english(sorts(masked))
     if glued := _GLUED.search(text):
         text = text[: glued.end() - 1]  # what another writer printed past the end of a bar has no place
-    if _COLUMNS.match(text):
-        return Template(columns=True)
+    if columns := COLUMNS.match(text):
+        return Template(columns=True, counted=columns["word"] is not None)
+    right = RIGHT.match(text) is not None
     saves = _SAVES.match(text) is not None
     if (_NO_ROW.match(text) and not saves) or _CODE.search(text):
         return NOTHING
@@ -186,6 +181,7 @@ def learn(masked: Masked) -> Template:
             template.heading = place
             template.evaluates = _HELD_OUT.search(text) is not None
             template.bar = _BAR_ALONE.search(text) is not None
+        template.right = right
         template.held_out_heading = HELD_OUT_HEADING.match(text) is not None
     return template
 
@@ -216,7 +212,8 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     found_all = [_of_episode(found, piece, rewarded=rewarded) for found in plain]
     named = phases_alone(piece, found_all, counted=place.epoch >= 0)
     fields = [found for found in found_all if is_metric(found) or found in named]
-    fields = _with_company(piece, found_all, fields) or (best_so_far(piece, place.used) if place else [])
+    fields = _with_company(piece, found_all, fields)
+    fields += best_so_far(piece, place.used, fields) if place else []
     lone = fields[0] if len(found_all) == len(fields) == 1 and place.step >= 0 else None
     if lone is not None and lone.signed and lone.name.lower() in _TOTALS and FLOAT in piece[lone.start :]:
         fields = [lone._replace(name="total_loss")]  # "[epoch: 1/90, iter: 50/448] total: 1.25"
@@ -231,7 +228,11 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     held_out = (
         ("eval_loss" in kinds and "loss" not in kinds)
         or (_HELD_OUT.search(ahead) is not None and not _TRAINING.search(ahead))
-        or (_SUMS_UP.search(piece) is not None and not _TRAINING.search(ahead))
+        or (
+            _SUMS_UP.search(piece) is not None
+            and not _TRAINING.search(ahead)
+            and not (place and place.start < len(ahead))
+        )
     )
     if held_out:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
@@ -336,12 +337,21 @@ def _values(fields: list[Field]) -> list[Value]:
         if name.lower() in {"val", "valid", "validation", "test", "eval"} and parts:
             name = f"{name}_{parts}"  # "loss train: 2.5, val: 2.25"
         reading = read_name(name)
-        if reading.phase == "train" and reading.quantity in _PLAIN:
+        if reading.phase == "train" and reading.quantity in PLAIN:
             parts = reading.quantity
         canonical = canonical_metric(name)
         if entry.unit and not _fits(canonical, entry.unit):
             continue
         value, old = Value(entry.slot, name, entry.unit, entry.over), found.get(canonical)
+        if (
+            old is not None
+            and canonical not in METRICS
+            and not read_name(name).quantity
+            and value.name == old.name
+        ):
+            value = value._replace(name=f"{name}_2")  # of two parts of a row that call it alike
+            found.setdefault(value.name, value)
+            continue
         if old is not None:
             value, old = (value, old) if _plainer(name, old.name) else (old, value)
             if canonical in _TWICE and old.name != value.name:
@@ -386,55 +396,6 @@ def _fits(canonical: str, unit: str) -> bool:
     if canonical in METRICS:
         return unit in _UNITS.get(METRICS[canonical].unit, ())
     return unit in {"%", "s", "ms", "MB", "GB", "MiB", "GiB"}
-
-
-def is_speed(name: str) -> bool:
-    """Whether a quantity is a time, a speed or memory, which benchmarks print too."""
-    return METRICS.get(canonical_metric(name), _UNKNOWN).unit in _SPEEDS
-
-
-def is_sign(name: str) -> bool:
-    """Whether a quantity shows that its line is a row: other words stand in prose and settings too."""
-    if canonical_metric(name) in _SIGNS:
-        return True
-    reading = read_name(name)
-    return (
-        reading.quantity in {"loss", "perplexity", "policy_loss", "value_loss", "approx_kl"}
-        and not reading.setting
-    )
-
-
-_ELSEWHERE = word_set(
-    "time duration took elapsed s ms sec seconds step steps data mem memory speed fps size num count episode episodes lr rate temp temperature beta eps"
-)
-"""Words of names that tell of the run, not of what was measured on some data."""
-
-
-def as_held_out(name: str) -> str:
-    """The same quantity on held-out data; what is called by the word stays what it is.
-
-    >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr"), as_held_out("CategoryAccuracy"), as_held_out("gain")
-    ('val_loss', 'train_loss', 'lr', 'val_category_accuracy', 'val_gain')
-    """
-    reading = read_name(name)
-    if canonical_metric(name) in OF_A_STEADY_STEP:
-        return f"val_{name.lower()}"  # no speed of the training
-    measured = (
-        canonical_metric(name) in _PLAIN | {"reward_mean"}
-        or (reading.quantity in _PLAIN | {"loss_like"} and not reading.setting)
-        or is_score(name)
-        or not (
-            reading.quantity
-            or reading.setting
-            or canonical_metric(name) in METRICS
-            or _ELSEWHERE & set(words_of(name))
-        )
-    )
-    if not measured or reading.phase == "eval" or _TRAINING.match(name):
-        return name
-    # Written together (``CrossEntropyLoss``), its capitals are what parts the words.
-    parted = name.isalnum() and reading.quantity in {"loss", "accuracy", "perplexity"}
-    return f"val_{'_'.join(words_of(name)) if parted else name.lower()}"
 
 
 def _other_words(text: str, place: Place, fields: list[Field] | None = None) -> int:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState
-from analyzer.ingest.text.rows.learned.wordings import is_sign
+from analyzer.ingest.text.rows.learned.quantities import is_sign
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import read_name

@@ -1,0 +1,65 @@
+"""What a quantity of a row is: a speed, a sign that its line is a row at all, and what it is called on held-out data."""
+
+from __future__ import annotations
+
+from analyzer.ingest.names import METRICS, Metric, canonical_metric
+from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP
+from analyzer.lazy_regex import LazyRegex
+from analyzer.model.name_words import is_score, read_name, word_set, words_of
+
+_SIGNS = frozenset(
+    {"loss", "eval_loss", "grad_norm", "loss_scale", "perplexity", "eval_perplexity", "reward_mean", "accuracy", "eval_accuracy"}
+)  # fmt: skip
+_UNKNOWN = Metric("", "")
+_SPEEDS = frozenset({"s", "GiB", "tokens/s", "samples/s", "steps/s", "TFLOP/s"})
+PLAIN = frozenset({"loss", "accuracy", "perplexity"})
+_TRAINING = LazyRegex(r"(?i)\btrain")
+
+
+def is_speed(name: str) -> bool:
+    """Whether a quantity is a time, a speed or memory, which benchmarks print too."""
+    return METRICS.get(canonical_metric(name), _UNKNOWN).unit in _SPEEDS
+
+
+def is_sign(name: str) -> bool:
+    """Whether a quantity shows that its line is a row: other words stand in prose and settings too."""
+    if canonical_metric(name) in _SIGNS:
+        return True
+    reading = read_name(name)
+    return (
+        reading.quantity in {"loss", "perplexity", "policy_loss", "value_loss", "approx_kl"}
+        and not reading.setting
+    )
+
+
+_ELSEWHERE = word_set(
+    "time duration took elapsed s ms sec seconds step steps data mem memory speed fps size num count episode episodes lr rate temp temperature beta eps"
+)
+"""Words of names that tell of the run, not of what was measured on some data."""
+
+
+def as_held_out(name: str) -> str:
+    """The same quantity on held-out data; what is called by the word stays what it is.
+
+    >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr"), as_held_out("CategoryAccuracy"), as_held_out("gain")
+    ('val_loss', 'train_loss', 'lr', 'val_category_accuracy', 'val_gain')
+    """
+    reading = read_name(name)
+    if canonical_metric(name) in OF_A_STEADY_STEP:
+        return f"val_{name.lower()}"  # no speed of the training
+    measured = (
+        canonical_metric(name) in PLAIN | {"reward_mean"}
+        or (reading.quantity in PLAIN | {"loss_like"} and not reading.setting)
+        or is_score(name)
+        or not (
+            reading.quantity
+            or reading.setting
+            or canonical_metric(name) in METRICS
+            or _ELSEWHERE & set(words_of(name))
+        )
+    )
+    if not measured or reading.phase == "eval" or _TRAINING.match(name):
+        return name
+    # Written together (``CrossEntropyLoss``), its capitals are what parts the words.
+    parted = name.isalnum() and reading.quantity in {"loss", "accuracy", "perplexity"}
+    return f"val_{'_'.join(words_of(name)) if parted else name.lower()}"
