@@ -44,7 +44,7 @@ _BRACKETS = LazyRegex(
 _NUMBERED = LazyRegex(rf"\[{INT}\]:?\s{{1,3}}(?P<word>[A-Za-z]\w{{0,30}})")
 _LEADING = LazyRegex(
     rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)(?= {{0,3}}\S)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"
-    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])| {{0,8}}(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|- {{1,3}}[{INT}{FLOAT}] [A-Za-z]{{1,12}}/|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} )?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|[itknjs] ?[=:] ?(?P<step7>{INT})(?=[\s,;|])|[<(@] {{0,6}}(?P<step9>{INT})[>)]?,?(?=\s)|(?:[Vv]al|[Ee]val|[Tt]est)[a-z]{{0,7}} @ {{0,2}}(?P<step10>{INT})(?=[:,;|\s])|(?P<step11>{INT}),?\s{{1,4}}(?=[A-Za-z][\w./-]{{0,30}} ?[:=] {{0,3}}{FLOAT}))"
+    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])| {{0,8}}(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|- {{1,3}}[{INT}{FLOAT}] [A-Za-z]{{1,12}}/|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} )?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|[itknjs] ?[=:] ?(?P<step7>{INT})(?=[\s,;|])|[<(@] {{0,6}}(?P<step9>{INT})[>)]?(?=\s)|>(?P<step12>{INT}),(?=\s)|(?:[Vv]al|[Ee]val|[Tt]est)[a-z]{{0,7}} @ {{0,2}}(?P<step10>{INT})(?=[:,;|\s])|(?P<step11>{INT}),?\s{{1,4}}(?=[A-Za-z][\w./-]{{0,30}} ?[:=] {{0,3}}{FLOAT}))"
 )
 _RATIO_FIRST = LazyRegex(rf"^\s{{0,8}}(?P<step>{INT})/(?P<total>{INT}): ")
 _OF_REWARDS = LazyRegex(rf"(?i)\btotal[ _](?:env[ _])?(?:time)?steps? ?[:=] {{0,8}}(?P<step>{INT})(?![\w.])")
