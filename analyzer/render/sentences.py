@@ -9,6 +9,7 @@ from analyzer.model.diagnosis import (
     ALIKE,
     LAB,
     LIKENESS,
+    SOUND_ALIKE,
     WORDS,
     Coverage,
     Diagnosis,
@@ -30,8 +31,27 @@ LEADS_FROM = 0.1
 """Below it a cause is worth less to a reader than a harmless line that says where to look."""
 
 
+OF_LABELLED_RUNS = frozenset({ALIKE, LIKENESS, WORDS})
+"""Ids of lines that say how many labelled runs had a cause."""
+
+
+def is_of_likeliest(line: Evidence, cause: str) -> bool:
+    """Whether a line tells that more labelled runs alike had this cause than any other: no reader takes that as said against it."""
+    return line.id in OF_LABELLED_RUNS and any(
+        name.endswith(".first") and value == cause for name, value in line.values.items()
+    )
+
+
+def is_quotable(line: Evidence) -> bool:
+    """Whether the cited line shows what is said of it: no row of numbers shows what like runs had, nor words what they had not."""
+    by_words = any(name.startswith("message.") for name in line.values)
+    return line.id != SOUND_ALIKE and (line.id not in OF_LABELLED_RUNS or (by_words and line.bits > 0))
+
+
 def because_here(evidence: Evidence) -> str:
     """The reason of a line; one that is written for the case that its test holds says so where it does not."""
+    if evidence.id in OF_LABELLED_RUNS and evidence.bits < 0:
+        return f"{evidence.because}, less than its rule alone would say"
     not_so = evidence.verdict is False and evidence.if_true
     return f"not so here: {evidence.because}" if not_so else evidence.because
 
@@ -107,14 +127,11 @@ def opening(diagnosis: Diagnosis) -> Opening | None:
     return Opening(head, tuple(rows), leads)
 
 
-_OF_LABELLED_RUNS = frozenset({ALIKE, LIKENESS, WORDS})
-
-
 def _by_likeness(findings: Sequence[Finding]) -> Opening:
     """What labelled runs alike turned out to be, and what rules found beside it."""
     ids = {line.id for finding in findings for line in finding.evidence}
     what = "runs with such numbers" if LIKENESS in ids else "logs with such words"
-    alike = [f for f in findings if any(line.id in _OF_LABELLED_RUNS for line in f.evidence)]
+    alike = [f for f in findings if any(line.id in OF_LABELLED_RUNS for line in f.evidence)]
     alike.sort(key=lambda finding: -finding.probability)  # kinds are told apart, and pooled together
     rows = [
         f"{percent(item.probability)} {item.cause.title}  [{item.cause.id}]"
@@ -199,6 +216,18 @@ def fix_heading(fix: Fix, cause_id: str = "") -> str:
     """
     heading = "find out first" if fix.strength == A_TEST else "fix"
     return f"{heading}, if it is {cause_id}" if cause_id else heading
+
+
+def only_if(diagnosis: Diagnosis, finding: Finding) -> str:
+    """The cause that advice rests on, where it is no more than a candidate; empty where it is likelier than not."""
+    above = opening(diagnosis)
+    return "" if above is None or above.leads else finding.cause.id
+
+
+def restart_line(diagnosis: Diagnosis, finding: Finding) -> str:
+    """The restart decision as a line of its own; that of a candidate holds only if it is the cause."""
+    cause_id = only_if(diagnosis, finding)
+    return f"restart{f', if it is {cause_id}' if cause_id else ''}: {restart_note(finding)}"
 
 
 _RESTARTS = {
