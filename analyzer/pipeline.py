@@ -122,9 +122,7 @@ def diagnose_loaded(
     seen = outcome(facts.plain)
     by_rules = listed
     status, summary, missing = judge(by_rules, seen, tests, facts.plain)
-    if guard.gaps and status == "healthy":  # what failed might have seen the fault
-        what = "failed" if guard.faults else f"did not end in time ({guard.late[0]})"
-        status, summary = "insufficient", f"{summary}, but a part of analyzer {what}"
+    status, summary = _unless_part_failed(status, summary, guard)
     kinds: Collection[str] = ()
     if _may_be_like_others(status, listed, in_doubt=bool(tests.doubts)):
         listed, first, kinds = _pooled(listed, assessment, folded, rules, run, quoter)
@@ -165,6 +163,14 @@ def diagnose_loaded(
         passed_over=tuple(GapNote(label, None, reason) for label, reason in loaded.passed_over),
         gaps=_gap_notes(run, (*rules.left_out, *guard.gaps)),  # all parts are done by now
     )
+
+
+def _unless_part_failed(status: str, summary: str, guard: Guard) -> tuple[str, str]:
+    """Status and summary; what failed of analyzer might have seen the fault of a run that looks healthy."""
+    if not guard.gaps or status != "healthy":
+        return status, summary
+    what = "failed" if guard.faults else f"did not end in time ({guard.late[0]})"
+    return "insufficient", f"{summary}, but a part of analyzer {what}"
 
 
 def _by_rules(

@@ -183,7 +183,7 @@ def fix_note(fix: Fix) -> str:
     condition = f", if {fix.requires}" if fix.requires else ""
     notes = [_STRENGTHS[fix.strength, bool(fix.verified_by)] + condition]
     if fix.verified_by.startswith(LAB):
-        notes.append(f"tried in the fault lab: {fix.verified_by.removeprefix(LAB)}")
+        notes.append(f"tried on a fault planted on purpose: {fix.verified_by.removeprefix(LAB)}")
     elif fix.verified_by:
         notes.append(f"reproduced: samples/{fix.verified_by}")
     elif fix.strength != A_TEST:
@@ -311,14 +311,16 @@ def others_notes(diagnosis: Diagnosis) -> list[str]:
     ]
     if diagnosis.others:
         total = len(diagnosis.others) + 1
-        which = "the last to start" if not diagnosis.passed_over else "the newest that can be read"
-        names = list(diagnosis.others[:OTHERS_NAMED])
+        which = "" if diagnosis.passed_over else ", the last to start"  # of the newest it was told above
+        unread = {note.path for note in diagnosis.passed_over[:1]}
+        names = [name for name in diagnosis.others if name not in unread][:OTHERS_NAMED]
         while names and len(", ".join(names)) > OTHERS_CHARACTERS:
             names.pop()
-        rest = f" and {total - 1 - len(names)} more" if total - 1 > len(names) else ""
+        left = total - 1 - len(names) - len(unread.intersection(diagnosis.others))
+        rest = f" and {left} more" if left else ""
         beside = f"; not looked at: {', '.join(names)}{rest}" if names else ""
         notes.append(
-            f"1 of {total} runs found here, {which}{beside}; all of them: analyzer triage {diagnosis.root}"
+            f"1 of {total} runs found here{which}{beside}; all of them: analyzer triage {diagnosis.root}"
         )
     if diagnosis.earlier:
         notes.append(

@@ -201,11 +201,17 @@ def answers_in_words(check: NextCheck) -> str:
     if _is_nested(check.test):
         most, least = sorted((check.if_true, check.if_false), reverse=True)
         return f"depending on what it shows, {check.cause_id} is then {percent(most)} or {percent(least)} probable"
-    only = "only " if check.if_true < check.if_false else ""  # a yes then speaks for another cause
+    lower = check.if_true < check.if_false
+    other = "another cause is likelier, " if lower and check.if_true < HALF else ""
+    only = "only " if lower else ""
     return (
-        f"if {question_in_words(check)}: {only}{percent(check.if_true)} for {check.cause_id}; "
+        f"if {question_in_words(check)}: {other}{only}{percent(check.if_true)} for {check.cause_id}; "
         f"if not: {percent(check.if_false)}"
     )
+
+
+HALF = 0.5
+"""Below it other causes together are likelier."""
 
 
 SHORT = 70

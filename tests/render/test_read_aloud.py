@@ -1,5 +1,6 @@
 """Sentences as somebody reads them who does not know the tool: none contradicts another, none is stated that is only a candidate."""
 
+import os
 import re
 
 import pytest
@@ -11,6 +12,7 @@ from analyzer.render import Style, render_terminal
 from analyzer.render.brief import render_brief
 from analyzer.render.sentences import because_here, is_quotable
 from analyzer.render.words import strongest
+from analyzer.rules.causes import catalogue
 from analyzer.rules.status import UNEXPLAINED, as_told_at_end
 
 LOGS = {
@@ -134,3 +136,31 @@ def test_the_end_of_a_summary_follows_the_findings():
     )
     assert as_told_at_end(f"it ended in OSError{UNEXPLAINED}", told) == "it ended in OSError"
     assert as_told_at_end(f"it ended in OSError{UNEXPLAINED}", ()) == f"it ended in OSError{UNEXPLAINED}"
+
+
+@pytest.mark.parametrize(
+    ("cause", "claims"),
+    [("host-oom-kill", r"\bkernel\b|cgroup kills"), ("shared-filesystem-hang", r"NFS|Lustre")],
+)
+def test_a_title_claims_no_more_than_its_weakest_sign_shows(cause, claims):
+    """A refused allocation kills nobody, and an input/output error tells nothing of the kind of file system."""
+    assert not re.search(claims, catalogue()[cause].title)
+
+
+def test_a_run_that_could_not_be_read_is_named_once(tmp_path):
+    (tmp_path / "train.log").write_text(LOGS["exception"], encoding="utf-8")
+    (tmp_path / "check.log").write_text("nothing of interest\n", encoding="utf-8")
+    os.utime(tmp_path / "train.log", (1_700_000_000, 1_700_000_000))
+
+    screen = render_terminal(study(tmp_path).diagnosis, Style(colour=False))
+
+    assert screen.count("check.log") == 1
+
+
+def test_a_loss_that_was_never_a_number_is_said_to_be_so_from_the_first_value(tmp_path):
+    rows = (
+        f"epoch: {n}/50, train_loss: nan, train_acc: 0.1, test_loss: nan, test_acc: 0.1\n" for n in (1, 2)
+    )
+    (tmp_path / "train.log").write_text("".join(rows), encoding="utf-8")
+
+    assert "from the first printed value on" in study(tmp_path).diagnosis.summary
