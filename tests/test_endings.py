@@ -346,3 +346,23 @@ def test_a_record_that_cannot_be_decoded_ends_a_run_whatever_its_loss_and_its_lo
 
     assert answer.status == "failed"
     assert answer.findings[0].cause.id == "undecodable-record"
+
+
+def flower(rounds):
+    head = "INFO :      Starting Flower server, config: num_rounds=40, no round_timeout\n"
+    fit = "INFO :      aggregate_fit: received 3 results and 0 failures\n"
+    return head + "".join(
+        f"INFO :      [ROUND {at}]\n{fit}"
+        + "".join(f"INFO :      -> loss: {2 / at + 0.01 * each:.4f}\n" for each in range(30))
+        for at in range(1, rounds + 1)
+    )
+
+
+@pytest.mark.parametrize(("rounds", "is_short"), [(20, True), (40, False)])
+def test_rounds_of_federated_training_are_counted_against_the_plan_in_the_first_lines(
+    tmp_path, rounds, is_short
+):
+    dx = diagnosed(tmp_path, flower(rounds), age_s=90_000)
+
+    assert (dx.ended.reached, dx.ended.planned) == (rounds, 40)
+    assert (dx.status == "interrupted") is is_short

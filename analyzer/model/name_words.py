@@ -203,7 +203,7 @@ def _quantity_within(words: frozenset[str]) -> tuple[str, frozenset[str]]:
     if found:
         _, quantity, key = max(found, key=lambda entry: entry[:2])
         return quantity, key
-    losses = frozenset(word for word in words if word.endswith("loss"))
+    losses = frozenset(word for word in words if word.rstrip("0123456789").endswith("loss"))
     return ("loss", losses) if losses else ("", frozenset())
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from analyzer.facts.build import Facts
 from analyzer.model.diagnosis import Finding, NextCheck
-from analyzer.model.wording import REPORTED
+from analyzer.model.wording import LIKELY, REPORTED
 from analyzer.rules.calibration import told
 from analyzer.rules.fixing.words import foreign
 from analyzer.rules.folding import Folding
@@ -68,4 +68,7 @@ def _kinds_asked_about(status: str, findings: Sequence[Finding]) -> frozenset[st
     """
     if status != "failed" or not findings or findings[0].symptom_kind in POOLED:
         return frozenset()
-    return frozenset(f.symptom_kind for f in findings if f is findings[0] or f.probability >= REPORTED)
+    others = () if findings[0].probability >= LIKELY else findings[1:]
+    return frozenset(
+        f.symptom_kind for f in (findings[0], *others) if f is findings[0] or f.probability >= REPORTED
+    )

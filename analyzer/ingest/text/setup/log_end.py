@@ -69,6 +69,9 @@ _WITHIN = LazyRegex(
     r"|(?i:\bbatch(?:es)?)\b[ \t]{0,3}[:=\[(]{0,2}[ \t]{0,8}(\d{1,9})[ \t]{0,3}(?:/|of)[ \t]{0,8}(\d{1,9})"
 )
 _BARE_EPOCH = LazyRegex(r"(?i)^\W{0,12}epoch\W{0,3}(\d{1,6})(?![\d/.])")
+_ROUND = LazyRegex(r"\[ROUND (\d{1,7})(?:/(\d{1,7}))?\]")
+_ROUNDS = LazyRegex(r"\bnum_rounds[=:] ?(\d{1,7})\b")
+"""Flower counts rounds of federated training in headings, and names their number once, in its first lines."""
 _YOLO = LazyRegex(r"^[ \t]{1,12}(\d{1,6})/(\d{1,6})[ \t]{2,20}[\d.]{1,8}[GM]\b")
 
 # What programs of all kinds write as their very last words. Only lines at the end of a log are held against this.
@@ -187,10 +190,11 @@ class EndKeeper:
             return None
         torn = not self._tail.endswith((b"\n", b"\r"))
         # Of a short log the two ends overlap: what the tail holds is left out of the head.
-        head = _lines(self._head[: max(0, self._size - len(self._tail))])[:HEAD_LINES]
+        head = _lines(self._head[: max(0, self._size - len(self._tail))])
         tail = _lines(self._tail)
         if len(self._tail) == KEPT_BYTES:
             tail = tail[1:]  # the first one is a piece
+        head = [*head, *tail[:-TAIL_LINES]][:HEAD_LINES]
         tail = self._of_last_launch(tail[-TAIL_LINES:])
         if not tail:
             return None
@@ -290,7 +294,7 @@ class _Progress:
 
     def _read(self, text: str) -> None:
         counted = "/" in text or " of " in text
-        moved = counted and (self._read_epoch(text) | self._read_step(text))
+        moved = (counted and (self._read_epoch(text) | self._read_step(text))) or self._read_round(text)
         if moved:
             self.afterwards = ""
         elif (left := _LEFT.search(text)) and (each := float(left[6])):
@@ -312,6 +316,17 @@ class _Progress:
             # A row of such a table that no bar ends is written when its epoch is over, with what it came to.
             self.within = 1.0 if named is None and "%" not in text else None
         self.epoch, self.epochs = number, int(match[2])
+        return True
+
+    def _read_round(self, text: str) -> bool:
+        if (planned := _ROUNDS.search(text)) is not None:
+            self.epochs = int(planned[1])
+        match = _ROUND.search(text)
+        if match is None or (self.epochs is None and match[2] is None):
+            return False
+        number = int(match[1])
+        self.first_epoch = number if self.first_epoch is None else self.first_epoch
+        self.epoch, self.epochs, self.within = number, int(match[2] or self.epochs or 0), None
         return True
 
     def _read_step(self, text: str) -> bool:

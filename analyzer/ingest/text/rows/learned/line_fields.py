@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from analyzer.ingest.names import METRICS, canonical_metric
+from analyzer.ingest.text.rows.learned.field_names import MEASURED_WHEN, known_tail, trimmed
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import (
-    RIVALS,
     NameReading,
     is_score,
     names_memory,
@@ -34,7 +33,7 @@ _WORD = (
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?[\[(\"'{<]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
-_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z])|\.\d|[A-Za-z_])"
+_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z])|\.\d|[A-Za-z_])"
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
 _SIGNED = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
@@ -70,21 +69,7 @@ _TWO = LazyRegex(rf"(?P<first>{FLOAT}) ?/ ?{FLOAT}(?! ?[=/])")
 _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
 
 _LOSSES = LazyRegex(r"(?i)loss(?:es)?$")
-_SENTENCE = LazyRegex(r"(?<=[a-z]{4})\. ")
-_LEVELS = LazyRegex(r"\b(?:INFO|DEBUG) ")
-_MEASURED_WHEN = LazyRegex(
-    r"(?i)(?<=\w) (?:(?:after|over|across|during)(?: (?!train|val|test|dev|eval)[a-z]{1,12}){1,3}|(?:of|for|in|per) (?:the |this )?(?:epoch|step|iteration|batch|round|episode|run))$"
-)
-"""Behind a quantity, when it was measured: ``Average loss after inner updates``, ``acc over epoch``."""
 _GENERIC = frozenset({"speed", "throughput", "rate", "perf", "performance", "fps"})
-_FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none", "hz"})  # fmt: skip
-_VERBS = frozenset({"is", "are", "was", "were"})
-"""Words between a name and its sign: ``loss is: 0.5``."""
-_PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
-_LAST = frozenset({("last", "reward"), ("last", "return")})
-"""Of the episode that has just ended."""
-_PLAYERS = frozenset({"actor", *(word for word in RIVALS if len(word) > 2)})
-"""Whose loss it is: ``generator average loss`` is not the loss of the run."""
 _NOT_METRICS = frozenset(
     {"eta", "time", "elapsed", "date", "version", "seed", "rank", "gpu", "gpus", "pid", "port", "device", "node", "host", "size", "shape", "dim", "total", "max", "len", "length",
      "index", "idx", "id", "line", "count", "num", "number", "bs", "epoch", "epochs", "step", "steps", "iter", "iters", "iteration", "iterations", "batch", "batches", "episode", "lr_mult",
@@ -162,7 +147,9 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
             found[result] = found.pop(first)._replace(slot=result, over=-1)
     for match in _TWO.finditer(text):  # "loss 0.5 / 0.75": what the second is of is not said
         half = found.get(slot_at(text, match.start()))
-        if half is not None and (read_name(half.name).quantity or is_score(half.name)):
+        if half is not None and (
+            read_name(half.name).quantity or is_score(half.name) or half.name.endswith(")")
+        ):
             found.setdefault(half.slot + 1, half._replace(slot=half.slot + 1, name=f"{half.name}_2"))
     return [found[slot] for slot in sorted(found)]
 
@@ -186,7 +173,7 @@ def _signed(text: str) -> Iterator[Field]:
         known = match["sign"] != " is " or read_name(name).quantity or canonical_metric(name) in METRICS
         if not name or unit is None or not known:
             continue
-        long = "_" in name or _MEASURED_WHEN.search(match["name"])
+        long = "_" in name or MEASURED_WHEN.search(match["name"])
         of = (match["of"] or "").strip()[1:-1]
         if of in {"ms", "s", "sec", "%", "GB", "MB", "GiB", "MiB"}:
             unit = unit or of
@@ -247,10 +234,10 @@ def _beside(text: str) -> Iterator[Field]:
         if _NUMBERED.match(text, match.end() - 1):
             continue
         unit = _unit(text, match.end("value"))
-        name, wide = known_tail(match["name"]), False
+        name, wide, alone = known_tail(match["name"]), False, False
         if not name:
             # a cell of its own ("| hm_x 10.0 |") names its number as surely as a sign does
-            before, after = text[: match.start()].rstrip(" "), text[match.end() :].lstrip(" ")
+            before, after = text[: match.start()].rstrip(" "), text[match.end() :].lstrip(" %")
             wide = match.start() - len(before) > 1 and (
                 not after or text.startswith(("  ", "\t"), match.end())
             )
@@ -261,13 +248,17 @@ def _beside(text: str) -> Iterator[Field]:
                 or match.end() <= pairs
                 or (text.count("|") > 2 and before[-1:] == "|" and after[:1] == "|")
             )
-            alone = wide or ((not before or before[-1] in "|;,\t") and (not after or after[0] in "|;,\t"))
-            of_phase = _is_phase(match["name"]) and before[-1:] == "|" and after[:1] in {"", "|", "(", "*"}
+            alone = wide or ((not before or before[-1] in _CELLS) and (not after or after[0] in _CELLS))
+            of_phase = (
+                _is_phase(match["name"]) and before[-1:] in _BEFORE_PHASE and after[:1] in {"", "|", "(", "*"}
+            )
             wide, alone = wide or of_phase, alone or of_phase
             name = trimmed(match["name"], most=2) if alone and text[match.end() - 1] == FLOAT else ""
             # "| Train 0.41 (acc 92.0%) | Valid 0.52 (acc 90.1%)": what stands before its scores is the loss
             name += "_loss" if of_phase and name and after[:1] == "(" and "loss" not in text.lower() else ""
             name = _METERS.get(name.lower(), name) if metered else name
+        if not name and alone and match["name"].lower() == "steps":
+            name = "steps"  # of an episode
         if not name and unit in _SIZES:
             name = _memory(match["name"])
         if name and unit is not None:
@@ -283,11 +274,21 @@ def _memory(text: str) -> str:
 def _after(text: str) -> Iterator[Field]:
     if f"{INT} " not in text and f"{FLOAT} " not in text:
         return
-    for match in _AFTER.finditer(text):
-        name = trimmed(match["name"], most=4)
-        reading = read_name(name)
-        if name and reading.quantity and (reading.whole or canonical_metric(name) in METRICS):
-            yield Field(slot_at(text, match.start()), name, "", signed=False, over=-1, start=match.start())
+    found = [(match, trimmed(match["name"], most=4)) for match in _AFTER.finditer(text)]
+    measures = [
+        (reading.quantity and (reading.whole or canonical_metric(name) in METRICS))
+        or (match[0][0] == FLOAT and is_score(name))
+        for match, name in found
+        if (reading := read_name(name))
+    ]
+    # Beside a known one each decimal of such a list is printed for its course: "0.9 loss, 40.5% tp, 59.5% fn"
+    first = text.find(FLOAT)
+    listed = (
+        any(measures) and text.count(FLOAT) > 1 and INT not in text[first:] and _SIGNED.search(text) is None
+    )
+    for (match, name), measured in zip(found, measures, strict=True):
+        if name and (measured or (listed and match.start() >= first)):
+            yield Field(slot_at(text, match.start()), name, "", signed=listed, over=-1, start=match.start())
 
 
 def _unit(text: str, end: int) -> str | None:
@@ -305,71 +306,6 @@ def _over(text: str, position: int) -> int:
     return slot_at(text, match.start("of")) if match else -1
 
 
-def trimmed(name: str, most: int) -> str:
-    """A name without the words that only lead to it, as one word; empty for a sentence or a thing of the past.
-
-    >>> trimmed("Gen Loss Total", 4), trimmed("with the average loss", 4), trimmed("best val loss", 4)
-    ('Gen_Loss_Total', 'average_loss', '')
-    >>> trimmed("actor INFO mean return", 4), trimmed("Final test accuracy", 4), trimmed("Final loss", 4)
-    ('mean_return', 'test_accuracy', '')
-    """
-    name = _LEVELS.split(_SENTENCE.split(name)[-1])[-1]
-    name = _MEASURED_WHEN.sub("", name) if _MEASURED_WHEN.search(name) else name
-    words = name.replace(". ", " ").replace(".-", "-").replace(" / ", "/").removesuffix(" so far").split(" ")
-    while words and words[0].lower().strip(".") in _FILLERS:
-        words = words[1:]
-    while words and words[-1].lower() in _VERBS:
-        words = words[:-1]
-    if len(words) > 1 and words[0].lower() in {"final", "initial"} and read_name(words[1]).phase == "eval":
-        words = words[1:]  # measured at an end of the run, and no memory of an earlier row
-    words = [word for word in words if word.lower() != "the"]
-    if words_of(name) in _LAST:
-        return "_".join(words)
-    past = [
-        word for before, word in pairwise(["", *words]) if before.lower() != "on"
-    ]  # "Acc on target" is none
-    if any(
-        part in _PAST for word in past for part in words_of(word.removesuffix("_old"))
-    ) and not names_memory(name):
-        return ""
-    if len(words) - bool(words and read_name(words[0]).phase) > most:  # "eval point avg class acc"
-        return known_tail(" ".join(words))
-    return "_".join(words).strip("._- ")
-
-
-def known_tail(name: str) -> str:
-    """The last words of some text that together name a quantity, as one word; empty if they name none.
-
-    >>> known_tail("at this point train loss"), known_tail("eval OddLossTerm"), known_tail("generator average loss")
-    ('train_loss', 'eval_OddLossTerm', 'generator_average_loss')
-    """
-    words = name.replace(". ", " ").split(" ")
-    if any(part in _PAST for word in words[-4:] for part in words_of(word)):
-        return ""
-    best, taken = "", 0
-    for count in range(1, min(len(words), 4) + 1):
-        candidate = "_".join(words[-count:])
-        reading = read_name(candidate)
-        if (
-            (reading.quantity and reading.whole)
-            or canonical_metric(candidate) in METRICS
-            or (not best and count == 1 and reading.quantity in {"loss", "accuracy"} and not reading.setting)
-            or ((count == 1 or (count == 2 and reading.phase)) and is_score(words[-1]))
-        ):
-            best, taken = candidate, count
-    ahead = words[-taken - 1] if 0 < taken < len(words) else ""
-    is_phase = read_name(ahead).phase in {"train", "eval"} and not read_name(best).phase
-    if ahead.isalpha() and (is_phase or ahead.lower() in _PLAYERS):
-        return f"{ahead}_{best}".strip("._-")
-    first = words[-len(best.split("_")) - 1 : -len(best.split("_"))] if best else []
-    # "Semantic loss 0.5" and "Read mse loss 0.5" are parts of the loss; only words that say nothing more may be left out.
-    if best.lower() in {"loss", "acc", "accuracy"} and first and first[0].lower() not in _FILLERS and first[0].isalpha():  # fmt: skip
-        all_told = all(says_no_quantity(word.lower()) for word in words[:-2])  # "Average Regression Loss 0.5"
-        if all_told or read_name(first[0]).quantity:
-            return "_".join(words if all_told else words[-2:])
-    return best.strip("._-")
-
-
 _FILES = (".py", ".cc", ".cpp", ".cu", ".c", ".h", ".go", ".rs")
 MAX_UNKNOWN_WORDS = 5
 """Words of a name that the vocabulary does not hold; longer ones are sentences."""
@@ -378,6 +314,10 @@ MAX_UNKNOWN_WORDS = 5
 _SIZES = frozenset({"GB", "GiB", "MB", "MiB", "G"})
 """Units that say of a number beside a name of memory that it is its size."""
 
+_CELLS = "|;,\t\u00b7\u2022"
+"""What parts the cells of a row."""
+_BEFORE_PHASE = frozenset({"|", ":", ",", INT})
+"""What stands before a number that is called by its phase alone: the edge of a cell, or the number of the epoch."""
 _TIMES, _OF_TIME = word_set("time took elapsed duration"), word_set("time took taken elapsed duration cost epoch s sec secs seconds")  # fmt: skip
 _OF_ONE, _OF_ALL = (
     word_set("step iter iteration batch"),
@@ -391,6 +331,29 @@ def is_time(field: Field) -> bool:
     if field.signed and field.unit in {"ms", "s"} and words & _OF_ONE and words.isdisjoint(_OF_ALL):
         return True
     return names_time(field.name)
+
+
+def best_so_far(text: str, used: frozenset[int]) -> list[Field]:
+    """What a row tells of the rows before it, for a row that tells nothing else: ``Epoch 3: best score so far: 0.5``.
+
+    >>> [found.name for found in best_so_far(f"best score so far: {FLOAT}, limit: {FLOAT}", frozenset())]
+    ['best_score_so_far']
+    """
+    found = []
+    for match in _SIGNED.finditer(text):
+        slot, words = slot_at(text, match.start("value")), words_of(match["name"])
+        measures = is_score(match["name"]) or bool(read_name(match["name"]).quantity)
+        if slot not in used and measures and words[0] in _BEST and match["value"] == FLOAT:
+            name = match["name"].replace(" ", "_")
+            found.append(
+                Field(
+                    slot, name, "", signed=True, over=-1, start=match.start(), more=match["name"].count(" ")
+                )
+            )
+    return found
+
+
+_BEST = word_set("best lowest highest")
 
 
 def names_time(name: str) -> bool:

@@ -14,7 +14,7 @@ from analyzer.ingest.text.rows.learned.line_fields import Field
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, read_name, says_no_quantity
+from analyzer.model.name_words import is_score, read_name, says_no_quantity, words_of
 
 _SLOTS = frozenset({INT, FLOAT, TIME})
 _SAYS = LazyRegex(
@@ -64,10 +64,12 @@ def _said(text: str, field: Field) -> str:
     return ("eval" if found[-1]["eval"] else "train") if parted or measured else ""
 
 
-def phases_alone(piece: str, fields: list[Field]) -> list[Field]:
-    """Numbers that are called by their phases only, where a row has both or a loss: ``train: 0.5 val: 0.6``. What they measure is not said."""
+def phases_alone(piece: str, fields: list[Field], *, counted: bool) -> list[Field]:
+    """Numbers that are called by their phases only, in a row of both, of a loss, or of nothing else: ``train: 0.5 val: 0.6``, ``epoch 3 train 0.5``. What they measure is not said."""
     alone = [
-        found for found in fields if found.signed and says_no_quantity(found.name.lower()) and not found.unit
+        found
+        for found in fields
+        if found.signed and all(map(says_no_quantity, words_of(found.name))) and not found.unit
     ]
     told = [found for found in alone if read_name(found.name).phase]
     phases = {read_name(found.name).phase for found in told}
@@ -75,6 +77,8 @@ def phases_alone(piece: str, fields: list[Field]) -> list[Field]:
     if phases == {"eval"} and beside:
         return [found for found in told if found.slot in floats(piece)]
     measured = floats(piece)
+    if counted and len(fields) == 1 and told and told[0].slot in measured:
+        return told
     # "train=113 val=29": whole numbers tell how large the parts are
     return told if phases >= {"train", "eval"} and any(found.slot in measured for found in told) else []
 

@@ -9,11 +9,11 @@ from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
 
-_AT = rf"(?:/(?:total|max|num)[ _]?\w{{0,12}})?[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|[=#\[(]|: ?[\[(=]){{0,2}}\s{{0,3}}[\"'#]?(?:{INT}\s?-\s{{0,4}})?(?P<at>{INT})(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?P<total>{INT}))?(?!\w|\.[\w{INT}{FLOAT}]|[{INT}{FLOAT}])"
+_AT = rf"(?:/(?:total|max|num)[ _]?\w{{0,12}})?[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|->|[=#\[(]|: ?[\[(=]){{0,2}}\s{{0,3}}[\"'#]?(?:{INT}\s?-\s{{0,4}})?(?P<at>{INT})(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?P<total>{INT}))?(?!\w|\.[\w{INT}{FLOAT}]|[{INT}{FLOAT}])"
 _BEFORE = rf"(?:^|(?<=[\s\[(|,{{;:\"'.<>/{TIME}]))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )(?<!episode )(?<!warmup )"
 _STEP = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>(?:completed |global[ _]?|train(?:ing)?[ _]|optim\w{{0,6}}[ _]|env[ _]|epoch/)?"
-    rf"(?:time[ _]?steps?|steps?|iter(?:ation)?s?|it(?:e|r)?|n(?:um)?_updates|num_timesteps|n?updates?|up|(?<=global_)t|i(?= ?[=:] ?{INT} ?/)))(?:\.| at| n[or]\.?)?(?![A-Za-z0-9]){_AT}"
+    rf"(?:time[ _]?steps?|steps?|iter(?:ation)?s?|it(?:e|r)?|n(?:um)?_updates|num_timesteps|n?updates?|up|(?<=global_)t|i(?= ?[=:] ?{INT} ?/)))(?:\.| at| n[or]\.?|(?<!s)_(?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
 )
 _BATCH = LazyRegex(
     rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb|ticks?|rounds?|generations?|cycles?|snapshots?)(?:[ _](?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
@@ -70,6 +70,7 @@ _RANKS = ("global", "updates", "update", "step", "up", "iter", "it")
 """Words for steps, the surest first: where a row names both a step and an iteration, the step counts updates."""
 _OF_RUN = _RANKS.index("step")
 _VALUE = LazyRegex(rf"[:=]\s{{0,3}}[{INT}{FLOAT}]")
+_OF_EPISODE = LazyRegex(rf"[:=]\s{{0,3}}[{INT}{FLOAT}]|\b[a-z_]{{3,20}} {FLOAT}")
 _LASTED = LazyRegex(
     r"(?i)\b(?:truncat|terminat|end|finish|done|crash|fail|complet|solv|died|dead|lost|won)\w{0,4} (?:at|after|in) $"
 )
@@ -170,7 +171,10 @@ def _steps(text: str, batches: list[re.Match[str]]) -> list[re.Match[str]]:
     return [
         match
         for match in steps
-        if (_rank(match) < _OF_RUN or not _VALUE.search(text, episode.end(), match.start()))
+        if (
+            (_rank(match) < _OF_RUN and match["word"].lower() != "updates")
+            or not _OF_EPISODE.search(text, episode.end(), match.start())
+        )
         and not _LASTED.search(text, episode.end(), match.start())
     ]
 

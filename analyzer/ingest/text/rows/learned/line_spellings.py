@@ -8,18 +8,18 @@ from __future__ import annotations
 import re
 
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import word_set
+from analyzer.model.name_words import says_no_quantity, word_set
 
 _NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf)|1\.#(?:IND|QNAN|INF)0{0,12})"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 
 _ODD = LazyRegex(
-    r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\((?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
+    r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|(?:rn|ain|al|est)_[a-z]{2,8} {1,3}\d|\d\.\d{1,12}f-?\d|[a-z]-\d{1,2} ?[:=]|, \d{1,3}: -?\d|[Tt]rain(?:ing)?[:=] {0,4}-?[\dn]|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\((?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|oss: [a-z]|oss (?:\[|of )\d"
-    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss|time)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|tr(?:ai)?n (?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
+    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss|time)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt]r(?:ai)?n {1,3}(?:\d|nan|inf)|_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -35,7 +35,9 @@ _CALL = LazyRegex(r"(?<=\w)\([^()]{0,100}\)|(?<=\d) \([a-z]{1,20}\)(?=[,)])")
 _SUM = LazyRegex(
     rf"(?<![\w.])(\w{{0,20}}(?:loss|cost)|train) ?[:=]{{1,2}} ?\[?({_NUMBER}) ?= ?({_NUMBER}(?: ?\+ ?{_NUMBER}){{1,7}})\]?(?![\w.])"
 )
-_TENSOR = LazyRegex(rf"\b(?:tensor|param|np\.float\d\d)\( ?\[?({_NUMBER})\]?(?:,[^()\r\n]{{0,80}})?\)")
+_TENSOR = LazyRegex(
+    rf"\b(?:tensor|param|np\.float\d\d)\( ?\[?({_NUMBER})\]?(?:, ?[A-Za-z][^()\r\n]{{0,80}})?\)"
+)
 _LISTED = LazyRegex(
     rf"(?:(?P<quote>['\"]) ?|(?<=[(,\[ ]):)(?P<name>[A-Za-z][\w /-]{{0,40}}?)(?(quote)[ :=]{{0,3}}['\"]), ?(?={_NUMBER})"
 )
@@ -55,7 +57,7 @@ _OVER_STEPS = LazyRegex(
 _GLUED = LazyRegex(
     r"(?<![\w/])(step|iter|iteration|epoch|loss|acc|accuracy|ppl|lr|reward)_(-?\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?|-?nan|-?inf)(?![\w.])"
 )
-_RUN_ON = LazyRegex(r"(?i)(?<![\w/.-])(loss|time)(\d{1,9}\.\d{2,20}(?:e[-+]?\d{1,3})?)(?![\w.])")
+_RUN_ON = LazyRegex(r"(?i)(?<![A-Za-z0-9_/.-])(loss|time)(\d{1,9}\.\d{2,20}(?:e[-+]?\d{1,3})?)(?![\w.])")
 _COUNTED = LazyRegex(r"(?i)(?<![\w/.-])(epoch|step|iter|iteration|batch)(\d{1,9})(?![\w.])")
 _ORDINAL = LazyRegex(
     r"(?<![\w.])(\d{1,9})(?:(?:st|nd|rd|th)[ -]|-(?=epoch))((?:mini[ -]?)?batch|epoch|step|iter(?:ation)?|episode|round|generation)\b"
@@ -97,7 +99,7 @@ _RANKED = LazyRegex(r"(?i)(?<![\w-])(top) (\d{1,2})(?= (?:acc(?:uracy)?|err(?:or
 _SHORT = LazyRegex(
     r"^([\[(]?)[Ee][Pp]?(\d{1,6})\b([\]) ,:/|-]{1,4})(?:[Bb]|[Ss]|[Ii]t?)(\d{1,9})(?=[/\s,:;|\])]|$)"
 )
-_EPOCH_ALONE = LazyRegex(r"^[Ee][Pp]?(\d{1,4}):? (?=(?:trn?|train|loss|val|acc)\b)")
+_EPOCH_ALONE = LazyRegex(r"^[Ee][Pp]?(\d{1,4}):? (?=(?:trn?|train|loss|val|acc)(?:\b|_[a-z]))")
 _OF_R = LazyRegex(r'^\[\d{1,4}\] "(.{1,2000})"\s{0,3}$')
 _SCALED = LazyRegex(r"(?<![\w.])(\d{1,9}(?:\.\d{1,3})?)(k?)it/(\d{1,9}(?:\.\d{1,3})?)(k?)it(?= \[)")
 _ROUND = LazyRegex(rf"\bfit progress: \((\d{{1,9}}), (?={_NUMBER}, \{{)")
@@ -127,8 +129,27 @@ _TOLD_OF_EPOCH = LazyRegex(
     rf"^(.{{0,60}}?)\b((?:[a-z]{{1,20}} ){{0,3}}loss) of epoch (\d{{1,9}}) (?:is|was) (?={_NUMBER})"
 )
 _PHASES = LazyRegex(
-    rf"\b(train|trn) ({_NUMBER})[ \t]{{0,2}}[,;|/]?[ \t]{{1,3}}({_HELD_OUT}) ({_NUMBER})(?![\w.])"
+    rf"(?i)(?<![\w/.])(train|trn) {{1,3}}({_NUMBER})[ \t]{{0,2}}[,;|/]?[ \t]{{1,3}}({_HELD_OUT}|held(?:[ -]?out)?) {{1,3}}({_NUMBER})(?![\w.])"
 )
+_OF_PHASES = LazyRegex(
+    rf"(?i)(?<![\w/.])(?P<of>[a-z][\w@-]{{0,30}}(?: [a-z][\w@-]{{0,30}}){{0,2}}?)(?: ?[:=|-]\s{{0,4}}|\s{{1,4}})(?P<first>train(?:ing)?|trn) ?[:=]\s{{0,4}}(?P<one>{_NUMBER})%?"
+    rf"[\s,;|/]{{1,6}}(?P<second>{_HELD_OUT}) ?[:=]\s{{0,4}}(?P<two>{_NUMBER})(?![\w.])"
+)
+"""What was measured, and behind it the phases: ``MSE: train: 0.5, validation: 0.75``."""
+_TWO_OF_PHASE = LazyRegex(
+    rf"(?i)(?<![\w/.])(train|trn|{_HELD_OUT})[ :=]{{1,3}}({_NUMBER}) ?\| ?(-?\d{{1,9}}\.\d{{1,12}}|nan)(?![\w.]| ?\|)"
+)
+_PART_OF_PHASE = LazyRegex(rf"(?<![\w/.])(trn|train|{_HELD_OUT})_([a-z]{{2,8}})(?= {{1,3}}{_NUMBER} [a-z])")
+_POWER = LazyRegex(r"(?<![\w.])([-+]?\d{1,9}\.\d{1,12})f(-?\d{1,2})(?![\w.])")
+"""A number of single precision as Julia prints it: ``0.5f0``, ``1.0f-5``."""
+_HYPHENED = LazyRegex(
+    r"(?i)(?<![\w/.-])((?!e(?:poch|p)?-|step|iter|it-|batch|mini|top-|fold|round|gen|trial|episode|update|rank|gpu|worker|version|v-)[a-z][a-z_]{0,20})-(\d{1,2})(?= ?[:=] {0,3}-?\d{1,6}\.\d)"
+)
+_OF_NUMBERED = LazyRegex(
+    rf"(?<![\w/.])(?P<name>[A-Za-z]\w{{1,30}})(?P<value> ?[:=] ?{_NUMBER}(?: ?\({_NUMBER}\))?)(?P<rest>(?:, \d{{1,3}}: {_NUMBER}){{2,40}})(?![\w.])"
+)
+_NUMBERED = LazyRegex(r", (\d{1,3}): ")
+"""The numbers of classes behind a score: ``dice: 0.5, 0: 0.9, 1: 0.1``."""
 _HELD_OUT_BEHIND = LazyRegex(
     rf"\b([A-Za-z][A-Za-z_]{{1,20}}) ?[:=]? ?({_NUMBER}) \(({_HELD_OUT}):? ({_NUMBER})\)"
 )
@@ -214,6 +235,18 @@ def plain_spelling(text: str) -> str:
     ('7: boxes 9, loss: loss_x: 0.5, loss_h: nan, total: 0.75', 'loss: mean 0.5')
     >>> plain_spelling("val: MAE:(yaw, mean)/(4.5, 3.5)"), plain_spelling("f (x, y) = (0.5, 2, 3)")
     ('val: yaw MAE: 4.5, mean MAE: 3.5', 'f (x, y) = (0.5, 2, 3)')
+    >>> plain_spelling("MSE: train: 0.5 , validation: 0.75"), plain_spelling("Results: train: 0.5, val: 0.75")
+    ('train MSE: 0.5, validation MSE: 0.75', 'Results: train: 0.5, val: 0.75')
+    >>> plain_spelling("epoch 2, train 2.25|0.5, val 2.5|0.25"), plain_spelling("train 0.5 | 3 left")
+    ('epoch 2, train: 2.25, train_2: 0.5, val: 2.5, val_2: 0.25', 'train 0.5 | 3 left')
+    >>> plain_spelling("loss = 0.5f0, lr 1.5f-4"), plain_spelling("part-2: 0.5, part-3: 0.25"), plain_spelling("Epoch-2: 0.5")
+    ('loss = 0.5e0, lr 1.5e-4', 'part_2: 0.5, part_3: 0.25', 'Epoch-2: 0.5')
+    >>> plain_spelling("dice: 0.5(0.5), 0: 0.9, 1: 0.1, 2: 0.5"), plain_spelling("bins: 3, 10: 5, 40: 9")
+    ('dice: 0.5(0.5), dice_0: 0.9, dice_1: 0.1, dice_2: 0.5', 'bins: 3, 10: 5, 40: 9')
+    >>> plain_spelling("E2 val_all  0.5 loss"), plain_spelling("train 2.5  held 3.5  (9.5 % less)")
+    ('epoch 2 val all  0.5 loss', 'train: 2.5, heldout: 3.5  (9.5 % less)')
+    >>> plain_spelling("losses= tensor([0.5, 0.25])"), plain_spelling("测试上的loss33.25")
+    ('losses= tensor([0.5, 0.25])', '测试上的loss 33.25')
     >>> plain_spelling("Top 1 Acc: 0.6 Top 5 Acc: 0.9"), plain_spelling("kept the top 5 scored")
     ('Top1 Acc: 0.6 Top5 Acc: 0.9', 'kept the top 5 scored')
     """
@@ -223,6 +256,7 @@ def plain_spelling(text: str) -> str:
     if _ODD.search(text) is None:
         return text
     text = _OVER_SAMPLES.sub(r"\1", _EMPHASIS.sub(r"\2", text))
+    text = _HYPHENED.sub(r"\1_\2", _POWER.sub(r"\1e\2", text))
     text = _SUM.sub(_of_terms, _SCORED.sub("loss", text))
     if text.endswith(")") and ") = (" in text:  # what Julia shows of a tuple
         text = _TUPLES.sub(_each, _CALL.sub("", text))
@@ -250,9 +284,32 @@ def plain_spelling(text: str) -> str:
     text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
     text = _HELD_OUT_BEHIND.sub(r"\1: \2, \3 \1: \4", _PHASE_OF_EPOCH.sub(r"epoch \2 \1", text))
     text = _TOLD_OF_EPOCH.sub(r"\1epoch \3, \2: ", _TOLD.sub(r"\1: ", text))
-    text = _PHASES.sub(r"\1: \2, \3: \4", _PHASE_BEHIND.sub(r"\2 \1: ", text))
+    text = _PHASES.sub(_both_phases, _PHASE_BEHIND.sub(r"\2 \1: ", text))
+    text = _OF_NUMBERED.sub(_of_classes, _TWO_OF_PHASE.sub(r"\1: \2, \1_2: \3", text))
+    text = _OF_PHASES.sub(_of_phases, _PART_OF_PHASE.sub(r"\1 \2", text))
     text = _IN_BRACKETS.sub(_each, _AT_ONCE.sub(_each, text))
     return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
+
+
+def _both_phases(match: re.Match[str]) -> str:
+    """What is called by its phase alone, with signs."""
+    held_out = "heldout" if match[3].lower().startswith("held") else match[3]
+    return f"{match[1]}: {match[2]}, {held_out}: {match[4]}"
+
+
+def _of_phases(match: re.Match[str]) -> str:
+    """A quantity before its phases, beside each of them; words that name none are left where they stand."""
+    if all(says_no_quantity(word.lower()) for word in match["of"].split(" ")):
+        return match[0]
+    return f"{match['first']} {match['of']}: {match['one']}, {match['second']} {match['of']}: {match['two']}"
+
+
+def _of_classes(match: re.Match[str]) -> str:
+    """Values that are called by the numbers of classes, with the name of the score before them; they count up by one."""
+    classes = [int(number) for number in _NUMBERED.findall(match["rest"])]
+    if classes != list(range(classes[0], classes[0] + len(classes))):
+        return match[0]
+    return match["name"] + match["value"] + _NUMBERED.sub(rf", {match['name']}_\1: ", match["rest"])
 
 
 def _of_terms(match: re.Match[str]) -> str:

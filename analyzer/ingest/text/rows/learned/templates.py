@@ -14,13 +14,19 @@ values that a line calls the best or the last. How many rows were read this way 
 
 from __future__ import annotations
 
-from math import isfinite
-
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Learnable, LogLine, LogState
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.epochs_again import is_bare_heading
 from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP, EpochCounter, EpochStarts
+from analyzer.ingest.text.rows.learned.bare_rows import (
+    BARE_NAMES,
+    BARE_ROWS,
+    BARE_WORDS,
+    WORDS_BESIDE_BOTH,
+    BareRows,
+    measures,
+)
 from analyzer.ingest.text.rows.learned.evaluations import Evaluations
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_fields import names_time
@@ -44,7 +50,7 @@ from analyzer.ingest.text.rows.learned.wordings import (
     read_values,
 )
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_score, read_name, words_of
+from analyzer.model.name_words import is_score, read_name
 
 MAX_CHARACTERS = 4_000
 """Characters of a line that are looked at; lines of loops are far shorter."""
@@ -55,19 +61,8 @@ MAX_BARREN = 6_000
 MAX_TEMPLATES = 20_000
 """Wordings that are kept; a log whose every line is worded anew is no log of a loop."""
 
-BARE_ROWS, BARE_KINDS, BARE_WORDS = 3, 8, 2
-"""Rows without a place that make a series: two of one form may be a summary and its copy; kinds that are kept in
-mind; and words beside the pairs, such as a level and a logger."""
-
-SCORES_ALONE = 2
-"""Scores on a line that says nothing else which make rows of a log without any other; a report of classes names those."""
-
-BARE_NAMES = 3
-"""Known names that make two rows without a place as sure as three."""
-
-WORDS_BESIDE_BOTH = 4
-"""Words beside a loss and a loss on held-out data on one line, which only a row of a training has, or beside three known names of
-an evaluation."""
+EVALUATED_NAMES = 2
+"""Known names of an evaluation below rows of a training that make up for further words: ``End of training | test loss 0.5 | test ppl 1.6``."""
 
 GUESSED_ROWS = 2
 """Rows with a place whose names are only well formed: what repeats with another number is a series."""
@@ -88,14 +83,6 @@ IDLE_LINES = 1_000
 _BEGINS_NUMBER = frozenset("0123456789-+.")
 _OPEN_BAR = LazyRegex(r"[^|\r\n]{0,80}\|[^|\r\n]{0,200}\| {0,3}\d{1,9}/\? \[[^\]\r\n]{0,60}\] ?(?=\S)")
 """A bar of unknown length, behind which another writer went on."""
-_COURSES = frozenset({"loss", "reward_mean", "perplexity", "policy_loss", "value_loss"})
-_TIMES = frozenset({"step_time_s", "data_time_s"})
-
-
-def _measures(name: str) -> bool:
-    """Whether a name is that of a score, or of an error of any kind: ``Mean RMS Error``, ``label error rate``."""
-    words = words_of(name)
-    return is_score(name) or words[-1:] == ("error",) or words[-2:] == ("error", "rate")
 
 
 class TemplateRows(Learnable):
@@ -115,11 +102,10 @@ class TemplateRows(Learnable):
         self._base: int | None = None
         self._estimates: list[tuple[LogLine, float, int]] = []
         self._has_steps = False
-        self._bare: dict[tuple[str, ...], list[tuple[LogLine, dict[str, float]]]] = {}
-        self._bare_known: set[tuple[str, ...]] = set()
         self._read = GeneralRows("pairs")
         self._unnamed = UnnamedColumns()
         self._unread = UnreadRows()
+        self._bare = BareRows(self._read, self._unread)
         self._open: tuple[int, str] = (-1, "")
         self._columns: tuple[int, tuple[str, str]] | None = None
         self._calls_loss = False
@@ -368,7 +354,7 @@ class TemplateRows(Learnable):
             for name, value in values.items()
             if canonical_metric(name) in METRICS
             or read_name(name).quantity
-            or _measures(name)
+            or measures(name)
             or names_time(name)
         }
         if (
@@ -381,8 +367,7 @@ class TemplateRows(Learnable):
             bare, listed = row.told and not row.words, row.told and template.indented
             kept = values if row.sure or (known and (bare or listed)) else known
             if kept:
-                if row.phased:
-                    self._first_of(known, log)
+                self._first_of(known, log)
                 own = {name: value for name, value in kept.items() if not self._sums_up(name, log)}
                 self._write(own, where, line, log)
                 for name in kept.keys() - own.keys():
@@ -392,7 +377,8 @@ class TemplateRows(Learnable):
             if not whole and (bare or (listed and len(values) >= PARTS_BELOW)):
                 return self._once_seen(template, values, where, line, log)
         phased = row.phased or self._evaluations.is_above(line.number)
-        most = WORDS_BESIDE_BOTH if row.held_out and len(known) >= BARE_NAMES else BARE_WORDS
+        several = len(known) >= (EVALUATED_NAMES if self.rows else BARE_NAMES)
+        most = WORDS_BESIDE_BOTH if row.held_out and several else BARE_WORDS
         told = self.rows or log.has_points or (row.held_out and len(known) >= BARE_NAMES)
         if phased and row.sure and row.words <= most and told:
             # the result of an epoch or of an evaluation beside rows of a training
@@ -406,59 +392,14 @@ class TemplateRows(Learnable):
         ) and row.words <= WORDS_BESIDE_BOTH:
             self._write(known, Where(None), line, log)
             return True
-        return self._bare_row(row, known, line, log)
+        written = self._bare.add(row, known, values if row.sure else known, line, log, rows=self.rows)
+        self.rows += written
+        return written > 0
 
     def _first_of(self, values: dict[str, float], log: LogState) -> None:
-        """Write what waited of a kind of evaluation that turned out to be one: the first stands before the first step."""
-        for line, found in self._bare.pop(tuple(sorted(values)), ()):
+        """Write what waited of a kind that turned out to be one: the first stands before the first step."""
+        for line, found in self._bare.first_of(values):
             self._write(found, Where(None), line, log)
-
-    def _bare_row(self, row: WordedRow, values: dict[str, float], line: LogLine, log: LogState) -> bool:
-        """Keep a row in mind until enough of its kind have come; then they are one series."""
-        kind = tuple(sorted(values))
-        names = {canonical_metric(name) for name in kind}
-        readings = [read_name(name) for name in kind]
-        alone = bool(self.rows or log.has_points) and row.told
-        lost = not all(map(isfinite, values.values()))
-        fitted = any(read_name(n).phase == "train" for k in (*self._bare, *self._bare_known) for n in k)
-        course = (
-            names >= _TIMES
-            or any(
-                r.quantity in _COURSES
-                or (r.quantity == "accuracy" and (r.phase or alone))
-                or (r.quantity == "loss_like" and (r.phase == "train" or lost or fitted))
-                for r in readings
-            )
-            or (alone and names == {"learning_rate"})
-            or (
-                all(_measures(name) for name in kind)
-                and (alone or (len(kind) >= SCORES_ALONE and not row.words))
-            )
-        )
-        if course and BARE_WORDS < row.words <= WORDS_BESIDE_BOTH and len(self._bare) < BARE_KINDS:
-            # More words than a row has; where nothing else is read its NaN is told all the same.
-            waiting = self._bare.setdefault(kind, []) if lost else []
-            waiting += [(line.detached(), values)] if len(waiting) < BARE_ROWS else []
-        if not course or row.words > BARE_WORDS:
-            return False
-        rows = [(line, values)]
-        if kind not in self._bare_known:
-            self._unread.keep(kind, line, values)
-            if kind not in self._bare and len(self._bare) >= BARE_KINDS:
-                return False
-            waiting = self._bare.setdefault(kind, [])
-            waiting.append((line.detached(), values))
-            sure = len(kind) >= BARE_NAMES or (row.held_out and waiting[0][1] != values)
-            if len(waiting) < (BARE_ROWS - 1 if sure else BARE_ROWS):
-                return False  # a lone line may be anything
-            self._bare_known.add(kind)
-            rows = self._bare.pop(kind)
-        for at, found in rows:
-            for name, value in found.items():
-                log.metric(name, value, at, None)
-            self._read.note(at, found, None)
-        self.rows += len(rows)
-        return True
 
     @property
     def rows_stand_alone(self) -> bool:
@@ -476,14 +417,10 @@ class TemplateRows(Learnable):
 
     def finish(self, log: LogState) -> None:
         """Say how much was read by this reader; in a log without any row two of a kind, two names on one, or a NaN, are no chance."""
-        for kind in self._unread.tell(log, self.rows):
-            self._bare.pop(kind, None)
-        lone = [value for rows in self._bare.values() for _, values in rows for value in values.values()]
-        told = sum(map(len, self._bare)) >= BARE_NAMES or not all(map(isfinite, lone))
-        told = told or any(len(kind) > 1 or len(rows) > 1 for kind, rows in self._bare.items())
-        if told and not self.rows and not log.has_points:
-            for kind in list(self._bare):
-                self._first_of(dict.fromkeys(kind, 0.0), log)
+        self._bare.forget(self._unread.tell(log, self.rows))
+        if not self.rows and not log.has_points:
+            for line, values in self._bare.left():
+                self._write(values, Where(None), line, log)
         for template in self._templates.values() if not self.rows and not log.has_points else ():
             if template.saves and template.seen >= BARE_ROWS:
                 self._catch_up(template, log)

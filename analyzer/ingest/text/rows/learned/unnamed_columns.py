@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from analyzer.ingest.text.log_line import LogLine, LogState
-from analyzer.ingest.text.rows.learned.line_fields import trimmed
+from analyzer.ingest.text.rows.learned.field_names import trimmed
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.model.name_words import is_score, read_name
 from analyzer.model.ranked import median_of

@@ -5,7 +5,14 @@ from __future__ import annotations
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
 from analyzer.ingest.text.log_line import LogLine
 from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP, with_unit
-from analyzer.ingest.text.rows.learned.line_fields import Field, find_fields, is_metric, is_time, telling
+from analyzer.ingest.text.rows.learned.line_fields import (
+    Field,
+    best_so_far,
+    find_fields,
+    is_metric,
+    is_time,
+    telling,
+)
 from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
 from analyzer.ingest.text.rows.learned.line_phases import (
     floats,
@@ -53,7 +60,7 @@ TRAINING_HEADING = LazyRegex(
 )
 """What stands below is of training data, also within the lines that follow a heading of held-out data."""
 _NO_ROW = LazyRegex(
-    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?!s? ?[:=] {0,3}\x02(?:[,;|]| *$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class )"
+    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?!s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class )"
 )
 _SAVES = LazyRegex(r"(?i)^\W{0,4}sav(?:ed|ing) (?!dict for global)")
 _CODE = LazyRegex(
@@ -207,9 +214,9 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     ]
     rewarded = any(canonical_metric(found.name) == "reward_mean" for found in plain)
     found_all = [_of_episode(found, piece, rewarded=rewarded) for found in plain]
-    named = phases_alone(piece, found_all)
+    named = phases_alone(piece, found_all, counted=place.epoch >= 0)
     fields = [found for found in found_all if is_metric(found) or found in named]
-    fields = _with_company(piece, found_all, fields)
+    fields = _with_company(piece, found_all, fields) or (best_so_far(piece, place.used) if place else [])
     lone = fields[0] if len(found_all) == len(fields) == 1 and place.step >= 0 else None
     if lone is not None and lone.signed and lone.name.lower() in _TOTALS and FLOAT in piece[lone.start :]:
         fields = [lone._replace(name="total_loss")]  # "[epoch: 1/90, iter: 50/448] total: 1.25"

@@ -1,0 +1,151 @@
+"""Rows that name no place: some of one kind are a series, a lone one may be anything.
+
+    train loss: 0.51                    Current learning rate: 0.001
+    train loss: 0.48                    epoch accuracy: 0.75
+
+A loss makes a course of its own. What tells one only beside rows of a training (a rate, a score) is kept in mind until such a
+row has been read: the first of each epoch's lines stands before it as often as behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isfinite
+
+from analyzer.ingest.names import canonical_metric
+from analyzer.ingest.text.log_line import LogLine, LogState
+from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
+from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
+from analyzer.ingest.text.rows.learned.wordings import WordedRow
+from analyzer.model.name_words import is_score, read_name, words_of
+
+BARE_ROWS, BARE_KINDS, BARE_WORDS = 3, 8, 2
+"""Rows without a place that make a series: two of one form may be a summary and its copy; kinds that are kept in
+mind; and words beside the pairs, such as a level and a logger."""
+
+SCORES_ALONE = 2
+"""Scores on a line that says nothing else which make rows of a log without any other; a report of classes names those."""
+
+BARE_NAMES = 3
+"""Known names that make two rows without a place as sure as three."""
+
+WORDS_BESIDE_BOTH = 4
+"""Words beside a loss and a loss on held-out data on one line, which only a row of a training has, or beside known names of
+an evaluation."""
+
+_COURSES = frozenset({"loss", "reward_mean", "perplexity", "policy_loss", "value_loss"})
+_TIMES = frozenset({"step_time_s", "data_time_s"})
+
+Kept = tuple[LogLine, dict[str, float]]
+
+
+def measures(name: str) -> bool:
+    """Whether a name is that of a score, or of an error of any kind: ``Mean RMS Error``, ``label error rate``."""
+    words = words_of(name)
+    return is_score(name) or words[-1:] == ("error",) or words[-2:] == ("error", "rate")
+
+
+class BareRows:
+    """Keeps rows without a place until enough of their kind have come.
+
+    Args:
+        read: Counts what was read.
+        unread: Keeps rows of names of which nothing is known.
+    """
+
+    def __init__(self, read: GeneralRows, unread: UnreadRows) -> None:
+        self._read, self._unread = read, unread
+        self._waiting: dict[tuple[str, ...], list[Kept]] = {}
+        self._known: set[tuple[str, ...]] = set()
+        self._beside: dict[tuple[str, ...], list[Kept]] = {}
+
+    def first_of(self, values: Iterable[str]) -> list[Kept]:
+        """What waited of a kind that turned out to be one."""
+        kind = tuple(sorted(values))
+        return self._waiting.pop(kind, []) + self._beside.pop(kind, [])
+
+    def add(self, row: WordedRow, known: dict[str, float], values: dict[str, float], line: LogLine, log: LogState, *, rows: int) -> int:  # fmt: skip
+        """Keep a row in mind until enough of its kind have come; then they are one series.
+
+        Args:
+            row: What its wording says.
+            known: Its values whose names are known, which make its kind.
+            values: All of its values.
+            line: The line.
+            log: The log.
+            rows: Rows that were read before.
+
+        Returns:
+            How many rows were written.
+        """
+        kind, alone = tuple(sorted(known)), bool(rows or log.has_points) and row.told
+        if not self._is_course(kind, known, row, alone=alone):
+            later = row.words <= BARE_WORDS and row.told and not alone
+            if later and kind and self._is_course(kind, known, row, alone=True):
+                self._keep(self._beside, kind, line, values)
+            return 0
+        if row.words > BARE_WORDS:
+            if row.words <= WORDS_BESIDE_BOTH and not all(map(isfinite, known.values())):
+                # More words than a row has; where nothing else is read its NaN is told all the same.
+                self._keep(self._waiting, kind, line, values)
+            return 0
+        found = [(line, values)]
+        if kind not in self._known:
+            self._unread.keep(kind, line, known)
+            if kind not in self._waiting and len(self._waiting) >= BARE_KINDS:
+                return 0
+            waiting = self._waiting.setdefault(kind, self._beside.pop(kind, []))
+            waiting.append((line.detached(), values))
+            sure = len(kind) >= BARE_NAMES or (row.held_out and waiting[0][1] != values)
+            if len(waiting) < (BARE_ROWS - 1 if sure else BARE_ROWS):
+                return 0  # a lone line may be anything
+            self._known.add(kind)
+            found = self._waiting.pop(kind)
+        for at, told in found:
+            for name, value in told.items():
+                log.metric(name, value, at, None)
+            self._read.note(at, told, None)
+        return len(found)
+
+    @staticmethod
+    def _keep(
+        kinds: dict[tuple[str, ...], list[Kept]],
+        kind: tuple[str, ...],
+        line: LogLine,
+        values: dict[str, float],
+    ) -> None:
+        if kind in kinds or len(kinds) < BARE_KINDS:
+            waiting = kinds.setdefault(kind, [])
+            waiting += [(line.detached(), values)] if len(waiting) < BARE_ROWS else []
+
+    def _is_course(self, kind: tuple[str, ...], values: dict[str, float], row: WordedRow, *, alone: bool) -> bool:  # fmt: skip
+        names = {canonical_metric(name) for name in kind}
+        readings = [read_name(name) for name in kind]
+        lost = not all(map(isfinite, values.values()))
+        fitted = any(read_name(n).phase == "train" for k in (*self._waiting, *self._known) for n in k)
+        return (
+            names >= _TIMES
+            or any(
+                r.quantity in _COURSES
+                or (r.quantity == "accuracy" and (bool(r.phase) or alone))
+                or (r.quantity == "loss_like" and (r.phase == "train" or lost or fitted))
+                for r in readings
+            )
+            or (alone and names == {"learning_rate"})
+            or (
+                all(measures(name) for name in kind)
+                and (alone or (len(kind) >= SCORES_ALONE and not row.words))
+            )
+        )
+
+    def forget(self, kinds: Iterable[tuple[str, ...]]) -> None:
+        """Kinds that were read in another way."""
+        for kind in kinds:
+            self._waiting.pop(kind, None)
+
+    def left(self) -> list[Kept]:
+        """What is worth telling of a log without any other row: two of a kind, two names on one, or a NaN, are no chance."""
+        lone = [value for rows in self._waiting.values() for _, values in rows for value in values.values()]
+        told = sum(map(len, self._waiting)) >= BARE_NAMES or not all(map(isfinite, lone))
+        told = told or any(len(kind) > 1 or len(rows) > 1 for kind, rows in self._waiting.items())
+        return [row for rows in self._waiting.values() for row in rows] if told else []

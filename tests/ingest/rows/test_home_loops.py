@@ -1,0 +1,99 @@
+"""Rows of loops that name things in their own way: what repeats beside a rising counter is a row, what only looks like one is none."""
+
+import pytest
+from log_reading import points, read_text
+
+ROWS = 12
+
+
+def rows(form, count=ROWS):
+    """Rows of a form with falling values."""
+    return "".join(form.format(e=i, s=i * 50, a=f"{2 / i + 0.1:.4f}", b=f"{0.9 / i + 0.2:.3f}", n=9000 + 70 * i - i * i) + "\n" for i in range(1, count + 1))  # fmt: skip
+
+
+def read(form, count=ROWS):
+    run = read_text(rows(form, count))
+    return {name.lower(): points(run, name) for name in run.metrics.names}
+
+
+@pytest.mark.parametrize(
+    ("form", "metrics"),
+    [
+        # a quantity, and behind it its phases
+        ("Epoch: {e} ----\nMAE: train:  {a} , validation:  {b}", {"train_mae": 2.1, "validation_mae": 1.1}),
+        ("Perplexity\tTrain:{a}\t\tValidation:{b}", {"perplexity": 2.1, "eval_perplexity": 1.1}),
+        ("epoch {e}, train {a}|0.{e}5, val {b}|0.{e}25", {"train": 2.1, "val_2": 0.125}),
+        # values before their names
+        ("E{e} trn  {a} loss, {b} precision, 0.{e}5 recall", {"loss": 2.1, "precision": 1.1}),
+        ("E{e} val_all  {a} loss, {b}% tp", {"eval_loss": 2.1, "val_tp": 1.1}),
+        # phases are all that names tell
+        ("epoch {e}  train {a}", {"train": 2.1}),
+        ("epoch {e}  train {a}  held {b}  (5.{e}% below)", {"train": 2.1, "heldout": 1.1}),
+        ("Epoch: {e} out of 9; Test performance: {a}; Train performance: {b}", {"test_performance": 2.1}),
+        # what was best so far, where nothing else is told
+        ("Epoch {e}: Best score so far: {a}", {"best_score_so_far": 2.1}),
+        ("Epoch {e}/9 - Loss: {a}, MaxSlope: {b}", {"loss": 2.1, "maxslope": 1.1}),
+        # pairs, lists and numbers of another spelling
+        ("[{e}/9] Loss_D: {a} D(G(z)): {b} / 0.{e}5", {"d(g(z))": 1.1, "d(g(z))_2": 0.15}),
+        ("epoch: {e}, val_dice: {a}({a}), 0: {b}, 1: 0.{e}5, 2: 0.5{e}", {"val_dice": 2.1, "val_dice_0": 1.1}),
+        ("Epoch: {e} loss= {a} losses= tensor([{a}, {b}, 0.{e}5])", {"losses_1": 1.1}),
+        ("Train Epoch: {e} [14/64 (2%)]\t[side-2: {a}, side-3: {b}]", {"side_2": 2.1, "side_3": 1.1}),
+        ("Epoch {e}:\n  loss_a = {a}f0\n  loss_b = {b}f-1", {"loss_a": 2.1, "loss_b": 0.11}),
+        ("Epoch: 000{e} D loss: {a} G loss: {b}", {"d_loss": 2.1, "g_loss": 1.1}),
+        ("epoch: {e}, lr: {b}, sup_loss1: {a}, con_weight: 0.{e}5", {"sup_loss1": 2.1, "con_weight": 0.15}),
+        ("  epoch {e} : loss {a} · agreement {b} %", {"loss": 2.1, "agreement": 0.011}),
+        # words of other languages
+        ("Época -> {e}/9 Error={a}", {"error": 2.1}),
+        ("Época  {e} : Erro total  {a}", {"error_total": 2.1}),
+        ("Epoche {e}: Fehler {a}", {"error": 2.1}),
+        ("第{e}轮训练\n整体测试上的loss{a}", {"eval_loss": 2.1}),
+        # blocks, and lines that tell a course only beside others
+        ("Epoch #0.{e}25 - iter #{s}:\n-----\n\tError:\t\t{a}\n-----", {"error": 2.1}),
+        ("Train loss: {a}\nCurrent learning rate: {b}", {"loss": 2.1, "learning_rate": 1.1}),
+        ("epoch loss: {a}\nepoch accuracy: 0.{e}5", {"loss": 2.1, "accuracy": 0.15}),
+        ("Step: {s}, Loss: {a}\nMean Rank: {s}.5, Mean Reciprocal Rank: {b}", {"mean_reciprocal_rank": 1.1}),
+        ("Training Loss: {a} (Shape Regression: {b}, Dice: 0.{e}5)", {"shape_regression": 1.1}),
+    ],
+)  # fmt: skip
+def test_a_row_is_read(form, metrics):
+    found = read(form)
+
+    assert {name: found[name][0][1] for name in metrics if name in found} == pytest.approx(metrics)
+    assert all(len(found[name]) == ROWS for name in metrics)
+
+
+@pytest.mark.parametrize(
+    ("form", "metric", "steps"),
+    [
+        ("[step_i {s}/90000] [D loss: {a}] [G loss: {b}]", "d_loss", [50, 100]),
+        ("Episode {e}: return={a} updates=3", "reward_mean", [1, 2]),
+        ("episode {e}, reward {a}, steps 25", "reward_mean", [1, 2]),
+        ("Episode {e}: steps {s}, return={a}", "reward_mean", [50, 100]),
+    ],
+)
+def test_a_row_stands_at_its_own_counter(form, metric, steps):
+    assert [step for step, _ in read(form)[metric][:2]] == steps
+
+
+def test_the_last_line_is_read_once():
+    text = rows("| epoch {e} | {s}/900 batches | loss {a} | ppl {b}") + "=====\n| End of training | test loss 0.75 | test ppl 2.5\n"  # fmt: skip
+
+    assert points(read_text(text), "eval_loss")[-1][1] == 0.75
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        rows("Results: train: {s}, val: {e}"),
+        rows("layer-{e}: {a}", 4),
+        "max_grad: 0.5\nmin_lr: 0.1\n" * 4,
+        rows("Best score so far: {a} at {s} in file_{e}.txt"),
+        "Current learning rate: 0.001\n" * 6,
+        "learning accuracy: 0.5\n",
+        "bins: 0.5, 10: 9.5, 40: 0.5\n" * 4,
+        rows("{a} kg apples, {b} kg pears"),
+        "color #1.0f0 and 0x3f2\n" * 4,
+    ],
+)
+def test_what_is_no_row_stays_unread(text):
+    assert read_text(text).metrics.names == ()
