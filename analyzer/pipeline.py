@@ -27,7 +27,6 @@ from analyzer.model.diagnosis import (
     FirstFailure,
     GapNote,
     Headline,
-    NextCheck,
     Place,
     RootCause,
 )
@@ -36,19 +35,19 @@ from analyzer.model.refs import SourceRef
 from analyzer.model.run import Run
 from analyzer.model.wording import REPORTED
 from analyzer.record import NamedTuple
-from analyzer.rules.calibration import told
 from analyzer.rules.causes import catalogue
 from analyzer.rules.ending import judged_training
 from analyzer.rules.fixing.fixes import resolve_fixes
-from analyzer.rules.fixing.words import foreign, localised
+from analyzer.rules.fixing.words import localised
 from analyzer.rules.folding import Folding, came_first, fold, in_order
 from analyzer.rules.health import health
 from analyzer.rules.load import RuleSet
+from analyzer.rules.next_checks import next_checks
 from analyzer.rules.restart import restart_of
 from analyzer.rules.schema import Rule
-from analyzer.rules.score import LedgerLine, Ranking, Scored, questions, rank
+from analyzer.rules.score import LedgerLine, Ranking, Scored, rank
 from analyzer.rules.shape_line import POOLED
-from analyzer.rules.status import judge, outcome, says_less_than_end
+from analyzer.rules.status import as_told_at_end, judge, outcome, says_less_than_end
 from analyzer.rules.telling import Telling, telling
 from analyzer.rules.template import fill
 from analyzer.rules.tree import headline_of
@@ -68,9 +67,6 @@ GUESS = 0.1
 right, of the 79 from there to .15 18. Of 75 by the words of an error 17 were right, and 47 had the cause among three."""
 
 REFS_PER_LINE = 3
-
-NEXT_CHECKS = 3
-"""More questions than that are not answered by anyone at two in the morning."""
 
 
 class Assessment(NamedTuple):
@@ -126,9 +122,7 @@ def diagnose_loaded(
     seen = outcome(facts.plain)
     by_rules = listed
     status, summary, missing = judge(by_rules, seen, tests, facts.plain)
-    if guard.gaps and status == "healthy":  # what failed might have seen the fault
-        what = "failed" if guard.faults else f"did not end in time ({guard.late[0]})"
-        status, summary = "insufficient", f"{summary}, but a part of analyzer {what}"
+    status, summary = _unless_part_failed(status, summary, guard)
     kinds: Collection[str] = ()
     if _may_be_like_others(status, listed, in_doubt=bool(tests.doubts)):
         listed, first, kinds = _pooled(listed, assessment, folded, rules, run, quoter)
@@ -137,7 +131,9 @@ def diagnose_loaded(
     findings, ruled_out = _split(listed, status, is_pooled=bool(kinds))
     if loaded.unread is not None and not findings:
         raise loaded.unread()
-    as_told = telling((*findings, *ruled_out), status, kinds)
+    every = (*findings, *ruled_out)
+    as_told = telling(every, status, kinds)
+    findings, ruled_out = (tuple(map(as_told.finding, part)) for part in (findings, ruled_out))
     other = _other(listed, assessment.ranking, folded, kinds)
     return Diagnosis(
         run_id=run.id,
@@ -145,11 +141,13 @@ def diagnose_loaded(
         subject=loaded.subject,
         others=loaded.others,
         status=status,
-        summary=summary,
-        findings=tuple(map(as_told.finding, findings)),
-        ruled_out=tuple(map(as_told.finding, ruled_out)),
+        summary=as_told_at_end(summary, findings),
+        findings=findings,
+        ruled_out=ruled_out,
         other_probability={kind: as_told.other(kind, share) for kind, share in other.items()},
-        next_checks=guard.value("next checks", (), lambda: _next_checks(assessment, status, folded)),
+        next_checks=guard.value(
+            "next checks", (), lambda: next_checks(facts, assessment.ranking, status, folded, findings)
+        ),
         coverage=coverage_of(run, facts.plain, missing, tests.passed),
         tool_version=__version__,
         rules_digest=rules.digest,
@@ -157,7 +155,7 @@ def diagnose_loaded(
         elapsed_s=time.perf_counter() - started_s,
         first_failure=guard.value("first failure", None, lambda: _first_failure(run, facts, quoter)),
         device_time=guard.value("device time", None, lambda: device_time(facts.plain)),
-        headline=guard.value("headline", None, lambda: _headline((*findings, *ruled_out), other, as_told)),
+        headline=guard.value("headline", None, lambda: _headline(every, other, as_told)),
         ended=guard.value("end of the run", None, lambda: _ended(run, facts, quoter)),
         onset=guard.value("onset", None, lambda: onset(facts.plain)),
         earlier=loaded.earlier,
@@ -165,6 +163,14 @@ def diagnose_loaded(
         passed_over=tuple(GapNote(label, None, reason) for label, reason in loaded.passed_over),
         gaps=_gap_notes(run, (*rules.left_out, *guard.gaps)),  # all parts are done by now
     )
+
+
+def _unless_part_failed(status: str, summary: str, guard: Guard) -> tuple[str, str]:
+    """Status and summary; what failed of analyzer might have seen the fault of a run that looks healthy."""
+    if not guard.gaps or status != "healthy":
+        return status, summary
+    what = "failed" if guard.faults else f"did not end in time ({guard.late[0]})"
+    return "insufficient", f"{summary}, but a part of analyzer {what}"
 
 
 def _by_rules(
@@ -417,41 +423,6 @@ def _place(run: Run, ref: SourceRef, quoter: Quoter) -> Place:
     source = run.sources[ref.source]
     text = "" if ref.line is None else run.events.text_at(ref) or quoter.line(ref.source, ref.line)
     return Place(source.path, ref.line, text)
-
-
-def _next_checks(assessment: Assessment, status: str, folded: Folding) -> tuple[NextCheck, ...]:
-    if status == "healthy":
-        return ()
-    plain = assessment.facts.plain
-    found: list[NextCheck] = []
-    for kind, items in assessment.ranking.kinds.items():
-        if kind in folded["*"] or all(item.rule.severity == "advisory" for item in items[:1]):
-            continue
-        for question in questions(items, plain):
-            unknown = [name for name in question.line.test.names if name not in plain]
-            fact = next((name for name in unknown if not name.startswith("event.")), None)
-            if fact is None:  # nobody can obtain a log line that was not written
-                continue
-            how = question.line.check or assessment.facts.how(fact)
-            if not how or foreign(how, plain):  # only the log itself can tell, or another library
-                continue
-            found.append(
-                NextCheck(
-                    fact=fact,
-                    meaning=assessment.facts.meaning(fact),
-                    how=how,
-                    cause_id=question.rule.entry.id,
-                    if_true=told(question.if_true, status, question.rule.entry.family),
-                    if_false=told(question.if_false, status, question.rule.entry.family),
-                    information_bits=question.information_bits,
-                    test=question.line.test.text,
-                )
-            )
-    found.sort(key=lambda check: -check.information_bits)
-    once: dict[str, NextCheck] = {}
-    for check in found:
-        once.setdefault(check.how or check.meaning, check)
-    return tuple(once.values())[:NEXT_CHECKS]
 
 
 def _gap_notes(run: Run, reasons: Iterable[str]) -> tuple[GapNote, ...]:

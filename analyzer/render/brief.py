@@ -26,8 +26,11 @@ from analyzer.render.sentences import (
     ended_note,
     ended_words,
     first_failure_note,
+    fix_heading,
+    is_quotable,
     odds_note,
-    restart_note,
+    only_if,
+    restart_line,
     something_else,
 )
 from analyzer.render.words import answers_in_words, grounds, strongest
@@ -117,14 +120,15 @@ def _candidates(diagnosis: Diagnosis) -> list[str]:
     other = something_else(diagnosis)
     rows += [f"{other} something else"] if other else []
     if diagnosis.findings:
-        rows += _advice(diagnosis.findings[0])
+        rows += _advice(diagnosis, diagnosis.findings[0])
         rows.append(odds_note(diagnosis))
     return rows
 
 
-def _advice(finding: Finding) -> list[str]:
-    rows = [f"fix: {fix.title}" for fix in finding.fixes[:2]]
-    return [*rows, f"restart: {restart_note(finding)}"] if finding.restart_advice else rows
+def _advice(diagnosis: Diagnosis, finding: Finding) -> list[str]:
+    cause_id = only_if(diagnosis, finding)
+    rows = [f"{fix_heading(fix, cause_id)}: {fix.title}" for fix in finding.fixes[:2]]
+    return [*rows, restart_line(diagnosis, finding)] if finding.restart_advice else rows
 
 
 def _evidence(diagnosis: Diagnosis) -> list[str]:
@@ -132,7 +136,7 @@ def _evidence(diagnosis: Diagnosis) -> list[str]:
         return []
     rows = []
     for line in strongest(diagnosis.findings[0], 5):
-        where = f" ({line.refs[0]})" if line.refs else ""
+        where = f" ({line.refs[0]})" if line.refs and is_quotable(line) else ""
         sign = "+" if line.bits > 0 else "-"
         rows.append(f"{sign} {_quoted(grounds(line))}{where}")
     return rows

@@ -9,6 +9,7 @@ from analyzer.model.diagnosis import (
     ALIKE,
     LAB,
     LIKENESS,
+    SOUND_ALIKE,
     WORDS,
     Coverage,
     Diagnosis,
@@ -30,8 +31,27 @@ LEADS_FROM = 0.1
 """Below it a cause is worth less to a reader than a harmless line that says where to look."""
 
 
+OF_LABELLED_RUNS = frozenset({ALIKE, LIKENESS, WORDS})
+"""Ids of lines that say how many labelled runs had a cause."""
+
+
+def is_of_likeliest(line: Evidence, cause: str) -> bool:
+    """Whether a line tells that more labelled runs alike had this cause than any other: no reader takes that as said against it."""
+    return line.id in OF_LABELLED_RUNS and any(
+        name.endswith(".first") and value == cause for name, value in line.values.items()
+    )
+
+
+def is_quotable(line: Evidence) -> bool:
+    """Whether the cited line shows what is said of it: no row of numbers shows what like runs had, nor words what they had not."""
+    by_words = any(name.startswith("message.") for name in line.values)
+    return line.id != SOUND_ALIKE and (line.id not in OF_LABELLED_RUNS or (by_words and line.bits > 0))
+
+
 def because_here(evidence: Evidence) -> str:
     """The reason of a line; one that is written for the case that its test holds says so where it does not."""
+    if evidence.id in OF_LABELLED_RUNS and evidence.bits < 0:
+        return f"{evidence.because}, less than its rule alone would say"
     not_so = evidence.verdict is False and evidence.if_true
     return f"not so here: {evidence.because}" if not_so else evidence.because
 
@@ -107,14 +127,11 @@ def opening(diagnosis: Diagnosis) -> Opening | None:
     return Opening(head, tuple(rows), leads)
 
 
-_OF_LABELLED_RUNS = frozenset({ALIKE, LIKENESS, WORDS})
-
-
 def _by_likeness(findings: Sequence[Finding]) -> Opening:
     """What labelled runs alike turned out to be, and what rules found beside it."""
     ids = {line.id for finding in findings for line in finding.evidence}
     what = "runs with such numbers" if LIKENESS in ids else "logs with such words"
-    alike = [f for f in findings if any(line.id in _OF_LABELLED_RUNS for line in f.evidence)]
+    alike = [f for f in findings if any(line.id in OF_LABELLED_RUNS for line in f.evidence)]
     alike.sort(key=lambda finding: -finding.probability)  # kinds are told apart, and pooled together
     rows = [
         f"{percent(item.probability)} {item.cause.title}  [{item.cause.id}]"
@@ -166,7 +183,7 @@ def fix_note(fix: Fix) -> str:
     condition = f", if {fix.requires}" if fix.requires else ""
     notes = [_STRENGTHS[fix.strength, bool(fix.verified_by)] + condition]
     if fix.verified_by.startswith(LAB):
-        notes.append(f"tried in the fault lab: {fix.verified_by.removeprefix(LAB)}")
+        notes.append(f"tried on a fault planted on purpose: {fix.verified_by.removeprefix(LAB)}")
     elif fix.verified_by:
         notes.append(f"reproduced: samples/{fix.verified_by}")
     elif fix.strength != A_TEST:
@@ -199,6 +216,18 @@ def fix_heading(fix: Fix, cause_id: str = "") -> str:
     """
     heading = "find out first" if fix.strength == A_TEST else "fix"
     return f"{heading}, if it is {cause_id}" if cause_id else heading
+
+
+def only_if(diagnosis: Diagnosis, finding: Finding) -> str:
+    """The cause that advice rests on, where it is no more than a candidate; empty where it is likelier than not."""
+    above = opening(diagnosis)
+    return "" if above is None or above.leads else finding.cause.id
+
+
+def restart_line(diagnosis: Diagnosis, finding: Finding) -> str:
+    """The restart decision as a line of its own; that of a candidate holds only if it is the cause."""
+    cause_id = only_if(diagnosis, finding)
+    return f"restart{f', if it is {cause_id}' if cause_id else ''}: {restart_note(finding)}"
 
 
 _RESTARTS = {
@@ -282,14 +311,16 @@ def others_notes(diagnosis: Diagnosis) -> list[str]:
     ]
     if diagnosis.others:
         total = len(diagnosis.others) + 1
-        which = "the last to start" if not diagnosis.passed_over else "the newest that can be read"
-        names = list(diagnosis.others[:OTHERS_NAMED])
+        which = "" if diagnosis.passed_over else ", the last to start"  # of the newest it was told above
+        unread = {note.path for note in diagnosis.passed_over[:1]}
+        names = [name for name in diagnosis.others if name not in unread][:OTHERS_NAMED]
         while names and len(", ".join(names)) > OTHERS_CHARACTERS:
             names.pop()
-        rest = f" and {total - 1 - len(names)} more" if total - 1 > len(names) else ""
+        left = total - 1 - len(names) - len(unread.intersection(diagnosis.others))
+        rest = f" and {left} more" if left else ""
         beside = f"; not looked at: {', '.join(names)}{rest}" if names else ""
         notes.append(
-            f"1 of {total} runs found here, {which}{beside}; all of them: analyzer triage {diagnosis.root}"
+            f"1 of {total} runs found here{which}{beside}; all of them: analyzer triage {diagnosis.root}"
         )
     if diagnosis.earlier:
         notes.append(

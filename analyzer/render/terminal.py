@@ -18,9 +18,11 @@ from analyzer.render.sentences import (
     explained,
     fix_heading,
     headline,
+    is_quotable,
     odds_note,
+    only_if,
     opening,
-    restart_note,
+    restart_line,
     something_else,
 )
 from analyzer.render.words import answers_in_words, grounds, rivals_worth_naming, strongest
@@ -139,7 +141,7 @@ def _write_cause(page: Page, diagnosis: Diagnosis, finding: Finding, room: _Room
 
 
 def _write_evidence(page: Page, line: Evidence, known: set[str], quoted: set[Place]) -> None:
-    where = f"  ({page.place(line.refs[0])})" if line.refs else ""
+    where = f"  ({page.place(line.refs[0])})" if line.refs and is_quotable(line) else ""
     sign = "+ " if line.bits > 0 else "- against it: "
     page.add(f"{sign}{grounds(line, known)}{where}", indent=2, hang=2)
     if (
@@ -147,6 +149,7 @@ def _write_evidence(page: Page, line: Evidence, known: set[str], quoted: set[Pla
         and line.refs[0] not in quoted
         and line.refs[0].text
         and not line.refs[0].path.endswith(_SETTINGS)
+        and is_quotable(line)
     ):
         page.raw(f"    | {quoted_line(line.refs[0].text, page.style.width - 6)}", colour="2")
     quoted.update(line.refs[:1])
@@ -177,11 +180,9 @@ def _write_plot(
 def _write_fix(page: Page, diagnosis: Diagnosis, finding: Finding, change: int) -> None:
     page.add()
     if finding.fixes:
-        above = opening(diagnosis)
-        sure = above is None or above.leads
-        heading = fix_heading(finding.fixes[0], "" if sure else finding.cause.id)
+        heading = fix_heading(finding.fixes[0], only_if(diagnosis, finding))
         write_change(page, heading, finding.fixes[0], change)
-    page.add(f"restart: {restart_note(finding)}", indent=2, hang=3)
+    page.add(restart_line(diagnosis, finding), indent=2, hang=3)
 
 
 def _write_else(page: Page, diagnosis: Diagnosis, full: Sequence[Finding]) -> None:
@@ -227,7 +228,7 @@ def _write_seen(page: Page, diagnosis: Diagnosis, gaps: int) -> None:
     if coverage.passed and diagnosis.status in {"healthy", "insufficient"}:
         more = "; others with --all" if len(coverage.passed) > PASSED else ""
         page.add(f"checks passed: {'; '.join(coverage.passed[:PASSED])}{more}", hang=2)
-    lacking = diagnosis.status == "insufficient"  # there the summary has said what is needed
+    lacking = diagnosis.status in {"insufficient", "healthy"}  # there the summary has said it
     unsaid = [what for what in coverage.missing if not (lacking and what in diagnosis.summary)]
     if unsaid:
         page.add(f"not seen: {', '.join(unsaid)}", hang=2)

@@ -13,7 +13,7 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, NextCheck
 from analyzer.model.tables import Scalar
 from analyzer.model.wording import format_scalar, percent
-from analyzer.render.sentences import because_here, telling
+from analyzer.render.sentences import because_here, is_of_likeliest, telling
 
 LONG = 110
 """Characters from which the words of a fact are left to ``--all``: the reason stands beside them anyway."""
@@ -25,7 +25,11 @@ STRONGEST = 3
 def strongest(finding: Finding, count: int = STRONGEST) -> list[Evidence]:
     """The lines that decide, those for the cause first; at most one speaks against it, and only if it is more than a hint."""
     raising = telling(finding.speaks_for(), show_all=False)
-    lowering = [line for line in finding.speaks_against() if abs(line.bits) >= 1.5][:1]
+    lowering = [
+        line
+        for line in finding.speaks_against()
+        if abs(line.bits) >= 1.5 and not is_of_likeliest(line, finding.cause.id)
+    ][:1]
     return [*raising[: count - len(lowering)], *lowering]
 
 
@@ -101,7 +105,7 @@ def fact_in_words(name: str, value: Scalar) -> str:
     'data padding side: left'
     """
     spec = spec_of(name)
-    if spec is None or name.startswith(("event.", "classifier.", "likeness.")):
+    if spec is None or name.startswith(("event.", "classifier.", "likeness.", "message.")):
         return ""
     meaning = spec.meaning.partition(":")[0]
     if value is True:
@@ -197,11 +201,17 @@ def answers_in_words(check: NextCheck) -> str:
     if _is_nested(check.test):
         most, least = sorted((check.if_true, check.if_false), reverse=True)
         return f"depending on what it shows, {check.cause_id} is then {percent(most)} or {percent(least)} probable"
-    only = "only " if check.if_true < check.if_false else ""  # a yes then speaks for another cause
+    lower = check.if_true < check.if_false
+    other = "another cause is likelier, " if lower and check.if_true < HALF else ""
+    only = "only " if lower else ""
     return (
-        f"if {question_in_words(check)}: {only}{percent(check.if_true)} for {check.cause_id}; "
+        f"if {question_in_words(check)}: {other}{only}{percent(check.if_true)} for {check.cause_id}; "
         f"if not: {percent(check.if_false)}"
     )
+
+
+HALF = 0.5
+"""Below it other causes together are likelier."""
 
 
 SHORT = 70

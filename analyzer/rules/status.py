@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import SOUND_ALIKE, Finding
 from analyzer.model.labels import ORDINARY
 from analyzer.model.tables import Scalar
@@ -87,7 +88,8 @@ def outcome(facts: Mapping[str, Scalar]) -> Outcome:
     needed = _needed(facts)
     counts = [facts.get(f"signal.{name}") for name in ("loss.points", "eval.points", "progress.score_points")]
     if facts.get("run.rl") is True:
-        counts.append(facts.get("signal.rl.reward_points"))
+        # the course of a policy is told from fewer rows than its levels
+        counts += [facts.get(f"signal.{name}.reward_points") for name in ("rl", "policy")]
     # without a loss, only a run that reached its end tells that it learned, or one whose answers are nearly all right
     if facts.get("run.completed") is True or _answers_nearly_all(facts):
         counts.append(facts.get("signal.generalisation.accuracy_points"))
@@ -238,8 +240,8 @@ def judge(
             )
             return told_as, f"{failed}; {text}" if failed else text, blind
     if signs:
-        why = "nothing that was logged tells why" if ended else "no rule explains it with confidence"
-        return "failed", f"{'; '.join(signs)}; {why}", blind
+        why = "; nothing that was logged tells why" if ended else UNEXPLAINED
+        return "failed", f"{'; '.join(sign.removesuffix('.') for sign in signs)}{why}", blind
     degrading = [f for f in findings if f.severity == "wasteful" and _decides(f, findings)]
     if degrading:
         return "degraded", degrading[0].symptom, blind
@@ -258,6 +260,21 @@ def judge(
     if ended:
         text = f"{ended[0].cause.title}; {text}"
     return "healthy", text + (f" (not seen: {', '.join(blind)})" if blind else ""), blind
+
+
+UNEXPLAINED = "; no rule explains it with confidence"
+_ODDS_AT_END = LazyRegex(r"; [a-z ]{1,20}: (?P<cause>[a-z0-9-]{1,80})$")
+
+
+def as_told_at_end(summary: str, findings: Sequence[Finding]) -> str:
+    """A summary whose last words agree with the percentages that are told beside it, which labelled runs may have moved since."""
+    if findings and findings[0].probability >= LIKELY:
+        summary = summary.removesuffix(UNEXPLAINED)
+    named = _ODDS_AT_END.search(summary)
+    found = next((f for f in findings if named and f.cause.id == named["cause"]), None)
+    if named is None or found is None:
+        return summary
+    return f"{summary[: named.start()]}; {word_for(found.probability)}: {found.cause.id}"
 
 
 def says_less_than_end(finding: Finding, findings: Sequence[Finding]) -> bool:
@@ -321,7 +338,7 @@ _PLAYERS = (
 _COUNTED = (
     ("signal.loss.points", "loss point"),
     ("signal.eval.points", "loss point"),
-    ("signal.rl.reward_points", "reward"),
+    ("signal.policy.reward_points", "reward"),
     ("signal.generalisation.accuracy_points", "evaluation score"),
     ("signal.progress.score_points", "score"),
 )
@@ -440,16 +457,31 @@ def _moved(facts: Mapping[str, Scalar]) -> bool:
 
 
 def _unseen(facts: Mapping[str, Scalar]) -> tuple[str, ...]:
-    """Inputs whose absence a reader should know about, in words."""
+    """Inputs whose absence a reader should know about, in words: those that could change the answer."""
     wanted = (
         ("signal.grad_norm.seen", "gradient norm"),
         ("run.completed", "how the run ended"),
         ("config.precision", "the precision"),
     )
     known_end = facts.get("ended.state", "unknown") != "unknown"
+    needless = {
+        "signal.grad_norm.seen": _failed_in_words(facts, _OF_NUMBERS),
+        "run.completed": known_end,
+        "config.precision": _failed_in_words(facts, _OF_PRECISION),
+    }
     return tuple(
         text
         for name, text in wanted
-        if (name not in facts or (facts[name] is False and name.startswith("signal")))
-        and not (name == "run.completed" and known_end)
+        if (name not in facts or (facts[name] is False and name.startswith("signal"))) and not needless[name]
     )
+
+
+_OF_NUMBERS = frozenset({"numeric"})
+_OF_PRECISION = frozenset({"numeric", "memory"})
+"""Families of failures in which the gradient norm, or the bytes of a number, may be why."""
+
+
+def _failed_in_words(facts: Mapping[str, Scalar], of: Collection[str]) -> bool:
+    """Whether the log itself tells how the run failed, and by a failure of none of these families."""
+    family = facts.get("failure.first.family")
+    return facts.get("failure.seen") is True and isinstance(family, str) and family not in of

@@ -116,4 +116,4 @@ def test_a_claim_that_the_table_does_not_bear_out_is_a_lint_message():
 def test_a_reader_is_told_that_a_fix_was_tried_in_the_lab_and_not_sent_to_a_sample():
     note = fix_note(Fix("lower", "Lower the rate", "cures", "restart", verified_by="lab/lr-too-high"))
 
-    assert note == "cures it; tried in the fault lab: lr-too-high"
+    assert note == "cures it; tried on a fault planted on purpose: lr-too-high"

@@ -244,7 +244,10 @@ def test_of_a_long_line_the_loggers_own_words_go_first(text, shown):
 def test_a_question_of_alternatives_asks_for_the_unknown_one():
     check = NextCheck("signal.x.y", "the loss was NaN", "", "c", 0.03, 0.67, test="signal.x.y or signal.a.b")
 
-    assert answers_in_words(check) == "if the loss was NaN: only 3% for c; if not: 67%"
+    assert (
+        answers_in_words(check)
+        == "if the loss was NaN: another cause is likelier, only 3% for c; if not: 67%"
+    )
 
 
 def test_a_question_of_many_parts_is_not_spelled_out():

@@ -64,6 +64,9 @@ FOREIGN = (
     ({"run.platform": "ascend", "run.backend": "hccl"}, r"NCCL|CUDA|nvidia-smi"),
     ({"run.platform": "rocm", "run.backend": "rccl"}, r"\bCUDA|nvidia-smi|compute-sanitizer"),
     ({"run.library": "jax", "run.platform": "tpu"}, r"TORCH_|torchrun|NCCL|CUDA|DataLoader"),
+    ({"run.library": "tensorflow"}, r"_SOCKET_IFNAME|MASTER_ADDR|torchrun"),
+    ({"run.platform": "mps"}, r"--exclude|--mem\b|--time|CUDA|NCCL"),
+    ({"run.subject": "control"}, r"rollout_probs_diff|sampling_logp|tokenizer"),
     ({"run.subject": "vision"}, r"input_ids|tokenizer|max_new_tokens|cutoff_len"),
 )
 
@@ -74,6 +77,52 @@ def test_no_word_of_another_platform_is_named(bare, facts, words):
         for fix in fixes_of(slug, bare, facts).values():
             told = "\n".join((fix.code, *(f"{change.key}={change.new}" for change in fix.changes)))
             assert not re.search(words, told), (slug, fix.id, told)
+
+
+def test_nobody_is_asked_for_what_the_run_cannot_have(tmp_path):
+    """Checks that are next speak of tokens only where a language model is trained."""
+    rows = (
+        "-" * 41,
+        "| time/                   |             |",
+        "|    total_timesteps      | {step}       |",
+    )
+    rows += ("| train/                  |             |", "|    approx_kl            | 6.25        |")
+    rows += ("|    clip_fraction        | 0.71        |", "|    clip_range           | 0.2         |")
+    rows += ("|    explained_variance   | 0.31        |", "|    learning_rate        | 0.003       |")
+    rows += (
+        "|    policy_gradient_loss | 0.21        |",
+        "|    value_loss           | 1.5         |",
+        "-" * 41,
+    )
+    log = "".join("\n".join(rows).format(step=2048 * n) + "\n" for n in range(1, 12))
+    (tmp_path / "train.log").write_text(
+        "Using cpu device\nWrapping the env in a DummyVecEnv.\n" + log, encoding="utf-8"
+    )
+
+    found = analyzer.diagnose(tmp_path)
+
+    assert found.findings
+    assert not any("rollout_probs_diff" in check.how for check in found.next_checks)
+
+
+def test_code_that_does_it_anywhere_needs_no_setting_in_general_words(bare):
+    for slug in RULES:
+        for fix in fixes_of(slug, bare, frameworks={"hf-trainer"}).values():
+            assert not (fix.code and any(change.framework == GENERAL for change in fix.changes)), (
+                slug,
+                fix.id,
+            )
+
+
+def test_a_recorder_that_has_dumped_is_not_switched_on(bare):
+    assert "record-more" in fixes_of("nccl-timeout", bare, {})
+    assert "record-more" not in fixes_of("nccl-timeout", bare, {"signal.flight.stuck": True})
+
+
+@pytest.mark.parametrize("slug", sorted(RULES))
+def test_no_sentence_counts_ranks_that_nobody_counted(slug):
+    """One log or one dump shows one rank; what a sentence says without any fact must hold for it."""
+    assert not re.search(r"\b(?:some|all|several|many) ranks\b", fill(RULES[slug].says, {})), slug
 
 
 def test_every_rule_has_something_to_say_everywhere(bare):

@@ -132,13 +132,24 @@ def detect(view: RunView, out: FactWriter) -> None:
 def _listed(ranks: Collection[int]) -> str:
     """Ranks in words.
 
-    >>> _listed({15, 10}), _listed(range(100))[-14:]
-    ('10 and 15', '31 and 68 more')
+    >>> _listed({15, 10}), _listed({*range(14), 15}), _listed(range(0, 100, 2))[-14:]
+    ('10 and 15', '0-13 and 15', '62 and 18 more')
     """
     ordered = sorted(ranks)
-    *others, last = [str(rank) for rank in ordered[:MAX_NAMED]] or [""]
+    spans: list[list[int]] = []
+    for rank in ordered[:MAX_NAMED]:
+        if spans and rank == spans[-1][-1] + 1:
+            spans[-1].append(rank)
+        else:
+            spans.append([rank])
+    words = [
+        word
+        for span in spans
+        for word in ([f"{span[0]}-{span[-1]}"] if len(span) > 2 else [str(rank) for rank in span])
+    ]
     if len(ordered) > MAX_NAMED:
-        others, last = [*others, last], f"{len(ordered) - MAX_NAMED} more"
+        words.append(f"{len(ordered) - MAX_NAMED} more")
+    *others, last = words or [""]
     return f"{', '.join(others)} and {last}" if others else last
 
 

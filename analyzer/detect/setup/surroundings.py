@@ -72,7 +72,7 @@ def _platform(view: RunView, lines: list[tuple[str, SourceRef]]) -> tuple[str | 
 
 
 def _subject(view: RunView, lines: list[tuple[str, SourceRef]]) -> str | None:
-    """language, vision or speech; None if nothing or more than one of them shows."""
+    """language, vision, speech or control; None if nothing or more than one of them shows."""
     found = view.framework_words("subject")
     names = " ".join(view.run.metrics.names)
     for subject, pattern in (("vision", _VISION), ("speech", _SPEECH), ("language", _LANGUAGE)):

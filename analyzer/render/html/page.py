@@ -35,6 +35,7 @@ from analyzer.render.sentences import (
     fix_heading,
     fix_note,
     happened,
+    is_quotable,
     made_by,
     odds_note,
     opening,
@@ -185,7 +186,7 @@ def _cause(finding: Finding, anchors: Anchors, *, first: bool, only_if: bool) ->
 
 def _reason(line: Evidence, anchors: Anchors) -> str:
     reason = e(grounds(line))
-    where = f" ({anchors.link(line.refs[0])})" if line.refs else ""
+    where = f" ({anchors.link(line.refs[0])})" if line.refs and is_quotable(line) else ""
     return (
         f"{reason}{where}" if line.bits > 0 else f'<span class="against">Against it:</span> {reason}{where}'
     )

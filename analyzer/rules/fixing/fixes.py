@@ -15,7 +15,15 @@ from analyzer.model.run import Run
 from analyzer.model.tables import Scalar
 from analyzer.record import NamedTuple
 from analyzer.rules.fixing.edits import Edits, FileLines, plain_value, same_value
-from analyzer.rules.fixing.words import foreign, localised, only_resumes, trainers_of, uses, variables
+from analyzer.rules.fixing.words import (
+    WITHOUT_SCHEDULER,
+    foreign,
+    localised,
+    only_resumes,
+    trainers_of,
+    uses,
+    variables,
+)
 from analyzer.rules.schema import Rule, RuleFix
 from analyzer.vocabulary.config import canonical_key, is_common, spelling_of
 from analyzer.vocabulary.frameworks import built_on, family
@@ -153,6 +161,8 @@ def _around(
     framework: str, pairs: Mapping[str, Any], run: Run, facts: Mapping[str, Scalar]
 ) -> list[ConfigChange]:
     """Variables and options that belong to no trainer, without those that mean nothing on this platform."""
+    if framework == "slurm" and facts.get("run.platform") in WITHOUT_SCHEDULER:
+        return []
     kept = variables(pairs, facts) if framework == "env" else pairs
     return [
         of_script(run, framework, key, plain_value(_computed(value, facts)))
@@ -188,8 +198,8 @@ def _in_general(fix: RuleFix, run: Run, facts: Mapping[str, Scalar]) -> _Chosen:
                         for key, value in spelled.items()
                     ]
                 )
-        if not all(is_common(str(key)) for key in meant):
-            break  # a feature that one trainer has: elsewhere nobody could set it, whatever it is called
+        if fix.code or not all(is_common(str(key)) for key in meant):
+            break  # code does it anywhere; a feature that one trainer has nobody could set elsewhere, whatever it is called
         general = [
             argument_of_script(run, str(key), plain_value(value))
             or ConfigChange(GENERAL, _plain_name(str(key)), None, plain_value(value))

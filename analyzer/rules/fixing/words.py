@@ -31,8 +31,10 @@ def _word(pattern: str, fact: str, *fits: str) -> _Word:
 _WORDS = (
     # Ascend's own names of the same variables are in _RENAMED, so what stands here is NCCL's and RCCL's.
     _word(r"\bTORCH_(?:NCCL|FR)_|\bNCCL_", "run.backend", "nccl", "rccl"),
-    _word(r"\bNCCL_|\ball_reduce_perf\b|\bnccl\b", "run.platform", "cuda", "rocm"),
+    _word(r"\bNCCL_|\bTORCH_(?:NCCL|FR)_|\ball_reduce_perf\b|\bnccl\b", "run.platform", "cuda", "rocm"),
     _word(r"\bGLOO_", "run.platform", "cuda", "rocm", "mps"),
+    # TensorFlow's tasks find each other by the addresses of their cluster specification
+    _word(r"_SOCKET_IFNAME\b|\bMASTER_(?:ADDR|PORT)\b", "run.library", "torch", "jax", "paddle", "mindspore", "mxnet"),
     _word(
         r"\b(?:TORCH|PYTORCH|TORCHDYNAMO|TORCHINDUCTOR)_?\w|\btorch(?:run)?\b|DataLoader|named_parameters|named_modules"
         r"|\.parameters\(\)|\.state_dict\(\)|requires_grad|scaler\.get_scale|\bDeepSpeed\b",
@@ -43,7 +45,7 @@ _WORDS = (
     _word(r"\bcuda\.|'cuda'|\"cuda", "run.platform", "cuda", "rocm"),  # torch on ROCm keeps the name of the device
     _word(
         r"input_ids|tokenizer|max_position_embeddings|input_embeddings|DataCollatorForSeq2Seq|len\(answer\)|max_new_tokens"
-        r"|logits_for_metrics",
+        r"|logits_for_metrics|rollout_probs_diff|sampling_logp_difference",
         "run.subject",
         "language",
     ),
@@ -64,6 +66,9 @@ _RENAMED: Mapping[str, Mapping[str, tuple[str, str | None]]] = {
     },
 }
 """Platform to variable of CUDA to its own name, and its value where that differs."""
+
+WITHOUT_SCHEDULER = frozenset({"mps"})
+"""Platforms of machines that no cluster is made of: nobody submits a job to them."""
 
 _NCCL = LazyRegex(r"(?<![\w-])NCCL(?![\w_-])")
 _CUDA = LazyRegex(r"(?<![\w-])CUDA(?![\w_-])")

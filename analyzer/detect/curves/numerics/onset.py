@@ -135,10 +135,13 @@ def finite_before(series: Series, onset: Onset) -> int | None:
 
 def in_words(view: RunView, onset: Onset) -> str:
     """When trouble began, as the end of a sentence; a printed window mean gives an interval, not a step."""
-    if onset.step is None:
-        return "from a step on that the log does not name"
     loss = view.once(loss_points)
     first = None if loss is None else loss.first_bad()
+    if onset.step is None:
+        started_bad = first == 0 and loss is not None and finite_before(loss.series, onset) == 0
+        return (
+            "from the first printed value on" if started_bad else "from a step on that the log does not name"
+        )
     if loss is not None and first is not None and loss.series.step_at(first) == onset.step:
         earliest = earliest_step(view, loss)
         if earliest is not None and earliest < onset.step:
