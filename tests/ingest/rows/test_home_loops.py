@@ -93,7 +93,6 @@ def test_a_row_is_read(form, metrics):
         ("Episode {e}: return={a} updates=3", "reward_mean", [1, 2]),
         ("episode {e}, reward {a}, steps 25", "reward_mean", [1, 2]),
         ("Episode {e}: steps {s}, return={a}", "reward_mean", [50, 100]),
-        ("avg_reward={a}  fetches={e}  total_steps={s}", "reward_mean", [50, 100]),
         ("{s}: loss = {a}", "loss", [50, 100]),
         (">{e}, d1={a}, d2={b} g={a}", "d1", [1, 2]),
     ],

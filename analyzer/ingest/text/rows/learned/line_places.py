@@ -47,9 +47,6 @@ _LEADING = LazyRegex(
     rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])| {{0,8}}(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|- {{1,3}}[{INT}{FLOAT}] [A-Za-z]{{1,12}}/|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} )?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|[itknjs] ?[=:] ?(?P<step7>{INT})(?=[\s,;|])|[<(@] {{0,6}}(?P<step9>{INT})[>)]?(?=\s)|>(?P<step12>{INT}),(?=\s)|(?:[Vv]al|[Ee]val|[Tt]est)[a-z]{{0,7}} @ {{0,2}}(?P<step10>{INT})(?=[:,;|\s])|(?P<step11>{INT}),?\s{{1,4}}(?=[A-Za-z][\w./-]{{0,30}} ?[:=] {{0,3}}{FLOAT}))"
 )
 _RATIO_FIRST = LazyRegex(rf"^\s{{0,8}}(?P<step>{INT})/(?P<total>{INT}): ")
-_OF_REWARDS = LazyRegex(rf"(?i)\btotal[ _](?:env[ _])?(?:time)?steps? ?[:=] {{0,8}}(?P<step>{INT})(?![\w.])")
-"""What a row of rewards that counts nothing else has come to; elsewhere it says how long a run shall be."""
-_REWARDED = LazyRegex(r"(?i)reward|return")
 _FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")
 _IN_PARENTHESES = LazyRegex(rf"\]\((?P<step>{INT})/(?P<total>{INT})\)")
 _SAMPLES = LazyRegex(
@@ -140,8 +137,6 @@ def _by_its_word(text: str, found: Place) -> Place:
     used = {slot for match in (*steps, *batches) for slot in _slots(text, match)}
     found = found._replace(used=found.used | used)
     leading = _RATIO_FIRST.match(text) if not steps else None
-    if leading is None and not (steps or batches or found.epoch >= 0) and _REWARDED.search(text):
-        leading = _OF_REWARDS.search(text)
     if leading is None and batches and FLOAT in text[: batches[0].start()]:
         leading = _BRACKETS.match(
             text

@@ -47,7 +47,7 @@ _TRAINING = LazyRegex(r"(?i)\btrain")
 _NAMES_DATA = LazyRegex(
     r"(?i)\b(?:performance|results?|metrics|on|test|validation|eval(?:uation)?|dev|set|data|split)\b"
 )
-_SUMS_UP = LazyRegex(rf"Saving dict for|^\s{{0,4}}\*{{1,2}} (?=[A-Za-z][\w@./-]{{0,20}}:? {{1,4}}[{INT}{FLOAT}])")  # fmt: skip
+_SUMS_UP = LazyRegex(rf"Saving dict for|^\s{{0,4}}\*{{1,2}} (?!(?i:pass|epoch|step|iter)\b)(?=[A-Za-z][\w@./-]{{0,20}}:? {{1,4}}[{INT}{FLOAT}])")  # fmt: skip
 """How estimators, and loops over ImageNet, sum up an evaluation: `` * Acc@1 76.13 Acc@5 92.86``."""
 HELD_OUT_HEADING = LazyRegex(
     r"(?i)^\W{0,40}(?:(?:now )?(?:we are |is )?(?:start|begin|run|do|perform)(?:ning|ing|s)? )?(?:eval(?:uat(?:ion|ing|e))?|valid(?:at(?:ion|ing|e))?|test(?:ing)?)(?!(?:[ _-]set)?\W{0,3}\x01\W{0,40}$)"
@@ -228,11 +228,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     held_out = (
         ("eval_loss" in kinds and "loss" not in kinds)
         or (_HELD_OUT.search(ahead) is not None and not _TRAINING.search(ahead))
-        or (
-            _SUMS_UP.search(piece) is not None
-            and not _TRAINING.search(ahead)
-            and not (place and place.start < len(ahead))
-        )
+        or (_SUMS_UP.search(piece) is not None and not _TRAINING.search(ahead))
     )
     if held_out:
         values = [value._replace(name=as_held_out(value.name)) for value in values]
