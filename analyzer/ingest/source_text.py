@@ -22,7 +22,9 @@ _BYTE_ORDER_MARKS = (
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HOLE = re.compile(rb"\0{64,}")
 # The head of the table in the card that Transformers' Trainer writes beside a model.
-_CARD = re.compile(rb"(?mi)^\|[ ]{0,8}(?:train(?:ing)? loss|epoch)[ ]{0,8}\|[^\n]{0,200}\bloss[ ]{0,8}\|")
+_CARD = re.compile(
+    rb"(?mi)^\|[ ]{0,8}(?:train(?:ing)? loss|epochs?|(?:global )?steps?|iter(?:ation)?s?)[ ]{0,8}\|[^\n]{0,200}\bloss[ ]{0,8}\|"
+)
 
 
 def looks_like_text(head: bytes) -> bool:

@@ -88,7 +88,8 @@ def outcome(facts: Mapping[str, Scalar]) -> Outcome:
     needed = _needed(facts)
     counts = [facts.get(f"signal.{name}") for name in ("loss.points", "eval.points", "progress.score_points")]
     if facts.get("run.rl") is True:
-        counts.append(facts.get("signal.rl.reward_points"))
+        # the course of a policy is told from fewer rows than its levels
+        counts += [facts.get(f"signal.{name}.reward_points") for name in ("rl", "policy")]
     # without a loss, only a run that reached its end tells that it learned, or one whose answers are nearly all right
     if facts.get("run.completed") is True or _answers_nearly_all(facts):
         counts.append(facts.get("signal.generalisation.accuracy_points"))
@@ -337,7 +338,7 @@ _PLAYERS = (
 _COUNTED = (
     ("signal.loss.points", "loss point"),
     ("signal.eval.points", "loss point"),
-    ("signal.rl.reward_points", "reward"),
+    ("signal.policy.reward_points", "reward"),
     ("signal.generalisation.accuracy_points", "evaluation score"),
     ("signal.progress.score_points", "score"),
 )

@@ -291,6 +291,16 @@ def test_the_card_of_a_model_is_read_and_left_out_beside_what_it_repeats(tmp_pat
     assert [found.candidate.name for found in discover(tmp_path).found] == ["train.log"]
 
 
+@pytest.mark.parametrize(("counter", "read"), [("Step", True), ("Iteration", True), ("Layer", False)])
+def test_a_page_whose_table_counts_steps_is_read_like_the_card_of_a_model(tmp_path, counter, read):
+    course = "".join(f"| {at * 250:,} | {3.2 / at:.4f} | {80 / at:.2f}% |\n" for at in range(1, 12))
+    (tmp_path / "metrics.md").write_text(f"| {counter} | Validation loss | WER |\n|---:|---:|---:|\n{course}")
+
+    assert [found.ingestor.name for found in discover(tmp_path).found] == ["text-log"] * read
+    if read:
+        assert len(analyzer.load(tmp_path).metrics.series("eval_loss")) == 11
+
+
 @pytest.mark.parametrize("name", ["notes.md", "run.unknown", "README", "console.rst"])
 def test_a_file_that_is_given_by_itself_is_read_whatever_its_name(tmp_path, name):
     (tmp_path / name).write_text(rows(30))

@@ -111,6 +111,21 @@ NEARLY_LEARNED = {
     "signal.chance.held_out_over_uniform": 0.7,
     "signal.chance.many_right": False,
 }
+MANY_TOKENS = {
+    "signal.generalisation.accuracy_best": 0.52,
+    "signal.generalisation.accuracy_gained": 0.06,
+    "signal.generalisation.accuracy_lost": 0.0,
+    "signal.generalisation.accuracy_points": 12,
+    "signal.gap.score_gained": True,
+    "signal.progress.learned": True,
+}
+LEARNED_BEFORE = {
+    "signal.gap.held_out_gained": 0.003,
+    "signal.progress.fall_share": 0.06,
+    "signal.gap.right": 0.98,
+    "signal.gap.score_last": 0.01,
+    "signal.generalisation.accuracy_lost": 0.001,
+}
 ONE_EVALUATION = {"signal.split.points": 1, "signal.split.ratio_last": 2.1, "signal.gap.right": 0.0}
 FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal.pace.memory_grows": False}
 
@@ -165,6 +180,13 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
         ("begins-in-proportion", FROM_RAW_LOGITS, {"signal.generalisation.accuracy_gained": 0.04}),
         ("not-held-back", MANY_CLASSES | {"signal.gap.score_last": -0.11}, {"signal.gap.score_last": -0.3}),
         ("no-wild-loss", {"signal.progress.peak_over_first": 5.0}, {"signal.progress.peak_over_first": 30.0}),
+        ("answers-gain", MANY_TOKENS, {"signal.gap.score_gained": False}),
+        ("answers-gain", MANY_TOKENS, {"signal.generalisation.accuracy_lost": 0.04}),
+        ("answers-gain", MANY_TOKENS, {"signal.generalisation.accuracy_best": 0.1}),
+        ("answers-gain", MANY_TOKENS, {"signal.generalisation.accuracy_gained": 0.03}),
+        ("held-out-gains", LEARNED_BEFORE, {"signal.gap.right": 0.7}),
+        ("held-out-gains", LEARNED_BEFORE, {"signal.gap.score_last": 0.3}),
+        ("held-out-gains", LEARNED_BEFORE, {"signal.generalisation.accuracy_lost": 0.05}),
         ("error-falls", {"signal.score.error_left": 0.79}, {"signal.score.error_left": 0.97}),
         ("keeps-its-pace", FEWER_WORKERS, {"signal.pace.change": 4.0}),
         ("keeps-its-sign", LIKELIHOOD, {"signal.progress.accelerates": True}),

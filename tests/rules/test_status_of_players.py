@@ -46,3 +46,13 @@ def test_the_error_of_what_a_generator_makes_again_stands_for_its_loss(tmp_path,
     ]
 
     assert (diagnose(tmp_path, rows).status == "healthy") is healthy
+
+
+@pytest.mark.parametrize(("gain", "healthy"), [(25, True), (0, False), (-25, False)])
+def test_a_mean_reward_that_rises_over_eight_rows_shows_that_an_agent_learns(tmp_path, gain, healthy):
+    rows = [
+        f"steps: {999 * at}, episodes: {40 * at}, mean episode reward: {-300 + gain * at + at % 3}, time: 5.5\n"
+        for at in range(1, 9)
+    ]
+
+    assert (diagnose(tmp_path, rows).status == "healthy") is healthy

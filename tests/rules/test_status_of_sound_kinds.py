@@ -258,3 +258,13 @@ def test_what_a_trainer_writes_once_behind_its_rows_is_its_end(tmp_path, name, e
     log = tmp_path / "metrics.csv"
     log.write_text(CLOSED.format(name) + end)
     assert api.diagnose(log).ended.state == state
+
+
+@pytest.mark.parametrize(("gain", "healthy"), [(2.0, True), (0.4, False), (-2.0, False)])
+def test_a_ratio_of_signal_to_noise_that_gains_two_decibels_has_learned(tmp_path, gain, healthy):
+    text = "".join(
+        f"INFO: <epoch:{at}, iter: {500 * at}> psnr: {30 + gain * (1 - math.exp(-at / 3)) + at % 3 / 50:.4f}\n"
+        for at in range(1, 17)
+    )
+
+    assert (diagnose(tmp_path, text).status == "healthy") is healthy

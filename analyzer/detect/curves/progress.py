@@ -13,10 +13,19 @@ from analyzer.detect.curve import from_first_count, take
 from analyzer.detect.curves.anew import began_anew, epochs_began_anew
 from analyzer.detect.curves.evaluation import evaluations
 from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.detect.curves.score_gains import (
+    HALVED,
+    SOME,
+    clearly_gained,
+    gained,
+    gained_decibels,
+    near_best,
+    ranks_better,
+    unit_of,
+)
 from analyzer.detect.curves.span import begins_in_the_middle, continues_a_model, has_floor, long_enough
 from analyzer.detect.curves.trend import Trend, trend
 from analyzer.model.arrays import Values
-from analyzer.model.name_words import words_of
 from analyzer.model.ranked import median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.score_words import read_score
@@ -25,17 +34,11 @@ from analyzer.model.tables import Series
 STILL, STILL_POINTS = 0.02, 4
 """Four means of an epoch, or four logged windows, within two percent of the first: nothing moved that anybody would see."""
 
-SOME = 0.05
-"""A twentieth of the first level is the least that is called progress."""
-
 HARDLY = 0.10
 """A model that begins at random and learns anything loses more than a tenth of its first loss within a few epochs."""
 
 FEW_ROWS = 50
 """A small fall over fifty rows and more is told from their scatter; over fewer it may be the way of a few batches."""
-
-KEPT = 0.3
-"""A run that ends with three tenths of its gain lost again does not end near its best."""
 
 ABOVE = 1.03
 """Three percent above the first loss: more than two means over the same samples differ by."""
@@ -64,23 +67,11 @@ JUMP, JUMP_FLOOR, LATELY = 10.0, 0.1, 8
 SWING, SWING_POINTS, SWING_LEVEL = 0.5, 8, 0.2
 """Neighbours that differ by half of the level again and again, while a fifth of the first loss is left or more."""
 
-SETTLED = 5
-"""The median of the first fifth: what was gained from there on no explosion of the first rows can enlarge."""
-
 UNFINISHED, UNFINISHED_POINTS = 0.25, 6
 """A curve that nears its end has lost less than a quarter of its whole fall in its last third; thirds of two points."""
 
 WILD = 10.0
 """Ten times what an untrained model loses: no batch of good samples costs that once the run has begun."""
-
-GAINED_SHARE = 0.03
-"""Three points of accuracy are more than two evaluations of one model differ by."""
-
-CLEARLY = 0.15
-"""Fifteen points of accuracy are no accident of a small held-out set."""
-
-HALVED = 0.5
-"""Half of the errors gone: a score that begins near its ceiling, as of a pretrained model, gains no fifteen points."""
 
 HALF, EARLY, LITTLE = 0.5, 0.75, 0.2
 """A loss that lost less than half of its first level, three quarters of that in the first third of the log, or less than a fifth over
@@ -150,10 +141,10 @@ def detect(view: RunView, out: FactWriter) -> None:
         anew, refs = began_anew(view, *loss, None if held_out is None else held_out[0])
         out.put("began_anew", anew, refs)
         out.put("epochs_began_anew", epochs_began_anew(view, refs[-1]) if anew else None, refs)
-    gained = [series for series, numbers in scored if _clearly_gained(numbers)]
-    if gained or loss is not None:
-        points = max((len(series) for series in gained), default=0)
-        out.put("score_points", points, ends_of(gained[0] if gained or loss is None else loss[0]))
+    risen = [series for series, n in scored if clearly_gained(n) or gained_decibels(series, n)]
+    if risen or loss is not None:
+        points = max((len(series) for series in risen), default=0)
+        out.put("score_points", points, ends_of(risen[0] if risen or loss is None else loss[0]))
     learned, refs = _learned(loss, held_out, scored)
     if learned is False and loss is not None and begins_in_the_middle(view, loss[0]):
         learned = None  # what it learned, it learned before the first row
@@ -228,7 +219,7 @@ def _in_a_line(
         return
     start, third, _, _ = (float(median_of(part)) for part in _quarters(numbers.values))
     little = numbers.fall < LINE_FALL * numbers.first and start - third < LINE_THIRD * numbers.fall
-    scores_rose = any(_clearly_gained(found) and len(points) >= ROSE_POINTS for points, found in scored)
+    scores_rose = any(clearly_gained(found) and len(points) >= ROSE_POINTS for points, found in scored)
     out.put("in_a_line", little and not scores_rose, ends_of(series))
 
 
@@ -356,52 +347,19 @@ def _learned(
             series, numbers = found
             fell = numbers.falls() and not numbers.only_back
             known.append((fell and numbers.fall >= SOME * numbers.size, series))
-    ranked = loss is not None and _ranks_better(loss[1], scored)
-    known += [(ranked or _gained(numbers), series) for series, numbers in scored]
+    ranked = loss is not None and ranks_better(loss[1], scored)
+    known += [
+        (ranked or gained(numbers) or gained_decibels(series, numbers), series) for series, numbers in scored
+    ]
     better = [series for good, series in known if good]
     return (bool(better), ends_of(better[0] if better else known[0][1])) if known else (None, [])
-
-
-def _gained(numbers: Trend) -> bool:
-    """Whether a score rose by more than its scatter and two evaluations of one model differ by; or by half, at once and for good."""
-    unit = _unit(numbers)
-    if numbers.values.size > 2 and numbers.values[0] - numbers.values[1:].max() >= HALVED * unit:
-        return True
-    of_level = SOME * abs(numbers.last) if abs(numbers.last) > unit else 0.0  # beyond any bound
-    return numbers.falls() and numbers.fall >= max(GAINED_SHARE * unit, of_level)
-
-
-def _clearly_gained(numbers: Trend) -> bool:
-    """Whether a score rose by what no small held-out set explains, or half of the errors are gone."""
-    unit = _unit(numbers)
-    first, last = ((unit if level < 0 else 0.0) + level for level in (numbers.first, numbers.last))
-    halved = 0.0 <= last <= HALVED * first
-    return _gained(numbers) and (abs(numbers.fall) >= CLEARLY * unit or halved)
-
-
-def _ranks_better(loss: Trend, scored: tuple[tuple[Series, Trend], ...]) -> bool:
-    """Whether the area under the ROC curve of answers that hardly can be told (clicks) grew to the end, far beyond its scatter."""
-    return 0 < loss.last < float(np.log(2.0)) and any(
-        found.values.size >= STILL_POINTS
-        and not {"auc", "auroc"}.isdisjoint(words_of(series.metric))
-        and RANKS[0] <= -found.first / _unit(found)
-        and -found.last / _unit(found) <= RANKS[1]
-        and found.fall >= max(RANKS_BETTER * _unit(found), 3 * found.margin)
-        and _near_best(found)
-        and bool((np.diff([float(median_of(part)) for part in np.array_split(found.values, 4)]) < 0).all())
-        for series, found in scored
-    )
-
-
-RANKS, RANKS_BETTER = (0.6, 0.9), 0.01
-"""A binary cross-entropy of ln 2 is a guess. Models of clicks begin at 0.7 and end at 0.8; a hundredth is more than one published model has over the next."""
 
 
 def scored_best_at_end(view: RunView, *, clearly: bool = True) -> bool:
     """Whether a score was gained and stands at its best, and none lost half: a loss that grew is a sum over more and more."""
     known = [numbers for _, numbers in view.once(scores)]
     lost = any(numbers.last > HALVED * numbers.best for numbers in known if numbers.best < 0)
-    return not lost and any((_clearly_gained if clearly else _gained)(n) and _near_best(n) for n in known)
+    return not lost and any((clearly_gained if clearly else gained)(n) and near_best(n) for n in known)
 
 
 def _hardly(
@@ -422,9 +380,9 @@ def _hardly(
         out.put("hardly", value=False, refs=refs)
         return
     little = numbers.fall < HARDLY * numbers.first and numbers.gain < 2 * HARDLY * numbers.first
-    risen = any(_clearly_gained(found) for _, found in scored) or _ranks_better(numbers, scored)
+    risen = any(clearly_gained(found) for _, found in scored) or ranks_better(numbers, scored)
     # Right in half of its answers from the first evaluation on, and better since: it was trained before.
-    risen = risen or any(_gained(found) and -found.first >= HALF * _unit(found) for _, found in scored)
+    risen = risen or any(gained(found) and -found.first >= HALF * unit_of(found) for _, found in scored)
     if long_enough(view, series):
         out.put("hardly", little and not risen, refs)
     elif len(series) < FEW_ROWS:
@@ -441,8 +399,8 @@ def _stands_high(
     if loss is None or len(loss[0]) < UNFINISHED_POINTS or loss[1].first <= 0:
         return
     series, numbers = loss
-    known = any(_clearly_gained(found) for _, found in scored) or _ranks_better(numbers, scored)
-    high = any(-found.best >= HIGH_SCORE * _unit(found) for _, found in scored)
+    known = any(clearly_gained(found) for _, found in scored) or ranks_better(numbers, scored)
+    high = any(-found.best >= HIGH_SCORE * unit_of(found) for _, found in scored)
     short = begins_in_the_middle(view, series) or not long_enough(view, series)
     if known or high or short or continues_a_model(view) or has_floor(series):
         out.put("stands_high", value=False, refs=ends_of(series))
@@ -456,10 +414,6 @@ def _stands_high(
     out.put("stands_high", seen and (early or little), ends_of(series))
 
 
-def _unit(numbers: Trend) -> float:
-    return 100.0 if float(np.abs(numbers.values).max()) > 1.5 else 1.0
-
-
 def _kept(
     loss: tuple[Series, Trend] | None,
     held_out: tuple[Series, Trend] | None,
@@ -468,20 +422,13 @@ def _kept(
     """Whether the run ends near its best: its loss, and its held-out loss or, better, a score."""
     verdicts: list[tuple[bool, Series]] = []
     if loss is not None:
-        verdicts.append((_near_best(loss[1]), loss[0]))
-    at_best = any(_near_best(numbers) and _gained(numbers) for _, numbers in scored)
+        verdicts.append((near_best(loss[1]), loss[0]))
+    at_best = any(near_best(numbers) and gained(numbers) for _, numbers in scored)
     if held_out is not None and not at_best:
-        verdicts.append((_near_best(held_out[1]), held_out[0]))
+        verdicts.append((near_best(held_out[1]), held_out[0]))
     if not verdicts and scored:
-        verdicts.append((_near_best(scored[0][1]), scored[0][0]))
+        verdicts.append((near_best(scored[0][1]), scored[0][0]))
     if not verdicts:
         return None, []
     lost = [series for good, series in verdicts if not good]
     return not lost, ends_of(lost[0] if lost else verdicts[0][1])
-
-
-def _near_best(numbers: Trend) -> bool:
-    away = numbers.last - numbers.best
-    settled = float(median_of(numbers.values[: max(numbers.values.size // SETTLED, 3)])) - numbers.best
-    gain = min(numbers.gain, max(settled, 0.0))
-    return away <= max(numbers.margin, KEPT * gain, 0.05 * abs(numbers.best))

@@ -196,6 +196,9 @@ def test_loss_that_falls_at_epoch_starts():
         ("ppl", [12.0, 4.0], False),
         ("wer", [1.0, 1.6], False),  # more insertions than words
         ("eval_accuracy", [-1.0, 0.5], False),  # "not computed"
+        ("val_auc", [0.9995 + 0.00005 * row for row in range(18)], True),  # one above 1 after the other
+        ("val_auc", [0.99] * 9 + [1.0000001 + 1e-7 * row for row in range(9)], False),  # single precision
+        ("val_acc", [0.8] * 9 + [1.0005] * 9, False),  # one rounded value
     ],
 )
 def test_values_that_a_metric_cannot_have(name, values, impossible):

@@ -311,3 +311,17 @@ def test_what_yolo_counts_is_of_held_out_data():
     run = read_files({"results.csv": "epoch,train/loss,val/loss,metrics/accuracy_top1\n1,2.0,1.9,0.3\n"})
 
     assert [value for _, value, _ in points(run, "eval_accuracy")] == [0.3]
+
+
+def test_a_column_in_percent_may_stand_first_and_no_step_is_needed_beside_a_loss_and_a_score():
+    agent = read_files(
+        {"progress.csv": "% of time exploring,episodes,mean 50 episode reward,steps\n98,50,9.5,600\n"}
+    )
+    voice = read_files({"steps.csv": "loss,cer\n0.75,1.25\n0.5,0.875\n"})
+
+    assert points(agent, "reward_mean") == [(600, 9.5, 2)]
+    assert [value for _, value, _ in points(voice, "loss")] == [0.75, 0.5]
+
+
+def test_scores_alone_without_a_step_are_a_result():
+    assert claimed_by("models.csv", "cer,wer\n0.25,0.5\n0.125,0.25\n") is None

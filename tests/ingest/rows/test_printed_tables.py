@@ -47,3 +47,13 @@ def test_columns_of_which_some_are_known_scores():
 )
 def test_a_single_result_and_a_report_of_classes_are_no_course(text):
     assert read_text(text).metrics.names == ()
+
+
+@pytest.mark.parametrize("mark", ["", "**"])
+def test_between_strokes_a_comma_parts_thousands(mark):
+    rows = "".join(
+        f"| {step} | {mark}{loss}{mark} | 80.25% |\n" for step, loss in (("500", 4.5), ("1,500", 4.25))
+    )
+    run = read_text(f"| Step | Validation loss | WER |\n|---:|---:|---:|\n{rows}")
+
+    assert points(run, "eval_loss") == [(500, 4.5), (1500, 4.25)]

@@ -25,6 +25,9 @@ _RIGHT = word_set("acc accuracy accu acc1 acc5 accuracy1 accuracy5 top1 top5 pre
 ROUNDING = 1e-3
 """What a share or a percentage may exceed its limit by in print."""
 
+ABOVE_ONE, ABOVE_ROWS = 1e-5, 5
+"""Sums in single precision exceed 1 by a ten-millionth; five different values beyond a hundred-thousandth are no rounding."""
+
 BELOW_ZERO, STAYS_NEGATIVE = -0.1, 0.9
 """A loss without a lower bound falls through zero and stays below: a tenth, and nine of ten values from then on."""
 
@@ -167,7 +170,8 @@ def _impossible(name: str, series: Series) -> int | None:
     if known[high] > 100.0 * (1 + ROUNDING):
         return high
     shares = good.sum() >= SHARE_POINTS and known[high] <= 1.5 and float(median_of(values[good])) >= 0.5
-    return high if shares and known[high] > 1.0 + ROUNDING else None
+    above = np.unique(known[known > 1.0 + ABOVE_ONE]).size >= ABOVE_ROWS
+    return high if shares and (above or known[high] > 1.0 + ROUNDING) else None
 
 
 def _in_neither_unit(view: RunView, name: str, series: Series) -> int | None:

@@ -101,6 +101,7 @@ def _reward(out: FactWriter, view: RunView) -> None:
     if series is None:
         return
     values, refs = series.value, ends_of(series)
+    out.put("reward_points", len(series), refs)
     best, last = _best(values), float(median_of(values[-_window(values) if values.size > 10 else -2 :]))
     out.put("reward_best", best, refs_at(series, [int(values.argmax())]))
     out.put("reward_end", last, refs)

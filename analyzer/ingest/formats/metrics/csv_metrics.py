@@ -47,7 +47,7 @@ _MONITOR = LazyRegex(r"(?:^|/)(?P<stem>Train_Samples_(?P<tag>[^/]+))\.csv(?:\.gz
 _DVCLIVE = LazyRegex(r"(?:^|/)plots/metrics/(?P<folder>[^.]{1,200}/)[^/]+\.tsv(?:\.gz|\.zst)?$")
 _SUFFIX = LazyRegex(r"\.(?:csv|tsv)(?:\.gz|\.zst)?$")
 _DELIMITERS = (",", "\t", ";")
-_NAME = LazyRegex(r"[^\d\W][^\"\r\n]{0,199}|_[^\"\r\n]{0,199}")
+_NAME = LazyRegex(r"(?:% ?)?[^\d\W][^\"\r\n]{0,199}|_[^\"\r\n]{0,199}")
 _WANDB_RANGE = LazyRegex(r"__(?:MIN|MAX)$")
 _MAX_DAMAGED = 20
 _MAX_COMMENTS = 20
@@ -87,9 +87,10 @@ class CsvMetrics:
         is_csv = _SUFFIX.search(candidate.name.lower()) is not None
         if has_step and known:
             return Match.LIKELY
-        if has_step and any(is_known_score(_bare(name)) for name in header):
+        scores = [name for name in header if name not in known and is_known_score(_bare(name))]
+        if has_step and scores:
             return Match.LIKELY
-        if is_csv and (has_step or len(known) > 1):
+        if is_csv and (has_step or (known and len(known) + len(scores) > 1)):
             return Match.MAYBE
         # Nothing is known by its name: only a file that is named for it, with a column that counts, is taken.
         is_named = is_csv and METRIC_FILE.search(_SUFFIX.sub("", candidate.name)) is not None

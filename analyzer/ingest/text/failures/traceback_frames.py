@@ -101,7 +101,8 @@ _PHASES = (
     ("saving", LazyRegex(r"^(?:_?save_(?:checkpoint|model|pretrained|state_dict|16bit_model|fp16_model|state|to_checkpoint|optimizer\w{0,20}|fsdp_\w{1,20})|_save_checkpoint|dump_checkpoint|\w{0,40}save_(?:ckpt|checkpoint)\w{0,40}|_(?:(?!load)\w){0,60}state_dict_hook|async_save|_?full_state_dict\w{0,40}|_zero3_consolidated\w{0,40})$")),
     ("preprocessing", LazyRegex(r"^(?:main_process_first|preprocess_dataset\w{0,20}|_?tokeniz\w{0,30}|_map_single)$")),
     ("loading", LazyRegex(r"^(?:from_pretrained|_?load_(?:checkpoint|pretrained_model|state_dict\w{0,40}|model\w{0,20}|adapter|optimizer_and_scheduler|from_checkpoint)|restore_checkpoint|_load_from_checkpoint)$")),
-    ("setup", LazyRegex(r"^(?:init_process_group|_new_process_group_helper|rendezvous|next_rendezvous|_create_c10d_store|initialize_model_parallel|init_device_mesh|_verify_param_shape_across_processes|_sync_module_states|_auto_wrap|_recursive_wrap|_init_param_handle\w{0,40}|_broadcast_model|setup_dist\w{0,20}|setup_environment|_?initialize_(?:megatron|distributed|dist)|finish_mpu_init|_compile_dependencies|launch_from_\w{1,20}|_?init_dist\w{0,20})$")),
+    ("meeting", LazyRegex(r"^(?:rendezvous|_?next_rendezvous|_rendezvous|_create_(?:c10d|tcp)_store|_store_based_barrier|_call_store|_perform_rendezvous)$")),
+    ("setup", LazyRegex(r"^(?:init_process_group|_new_process_group_helper|initialize_model_parallel|init_device_mesh|_verify_param_shape_across_processes|_sync_module_states|_auto_wrap|_recursive_wrap|_init_param_handle\w{0,40}|_broadcast_model|setup_dist\w{0,20}|setup_environment|_?initialize_(?:megatron|distributed|dist)|finish_mpu_init|_compile_dependencies|launch_from_\w{1,20}|_?init_dist\w{0,20})$")),
 )  # fmt: skip
 # Of these the last one on the stack counts: an optimizer's closure may call the forward pass.
 _STEP_PHASES = (
@@ -116,7 +117,8 @@ _PHASE_FILES = (
     ("optimizer", LazyRegex(r"(?:^|[/\\])\w{0,40}optimi[sz]\w{0,20}\.py$"), LazyRegex(r"^(?:\w{1,40}\.)?step$")),
     ("data_loading", LazyRegex(r"[/\\](?:torch[/\\]utils[/\\]data|batchgenerators[/\\]dataloading)[/\\]"), LazyRegex(r".")),
     ("launching", LazyRegex(r"[/\\](?:torch[/\\]distributed[/\\](?:run|launch(?:er[/\\]\w{1,20})?)|accelerate[/\\]commands[/\\]launch|deepspeed[/\\]launcher[/\\]\w{1,20})\.py$"), LazyRegex(r".")),
-    ("tracking", LazyRegex(r"[/\\](?:wandb|mlflow|comet_ml|neptune|clearml|swanlab|aim)[/\\](?:\w{1,40}[/\\]){0,5}\w{1,40}\.py$"), LazyRegex(r".")),
+    ("meeting", LazyRegex(r"[/\\]torch[/\\]distributed[/\\](?:elastic[/\\]rendezvous[/\\]\w{1,40}|rendezvous)\.py$"), LazyRegex(r".")),
+    ("tracking", LazyRegex(r"[/\\](?:wandb|mlflow|comet_ml|neptune|clearml|swanlab|aim|visdom)[/\\](?:\w{1,40}[/\\]){0,5}\w{1,40}\.py$"), LazyRegex(r".")),
     ("saving", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}saver)\.py$"), LazyRegex(r"^_?(?:legacy_)?save")),
     ("loading", LazyRegex(r"[/\\]torch[/\\](?:serialization|distributed[/\\]checkpoint[/\\]\w{0,20}loader)\.py$"), LazyRegex(r"^_?(?:legacy_)?load")),
     ("logging", LazyRegex(r"[/\\](?:tensorboard|tensorboardX|summary)[/\\](?:\w{1,20}[/\\]){0,3}\w{0,20}(?:writer|record_writer|gfile)\.py$"), LazyRegex(r".")),

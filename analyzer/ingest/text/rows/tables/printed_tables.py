@@ -67,6 +67,7 @@ _SECOND = LazyRegex(
     r"^\s{0,4}(?:loss|error|cost)(?:\s{1,20}[a-z]{2,12}){2,12}\s*$|^\|\s{1,40}\|[^\d]{0,200}\|\s{1,12}(?:Loss|RMSE)\s{1,12}\|"
 )
 _BETWEEN = LazyRegex(r"[^|]+")
+_THOUSANDS = LazyRegex(r"(?<=\d),(?=\d{3}(?!\d))")
 _RESULTS_FOR = LazyRegex(r"(?i)\bresults? (?:for|of|on) (\w{2,20}):?\s*$")
 _EPOCHS = frozenset({"epoch", "epochs", "e", "itn", "round", "ep"})
 _STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "iterat", "example_counter", "gen", "generation"})  # fmt: skip
@@ -297,6 +298,8 @@ class _Table(WritesAtOnce):
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
         text = _LENGTHS.sub("", line.text.translate(_STROKES))
+        if "|" in text:
+            text = _THOUSANDS.sub("", text)  # between strokes no comma parts two cells
         if self._head.names[0] in _ROUNDS:
             text = _VECTOR.sub(r"\1", text)  # of several objectives the first
         cells = self._cells(text)
