@@ -285,6 +285,9 @@ def first_failure_note(diagnosis: Diagnosis) -> str:
         quoted = f"{words[:100]}{'…' if len(words) > 100 else ''} " if words else ""
         what = "reads like an error" if first.kind == "error_line" else "reports a failure"
         known = diagnosis.findings and not diagnosis.findings[0].words_only
+        message = words.partition(": ")[2].rstrip(".")
+        if not known and message and message in diagnosis.summary:
+            return f"it stands in [{first.place}]"
         return "" if known else f"the first line that {what}: {quoted}[{first.place}]"
     who = [f"rank {first.rank}"] if first.rank is not None else []
     who += [f"on {first.host}"] if first.host is not None else []

@@ -2,6 +2,7 @@
 
 import os
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from analyzer.model.diagnosis import ALIKE, SOUND_ALIKE, WORDS, Evidence, Findin
 from analyzer.model.wording import word_for
 from analyzer.render import Style, render_terminal
 from analyzer.render.brief import render_brief
-from analyzer.render.sentences import because_here, is_quotable
+from analyzer.render.sentences import because_here, first_failure_note, is_quotable
 from analyzer.render.words import strongest
 from analyzer.rules.causes import catalogue
 from analyzer.rules.status import UNEXPLAINED, as_told_at_end
@@ -97,6 +98,15 @@ def test_nothing_is_said_twice_beside_the_verdict(tmp_path):
 
     screen = render_terminal(diagnosis, Style(colour=False))
     assert screen.count("gradient norm") == 1
+
+
+def test_the_exception_of_the_summary_is_not_quoted_again(tmp_path):
+    (tmp_path / "train.log").write_text(LOGS["argument"], encoding="utf-8")
+
+    unexplained = replace(study(tmp_path).diagnosis, findings=())
+
+    assert "host_cache_size" in unexplained.summary
+    assert first_failure_note(unexplained) == "it stands in [train.log:6]"
 
 
 def finding(*lines):
