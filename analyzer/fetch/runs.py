@@ -8,8 +8,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -17,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.errors import FetchError
-from analyzer.fetch.address import RunAddress, RunSetAddress, Server
+from analyzer.fetch.address import RunAddress, RunSetAddress
 from analyzer.fetch.cache import CachedRun, state_name
 from analyzer.fetch.limits import Limits
-from analyzer.fetch.session import Progress, Session, taken_for_a_run
+from analyzer.fetch.session import Session, taken_for_a_run
 from analyzer.record import dataclass, replace
 
 # A line on the terminal that says how far a download is; nothing where standard error is no terminal.
@@ -52,11 +51,11 @@ class ProgressLine:
                 self._shown_at = now
                 self._show(f"{self._title}: " + "  ".join(self._parts.values()))
 
-    def say(self, text: str) -> None:
-        """Show a text in the line."""
+    def begin(self) -> None:
+        """Say that the server has been asked."""
         if self._is_terminal:
             with self._lock:
-                self._show(f"{self._title}: {text}")
+                self._show(f"{self._title}: asking the server")
 
     def close(self) -> None:
         """Remove the line."""
@@ -87,14 +86,10 @@ class ListedRun:
     """A run in a list."""
 
     address: RunAddress  # which run
-    name: str  # the name that people see
     state: str  # as W&B calls it
     heartbeat_at: str  # ISO time of the last sign of life; empty if unknown
     rows: int | None  # rows of history; None if unknown
-    group: str  # empty if unknown, as are the next two
-    sweep: str
-    user: str
-    tags: tuple[str, ...]  # as set by its owner
+    user: str  # empty if unknown
 
 
 def fetch_run(
@@ -141,7 +136,7 @@ def fetch_run(
 
 def _fetch(address: RunAddress, session: Session, limits: Limits, line: ProgressLine) -> Path:
     names: dict[str, Any] = {"entity": address.entity, "project": address.project, "run_id": address.run_id}
-    line.say("asking the server")
+    line.begin()
     described = session.call("describe", **names)
     address = replace(address, run_id=str(described["run_id"]))  # it may have been asked for by its name
     cached, state = CachedRun(address), state_name(described)
@@ -153,70 +148,8 @@ def _fetch(address: RunAddress, session: Session, limits: Limits, line: Progress
         if found is not None:  # another process fetched it while we waited
             return found
         place = cached.begin(state)
-        name = session.call("download", _progress(line), **names, directory=str(place), limits=asdict(limits))
+        name = session.call("download", line.update, **names, directory=str(place), limits=asdict(limits))
         return cached.finish(state, str(name))
-
-
-def _progress(line: ProgressLine) -> Progress:
-    def take(message: Mapping[str, Any]) -> None:
-        line.update(message)
-
-    return take
-
-
-def fetch_runs(
-    addresses: Iterable[RunAddress], *, workers: int = 4, offline: bool = False, limits: Limits | None = None
-) -> Iterator[tuple[RunAddress, Path | FetchError]]:
-    """Bring many runs into the cache, several at a time, over one connection for each server.
-
-    Args:
-        addresses: Which runs; read lazily, a few ahead of the downloads.
-        workers: Runs at the same time.
-        offline: See ``fetch_run``.
-        limits: Bounds of each download.
-
-    Yields:
-        Each address with its run directory or with the reason why there is none, as they get ready.
-    """
-    limits = limits or Limits()
-    sessions: dict[Server, Session] = {}
-    refused: dict[Server, FetchError] = {}
-    pending: dict[Future[Path], RunAddress] = {}
-    source = iter(addresses)
-    pool = ThreadPoolExecutor(max_workers=workers)
-    try:
-        while True:
-            for address in itertools.islice(source, 2 * workers - len(pending)):
-                server = address.server
-                if not offline and server not in sessions and server not in refused:
-                    try:
-                        sessions[server] = Session(server, limits)
-                    except FetchError as error:
-                        refused[server] = error
-                if server in refused:
-                    yield address, refused[server]
-                else:
-                    job = pool.submit(
-                        fetch_run, address, offline=offline, limits=limits, session=sessions.get(server)
-                    )
-                    pending[job] = address
-            if not pending:
-                return
-            for job in wait(pending, return_when=FIRST_COMPLETED).done:
-                yield pending.pop(job), _result(job)
-    finally:
-        for session in sessions.values():
-            session.close()
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _result(job: Future[Path]) -> Path | FetchError:
-    error = job.exception()
-    if error is None:
-        return job.result()
-    if isinstance(error, FetchError):
-        return error
-    raise error
 
 
 def list_runs(
@@ -226,7 +159,6 @@ def list_runs(
     since: str = "",
     limit: int | None = None,
     filter_json: str = "",
-    limits: Limits | None = None,
     session: Session | None = None,
 ) -> Iterator[ListedRun]:
     """The runs of a project, sweep or group, newest first, page by page as they are asked for.
@@ -237,7 +169,6 @@ def list_runs(
         since: Only runs created after this: an ISO time, or an age such as ``36h`` or ``7d``.
         limit: At most so many.
         filter_json: W&B's own filter, in the style of MongoDB, as JSON.
-        limits: Bounds of time.
         session: A connection that is open already; without one, one is made.
 
     Raises:
@@ -245,7 +176,7 @@ def list_runs(
     """
     filters = run_filters(address, states=states, since=since, filter_json=filter_json)
     names: dict[str, Any] = {"entity": address.entity, "project": address.project}
-    own = Session(address.server, limits or Limits()) if session is None else nullcontext(session)
+    own = Session(address.server, Limits()) if session is None else nullcontext(session)
     with own as asked:
         number = asked.call("list", **names, filters=filters)["list"]
         pages = iter(lambda: asked.call("more", **names, list=number), [])
@@ -311,15 +242,11 @@ def _listed(address: RunSetAddress, row: Mapping[str, Any]) -> ListedRun:
         value = row.get(key)
         return value if isinstance(value, str) else ""
 
-    run_id, rows, tags = text("run_id"), row.get("rows"), row.get("tags")
+    run_id, rows = text("run_id"), row.get("rows")
     return ListedRun(
         address=RunAddress(address.server, address.entity, address.project, run_id),
-        name=text("name"),
         state=text("state"),
         heartbeat_at=text("heartbeat_at"),
         rows=rows if isinstance(rows, int) else None,
-        group=text("group"),
-        sweep=text("sweep"),
         user=text("user"),
-        tags=tuple(str(tag) for tag in tags) if isinstance(tags, list) else (),
     )

@@ -117,11 +117,7 @@ class Worker:
             failure = explain(error, server=self._name, what=what)
             if failure.kind != "not_found":
                 raise failure from error
-            raise FetchError(
-                f"{what}: {self._name} shows your key no project {entity}/{project}: check the names; if it is"
-                " private, ask its owner for access or use the key of a member",
-                kind="private",
-            ) from error
+            raise self._private(what, f"project {entity}/{project}") from error
         if not found:
             raise FetchError(
                 f"{what}: no such run in this project; its id is the last part of its address, behind /runs/",
@@ -133,6 +129,13 @@ class Worker:
                 f"{what}: several runs have this name; give the id of one: {ids}", kind="not_found"
             )
         return api.run(f"{entity}/{project}/{found[0].id}")
+
+    def _private(self, what: str, project: str) -> FetchError:
+        return FetchError(
+            f"{what}: {self._name} shows your key no {project}: check the names; if it is private, ask its owner"
+            " for access or use the key of a member",
+            kind="private",
+        )
 
     def _describe(self, request: Mapping[str, Any]) -> dict[str, object]:
         with self._api_lock:  # what is remembered of it may be old
@@ -173,11 +176,7 @@ class Worker:
         except Exception as error:
             failure = explain(error, server=self._name, what=_what(request))
             if failure.kind == "not_found":
-                raise FetchError(
-                    f"{_what(request)}: {self._name} shows your key no such project: check the names; if it is"
-                    " private, ask its owner for access or use the key of a member",
-                    kind="private",
-                ) from error
+                raise self._private(_what(request), "such project") from error
             raise failure from error
         if not page:
             self._lists.pop(request["list"], None)
@@ -188,14 +187,9 @@ def _listed(run: Any) -> dict[str, object]:
     attributes = run._attrs  # noqa: SLF001  (as in _describe)
     return {
         "run_id": str(run.id),
-        "name": attributes.get("displayName"),
         "state": str(run.state),
-        "created_at": attributes.get("createdAt"),
         "heartbeat_at": attributes.get("heartbeatAt"),
         "rows": attributes.get("historyLineCount"),
-        "group": attributes.get("group"),
-        "sweep": attributes.get("sweepName"),
-        "tags": attributes.get("tags") or [],
         "user": (attributes.get("user") or {}).get("username"),
     }
 

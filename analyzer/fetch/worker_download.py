@@ -295,8 +295,6 @@ def fetch_files(run: Any, piece: Piece) -> None:
         try:
             _fetch_one(file, target, piece)
         except Exception as error:
-            from analyzer.fetch.worker_errors import explain  # noqa: PLC0415
-
             failure = explain(error, server="the server", what="")
             if failure.is_transient:
                 raise

@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from analyzer.errors import FetchError
 from analyzer.fetch.address import parse_address
 from analyzer.fetch.cache import CachedRun
 from analyzer.fetch.limits import Limits
-from analyzer.fetch.runs import fetch_run, fetch_runs
+from analyzer.fetch.runs import fetch_run
 from analyzer.vocabulary.cache import cache_directory
 
 ROOT = Path(__file__).parents[2]
@@ -353,26 +352,6 @@ def test_two_processes_at_once_get_the_same_whole_run(backend, session):
     assert theirs.strip() == str(mine)
     assert len(kept(mine, "history")) == 500
     assert backend.operations().count("HistoryPage") == 1
-
-
-def test_many_runs_come_over_one_connection_and_one_failure_costs_itself(backend, environment):
-    for number in range(4):
-        backend.add(StoredRun(f"m{number}", history=rows(2)))
-    addresses = [
-        parse_address(f"{backend.url}/acme/llm/runs/{name}") for name in ("m0", "m1", "gone", "m2", "m3")
-    ]
-
-    found = dict(fetch_runs(iter(addresses), workers=3))
-
-    assert {address.run_id for address, place in found.items() if not isinstance(place, Exception)} == {
-        "m0",
-        "m1",
-        "m2",
-        "m3",
-    }
-    assert found[addresses[2]].kind == "not_found"
-    assert backend.operations().count("Viewer") == 1
-    assert threading.active_count() < 20
 
 
 def test_nothing_is_sent_but_the_questions_about_the_run(backend, session):
