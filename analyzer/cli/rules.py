@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from analyzer.cli.diagnose import Rules
 from analyzer.cli.exit_codes import RULES_INVALID
 from analyzer.errors import InputError, RuleError
 
@@ -53,9 +54,7 @@ def list_command(
     grep: Annotated[
         str, typer.Option("--grep", help="Words of a rule, or a pasted log line: the rules that look at it.")
     ] = "",
-    rules: Annotated[
-        list[Path] | None, typer.Option("--rules", help="Further rule pack; repeatable.")
-    ] = None,
+    rules: Rules = None,
 ) -> None:
     """List the rules: id, cause, severity, symptom kind, status."""
     from analyzer.rules.load import load_rules
@@ -86,9 +85,7 @@ def _row(rule: Rule) -> str:
 @app.command("show")
 def show_command(
     word: Annotated[str, typer.Argument(help="Rule id, slug or cause id.")],
-    rules: Annotated[
-        list[Path] | None, typer.Option("--rules", help="Further rule pack; repeatable.")
-    ] = None,
+    rules: Rules = None,
 ) -> None:
     """Show one rule as a page: symptom, mechanism, weights, fixes."""
     from analyzer.rules.docs import rule_page

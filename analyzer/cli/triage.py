@@ -8,6 +8,8 @@ import signal
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,9 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from analyzer.cli.diagnose import Debug, Rules
 from analyzer.cli.exit_codes import FINDING, INCOMPLETE, INTERRUPTED, FailOn
-from analyzer.cli.output import wants_colour
-from analyzer.errors import InputError
+from analyzer.cli.output import wants_colour, write
 
 if TYPE_CHECKING:
     from analyzer.triage.campaign import Result
@@ -81,9 +83,6 @@ Timeout = Annotated[
     typer.Option("--timeout", help="Time limit per run; one of gigabytes gets a second more for every 4 MB."),
 ]
 Memory = Annotated[str, typer.Option("--mem", help="Memory limit per run.")]
-Rules = Annotated[
-    list[Path] | None, typer.Option("--rules", help="Further rule pack (directory or rule.yaml); repeatable.")
-]
 Grouping = Annotated[GroupBy, typer.Option("--group-by", help="What the main table is grouped by.")]
 Shown = Annotated[Format, typer.Option("--format", "-f", help="Output format.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Print to a file instead of the screen.")]
@@ -93,7 +92,6 @@ Baselines = Annotated[
 Threshold = Annotated[
     FailOn, typer.Option("--fail-on", help="Exit with code 1 if a run has a fault at least this probable.")
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal error.")]
 
 
 @app.command("run")
@@ -178,7 +176,7 @@ def triage_command(
         _print_plan(plan)
         return
     _tell_plan(plan)
-    with _Destination(out, part) as place:
+    with _destination(out, part) as place:
         campaign = Campaign(place, options, engine, worker_count(workers), resume, baselines, part)
         progress = Progress()
         with _stoppable():
@@ -220,37 +218,28 @@ def merge_command(
     _conclude(result, place, format_name, group_by, output, fail_on, keep=True)
 
 
-class _Destination:
+@contextmanager
+def _destination(out: str | None, part: tuple[int, int] | None) -> Iterator[Place]:
     """The output directory: as named, a shard's own below it, or a temporary one."""
+    from analyzer.triage.places import open_place
 
-    def __init__(self, out: str | None, part: tuple[int, int] | None) -> None:
-        self._out, self._part = out, part
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
-
-    def __enter__(self) -> Place:
-        from analyzer.triage.places import open_place
-
-        if self._out is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="analyzer-")
-            return open_place(self._temporary.name)
-        place = open_place(self._out)
-        if self._part is None:
-            return place
-        return place.inner("shards/{:05d}-of-{:05d}".format(*self._part))
-
-    def __exit__(self, *_: object) -> None:
-        if self._temporary is not None:
-            self._temporary.cleanup()
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="analyzer-") as directory:
+            yield open_place(directory)
+    elif part is None:
+        yield open_place(out)
+    else:
+        yield open_place(out).inner("shards/{:05d}-of-{:05d}".format(*part))
 
 
-class _stoppable:  # noqa: N801  (used like a function)
+@contextmanager
+def _stoppable() -> Iterator[None]:
     """The end that a scheduler announces (SIGTERM) is treated like Ctrl-C: what is done is kept."""
-
-    def __enter__(self) -> None:
-        self._old = signal.signal(signal.SIGTERM, _interrupt)
-
-    def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGTERM, self._old)
+    old = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, old)
 
 
 def _interrupt(*_: Any) -> None:
@@ -285,7 +274,7 @@ def _conclude(
             reports=frozenset(pages),
         )
 
-    _write(text(format_name.value), output)
+    write(text(format_name.value), output)
     if keep:
         place.write("report.html", text("html").encode())
         _note(
@@ -311,21 +300,6 @@ def _conclude(
         raise typer.Exit(FINDING)
     if result.summary.problems or result.missing:
         raise typer.Exit(INCOMPLETE)
-
-
-def _write(text: str, output: Path | None) -> None:
-    try:
-        if output is None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        else:
-            output.write_text(text, encoding="utf-8")
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise InputError(
-            f"{output or 'standard output'}: cannot be written ({error.strerror or error})"
-        ) from error
 
 
 def _note(text: str) -> None:
