@@ -14,7 +14,7 @@ from analyzer.errors import InputError
 from analyzer.ingest.runs.boundaries import Skipped
 from analyzer.record import dataclass, field
 from analyzer.rules.load import load_rules
-from analyzer.triage.baselines import choose_baselines
+from analyzer.triage.baselines import WANTS_BASELINE, choose_baselines
 from analyzer.triage.executors import make_executor_engine
 from analyzer.triage.journal import Journal
 from analyzer.triage.places import Place
@@ -120,7 +120,7 @@ class _State:
             word = row.get(column)
             if isinstance(word, str):
                 kept[column] = self._words.setdefault(word, word)
-        if kept["status_alone"] != "healthy" and kept["status_alone"] not in {"failed", "degraded"}:
+        if kept["status_alone"] not in {"healthy", *WANTS_BASELINE}:
             kept["config"] = None  # needed for the search of baselines only
         self.rows[row["key"]] = _Row(kept.values())
         self.where[row["key"]] = where

@@ -103,7 +103,7 @@ class NodeCensus:
                 continue
             p, question = self._test(host)
             tested.append((name, host, p, question))
-        accused = benjamini_hochberg([p for *_, p, _ in tested if p is not None], WRONG_SHARE)
+        accused = benjamini_hochberg(p for *_, p, _ in tested if p is not None)
         found = [
             NodeVerdict(
                 host=name, jobs=host.jobs, failures=host.failures, first=host.first,
@@ -170,15 +170,15 @@ def tail_of_poisson_binomial(chances: Sequence[float], at_least: int) -> float:
     return min(1.0, math.fsum(counts[at_least:]))
 
 
-def benjamini_hochberg(values: Iterable[float], share: float) -> float:
-    """Largest p that is accused when the expected share of wrong accusations is limited; -1 if none is.
+def benjamini_hochberg(values: Iterable[float]) -> float:
+    """Largest p that is accused when the expected share of wrong accusations is ``WRONG_SHARE``; -1 if none is.
 
-    >>> benjamini_hochberg([0.001, 0.02, 0.9], 0.05), benjamini_hochberg([0.3], 0.05)
+    >>> benjamini_hochberg([0.001, 0.02, 0.9]), benjamini_hochberg([0.3])
     (0.02, -1.0)
     """
     ordered = sorted(values)
     limit = -1.0
     for number, p in enumerate(ordered, start=1):
-        if p <= share * number / len(ordered):
+        if p <= WRONG_SHARE * number / len(ordered):
             limit = p
     return limit

@@ -29,13 +29,9 @@ class RunSpec:
     job: str = ""  # job id of the scheduler, empty if unknown
     project: str = ""  # W&B project or the like, empty if unknown
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for a worker."""
-        return asdict(self)
-
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> RunSpec:
-        """The inverse of ``to_dict``, after a journey through JSON."""
+        """The inverse of ``asdict``, after a journey through JSON."""
         return RunSpec(**{**data, "extra": tuple(data["extra"])})
 
 
@@ -91,7 +87,6 @@ class Options:
     rules: tuple[str, ...] = ()  # further rule packs
     timeout_s: float = 120.0  # seconds that one run may take
     memory_bytes: int = 2 * 1024**3  # memory that one run may take
-    cache: str = ""  # directory in which fetched runs are kept; empty for a temporary one
     offline: bool = False  # whether fetchers may use the network
     reports: str = ""  # directory or URL for a page with curves of each faulty run; empty for none
     report_all: bool = False  # whether runs without a fault get such a page too
@@ -126,8 +121,7 @@ class Task:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a worker."""
-        baseline = None if self.baseline is None else self.baseline.to_dict()
-        return {"spec": self.spec.to_dict(), "baseline": baseline, "status_alone": self.status_alone}
+        return asdict(self)
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Task:

@@ -97,7 +97,6 @@ class FleetSummary:
         self._matrix: dict[str, Counter[str]] = {}
         self._nodes = NodeCensus()
         self._shapes = ShapeCensus()
-        self._bad: frozenset[str] | None = None
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Count a run with its findings."""
@@ -200,9 +199,7 @@ class FleetSummary:
 
     def bad_nodes(self) -> frozenset[str]:
         """Names of the accused hosts."""
-        if self._bad is None:
-            self._bad = frozenset(verdict.host for verdict in self.nodes() if verdict.bad)
-        return self._bad
+        return frozenset(verdict.host for verdict in self.nodes() if verdict.bad)
 
     def shapes(self) -> list[FailureShape]:
         """Failures that no rule explains."""
@@ -256,7 +253,7 @@ FEWEST_WORDS = 4
 """Shorter messages have to be equal; of three words two agree by accident."""
 
 MAX_TEMPLATES = 5_000
-"""Distinct templates kept; a fleet with more has no shapes but noise. The rest is counted as one."""
+"""Distinct templates kept; a fleet with more has no shapes but noise."""
 
 MAX_JOINED = 500
 """Templates of one shape that are compared with each other, the most frequent first; the rest stay as they are."""
@@ -288,7 +285,6 @@ class ShapeCensus:
 
     def __init__(self) -> None:
         self._groups: dict[tuple[str, str], _Group] = {}
-        self.left_out = 0
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count a run, if it has last words."""
@@ -296,7 +292,6 @@ class ShapeCensus:
             return
         key = (row["shape"], row["template"])
         if key not in self._groups and len(self._groups) >= MAX_TEMPLATES:
-            self.left_out += 1
             return
         group = self._groups.setdefault(key, _Group())
         group.runs += 1

@@ -27,7 +27,7 @@ from analyzer.record import dataclass, field
 from analyzer.triage.plan import input_bytes
 from analyzer.triage.record import empty_record
 from analyzer.triage.specs import Options, Task
-from analyzer.triage.worker import encode
+from analyzer.triage.worker import encode, too_much_memory
 
 BATCH = 16
 """Runs given to a worker at once: with 16 the hand-over costs less than a thousandth of a small run."""
@@ -219,8 +219,7 @@ class Supervisor:
             if late and now - worker.since_s > limit:
                 worker.verdict = f"no answer within {limit:g} s (limit --timeout)"
             elif _rss_bytes(worker.pid) > self._options.memory_bytes + RECYCLED_FROM_BYTES:
-                size = self._options.memory_bytes / 1024**3
-                worker.verdict = f"needs more than {size:.3g} GiB of memory (limit --mem)"
+                worker.verdict = too_much_memory(self._options)
             if worker.verdict:
                 worker.process.kill()
                 yield from self._died(worker)

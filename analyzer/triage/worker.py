@@ -59,7 +59,7 @@ class Diagnoser:
         except InputError as error:
             return True, empty_record(task, outcome="unreadable", problem=clean_text(str(error)))
         except MemoryError:
-            return False, empty_record(task, outcome="failed", problem=_too_much_memory(self.options))
+            return False, empty_record(task, outcome="failed", problem=too_much_memory(self.options))
         except AnalyzerError:
             raise
         except Exception as error:  # noqa: BLE001  (a bug of ours costs this run and no other)
@@ -100,7 +100,8 @@ class Diagnoser:
         return self._baseline[1]
 
 
-def _too_much_memory(options: Options) -> str:
+def too_much_memory(options: Options) -> str:
+    """The problem of a run that its memory limit ends."""
     return f"needs more than {options.memory_bytes / 1024**3:.3g} GiB of memory (limit --mem)"
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from analyzer.ingest.masking import clean_text
+from analyzer.model.wording import counted
 from analyzer.render.markdown import escape
-from analyzer.triage.pages.words import counted, hours, verdict
+from analyzer.triage.pages.words import hours, verdict
 from analyzer.triage.summary import FleetSummary
 
 ROWS = 30

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analyzer.ingest.masking import clean_text
-from analyzer.triage.pages.words import counted, hours, number, verdict
+from analyzer.model.wording import counted
+from analyzer.triage.pages.words import hours, number, verdict
 from analyzer.triage.summary import FleetSummary, Tally
 
 ROWS = 12

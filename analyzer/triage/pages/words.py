@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from analyzer.model.wording import counted
 from analyzer.triage.nodes import NodeVerdict
 from analyzer.triage.summary import Tally
 
@@ -33,15 +34,6 @@ def number(value: float) -> str:
     if value < 0.01:
         return f"{value:.2g}"
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
-
-
-def counted(count: int, noun: str) -> str:
-    """A count with its noun.
-
-    >>> counted(1, "run"), counted(2, "run")
-    ('1 run', '2 runs')
-    """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def verdict(node: NodeVerdict) -> str:
