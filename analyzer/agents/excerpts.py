@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,8 +11,7 @@ import numpy as np
 from analyzer.errors import InputError
 from analyzer.ingest.quote import lines_around
 from analyzer.model.run import Run
-from analyzer.model.wording import format_scalar
-from analyzer.render.curves import Line, curve_of, part, thinned
+from analyzer.render.curves import Line, curve_of, part, thinned, value_in_words
 
 MOST_REACH = 200
 LONGEST = 400
@@ -80,7 +78,7 @@ def series_at(run: Run, metric: str, step: float | None, points: int) -> str:
 def _points(line: Line) -> list[str]:
     rows = []
     for x, y, path, number in zip(line.x, line.y, line.paths, line.lines, strict=True):
-        value = format_scalar(float(y)) if math.isfinite(y) else "NaN" if math.isnan(y) else f"{float(y):+}"
+        value = value_in_words(float(y))
         rows.append(f"{x:.0f} {value} {path}:{number}" if number else f"{x:.0f} {value} {path}")
     return rows
 

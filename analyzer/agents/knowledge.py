@@ -85,8 +85,3 @@ def cause_page(word: str, rules: RuleSet) -> str:
     alike = ", ".join(entry.look_alikes) or "none"
     head = f"{entry.id} ({entry.kind}, family {entry.family}): {entry.title}\nlooks like: {alike}\n"
     return "\n".join([head, *(rule_page(rule, []) for rule in chosen)])
-
-
-def cause_list() -> str:
-    """Every cause of the catalogue, one per line."""
-    return "\n".join(f"{entry.id}: {entry.title}" for entry in catalogue().values()) + "\n"

@@ -181,9 +181,9 @@ def _add_resources(server: MCPServer[None], desk: Desk, tools: _Tools) -> None:
 
     def causes() -> str:
         """Every root cause of the catalogue, one per line."""
-        from analyzer.agents.knowledge import cause_list  # noqa: PLC0415
+        from analyzer.rules.causes import catalogue  # noqa: PLC0415
 
-        return cause_list()
+        return "\n".join(f"{entry.id}: {entry.title}" for entry in catalogue().values()) + "\n"
 
     def cause(cause: str) -> str:
         """One root cause: how it comes about, how it is told from its look-alikes, what cures it."""

@@ -73,19 +73,13 @@ def rendered(study: Study, format_name: Format, output: Path | None, *, show_all
 
 
 def _page(study: Study, format_name: Format, output: Path | None, *, show_all: bool, top: int) -> str:
-    from analyzer.render import render_terminal, report
+    from analyzer.render import page_of, render_terminal
     from analyzer.render.curves import panels_of
 
-    if format_name is Format.html:
-        from analyzer.render.html import render_html
-
-        return render_html(study.diagnosis, study.run, study.baseline)
-    if format_name is Format.brief:
-        from analyzer.render.brief import render_brief
-
-        return render_brief(study.diagnosis, study.run)
     if format_name is not Format.terminal:
-        return report(study.diagnosis, format_name.value, show_all=show_all, top=top)
+        return page_of(
+            study.diagnosis, format_name.value, study.run, study.baseline, show_all=show_all, top=top
+        )
     style = screen_style(study.run, to_screen=output is None)
     panels = () if show_all or study.diagnosis.status == "healthy" else panels_of(study.run)
     beside: tuple[str, ...] = ()

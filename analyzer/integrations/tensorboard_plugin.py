@@ -5,8 +5,6 @@ TensorBoard finds it by the entry point ``tensorboard_plugins``; nothing is read
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 import threading
@@ -18,6 +16,7 @@ from tensorboard.backend.http_util import Respond
 from tensorboard.plugins.base_plugin import FrontendMetadata, TBPlugin
 from werkzeug import wrappers
 
+from analyzer.digest import policy_digest
 from analyzer.errors import InputError
 
 _SCRIPT = re.compile("<script>(.*?)</script>", re.DOTALL)
@@ -92,7 +91,7 @@ class DiagnosisPlugin(TBPlugin):  # type: ignore[misc, unused-ignore]
         except InputError as error:
             return _answer(environ, start_response, str(error), "text/plain", code=404)
         page = render_html(study.diagnosis, study.run)
-        hashes = [_sha256(script) for script in _SCRIPT.findall(page)]
+        hashes = [policy_digest(script) for script in _SCRIPT.findall(page)]
         return _answer(environ, start_response, page, "text/html", csp_scripts_sha256s=hashes)
 
     def _study(self, environ: dict[str, Any]) -> Any:
@@ -114,7 +113,3 @@ class DiagnosisPlugin(TBPlugin):  # type: ignore[misc, unused-ignore]
 
 def _answer(environ: dict[str, Any], start_response: Any, text: str, kind: str, **more: Any) -> Any:
     return Respond(wrappers.Request(environ), text, kind, **more)(environ, start_response)
-
-
-def _sha256(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")

@@ -10,6 +10,7 @@ from json import dumps  # the name json is that of a module here
 
 from analyzer.guard import Guard
 from analyzer.model.diagnosis import Diagnosis
+from analyzer.model.run import Run
 from analyzer.render.page import Style
 from analyzer.render.terminal import render_terminal
 
@@ -33,11 +34,20 @@ def report(
     if format_name not in FORMATS:
         raise ValueError(f"unknown format {format_name!r}; known are {', '.join(FORMATS)}")
     return rendered_or_plain(
-        diagnosis, format_name, lambda: _page(diagnosis, format_name, show_all=show_all, top=top)
+        diagnosis, format_name, lambda: page_of(diagnosis, format_name, show_all=show_all, top=top)
     )
 
 
-def _page(diagnosis: Diagnosis, format_name: str, *, show_all: bool, top: int) -> str:
+def page_of(
+    diagnosis: Diagnosis,
+    format_name: str,
+    run: Run | None = None,
+    baseline: Run | None = None,
+    *,
+    show_all: bool = False,
+    top: int = 3,
+) -> str:
+    """What a renderer makes of a diagnosis; html and brief show the run too."""
     if format_name == "json":
         from analyzer.render.json import render_json  # noqa: PLC0415  (each format is imported for those who ask for it)
 
@@ -49,11 +59,11 @@ def _page(diagnosis: Diagnosis, format_name: str, *, show_all: bool, top: int) -
     if format_name == "html":
         from analyzer.render.html import render_html  # noqa: PLC0415
 
-        return render_html(diagnosis)
+        return render_html(diagnosis, run, baseline)
     if format_name == "brief":
         from analyzer.render.brief import render_brief  # noqa: PLC0415
 
-        return render_brief(diagnosis)
+        return render_brief(diagnosis, run)
     if format_name in {"sarif", "junit", "csv"}:
         from analyzer.render import machine  # noqa: PLC0415
 
@@ -106,4 +116,4 @@ def _short_json(diagnosis: Diagnosis, faults: list[str]) -> str:
     return dumps(answer, indent=2) + "\n"
 
 
-__all__ = ["FORMATS", "Style", "render_terminal", "rendered_or_plain", "report"]
+__all__ = ["FORMATS", "Style", "page_of", "render_terminal", "rendered_or_plain", "report"]

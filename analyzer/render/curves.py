@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
@@ -14,6 +15,7 @@ from analyzer.model.arrays import Rows, Values
 from analyzer.model.diagnosis import Finding
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT, Series
+from analyzer.model.wording import format_scalar
 from analyzer.record import NamedTuple
 
 
@@ -162,6 +164,13 @@ def thinned(line: Line, buckets: int) -> Rows:
     for rows in np.split(order, np.flatnonzero(np.diff(place[order])) + 1):
         kept.update(_telling_points(line.y, rows))
     return np.array(sorted(kept), dtype=np.int64)
+
+
+def value_in_words(value: float) -> str:
+    """A value as a person writes it; NaN, +inf and -inf by their names."""
+    if math.isnan(value):
+        return "NaN"
+    return format_scalar(value) if math.isfinite(value) else f"{value:+}"
 
 
 def part(line: Line, rows: Rows) -> Line:

@@ -124,12 +124,12 @@ def render_csv(diagnosis: Diagnosis) -> str:
             *head, finding.rule_id, finding.cause.id, finding.cause.title, finding.severity, f"{finding.probability:.6g}",
             finding.symptom, cited, fix, finding.restart_advice,
         )  # fmt: skip
-        writer.writerow([_cell(cell) for cell in row])
+        writer.writerow([spreadsheet_cell(cell) for cell in row])
     if not diagnosis.findings:
-        writer.writerow([*map(_cell, head), *[""] * (len(CSV_COLUMNS) - 2)])
+        writer.writerow([*map(spreadsheet_cell, head), *[""] * (len(CSV_COLUMNS) - 2)])
     return out.getvalue()
 
 
-def _cell(text: str) -> str:
+def spreadsheet_cell(text: str) -> str:
     """Text that a spreadsheet does not take for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text

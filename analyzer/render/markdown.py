@@ -10,18 +10,15 @@ from analyzer.model.wording import counted, percent
 from analyzer.render.sentences import (
     amounts_read,
     arrange,
-    device_time_note,
-    ended_note,
     ended_words,
     explained,
-    first_failure_note,
     fix_note,
     headline,
     made_by,
+    notes_of,
     others_notes,
     reason_against,
     restart_note,
-    resume_note,
     telling,
 )
 from analyzer.render.words import grounds
@@ -63,16 +60,8 @@ def render_markdown(diagnosis: Diagnosis, *, show_all: bool = False, top: int = 
     words = ended_words(diagnosis)
     head = f"## {diagnosis.status}: {escape(diagnosis.root)}" + (f" ({words})" if words else "")
     parts = [head, "", escape(diagnosis.summary), ""]
-    for note in others_notes(diagnosis):
+    for note in (*others_notes(diagnosis), *notes_of(diagnosis)):
         parts += [escape(note), ""]
-    for note in (
-        ended_note(diagnosis),
-        resume_note(diagnosis),
-        first_failure_note(diagnosis),
-        device_time_note(diagnosis),
-    ):
-        if note:
-            parts += [escape(note), ""]
     layout = arrange(diagnosis, show_all=show_all, top=top)
     for finding in layout.full:
         parts += _finding(finding, show_all=show_all)

@@ -11,16 +11,7 @@ from analyzer.ingest.masking import clean_text
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import Diagnosis, Fix, Place
 from analyzer.record import NamedTuple
-from analyzer.render.sentences import (
-    device_time_note,
-    ended_note,
-    ended_words,
-    first_failure_note,
-    fix_note,
-    happened,
-    others_notes,
-    resume_note,
-)
+from analyzer.render.sentences import ended_words, fix_note, happened, notes_of, others_notes
 
 WIDTH = 100
 LONGEST_PATH = 40
@@ -134,14 +125,8 @@ def write_beginning(page: Page, diagnosis: Diagnosis) -> None:
     for note in others_notes(diagnosis):
         page.add(note, indent=2, hang=2, colour="33")
     page.add(happened(diagnosis), indent=2)
-    for note in (
-        ended_note(diagnosis),
-        resume_note(diagnosis),
-        first_failure_note(diagnosis),
-        device_time_note(diagnosis),
-    ):
-        if note:
-            page.add(note, indent=2, hang=2)
+    for note in notes_of(diagnosis):
+        page.add(note, indent=2, hang=2)
 
 
 def write_beside(page: Page, sentences: Sequence[str]) -> None:

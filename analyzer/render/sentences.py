@@ -415,6 +415,17 @@ def device_time_note(diagnosis: Diagnosis) -> str:
     return text
 
 
+def notes_of(diagnosis: Diagnosis) -> list[str]:
+    """What stands below the summary: how the run ended, what failed first, and where the time of the device went."""
+    notes = (
+        ended_note(diagnosis),
+        resume_note(diagnosis),
+        first_failure_note(diagnosis),
+        device_time_note(diagnosis),
+    )
+    return [note for note in notes if note]
+
+
 _SAID_ABOVE = frozenset({"log-truncated"})
 """What the first line tells beside a fault (``end unknown, 9 of 12 epochs``), with no more to say than that."""
 

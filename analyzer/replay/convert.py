@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +44,7 @@ class _ToFile(TraceRows[Any]):
         del line
         if self.writer is None:
             self.writer = ReplayWriter(self._path, self._name)
-        self.writer.write(self._with_source(source, row))
-
-    def _with_source(self, source: int, row: Row) -> Mapping[str, Any]:
-        return {"source_file": self._builder.sources[source].path, **row}
+        self.writer.write({"source_file": self._builder.sources[source].path, **row})
 
     def close(self) -> None:
         """Finish the file, if there is one."""

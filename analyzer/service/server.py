@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections import Counter, OrderedDict
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -286,14 +287,10 @@ class Jobs:
 
 
 def _pages(study: Study) -> dict[str, str]:
-    from analyzer.render import report  # noqa: PLC0415  (the service answers before it renders)
-    from analyzer.render.brief import render_brief  # noqa: PLC0415
-    from analyzer.render.html import render_html  # noqa: PLC0415
+    from analyzer.render import page_of, rendered_or_plain  # noqa: PLC0415  (the service answers before it renders)
 
+    found = study.diagnosis
     return {
-        "json": report(study.diagnosis, "json"),
-        "markdown": report(study.diagnosis, "markdown"),
-        "terminal": report(study.diagnosis, "terminal"),
-        "brief": render_brief(study.diagnosis, study.run),
-        "html": render_html(study.diagnosis, study.run),
+        name: rendered_or_plain(found, name, partial(page_of, found, name, study.run))
+        for name in ("json", "markdown", "terminal", "brief", "html")
     }

@@ -17,7 +17,7 @@ import numpy as np
 
 from analyzer.model.wording import format_scalar
 from analyzer.record import NamedTuple
-from analyzer.render.curves import Line, Panel, cited, part, thinned
+from analyzer.render.curves import Line, Panel, cited, part, thinned, value_in_words
 
 BUCKETS = 250
 """Parts of the axis of which the extremes are kept: one is narrower than three pixels of a usual screen."""
@@ -51,16 +51,12 @@ MARGIN = 0.015
 
 def shared_domain(panels: Sequence[Panel]) -> tuple[float, float] | None:
     """First and last step of all panels that are drawn over steps, with a margin."""
-    ends = [
-        (float(line.x.min()), float(line.x.max()))
-        for panel in panels
-        if panel.by_step
-        for line in panel.lines
-    ]
-    return _with_margin(min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
+    lines = [line for panel in panels if panel.by_step for line in panel.lines]
+    return _ends(lines) if lines else None
 
 
-def _with_margin(low: float, high: float) -> tuple[float, float]:
+def _ends(lines: Sequence[Line]) -> tuple[float, float]:
+    low, high = min(float(line.x.min()) for line in lines), max(float(line.x.max()) for line in lines)
     margin = MARGIN * (high - low) or 0.5
     return low - margin, high + margin
 
@@ -170,12 +166,6 @@ def _round_step(rough: float) -> float:
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
 
 
-def _ends(lines: Sequence[Line]) -> tuple[float, float]:
-    return _with_margin(
-        min(float(line.x.min()) for line in lines), max(float(line.x.max()) for line in lines)
-    )
-
-
 def _curve(line: Line, scale: _Scale, number: int) -> str:
     strokes: list[list[str]] = [[]]  # what is not finite lifts the pen
     for x, y in zip(line.x.tolist(), line.y.tolist(), strict=True):
@@ -197,7 +187,7 @@ def _bad(line: Line, scale: _Scale) -> str:
         return ""
     drawn = []
     for run in np.split(bad, np.flatnonzero(np.diff(bad) > 1) + 1)[:400]:
-        kinds = sorted({_named(float(line.y[i])) for i in run})
+        kinds = sorted({value_in_words(float(line.y[i])) for i in run})
         begin, end = float(line.x[run[0]]), float(line.x[run[-1]])
         word = f"{line.label}: {' and '.join(kinds)}, {begin:.0f}" + (f" to {end:.0f}" if end > begin else "")
         length = scale.x(end) - scale.x(begin)
@@ -205,10 +195,6 @@ def _bad(line: Line, scale: _Scale) -> str:
             f'<path class="bad" d="M{scale.x(begin):.1f} 25h{length:.1f}"><title>{html.escape(word)}</title></path>'
         )
     return "".join(drawn)
-
-
-def _named(value: float) -> str:
-    return "NaN" if math.isnan(value) else "+inf" if value > 0 else "-inf"
 
 
 def _attempts(line: Line, scale: _Scale) -> str:
@@ -235,7 +221,7 @@ def _evidence(lines: Sequence[Line], scale: _Scale, places: Mapping[tuple[str, i
             x, y = float(line.x[row]), float(line.y[row])
             at = (line.paths[row], int(line.lines[row]))
             top = scale.y(y) if math.isfinite(y) else 25.0
-            value = format_scalar(y) if math.isfinite(y) else _named(y)
+            value = value_in_words(y)
             word = html.escape(f"{line.label} {value} at {x:.0f}, evidence at {at[0]}:{at[1]}")
             drawn.append(
                 f'<a href="#{places[at]}" aria-label="{word}"><path class="cited" d="M{scale.x(x):.1f} {top:.1f}h0">'
@@ -295,7 +281,7 @@ def _table(panel: Panel, lines: Sequence[Line], places: Collection[tuple[str, in
         keep |= set(cited(line, places)[:CITED_POINTS].tolist())
         for row in sorted(keep):
             y = float(line.y[row])
-            value = format_scalar(y) if math.isfinite(y) else _named(y)
+            value = value_in_words(y)
             place = html.escape(
                 f"{line.paths[row]}:{line.lines[row]}" if line.lines[row] else line.paths[row]
             )
@@ -311,7 +297,7 @@ def _table(panel: Panel, lines: Sequence[Line], places: Collection[tuple[str, in
 
 
 def _points(line: Line) -> dict[str, Any]:
-    values = [float(f"{y:.6g}") if math.isfinite(y) else _named(y) for y in line.y.tolist()]
+    values = [float(f"{y:.6g}") if math.isfinite(y) else value_in_words(y) for y in line.y.tolist()]
     paths = set(line.paths)
     return {
         "label": line.label, "x": [int(x) if x == int(x) else round(x, 2) for x in line.x.tolist()], "y": values,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from analyzer.digest import policy_digest
 from analyzer.model.diagnosis import Diagnosis, Evidence, Finding, Fix, GapNote
 from analyzer.model.run import Run
 from analyzer.model.wording import counted, percent, word_for
@@ -107,8 +106,7 @@ def render_html(diagnosis: Diagnosis, run: Run | None = None, baseline: Run | No
         ),
     ]
     script = _file("script.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = _POLICY.format(script=f"sha256-{digest}")
+    policy = _POLICY.format(script=f"sha256-{policy_digest(script)}")
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}"><meta name="generator" content="analyzer">'

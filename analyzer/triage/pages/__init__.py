@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from analyzer.ingest.masking import clean_text
+from analyzer.render.machine import spreadsheet_cell
 from analyzer.triage.pages.html import render_page
 from analyzer.triage.pages.markdown import render_markdown
 from analyzer.triage.pages.terminal import render_terminal
@@ -66,14 +67,11 @@ def _csv(rows: Iterable[Mapping[str, Any]]) -> str:
 MAX_CELL = 32_000
 """Characters of a cell; spreadsheets hold 32,767."""
 
-_FORMULA = ("=", "+", "-", "@", "\t")
-
 
 def _cell(value: Any) -> Any:
-    """A value as a spreadsheet may open it: lists joined; text that would be run as a formula is quoted."""
+    """A value as a spreadsheet may open it: lists joined."""
     if isinstance(value, list):
         value = " | ".join(str(item) for item in value)
     if not isinstance(value, str):
         return value
-    value = clean_text(value, MAX_CELL)
-    return f"'{value}" if value.startswith(_FORMULA) else value
+    return spreadsheet_cell(clean_text(value, MAX_CELL))

@@ -6,8 +6,6 @@ logs into the document as text, never as markup. A content security policy forbi
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
@@ -15,6 +13,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
 
+from analyzer.digest import policy_digest
 from analyzer.model.wording import percent
 from analyzer.triage.pages.words import hours, verdict
 from analyzer.triage.summary import GROUPINGS, FleetSummary
@@ -85,8 +84,8 @@ def render_page(
     style, script = _resource("page.css"), _resource("page.js")
     page = _resource("page.html")
     parts = {
-        "@STYLE_HASH@": _hash(style),
-        "@SCRIPT_HASH@": _hash(script),
+        "@STYLE_HASH@": f"sha256-{policy_digest(style)}",
+        "@SCRIPT_HASH@": f"sha256-{policy_digest(script)}",
         "@STYLE@": style,
         "@SCRIPT@": script,
         "@DATA@": text.encode("utf-8", "replace").decode(),
@@ -98,10 +97,6 @@ def render_page(
 
 def _resource(name: str) -> str:
     return (files("analyzer.triage.pages") / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _run(record: Mapping[str, Any], reports: Collection[str]) -> dict[str, Any]:
