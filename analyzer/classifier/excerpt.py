@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from analyzer.detect.base import RunView
 from analyzer.errors import InputError
+from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.builder import RunBuilder
 from analyzer.model.run import Run
 from analyzer.model.tables import NULL_INT
@@ -98,23 +99,13 @@ def _run(row: dict[str, Any]) -> Run:
     source = builder.add_source(
         "curves", format_name="excerpt", ingestor="excerpt", size_bytes=0, sha256_head=str(row["path"])
     )
+    out = SourceWriter(builder, source)
     for metric in METRICS:
         values = row[f"{metric}.value"]
         if not values:
             continue
         steps = [None if step < 0 else step for step in row[f"{metric}.step"]]
-        builder.add_metrics(
-            source,
-            metric,
-            steps=steps,
-            values=values,
-            lines=None,
-            times_s=row[f"{metric}.time_s"] or None,
-            rank=None,
-            step_unit="step",
-        )
+        out.metrics(metric, steps=steps, values=values, times_s=row[f"{metric}.time_s"] or None)
     for setting in row["settings"] or ():
-        builder.add_config(
-            source, setting["key"], setting["value"], framework="", layer="file", line=None, raw=None
-        )
+        out.config(setting["key"], setting["value"], framework="")
     return builder.finish()

@@ -14,17 +14,23 @@ from enum import IntEnum
 from pathlib import Path
 from typing import IO, Protocol, cast, runtime_checkable
 
+import numpy as np
+
 from analyzer.errors import UnreadableFileError
 from analyzer.ingest import limits, progress
-from analyzer.ingest.builder import RunBuilder
+from analyzer.ingest.builder import MAX_NAME, NULL_RANK, Block, RunBuilder
+from analyzer.ingest.limits import METRIC_NAMES
+from analyzer.ingest.masking import clean_text, mask_value
 from analyzer.ingest.points import Points
 from analyzer.model.arrays import Integers, Values
-from analyzer.model.config import ConfigScalar
+from analyzer.model.config import ConfigScalar, ConfigValue
+from analyzer.model.refs import SourceRef
 from analyzer.model.replay import Row
-from analyzer.model.run import LogEnd, TensorRows
-from analyzer.model.tables import Scalar
+from analyzer.model.run import Attempt, Layout, LogEnd, TensorRows
+from analyzer.model.tables import NULL_INT, Event, Scalar
 from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
 from analyzer.record import NamedTuple, dataclass
+from analyzer.vocabulary.config import canonical_key
 from analyzer.vocabulary.frameworks import framework_of
 
 HEAD_BYTES = 65_536
@@ -32,6 +38,13 @@ HEAD_BYTES = 65_536
 
 MAX_EXPANDED_BYTES = 8 * 1024**3
 """Decompressed bytes read from one file. Real logs compress 20:1 at best; a bomb reaches 1000:1."""
+
+
+MAX_EVENTS_PER_KIND = 20_000
+"""Events of one kind kept per source: a run of 20,000 overflow lines is told as well as one of a million."""
+
+MAX_CONFIG_INTEGER = 1 << 63
+"""Larger whole numbers are no setting of any library; they are kept as text, because no float holds some of them."""
 
 
 class Match(IntEnum):
@@ -153,6 +166,14 @@ def _open_zstd(path: Path) -> IO[bytes]:
     return cast("IO[bytes]", reader)
 
 
+def _step_array(steps: Integers | Sequence[int | None] | None, count: int) -> Integers:
+    if steps is None:
+        return np.full(count, NULL_INT, np.int64)
+    if isinstance(steps, np.ndarray):
+        return steps.astype(np.int64, copy=False)
+    return np.fromiter((NULL_INT if step is None else step for step in steps), np.int64, count=len(steps))
+
+
 class SourceWriter:
     """What an ingestor writes into, bound to one source.
 
@@ -189,16 +210,18 @@ class SourceWriter:
             step_unit: ``step``, ``samples`` (divided by the global batch size once that is known) or
                 ``epoch`` (kept as a metric without a step).
         """
-        self._builder.add_metrics(
-            self.source,
-            name,
-            steps=steps,
-            values=values,
-            lines=lines,
-            times_s=times_s,
-            rank=rank,
-            step_unit=step_unit,
+        value_array = np.asarray(values, dtype=np.float64)
+        count = value_array.size
+        arrays = (
+            _step_array(steps, count),
+            value_array,
+            np.zeros(count, np.int64) if lines is None else np.asarray(lines, np.int64),
+            np.full(count, np.nan) if times_s is None else np.asarray(times_s, np.float64),
         )
+        if any(column.shape != (count,) for column in arrays):
+            raise ValueError(f"columns of {name!r} differ in length")
+        block = Block(self.source, clean_text(name, MAX_NAME), arrays, rank, step_unit)
+        self._builder.blocks.append(block)
 
     def metric(
         self,
@@ -211,16 +234,31 @@ class SourceWriter:
         rank: int | None = None,
     ) -> None:
         """Append one point."""
-        self._builder.add_metric(self.source, name, value, step=step, line=line, time_s=time_s, rank=rank)
+        self.points(name, rank).add(
+            NULL_INT if step is None else step, value, line, float("nan") if time_s is None else time_s
+        )
 
     @property
     def has_metrics(self) -> bool:
         """Whether a point of this source was written."""
-        return self._builder.has_metrics(self.source)
+        blocks = self._builder.blocks
+        return self.source in self._builder.names_of or any(block.source == self.source for block in blocks)
 
     def points(self, name: str, rank: int | None = None) -> Points:
         """The growing columns of a metric, for whoever appends many points: see ``Points.add``."""
-        return self._builder.points(self.source, name, rank)
+        key = (self.source, name, NULL_RANK if rank is None else rank)
+        points = self._builder.columns.get(key)
+        if points is None:
+            names_of = self._builder.names_of
+            names = names_of[self.source] = names_of.get(self.source, 0) + 1
+            if names > METRIC_NAMES:
+                if names == METRIC_NAMES + 1:
+                    self._builder.add_gap(
+                        f"only the first {METRIC_NAMES} metric names are kept", source=self.source
+                    )
+                return Points()  # what is written into it is ignored
+            points = self._builder.columns[key] = Points()
+        return points
 
     def event(
         self,
@@ -235,21 +273,24 @@ class SourceWriter:
         fields: Mapping[str, Scalar] | None = None,
     ) -> None:
         """Append one event; the text is cleaned of control characters, masked and cut to 2 KiB."""
-        self._builder.add_event(
-            self.source,
-            kind,
-            text,
-            role=role,
-            line=line,
-            step=step,
-            time_s=time_s,
-            rank=rank,
-            fields=fields or {},
-        )
+        counts, events = self._builder.event_counts, self._builder.events
+        count = counts.get((self.source, kind), 0)
+        counts[self.source, kind] = count + 1
+        if count >= MAX_EVENTS_PER_KIND:
+            if count == MAX_EVENTS_PER_KIND:
+                reason = f"only the first {MAX_EVENTS_PER_KIND} {kind} lines are kept"
+                self._builder.add_gap(reason, source=self.source, line=line)
+            return
+        safe = {
+            name: clean_text(value) if isinstance(value, str) else value
+            for name, value in (fields or {}).items()
+        }
+        ref = SourceRef(self.source, line)
+        events.append(Event(kind, role, clean_text(text), ref, step, time_s, rank, 0, safe, len(events)))
 
     def keeps(self, kind: str) -> bool:
         """Whether a further event of a kind would be kept; of too many only the first ones are."""
-        return self._builder.keeps(self.source, kind)
+        return self._builder.event_counts.get((self.source, kind), 0) < MAX_EVENTS_PER_KIND
 
     def config(
         self,
@@ -262,9 +303,17 @@ class SourceWriter:
         raw: str | None = None,
     ) -> None:
         """Record one configured value under the dotted key that the framework uses."""
-        self._builder.add_config(
-            self.source, key, value, framework=framework, layer=layer, line=line, raw=raw
+        if isinstance(value, int) and abs(value) > MAX_CONFIG_INTEGER:
+            value = raw or (
+                "a number of more than 20 digits" if value > 0 else "a negative one of more than 20 digits"
+            )
+        key = clean_text(key, MAX_NAME)
+        raw_text = clean_text(str(value) if raw is None else raw, 512)
+        value, raw_text = mask_value(
+            key, clean_text(value, 512) if isinstance(value, str) else value, raw_text
         )
+        entry = ConfigValue(value, raw_text, key, layer, SourceRef(self.source, line), framework)
+        self._builder.config.append((canonical_key(framework, key), entry))
 
     def framework(self, name: str) -> None:
         """Note that the run uses a framework, for example ``deepspeed``."""
@@ -302,7 +351,8 @@ class SourceWriter:
 
     def log_end(self, end: LogEnd) -> None:
         """Note where a text log begins and stops; its texts are cleaned and masked."""
-        self._builder.add_log_end(end)
+        text, words, after = (clean_text(part, 512) for part in (end.text, end.last_words, end.afterwards))
+        self._builder.log_ends.append(end._replace(text=text, last_words=words, afterwards=after))
 
     def spend_trace_bytes(self, size_bytes: int) -> int:
         """Count bytes of timing traces read for this run; the sum so far, for a limit over all files."""
@@ -319,8 +369,13 @@ class SourceWriter:
         line: int | None = None,
     ) -> None:
         """Note hardware and ranks; the first statement of each kind is kept, the largest world size wins."""
-        self._builder.add_layout(
-            self.source, world_size=world_size, gpus=gpus, gpu_name=gpu_name, host=host, line=line
+        old = self._builder.layout
+        self._builder.layout = Layout(
+            world_size=max(filter(None, (old.world_size, world_size)), default=None),
+            gpus=max(filter(None, (old.gpus, gpus)), default=None),
+            gpu_name=old.gpu_name or (clean_text(gpu_name, 128) if gpu_name else None),
+            host=old.host or (clean_text(host, 128) if host else None),
+            ref=old.ref or (SourceRef(self.source, line) if gpu_name else None),
         )
 
     def attempt(
@@ -332,7 +387,8 @@ class SourceWriter:
         exit_code: int | None = None,
     ) -> None:
         """State when the launch that wrote this source began and ended, and how."""
-        self._builder.add_attempt(self.source, label, start_s=start_s, end_s=end_s, exit_code=exit_code)
+        stated = Attempt(0, clean_text(label, 200), start_s, end_s, exit_code, (self.source,))
+        self._builder.attempts[self.source] = stated
 
     def loss_window(self, steps: int) -> None:
         """State that each loss in this source is a mean over ``steps`` steps."""

@@ -9,8 +9,7 @@ import numpy as np
 
 from analyzer.digest import sha256
 from analyzer.ingest.formats.dumps.trace_rows import TraceRows
-from analyzer.ingest.limits import METRIC_NAMES
-from analyzer.ingest.masking import clean_text, mask_value
+from analyzer.ingest.masking import clean_text
 from analyzer.ingest.names import canonical_metric, unit_factor
 from analyzer.ingest.points import Points, told_of_dropped
 from analyzer.ingest.rank_names import place_of, ranks_of
@@ -20,19 +19,12 @@ from analyzer.model.ranked import distinct_of
 from analyzer.model.refs import Gap, SourceFile, SourceRef
 from analyzer.model.replay import CommTable, ReplayTable
 from analyzer.model.run import Attempt, Layout, LogEnd, Run, TensorRows
-from analyzer.model.tables import NULL_INT, Event, EventTable, MetricTable, Scalar
+from analyzer.model.tables import NULL_INT, Event, EventTable, MetricTable
 from analyzer.model.traces import FlightDump, OperatorShapes, TimeTrace
 from analyzer.record import replace
-from analyzer.vocabulary.config import canonical_key
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-MAX_EVENTS_PER_KIND = 20_000
-"""Events of one kind kept per source: a run of 20,000 overflow lines is told as well as one of a million."""
-
-MAX_CONFIG_INTEGER = 1 << 63
-"""Larger whole numbers are no setting of any library; they are kept as text, because no float holds some of them."""
 
 MAX_NAME = 1024
 """Characters of a key or a metric's name; the readers cut earlier."""
@@ -40,10 +32,11 @@ MAX_NAME = 1024
 MAX_GAPS = 200
 """Gaps kept in full; further ones are counted. A junk file may hold one in every line."""
 
-_NULL_RANK = int(np.iinfo(np.int32).min)
+NULL_RANK = int(np.iinfo(np.int32).min)
+"""Of points of which no rank is known."""
 
 
-class _Block:
+class Block:
     """Points of one metric of one source, as arrays."""
 
     __slots__ = ("lines", "name", "rank", "source", "step_unit", "steps", "times_s", "values")
@@ -59,12 +52,12 @@ class _Block:
         self.source = source
         self.name = name
         self.steps, self.values, self.lines, self.times_s = arrays
-        self.rank = _NULL_RANK if rank is None else rank
+        self.rank = NULL_RANK if rank is None else rank
         self.step_unit = step_unit
 
 
 class RunBuilder:
-    """The only writer of a run's tables. ``finish`` sorts, maps and freezes them."""
+    """What the writers of all sources wrote. ``finish`` sorts, maps and freezes it."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -79,16 +72,16 @@ class RunBuilder:
         self.operator_shapes: list[OperatorShapes] = []
         self.log_ends: list[LogEnd] = []
         self.trace_bytes = 0
-        self._blocks: list[_Block] = []
-        self._points: dict[tuple[int, str, int], Points] = {}
-        self._names_of: dict[int, int] = {}
-        self._events: list[Event] = []
-        self._event_counts: dict[tuple[int, str], int] = {}
-        self._config: list[tuple[str | None, ConfigValue]] = []
+        self.blocks: list[Block] = []
+        self.columns: dict[tuple[int, str, int], Points] = {}
+        self.names_of: dict[int, int] = {}
+        self.events: list[Event] = []
+        self.event_counts: dict[tuple[int, str], int] = {}
+        self.config: list[tuple[str | None, ConfigValue]] = []
         self._gaps: list[Gap] = []
         self._gaps_dropped = 0
-        self._layout = Layout()
-        self._attempts: dict[int, Attempt] = {}
+        self.layout = Layout()
+        self.attempts: dict[int, Attempt] = {}
 
     def add_source(
         self,
@@ -109,132 +102,6 @@ class RunBuilder:
         )
         return index
 
-    def add_metrics(
-        self,
-        source: int,
-        name: str,
-        *,
-        steps: Integers | Sequence[int | None] | None,
-        values: Values | Sequence[float],
-        lines: Integers | Sequence[int] | None,
-        times_s: Values | Sequence[float] | None,
-        rank: int | None,
-        step_unit: str,
-    ) -> None:
-        """See ``SourceWriter.metrics``."""
-        value_array = np.asarray(values, dtype=np.float64)
-        count = value_array.size
-        arrays = (
-            _step_array(steps, count),
-            value_array,
-            np.zeros(count, np.int64) if lines is None else np.asarray(lines, np.int64),
-            np.full(count, np.nan) if times_s is None else np.asarray(times_s, np.float64),
-        )
-        if any(column.shape != (count,) for column in arrays):
-            raise ValueError(f"columns of {name!r} differ in length")
-        self._blocks.append(_Block(source, clean_text(name, MAX_NAME), arrays, rank, step_unit))
-
-    def add_metric(
-        self,
-        source: int,
-        name: str,
-        value: float,
-        *,
-        step: int | None,
-        line: int,
-        time_s: float | None,
-        rank: int | None,
-    ) -> None:
-        """See ``SourceWriter.metric``."""
-        self.points(source, name, rank).add(
-            NULL_INT if step is None else step, value, line, float("nan") if time_s is None else time_s
-        )
-
-    def has_metrics(self, source: int) -> bool:
-        """See ``SourceWriter.has_metrics``."""
-        return source in self._names_of or any(block.source == source for block in self._blocks)
-
-    def points(self, source: int, name: str, rank: int | None) -> Points:
-        """See ``SourceWriter.points``."""
-        key = (source, name, _NULL_RANK if rank is None else rank)
-        points = self._points.get(key)
-        if points is None:
-            names = self._names_of[source] = self._names_of.get(source, 0) + 1
-            if names > METRIC_NAMES:
-                if names == METRIC_NAMES + 1:
-                    self.add_gap(f"only the first {METRIC_NAMES} metric names are kept", source=source)
-                return Points()  # what is written into it is ignored
-            points = self._points[key] = Points()
-        return points
-
-    def keeps(self, source: int, kind: str) -> bool:
-        """See ``SourceWriter.keeps``."""
-        return self._event_counts.get((source, kind), 0) < MAX_EVENTS_PER_KIND
-
-    def add_event(
-        self,
-        source: int,
-        kind: str,
-        text: str,
-        *,
-        role: str,
-        line: int | None,
-        step: int | None,
-        time_s: float | None,
-        rank: int | None,
-        fields: Mapping[str, Scalar],
-    ) -> None:
-        """See ``SourceWriter.event``."""
-        count = self._event_counts.get((source, kind), 0)
-        self._event_counts[source, kind] = count + 1
-        if count >= MAX_EVENTS_PER_KIND:
-            if count == MAX_EVENTS_PER_KIND:
-                self.add_gap(
-                    f"only the first {MAX_EVENTS_PER_KIND} {kind} lines are kept", source=source, line=line
-                )
-            return
-        safe = {
-            name: clean_text(value) if isinstance(value, str) else value for name, value in fields.items()
-        }
-        self._events.append(
-            Event(
-                kind,
-                role,
-                clean_text(text),
-                SourceRef(source, line),
-                step,
-                time_s,
-                rank,
-                0,
-                safe,
-                len(self._events),
-            )
-        )
-
-    def add_config(
-        self,
-        source: int,
-        key: str,
-        value: ConfigScalar,
-        *,
-        framework: str,
-        layer: str,
-        line: int | None,
-        raw: str | None,
-    ) -> None:
-        """See ``SourceWriter.config``."""
-        if isinstance(value, int) and abs(value) > MAX_CONFIG_INTEGER:
-            value = raw or (
-                "a number of more than 20 digits" if value > 0 else "a negative one of more than 20 digits"
-            )
-        key = clean_text(key, MAX_NAME)
-        raw_text = clean_text(str(value) if raw is None else raw, 512)
-        value, raw_text = mask_value(
-            key, clean_text(value, 512) if isinstance(value, str) else value, raw_text
-        )
-        entry = ConfigValue(value, raw_text, key, layer, SourceRef(source, line), framework)
-        self._config.append((canonical_key(framework, key), entry))
-
     def add_gap(
         self,
         reason: str,
@@ -251,33 +118,6 @@ class RunBuilder:
         ref = None if source is None else SourceRef(source, line)
         self._gaps.append(Gap(clean_text(reason, 512), ref, rows_lost, evidence))
 
-    def add_layout(
-        self,
-        source: int,
-        *,
-        world_size: int | None,
-        gpus: int | None,
-        gpu_name: str | None,
-        host: str | None,
-        line: int | None,
-    ) -> None:
-        """See ``SourceWriter.layout``."""
-        old = self._layout
-        name = old.gpu_name or (clean_text(gpu_name, 128) if gpu_name else None)
-        self._layout = Layout(
-            world_size=max(filter(None, (old.world_size, world_size)), default=None),
-            gpus=max(filter(None, (old.gpus, gpus)), default=None),
-            gpu_name=name,
-            host=old.host or (clean_text(host, 128) if host else None),
-            ref=old.ref or (SourceRef(source, line) if gpu_name else None),
-        )
-
-    def add_attempt(
-        self, source: int, label: str, *, start_s: float | None, end_s: float | None, exit_code: int | None
-    ) -> None:
-        """See ``SourceWriter.attempt``."""
-        self._attempts[source] = Attempt(0, clean_text(label, 200), start_s, end_s, exit_code, (source,))
-
     def interrupted(self) -> None:
         """A reader was stopped where it stood: a trace may end within a row, and what was kept of traces is left out."""
         self.replay, self.collectives = TraceRows(ReplayTable), TraceRows(CommTable)
@@ -286,11 +126,6 @@ class RunBuilder:
         """Note that somebody wrote to a file while it was read."""
         self.sources[source] = replace(self.sources[source], grows=True)
 
-    def add_log_end(self, end: LogEnd) -> None:
-        """See ``SourceWriter.log_end``."""
-        text, words, after = (clean_text(part, 512) for part in (end.text, end.last_words, end.afterwards))
-        self.log_ends.append(end._replace(text=text, last_words=words, afterwards=after))
-
     @property
     def gaps(self) -> tuple[Gap, ...]:
         """What could not be read so far."""
@@ -298,11 +133,11 @@ class RunBuilder:
 
     def tells_a_course(self) -> bool:
         """Whether anything was read that tells how a run went, and not only how it was set up."""
-        return bool(self._blocks or self._points or self._events or self.flight or len(self.collectives) > 0)
+        return bool(self.blocks or self.columns or self.events or self.flight or len(self.collectives) > 0)
 
     def recognised(self) -> bool:
         """Whether anything at all was read."""
-        read = (self._blocks, self._points, self._events, self._config, self.tensors)
+        read = (self.blocks, self.columns, self.events, self.config, self.tensors)
         traces = (self.flight, self.timings, self.operator_shapes)
         return any(read) or any(traces) or len(self.replay) > 0 or len(self.collectives) > 0
 
@@ -312,8 +147,8 @@ class RunBuilder:
         self._tell_dropped_rows()
         if self._gaps_dropped:
             self._gaps.append(Gap(f"{self._gaps_dropped} more gaps are not listed", None, None))
-        config = resolve_config(self._config)
-        attempts, attempt_of = _number_attempts(self._attempts)
+        config = resolve_config(self.config)
+        attempts, attempt_of = _number_attempts(self.attempts)
         ranks = ranks_of(source.path for source in self.sources)
         rank_of = {source.index: ranks[source.path] for source in self.sources if source.path in ranks}
         metrics = self._metric_table(config, attempt_of, rank_of)
@@ -326,7 +161,7 @@ class RunBuilder:
             metrics=metrics,
             events=events,
             config=config,
-            layout=self._layout,
+            layout=self.layout,
             attempts=attempts,
             tensors=tuple(self.tensors),
             gaps=tuple(self._gaps),
@@ -342,7 +177,7 @@ class RunBuilder:
     def _placed(self, attempt_of: Mapping[int, int], rank_of: Mapping[int, int]) -> Iterator[Event]:
         """Events with the attempt, and where no line named them the rank and host, of their file."""
         host_of = {source.index: place_of(source.path).host for source in self.sources}
-        for event in self._events:
+        for event in self.events:
             source = event.ref.source
             rank = rank_of.get(source) if event.rank is None else event.rank
             host = host_of[source] if "host" not in event.fields else ""
@@ -355,7 +190,7 @@ class RunBuilder:
 
     def _tell_thinned(self) -> None:
         dropped: dict[int, list[int]] = {}
-        for (source, _, _), points in self._points.items():
+        for (source, _, _), points in self.columns.items():
             if points.dropped:
                 dropped.setdefault(source, []).append(points.dropped)
         for source, counts in dropped.items():
@@ -377,15 +212,15 @@ class RunBuilder:
             digest.update(f"{source.path}\0{source.size_bytes}\0{source.sha256_head}\n".encode())
         return str(digest.hexdigest()[:16])
 
-    def _all_blocks(self) -> list[_Block]:
-        blocks = list(self._blocks)
-        for (source, name, rank), points in self._points.items():
+    def _all_blocks(self) -> list[Block]:
+        blocks = list(self.blocks)
+        for (source, name, rank), points in self.columns.items():
             blocks.append(
-                _Block(
+                Block(
                     source,
                     clean_text(name, MAX_NAME),
                     points.arrays(),
-                    None if rank == _NULL_RANK else rank,
+                    None if rank == NULL_RANK else rank,
                     "step",
                 )
             )
@@ -396,8 +231,8 @@ class RunBuilder:
     ) -> MetricTable:
         blocks = self._all_blocks()
         for block in blocks:
-            if block.rank == _NULL_RANK:
-                block.rank = rank_of.get(block.source, _NULL_RANK)
+            if block.rank == NULL_RANK:
+                block.rank = rank_of.get(block.source, NULL_RANK)
         raw_names = tuple(dict.fromkeys(clean_text(block.name, 200) for block in blocks))
         raw_code = {name: code for code, name in enumerate(raw_names)}
         names = tuple(dict.fromkeys(canonical_metric(name) for name in raw_names))
@@ -431,7 +266,7 @@ class RunBuilder:
             line=column("lines", np.int64),  # type: ignore[arg-type]
         )
 
-    def _convert_sample_steps(self, blocks: list[_Block], batch: ConfigScalar) -> None:
+    def _convert_sample_steps(self, blocks: list[Block], batch: ConfigScalar) -> None:
         """DeepSpeed's monitors count samples; divide by the global batch size where it is known."""
         for block in blocks:
             if block.step_unit == "epoch":
@@ -448,14 +283,6 @@ def _smallest_stride(steps: Integers) -> int:
     """Samples between two points: the batch size if every step was logged."""
     known = distinct_of(steps[steps != NULL_INT])
     return int(np.diff(known).min()) if known.size > 1 else 1
-
-
-def _step_array(steps: Integers | Sequence[int | None] | None, count: int) -> Integers:
-    if steps is None:
-        return np.full(count, NULL_INT, np.int64)
-    if isinstance(steps, np.ndarray):
-        return steps.astype(np.int64, copy=False)
-    return np.fromiter((NULL_INT if step is None else step for step in steps), np.int64, count=len(steps))
 
 
 def _number_attempts(stated: Mapping[int, Attempt]) -> tuple[tuple[Attempt, ...], dict[int, int]]:

@@ -33,6 +33,7 @@ from analyzer.ingest.runs.run_groups import (
 from analyzer.ingest.walk import LIKELY_OURS, MAX_FILES, Discovery, Found, discover
 from analyzer.model.refs import Gap
 from analyzer.model.run import Run
+from analyzer.model.tables import Scalar
 from analyzer.model.wording import counted
 from analyzer.record import NamedTuple, replace
 
@@ -229,12 +230,11 @@ def _note_checkpoints(found: Sequence[Found], builder: RunBuilder) -> None:
     names = {
         match.group(): int(match[1]) for item in found if (match := CHECKPOINT.search(item.candidate.name))
     }
+    out = SourceWriter(builder, states[0].index)
     for name, step in sorted(names.items(), key=lambda pair: pair[1])[:MAX_CHECKPOINTS]:
         folder = name.rstrip("/")
-        builder.add_event(
-            states[0].index, "checkpoint_saved", f"{folder}/trainer_state.json", role="info", line=None, step=step,
-            time_s=None, rank=None, fields={"step": step, "path": folder},
-        )  # fmt: skip
+        fields: dict[str, Scalar] = {"step": step, "path": folder}
+        out.event("checkpoint_saved", f"{folder}/trainer_state.json", role="info", step=step, fields=fields)
 
 
 def _note_unread(discovery: Discovery, builder: RunBuilder) -> None:

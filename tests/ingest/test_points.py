@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.builder import RunBuilder
 from analyzer.ingest.points import Points
 
@@ -60,7 +61,7 @@ def test_what_is_left_out_is_told():
     builder = RunBuilder("run")
     builder.add_source("train.log", format_name="text-log", ingestor="text-log", size_bytes=0, sha256_head="")
     for i in range(70_000):
-        builder.points(0, "loss", None).add(i, 2.0, i + 1, float("nan"))
+        SourceWriter(builder, 0).points("loss").add(i, 2.0, i + 1, float("nan"))
 
     run = builder.finish()
 

@@ -7,6 +7,7 @@ import pytest
 
 from analyzer.detect import run_detectors
 from analyzer.facts.build import build_facts
+from analyzer.ingest.base import SourceWriter
 from analyzer.ingest.builder import RunBuilder
 
 ROWS = 30_000
@@ -28,15 +29,15 @@ def a_log(builder, name="train.log"):
 def put(builder, source, name, steps, values, lines=None, rank=None):
     count = len(steps)
     lines = np.arange(1, count + 1) if lines is None else lines
-    builder.add_metrics(
-        source, name, steps=np.asarray(steps, np.int64), values=np.asarray(values, float),
-        lines=np.asarray(lines, np.int64), times_s=None, rank=rank, step_unit="step",
+    SourceWriter(builder, source).metrics(
+        name, steps=np.asarray(steps, np.int64), values=np.asarray(values, float),
+        lines=np.asarray(lines, np.int64), rank=rank,
     )  # fmt: skip
 
 
 def tell(builder, source, kind, line, role, rank=None, **fields):
-    builder.add_event(
-        source, kind, f"{kind} {line}", role=role, line=line, step=None, time_s=None, rank=rank, fields=fields
+    SourceWriter(builder, source).event(
+        kind, f"{kind} {line}", role=role, line=line, rank=rank, fields=fields
     )
 
 
