@@ -19,23 +19,30 @@ MIN_ROWS = 8
 
 def parameter_rows(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
     """One row per parameter that has a gradient now, in the model's order."""
+    for module, _, parameter, place in _parameters(model):
+        gradient = parameter.grad
+        if gradient is None or next(tensors_in(gradient), None) is None:
+            continue
+        row = {"pass": "bwd", "tensor_role": "param_grad", **place}
+        row |= describe(gradient) | full_row(gradient)
+        yield row
+        if isinstance(module, torch.nn.Embedding):
+            yield from _top_rows(row, gradient)
+
+
+def _parameters(
+    model: torch.nn.Module,
+) -> Iterator[tuple[torch.nn.Module, str, torch.nn.Parameter, dict[str, Any]]]:
+    """Each parameter with its module, its name there, and the columns that say where it is."""
     for module_name, module in model.named_modules():
         for name, parameter in module.named_parameters(recurse=False):
-            gradient = parameter.grad
-            if gradient is None or next(tensors_in(gradient), None) is None:
-                continue
             place = plain_name(module_name)
-            row = {
-                "pass": "bwd",
+            columns = {
                 "module": place or None,
                 "module_type": type(module).__name__,
-                "tensor_role": "param_grad",
                 "tensor_name": f"{place}.{name}" if place else name,
             }
-            row |= describe(gradient) | full_row(gradient)
-            yield row
-            if isinstance(module, torch.nn.Embedding):
-                yield from _top_rows(row, gradient)
+            yield module, name, parameter, columns
 
 
 LARGE = 1e18
@@ -44,20 +51,12 @@ LARGE = 1e18
 
 def bad_parameters(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
     """One row per parameter that holds NaN, an infinity or a number beyond ``LARGE``, in the model's order."""
-    for module_name, module in model.named_modules():
-        for name, parameter in module.named_parameters(recurse=False):
-            value = parameter.detach()
-            if next(tensors_in(value), None) is None or bool((value.float().abs() <= LARGE).all()):
-                continue
-            place = plain_name(module_name)
-            row = {
-                "pass": "param",
-                "module": place or None,
-                "module_type": type(module).__name__,
-                "tensor_role": name if name in {"weight", "bias"} else "weight",
-                "tensor_name": f"{place}.{name}" if place else name,
-            }
-            yield row | describe(value) | full_row(value)
+    for _, name, parameter, place in _parameters(model):
+        value = parameter.detach()
+        if next(tensors_in(value), None) is None or bool((value.float().abs() <= LARGE).all()):
+            continue
+        role = name if name in {"weight", "bias"} else "weight"
+        yield {"pass": "param", "tensor_role": role, **place} | describe(value) | full_row(value)
 
 
 def _top_rows(whole: dict[str, Any], gradient: torch.Tensor) -> Iterator[dict[str, Any]]:

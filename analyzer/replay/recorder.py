@@ -92,7 +92,6 @@ class Recorder:
         self._file = TraceFile(
             _path_of_rank(Path(path), rank),
             replay_id=uuid.uuid4().hex[:12],
-            source_format="torch_hooks",
             rank=rank,
         )
         self._hooks: ModuleHooks | None = None

@@ -97,7 +97,7 @@ def replay_capsule(
     recorded = step.recorded()
     rows, outcome = step.with_hooks(recorded)
     origin = step.with_operators(recorded) if outcome.is_bad else None
-    outcomes = [outcome, step.run(_named(recorded, verdicts.REPEATED))]
+    outcomes = [outcome, step.run(replace(recorded, name=verdicts.REPEATED))]
     outcomes += [step.run(variant) for variant in step.counterfactuals(recorded)]
     judgement = judge(
         outcomes,
@@ -106,10 +106,8 @@ def replay_capsule(
         kernel_wrong=None if origin is None else origin.kernel_wrong,
         beyond_float32=origin is not None and origin.largest_input > LARGE,
     )
-    numbered = _numbered(
-        [*_with_origin(rows, origin), *_reruns(outcomes, judgement, origin, step.special)],
-        capsule.header.step,
-    )
+    found = [*_with_origin(rows, origin), *_reruns(outcomes, judgement, origin, step.special)]
+    numbered = [{"step": capsule.header.step, "seq": seq, **row} for seq, row in enumerate(found)]
     return Replay(judgement, tuple(outcomes), origin, tuple(numbered), tuple(step.notes))
 
 
@@ -150,22 +148,17 @@ class _Step:
     def counterfactuals(self, recorded: Variant) -> Iterator[Variant]:
         """Reruns that each change one thing."""
         yield Variant(verdicts.FLOAT32, torch.float32, None, 1.0)
-        narrow = recorded.autocast is None and self._is_narrow()
         bf16 = torch.bfloat16
+        halves = any(w.dtype in (torch.float16, bf16) for w in self.capsule.weights.values())
+        narrow = recorded.autocast is None and halves
         yield Variant(verdicts.BFLOAT16, bf16 if narrow else torch.float32, None if narrow else bf16, 1.0)
         for scale in SCALES:
             if scale < recorded.loss_scale:
                 yield Variant(f"{verdicts.SCALE}{scale:g}", None, recorded.autocast, scale)
-        if self._uses_fused_attention():
+        if self.device.startswith("cuda"):  # the CPU's fused attention computes as the plain one does
             yield Variant(
                 verdicts.MATH_ATTENTION, None, recorded.autocast, recorded.loss_scale, math_attention=True
             )
-
-    def _is_narrow(self) -> bool:
-        return any(w.dtype in (torch.float16, torch.bfloat16) for w in self.capsule.weights.values())
-
-    def _uses_fused_attention(self) -> bool:
-        return self.device.startswith("cuda")  # the CPU's fused form computes as the plain one does
 
     def with_hooks(self, variant: Variant) -> tuple[list[dict[str, Any]], Outcome]:
         """Run with full statistics of every module; the rows and the outcome."""
@@ -286,10 +279,6 @@ def install(
             value.data = wide.clone()
 
 
-def _named(variant: Variant, name: str) -> Variant:
-    return Variant(name, variant.weights, variant.autocast, variant.loss_scale, variant.math_attention)
-
-
 def _attention(*, plain: bool) -> Any:
     if not plain:
         return nullcontext()
@@ -364,8 +353,3 @@ def _reruns(
     yield judgement.row(
         kernel_wrong=kernel, masked_rows=None if origin is None else origin.masked_rows, **special
     )
-
-
-def _numbered(rows: list[dict[str, Any]], step: int) -> Iterator[dict[str, Any]]:
-    for seq, row in enumerate(rows):
-        yield {"step": step, "seq": seq, **row}

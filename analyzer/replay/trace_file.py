@@ -51,25 +51,19 @@ class TraceFile:
     Args:
         path: File to write; what stands there is replaced.
         replay_id: Name of the recording.
-        source_format: What records.
         rank: Global rank.
     """
 
-    def __init__(self, path: Path, *, replay_id: str, source_format: str, rank: int = 0) -> None:
+    def __init__(self, path: Path, *, replay_id: str, rank: int = 0) -> None:
         self.path = path
         self.rows = 0
         self._common = {
             "schema_version": SCHEMA_VERSION,
             "replay_id": replay_id,
-            "source_format": source_format,
+            "source_format": "torch_hooks",
             "rank": rank,
         }
         self._begun = False
-
-    @property
-    def is_full(self) -> bool:
-        """Whether ``MAX_ROWS`` are written."""
-        return self.rows >= MAX_ROWS
 
     def write(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Append rows and hand them to the system, so that a killed process leaves them behind."""
@@ -78,7 +72,7 @@ class TraceFile:
         with self.path.open("a" if self._begun else "w", encoding="utf-8") as file:
             self._begun = True
             for row in rows:
-                if self.is_full:
+                if self.rows >= MAX_ROWS:
                     break
                 file.write(encode({**self._common, **row}) + "\n")
                 self.rows += 1
