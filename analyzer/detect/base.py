@@ -256,6 +256,11 @@ def ends_of(series: Series) -> list[SourceRef]:
     return refs_at(series, [len(series) - 1, 0])
 
 
+def refs_of(*entries: ConfigValue | None) -> list[SourceRef]:
+    """Places of the settings that are stated."""
+    return [entry.ref for entry in entries if entry is not None and entry.ref is not None]
+
+
 def event_refs(events: Iterable[Event]) -> list[SourceRef]:
     """Places of events."""
     return [event.ref for event in events]

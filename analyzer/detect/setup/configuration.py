@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from analyzer.detect.base import FactWriter, RunView, number, truth
+from analyzer.detect.base import FactWriter, RunView, number, refs_of, truth
 from analyzer.detect.curves.numerics.bad_points import loss_points
 from analyzer.detect.curves.numerics.scale_course import scale_course
 from analyzer.detect.setup.model_families import bf16_born, is_base
 from analyzer.detect.setup.precision import dtype_name, precision, scaler_in_use, weights_dtype
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.config import ConfigScalar, ConfigValue
+from analyzer.model.config import ConfigScalar
 from analyzer.model.refs import SourceRef
 from analyzer.model.tables import Scalar
 
@@ -113,10 +113,6 @@ _DIRECT: tuple[tuple[Reader, str], ...] = (
 """How the values of settings are read that are facts under their own names."""
 
 
-def _ref(entry: ConfigValue | None) -> list[SourceRef]:
-    return [] if entry is None or entry.ref is None else [entry.ref]
-
-
 def _precision(view: RunView, out: FactWriter) -> None:
     known = view.once(precision)
     course = view.once(scale_course)
@@ -138,7 +134,7 @@ def _model(view: RunView, out: FactWriter) -> None:
     native = view.config("model.native_dtype")
     dtype = None if native is None else dtype_name(native.value)
     by_config = None if dtype is None else dtype == "bfloat16"
-    out.put("model.bf16_born_by_config", by_config, _ref(native))
+    out.put("model.bf16_born_by_config", by_config, refs_of(native))
     name = view.config("model.name")
     kind = view.config("model.type")
     names = [
@@ -150,16 +146,14 @@ def _model(view: RunView, out: FactWriter) -> None:
         bf16_born(None, _text(kind.value) if kind is not None else None)
     ]
     by_family = next((verdict for verdict in verdicts if verdict is not None), None)
-    out.put(
-        "model.bf16_born", True if by_config else by_family, _ref(native if by_config else name) + _ref(kind)
-    )
+    out.put("model.bf16_born", True if by_config else by_family, refs_of(native if by_config else name, kind))
     base = next((verdict for text in names if (verdict := is_base(text)) is not None), None)
-    out.put("model.is_base", base, _ref(name))
-    out.put("model.name", names[0] if names else None, _ref(name))
+    out.put("model.is_base", base, refs_of(name))
+    out.put("model.name", names[0] if names else None, refs_of(name))
     flash = view.config("model.flash_attention")
     if view.config("model.attention") is None and flash is not None:
         value = "flash" if truth(flash.value) else attention(flash.value)
-        out.put("model.attention", value, _ref(flash))
+        out.put("model.attention", value, refs_of(flash))
 
 
 # Templates that format data without special tokens of their own.
@@ -173,10 +167,11 @@ def _data(view: RunView, out: FactWriter) -> None:
     own = view.config("tokenizer.chat_template")
     word = None if template is None else _word(template.value)
     if word is not None:
-        out.put("data.uses_chat_template", word not in _PLAIN_TEMPLATES, _ref(template))
+        out.put("data.uses_chat_template", word not in _PLAIN_TEMPLATES, refs_of(template))
     elif own is not None and own.value:
-        tokens = _entry(view, "chat_template_tokens")
-        out.put("data.uses_chat_template", None if tokens is None else bool(tokens.value), _ref(own))
+        stated = view.run.config.entries  # under a key that has no canonical name
+        tokens = next((entry for entry in stated if entry.key_in_source == "chat_template_tokens"), None)
+        out.put("data.uses_chat_template", None if tokens is None else bool(tokens.value), refs_of(own))
 
 
 def _masks_prompt(view: RunView) -> tuple[bool | None, list[SourceRef]]:
@@ -186,27 +181,22 @@ def _masks_prompt(view: RunView) -> tuple[bool | None, list[SourceRef]]:
         said = [truth(entry.value) for entry in (answers, *answers.conflicts)]
         if any(said):
             entry = (answers, *answers.conflicts)[said.index(True)]
-            return True, _ref(entry)
+            return True, refs_of(entry)
         if said[0] is False:
-            return False, _ref(answers)
+            return False, refs_of(answers)
     on_prompt = None if prompts is None else truth(prompts.value)
-    return (None if on_prompt is None else not on_prompt), _ref(prompts)
-
-
-def _entry(view: RunView, key: str) -> ConfigValue | None:
-    """A stated key that has no canonical name."""
-    return next((entry for entry in view.run.config.entries if entry.key_in_source == key), None)
+    return (None if on_prompt is None else not on_prompt), refs_of(prompts)
 
 
 def _tokenizer(view: RunView, out: FactWriter) -> None:
     size = view.config("tokenizer.vocab_size")
-    out.put("tokenizer.size", None if size is None else _positive(size.value), _ref(size))
+    out.put("tokenizer.size", None if size is None else _positive(size.value), refs_of(size))
     pad, eos = view.config("tokenizer.pad_token"), view.config("tokenizer.eos_token")
     if pad is None:
         return
-    out.put("tokenizer.pad_token_missing", pad.value is None, _ref(pad))
+    out.put("tokenizer.pad_token_missing", pad.value is None, refs_of(pad))
     if eos is not None and eos.value is not None:
-        out.put("tokenizer.pad_is_eos", pad.value == eos.value, _ref(pad) + _ref(eos))
+        out.put("tokenizer.pad_is_eos", pad.value == eos.value, refs_of(pad, eos))
 
 
 def _training(view: RunView, out: FactWriter) -> None:
@@ -214,14 +204,16 @@ def _training(view: RunView, out: FactWriter) -> None:
     asked = None if steps is None else number(steps.value)
     part = None if ratio is None else number(ratio.value)
     if asked is not None and (asked >= 1 or asked == 0):  # transformers 5 reads a number below 1 as a ratio
-        out.put("train.warmup_steps", int(asked), _ref(steps))
+        out.put("train.warmup_steps", int(asked), refs_of(steps))
     if asked or part:
-        out.put("train.has_warmup", value=True, refs=_ref(steps if asked else ratio))
+        out.put("train.has_warmup", value=True, refs=refs_of(steps if asked else ratio))
     elif asked == 0 or part == 0:  # the other key defaults to 0 in every trainer that has both
-        out.put("train.has_warmup", value=False, refs=_ref(steps) + _ref(ratio))
+        out.put("train.has_warmup", value=False, refs=refs_of(steps, ratio))
     scheduler = view.config("train.scheduler")
     word = None if scheduler is None else _word(scheduler.value)
-    out.put("train.scheduler", None if word is None else word.removeprefix("schedulertype."), _ref(scheduler))
+    out.put(
+        "train.scheduler", None if word is None else word.removeprefix("schedulertype."), refs_of(scheduler)
+    )
     out.put("train.resumed", *_resumed(view))
     out.put("train.nan_filter", *_nan_filter(view))
     summed, refs = _summed(view)
@@ -234,8 +226,8 @@ def _resumed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
     if entry is not None:
         said = truth(entry.value)
         if said is False or entry.value is None:
-            return bool(seen), [seen[0].ref] if seen else _ref(entry)
-        return True, _ref(entry)
+            return bool(seen), [seen[0].ref] if seen else refs_of(entry)
+        return True, refs_of(entry)
     # "Loading model from" also opens a plain fine-tune; only a step says that training went on.
     continued = [event for event in seen if event.fields.get("step")]
     return (True, [continued[0].ref]) if continued else (None, [])
@@ -246,7 +238,7 @@ def _nan_filter(view: RunView) -> tuple[bool | None, list[SourceRef]]:
     entry = view.config("train.logging_nan_inf_filter")
     said = None if entry is None else truth(entry.value)
     if said is not None:
-        return said, _ref(entry)
+        return said, refs_of(entry)
     points = view.once(loss_points)
     if points is not None and points.masked.any():
         return True, [points.series.ref(int(points.masked.argmax()))]
@@ -259,7 +251,7 @@ def _summed(view: RunView) -> tuple[bool | None, list[SourceRef]]:
         tail = entry.key_in_source.rpartition(".")[2].lower()
         word = _word(entry.value)
         if tail in {"loss_reduction", "reduction"} and word in {"sum", "mean", "token_mean"}:
-            return word == "sum", _ref(entry)
+            return word == "sum", refs_of(entry)
     return None, []
 
 
@@ -280,14 +272,14 @@ def _adapters(view: RunView, out: FactWriter) -> None:
         )
     if said is None and by_word is None and rank is not None and (number(rank.value) or 0) > 0:
         said = True
-    out.put("lora.enabled", said if said is not None else by_word, _ref(enabled) + _ref(kind) + _ref(rank))
+    out.put("lora.enabled", said if said is not None else by_word, refs_of(enabled, kind, rank))
     liger, unsloth = view.config("kernels.liger"), view.config("kernels.unsloth")
     flags = [truth(entry.value) for entry in (liger, unsloth) if entry is not None]
     patched = view.has_habit("fused-kernels") or any(flags)
     out.put(
         "kernels.fused",
         True if patched else False if flags and not any(flags) else None,
-        _ref(liger) + _ref(unsloth),
+        refs_of(liger, unsloth),
     )
     anomaly = view.config("anomaly.enabled")
     reported = view.events("autograd_anomaly", "autograd_anomaly_warning")
@@ -295,7 +287,7 @@ def _adapters(view: RunView, out: FactWriter) -> None:
     out.put(
         "anomaly.enabled",
         True if reported else on_flag,
-        _ref(anomaly) or [event.ref for event in reported[:1]],
+        refs_of(anomaly) or [event.ref for event in reported[:1]],
     )
 
 
@@ -311,7 +303,7 @@ def _micro_batches(view: RunView, out: FactWriter) -> None:
     count = _positive(view.config_value("train.gradient_accumulation_steps"))
     if total is not None and micro is not None and ranks is not None:
         count = max(total // (micro * ranks), 1)
-    out.put("parallel.micro_batches", count, _ref(pipeline))
+    out.put("parallel.micro_batches", count, refs_of(pipeline))
 
 
 def _scaler(view: RunView, out: FactWriter) -> None:
@@ -319,10 +311,10 @@ def _scaler(view: RunView, out: FactWriter) -> None:
         static = view.config(key)
         scale = None if static is None else number(static.value)
         if scale is not None and scale > 0:  # 0 and "dynamic" ask for a dynamic scale
-            out.put("fp16.static_loss_scale", scale, _ref(static))
+            out.put("fp16.static_loss_scale", scale, refs_of(static))
     power, start = view.config("fp16.initial_scale_power"), view.config("fp16.initial_scale")
     asked = None if power is None else _whole(power.value)
     if asked is not None:
-        out.put("fp16.initial_scale_power", asked, _ref(power))
+        out.put("fp16.initial_scale_power", asked, refs_of(power))
     elif start is not None and (number(start.value) or 0) > 0:
-        out.put("fp16.initial_scale_power", round(math.log2(number(start.value) or 1.0)), _ref(start))
+        out.put("fp16.initial_scale_power", round(math.log2(number(start.value) or 1.0)), refs_of(start))

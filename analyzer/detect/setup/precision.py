@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analyzer.detect.base import RunView, event_refs, truth
+from analyzer.detect.base import RunView, event_refs, refs_of, truth
 from analyzer.detect.curves.numerics.scale_course import FLOOR_KINDS, OVERFLOW, ScaleCourse, scale_course
 from analyzer.model.config import LAYERS, ConfigScalar, ConfigValue
 from analyzer.model.refs import SourceRef
@@ -65,7 +65,7 @@ def weights_dtype(view: RunView) -> tuple[str, tuple[SourceRef, ...]] | None:
     stated = view.config("weights.dtype")
     if stated is not None:
         name = dtype_name(stated.value)
-        return None if name is None else (name, _refs_of(stated))
+        return None if name is None else (name, tuple(refs_of(stated)))
     # "auto" is no value of its own, so it stands among the entries only.
     automatic = next(
         (
@@ -77,11 +77,7 @@ def weights_dtype(view: RunView) -> tuple[str, tuple[SourceRef, ...]] | None:
     )
     native = view.config("model.native_dtype")
     name = None if native is None else dtype_name(native.value)
-    return None if automatic is None or name is None else (name, _refs_of(automatic) + _refs_of(native))
-
-
-def _refs_of(entry: ConfigValue | None) -> tuple[SourceRef, ...]:
-    return () if entry is None or entry.ref is None else (entry.ref,)
+    return None if automatic is None or name is None else (name, tuple(refs_of(automatic, native)))
 
 
 def precision(view: RunView) -> Precision | None:
@@ -165,7 +161,8 @@ def _by_weights(view: RunView, denied: list[ConfigValue]) -> Precision | None:
     if loaded is not None and loaded[0] != "float32":
         return Precision(_SHORT[loaded[0]], pure=True, refs=loaded[1])
     refs = tuple(entry.ref for entry in denied if entry.ref is not None)
-    both_denied = {"fp16.enabled", "bf16.enabled"} <= _denied_keys(view) or any(
+    flags = (view.config_value(key) for key in ("fp16.enabled", "bf16.enabled"))
+    both_denied = all(truth(flag) is False for flag in flags) or any(
         entry is view.config("mixed_precision") for entry in denied
     )
     if not both_denied:
@@ -176,10 +173,6 @@ def _by_weights(view: RunView, denied: list[ConfigValue]) -> Precision | None:
         if not major.isdigit() or int(major) >= NATIVE_DTYPE_DEFAULT_FROM:
             return None  # loaded in half precision or not: depends on a default that nobody stated
     return Precision("fp32", pure=True, refs=refs)
-
-
-def _denied_keys(view: RunView) -> set[str]:
-    return {key for key in ("fp16.enabled", "bf16.enabled") if truth(view.config_value(key)) is False}
 
 
 def scaler_in_use(view: RunView, course: ScaleCourse | None, known: Precision | None) -> bool | None:
