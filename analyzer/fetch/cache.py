@@ -20,7 +20,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,7 +28,7 @@ from typing import Any
 
 from analyzer.errors import FetchError
 from analyzer.fetch.address import RunAddress
-from analyzer.vocabulary.cache import cache_directory
+from analyzer.vocabulary.cache import cache_directory, whole_file
 
 _LAYOUT = "1"
 """Changes whenever what is stored, or how, changes."""
@@ -123,8 +122,9 @@ class CachedRun:
             FetchError: The cache cannot be written.
         """
         place = self.directory / state
-        with _writable(place):
-            write_atomically(place / COMPLETE, json.dumps({"directory": name, "fetched_s": time.time()}))
+        done = json.dumps({"directory": name, "fetched_s": time.time()})
+        with _writable(place), whole_file(place / COMPLETE, ".write-") as stream:
+            stream.write(done.encode())
         shutil.rmtree(place / "parts", ignore_errors=True)
         for other in self.directory.iterdir():
             if other.is_dir() and other != place and time.time() - _fetched_s(other) > _KEPT_S:
@@ -184,18 +184,6 @@ def _is_own(place: Path) -> bool:
         return place.stat().st_uid == os.geteuid()
     except OSError:
         return False
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file that is either the old one or the new one, never half of it."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".write-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _fetched_s(state: Path) -> float:

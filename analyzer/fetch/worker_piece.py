@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import IO
 
 from analyzer.fetch.limits import MIB, Limits
+from analyzer.vocabulary.cache import whole_file
 
 Tell = Callable[[Mapping[str, object]], None]
 
@@ -47,18 +44,6 @@ class Piece:
             done = self._done[what] = self._done.get(what, 0) + more
         self.tell({"what": what, "done": done, "total": total})
 
-    @contextmanager
-    def writing(self, name: str) -> Iterator[IO[str]]:
-        """A file that gets its name only when the block ends without an error."""
-        descriptor, temporary = tempfile.mkstemp(dir=self.parts, prefix=".half-")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
-                yield stream
-            Path(temporary).replace(self.parts / name)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-
     def write_rows(
         self, name: str, rows: Iterable[Mapping[str, object]], what: str, total: int | None = None
     ) -> int:
@@ -68,14 +53,14 @@ class Piece:
             Rows written.
         """
         size = count = told = 0
-        with self.writing(name) as stream:
+        with whole_file(self.parts / name, ".half-") as stream:
             for row in rows:
                 line = json.dumps(row, separators=(",", ":"))
                 size += len(line) + 1
                 if size > self.limits.piece_bytes:
                     self.gaps.append(f"{what}: only the first {count} rows were fetched, {size // MIB} MiB")
                     break
-                stream.write(line + "\n")
+                stream.write(line.encode() + b"\n")
                 count += 1
                 if count - told == _TOLD_EVERY:
                     self.count(what, _TOLD_EVERY, total)

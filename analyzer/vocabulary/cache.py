@@ -14,10 +14,10 @@ import os
 import stat
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from analyzer.digest import sha256
 from analyzer.lazy_regex import LazyRegex
@@ -123,17 +123,28 @@ def checked_file(kind: str, path: Path, check: Callable[[MarkedFile], Any], *mea
 
 def write(kind: str, key: str, data: Any, texts: Sequence[str] = ()) -> None:
     """Write data, and texts of one line each beside it; a cache that cannot be written is no error."""
-    import tempfile  # noqa: PLC0415  (with all that it imports it costs a start more than reading the cache)
-
     with suppress(OSError, RuntimeError):
         path = _path(kind, key)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{kind}-", suffix=".tmp")
         content = "\n".join([json.dumps(data), *texts]).encode()
-        with os.fdopen(handle, "wb") as stream:
+        with whole_file(path, f"{kind}-") as stream:
             stream.write(_checksum(key, content) + b"\n" + content)
-        Path(name).replace(path)  # another process may write the same file at the same time
         _remove_old(path.parent)
+
+
+@contextmanager
+def whole_file(path: Path, prefix: str) -> Iterator[IO[bytes]]:
+    """A file that gets its name when the block ends without an error: nobody reads half of it, and several may write it."""
+    import tempfile  # noqa: PLC0415  (with all that it imports it costs a start more than reading the cache)
+
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def _remove_old(folder: Path) -> None:

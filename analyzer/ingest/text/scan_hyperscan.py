@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import hyperscan  # type: ignore[import-not-found,unused-ignore]
+
+from analyzer.vocabulary.cache import whole_file
 
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
@@ -117,7 +118,5 @@ def _write(path: Path | None, database: Any) -> None:
     with suppress(OSError, hyperscan.HyperscanError):
         body = hyperscan.dumpb(database)
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix="literals-", suffix=".tmp")
-        with os.fdopen(handle, "wb") as stream:
+        with whole_file(path, "literals-") as stream:
             stream.write(hashlib.sha256(body).digest() + body)
-        Path(name).replace(path)  # another process may write the same file at the same time
