@@ -59,7 +59,7 @@ def causes_only():
     """Answers without fixes and next checks: a quarter of their time, and neither changes which cause stands where."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "resolve_fixes", lambda *_: ())
-        patch.setattr(pipeline, "_next_checks", lambda *_: ())
+        patch.setattr(pipeline, "next_checks", lambda *_: ())
         yield
 
 

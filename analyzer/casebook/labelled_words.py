@@ -43,7 +43,7 @@ def write_labelled_words(logs: Iterable[LabelledWords], path: Path) -> None:
     import pyarrow as pa  # noqa: PLC0415  (slow to import; the command that writes needs it alone)
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    columns = list(zip(*logs, strict=True))
+    columns = list(zip(*logs, strict=True)) or [()] * len(COLUMNS)
     kinds = (pa.string(), pa.string(), pa.list_(pa.string()), pa.list_(pa.uint32()))
     arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
     pq.write_table(pa.table(arrays, names=list(COLUMNS)), path, compression="zstd")

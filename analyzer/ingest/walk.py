@@ -235,7 +235,7 @@ def choose_ingestor(candidate: Candidate, ingestors: Sequence[Ingestor]) -> Inge
 
 
 def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discovery:
-    """Look at every file under a directory, or at one file, which is read as a log if it is text that no reader knows.
+    """Look at every file under a directory, or at one file, which is read as a log if it is text that no reader should know.
 
     Raises:
         InputError: The path does not exist, is empty, or cannot be entered.
@@ -269,7 +269,7 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
             continue
         alike.append(path)
         ingestor = choose_ingestor(candidate, ingestors)
-        if ingestor is None and path == root and looks_like_text(candidate.head):
+        if ingestor is None and path == root and _may_be_a_log(candidate):
             ingestor = next((each for each in ingestors if each.name == "text-log"), None)
         if ingestor is None:
             discovery.unknown.append(name)
@@ -278,6 +278,15 @@ def discover(root: Path, ingestors: Sequence[Ingestor] | None = None) -> Discove
     _set_notebooks_aside(discovery)
     _set_cards_aside(discovery)
     return discovery
+
+
+def _may_be_a_log(candidate: Candidate) -> bool:
+    """Whether a file that no reader knows is text, and not what its suffix gives another reader, which refused it."""
+    suffix = candidate.path.suffix.lower()
+    return suffix not in _OF_OTHER_READERS and looks_like_text(candidate.head)
+
+
+_OF_OTHER_READERS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".xml"})
 
 
 def _set_cards_aside(discovery: Discovery) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from analyzer.model.diagnosis import Finding
 from analyzer.record import NamedTuple
-from analyzer.rules.calibration import Calibration, shipped_calibration
+from analyzer.rules.calibration import BELOW_LIKELY, Calibration, shipped_calibration
 from analyzer.rules.causes import catalogue
 from analyzer.rules.tree import HALF, JUST_BELOW_HALF, class_that_holds, classes_above
 
@@ -124,4 +124,7 @@ def _leader(best: Finding, items: Sequence[Finding], status: str, shipped: Calib
         node = holding[0]
         causes = {e.id: share for e, share in weighed if node.id in (e.id, *classes_above(e))}
     share = min(1.0, sum(causes.values()))
-    return Leader(node.id, causes, share, shipped.told(share, status, node.family), best.probability)
+    probability = shipped.told(share, status, node.family)
+    if best.words_only or best.likeness_only:  # no rule bears it out, so nobody should act on it alone
+        probability = min(probability, BELOW_LIKELY)
+    return Leader(node.id, causes, share, probability, best.probability)

@@ -161,7 +161,7 @@ def test_a_run_of_which_a_detector_was_left_out_is_not_healthy(monkeypatch):
 
 
 @pytest.mark.usefixtures("budget")
-@pytest.mark.parametrize("part", ["_next_checks", "_first_failure", "_ended"])
+@pytest.mark.parametrize("part", ["next_checks", "_first_failure", "_ended"])
 def test_a_part_of_the_answer_without_end_is_left_out(monkeypatch, part):
     monkeypatch.setattr(pipeline, part, forever)
     diagnosis = analyzer.diagnose(FAILED)

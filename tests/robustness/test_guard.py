@@ -69,7 +69,7 @@ def test_a_rule_that_raises_costs_itself(monkeypatch):
 
 @pytest.mark.usefixtures("guarded")
 @pytest.mark.parametrize(
-    "part", ["_next_checks", "_first_failure", "device_time", "_headline", "_ended", "onset"]
+    "part", ["next_checks", "_first_failure", "device_time", "_headline", "_ended", "onset"]
 )
 def test_a_part_of_the_answer_that_raises_is_left_out(monkeypatch, part):
     monkeypatch.setattr(pipeline, part, boom)

@@ -330,7 +330,7 @@ KeyError: 'label'
         ([*ROWS[:200], ROWS[200][:20] + UNCAUGHT + ROWS[200][20:], *ROWS[201:]], "crashed"),
         ([*ROWS[:200], CAUGHT, *ROWS[200:]], "interrupted"),
         ([*ROWS[:20], UNCAUGHT, *ROWS[20:]], "interrupted"),
-        ([*ROWS[:200], UNCAUGHT, *ROWS], "unknown"),
+        ([*ROWS[:200], UNCAUGHT, *ROWS], "interrupted"),
         ([UNCAUGHT, *ROWS[:40]], "crashed"),
         (["print\n" * 70, UNCAUGHT, *ROWS[:40]], "interrupted"),
         ([*ROWS[:200], UNCAUGHT, *ROWS[200:], "Training completed\n"], "completed"),
