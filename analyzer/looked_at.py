@@ -14,14 +14,7 @@ from analyzer.model.tables import Scalar
 def coverage_of(
     run: Run, facts: Mapping[str, Scalar], missing: tuple[str, ...], passed: tuple[str, ...]
 ) -> Coverage:
-    """The part of an answer that says what it rests on.
-
-    Args:
-        run: The run.
-        facts: Known facts about it.
-        missing: What was not seen and would be needed.
-        passed: Tests of health that it passed.
-    """
+    """The part of an answer that says what it rests on, with the tests of health that were passed."""
     counts = {
         name: int(series.value.size)
         for name in run.metrics.names

@@ -43,12 +43,7 @@ class LineCount:
 
 
 def line_counts(rule: Rule, records: Sequence[CaseRecord]) -> dict[str, LineCount]:
-    """Counts of each line of a rule, by the line's id.
-
-    Args:
-        rule: The rule.
-        records: Labelled runs; those that do not bring the rule into question are left out.
-    """
+    """Counts of each line of a rule, by its id, over the labelled runs that bring the rule into question."""
     considered = [record for record in records if evaluate(rule.when, record.facts) is True]
     counts: dict[str, LineCount] = {}
     for line in rule.evidence:

@@ -112,11 +112,7 @@ class CachedRun:
         return place
 
     def finish(self, state: str, name: str) -> Path:
-        """Declare a state complete and remove what it makes needless.
-
-        Args:
-            state: As given to ``begin``.
-            name: Name of the run directory in it.
+        """Declare a state, and the run directory of a name in it, complete and remove what it makes needless.
 
         Raises:
             FetchError: The cache cannot be written.

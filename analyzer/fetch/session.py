@@ -44,11 +44,7 @@ Progress = Callable[[Mapping[str, Any]], None]
 
 
 class Session:
-    """A connection to one server, good for many requests, also from several threads.
-
-    Args:
-        server: The server.
-        limits: Bounds; the session uses those of time.
+    """A connection to one server, good for many requests, also from several threads; of the bounds it uses those of time.
 
     Raises:
         FetchError: There is no key for the server.

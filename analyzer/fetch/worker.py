@@ -27,13 +27,7 @@ _SAME_NAME_SHOWN = 5
 
 
 class Worker:
-    """Answers requests about one server.
-
-    Args:
-        api_url: Where its API is.
-        name: How it is shown.
-        answers: Where answers are written, one JSON object a line.
-    """
+    """Answers requests about one server, one JSON object a line."""
 
     def __init__(self, api_url: str, name: str, answers: IO[str]) -> None:
         self._api_url = api_url

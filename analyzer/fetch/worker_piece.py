@@ -17,24 +17,14 @@ _TOLD_EVERY = 1_000
 
 
 class Piece:
-    """What the makers of pieces need: where to write, how much, and whom to tell.
-
-    Args:
-        parts: Folder of the pieces.
-        limits: Bounds.
-        tell: Takes progress.
-        api_url: Where the server's API is: what lies elsewhere is not fetched.
-
-    Attributes:
-        gaps: What was left out, for people; shared by all pieces.
-    """
+    """What the makers of pieces need: where to write, how much, and whom to tell."""
 
     def __init__(self, parts: Path, limits: Limits, tell: Tell, api_url: str = "") -> None:
         self.parts = parts
-        self.api_url = api_url
+        self.api_url = api_url  # what lies elsewhere is not fetched
         self.limits = limits
         self.tell = tell
-        self.gaps: list[str] = []
+        self.gaps: list[str] = []  # what was left out, for people; shared by all pieces
         self._done: dict[str, int] = {}
         self._lock = threading.Lock()
 

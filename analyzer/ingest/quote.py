@@ -25,11 +25,7 @@ class QuotedLines(list[str]):
 
 
 class Quoter:
-    """Reads the text files of a run again, each at most once.
-
-    Args:
-        run: The run whose sources are quoted.
-    """
+    """Reads the text files of a run again, each at most once."""
 
     def __init__(self, run: Run) -> None:
         self._run = run

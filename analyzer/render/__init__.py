@@ -74,13 +74,7 @@ def page_of(
 
 
 def rendered_or_plain(diagnosis: Diagnosis, format_name: str, make: Callable[[], str]) -> str:
-    """The page of a renderer, or the answer in a few lines if the renderer raises.
-
-    Args:
-        diagnosis: What is shown.
-        format_name: Of the renderer; a failed ``json`` stays JSON.
-        make: Calls the renderer.
-    """
+    """The page of a renderer, or the answer in a few lines if the renderer raises; a failed ``json`` stays JSON."""
     guard = Guard()
     page = guard.value(f"renderer {format_name}", None, make)
     if page is not None:

@@ -156,11 +156,7 @@ class Recorder:
         self._forwards = 0
 
     def loss(self, value: torch.Tensor) -> torch.Tensor:
-        """Hand over a loss that is computed outside the model, before its backward pass, so that it is seen too.
-
-        Args:
-            value: The loss, or a part of it.
-        """
+        """Hand over a loss, or a part of it, that is computed outside the model, before its backward pass: to be seen too."""
         if self._hooks is not None and self._current is not None:
             self._hooks.outside(LOSS, value)
         return value

@@ -39,12 +39,7 @@ def run_batch(
 ) -> list[tuple[int, bytes]]:
     """What an engine's worker does: diagnose a batch in a supervised process that lives on for the next batch.
 
-    Args:
-        batch: Index and task, as plain data.
-        options: Options as plain data.
-
-    Returns:
-        Index and record (JSON) of each task.
+    Index and task of each come as plain data, and index and record (JSON) go back.
     """
     known = Options.from_dict(options)
     supervisor: Supervisor | None = getattr(_here, "supervisor", None)

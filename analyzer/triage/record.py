@@ -371,12 +371,7 @@ def _settings(run: Run) -> str:
 
 
 def restart_line(row: Mapping[str, Any], excluded: Iterable[str]) -> dict[str, Any]:
-    """What to do with one run, for a script.
-
-    Args:
-        row: Row of the run.
-        excluded: Hosts that the whole fleet's failures speak against.
-    """
+    """What to do with one run, for a script; ``excluded`` are hosts that the whole fleet's failures speak against."""
     advice = row.get("restart")
     hosts = set(excluded)
     if advice == "restart-excluding-node" and row.get("first_host"):

@@ -41,13 +41,7 @@ _WORST_FIRST = {
 def render_page(
     summary: FleetSummary, records: Iterable[Mapping[str, Any]], reports: Collection[str] = ()
 ) -> str:
-    """The page.
-
-    Args:
-        summary: The fleet.
-        records: Runs with their findings, in order.
-        reports: Keys of the runs of which ``reports/KEY.html`` stands beside the page.
-    """
+    """The page; ``reports`` are keys of the runs of which ``reports/KEY.html`` stands beside it."""
     rows = []
     by_status: dict[int, int] = {}
     for record in records:

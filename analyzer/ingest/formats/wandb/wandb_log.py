@@ -264,18 +264,13 @@ class _LogReader:
 
 
 class ConsoleWriter(SourceWriter):
-    """Leaves out the metrics that the history holds: the console prints the same values, rounded, without steps.
-
-    Args:
-        out: Writer of the source.
-        known: Canonical names of the metrics in the history.
-    """
+    """Leaves out the metrics that the history holds: the console prints the same values, rounded, without steps."""
 
     __slots__ = ("_known",)
 
     def __init__(self, out: SourceWriter, known: Collection[str]) -> None:
         super().__init__(out._builder, out.source)  # noqa: SLF001  (a writer for the same source)
-        self._known = known
+        self._known = known  # canonical names
 
     def metrics(self, name: str, **points: Any) -> None:
         """Append the points of an unknown metric."""

@@ -19,15 +19,7 @@ _SIZES = LazyRegex(r"\d{1,18}")
 def localiser_rows(
     kind: str, fields: Mapping[str, Scalar], text: str, line: int, step: int | None
 ) -> list[dict[str, Any]]:
-    """Rows of one recognised line; empty if it names no tensor.
-
-    Args:
-        kind: Kind of the event.
-        fields: Its fields.
-        text: The line.
-        line: 1-based number, which orders the rows.
-        step: Step that the log had reached.
-    """
+    """Rows of one recognised line, ordered by its 1-based number; empty if it names no tensor."""
     found = _MAKERS[kind](fields, text)
     fixed = {"replay_id": "log", "seq": line, "step": step, "rank": fields.get("rank")}
     return [completed({**fixed, **row}) for row in found]
