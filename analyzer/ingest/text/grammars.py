@@ -90,7 +90,7 @@ def grammars() -> tuple[LineGrammar, ...]:
         BlockForms(),
         Boxes(),
         _Late("rows.trainers.yolo_lines:YoloLines", "GPU_mem ", "gpu_mem ", "labels  img_size", "iou_loss  dfl_loss"),
-        _Late("rows.trainers.yolo_lines:YoloResults", "G   0.0", "G    0.", "G     0.", "G     1.", "G     2.", "G     3.", "G       nan"),
+        _Late("rows.trainers.yolo_lines:YoloResults", "G   0.0", "G    0.", "G     0.", "G     1.", "G     2.", *(f"G     {digit}." for digit in range(3, 10)), "G      "),
         _Late("rows.trainers.keras_lines:KerasLines", "Epoch ", *(f"epoch:{digit}" for digit in range(10)), " - loss: ", " - val_loss: ", "/step - "),
         _Late("setup.argument_dumps:ArgumentDumps", "TrainingArguments(", "SFTConfig(", "DPOConfig(", "GRPOConfig(", "--- arguments ---", "Model config ", "Namespace(", "onfig: {", "onfig={", "onfiguration: {", "args: {", "Args: {", " args={", "rguments: {", "arameters: {", "arams: {", "ettings: {", "ptions: {", "'batch_size': ", '"batch_size": '),
         _Late("setup.banners:Banners", "batch size per device = ", "Batch size per device = ", "ccumulation steps = ", "Num Epochs = ", "Num examples = ", "Total optimization steps = ", "Total steps = ", "otal batch size", "rainable parameters = ", "DeepSpeed info: version", "deepspeed info .", "ransformers: ", "ransformers = ", "ransformers version", "`transformers` version", "ytorch: ", "PyTorch: ", "PyTorch version", "    Torch: ", "torch version ", "Unsloth", "Max memory: ", "Bfloat16 = ", "Num GPUs", "All distributed processes registered", "compute dtype: ", "Mixed precision type: ", " Automatic Mixed Precision", "16-bits training: ", "Overriding: ", "U available: ", "` stopped: "),

@@ -54,6 +54,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("[", rf"\[{_LEVEL}[: ](?:{_DATE} )?(?P<logger>[\w.]{{1,80}}(?::\d{{1,6}})?)\] ?"),
     # Hydra: [date time,ms][logger][INFO] - message
     ("[", rf"\[{_DATE}\]\[(?P<logger>[\w.]{{1,80}})\]\[{_LEVEL}\] - "),
+    # Rust's env_logger: [2026-01-01T00:00:00Z INFO  crate::module] message
+    ("[", rf"\[{_DATE}{_ZONE} {_LEVEL} {{1,2}}(?P<logger>[\w:.-]{{1,80}})\] ?"),
     # NeMo: [NeMo I 2024-09-28 19:46:49 file:12] message
     ("[", rf"\[NeMo [A-Z] {_DATE} (?P<logger>[\w.]{{1,80}}:\d{{1,6}})\] ?"),
     # transformers: [INFO|trainer.py:912] 2021-05-25 06:53:45,862 >> message

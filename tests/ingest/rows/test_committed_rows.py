@@ -21,6 +21,14 @@ class TestYoloResults:
         assert points(run, "val/map50-95") == [(None, 0.375)] * 2
         assert points(run, "epoch") == [(None, 0.0), (None, 1.0)]
 
+    def test_version_3_prints_f1_and_three_digits(self):
+        rows = "       {epoch}/9    0.255G      4.25      6.75      31.5      42.5        30       416     0.125     0.375    0.0875    {last}      4.25      11.5      5.25\n"
+        run = read_text(rows.format(epoch=0, last="0.1875") + rows.format(epoch=1, last=" 0.188"))
+
+        assert points(run, "loss") == [(None, 42.5)] * 2
+        assert points(run, "val/f1") == [(None, 0.1875), (None, 0.188)]
+        assert not any("50-95" in name for name in run.metrics.names)
+
     def test_a_row_of_another_width_is_left_unread(self):
         run = read_text("     0/9     2.05G    0.0625     0.125   0.03125    0.2188        12       640\n")
 

@@ -77,6 +77,19 @@ def read(form, count=ROWS):
         ("Sweep {e}: log-likelihood -{a}, ELBO -{b}", {"elbo": -1.1}),
         ("第{e}个epoch的训练损失为{a}\uff0c准确率为{b}", {"loss": 2.1, "accuracy": 1.1}),
         ("bits/dim {a} at step {s}", {"bits/dim": 2.1}),
+        # names before all values, functions of what is measured, norms at the end of a sentence
+        ("test, round, loss, acc, auc ===> 00{e}, {a}, {b}, 0.{e}5,", {"eval_loss": 2.1, "val_auc": 0.15}),
+        ("end of cycle={e} avg(gain)={a} avg(num_goals)=0.{e}5", {"avg_gain": 2.1, "avg_num_goals": 0.15}),
+        ("Step {e} done. ||Rest||: {a}. Ratio: {b}.", {"norm_of_rest": 2.1}),
+        ("Iteration:{e}\nf(x)={a}    size:{b}    h(x)={a}", {"f(x)": 2.1, "h(x)": 2.1}),
+        ("[Ep {e:02}/50] LR: {a} | Val loss: {b} (Top-1: %4{e}.5)", {"eval_accuracy": 41.5}),
+        # held-out rows of which nothing but scores are told
+        ("[2026-01-01T00:00:00Z INFO  maker::loop] Epoch {e}/20: loss={a}\n[2026-01-01T00:00:01Z INFO  maker::loop]  VAL: same=1{e}.5% loss={b}", {"eval_loss": 1.1, "val_same": 0.115}),
+        ("Train ssim: 0.{e}5, psnr: {a} at t=20", {"train_ssim": 0.15, "psnr": 2.1}),
+        ("Epoch   {e}/20 | val=1{e}.5% | best=1{e}.5% @1", {"val": 0.115}),
+        ("*** Test [@Epoch 0{e}] Avg L: {a}  mIoU: 4{e}.5 ***", {"val_avg_l": 2.1, "val_miou": 41.5}),
+        ("{e} epoch, the best one was kept! valid_loss: {a}", {"eval_loss": 2.1}),
+        ("Epoch: {e} max score: 4{e}6, high: 476", {"max_score": 416}),
     ],
 )  # fmt: skip
 def test_a_row_is_read(form, metrics):
@@ -151,6 +164,10 @@ def test_the_last_line_is_read_once():
         "train/val ratio: 0.8/0.2\n",
         "".join(f"Stage {i}: width 0.{i}, depth 1.{i}\n" for i in range(1, 4)),
         "color #1.0f0 and 0x3f2\n" * 4,
+        rows("Epoch {e}: train: 3{e}.5%"),
+        rows("Epoch {e} max length: 47{e}"),
+        "alpha, beta = 0.5, 0.75\n",
+        rows("gc(free)={a} max(rss)={b}"),
     ],
 )
 def test_what_is_no_row_stays_unread(text):

@@ -145,7 +145,7 @@ class BareRows:
             or (alone and names == {"learning_rate"})
             or (
                 all(measures(name) for name in kind)
-                and (alone or (len(kind) >= SCORES_ALONE and not row.words))
+                and (alone or (len(kind) >= SCORES_ALONE and (row.phased or not row.words)))
             )
         )
 

@@ -189,12 +189,18 @@ def _signed(text: str) -> Iterator[Field]:
 def _of(name: str, of: str) -> str:
     """A name with what stands in parentheses behind it, where that says of what the number is.
 
-    >>> _of("RMSE", "val"), _of("D", "G(z)"), _of("loss", "lower is better")
-    ('val_RMSE', 'D(G(z))', 'loss')
+    >>> _of("RMSE", "val"), _of("D", "G(z)"), _of("loss", "lower is better"), _of("avg", "gain")
+    ('val_RMSE', 'D(G(z))', 'loss', 'avg_gain')
     """
+    if name.lower() in _REDUCED and of.isidentifier():
+        return f"{name}_{of}"
     if _is_phase(of):
         return f"{of}_{name}"
     return f"{name}({of})" if of and len(name) == 1 else name
+
+
+_REDUCED = word_set("avg mean average std median sum")
+"""How many values became one, before the parentheses around what they are of."""
 
 
 def _is_phase(name: str) -> bool:
@@ -353,7 +359,9 @@ def best_so_far(text: str, used: frozenset[int], others: Sequence[Field] = ()) -
         reading = read_name("_".join(rest))
         beside = set(rest) in means and not reading.phase and reading.quantity != "loss"
         measured = beside if others else is_score(name) or bool(reading.quantity)
-        if slot not in used and measured and first in _BEST and match["value"] == FLOAT:
+        of_games = rest[-1:] in _POINTS
+        extreme = first in _BEST or (first == "max" and is_score(name))
+        if slot not in used and measured and extreme and (of_games or match["value"] == FLOAT):
             found.append(
                 Field(slot, name, "", signed=True, over=-1, start=match.start(), more=name.count("_"))
             )
@@ -362,6 +370,8 @@ def best_so_far(text: str, used: frozenset[int], others: Sequence[Field] = ()) -
 
 _MEANS = word_set("mean avg average")
 _BEST = word_set("best lowest highest")
+_POINTS = (["score"], ["reward"], ["return"], ["fitness"])
+"""What may be counted in whole numbers."""
 
 
 def names_time(name: str) -> bool:
@@ -384,11 +394,12 @@ def is_metric(field: Field) -> bool:
         return True
     if field.name.lower().startswith("bits") or field.name.endswith(")"):
         return True  # per dimension, byte or character; the outputs of a discriminator
-    if reading.setting or field.name.endswith(_FILES):
+    words = words_of(field.name)
+    # what was averaged was measured: ``avg_num_wins`` is no setting
+    if (reading.setting and words[0] not in _MEANS) or field.name.endswith(_FILES):
         return False
     if reading.quantity or is_score(field.name):
         return True
-    words = words_of(field.name)
     if field.name.lower() in {"total", "sum"}:
         return True  # of losses, if they stand beside it
     if all(says_no_quantity(word) for word in words):

@@ -69,10 +69,12 @@ def phases_alone(piece: str, fields: list[Field], *, counted: bool) -> list[Fiel
     alone = [
         found
         for found in fields
-        if found.signed and all(map(says_no_quantity, words_of(found.name))) and not found.unit
+        if found.signed and all(map(says_no_quantity, words_of(found.name))) and found.unit in {"", "%"}
     ]
     told = [found for found in alone if read_name(found.name).phase]
     phases = {read_name(found.name).phase for found in told}
+    if phases == {"train"} and any(found.unit for found in told):
+        return []  # "train: 33.3%" is how far it came
     beside = any(read_name(found.name).quantity == "loss" for found in fields if found.signed)
     if phases == {"eval"} and beside:
         return [found for found in told if found.slot in floats(piece)]

@@ -19,6 +19,7 @@ _ODD = LazyRegex(
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|oss: [a-z]|oss (?:\[|of )\d"
+    r"|[a-z], [a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|\d epoch[,:;|]"
     r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss|time)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
@@ -65,7 +66,7 @@ _ORDINAL = LazyRegex(
 _RUN_PAST = LazyRegex(r"(?<=[\d.]\d)(?=[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d))")
 """Where another writer, or the next value, begins right behind a number."""
 _IN_STROKES = LazyRegex(
-    rf"(?<![\w|])\|{{1,2}}([\u2207A-Za-z]{{1,12}})\|{{1,2}} ?[=:] ?(?={_NUMBER}(?![\w.]))"
+    rf"(?<![\w|])\|{{1,2}}([\u2207A-Za-z]{{1,12}})\|{{1,2}} ?[=:] ?(?={_NUMBER}(?!\w|\.\d))"
 )
 _COMMA = LazyRegex(r"(?<![\d.,])(\d{1,4}),(\d{1,12})(?![\d,])")
 _SURE_COMMA = LazyRegex(
@@ -81,6 +82,11 @@ _NOTED = LazyRegex(
 _LISTED_NAMES = LazyRegex(
     rf"(?<![\w./,])(?P<names>[A-Za-z]\w{{2,40}}(?:,[A-Za-z]\w{{2,40}}){{1,7}}) {{1,3}}(?P<values>{_NUMBER}(?: {{1,3}}{_NUMBER}){{1,7}})(?![\w.])"
 )
+_NAMES_FIRST = LazyRegex(
+    rf"(?<![\w./,'\"])(?P<names>[A-Za-z][\w@-]{{0,30}}(?:, ?[A-Za-z][\w@-]{{0,30}}){{1,8}}) {{0,3}}(?:[=-]{{1,4}}>|[:=]) {{0,3}}(?P<values>{_NUMBER}(?:(?:, ?| {{1,3}}){_NUMBER}){{1,7}}),?(?![\w.])"
+)
+_PERCENT_FIRST = LazyRegex(r"(?<=[:=] )%(\d{1,3}(?:\.\d{1,8})?)(?![\w%]|\.\d)")
+_EPOCH_BEHIND = LazyRegex(r"(?<![\w.])(\d{1,6}) epoch(?=[,:;|] )")
 _IN_TURN = LazyRegex(rf"(?:^|(?<=,))([A-Za-z]\w{{0,30}}),(?={_NUMBER}(?:,|$))")
 _ENCLOSED = LazyRegex(
     rf"(?<![\w./])([A-Za-z][\w/-]{{1,30}})(?:\(({_NUMBER})\)|<({_NUMBER})>|\{{({_NUMBER})\}}|\[ {{0,8}}({_NUMBER})\](?! {{0,2}}[:=]))(?![\w(])"
@@ -228,6 +234,10 @@ def plain_spelling(text: str) -> str:
     ('loss = 0.5', "Losses {'ner': 0.5}")
     >>> plain_spelling("[Losses: x 0.5, h 0.25, total 0.75, recall: 0.5]"), plain_spelling("('Epoch : ', 3)")
     ('[Losses: loss_x: 0.5, loss_h: 0.25, total: 0.75, recall: 0.5]', '(Epoch: 3)')
+    >>> plain_spelling("val, round, loss, acc ==> 002, 0.75, 0.5"), plain_spelling("epoch, loss = 3 0.5"), plain_spelling("x, y = 1, 2")
+    ('val round: 002, loss: 0.75, acc: 0.5', 'epoch: 3, loss: 0.5', 'x, y = 1, 2')
+    >>> plain_spelling("loss: 0.5 (top-1: %12.5)"), plain_spelling("3 epoch, val loss: 0.5"), plain_spelling("||Rest||: 0.5.")
+    ('loss: 0.5 (top-1: 12.5%)', 'epoch 3, val loss: 0.5', 'norm of Rest: 0.5.')
     >>> plain_spelling("epoch,3,loss,0.5"), plain_spelling("Epoch[ 3] Loss[0.5]"), plain_spelling("loss....: 0.5")
     ('epoch: 3,loss: 0.5', 'Epoch: 3 Loss: 0.5', 'loss: 0.5')
     >>> plain_spelling("3rd epoch, 10th mini-batch"), plain_spelling("d_loss: 0.25Saved a picture"), plain_spelling("|grad|=0.5")
@@ -295,7 +305,8 @@ def plain_spelling(text: str) -> str:
         text = _GLUED.sub(r"\1 \2", text)
     if _POINT.search(text) is None and _SURE_COMMA.search(text):
         text = _COMMA.sub(r"\1.\2", text)
-    text = _STROKE.sub(", ", _LISTED_NAMES.sub(_each, text))
+    text = _EPOCH_BEHIND.sub(r"epoch \1", _PERCENT_FIRST.sub(r"\1%", text))
+    text = _STROKE.sub(", ", _LISTED_NAMES.sub(_each, _NAMES_FIRST.sub(_each, text)))
     text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
     text = _HELD_OUT_BEHIND.sub(r"\1: \2, \3 \1: \4", _PHASE_OF_EPOCH.sub(r"epoch \2 \1", text))
     text = _TOLD_OF_EPOCH.sub(r"\1epoch \3, \2: ", _TOLD.sub(r"\1: ", text))
@@ -348,6 +359,7 @@ def _each(match: re.Match[str]) -> str:
     """Names in strokes, brackets or a list before their values in the same, each beside its own; as many as there are values."""
     found = {"ahead": "", "behind": "", "paren": "", **match.groupdict("")}
     names, values = _BETWEEN.split(found["names"]), _BETWEEN.split(found["values"])
+    first = names.pop(0) if len(names) == len(values) + 1 and names[0].lower() in _PHASE_WORDS else ""
     if len(names) != len(values) or all(value.isdigit() for value in values):
         return match[0]
     ahead, noun = found["ahead"], found["behind"]
@@ -358,7 +370,7 @@ def _each(match: re.Match[str]) -> str:
     pairs = ", ".join(
         f"{name} {noun}".strip() + f": {value}" for name, value in zip(names, values, strict=True)
     )
-    return f"{ahead} {pairs}".strip()
+    return f"{first or ahead} {pairs}".strip()
 
 
 def _in_ones(match: re.Match[str]) -> str:

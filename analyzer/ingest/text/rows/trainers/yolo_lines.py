@@ -13,6 +13,7 @@ without ``Epoch`` and one row of numbers.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
@@ -43,6 +44,10 @@ _LABELS = frozenset({"instances", "labels", "targets"})
 _DROPPED = _LABELS | {"size", "img_size"}
 _RESULTS = {"p": "precision", "r": "recall", "map@.5": "mAP50", "map50": "mAP50"}
 _MEANS = ("map50-95", "map@.5:.95")
+
+TINY = 1e-12
+F1_BY = 0.01
+"""By how much of it F1 may be missed by what it is computed from: each is printed with three digits."""
 
 MAX_OTHER_LINES = 400
 """Lines after a head that are no row of it before the table is given up: warnings stand in between."""
@@ -85,11 +90,21 @@ class YoloResults(WritesAtOnce):
         log.metric("epoch", float(match["epoch"]), line, None)
         if (memory := parse_number(match["memory"])) is not None:
             log.metric("gpu_memory_reserved_gib", memory, line, None)
-        for name, text in zip(_SAVED_NAMES, match["values"].split(), strict=True):
-            number = parse_number(text)
+        values = {
+            name: parse_number(text) for name, text in zip(_SAVED_NAMES, match["values"].split(), strict=True)
+        }
+        for name, number in values.items():
             if name not in _DROPPED and number is not None:
-                log.metric(name, number, line, None)
+                own = "val/f1" if name == "val/mAP50-95" and _is_f1(number, values) else name
+                log.metric(own, number, line, None)
         return True
+
+
+def _is_f1(number: float, values: Mapping[str, float | None]) -> bool:
+    """Whether the fourth result is what precision and recall make of F1, which version 3 prints there."""
+    precision, recall = values["val/precision"] or 0.0, values["val/recall"] or 0.0
+    f1 = 2 * precision * recall / max(precision + recall, TINY)
+    return f1 > 0 and abs(number - f1) <= F1_BY * f1
 
 
 def _owned(text: str) -> Fed:
