@@ -30,8 +30,12 @@ BAR = LazyRegex(r"(?:^|[\r\n])[^\S\r\n]{0,300}\d{1,3}%\|[^|\r\n]{0,400}\| {1,3}(
 _BREAK = re.compile(rb"[\r\n]")
 _NAN = float("nan")
 
-_VAGUE = frozenset({"traceback_cut", "weights_only_refused"})
-"""Kinds that say that something was refused or cut off, and not what ended the program."""
+_VAGUE = frozenset(
+    {"traceback_cut", "weights_only_refused", "config_key_unused", "gpu_driver", "gpu_named", "hostname_warning", "launch_blocking",
+     "memlock_warning", "nccl_interface", "nccl_ready", "nccl_transport", "nccl_version", "nccl_warn", "p2p_unavailable",
+     "pretrained_loaded", "special_tokens_added", "tf32_unused", "training_heading", "weights_newly_initialized"}
+)  # fmt: skip
+"""Kinds that say that something was refused or cut off, or what a program says while it starts, and not what ended it."""
 
 MAX_STEP = 1 << 60
 """Larger steps are garbage, and would not fit the table."""
@@ -319,7 +323,7 @@ class LogState:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no metric was found so far, and no event that says more than that something was refused or cut."""
+        """Whether no metric was found so far, and no event that tells how the program fared (``_VAGUE``)."""
         return self._kinds <= _VAGUE and not self._points
 
     def step_near(self, line: LogLine) -> int | None:

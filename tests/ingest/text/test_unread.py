@@ -66,3 +66,19 @@ def test_no_warning_is_noted_beside_what_is_known(tmp_path):
     )
 
     assert "warning_line" not in load(log).events.kinds()
+
+
+STARTED = "[02:11:40] Device: [0] Tesla T4\nNCCL version 2.21.5+cuda12.4\n"
+
+
+@pytest.mark.parametrize("below", [0, 30])
+def test_an_error_below_what_a_program_says_while_it_starts_is_not_passed_over(tmp_path, below):
+    stack = "".join(f"  [bt] ({at}) libboost_own.so(+0x{at}f2) [0x7f{at}]\n" for at in range(below))
+    (tmp_path / "train.log").write_text(
+        f"{STARTED}[02:11:41] gpu_hist.cu:41: Check failed: n_columns == 1 \n{stack}"
+    )
+
+    dx = diagnose(tmp_path / "train.log")
+
+    assert dx.status == "failed"
+    assert dx.first_failure.place.line == 3

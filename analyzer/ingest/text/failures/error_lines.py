@@ -32,7 +32,7 @@ _PLAIN_ERROR = LazyRegex(
     r"^\W{0,12}(?:[A-Za-z_][\w.]{0,120})?(?:Error|Exception|Failure|Interrupt)\b[^=]{0,4}: ?\S|\b(?:fatal|FATAL)\b|\bpanic:|\bFAILED\b|[Aa]bort(?:ed|ing)\b|core dumped"
     r"|\b[Ee]xit(?:ed|s)? (?:with |status |code ){0,2}(?:code|status)?[:= ]{0,3}-?[1-9]\d{0,5}\b|^\W{0,12}(?:\S{1,60} )?(?:ERROR|error|Error):? \S|\berrno[ =:]|\b(?:Assertion|[A-Z]{1,20}_ASSERT)\b.{0,200}\bfailed|\bASSERTION_FAILED\b"
     r"|(?<![\w.\[('\"])(?:[a-z_]\w{0,40}\.){0,8}[A-Z]\w{1,60}(?:Error|Exception): ['`\"]?[A-Za-z]\S{0,80} \S"
-    r"|(?:failed|terminated) (?:with|due to|because|by signal)\b|\bgiving up\b|\bnon-zero exit\b"
+    r"|(?:failed|terminated) (?:with|due to|because|by signal)\b|(?:^|[\s:])Check failed: \S|\bgiving up\b|\bnon-zero exit\b"
 )
 # Warnings, notes of a logger, retries, an end without an error, errors that are measured, and what a tracker says of its own server.
 _MILDER = LazyRegex(
