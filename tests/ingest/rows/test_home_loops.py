@@ -112,6 +112,7 @@ def test_a_row_is_read(form, metrics):
         ("Episode {e}: steps {s}, return={a}", "reward_mean", [50, 100]),
         ("{s}: loss = {a}", "loss", [50, 100]),
         (">{e}, d1={a}, d2={b} g={a}", "d1", [1, 2]),
+        ("Image No. {s}\nTraining accuracy: {b}", "accuracy", [50, 100]),
     ],
 )
 def test_a_row_stands_at_its_own_counter(form, metric, steps):
