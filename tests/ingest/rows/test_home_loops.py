@@ -90,6 +90,10 @@ def read(form, count=ROWS):
         ("*** Test [@Epoch 0{e}] Avg L: {a}  mIoU: 4{e}.5 ***", {"val_avg_l": 2.1, "val_miou": 41.5}),
         ("{e} epoch, the best one was kept! valid_loss: {a}", {"eval_loss": 2.1}),
         ("Epoch: {e} max score: 4{e}6, high: 476", {"max_score": 416}),
+        # a line of its own tells the data of the dict below it; errors of several quantities; longer names
+        ("Epoch {e}\nTRAIN res:\n{{'loss': {a}, 'acc': 0.{e}5}}\nVAL res:\n{{'loss': {b}, 'acc': 0.{e}4}}", {"loss": 2.1, "eval_loss": 1.1, "eval_accuracy": 0.14}),
+        ("train_Torque_MAE: {a}, train_Stress_MAE: {b}\nval_Torque_MAE: {b}, val_Stress_MAE: {a}", {"train_torque_mae": 2.1, "val_stress_mae": 2.1}),
+        ("Loss vector drawn images {a}, Loss vector images drawn images {b}\nEpoch 000{e} | Time 1{e}.5 | Loss 0.{e}5", {"loss_vector_drawn_images": 2.1}),
     ],
 )  # fmt: skip
 def test_a_row_is_read(form, metrics):
@@ -108,10 +112,17 @@ def test_a_row_is_read(form, metrics):
         ("Episode {e}: steps {s}, return={a}", "reward_mean", [50, 100]),
         ("{s}: loss = {a}", "loss", [50, 100]),
         (">{e}, d1={a}, d2={b} g={a}", "d1", [1, 2]),
+        ("Image No. {s}\nTraining accuracy: {b}", "accuracy", [50, 100]),
     ],
 )
 def test_a_row_stands_at_its_own_counter(form, metric, steps):
     assert [step for step, _ in read(form)[metric][:2]] == steps
+
+
+def test_rows_of_a_trainer_hold_their_epoch_whatever_stands_above_them():
+    text = "".join(f"dataset: test\n{{'loss': {2 / row:.2f}, 'epoch': 0.{row}}}\n" for row in range(1, 6))
+
+    assert "eval_loss" not in read_text(text).metrics.names
 
 
 def test_numbers_that_come_again_are_ranks():
@@ -167,6 +178,7 @@ def test_the_last_line_is_read_once():
         rows("Epoch {e}: train: 3{e}.5%"),
         rows("Epoch {e} max length: 47{e}"),
         "alpha, beta = 0.5, 0.75\n",
+        "Loss of the run before 0.5, Loss did not fall below 0.25\n" * 4,
         rows("gc(free)={a} max(rss)={b}"),
     ],
 )

@@ -40,9 +40,10 @@ Kept = tuple[LogLine, dict[str, float]]
 
 
 def measures(name: str) -> bool:
-    """Whether a name is that of a score, or of an error of any kind: ``Mean RMS Error``, ``label error rate``."""
+    """Whether a name is that of a score, or of an error of any kind: ``Mean RMS Error``, ``label error rate``, ``Energy_MAE``."""
     words = words_of(name)
-    return is_score(name) or words[-1:] == ("error",) or words[-2:] == ("error", "rate")
+    is_error = words[-1:] == ("error",) or words[-2:] == ("error", "rate")
+    return is_score(name) or is_error or (bool(words) and read_name(words[-1]).quantity == "loss_like")
 
 
 def play_each_other(names: Iterable[str]) -> bool:

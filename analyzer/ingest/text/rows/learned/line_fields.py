@@ -265,7 +265,13 @@ def _beside(text: str) -> Iterator[Field]:
                 _is_phase(match["name"]) and before[-1:] in _BEFORE_PHASE and after[:1] in {"", "|", "(", "*"}
             )
             wide, alone = wide or of_phase, alone or of_phase
-            name = trimmed(match["name"], most=2) if alone and text[match.end() - 1] == FLOAT else ""
+            # "Loss vector drawn images 0.5,": behind a loss that begins a cell stands of what it is
+            most = (
+                5
+                if match["name"].lower().startswith("loss ") and _FILLED.search(match["name"]) is None
+                else 2
+            )
+            name = trimmed(match["name"], most=most) if alone and text[match.end() - 1] == FLOAT else ""
             # "| Train 0.41 (acc 92.0%) | Valid 0.52 (acc 90.1%)": what stands before its scores is the loss
             name += "_loss" if of_phase and name and after[:1] == "(" and "loss" not in text.lower() else ""
             name = _METERS.get(name.lower(), name) if metered else name
@@ -275,6 +281,12 @@ def _beside(text: str) -> Iterator[Field]:
             name = _memory(match["name"])
         if name and unit is not None:
             yield Field(slot_at(text, match.start("value")), name, unit, signed=bool(wide) or name.lower() == "total", over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" "))  # fmt: skip
+
+
+_FILLED = LazyRegex(
+    r"(?i) (?:of|is|was|by|from|than|after|below|above|under|over|to|at|did|has|had|not|the|a)\b"
+)
+"""Words of a sentence, not of a name."""
 
 
 def _memory(text: str) -> str:

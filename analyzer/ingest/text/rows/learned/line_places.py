@@ -64,6 +64,8 @@ _SHARE = LazyRegex(
 )
 _EPOCH_AHEAD = LazyRegex(rf"\[(?P<epoch>{INT})/{INT}\] {{0,2}}$")
 """Two counters in a row, of which the second is named: ``[1/70] Step: 50/259``."""
+_SAMPLE = LazyRegex(rf"(?i)^\W{{0,12}}(?:img|image|sample|example) (?:no|nr)\. (?P<at>{INT})\W{{0,12}}$")
+"""The sample that a training has come to, on a line of its own: ``Img no. 300``."""
 _LENGTH = LazyRegex(rf"\b[Ee]poch: ?{INT}, Steps: ?(?P<at>{INT}) \| ")
 
 _RANKS = ("global", "updates", "update", "step", "up", "iter", "it")
@@ -125,6 +127,8 @@ def _in_an_epoch(text: str, found: Place) -> Place | None:
         return _with(text, found, match)._replace(begins=found.epoch >= 0)
     if match := _SAMPLES.search(text):
         return found._replace(samples=True, used=found.used | _slots(text, match))
+    if match := _SAMPLE.match(text):
+        return _with(text, found, match)
     if match := _LENGTH.search(text):
         return found._replace(used=found.used | _slots(text, match))
     return None

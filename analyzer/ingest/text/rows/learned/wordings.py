@@ -50,11 +50,11 @@ _NAMES_DATA = LazyRegex(
 _SUMS_UP = LazyRegex(rf"Saving dict for|^\s{{0,4}}\*{{1,2}} (?!(?i:pass|epoch|step|iter)\b)(?=[A-Za-z][\w@./-]{{0,20}}:? {{1,4}}[{INT}{FLOAT}])")  # fmt: skip
 """How estimators, and loops over ImageNet, sum up an evaluation: `` * Acc@1 76.13 Acc@5 92.86``."""
 HELD_OUT_HEADING = LazyRegex(
-    r"(?i)^\W{0,40}(?:(?:now )?(?:we are |is )?(?:start|begin|run|do|perform)(?:ning|ing|s)? )?(?:eval(?:uat(?:ion|ing|e))?|valid(?:at(?:ion|ing|e))?|test(?:ing)?)(?!(?:[ _-]set)?\W{0,3}\x01\W{0,40}$)"
-    r"(?:[ :_-] ?(?:results?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|in|for|of|epoch|step|the|model|mode|phase|begins?|began|starts?|started|eval|dev|test|val(?:id(?:ation)?)?|[\x01])){0,5}(?: with \[[^\]]{0,200}\])?\W{0,40}$"
+    r"(?i)^\W{0,40}(?:(?:now )?(?:we are |is )?(?:start|begin|run|do|perform)(?:ning|ing|s)? )?(?:eval(?:uat(?:ion|ing|e))?|val(?:id(?:at(?:ion|ing|e))?)?|test(?:ing)?)(?!(?:[ _-]set)?\W{0,3}\x01\W{0,40}$)"
+    r"(?:[ :_-] ?(?:res(?:ults?)?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|in|for|of|epoch|step|the|model|mode|phase|begins?|began|starts?|started|eval|dev|test|val(?:id(?:ation)?)?|[\x01])){0,5}(?: with \[[^\]]{0,200}\])?\W{0,40}$"
 )
 TRAINING_HEADING = LazyRegex(
-    r"(?i)^\W{0,40}train(?:ing)?(?: (?:results?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|the)){0,4}\W{0,40}$"
+    r"(?i)^\W{0,40}train(?:ing)?(?: (?:res(?:ults?)?|metrics?|measures?|scores?|summary|errors?|performance|set|on|at|the)){0,4}\W{0,40}$"
 )
 """What stands below is of training data, also within the lines that follow a heading of held-out data."""
 _NO_ROW = LazyRegex(
@@ -136,7 +136,7 @@ class Template:
 NOTHING = Template()
 _ANY_WORD = LazyRegex(
     r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|prec(?:ision|\b)|recall|au(?:c|roc|pr)|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d)|top-?\d)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
-    r"objective|\bf\(x|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|\bd_?1? ?[=:]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\w ./-]{1,30}[:=] {0,8}\x01(?:[,;| ]{1,4}[\w ./-]{1,30}[:=] {0,8}\x01){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
+    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|\bd_?1? ?[=:]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\w ./-]{1,30}[:=] {0,8}\x01(?:[,;| ]{1,4}[\w ./-]{1,30}[:=] {0,8}\x01){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
 )
 
 

@@ -13,7 +13,7 @@ is known the points have no step, only their order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from analyzer.ingest.text.log_line import BAR, CONTEXT_BYTES, Learnable, LogLine, LogState, Written
 from analyzer.ingest.text.rows.learned.row_batches import Alike, Batch
@@ -43,6 +43,14 @@ _HELD_OUT = LazyRegex(
 )
 """What stands before a dict of held-out data whose names do not say so: ``val: {'loss': 0.5}``."""
 
+MAX_HEADING = 100
+"""Characters of a line above a dict that is its heading, with what a logger puts in front of it."""
+
+_HELD_OUT_ABOVE = LazyRegex(
+    r"(?i)(?:^|[\s\]:|>])(?:val(?:id(?:ation)?)?|eval(?:uation)?|test|dev)(?: (?:res(?:ults?)?|metrics?|scores?|set))?[\s:=*#-]{0,12}$"
+)
+"""The same on a line of its own."""
+
 
 class HfConsole(Learnable):
     """Collects rows; their steps are worked out when the log is complete, or when there are very many rows.
@@ -69,6 +77,7 @@ class HfConsole(Learnable):
         self._repeats = 0
         self._model: StepModel | None = None
         self._last_step = NULL_INT
+        self._below_headings = False
 
     def batch(self, parts: Sequence[Alike], block: Block) -> Batch:
         """See ``Keeper``."""
@@ -86,6 +95,7 @@ class HfConsole(Learnable):
             if not own and (
                 values.keys().isdisjoint(_SIGNS)
                 or _HELD_OUT.search(text, max(0, match.start() - MAX_HEAD), match.start())
+                or self._is_below_heading(values, line)
             ):
                 continue
             if not found:
@@ -102,6 +112,20 @@ class HfConsole(Learnable):
             if log.written is not None and not line.raw[match.end() :].strip():
                 log.written += [Written(name, value, None, line.rank, line.time_s) for name, value in values.items()]  # fmt: skip
         return found
+
+    def _is_below_heading(self, values: Mapping[str, float], line: LogLine) -> bool:
+        """Whether the line above says that a dict is of held-out data; the trainer's own rows hold their epoch."""
+        if "epoch" in values or "grad_norm" in values:
+            return False
+        above = line.before().rstrip().rpartition("\n")[2]
+        below = len(above) <= MAX_HEADING and _HELD_OUT_ABOVE.search(above) is not None
+        self._below_headings = self._below_headings or below
+        return below
+
+    @property
+    def rows_stand_alone(self) -> bool:
+        """See ``Learnable``; where headings tell the data, dicts of one wording are of several."""
+        return not self._below_headings
 
     def add(self, row: Row, log: LogState) -> bool:
         """Keep a row; False if it is only printed a second time."""
