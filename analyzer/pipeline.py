@@ -47,7 +47,7 @@ from analyzer.rules.restart import restart_of
 from analyzer.rules.schema import Rule
 from analyzer.rules.score import LedgerLine, Ranking, Scored, rank
 from analyzer.rules.shape_line import POOLED
-from analyzer.rules.status import as_told_at_end, judge, outcome, says_less_than_end
+from analyzer.rules.status import Verdict, judge, outcome, says_less_than_end
 from analyzer.rules.telling import Telling, telling
 from analyzer.rules.template import fill
 from analyzer.rules.tree import headline_of
@@ -121,13 +121,13 @@ def diagnose_loaded(
     tests = health(facts.plain)
     seen = outcome(facts.plain)
     by_rules = listed
-    status, summary, missing = judge(by_rules, seen, tests, facts.plain)
-    status, summary = _unless_part_failed(status, summary, guard)
+    verdict = _unless_part_failed(judge(by_rules, seen, tests, facts.plain), guard)
     kinds: Collection[str] = ()
-    if _may_be_like_others(status, listed, in_doubt=bool(tests.doubts)):
+    if _may_be_like_others(verdict.status, listed, in_doubt=bool(tests.doubts)):
         listed, first, kinds = _pooled(listed, assessment, folded, rules, run, quoter)
         if first is not None:
-            status, summary, missing = judge(by_rules, seen, tests, facts.plain, first)
+            verdict = judge(by_rules, seen, tests, facts.plain, first)
+    status = verdict.status
     findings, ruled_out = _split(listed, status, is_pooled=bool(kinds))
     if loaded.unread is not None and not findings:
         raise loaded.unread()
@@ -141,14 +141,14 @@ def diagnose_loaded(
         subject=loaded.subject,
         others=loaded.others,
         status=status,
-        summary=as_told_at_end(summary, findings),
+        summary=verdict.summary(findings),
         findings=findings,
         ruled_out=ruled_out,
         other_probability={kind: as_told.other(kind, share) for kind, share in other.items()},
         next_checks=guard.value(
             "next checks", (), lambda: next_checks(facts, assessment.ranking, status, folded, findings)
         ),
-        coverage=coverage_of(run, facts.plain, missing, tests.passed),
+        coverage=coverage_of(run, facts.plain, verdict.missing, tests.passed),
         tool_version=__version__,
         rules_digest=rules.digest,
         rule_packs=rules.packs,
@@ -165,12 +165,12 @@ def diagnose_loaded(
     )
 
 
-def _unless_part_failed(status: str, summary: str, guard: Guard) -> tuple[str, str]:
-    """Status and summary; what failed of analyzer might have seen the fault of a run that looks healthy."""
-    if not guard.gaps or status != "healthy":
-        return status, summary
+def _unless_part_failed(verdict: Verdict, guard: Guard) -> Verdict:
+    """The verdict; what failed of analyzer might have seen the fault of a run that looks healthy."""
+    if not guard.gaps or verdict.status != "healthy":
+        return verdict
     what = "failed" if guard.faults else f"did not end in time ({guard.late[0]})"
-    return "insufficient", f"{summary}, but a part of analyzer {what}"
+    return verdict._replace(status="insufficient", text=f"{verdict.text}, but a part of analyzer {what}")
 
 
 def _by_rules(

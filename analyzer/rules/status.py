@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from analyzer.lazy_regex import LazyRegex
 from analyzer.model.diagnosis import SOUND_ALIKE, Finding
 from analyzer.model.labels import ORDINARY
 from analyzer.model.tables import Scalar
@@ -206,14 +205,33 @@ def _reported_failure(facts: Mapping[str, Scalar]) -> str | None:
     return f"the log reports a failure: {said(kind)}"
 
 
+class Verdict(NamedTuple):
+    """What is said of a run before its percentages are known."""
+
+    status: str
+    text: str  # the sentence, without how sure it is
+    missing: tuple[str, ...]  # what was not seen
+    cause: str = ""  # id of the cause that the sentence ends with
+    is_unexplained: bool = False  # whether the run failed and no rule decides why
+
+    def summary(self, findings: Sequence[Finding]) -> str:
+        """The sentence, as sure as the percentages that are told beside it."""
+        named = next((finding for finding in findings if finding.cause.id == self.cause), None)
+        if named is not None:
+            return f"{self.text}; {word_for(named.probability)}: {named.cause.id}"
+        if self.is_unexplained and not (findings and findings[0].probability >= LIKELY):
+            return f"{self.text}; no rule explains it with confidence"
+        return self.text
+
+
 def judge(
     findings: Sequence[Finding],
     seen: Outcome,
     tests: Health,
     facts: Mapping[str, Scalar],
     first: Finding | None = None,
-) -> tuple[str, str, tuple[str, ...]]:
-    """Status, its sentence, and what was missing.
+) -> Verdict:
+    """The verdict on a run.
 
     Args:
         findings: Those by rules, which alone decide.
@@ -234,47 +252,31 @@ def judge(
             top = first or named[0]
             # A cause that only costs quality does not explain why the run failed.
             failed = "; ".join(signs) if status == "degraded" else ""
-            told_as = "failed" if failed else status
-            text = (
-                f"{top.symptom}; {word_for(told(top.probability, told_as, top.cause.family))}: {top.cause.id}"
-            )
-            return told_as, f"{failed}; {text}" if failed else text, blind
+            text = f"{failed}; {top.symptom}" if failed else top.symptom
+            return Verdict("failed" if failed else status, text, blind, cause=top.cause.id)
     if signs:
-        why = "; nothing that was logged tells why" if ended else UNEXPLAINED
-        return "failed", f"{'; '.join(sign.removesuffix('.') for sign in signs)}{why}", blind
+        text = "; ".join(sign.removesuffix(".") for sign in signs)
+        if ended:
+            return Verdict("failed", f"{text}; nothing that was logged tells why", blind)
+        return Verdict("failed", text, blind, is_unexplained=True)
     degrading = [f for f in findings if f.severity == "wasteful" and _decides(f, findings)]
     if degrading:
-        return "degraded", degrading[0].symptom, blind
+        return Verdict("degraded", degrading[0].symptom, blind)
     if (end := troubled_end(facts)) is not None:
         learns = f"; no fault found in {_counted(facts)}" if not seen.missing else ""
         if (doubt := _doubt(tests, facts)) is not None and tests.doubts:
             learns = f"; {doubt}"
-        return end[0], end[1] + learns, (*seen.missing, *blind)
+        return Verdict(end[0], end[1] + learns, (*seen.missing, *blind))
     if seen.missing:
-        return "insufficient", _too_little(seen, tests, facts, ended), (*seen.missing, *blind)
+        return Verdict("insufficient", _too_little(seen, tests, facts, ended), (*seen.missing, *blind))
     text = f"no fault found in {_counted(facts)}"
     if (unread := facts.get("run.evidence_unread")) is not None:
-        return "insufficient", f"{text}, but not everything could be read: {unread}", (*seen.missing, *blind)
+        return Verdict("insufficient", f"{text}, but not everything could be read: {unread}", blind)
     if (doubt := _doubt(tests, facts) or _suspicion(findings) or _open_end(facts)) is not None:
-        return "insufficient", f"{text}, yet {doubt}", (*seen.missing, *blind)
+        return Verdict("insufficient", f"{text}, yet {doubt}", blind)
     if ended:
         text = f"{ended[0].cause.title}; {text}"
-    return "healthy", text + (f" (not seen: {', '.join(blind)})" if blind else ""), blind
-
-
-UNEXPLAINED = "; no rule explains it with confidence"
-_ODDS_AT_END = LazyRegex(r"; [a-z ]{1,20}: (?P<cause>[a-z0-9-]{1,80})$")
-
-
-def as_told_at_end(summary: str, findings: Sequence[Finding]) -> str:
-    """A summary whose last words agree with the percentages that are told beside it, which labelled runs may have moved since."""
-    if findings and findings[0].probability >= LIKELY:
-        summary = summary.removesuffix(UNEXPLAINED)
-    named = _ODDS_AT_END.search(summary)
-    found = next((f for f in findings if named and f.cause.id == named["cause"]), None)
-    if named is None or found is None:
-        return summary
-    return f"{summary[: named.start()]}; {word_for(found.probability)}: {found.cause.id}"
+    return Verdict("healthy", text + (f" (not seen: {', '.join(blind)})" if blind else ""), blind)
 
 
 def says_less_than_end(finding: Finding, findings: Sequence[Finding]) -> bool:

@@ -14,7 +14,7 @@ from analyzer.render.brief import render_brief
 from analyzer.render.sentences import because_here, first_failure_note, is_quotable
 from analyzer.render.words import strongest
 from analyzer.rules.causes import catalogue
-from analyzer.rules.status import UNEXPLAINED, as_told_at_end
+from analyzer.rules.status import Verdict
 
 LOGS = {
     "fault of a page": """\
@@ -140,12 +140,15 @@ def test_a_line_is_quoted_only_for_what_it_shows():
 def test_the_end_of_a_summary_follows_the_findings():
     told = [finding()]
 
-    assert as_told_at_end("the disk is full; very likely: disk-full", told).endswith("; likely: disk-full")
-    assert as_told_at_end("the disk is full; very likely: other-cause", told).endswith(
-        "; very likely: other-cause"
+    assert (
+        Verdict("failed", "the disk is full", (), cause="disk-full")
+        .summary(told)
+        .endswith("; likely: disk-full")
     )
-    assert as_told_at_end(f"it ended in OSError{UNEXPLAINED}", told) == "it ended in OSError"
-    assert as_told_at_end(f"it ended in OSError{UNEXPLAINED}", ()) == f"it ended in OSError{UNEXPLAINED}"
+    assert Verdict("failed", "the disk is full", (), cause="other-cause").summary(told) == "the disk is full"
+    unexplained = Verdict("failed", "it ended in OSError", (), is_unexplained=True)
+    assert unexplained.summary(told) == "it ended in OSError"
+    assert unexplained.summary(()) == "it ended in OSError; no rule explains it with confidence"
 
 
 @pytest.mark.parametrize(

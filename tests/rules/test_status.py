@@ -221,10 +221,10 @@ def test_curves_of_an_ill_shape_are_not_called_healthy(shape, probability, statu
     facts = {"signal.loss.points": 200, "signal.loss.falls": True, "signal.progress.learned": True}
     if shape is not None:
         facts |= {"classifier.shape": shape, "classifier.probability": probability}
-    found, text, _ = judge((), outcome(facts), health(facts), facts)
+    verdict = judge((), outcome(facts), health(facts), facts)
 
-    assert found == status
-    assert ("80%" in text) == (status == "insufficient")
+    assert verdict.status == status
+    assert ("80%" in verdict.text) == (status == "insufficient")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_shape_that_stands_still_does_not_weigh_against_a_loss_that_fell(more,
     facts = {f"signal.progress.{name}": value for name, value in course.items()}
     facts |= {"signal.loss.points": 430, "classifier.shape": "no-progress", "classifier.probability": 0.8}
 
-    assert judge((), outcome(facts), health(facts), facts)[0] == status
+    assert judge((), outcome(facts), health(facts), facts).status == status
 
 
 @pytest.mark.parametrize(
@@ -254,10 +254,10 @@ def test_a_shape_that_stands_still_does_not_weigh_against_a_loss_that_fell(more,
     ],
 )
 def test_a_trace_alone_does_not_make_a_run_healthy(facts, words):
-    found, text, _ = judge((), outcome(facts), health(facts), facts)
+    verdict = judge((), outcome(facts), health(facts), facts)
 
-    assert found == "insufficient"
-    assert words in text
+    assert verdict.status == "insufficient"
+    assert words in verdict.text
 
 
 @pytest.mark.parametrize(("bad_every", "status"), [(3, "insufficient"), (0, "healthy")])
