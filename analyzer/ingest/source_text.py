@@ -20,11 +20,10 @@ _BYTE_ORDER_MARKS = (
 )
 
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_HOLE = re.compile(rb"\0{64,}")
+# Compiled where they are used first: many runs hold no text and few a card.
+_HOLE = rb"\0{64,}"
 # The head of the table in the card that Transformers' Trainer writes beside a model.
-_CARD = re.compile(
-    rb"(?mi)^\|[ ]{0,8}(?:train(?:ing)? loss|epochs?|(?:global )?steps?|iter(?:ation)?s?)[ ]{0,8}\|[^\n]{0,200}\bloss[ ]{0,8}\|"
-)
+_CARD = rb"(?mi)^\|[ ]{0,8}(?:train(?:ing)? loss|epochs?|(?:global )?steps?|iter(?:ation)?s?)[ ]{0,8}\|[^\n]{0,200}\bloss[ ]{0,8}\|"
 
 
 def looks_like_text(head: bytes) -> bool:
@@ -35,14 +34,14 @@ def looks_like_text(head: bytes) -> bool:
     """
     if head.startswith(UTF16_MARKS):
         return True
-    sample = _HOLE.sub(b"", head)[:16_384]
+    sample = re.sub(_HOLE, b"", head)[:16_384]
     controls = len(sample.translate(None, bytes(range(32, 256)) + b"\t\n\r\x0b\x0c\x1b\x08\x07"))
     return bool(sample) and controls * 50 <= len(sample)
 
 
 def is_model_card(candidate: Candidate) -> bool:
     """Whether a Markdown page holds the table of losses that a trainer wrote for its model."""
-    return candidate.name.lower().endswith(".md") and _CARD.search(candidate.head) is not None
+    return candidate.name.lower().endswith(".md") and re.search(_CARD, candidate.head) is not None
 
 
 def decode(data: bytes | bytearray) -> str:

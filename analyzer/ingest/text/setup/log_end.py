@@ -294,7 +294,9 @@ class _Progress:
 
     def _read(self, text: str) -> None:
         counted = "/" in text or " of " in text
-        moved = (counted and (self._read_epoch(text) | self._read_step(text))) or self._read_round(text)
+        moved = counted and (self._read_epoch(text) | self._read_step(text))
+        if not moved and ("ROUND" in text or "num_rounds" in text):  # few logs are worth the expressions
+            moved = self._read_round(text)
         if moved:
             self.afterwards = ""
         elif (left := _LEFT.search(text)) and (each := float(left[6])):
