@@ -13,7 +13,16 @@ from analyzer.ingest.text.rows.learned.line_fields import (
     is_time,
     telling,
 )
-from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
+from analyzer.ingest.text.rows.learned.line_masks import (
+    FLOAT,
+    INT,
+    TIME,
+    Masked,
+    counted,
+    in_english,
+    may_be_foreign,
+    sorts,
+)
 from analyzer.ingest.text.rows.learned.line_phases import (
     floats,
     held_out_fields,
@@ -83,6 +92,10 @@ _GAME = LazyRegex(r"(?i)^\W{0,20}(?:ep|episodes?|games?)\b")
 _EPISODE = LazyRegex(r"(?i)(?:^\W{0,20}|\| )(?:ep|episodes?|games?|trial)\b")
 
 
+_SHORT_EPISODE = LazyRegex(r"(?i).?\bep\b")
+"""The word for what is counted, which beside a reward is an episode: ``Ep: 10 | reward: -80.5``."""
+
+
 class Where(NamedTuple):
     """Where in the run a line stands: at a step, or only somewhere in or at the end of an epoch."""
 
@@ -142,7 +155,7 @@ _ANY_WORD = LazyRegex(
 
 def may_be_row(key: str) -> bool:
     """Whether a wording holds any word that a row or its heading could not do without: most lines of a log hold none."""
-    return _ANY_WORD.search(key) is not None
+    return _ANY_WORD.search(key) is not None or may_be_foreign(key)
 
 
 def learn(masked: Masked) -> Template:
@@ -209,11 +222,13 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
         for found in of_loading(piece, find_fields(piece, place.used))
     ]
     rewarded = any(canonical_metric(found.name) == "reward_mean" for found in plain)
+    if rewarded and place.step < 0 and _SHORT_EPISODE.match(piece, max(place.start - 1, 0)):
+        place = place._replace(step=place.epoch, epoch=-1)
     found_all = [_of_episode(found, piece, rewarded=rewarded) for found in plain]
     named = phases_alone(piece, found_all, counted=place.epoch >= 0)
     fields = [found for found in found_all if is_metric(found) or found in named]
-    fields = _with_company(piece, found_all, fields)
-    fields += best_so_far(piece, place.used, fields) if place else []
+    fields = _with_company(piece, found_all, fields, place)
+    fields += best_so_far(piece, place.used, fields) if place or fields else []
     lone = fields[0] if len(found_all) == len(fields) == 1 and place.step >= 0 else None
     if lone is not None and lone.signed and lone.name.lower() in _TOTALS and FLOAT in piece[lone.start :]:
         fields = [lone._replace(name="total_loss")]  # "[epoch: 1/90, iter: 50/448] total: 1.25"
@@ -249,11 +264,14 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
 
 
-def _with_company(piece: str, fields: list[Field], known: list[Field]) -> list[Field]:
-    """Beside a quantity each decimal behind a sign is printed for its course, whatever it is called: a loss named ``loss_id``, a momentum."""
-    if not any((found.signed and is_sign(found.name)) or is_score(found.name) for found in known):
-        return known
+def _with_company(piece: str, fields: list[Field], known: list[Field], place: Place) -> list[Field]:
+    """Beside a quantity, and beside any other decimal in a row that begins with its counter, each decimal behind a sign is printed for its course, whatever it is called: a loss named ``loss_id``, a momentum."""
     decimals = floats(piece)
+    counted = bool(place) and not _WORD.search(piece[: place.start])
+    if not any((found.signed and is_sign(found.name)) or is_score(found.name) for found in known) and not (
+        counted and any(found.signed and found.slot in decimals for found in known)
+    ):
+        return known
     return [
         found
         for found in fields
@@ -356,7 +374,18 @@ def _values(fields: list[Field]) -> list[Value]:
     return sorted(found.values())
 
 
-_TWICE = frozenset({"loss", "eval_loss", "accuracy", "eval_accuracy", "reward_mean"})
+_TWICE = frozenset(
+    {
+        "loss",
+        "eval_loss",
+        "accuracy",
+        "eval_accuracy",
+        "perplexity",
+        "eval_perplexity",
+        "grad_norm",
+        "reward_mean",
+    }
+)
 """Of two of these in one row both are kept, the second as a part: a step's and its epoch's or episode's, validation and test."""
 
 
