@@ -79,8 +79,14 @@ def is_score(name: str) -> bool:
     >>> is_score("val_mIoU"), is_score("PSNR"), is_score("f1_threshold")
     (True, True, False)
     """
-    words = words_of(name.lower())
+    words = set(words_of(name.lower()))
+    if words >= _CLIP_SCORE:
+        words -= {"clip"}
     return not _SCORES.isdisjoint(words) and _SETTINGS.isdisjoint(words)
+
+
+_CLIP_SCORE = frozenset({"clip", "score"})
+"""How well pictures fit their texts, as the model of that name scores them; elsewhere the word makes a setting."""
 
 
 def word_set(text: str) -> frozenset[str]:

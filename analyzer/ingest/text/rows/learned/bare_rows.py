@@ -70,6 +70,11 @@ class BareRows:
         self._known: set[tuple[str, ...]] = set()
         self._beside: dict[tuple[str, ...], list[Kept]] = {}
 
+    @property
+    def waits(self) -> bool:
+        """Whether any row is kept in mind."""
+        return bool(self._waiting or self._beside)
+
     def first_of(self, values: Iterable[str]) -> list[Kept]:
         """What waited of a kind that turned out to be one."""
         kind = tuple(sorted(values))

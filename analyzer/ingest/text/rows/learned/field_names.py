@@ -19,7 +19,7 @@ from analyzer.model.name_words import (
 _SENTENCE = LazyRegex(r"(?<=[a-z]{4})\. ")
 _LEVELS = LazyRegex(r"\b(?:INFO|DEBUG) ")
 MEASURED_WHEN = LazyRegex(
-    r"(?i)(?<=\w) (?:(?:after|over|across|during)(?: (?!train|val|test|dev|eval)[a-z]{1,12}){1,3}|(?:of|for|in|per) (?:the |this )?(?:epoch|step|iteration|batch|round|episode|run))$"
+    r"(?i)(?<=\w) (?:(?:after|over|across|during)(?: (?!train|val|test|dev|eval)[a-z]{1,12}){1,3}|(?:of|for|in|per) (?:the |this )?(?:epoch|step|iteration|batch|round|episode|run))(?: (?:is|was))?$"
 )
 """Behind a quantity, when it was measured: ``Average loss after inner updates``, ``acc over epoch``."""
 _FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none", "hz"})  # fmt: skip

@@ -18,7 +18,7 @@ from analyzer.model.name_words import is_score, read_name, says_no_quantity, wor
 
 _SLOTS = frozenset({INT, FLOAT, TIME})
 _SAYS = LazyRegex(
-    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:id(?:ation|at(?:e|ing))?)?|eval(?:uat(?:ion|ed|ing|e))?|test(?:ing)?|dev|cv)|(?P<train>train(?:ing)?|trn))(?![\w/-]|\.(?! ))"
+    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uat(?:ion|ed|ing|e))?|test(?:ing)?|dev|cv)|(?P<train>train(?:ing)?|trn))(?![\w/-]|\.(?! ))"
 )
 _AMOUNT = LazyRegex(
     rf"(?i)\b(?:train\w{{0,3}}|val\w{{0,7}}|test|dev) (?:steps|batches|samples|images|iters?|iterations) ?[:=]? ?{INT}?"
@@ -79,8 +79,9 @@ def phases_alone(piece: str, fields: list[Field], *, counted: bool) -> list[Fiel
     if phases == {"eval"} and beside:
         return [found for found in told if found.slot in floats(piece)]
     measured = floats(piece)
-    if counted and len(fields) == 1 and told and told[0].slot in measured:
-        return told
+    further = len(told) == 1 and all(found.name.startswith(told[0].name) for found in fields)
+    if counted and further and told[0].slot in measured:
+        return told  # "epoch 3 val: 0.5, 0.25" tells two things of which neither has a name
     # "train=113 val=29": whole numbers tell how large the parts are
     return told if phases >= {"train", "eval"} and any(found.slot in measured for found in told) else []
 

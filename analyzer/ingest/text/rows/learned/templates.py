@@ -217,6 +217,8 @@ class TemplateRows(Learnable):
                 self._set_heading(row.place, numbers, line, log)
                 known = all(canonical_metric(name) in METRICS for name in values)
                 times = known if row.place.step >= 0 else not known and len(values) == 1
+                # "Epoch 3 with learning rate 0.5" is a heading, and tells the rate from there on
+                times = times or {canonical_metric(name) for name in values} == {"learning_rate"}
                 counted_on = not times and row.place.step >= 0
                 where = self._where(row.place, numbers)
                 rows = UNSIGNED_ROWS if counted_on else GUESSED_ROWS
@@ -280,6 +282,8 @@ class TemplateRows(Learnable):
         return True
 
     def _write(self, values: dict[str, float], where: Where, line: LogLine, log: LogState) -> None:
+        if self._bare.waits:
+            self._first_of(values, log)
         self.rows += 1
         if where.step is not None:
             self._has_steps = self._has_steps or any(not is_speed(name) for name in values)
@@ -400,9 +404,22 @@ class TemplateRows(Learnable):
         ) and row.words <= WORDS_BESIDE_BOTH:
             self._write(known, Where(None), line, log)
             return True
+        if not known and row.told and not row.words:
+            return self._named_alone(template, values, line, log)
         written = self._bare.add(row, known, values if row.sure else known, line, log, rows=self.rows)
         self.rows += written
         return written > 0
+
+    def _named_alone(
+        self, template: Template, values: dict[str, float], line: LogLine, log: LogState
+    ) -> bool:
+        """Beside rows of a training a name that comes again with another decimal is a series, whatever it measures."""
+        beside = bool(self.rows or log.has_points)
+        if all(value.is_integer() for value in values.values()) or not (beside or template.seen < BARE_ROWS):
+            return False
+        return self._once_seen(
+            template, values, Where(None), line, log, BARE_ROWS if beside else MAX_TEMPLATES
+        )
 
     def _first_of(self, values: dict[str, float], log: LogState) -> None:
         """Write what waited of a kind that turned out to be one: the first stands before the first step."""

@@ -42,7 +42,7 @@ STROKES_OF_A_ROW = 3
 
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
-_HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:id(?:ation|at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
+_HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
 _TRAINING = LazyRegex(r"(?i)\btrain")
 _NAMES_DATA = LazyRegex(
     r"(?i)\b(?:performance|results?|metrics|on|test|validation|eval(?:uation)?|dev|set|data|split)\b"
@@ -350,8 +350,9 @@ def _values(fields: list[Field]) -> list[Value]:
             continue
         if old is not None:
             value, old = (value, old) if _plainer(name, old.name) else (old, value)
-            if canonical in _TWICE and old.name != value.name:
-                found[old.name] = old._replace(name=f"part/{old.name}")
+            if canonical in _TWICE:
+                name = old.name if old.name != value.name else f"{old.name}_2"
+                found[name] = old._replace(name=f"part/{name}")
         found[canonical] = value
     return sorted(found.values())
 
@@ -379,6 +380,9 @@ def _plainer(name: str, old: str) -> bool:
     """Whether a name is the plainer one of two for a quantity; the reward of an episode is none of a step."""
     if is_running_mean(name) != is_running_mean(old):
         return is_running_mean(old)
+    tests, validates = (("test" in words_of(text), "val" in text.lower()) for text in (name, old))
+    if (tests, validates) in {((True, False), (False, True)), ((False, True), (True, False))}:
+        return validates == (True, False)  # beside a validation a test is one more part
     if {words_of(name)[-1], words_of(old)[-1]} == {"step", "epoch"}:
         return (words_of(name)[-1] == "epoch") == (read_name(name).phase == "eval")
     of_all, other = ("total" in words_of(text) for text in (name, old))
@@ -438,7 +442,7 @@ def read_values(row: WordedRow, numbers: list[str]) -> dict[str, float]:
         number = float("nan") if abs(number) == 2.0**63 else number  # what a NaN becomes as an integer
         if over >= 0:
             whole = parse_number(numbers[over])
-            if not whole or canonical_metric(name) not in {"accuracy", "eval_accuracy"}:
+            if not whole or read_name(name).quantity != "accuracy":
                 continue
             number /= whole
         if unit:
