@@ -21,7 +21,7 @@ _JOINED = LazyRegex(
 """A phase, a mean or a player that is written together with its quantity: ``trainloss``, ``dloss``."""
 
 _LETTER = LazyRegex(
-    r"(?i)^([la])[_ /](?=(?:tr|train|te|test|val|valid|dev)$)|(?<=^train_)([LA])$|(?<=^val_)([LA])$"
+    r"(?i)^([la])[_ /](?=(?:tr|train|te|va|test|val|valid|dev)$)|(?<=^train_)([LA])$|(?<=^val_)([LA])$"
 )
 """A letter for a loss or an accuracy beside nothing but a phase: ``L_val``, ``A_val``, ``train_L``."""
 

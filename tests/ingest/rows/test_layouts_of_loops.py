@@ -39,6 +39,20 @@ SET = "Epoch {n} loss: 0.5\n"
         (SET + "validaton loss: {v}", "eval_loss", EPOCHS),
         ("Эпоха {n}\nТестовая: 0.5; Обучающая: {v}", "train", EPOCHS),  # noqa: RUF001
         ("epoch {n} val: 0.5, {v}", "val_2", EPOCHS),
+        ("Epoch - {n} Loss - {v} Acc - 0.5", "loss", EPOCHS),
+        ("Train Loss - 0.5 | Val Loss - {v}", "eval_loss", EPOCHS),
+        ("Epoch {n}\n[Train] {v}\n[Val] 0.75", "train", EPOCHS),
+        ("Epoch {n}\n  train: 0.5 0.25\n  valid: 0.75 {v}", "valid_2", EPOCHS),
+        ("Epoch {n}| Loss 0.5| Val {v}| Test 0.75", "val", EPOCHS),
+        ("D loss {v} G loss 0.75", "d_loss", EPOCHS),
+        ("step {n} loss[train]={v} loss[val]=0.75", "loss", STEPS),
+        ("step {n} loss['train'] = 0.5, loss['val'] = {v}", "eval_loss", STEPS),
+        (SET + "BLEU-1: {v} BLEU-4: 0.5", "bleu_1", EPOCHS),
+        (SET + "EER: {v} DCF: 0.5", "eer", EPOCHS),
+        (SET + "DSC {v} HD95 3.5", "dsc", EPOCHS),
+        (SET + "acc, f1, auc: 0.5 {v} 0.25", "f1", EPOCHS),
+        (SET + "Error rate on validation: {v}", "validation_error_rate", EPOCHS),
+        (SET + "Accuracy of the model on the 80 test images: {v}", "eval_accuracy", EPOCHS),
         ("train_loss 1.5 acc 0.5 valid_loss {v} acc 0.25 test_loss 0.75 acc 0.5", "eval_loss", EPOCHS),
         ("train_loss 1.5 acc 0.5 valid_loss 0.75 acc 0.25 test_loss 0.75 acc {v}", "part/val_acc_2", EPOCHS),
     ],
@@ -59,6 +73,9 @@ def test_a_layout_is_read(form, name, told):
         ("epoch {n} loss 0.5\nHave to go to {v} km", "learning_rate"),
         ("Epoch {n} loss: 0.5\nscores: {v} of 0.5 points", "scores_2"),
         ("Epoch {n} valuation loss: {v}", "eval_loss"),
+        ("Epoch {n} loss: 0.5 - {v} s", "loss_2"),
+        ("Epoch {n} loss: 0.5\ngpu-1: {v}", "gpu_1"),
+        ("Epoch {n} loss: 0.5\nThe accuracy depends on test data of {v} GB", "eval_accuracy"),
         ("Epoch {n} loss: 0.5\nweight_decay: {v}", "weight_decay"),
     ],
 )
@@ -90,3 +107,15 @@ def test_a_score_that_nobody_knows_is_a_series_beside_rows_of_a_training():
     assert points(run, "train_blur") == EPOCHS
     assert not points(run, "total_size")
     assert not points(read_text(lines("train blur: {v}\nsome text")), "train_blur")
+
+
+def test_the_shares_of_a_split_are_no_course():
+    run = read_text("train: 0.8\nval: 0.2\n" + lines("Epoch {n} loss: {v}"))
+    assert points(run, "loss") == EPOCHS
+    assert not points(run, "train")
+    assert not points(run, "val")
+
+
+def test_how_many_were_right_is_their_share():
+    run = read_text(lines("Epoch {n} loss: 0.5\nGot {n}0 / 80 correct ({v})"))
+    assert points(run, "accuracy") == [(None, 0.125), (None, 0.25), (None, 0.375)]

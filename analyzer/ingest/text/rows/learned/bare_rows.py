@@ -166,4 +166,5 @@ class BareRows:
         lone = [value for rows in waiting.values() for _, values in rows for value in values.values()]
         told = sum(map(len, waiting)) >= BARE_NAMES or not all(map(isfinite, lone))
         told = told or any(len(kind) > 1 or len(rows) > 1 for kind, rows in waiting.items())
+        self._waiting = {}
         return [row for rows in waiting.values() for row in rows] if told else []

@@ -33,7 +33,7 @@ _WORD = (
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?[\[(\"'{<]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
-_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_])"
+_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_])"
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
 _SIGNED = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
@@ -356,8 +356,8 @@ _SIZES = frozenset({"GB", "GiB", "MB", "MiB", "G"})
 
 _CELLS = "|;,\t\u00b7\u2022"
 """What parts the cells of a row."""
-_BEFORE_PHASE = frozenset({"|", ":", ",", INT})
-"""What stands before a number that is called by its phase alone: the edge of a cell, or the number of the epoch."""
+_BEFORE_PHASE = frozenset({"", "|", ":", ",", INT})
+"""What stands before a number that is called by its phase alone: the edge of a cell or of the line, or the number of the epoch."""
 _TIMES, _OF_TIME = word_set("time took elapsed duration"), word_set("time took taken elapsed duration cost epoch s sec secs seconds")  # fmt: skip
 _OF_ONE, _OF_ALL = (
     word_set("step iter iteration batch"),
@@ -434,7 +434,7 @@ def is_metric(field: Field) -> bool:
         return True  # the error along an axis: ``mse_x``
     if field.name.lower() in {"total", "sum"}:
         return True  # of losses, if they stand beside it
-    if all(says_no_quantity(word) for word in words):
+    if all(says_no_quantity(word) or word.isdecimal() for word in words):
         return False  # "train: 0.5" does not say what of the training
     told = telling(words)
     return bool(told) and _NOT_METRICS.isdisjoint((told[0], told[-1])) and len(words) <= MAX_UNKNOWN_WORDS

@@ -69,21 +69,29 @@ def phases_alone(piece: str, fields: list[Field], *, counted: bool) -> list[Fiel
     alone = [
         found
         for found in fields
-        if found.signed and all(map(says_no_quantity, words_of(found.name))) and found.unit in {"", "%"}
+        if found.signed and all(map(_names_none, words_of(found.name))) and found.unit in {"", "%"}
     ]
     told = [found for found in alone if read_name(found.name).phase]
     phases = {read_name(found.name).phase for found in told}
     if phases == {"train"} and any(found.unit for found in told):
         return []  # "train: 33.3%" is how far it came
-    beside = any(read_name(found.name).quantity == "loss" for found in fields if found.signed)
+    beside = any(read_name(found.name).quantity == "loss" for found in fields)
     if phases == {"eval"} and beside:
         return [found for found in told if found.slot in floats(piece)]
     measured = floats(piece)
-    further = len(told) == 1 and all(found.name.startswith(told[0].name) for found in fields)
-    if counted and further and told[0].slot in measured:
-        return told  # "epoch 3 val: 0.5, 0.25" tells two things of which neither has a name
+    if len(told) == len(fields) and len(phases) == 1 and all(found.slot in measured for found in told):
+        # "epoch 3 val: 0.5, 0.25" tells two things of which neither has a name
+        return told if counted or _OTHER_WORD.search(piece.replace(told[0].name, "")) is None else []
     # "train=113 val=29": whole numbers tell how large the parts are
     return told if phases >= {"train", "eval"} and any(found.slot in measured for found in told) else []
+
+
+_OTHER_WORD = LazyRegex(r"[^\W\d_]{2}")
+
+
+def _names_none(word: str) -> bool:
+    """Whether a word says a phase or the like, or counts values behind one."""
+    return says_no_quantity(word) or word.isdecimal()
 
 
 def floats(piece: str) -> set[int]:
