@@ -119,3 +119,24 @@ def test_the_shares_of_a_split_are_no_course():
 def test_how_many_were_right_is_their_share():
     run = read_text(lines("Epoch {n} loss: 0.5\nGot {n}0 / 80 correct ({v})"))
     assert points(run, "accuracy") == [(None, 0.125), (None, 0.25), (None, 0.375)]
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("Class_0 Result: iou/accuracy {v}/0.5.\nClass_1 Result: iou/accuracy 0.75/0.5.", "iou_class_0"),
+        ("class 0 IoU: {v}\nclass 1 IoU: 0.5", "class_0_iou"),
+        ("Class 0: dice {v}, iou 0.5\nClass 1: dice 0.5, iou 0.5", "dice_class_0"),
+        ("class wall     weight: 0.5, IoU: {v}\nclass door     weight: 0.5, IoU: 0.75", "iou_wall"),
+        ("class accuracy: {v}\nclass mean: 0.5", "class_accuracy"),
+    ],
+)
+def test_what_is_measured_of_one_class_has_its_name(form, name):
+    run = read_text(lines(SET + form))
+    assert points(run, name) == EPOCHS
+    assert not points(run, "accuracy")
+    assert not points(run, "iou")
+
+
+def test_the_definition_of_a_class_is_no_row():
+    assert not points(read_text(lines(SET + "class Loss: {v}\nclass Acc(Metric): top = {v}")), "top")

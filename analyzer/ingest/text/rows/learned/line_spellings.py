@@ -19,7 +19,7 @@ _ODD = LazyRegex(
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|oss: [a-z]|oss (?:\[|of )\d"
-    r"|\w, [a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d| to \d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch[,:;|]"
+    r"|\w, [a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch[,:;|]"
     r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss|time|acc|racy|rror|core|ppl|lr)-?\d|[a-zA-Z0-9] {1,3}- {1,3}\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
@@ -109,6 +109,8 @@ _NAMES_FIRST = LazyRegex(
 )
 _POINT_AHEAD = LazyRegex(r"(?<=[:=])(\s{0,3})\.(?=\d{1,9}\.\d)")
 """A full stop between a sign and a number that has its own: ``acc:.0.25``."""
+_NUMBERED_CLASS = LazyRegex(r"(?i)^(\W{0,8}(?:class|category))(?: #?|: ?|#)(\d{1,4})(?=[\s:,|-]{1,20}[a-z])")
+"""The number of a class belongs to the names of its line."""
 _PERCENT_FIRST = LazyRegex(r"(?<=[:=] )%(\d{1,3}(?:\.\d{1,8})?)(?![\w%]|\.\d)")
 _EPOCH_BEHIND = LazyRegex(r"(?<![\w.])(\d{1,6}) epoch(?=[,:;|] )")
 _IN_TURN = LazyRegex(rf"(?:^|(?<=,))([A-Za-z]\w{{0,30}}),(?={_NUMBER}(?:,|$))")
@@ -333,6 +335,7 @@ def plain_spelling(text: str) -> str:
         text = _GLUED.sub(r"\1 \2", text)
     if _POINT.search(text) is None and _SURE_COMMA.search(text):
         text = _COMMA.sub(r"\1.\2", text)
+    text = _NUMBERED_CLASS.sub(r"\1_\2", text)
     text = _EPOCH_BEHIND.sub(r"epoch \1", _PERCENT_FIRST.sub(r"\1%", _POINT_AHEAD.sub(r"\1", text)))
     text = _STROKE.sub(", ", _LISTED_NAMES.sub(_each, _NAMES_FIRST.sub(_each, text)))
     text = _RATE_TO.sub(_rate_of, text) if " to " in text else text

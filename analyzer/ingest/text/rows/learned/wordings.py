@@ -26,7 +26,14 @@ from analyzer.ingest.text.rows.learned.quantities import PLAIN, as_held_out, is_
 from analyzer.ingest.text.rows.learned.unnamed_columns import COLUMNS, RIGHT
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_running_mean, is_score, read_name, word_set, words_of
+from analyzer.model.name_words import (
+    is_running_mean,
+    is_score,
+    read_name,
+    says_no_quantity,
+    word_set,
+    words_of,
+)
 from analyzer.record import NamedTuple, dataclass, field
 
 MAX_OTHER_WORDS = 7
@@ -58,7 +65,7 @@ TRAINING_HEADING = LazyRegex(
 )
 """What stands below is of training data, also within the lines that follow a heading of held-out data."""
 _NO_ROW = LazyRegex(
-    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?! on |s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class )"
+    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?! on |s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class \w{1,60}(?:\(|: {0,3}$))"
 )
 _SAVES = LazyRegex(r"(?i)^\W{0,4}sav(?:ed|ing) (?!dict for global)")
 _CODE = LazyRegex(
@@ -217,7 +224,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     lone = fields[0] if len(found_all) == len(fields) == 1 and place.step >= 0 else None
     if lone is not None and lone.signed and lone.name.lower() in _TOTALS and FLOAT in piece[lone.start :]:
         fields = [lone._replace(name="total_loss")]  # "[epoch: 1/90, iter: 50/448] total: 1.25"
-    fields = _phased(piece, fields)
+    fields = _phased(piece, _of_a_class(piece, fields))
     times = [found for found in found_all if found not in fields and is_time(found)]
     if not (_values(fields) or _times_an_epoch(place, found_all, times)):
         return None
@@ -276,6 +283,26 @@ _CLOCKS = word_set(
 def _times_an_epoch(place: Place, fields: list[Field], times: list[Field]) -> bool:
     """Whether nothing but the time of a whole epoch is told: ``Epoch: 3 | Epoch Time: 29.04 s``."""
     return len(fields) == len(times) == 1 and times[0].signed and place.epoch >= 0 and place.step < 0
+
+
+_CLASS = LazyRegex(
+    r"(?i)^\W{0,8}(?P<name>(?:class|category)_\d{1,4}|(?:class|category):? {1,3}(?P<word>[a-z][\w-]{0,30}))(?:(?<=\d)[\s:,|-]{1,20}|\s{0,20}[:,|]\s{0,20}| {2,40})[a-z]"
+)
+"""A line of one class, by its number or its word, before what was measured of it: ``Class_3 IoU: 0.5``, ``class wall   IoU: 0.5``."""
+
+
+def _of_a_class(piece: str, fields: list[Field]) -> list[Field]:
+    """What was measured of one class, with its name: it is not that of all."""
+    match = _CLASS.match(piece)
+    if match is None:
+        return fields
+    name = match["word"] or match["name"]
+    if read_name(name).quantity or is_score(name) or all(map(says_no_quantity, words_of(name))):
+        return fields  # "class accuracy : 0.5"
+    return [
+        found if found.name.startswith(name) else found._replace(name=f"{found.name}_{name}")
+        for found in fields
+    ]
 
 
 def _phased(text: str, fields: list[Field]) -> list[Field]:

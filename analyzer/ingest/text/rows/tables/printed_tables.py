@@ -28,6 +28,7 @@ from analyzer.ingest.text.rows.forms.row_forms import EpochCounter
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
 from analyzer.ingest.text.rows.learned.line_masks import in_english
 from analyzer.ingest.text.rows.printed_numbers import NUMBER, parse_number
+from analyzer.ingest.text.rows.tables.class_reports import ClassReport, Reports
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity
 from analyzer.model.score_words import read_score
@@ -87,6 +88,9 @@ _ABOUT = "\u7ea6~\u2248\u2191\u2193*%"
 _LETTERS = {"p": "precision", "r": "recall", "f": "f1", "a": "accuracy"}
 """Columns of one letter beside a loss, as scripts of spaCy head them."""
 
+_SAMPLES = "support"
+"""The last column of a report by classes: how many samples each has."""
+
 _MEASURED = frozenset({"loss", "accuracy", "perplexity", "reward_mean", "loss_like"})
 
 
@@ -118,12 +122,16 @@ class PrintedTables:
         self._read = GeneralRows("table")
         self._counter = EpochCounter()
         self._results: dict[tuple[str, ...], _Rows] = {}
+        self._reports = Reports(self._read)
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         head = find_head(line.text) or _second_line(line)
         if head is None:
             return False
+        if head.names[-1] == _SAMPLES and head.scores:
+            log.captures.append(ClassReport(head.names[:-1], self._reports))
+            return True
         of = _result_above(line) if head.scores else ""
         waiting = self._results.setdefault((of, *head.names), []) if head.doubtful > 1 else []
         phase = f"val_{of}" if head.scores else _phase_above(line)
