@@ -53,6 +53,13 @@ SET = "Epoch {n} loss: 0.5\n"
         (SET + "acc, f1, auc: 0.5 {v} 0.25", "f1", EPOCHS),
         (SET + "Error rate on validation: {v}", "validation_error_rate", EPOCHS),
         (SET + "Accuracy of the model on the 80 test images: {v}", "eval_accuracy", EPOCHS),
+        ("epoch {n} train 1.5 val 1.25 acc {v}", "eval_accuracy", EPOCHS),
+        ("Epoch: {n}, Train: 0.5, Val: 0.75, Test: 0.25, Loss: {v}", "loss", EPOCHS),
+        ("step {n} loss 0.5\nLoss: 0.75, MeanIU: {v}, Best_mIoU: 0.75", "val_meaniu", STEPS),
+        ("Epoch {n}\nFID: 18{n}.5 | IS: {v} | KID: 0.25", "is", EPOCHS),
+        ("Episode {n}, Return -1382, Length 20{n}", "episode_length_mean", [(1, 201), (2, 202), (3, 203)]),
+        ("Epoch {n}: disc_loss: 0.5\t target_loss={v}", "target_loss", EPOCHS),
+        ("epoch {n} train_loss: 1.5, train_acc: ------>{v}", "accuracy", EPOCHS),
         ("train_loss 1.5 acc 0.5 valid_loss {v} acc 0.25 test_loss 0.75 acc 0.5", "eval_loss", EPOCHS),
         ("train_loss 1.5 acc 0.5 valid_loss 0.75 acc 0.25 test_loss 0.75 acc {v}", "part/val_acc_2", EPOCHS),
     ],
@@ -140,3 +147,11 @@ def test_what_is_measured_of_one_class_has_its_name(form, name):
 
 def test_the_definition_of_a_class_is_no_row():
     assert not points(read_text(lines(SET + "class Loss: {v}\nclass Acc(Metric): top = {v}")), "top")
+
+
+def test_many_rows_of_one_score_are_a_course_where_nothing_else_is_read():
+    values = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75)
+    run = read_text(lines("accuracy: {v}\nsome text", values))
+    assert points(run, "accuracy") == [(None, value) for value in values]
+    assert not points(read_text(lines("accuracy: {v}\nsome text", values[:5])), "accuracy")
+    assert not points(read_text(lines("accuracy: {v}\nsome text", (0.5,) * 9)), "accuracy")

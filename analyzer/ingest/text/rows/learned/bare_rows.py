@@ -15,6 +15,7 @@ from math import isfinite
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.log_line import LogLine, LogState
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
+from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
 from analyzer.ingest.text.rows.learned.wordings import WordedRow
 from analyzer.model.name_words import JUDGES, MAKERS, is_score, read_name, words_of
@@ -25,6 +26,12 @@ mind; and words beside the pairs, such as a level and a logger."""
 
 SCORES_ALONE = 2
 """Scores on a line that says nothing else which make rows of a log without any other; a report of classes names those."""
+
+ROWS_ALONE = 6
+"""Rows of one score or error, and of nothing else, that make a course in a log without any other row: results of some models are fewer."""
+
+MAX_KEPT = 20_000
+"""Rows of a kind that are kept in mind."""
 
 BARE_NAMES = 3
 """Known names that make two rows without a place as sure as three."""
@@ -132,7 +139,7 @@ class BareRows:
     ) -> None:
         if kind in kinds or len(kinds) < BARE_KINDS:
             waiting = kinds.setdefault(kind, [])
-            waiting += [(line.detached(), values)] if len(waiting) < BARE_ROWS else []
+            waiting += [(line.detached(), values)] if len(waiting) < MAX_KEPT else []
 
     def _is_course(self, kind: tuple[str, ...], values: dict[str, float], row: WordedRow, *, alone: bool) -> bool:  # fmt: skip
         names = {canonical_metric(name) for name in kind}
@@ -148,7 +155,7 @@ class BareRows:
                 or (r.quantity == "loss_like" and (r.phase == "train" or lost or fitted))
                 for r in readings
             )
-            or (alone and names == {"learning_rate"})
+            or (alone and {canonical_metric(n) for n in kind if not names_time(n)} == {"learning_rate"})
             or (
                 all(measures(name) for name in kind)
                 and (alone or (len(kind) >= SCORES_ALONE and (row.phased or not row.words)))
@@ -162,9 +169,14 @@ class BareRows:
 
     def left(self) -> list[Kept]:
         """What is worth telling of a log without any other row: two of a kind, two names on one, or a NaN, are no chance."""
-        waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)}
+        course = {
+            kind: rows
+            for kind, rows in self._beside.items()
+            if len(rows) >= ROWS_ALONE and len({tuple(values.values()) for _, values in rows}) > 1
+        }
+        waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)} | course
         lone = [value for rows in waiting.values() for _, values in rows for value in values.values()]
         told = sum(map(len, waiting)) >= BARE_NAMES or not all(map(isfinite, lone))
         told = told or any(len(kind) > 1 or len(rows) > 1 for kind, rows in waiting.items())
-        self._waiting = {}
+        self._waiting, self._beside = {}, {}
         return [row for rows in waiting.values() for row in rows] if told else []

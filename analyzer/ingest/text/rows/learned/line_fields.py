@@ -37,7 +37,7 @@ _UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
 _SIGNED = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
-    rf"(?P<sign> {{0,2}}(?:-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is ){_OPEN}(?P<value>{_NUMBER})"
+    rf"(?P<sign> {{0,2}}(?:(?:: ?)?-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is ){_OPEN}(?P<value>{_NUMBER})"
 )
 _BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
@@ -153,6 +153,12 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
     for first, result in quotients.items():
         if first in found:
             found[result] = found.pop(first)._replace(slot=result, over=-1)
+    _add_further(text, found)
+    return [found[slot] for slot in sorted(found)]
+
+
+def _add_further(text: str, found: dict[int, Field]) -> None:
+    """Add the numbers behind a named one that have no name of their own."""
     for match in _TWO.finditer(text):  # "loss 0.5 / 0.75": what the second is of is not said
         half = found.get(slot_at(text, match.start()))
         if half is not None and (
@@ -168,7 +174,6 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
             for place in range(1, match["rest"].count(FLOAT) + 1):
                 further = head._replace(slot=head.slot + place, name=f"{head.name}_{place + 1}", over=-1)
                 found.setdefault(further.slot, further)
-    return [found[slot] for slot in sorted(found)]
 
 
 MAX_CLASSES = 40
@@ -291,7 +296,7 @@ def _beside(text: str) -> Iterator[Field]:
             # "| Train 0.41 (acc 92.0%) | Valid 0.52 (acc 90.1%)": what stands before its scores is the loss
             name += "_loss" if of_phase and name and after[:1] == "(" and "loss" not in text.lower() else ""
             name = _METERS.get(name.lower(), name) if metered else name
-        if not name and alone and match["name"].lower() == "steps":
+        if not name and alone and match["name"].lower() in _LENGTHS:
             name = "steps"  # of an episode
         if not name and unit in _SIZES:
             name = _memory(match["name"])
@@ -299,6 +304,7 @@ def _beside(text: str) -> Iterator[Field]:
             yield Field(slot_at(text, match.start("value")), name, unit, signed=bool(wide) or name.lower() == "total", over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" "))  # fmt: skip
 
 
+_LENGTHS = frozenset({"steps", "length", "episode steps", "episode length"})
 _FILLED = LazyRegex(
     r"(?i) (?:of|is|was|by|from|than|after|below|above|under|over|to|at|did|has|had|not|the|a)\b"
 )

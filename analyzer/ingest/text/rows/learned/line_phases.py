@@ -44,6 +44,11 @@ def held_out_fields(text: str, fields: Sequence[Field]) -> set[int]:
         quantity, own = canonical_metric(field.name).removeprefix("eval_"), read_name(field.name).phase
         if (phase == "eval" and not own and quantity not in named) or (behind and field.name in called):
             found.add(field.slot)
+        if own and all(map(_names_none, words_of(field.name))):
+            phase, named = (
+                own,
+                {"loss"},
+            )  # "train 0.5 val 0.6 acc 0.9"; a loss behind both is that of the training
         behind = own == "eval" or (behind and not own)
         called.add(field.name)
         named.add(quantity)
