@@ -155,3 +155,4 @@ def test_many_rows_of_one_score_are_a_course_where_nothing_else_is_read():
     assert points(run, "accuracy") == [(None, value) for value in values]
     assert not points(read_text(lines("accuracy: {v}\nsome text", values[:5])), "accuracy")
     assert not points(read_text(lines("accuracy: {v}\nsome text", (0.5,) * 9)), "accuracy")
+    assert not points(read_text(lines("ELBO: {v}\nsome text", values)), "elbo")

@@ -19,6 +19,7 @@ from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
 from analyzer.ingest.text.rows.learned.wordings import WordedRow
 from analyzer.model.name_words import JUDGES, MAKERS, is_score, read_name, words_of
+from analyzer.model.score_words import read_score
 
 BARE_ROWS, BARE_KINDS, BARE_WORDS = 3, 8, 2
 """Rows without a place that make a series: two of one form may be a summary and its copy; kinds that are kept in
@@ -28,7 +29,8 @@ SCORES_ALONE = 2
 """Scores on a line that says nothing else which make rows of a log without any other; a report of classes names those."""
 
 ROWS_ALONE = 6
-"""Rows of one score or error, and of nothing else, that make a course in a log without any other row: results of some models are fewer."""
+"""Rows of one score, and of nothing else, that make a course in a log without any other row: results of some models are fewer. What is better
+of it has to be known: a bound on a likelihood may be printed with either sign."""
 
 MAX_KEPT = 20_000
 """Rows of a kind that are kept in mind."""
@@ -172,7 +174,9 @@ class BareRows:
         course = {
             kind: rows
             for kind, rows in self._beside.items()
-            if len(rows) >= ROWS_ALONE and len({tuple(values.values()) for _, values in rows}) > 1
+            if len(rows) >= ROWS_ALONE
+            and all(read_score(name).better for name in kind)
+            and len({tuple(values.values()) for _, values in rows}) > 1
         }
         waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)} | course
         lone = [value for rows in waiting.values() for _, values in rows for value in values.values()]
