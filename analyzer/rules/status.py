@@ -348,8 +348,11 @@ _COUNTED = (
 
 def _counted(facts: Mapping[str, Scalar]) -> str:
     """What was looked at, and how much of it: ``120 loss points``."""
-    found = ((facts.get(name), word) for name, word in _COUNTED)
-    return next((counted(number, word) for number, word in found if isinstance(number, int)), "no points")
+    found = [(number, word) for name, word in _COUNTED if isinstance(number := facts.get(name), int)]
+    if not found:
+        return "no points"
+    word = found[0][1]
+    return counted(max(number for number, other in found if other == word), word)
 
 
 REACHED = "success"

@@ -16,6 +16,7 @@ from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.following import SURVIVED_ROWS
 from analyzer.detect.setup.run_course import completed, exit_code, last_step, of_last_attempt
 from analyzer.detect.setup.signs_of_life import YOUNG_S, Life, span
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import LogEnd
@@ -53,6 +54,16 @@ FULL = 0.9
 
 PASSED = 2
 """A run that goes on beyond its plan passes it once; steps twice as high were counted by something else."""
+
+
+_BEGINS = LazyRegex(
+    r"(?i)\b(?:start(?:ing|ed|s)?|begin(?:ning|s)?|running|launching) (?:the )?(?:model )?(?:re)?train(?:ing)?\b"
+    r"|\btraining (?:start(?:s|ed|ing)?|begins?|began|is starting)\b"
+    r"|^\W{0,12}(?:Total optimization steps|Number of trainable parameters) ?= ?[\d,]{1,20}$"
+    r"|\b0%\|\s{0,200}\| ?0/\d{1,12} \[00:00<\?"
+    r"|开始训练|開始訓練|训练开始|学習(?:を)?開始|訓練開始|학습(?:을)? 시작|훈련(?:을)? 시작|начало обучения"
+)
+"""What a program says last before its first step, in its own words and those of HF Trainer and progress bars."""
 
 
 @dataclass
@@ -298,12 +309,19 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
 def _by_cut(view: RunView, life: Life) -> _End | None:
     """A log that stops within a row like those above it, or below a heading: whoever wrote it, or copied it, had more to say."""
     end = next(iter(_logs(view)), None)
-    if end is None or not end.cut_off or _is_part(view):
+    if end is None:
+        return None
+    refs = [SourceRef(end.source, end.line)]
+    if _BEGINS.search(end.text):
+        state = "unknown" if _is_part(view) else "interrupted"
+        text = "its log stops where training begins, with neither a step nor an error" + _silence(life)
+        return _End(state, text, refs, open_ended=True)
+    if not end.cut_off or _is_part(view):
         return None
     text = "its log stops in the middle of a row or of an epoch, with neither an end nor an error" + _silence(
         life
     )
-    return _End("interrupted", text, [SourceRef(end.source, end.line)], open_ended=True)
+    return _End("interrupted", text, refs, open_ended=True)
 
 
 def _silence(life: Life) -> str:

@@ -75,7 +75,7 @@ def read(form, count=ROWS):
         ("Step {s}\nmean reward (100 episodes) {a}", {"reward_mean": 2.1}),
         ("Epoch {e} | val MAE {a} m, Shift +{b} m, d2 0.{e}5", {"val_mae": 2.1, "val_shift": 1.1, "val_d2": 0.15}),
         # statistics of a generation, and phases on lines of their own
-        ("gen={e} best={a} mean={b} worst=0.{e}5", {"best_fitness": 2.1, "mean_fitness": 1.1, "worst_fitness": 0.15}),
+        ("gen={e} best={a} mean={b}", {"best_fitness": 2.1, "mean_fitness": 1.1}),
         ("Epoch {e}:\n - train: {a}\n - val: {b}", {"train": 2.1, "val": 1.1}),
         # behind both losses a score is of held-out data
         ("epoch {e}  train {a}  val {b}  acc 4{e}.5%", {"eval_accuracy": 41.5}),
