@@ -64,6 +64,8 @@ class _End:
     refs: list[SourceRef] = field(default_factory=list)
     open_ended: bool = False
     """Whether neither an end nor an error was written."""
+    is_excerpt: bool = False
+    """Whether it is the end of a few lines that somebody quoted."""
 
 
 class Progress(NamedTuple):
@@ -100,6 +102,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     )  # whole minutes: read twice, told once
     out.put("ended.interval_s", life.interval_s)
     out.put("run.log_truncated", _truncated(view, end), end.refs)
+    out.put("ended.excerpt", end.is_excerpt, end.refs)
     _checkpoint(view, out)
     if end.state == "completed" and (failure := _after_completion(view)) is not None:
         out.put("ended.at_exit", failure.speaker.kind, [failure.speaker.ref])
@@ -289,7 +292,8 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
     text = f"it stops at {progress.words()}, with neither an end nor an error"
     if _is_part(view):
         text += "; so short a log may be a part of one"
-        return _End("unknown", text, refs, open_ended=True)
+        short = _is_short(_logs(view)[0])  # who quotes a few lines did not cut off the run
+        return _End("unknown", text, refs, open_ended=not short, is_excerpt=short)
     if torn is not None and not torn.text.endswith((".", "]", "}")):
         text += ", in the middle of a line"
     return _End("interrupted", text + _silence(life), refs, open_ended=True)
@@ -332,13 +336,24 @@ def _is_snapshot(view: RunView) -> bool:
 
 
 def _is_part(view: RunView) -> bool:
-    """Whether the log may be a part that somebody copied: a few lines, or rows that begin in the middle, and nothing beside it."""
+    """Whether the log may be a part that somebody copied: a few lines, or rows that begin in the middle, and nothing beside it.
+
+    A checkpoint that was saved speaks for a run at hand, unless both signs say that the lines were quoted.
+    """
     logs = _logs(view)
-    if len(logs) != 1 or len(view.run.sources) > 1 or of_last_attempt(view, "checkpoint_saved"):
+    if len(logs) != 1 or len(view.run.sources) > 1:
         return False
-    (log,) = logs
-    if log.first_time_s is None and log.line <= PASTED_LINES:
-        return True
+    short, late = _is_short(logs[0]), _begins_late(view, logs[0])
+    return short and late if of_last_attempt(view, "checkpoint_saved") else short or late
+
+
+def _is_short(log: LogEnd) -> bool:
+    """Whether a log is as short as what people quote, and has no clock."""
+    return log.first_time_s is None and log.line <= PASTED_LINES
+
+
+def _begins_late(view: RunView, log: LogEnd) -> bool:
+    """Whether the first rows of a log are not the first of the run, and nothing says that it was resumed."""
     curve = view.curve("loss")
     late = curve is not None and (curve.step_at(0) or 0) >= LATE_STEP
     return (late or (log.first_epoch or 0) >= LATE_EPOCH) and view.config_value("train.resumed") is None
