@@ -13,7 +13,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from analyzer.detect.curve import all_series, each_evaluation, finite_points, has_steps, lineage, take
+from analyzer.detect.curve import (
+    all_series,
+    each_evaluation,
+    finite_points,
+    has_steps,
+    lineage,
+    logged_once,
+    take,
+)
 from analyzer.detect.stand_in import same_rows, stand_in
 from analyzer.detect.trainings import trainings_of
 from analyzer.model.config import ConfigScalar, ConfigValue
@@ -125,6 +133,8 @@ class RunView:
                 found = tuple(series for series in found if not _is_a_factor(series))
             found = found or stand_in(self.run, metric)
             found = tuple(self.trainings.judged_rows(series) for series in found)
+            if metric == "loss" and (held_out := self.all_series("eval_loss")):
+                found = tuple(logged_once(series, held_out[0]) for series in found)
             self._series[metric] = found
         return self._series[metric]
 

@@ -99,6 +99,20 @@ def each_evaluation(series: Series, *, losses: bool) -> Series:
     )
 
 
+def logged_once(series: Series, beside: Series) -> Series:
+    """The training loss that stands in rows of evaluations; its first point, where the others are copies of that.
+
+    The tables of HF Trainer, and model cards after them, repeat the loss that was logged last in each row until training
+    logs again. A loss of exactly 0, one that is not finite, and one beside which the evaluation stands still as well,
+    did not move.
+    """
+    if len(series) < 2 or not (series.value == series.value[0]).all() or series.value[0] == 0.0:
+        return series
+    _, here, there = np.intersect1d(series.line, beside.line, return_indices=True)
+    same_rows = here.size == len(series) and np.array_equal(series.source[here], beside.source[there])
+    return take(series, slice(1)) if same_rows and np.diff(beside.value[there]).all() else series
+
+
 def spacing(series: Series) -> int | None:
     """Steps from one point to the next, the most frequent distance; None without steps."""
     known = series.step[series.step != NULL_INT]

@@ -21,7 +21,7 @@ _JOINED = LazyRegex(
 """A phase, a mean or a player that is written together with its quantity: ``trainloss``, ``dloss``."""
 
 _LETTER = LazyRegex(
-    r"(?i)^([la])[_ /](?=(?:tr|train|te|test|val|valid|dev)$)|(?<=^train_)([LA])$|(?<=^val_)([LA])$"
+    r"(?i)^([la])[_ /](?=(?:tr|train|te|va|test|val|valid|dev)$)|(?<=^train_)([LA])$|(?<=^val_)([LA])$"
 )
 """A letter for a loss or an accuracy beside nothing but a phase: ``L_val``, ``A_val``, ``train_L``."""
 
@@ -79,8 +79,14 @@ def is_score(name: str) -> bool:
     >>> is_score("val_mIoU"), is_score("PSNR"), is_score("f1_threshold")
     (True, True, False)
     """
-    words = words_of(name.lower())
+    words = set(words_of(name.lower()))
+    if words >= _CLIP_SCORE:
+        words -= {"clip"}
     return not _SCORES.isdisjoint(words) and _SETTINGS.isdisjoint(words)
+
+
+_CLIP_SCORE = frozenset({"clip", "score"})
+"""How well pictures fit their texts, as the model of that name scores them; elsewhere the word makes a setting."""
 
 
 def word_set(text: str) -> frozenset[str]:

@@ -348,8 +348,11 @@ _COUNTED = (
 
 def _counted(facts: Mapping[str, Scalar]) -> str:
     """What was looked at, and how much of it: ``120 loss points``."""
-    found = ((facts.get(name), word) for name, word in _COUNTED)
-    return next((counted(number, word) for number, word in found if isinstance(number, int)), "no points")
+    found = [(number, word) for name, word in _COUNTED if isinstance(number := facts.get(name), int)]
+    if not found:
+        return "no points"
+    word = found[0][1]
+    return counted(max(number for number, other in found if other == word), word)
 
 
 REACHED = "success"
@@ -423,11 +426,10 @@ def _open_end(facts: Mapping[str, Scalar]) -> str | None:
     """That the rows end in the middle of what was planned; what was not shown may have gone wrong."""
     if facts.get("ended.excerpt") is True:
         gains = (facts.get(f"signal.{name}") for name in ("progress.fall_share", "gap.held_out_gained"))
-        shown = all(isinstance(gain, float) and gain >= SHOWN for gain in gains)
-        return None if shown else str(facts.get("ended.because"))
-    if facts.get("run.log_truncated") is True and facts.get("ended.state") == "unknown":
-        return str(facts.get("ended.because"))
-    return None
+        is_open = not all(isinstance(gain, float) and gain >= SHOWN for gain in gains)
+    else:
+        is_open = facts.get("run.log_truncated") is True and facts.get("ended.state") == "unknown"
+    return str(facts.get("ended.because")) if is_open else None
 
 
 SHOWN = 0.2

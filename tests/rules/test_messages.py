@@ -73,7 +73,7 @@ def test_messages_are_brought_to_their_cause(tmp_path, table):
 
 def test_where_the_last_frame_lies_in_the_own_code_hardly_any_answer_changes(tmp_path):
     raised = [(message, causes) for message, causes in messages() if is_raised(message)]
-    raised = raised[::3]  # of every table; all of them take half a minute
+    raised = raised[::9]  # of every table; all of them take a minute
     wrong = [
         (message, ranked[:2])
         for message, causes in raised

@@ -472,3 +472,21 @@ def test_like_runs_that_were_sound_clear_of_an_accusation_and_those_that_were_no
     assert any("99% were sound" in line.because for line in cleared.findings[0].speaks_against())
     assert told(falling, 0.8).status == "healthy"
     assert "with such numbers 70% had a fault" in told(falling, 0.3).summary
+
+
+@pytest.mark.parametrize(
+    ("last", "stopped"),
+    [
+        ("Starting training... (24 layers)", True),
+        ("  Number of trainable parameters = 4,194,304", True),
+        ("Epoch 1:   0%|          | 0/250 [00:00<?, ?it/s]", True),
+        ("開始訓練 (20 epochs)", True),
+        ("WARNING: tokenized 4,000 samples only", False),
+    ],
+)
+def test_a_log_that_stops_where_training_begins_lacks_its_rest(tmp_path, last, stopped):
+    lines = ["loading the data", "building the model", "learning rate: 0.001", "batch size: 32", last]
+    dx = diagnose(tmp_path, "\n".join(lines) + "\n")
+
+    assert ("log-truncated" in [finding.cause.id for finding in dx.findings]) == stopped
+    assert dx.status == "insufficient"

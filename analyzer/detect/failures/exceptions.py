@@ -137,6 +137,7 @@ def _speak(view: RunView, tracebacks: Sequence[Event], out: FactWriter) -> None:
             kind == "KeyError" and _KINDS.search(str(speaker.fields.get("raised_in", ""))) is not None
         )
         out.put("name_gone", unknown_kind or NAME_GONE.search(message) is not None, [speaker.ref])
+        out.put("mistake", mistake(str(kind), message) or "other", [speaker.ref])
     first = order.first
     if first is not None and fatal is not None:
         plain = first.family == "exception" and _is_plain(first)
@@ -223,6 +224,7 @@ LOOKED_AT = 400
 """Characters of a message that are read: the complaint comes first, then explanations and dumps of values."""
 
 _FILE = Path(__file__).parent / "complaints.yaml"
+_MISTAKES = _FILE.with_name("mistakes.yaml")
 
 # In the order in which they are tried: a word, hints of which a message holds one, and what says that it means another thing.
 _DAMAGE = ("orrupt", "runcated", "ncomplete", "roken", "amaged", "crc", "CRC", "hecksum", "hash", "igest", "agic", "parsing")  # fmt: skip
@@ -270,3 +272,17 @@ def complaint(kind: str, message: str, phase: object = None) -> str | None:
     if refused:
         return "setting"
     return next((word for word in _BY_CLASS if of[f"{word}_class"].search(kind)), None)
+
+
+def mistake(kind: str, message: str) -> str | None:
+    """The usual mistake of a program that an exception tells of, a name of ``mistakes.yaml``.
+
+    >>> mistake("UnboundLocalError", "local variable 'loss' referenced before assignment")
+    'unset_variable'
+    >>> mistake("builtins.TypeError", "'NoneType' object is not iterable"), mistake("acme.OddError", "acme is odd")
+    ('is_none', None)
+    """
+    text = f"{kind.rpartition('.')[2]}: {' '.join(message[:LOOKED_AT].split())}"
+    return next(
+        (name for name, expression in expressions(_MISTAKES).items() if expression.search(text)), None
+    )

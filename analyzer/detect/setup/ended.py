@@ -14,8 +14,16 @@ from analyzer.detect.curves.drift import checkpoints
 from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.following import SURVIVED_ROWS
-from analyzer.detect.setup.run_course import completed, exit_code, last_step, of_last_attempt
+from analyzer.detect.setup.run_course import (
+    completed,
+    exit_code,
+    is_part,
+    is_short,
+    last_step,
+    of_last_attempt,
+)
 from analyzer.detect.setup.signs_of_life import YOUNG_S, Life, span
+from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import distinct_of, median_of
 from analyzer.model.refs import SourceRef
 from analyzer.model.run import LogEnd
@@ -23,12 +31,6 @@ from analyzer.model.tables import NULL_INT
 from analyzer.model.wording import format_scalar
 from analyzer.record import NamedTuple, dataclass, field
 from analyzer.vocabulary.events import said
-
-PASTED_LINES = 30
-"""Log of a run that was cut off after so few lines, without a clock and without another file beside it, as people quote them."""
-
-LATE_EPOCH, LATE_STEP = 3, 1000
-"""A log that begins behind them lacks its own beginning, so it is a part of one and its end may be elsewhere too."""
 
 FROM_OUTSIDE = frozenset(
     {"slurm_cancelled", "job_time_limit", "job_cancelled", "job_preempted", "keyboard_interrupt", "sighup", "sigterm", "sigkill",
@@ -53,6 +55,16 @@ FULL = 0.9
 
 PASSED = 2
 """A run that goes on beyond its plan passes it once; steps twice as high were counted by something else."""
+
+
+_BEGINS = LazyRegex(
+    r"(?i)\b(?:start(?:ing|ed|s)?|begin(?:ning|s)?|running|launching) (?:the )?(?:model )?(?:re)?train(?:ing)?\b"
+    r"|\btraining (?:start(?:s|ed|ing)?|begins?|began|is starting)\b"
+    r"|^\W{0,12}(?:Total optimization steps|Number of trainable parameters) ?= ?[\d,]{1,20}$"
+    r"|\b0%\|\s{0,200}\| ?0/\d{1,12} \[00:00<\?"
+    r"|开始训练|開始訓練|训练开始|学習(?:を)?開始|訓練開始|학습(?:을)? 시작|훈련(?:을)? 시작|начало обучения"
+)
+"""What a program says last before its first step, in its own words and those of HF Trainer and progress bars."""
 
 
 @dataclass
@@ -290,9 +302,9 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
         return _End("unknown", f"saved at {progress.words()}; nothing says how it went on", refs)
     torn = next((end for end in _logs(view) if end.torn), None)
     text = f"it stops at {progress.words()}, with neither an end nor an error"
-    if _is_part(view):
+    if is_part(view, logs := _logs(view)):
         text += "; so short a log may be a part of one"
-        short = _is_short(_logs(view)[0])  # who quotes a few lines did not cut off the run
+        short = is_short(logs[0])  # who quotes a few lines did not cut off the run
         return _End("unknown", text, refs, open_ended=not short, is_excerpt=short)
     if torn is not None and not torn.text.endswith((".", "]", "}")):
         text += ", in the middle of a line"
@@ -302,12 +314,19 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
 def _by_cut(view: RunView, life: Life) -> _End | None:
     """A log that stops within a row like those above it, or below a heading: whoever wrote it, or copied it, had more to say."""
     end = next(iter(_logs(view)), None)
-    if end is None or not end.cut_off or _is_part(view):
+    if end is None:
+        return None
+    refs = [SourceRef(end.source, end.line)]
+    if _BEGINS.search(end.text):
+        state = "unknown" if is_part(view, _logs(view)) else "interrupted"
+        text = "its log stops where training begins, with neither a step nor an error" + _silence(life)
+        return _End(state, text, refs, open_ended=True)
+    if not end.cut_off or is_part(view, _logs(view)):
         return None
     text = "its log stops in the middle of a row or of an epoch, with neither an end nor an error" + _silence(
         life
     )
-    return _End("interrupted", text, [SourceRef(end.source, end.line)], open_ended=True)
+    return _End("interrupted", text, refs, open_ended=True)
 
 
 def _silence(life: Life) -> str:
@@ -333,30 +352,6 @@ def _is_snapshot(view: RunView) -> bool:
         view.run.sources[source].ingestor for source in distinct_of(view.run.metrics.source).tolist()
     }
     return with_rows == {"trainer-state"}
-
-
-def _is_part(view: RunView) -> bool:
-    """Whether the log may be a part that somebody copied: a few lines, or rows that begin in the middle, and nothing beside it.
-
-    A checkpoint that was saved speaks for a run at hand, unless both signs say that the lines were quoted.
-    """
-    logs = _logs(view)
-    if len(logs) != 1 or len(view.run.sources) > 1:
-        return False
-    short, late = _is_short(logs[0]), _begins_late(view, logs[0])
-    return short and late if of_last_attempt(view, "checkpoint_saved") else short or late
-
-
-def _is_short(log: LogEnd) -> bool:
-    """Whether a log is as short as what people quote, and has no clock."""
-    return log.first_time_s is None and log.line <= PASTED_LINES
-
-
-def _begins_late(view: RunView, log: LogEnd) -> bool:
-    """Whether the first rows of a log are not the first of the run, and nothing says that it was resumed."""
-    curve = view.curve("loss")
-    late = curve is not None and (curve.step_at(0) or 0) >= LATE_STEP
-    return (late or (log.first_epoch or 0) >= LATE_EPOCH) and view.config_value("train.resumed") is None
 
 
 def progress_of(view: RunView) -> Progress | None:

@@ -106,7 +106,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("", r"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-z][\w.]{0,40}-\d{1,4}) {1,20}\| (?=.)"),
     ("", rf"(?P<host>(?:node|host|dgx|hgx|nid|cn|gn|compute|worker|server|master|slave|instance)[a-zA-Z0-9.]{{0,40}}\d): {_MESSAGE}"),  # pdsh, clush
     # pdsh and deepspeed --launcher: host name that ends in a number
-    ("", rf"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)[a-zA-Z][a-zA-Z0-9.]{{0,40}}-\d{{1,5}}): {_MESSAGE}"),
+    # and no score, whose number stands behind it: "BLEU-4: 0.5"
+    ("", rf"(?P<host>(?!(?:step|epoch|iter|iteration|batch|rank|phase|stage)-)(?!(?i:bleu|rouge|hits?|hr|recall|prec(?:ision)?|[fpr]|top|ndcg|mrr|map|acc|loss|dice|iou|class|task)-\d{{1,3}}: {{1,4}}-?\d)[a-zA-Z][a-zA-Z0-9.]{{0,40}}-\d{{1,5}}): {_MESSAGE}"),
 )  # fmt: skip
 
 

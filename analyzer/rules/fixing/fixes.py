@@ -96,8 +96,8 @@ def _order(fix: Fix) -> int:
 def _resolved(fix: RuleFix, run: Run, facts: Mapping[str, Scalar], file_lines: FileLines) -> Fix | None:
     """One fix as this run is told it; None if it cannot help this run or says nothing here."""
     applicable = True if fix.requires is None else evaluate(fix.requires, facts)
-    if applicable is False:
-        return None
+    if applicable is False or (applicable is None and not fix.requires_text):
+        return None  # without words for what it needs, it is for runs of which that is known
     if facts.get("run.never_saved") is True and only_resumes(fix.change, fix.title):
         return None
     chosen = _changes(fix, run, facts, file_lines)

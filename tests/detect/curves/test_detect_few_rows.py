@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from make_run import RunMaker, falling
 
+import analyzer
 from analyzer.detect.curve import all_series
 
 
@@ -271,3 +272,31 @@ def test_what_hardly_falls_from_weights_that_were_trained_before_is_no_standing_
     assert maker.plain()["signal.progress.hardly"] is True
     maker.event("pretrained_loaded", line=1, role="info")
     assert maker.plain()["signal.progress.hardly"] is False
+
+
+def card(losses):
+    """The table of a model card: evaluations that become better, beside the training loss that was logged last."""
+    rows = [
+        f"| {loss} | {i}.0 | {i * 150} | {3.2 - 0.2 * i:.4f} | {20 + i} |" for i, loss in enumerate(losses, 1)
+    ]
+    return "\n".join(
+        [
+            "| Training Loss | Epoch | Step | Validation Loss | Rouge1 |",
+            "|:---:|:---:|:---:|:---:|:---:|",
+            *rows,
+        ]
+    )
+
+
+def test_a_training_loss_that_a_table_repeats_until_the_next_was_logged_does_not_stand_still(tmp_path):
+    (tmp_path / "README.md").write_text(card(["No log", "No log", "3.4125", "3.4125", "3.4125", "3.4125"]))
+    found = analyzer.diagnose(tmp_path)
+
+    assert found.status == "healthy"
+    assert "6 loss points" in found.summary
+
+
+def test_a_training_loss_of_nothing_but_zeros_is_no_copy(tmp_path):
+    (tmp_path / "README.md").write_text(card(["0.0"] * 6))
+
+    assert "every loss is below a millionth" in analyzer.diagnose(tmp_path).summary

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structured_reading import claimed_by, read_every_prefix, read_files
 
+import analyzer
 from analyzer.ingest.formats.config import structured_text
 from analyzer.ingest.formats.config.config_file import ConfigFile
 from analyzer.ingest.formats.config.structured_text import (
@@ -175,6 +176,17 @@ def test_an_mmengine_configuration_is_read_without_running_it():
 )
 def test_other_files_are_not_a_training_configuration(name, content):
     assert claimed_by(name, content) is None
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_settings_at_the_head_of_a_log_do_not_hide_what_follows(tmp_path, indent):
+    head = json.dumps({"lr": 0.001, "batch_size": 32, "epochs": 6, "seed": 1}, indent=indent)
+    rows = "\n".join(f"epoch: {i} Loss : {1 / (i + 1):.4f}" for i in range(6))
+    (tmp_path / "log.txt").write_text(f"{head}\ntraining items: 40\n{rows}\n")
+    run = analyzer.load(tmp_path)
+
+    assert "loss" in run.metrics.names
+    assert len(run.metrics) == 6
 
 
 def test_a_repeated_key_is_noted_and_the_last_one_wins():

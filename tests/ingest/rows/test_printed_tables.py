@@ -85,3 +85,27 @@ def test_commas_that_part_cells_are_no_decimal_commas():
     run = read_text("epoch,loss,val_loss\n1,4,05\n2,3,04\n3,2,03\n")
 
     assert [value for _, value in points(run, "loss")] == [4, 3, 2]
+
+
+REPORT = """              precision    recall  f1-score   support
+
+       plane       0.50      0.25      0.50        40
+           1       0.75      0.50      0.25        30
+
+    accuracy                           0.{n}5        70
+   macro avg       0.5{n}      0.25      0.50        70
+weighted avg       0.75      0.6{n}      0.50        70
+"""
+
+
+def test_of_a_report_by_classes_the_rows_of_all_classes_are_read():
+    run = read_text("".join(f"Epoch {n} loss: 0.5\n{REPORT.format(n=n)}\n" for n in (1, 2)))
+    assert points(run, "eval_accuracy") == [(None, 0.15), (None, 0.25)]
+    assert points(run, "val_macro_precision") == [(None, 0.51), (None, 0.52)]
+    assert points(run, "val_weighted_recall") == [(None, 0.61), (None, 0.62)]
+    assert not points(run, "val_precision")
+
+
+def test_a_single_report_by_classes_is_the_result_of_a_model():
+    run = read_text(f"Epoch 1 loss: 0.5\n{REPORT.format(n=1)}")
+    assert not points(run, "eval_accuracy")

@@ -76,6 +76,11 @@ _REPEATS_NOTED = 5
 _MORE_OBJECTS = LazyRegex(r"\{[^\n]{0,9999}\}\s{0,9}\n\{")
 """One object a line: the rows of a log, of which the first may hold the settings."""
 
+_TEXT_BELOW = LazyRegex(
+    r"\{[^\n]{0,9999}\}\s{0,9}\n\s{0,9}[^\s{\[]|\{[^\0]{0,9999}?\n\}\s{0,9}\n\s{0,9}[^\s{\[]"
+)
+"""The settings that a program printed before anything else: the head of its log."""
+
 
 class ConfigFile:
     """Reads a training configuration."""
@@ -143,7 +148,8 @@ def _language(name: str, text: str) -> str | None:
     start = text.lstrip("\ufeff \t\r\n")
     suffix = name.lower().removesuffix(".gz").removesuffix(".zst").rpartition(".")[2]
     # A log may begin with a table of another language, whose keys stand without quotes.
-    begins = start.startswith("{") and (suffix == "json" or start[1:].lstrip()[:1] in {'"', "}", "/"})
+    in_a_log = start[1:].lstrip()[:1] in {'"', "}", "/"} and not _TEXT_BELOW.match(start)
+    begins = start.startswith("{") and (suffix == "json" or in_a_log)
     if begins and suffix not in {"jsonl", "py"}:
         return "json"
     return {"yaml": "yaml", "yml": "yaml", "py": "python"}.get(suffix)

@@ -15,9 +15,11 @@ from math import isfinite
 from analyzer.ingest.names import canonical_metric
 from analyzer.ingest.text.log_line import LogLine, LogState
 from analyzer.ingest.text.rows.learned.general_rows import GeneralRows
+from analyzer.ingest.text.rows.learned.line_fields import names_time
 from analyzer.ingest.text.rows.learned.unread_rows import UnreadRows
 from analyzer.ingest.text.rows.learned.wordings import WordedRow
 from analyzer.model.name_words import JUDGES, MAKERS, is_score, read_name, words_of
+from analyzer.model.score_words import read_score
 
 BARE_ROWS, BARE_KINDS, BARE_WORDS = 3, 8, 2
 """Rows without a place that make a series: two of one form may be a summary and its copy; kinds that are kept in
@@ -25,6 +27,13 @@ mind; and words beside the pairs, such as a level and a logger."""
 
 SCORES_ALONE = 2
 """Scores on a line that says nothing else which make rows of a log without any other; a report of classes names those."""
+
+ROWS_ALONE = 6
+"""Rows of one score, and of nothing else, that make a course in a log without any other row: results of some models are fewer. What is better
+of it has to be known: a bound on a likelihood may be printed with either sign."""
+
+MAX_KEPT = 20_000
+"""Rows of a kind that are kept in mind."""
 
 BARE_NAMES = 3
 """Known names that make two rows without a place as sure as three."""
@@ -69,6 +78,11 @@ class BareRows:
         self._waiting: dict[tuple[str, ...], list[Kept]] = {}
         self._known: set[tuple[str, ...]] = set()
         self._beside: dict[tuple[str, ...], list[Kept]] = {}
+
+    @property
+    def waits(self) -> bool:
+        """Whether any row is kept in mind."""
+        return bool(self._waiting or self._beside)
 
     def first_of(self, values: Iterable[str]) -> list[Kept]:
         """What waited of a kind that turned out to be one."""
@@ -127,7 +141,7 @@ class BareRows:
     ) -> None:
         if kind in kinds or len(kinds) < BARE_KINDS:
             waiting = kinds.setdefault(kind, [])
-            waiting += [(line.detached(), values)] if len(waiting) < BARE_ROWS else []
+            waiting += [(line.detached(), values)] if len(waiting) < MAX_KEPT else []
 
     def _is_course(self, kind: tuple[str, ...], values: dict[str, float], row: WordedRow, *, alone: bool) -> bool:  # fmt: skip
         names = {canonical_metric(name) for name in kind}
@@ -143,7 +157,7 @@ class BareRows:
                 or (r.quantity == "loss_like" and (r.phase == "train" or lost or fitted))
                 for r in readings
             )
-            or (alone and names == {"learning_rate"})
+            or (alone and {canonical_metric(n) for n in kind if not names_time(n)} == {"learning_rate"})
             or (
                 all(measures(name) for name in kind)
                 and (alone or (len(kind) >= SCORES_ALONE and (row.phased or not row.words)))
@@ -157,8 +171,16 @@ class BareRows:
 
     def left(self) -> list[Kept]:
         """What is worth telling of a log without any other row: two of a kind, two names on one, or a NaN, are no chance."""
-        waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)}
+        course = {
+            kind: rows
+            for kind, rows in self._beside.items()
+            if len(rows) >= ROWS_ALONE
+            and all(read_score(name).better for name in kind)
+            and len({tuple(values.values()) for _, values in rows}) > 1
+        }
+        waiting = {kind: rows for kind, rows in self._waiting.items() if not play_each_other(kind)} | course
         lone = [value for rows in waiting.values() for _, values in rows for value in values.values()]
         told = sum(map(len, waiting)) >= BARE_NAMES or not all(map(isfinite, lone))
         told = told or any(len(kind) > 1 or len(rows) > 1 for kind, rows in waiting.items())
+        self._waiting, self._beside = {}, {}
         return [row for rows in waiting.values() for row in rows] if told else []

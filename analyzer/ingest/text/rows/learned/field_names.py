@@ -19,10 +19,12 @@ from analyzer.model.name_words import (
 _SENTENCE = LazyRegex(r"(?<=[a-z]{4})\. ")
 _LEVELS = LazyRegex(r"\b(?:INFO|DEBUG) ")
 MEASURED_WHEN = LazyRegex(
-    r"(?i)(?<=\w) (?:(?:after|over|across|during)(?: (?!train|val|test|dev|eval)[a-z]{1,12}){1,3}|(?:of|for|in|per) (?:the |this )?(?:epoch|step|iteration|batch|round|episode|run))$"
+    r"(?i)(?<=\w) (?:(?:after|over|across|during)(?: (?!train|val|test|dev|eval)[a-z]{1,12}){1,3}|(?:of|for|in|per) (?:the |this )?(?:epoch|step|iteration|batch|round|episode|run))(?: (?:is|was))?$"
 )
 """Behind a quantity, when it was measured: ``Average loss after inner updates``, ``acc over epoch``."""
 _FILLERS = frozenset({"the", "a", "with", "and", "current", "curr", "cur", "is", "at", "of", "info", "got", "has", "now", "for", "in", "on", "this", "then", "none", "hz"})  # fmt: skip
+_INCEPTION = ["IS"]
+"""The Inception Score, as it is printed beside FID."""
 _VERBS = frozenset({"is", "are", "was", "were"})
 """Words between a name and its sign: ``loss is: 0.5``."""
 _PAST = frozenset({"best", "lowest", "highest", "minimum", "min", "max", "last", "previous", "prev", "initial", "target", "old", "final", "so", "worst", "ewm"})  # fmt: skip
@@ -43,9 +45,9 @@ def trimmed(name: str, most: int) -> str:
     name = _LEVELS.split(_SENTENCE.split(name)[-1])[-1]
     name = MEASURED_WHEN.sub("", name) if MEASURED_WHEN.search(name) else name
     words = name.replace(". ", " ").replace(".-", "-").replace(" / ", "/").removesuffix(" so far").split(" ")
-    while words and words[0].lower().strip(".") in _FILLERS:
+    while words and words[0].lower().strip(".") in _FILLERS and words != _INCEPTION:
         words = words[1:]
-    while words and words[-1].lower() in _VERBS:
+    while words and words[-1].lower() in _VERBS and words != _INCEPTION:
         words = words[:-1]
     if len(words) > 1 and words[0].lower() in {"final", "initial"} and read_name(words[1]).phase == "eval":
         words = words[1:]  # measured at an end of the run, and no memory of an earlier row
@@ -56,7 +58,11 @@ def trimmed(name: str, most: int) -> str:
         word for before, word in pairwise(["", *words]) if before.lower() != "on"
     ]  # "Acc on target" is none
     if (
-        any(part in _PAST for word in past for part in words_of(word.removesuffix("_old")))
+        any(
+            part in _PAST
+            for word in past
+            for part in words_of(word.removeprefix("target_").removesuffix("_old"))
+        )
         and not names_memory(name)
         and not _is_extreme(words)
     ):

@@ -27,23 +27,23 @@ _LETTER = r"[^\x00-@\[-^`{-\xbf\u2000-\u2bff\u2e00-\u303f\ufe00-\ufe0f\uffdd-\U0
 _NOT_LATIN = r"[^\x00-\xbf\uffdd-\U0010ffff]"
 _WORD = (
     _LETTER
-    + r"[\w]{0,60}(?:(?:[/@.+-]|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|[./]\d{1,3}_\w{1,30}){0,8}"
+    + r"[\w]{0,60}(?:(?:[/@.+]|--?|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|[./]\d{1,3}_\w{1,30}){0,8}"
 )
 # a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?[\[(\"'{<]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
-_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_])"
+_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_])"
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
 _SIGNED = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
-    rf"(?P<sign> {{0,2}}(?:-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is ){_OPEN}(?P<value>{_NUMBER})"
+    rf"(?P<sign> {{0,2}}(?:(?:: ?)?-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is ){_OPEN}(?P<value>{_NUMBER})"
 )
 _BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
 )
 _AT_STEP = LazyRegex(
-    rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?)(?: \([^(){INT}{FLOAT}]{{1,24}}\))? (?i:at|after|for|in) (?i:the )?(?:(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|episodes?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?(?:,? (?:and )?(?i:step|iter(?:ation)?|batch) #?{INT}(?:/{INT})?)?|{INT} (?i:steps|iter(?:ation)?s|epochs|updates))"
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}])(?P<name>{_NAME}?)(?: \([^(){INT}{FLOAT}]{{1,24}}\))? (?i:at|after|for|in|on) (?i:the )?(?:(?i:(?:global|train|training)[ _])?(?i:steps?|iter(?:ation)?s?|epochs?|episodes?|batch|update)\s{{0,2}}#?{INT}(?:/{INT})?(?:,? (?:and )?(?i:step|iter(?:ation)?|batch) #?{INT}(?:/{INT})?)?|{INT} (?i:steps|iter(?:ation)?s|epochs|updates))"
     rf"(?:\s{{0,3}}[:=]\s{{0,3}}| (?i:is|was) | )(?P<value>{_NUMBER})"
 )
 _PAIRS = LazyRegex(
@@ -66,6 +66,14 @@ _METERS = {"time": "batch_time", "batch": "batch_time", "data": "data_time"}
 _LIST = LazyRegex(rf"[\[(](?P<first>{_NUMBER})(?P<rest>(?:,? {{0,2}}{_NUMBER}){{1,64}})[\])]")
 _QUOTIENT = LazyRegex(rf"(?P<first>{_NUMBER}) ?/ ?{_NUMBER} ?= ?{_NUMBER}")
 _TWO = LazyRegex(rf"(?P<first>{FLOAT}) ?/ ?{FLOAT}(?! ?[=/])")
+_SPACED = LazyRegex(
+    rf"(?<=[:=])\s{{0,4}}(?P<first>{FLOAT})(?P<rest>(?:(?:, ?|\t| {{1,3}}){FLOAT}){{1,39}})(?=\s{{0,8}}(?:[;|]|$))"
+)
+"""Several decimals behind one sign, to the end of a cell: ``f1 scores: 0.5 0.25 0.75``."""
+_IN_PAIRS = LazyRegex(
+    rf"(?<=[(|])(?: ?(?!(?i:of|is|was|by|from|than|after|to|at|in|and|or|vs|with|for|on|took|over|under|below|above)\b)[A-Za-z][\w./@-]{{0,40}} {{1,3}}{FLOAT}%?,?){{2,12}}(?= ?[)|])"
+)
+"""Names and decimals in turn between brackets or strokes, each name that of the number behind it: ``(policy 0.5 value 0.25)``."""
 _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
 
 _LOSSES = LazyRegex(r"(?i)loss(?:es)?$")
@@ -145,6 +153,12 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
     for first, result in quotients.items():
         if first in found:
             found[result] = found.pop(first)._replace(slot=result, over=-1)
+    _add_further(text, found)
+    return [found[slot] for slot in sorted(found)]
+
+
+def _add_further(text: str, found: dict[int, Field]) -> None:
+    """Add the numbers behind a named one that have no name of their own."""
     for match in _TWO.finditer(text):  # "loss 0.5 / 0.75": what the second is of is not said
         half = found.get(slot_at(text, match.start()))
         if half is not None and (
@@ -154,7 +168,12 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
             or _is_phase(half.name)
         ):
             found.setdefault(half.slot + 1, half._replace(slot=half.slot + 1, name=f"{half.name}_2"))
-    return [found[slot] for slot in sorted(found)]
+    for match in _SPACED.finditer(text):
+        head = found.get(slot_at(text, match.start("first")))
+        if head is not None and (read_name(head.name).quantity or is_score(head.name) or _is_phase(head.name) or head.name.endswith("s")):  # fmt: skip
+            for place in range(1, match["rest"].count(FLOAT) + 1):
+                further = head._replace(slot=head.slot + place, name=f"{head.name}_{place + 1}", over=-1)
+                found.setdefault(further.slot, further)
 
 
 MAX_CLASSES = 40
@@ -217,7 +236,7 @@ def _behind_rate(text: str, start: int, name: str) -> str:
 def _at_step(text: str) -> Iterator[Field]:
     """A value whose step stands between its name and itself: ``Loss at step 100: 0.5``."""
     lowered = text.lower()
-    if not any(word in lowered for word in (" at ", " after ", " for ", " in ")):
+    if not any(word in lowered for word in (" at ", " after ", " for ", " in ", " on ")):
         return
     for match in _AT_STEP.finditer(text):
         name, unit = known_tail(match["name"]), _unit(text, match.end("value"))
@@ -239,6 +258,7 @@ def _rated(text: str) -> Iterator[Field]:
 
 def _beside(text: str) -> Iterator[Field]:
     pairs = match.end() if (match := _PAIRS.match(text)) else 0
+    listed = [match.span() for match in _IN_PAIRS.finditer(text)]
     for match in _BESIDE.finditer(text):
         if _NUMBERED.match(text, match.end() - 1):
             continue
@@ -255,6 +275,7 @@ def _beside(text: str) -> Iterator[Field]:
                 wide
                 or metered
                 or match.end() <= pairs
+                or any(begin <= match.start() < end for begin, end in listed)
                 or (text.count("|") > 2 and before[-1:] == "|" and after[:1] == "|")
             )
             alone = wide or (
@@ -275,7 +296,7 @@ def _beside(text: str) -> Iterator[Field]:
             # "| Train 0.41 (acc 92.0%) | Valid 0.52 (acc 90.1%)": what stands before its scores is the loss
             name += "_loss" if of_phase and name and after[:1] == "(" and "loss" not in text.lower() else ""
             name = _METERS.get(name.lower(), name) if metered else name
-        if not name and alone and match["name"].lower() == "steps":
+        if not name and alone and match["name"].lower() in _LENGTHS:
             name = "steps"  # of an episode
         if not name and unit in _SIZES:
             name = _memory(match["name"])
@@ -283,6 +304,7 @@ def _beside(text: str) -> Iterator[Field]:
             yield Field(slot_at(text, match.start("value")), name, unit, signed=bool(wide) or name.lower() == "total", over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" "))  # fmt: skip
 
 
+_LENGTHS = frozenset({"steps", "length", "episode steps", "episode length"})
 _FILLED = LazyRegex(
     r"(?i) (?:of|is|was|by|from|than|after|below|above|under|over|to|at|did|has|had|not|the|a)\b"
 )
@@ -340,8 +362,8 @@ _SIZES = frozenset({"GB", "GiB", "MB", "MiB", "G"})
 
 _CELLS = "|;,\t\u00b7\u2022"
 """What parts the cells of a row."""
-_BEFORE_PHASE = frozenset({"|", ":", ",", INT})
-"""What stands before a number that is called by its phase alone: the edge of a cell, or the number of the epoch."""
+_BEFORE_PHASE = frozenset({"", "|", ":", ",", INT})
+"""What stands before a number that is called by its phase alone: the edge of a cell or of the line, or the number of the epoch."""
 _TIMES, _OF_TIME = word_set("time took elapsed duration"), word_set("time took taken elapsed duration cost epoch s sec secs seconds")  # fmt: skip
 _OF_ONE, _OF_ALL = (
     word_set("step iter iteration batch"),
@@ -408,13 +430,17 @@ def is_metric(field: Field) -> bool:
         return True  # per dimension, byte or character; the outputs of a discriminator
     words = words_of(field.name)
     # what was averaged was measured: ``avg_num_wins`` is no setting
-    if (reading.setting and words[0] not in _MEANS) or field.name.endswith(_FILES):
+    if (reading.setting and words[0] not in _MEANS and not is_score(field.name)) or field.name.endswith(
+        _FILES
+    ):
         return False
     if reading.quantity or is_score(field.name):
         return True
+    if len(words) > 1 and words[-1] in _OF_AXIS and read_name("_".join(words[:-1])).quantity:
+        return True  # the error along an axis: ``mse_x``
     if field.name.lower() in {"total", "sum"}:
         return True  # of losses, if they stand beside it
-    if all(says_no_quantity(word) for word in words):
+    if all(says_no_quantity(word) or word.isdecimal() for word in words):
         return False  # "train: 0.5" does not say what of the training
     told = telling(words)
     return bool(told) and _NOT_METRICS.isdisjoint((told[0], told[-1])) and len(words) <= MAX_UNKNOWN_WORDS
@@ -429,4 +455,4 @@ def telling(words: tuple[str, ...]) -> tuple[str, ...]:
     return words[1:] if len(words) > 1 and words[0] in _AXES else words
 
 
-_AXES = word_set("s m h x y k")
+_AXES, _OF_AXIS = word_set("s m h x y k"), word_set("x y z")

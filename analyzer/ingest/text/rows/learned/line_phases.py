@@ -18,7 +18,7 @@ from analyzer.model.name_words import is_score, read_name, says_no_quantity, wor
 
 _SLOTS = frozenset({INT, FLOAT, TIME})
 _SAYS = LazyRegex(
-    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:id(?:ation|at(?:e|ing))?)?|eval(?:uat(?:ion|ed|ing|e))?|test(?:ing)?|dev|cv)|(?P<train>train(?:ing)?|trn))(?![\w/-]|\.(?! ))"
+    r"(?i)(?<![\w/.])(?:(?P<eval>val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uat(?:ion|ed|ing|e))?|test(?:ing)?|dev|cv)|(?P<train>train(?:ing)?|trn))(?![\w/-]|\.(?! ))"
 )
 _AMOUNT = LazyRegex(
     rf"(?i)\b(?:train\w{{0,3}}|val\w{{0,7}}|test|dev) (?:steps|batches|samples|images|iters?|iterations) ?[:=]? ?{INT}?"
@@ -44,6 +44,11 @@ def held_out_fields(text: str, fields: Sequence[Field]) -> set[int]:
         quantity, own = canonical_metric(field.name).removeprefix("eval_"), read_name(field.name).phase
         if (phase == "eval" and not own and quantity not in named) or (behind and field.name in called):
             found.add(field.slot)
+        if own and all(map(_names_none, words_of(field.name))):
+            phase, named = (
+                own,
+                {"loss"},
+            )  # "train 0.5 val 0.6 acc 0.9"; a loss behind both is that of the training
         behind = own == "eval" or (behind and not own)
         called.add(field.name)
         named.add(quantity)
@@ -69,20 +74,29 @@ def phases_alone(piece: str, fields: list[Field], *, counted: bool) -> list[Fiel
     alone = [
         found
         for found in fields
-        if found.signed and all(map(says_no_quantity, words_of(found.name))) and found.unit in {"", "%"}
+        if found.signed and all(map(_names_none, words_of(found.name))) and found.unit in {"", "%"}
     ]
     told = [found for found in alone if read_name(found.name).phase]
     phases = {read_name(found.name).phase for found in told}
     if phases == {"train"} and any(found.unit for found in told):
         return []  # "train: 33.3%" is how far it came
-    beside = any(read_name(found.name).quantity == "loss" for found in fields if found.signed)
+    beside = any(read_name(found.name).quantity == "loss" for found in fields)
     if phases == {"eval"} and beside:
         return [found for found in told if found.slot in floats(piece)]
     measured = floats(piece)
-    if counted and len(fields) == 1 and told and told[0].slot in measured:
-        return told
+    if len(told) == len(fields) and len(phases) == 1 and all(found.slot in measured for found in told):
+        # "epoch 3 val: 0.5, 0.25" tells two things of which neither has a name
+        return told if counted or _OTHER_WORD.search(piece.replace(told[0].name, "")) is None else []
     # "train=113 val=29": whole numbers tell how large the parts are
     return told if phases >= {"train", "eval"} and any(found.slot in measured for found in told) else []
+
+
+_OTHER_WORD = LazyRegex(r"[^\W\d_]{2}")
+
+
+def _names_none(word: str) -> bool:
+    """Whether a word says a phase or the like, or counts values behind one."""
+    return says_no_quantity(word) or word.isdecimal()
 
 
 def floats(piece: str) -> set[int]:

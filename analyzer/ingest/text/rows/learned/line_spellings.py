@@ -8,19 +8,19 @@ from __future__ import annotations
 import re
 
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import says_no_quantity, word_set
+from analyzer.model.name_words import is_score, read_name, says_no_quantity, word_set
 
 _NUMBER = r"[-+]?(?:\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|(?i:nan|inf)|1\.#(?:IND|QNAN|INF)0{0,12})"
 _HELD_OUT = r"val(?:id(?:ation)?)?|test|dev"
 
 _ODD = LazyRegex(
-    r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|(?:rn|ain|al|est)_[a-z]{2,8} {1,3}\d|\d\.\d{1,12}f-?\d|[a-z]-\d{1,2} ?[:=]|, \d{1,3}: -?\d|[Tt]rain(?:ing)?[:=] {0,4}-?[\dn]|tensor\(|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|\((?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
+    r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|(?:rn|ain|al|est)_[a-z]{2,8} {1,3}\d|\d\.\d{1,12}f-?\d|[a-zA-Z]-\d{1,2} ?[:=]|, \d{1,3}: -?\d|[Tt]rain(?:ing)?[:=] {0,4}-?[\dn]|[tT]ensor[(:]|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|[(\[]'?(?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
     r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|oss: [a-z]|oss (?:\[|of )\d"
-    r"|[a-z], [a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|\d epoch[,:;|]"
-    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss|time)\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
+    r"|, (?<=\w, )[a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch[,:;|]"
+    r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss|time|acc|racy|rror|core|ppl|lr)-?\d| - {1,3}\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
 )
 """What one of the spellings below holds; all other lines are left as they are at the cost of this one search."""
 
@@ -37,8 +37,10 @@ _SUM = LazyRegex(
     rf"(?<![\w.])(\w{{0,20}}(?:loss|cost)|train) ?[:=]{{1,2}} ?\[?({_NUMBER}) ?= ?({_NUMBER}(?: ?\+ ?{_NUMBER}){{1,7}})\]?(?![\w.])"
 )
 _TENSOR = LazyRegex(
-    rf"\b(?:tensor|param|np\.float\d\d)\( ?\[?({_NUMBER})\]?(?:, ?[A-Za-z][^()\r\n]{{0,80}})?\)"
+    rf"\b(?:(?:tf\.)?[tT]ensor|param|np\.float\d\d)\( ?\[{{0,2}}({_NUMBER})\]{{0,2}}(?:, ?[A-Za-z][^()\r\n]{{0,80}}(?:\(\d?,?\)[^()\r\n]{{0,80}})?)?\)"
 )
+_SHOWN = LazyRegex(rf"<tf\.(?:Tensor|Variable)[ :][^<>\r\n]{{1,120}}\bnumpy=\[?({_NUMBER})\]?>")
+"""What TensorFlow shows of a tensor: ``<tf.Tensor: shape=(), dtype=float32, numpy=0.5>``."""
 _LISTED = LazyRegex(
     rf"(?:(?P<quote>['\"]) ?|(?<=[(,\[ ]):)(?P<name>[A-Za-z][\w /-]{{0,40}}?)(?(quote)[ :=]{{0,3}}['\"]), ?(?={_NUMBER})"
 )
@@ -58,8 +60,17 @@ _OVER_STEPS = LazyRegex(
 _GLUED = LazyRegex(
     r"(?<![\w/])(step|iter|iteration|epoch|loss|acc|accuracy|ppl|lr|reward)_(-?\d{1,12}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?|-?nan|-?inf)(?![\w.])"
 )
-_RUN_ON = LazyRegex(r"(?i)(?<![A-Za-z0-9_/.-])(loss|time)(\d{1,9}\.\d{2,20}(?:e[-+]?\d{1,3})?)(?![\w.])")
-_COUNTED = LazyRegex(r"(?i)(?<![\w/.-])(epoch|step|iter|iteration|batch)(\d{1,9})(?![\w.])")
+_RUN_ON = LazyRegex(
+    rf"(?i)(?<![A-Za-z0-9_/.-])((?:(?:epoch|train(?:ing)?|tr|{_HELD_OUT}|eval|avg|mean|total|running)_){{0,3}}(?:loss|time|acc(?:uracy)?|error|cost|ppl|score|reward|lr))(\d{{1,9}}\.\d{{2,20}}(?:e[-+]?\d{{1,3}})?)(?!\w|\.\w)"
+)
+"""A name and its number without anything between them; one of a file goes on behind the number."""
+_COUNTED = LazyRegex(r"(?i)(?<![\w/.-])(epoch|step|iter|iteration|batch)(?:-| - )?(\d{1,9})(?![\w.-])")
+_HYPHENS = LazyRegex(r"(?<![\w/.-])([A-Za-z]\w{1,30})-(\d{1,6}\.\d{2,20}(?:e[-+]?\d{1,3})?)(?![\w-]|\.\w)")
+"""Names and decimals with a hyphen between them: ``Train_loss-0.625, Train_f1-0.5``."""
+_SPACED_HYPHEN = LazyRegex(
+    r"(?i)\b((?:loss|acc(?:uracy)?|error|cost|ppl|perplexity|f1|auc|dice|iou|miou|psnr|ssim|mae|mse|rmse|reward|score|lr)) {1,3}- {1,3}(?=\d{1,6}\.\d{1,20}(?!\.\d))"
+)
+"""A hyphen for a sign, where a known word stands before it; elsewhere it parts two pairs: ``Loss - 0.625 Acc - 0.5``."""
 _ORDINAL = LazyRegex(
     r"(?<![\w.])(\d{1,9})(?:(?:st|nd|rd|th)[ -]|-(?=epoch))((?:mini[ -]?)?batch|epoch|step|iter(?:ation)?|episode|round|generation)\b"
 )
@@ -69,6 +80,17 @@ _IN_STROKES = LazyRegex(
     rf"(?<![\w|])\|{{1,2}}([\u2207A-Za-z]{{1,12}})\|{{1,2}} ?[=:] ?(?={_NUMBER}(?!\w|\.\d))"
 )
 _COMMA = LazyRegex(r"(?<![\d.,])(\d{1,4}),(\d{1,12})(?![\d,])")
+_RATE_TO = LazyRegex(
+    rf"(?i)\b(?:[a-z]{{3,9}}ing )?(?:the )?(?:lr|learning rate)(?: of (?:param(?:eter)? )?group (?P<group>\d{{1,3}}))?(?: (?:is |was )?[a-z]{{3,9}}ed| set)? to (?={_NUMBER}(?!\w))"
+)
+"""What a rate was set to is the rate from there on: ``Updating learning rate to 0.5``, ``learning rate of group 0 to 0.5``."""
+_ON_PHASE = LazyRegex(
+    rf"(?i)\b(?P<name>(?:(?:top-?\d|mean|average|avg|total) )?(?:loss|acc(?:uracy)?|error(?: rate)?|perplexity|f1(?:[ -]score)?|precision|recall|auc|rmse|mae|mse|dice|miou|iou|psnr|ssim))"
+    rf"(?: of the (?:[a-z]{{2,12}} )?(?:network|model|net|classifier|agent))? (?:on|over|for) (?:the |all )?(?:\d{{1,9}} )?(?P<phase>train(?:ing)?|{_HELD_OUT}|eval(?:uation)?|held[ -]out)"
+    rf"(?: (?:set|data|dataset|images?|samples|examples|split|instances))?\s?(?: is| was|:| =)?\s{{1,3}}(?={_NUMBER}(?![\w/]| (?:epochs|steps)))"
+)
+"""Behind a quantity, of which data it is: ``Accuracy of the model on the 80 test images: 62.5 %``."""
+_GOT = LazyRegex(r"(?i)\bgot (\d{1,9} ?/ ?\d{1,9}) correct\b")
 _SURE_COMMA = LazyRegex(
     r"[=:] {0,4}-?(?:0,\d{1,12}|\d{1,4},(?:\d{1,2}|\d{4,12}))(?![\d,])"
 )  # three digits may be thousands
@@ -85,6 +107,10 @@ _LISTED_NAMES = LazyRegex(
 _NAMES_FIRST = LazyRegex(
     rf"(?<![\w./,'\"])(?P<names>[A-Za-z][\w@-]{{0,30}}(?:, ?[A-Za-z][\w@-]{{0,30}}){{1,8}}) {{0,3}}(?:[=-]{{1,4}}>|[:=]) {{0,3}}(?P<values>{_NUMBER}(?:(?:, ?| {{1,3}}){_NUMBER}){{1,7}}),?(?![\w.])"
 )
+_POINT_AHEAD = LazyRegex(r"(?<=[:=])(\s{0,3})\.(?=\d{1,9}\.\d)")
+"""A full stop between a sign and a number that has its own: ``acc:.0.25``."""
+_NUMBERED_CLASS = LazyRegex(r"(?i)^(\W{0,8}(?:class|category))(?: #?|: ?|#)(\d{1,4})(?=[\s:,|-]{1,20}[a-z])")
+"""The number of a class belongs to the names of its line."""
 _PERCENT_FIRST = LazyRegex(r"(?<=[:=] )%(\d{1,3}(?:\.\d{1,8})?)(?![\w%]|\.\d)")
 _EPOCH_BEHIND = LazyRegex(r"(?<![\w.])(\d{1,6}) epoch(?=[,:;|] )")
 _IN_TURN = LazyRegex(rf"(?:^|(?<=,))([A-Za-z]\w{{0,30}}),(?={_NUMBER}(?:,|$))")
@@ -120,7 +146,7 @@ _ANGLED = LazyRegex(
 )
 _AT_ONCE = LazyRegex(
     rf"(?:\b(?P<ahead>[A-Za-z][\w-]{{0,30}}) ?)?(?P<paren>\()?(?<![\w./|])(?P<names>[A-Za-z]\w{{0,15}}(?P<by>[/|])[A-Za-z]\w{{0,15}}(?:(?P=by)[A-Za-z]\w{{0,15}}){{0,6}})(?(paren)\))"
-    rf"(?: (?P<behind>[A-Za-z]\w{{0,30}}(?: [A-Za-z]\w{{0,30}}){{0,2}}?))? ?[:=]? {{0,3}}(?P<values>{_NUMBER}(?: ?(?P=by) ?{_NUMBER}){{1,7}})(?![\w./|])"
+    rf"(?: (?P<behind>[A-Za-z]\w{{0,30}}(?: [A-Za-z]\w{{0,30}}){{0,2}}?))? ?[:=]? {{0,3}}(?P<values>{_NUMBER}(?: ?(?P=by) ?{_NUMBER}){{1,7}})(?![\w/|]|\.\w)"
 )
 _IN_BRACKETS = LazyRegex(
     rf"(?:\b(?P<ahead>[A-Za-z][\w-]{{0,30}}) ?:? ?)?(?P<paren>[(\[])(?P<names>[A-Za-z][\w@.-]{{0,30}}(?P<by>, ?)[A-Za-z][\w@.-]{{0,30}}(?:(?P=by)[A-Za-z][\w@.-]{{0,30}}){{0,6}})[)\]] ?[:=/] ?[(\[](?P<values>{_NUMBER}(?:(?P=by){_NUMBER}){{1,7}})[)\]]"
@@ -129,7 +155,7 @@ _BETWEEN = LazyRegex(r" ?[,/|] ?| {1,3}")
 _STATISTICS = word_set("min avg mean max std median train training val valid validation test dev top1 top5")
 _PHASE_WORDS = word_set("train training val valid validation test eval dev")
 _PHASE_BEHIND = LazyRegex(
-    rf"\b([A-Za-z][a-z]{{1,20}}(?: [a-z]{{1,20}}){{0,2}}) \((train(?:ing)?|{_HELD_OUT}|held[ -]out)\) ?[:=]? {{0,3}}(?={_NUMBER}(?![\w.]))"
+    rf"\b([A-Za-z][a-z]{{1,20}}(?: [a-z]{{1,20}}){{0,2}}) ?[(\[]'?(train(?:ing)?|{_HELD_OUT}|held[ -]out)'?[)\]] ?[:=]? {{0,3}}(?={_NUMBER}(?![\w.]))"
 )
 _TOLD = LazyRegex(
     r"\b(loss|accuracy|error|perplexity|reward|score|dice|f1) (?:of|was) (?=(?:-?\d{1,12}\.\d|nan|inf))"
@@ -259,7 +285,7 @@ def plain_spelling(text: str) -> str:
     >>> plain_spelling("epoch 2, train 2.25|0.5, val 2.5|0.25"), plain_spelling("train 0.5 | 3 left")
     ('epoch 2, train: 2.25, train_2: 0.5, val: 2.5, val_2: 0.25', 'train 0.5 | 3 left')
     >>> plain_spelling("loss = 0.5f0, lr 1.5f-4"), plain_spelling("part-2: 0.5, part-3: 0.25"), plain_spelling("Epoch-2: 0.5")
-    ('loss = 0.5e0, lr 1.5e-4', 'part_2: 0.5, part_3: 0.25', 'Epoch-2: 0.5')
+    ('loss = 0.5e0, lr 1.5e-4', 'part_2: 0.5, part_3: 0.25', 'Epoch 2: 0.5')
     >>> plain_spelling("dice: 0.5(0.5), 0: 0.9, 1: 0.1, 2: 0.5"), plain_spelling("bins: 3, 10: 5, 40: 9")
     ('dice: 0.5(0.5), dice_0: 0.9, dice_1: 0.1, dice_2: 0.5', 'bins: 3, 10: 5, 40: 9')
     >>> plain_spelling("Epoch 2: 0.5 train, 0.25 val"), plain_spelling("mean reward over last 10 episodes = 0.5")
@@ -295,18 +321,25 @@ def plain_spelling(text: str) -> str:
     text = _ROUND.sub(r"round: \1, eval loss: ", text)
     text = _OLD_TUPLE.sub(r"\1 \2", _OLD_STRING.sub("", text))
     text = _PARTS.sub(lambda m: _PART.sub(_of_loss, m[0]), text)
-    text = _TENSOR.sub(r"\1", _CALLED.sub(r"\1 = ", text))
+    text = _TENSOR.sub(r"\1", _CALLED.sub(r"\1 = ", _SHOWN.sub(r"\1", text)))
     if text.lstrip()[:1] in "([" or "('" in text or "dict([(" in text or "Dict([(" in text:
         text = _LISTED.sub(r"\g<name>: ", text)
     text = _INSIDE.sub(r"step \2, \1: ", text)
     text = _OVER_STEPS.sub("", _INDEXED.sub(r"step \2, \1: ", text))
     text = _RANKED.sub(r"\1\2", _RUN_ON.sub(r"\1 \2", _COUNTED.sub(r"\1 \2", text)))
+    hyphened = [match[1] for match in _HYPHENS.finditer(text)] if "-" in text else []
+    if len(hyphened) > 1 and any(read_name(name).quantity or is_score(name) for name in hyphened):
+        text = _HYPHENS.sub(r"\1: \2", text)
+    text = _SPACED_HYPHEN.sub(r"\1: ", text) if " - " in text else text
     if len(_GLUED.findall(text)) > 1:  # a single one is the name of a file
         text = _GLUED.sub(r"\1 \2", text)
     if _POINT.search(text) is None and _SURE_COMMA.search(text):
         text = _COMMA.sub(r"\1.\2", text)
-    text = _EPOCH_BEHIND.sub(r"epoch \1", _PERCENT_FIRST.sub(r"\1%", text))
+    text = _NUMBERED_CLASS.sub(r"\1_\2", text)
+    text = _EPOCH_BEHIND.sub(r"epoch \1", _PERCENT_FIRST.sub(r"\1%", _POINT_AHEAD.sub(r"\1", text)))
     text = _STROKE.sub(", ", _LISTED_NAMES.sub(_each, _NAMES_FIRST.sub(_each, text)))
+    text = _RATE_TO.sub(_rate_of, text) if " to " in text else text
+    text = _ON_PHASE.sub(r"\g<phase> \g<name>: ", _GOT.sub(r"accuracy: \1", text))
     text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
     text = _HELD_OUT_BEHIND.sub(r"\1: \2, \3 \1: \4", _PHASE_OF_EPOCH.sub(r"epoch \2 \1", text))
     text = _TOLD_OF_EPOCH.sub(r"\1epoch \3, \2: ", _TOLD.sub(r"\1: ", text))
@@ -318,6 +351,11 @@ def plain_spelling(text: str) -> str:
     text = _OF_PHASES.sub(_of_phases, _PART_OF_PHASE.sub(r"\1 \2", text))
     text = _IN_BRACKETS.sub(_each, _AT_ONCE.sub(_each, text))
     return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
+
+
+def _rate_of(match: re.Match[str]) -> str:
+    """The rate that was set, by the name of its group."""
+    return f"lr_group{match['group']}: " if match["group"] else "lr: "
 
 
 def _both_phases(match: re.Match[str]) -> str:

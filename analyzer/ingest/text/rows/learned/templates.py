@@ -87,6 +87,14 @@ _OPEN_BAR = LazyRegex(r"[^|\r\n]{0,80}\|[^|\r\n]{0,200}\| {0,3}\d{1,9}/\? \[[^\]
 """A bar of unknown length, behind which another writer went on."""
 
 
+_BESIDE_BEST = LazyRegex(r"(?i)[\w)%]\W{1,12}best[ _-]?[a-z]")
+"""Behind other values of a row, the best of one so far: ``Loss: 0.5, mIoU: 0.25, Best_mIoU: 0.5``."""
+
+
+def _all_whole(values: dict[str, float]) -> bool:
+    return all(value.is_integer() for value in values.values())
+
+
 class TemplateRows(Learnable):
     """Reads lines that name a step, an epoch or nothing, and quantities."""
 
@@ -217,6 +225,8 @@ class TemplateRows(Learnable):
                 self._set_heading(row.place, numbers, line, log)
                 known = all(canonical_metric(name) in METRICS for name in values)
                 times = known if row.place.step >= 0 else not known and len(values) == 1
+                # "Epoch 3 with learning rate 0.5" is a heading, and tells the rate from there on
+                times = times or {canonical_metric(name) for name in values} == {"learning_rate"}
                 counted_on = not times and row.place.step >= 0
                 where = self._where(row.place, numbers)
                 rows = UNSIGNED_ROWS if counted_on else GUESSED_ROWS
@@ -280,6 +290,8 @@ class TemplateRows(Learnable):
         return True
 
     def _write(self, values: dict[str, float], where: Where, line: LogLine, log: LogState) -> None:
+        if self._bare.waits:
+            self._first_of(values, log)
         self.rows += 1
         if where.step is not None:
             self._has_steps = self._has_steps or any(not is_speed(name) for name in values)
@@ -350,11 +362,19 @@ class TemplateRows(Learnable):
         )
         return Where(step) if passed else heading
 
+    def _of_evaluation(self, row: WordedRow, values: dict[str, float], line: LogLine) -> dict[str, float]:
+        """The values of a row without a place, named as held out if it stands below the heading of an evaluation, or is held against the best so far."""
+        above = self._evaluations.is_above(line.number) and (row.held_out or not row.phased)
+        # beside the steps of a training only an evaluation keeps its best
+        kept = self._has_steps and not row.phased and _BESIDE_BEST.search(line.text) is not None
+        if above or (kept and any(map(is_score, values))):
+            return self._evaluations.held_out(values)
+        return values
+
     def _without_place(
         self, template: Template, row: WordedRow, values: dict[str, float], line: LogLine, log: LogState
     ) -> bool:
-        if self._evaluations.is_above(line.number) and (row.held_out or not row.phased):
-            values = self._evaluations.held_out(values)
+        values = self._of_evaluation(row, values, line)
         players = row.told and play_each_other(values)
         known = {
             name: value
@@ -381,8 +401,7 @@ class TemplateRows(Learnable):
                 for name in kept.keys() - own.keys():
                     log.metric(f"epoch/{name}", kept[name], line, where.step)
                 return True
-            whole = all(value.is_integer() for value in values.values())
-            if not whole and (bare or (listed and len(values) >= PARTS_BELOW)):
+            if not _all_whole(values) and (bare or (listed and len(values) >= PARTS_BELOW)):
                 return self._once_seen(template, values, where, line, log)
         phased = row.phased or self._evaluations.is_above(line.number)
         several = len(known) >= (EVALUATED_NAMES if self.rows else BARE_NAMES)
@@ -400,9 +419,22 @@ class TemplateRows(Learnable):
         ) and row.words <= WORDS_BESIDE_BOTH:
             self._write(known, Where(None), line, log)
             return True
+        if not known and row.told and not row.words:
+            return self._named_alone(template, values, line, log)
         written = self._bare.add(row, known, values if row.sure else known, line, log, rows=self.rows)
         self.rows += written
         return written > 0
+
+    def _named_alone(
+        self, template: Template, values: dict[str, float], line: LogLine, log: LogState
+    ) -> bool:
+        """Beside rows of a training a name that comes again with another decimal is a series, whatever it measures."""
+        beside = bool(self.rows or log.has_points)
+        if _all_whole(values) or not (beside or template.seen < BARE_ROWS):
+            return False
+        return self._once_seen(
+            template, values, Where(None), line, log, BARE_ROWS if beside else MAX_TEMPLATES
+        )
 
     def _first_of(self, values: dict[str, float], log: LogState) -> None:
         """Write what waited of a kind that turned out to be one: the first stands before the first step."""

@@ -26,7 +26,14 @@ from analyzer.ingest.text.rows.learned.quantities import PLAIN, as_held_out, is_
 from analyzer.ingest.text.rows.learned.unnamed_columns import COLUMNS, RIGHT
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
-from analyzer.model.name_words import is_running_mean, is_score, read_name, word_set, words_of
+from analyzer.model.name_words import (
+    is_running_mean,
+    is_score,
+    read_name,
+    says_no_quantity,
+    word_set,
+    words_of,
+)
 from analyzer.record import NamedTuple, dataclass, field
 
 MAX_OTHER_WORDS = 7
@@ -42,7 +49,7 @@ STROKES_OF_A_ROW = 3
 
 _GLUED = LazyRegex(rf"\|\s{{0,3}}{INT}/{INT} \[[^\]]{{1,400}}\][^\s,|:;]")
 _LOSSES = LazyRegex(r"^Losses \{")  # spaCy: the losses of its components, by their names
-_HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:id(?:ation|at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
+_HELD_OUT = LazyRegex(r"(?i)(?<![\w/.])(?:evl|val(?:(?!ua)[a-z]{1,5}tion|id(?:at(?:e|ing))?)?|eval(?:uation|uating)?|test(?:ing)?|dev|cv)(?![\w/.])")  # fmt: skip
 _TRAINING = LazyRegex(r"(?i)\btrain")
 _NAMES_DATA = LazyRegex(
     r"(?i)\b(?:performance|results?|metrics|on|test|validation|eval(?:uation)?|dev|set|data|split)\b"
@@ -58,7 +65,7 @@ TRAINING_HEADING = LazyRegex(
 )
 """What stands below is of training data, also within the lines that follow a heading of held-out data."""
 _NO_ROW = LazyRegex(
-    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?!s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class )"
+    r"(?i)^\W{0,4}(?:(?:warning: )?received an? |sav(?!ing dict for global)|load|resum|restor|(?:new )?best(?!\] \W{0,3}ep)|early|(?:accuracy|[\w-]{1,30}: {1,3}precision: .{1,90}) {1,3}\x02 {1,3}\x01 {0,3}$|checkpoint(?! ?\[)|warning|note|error(?! on |s? ?[:=]\s{0,6}\x02(?:[,;|]|\s*$))|raise|assert|def |if |for |print|#+ ?(?!(?:epoch|step|iter))[a-z](?![^\x02]{0,120}\x02)|namespace\(|usage:|map(?: \(num_proc|:(?! {0,3}\x02 {0,3}$))|filter(?: \(num_proc|:)|generating \w{1,20} split|running tokenizer|tokenizing |return |import |from |class \w{1,60}(?:\(|: {0,3}$))"
 )
 _SAVES = LazyRegex(r"(?i)^\W{0,4}sav(?:ed|ing) (?!dict for global)")
 _CODE = LazyRegex(
@@ -135,8 +142,8 @@ class Template:
 
 NOTHING = Template()
 _ANY_WORD = LazyRegex(
-    r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|prec(?:ision|\b)|recall|au(?:c|roc|pr)|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d)|top-?\d)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
-    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|\bd_?1? ?[=:]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\w ./-]{1,30}[:=] {0,8}\x01(?:[,;| ]{1,4}[\w ./-]{1,30}[:=] {0,8}\x01){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
+    r"(?i)loss|acc|epoch|\bep(?:\b|\d)|step|iter|\bit\b|\bup\b|epis|batch|cost|error|\berr|rew|return|score|ppl|perpl|entropy|grad|norm|\blr\b|learning|mse|nll|psnr|ssim|dice|eer\b|dcf|\bdsc|hd95|snr|sdr|srcc|plcc|prec(?:ision|\b)|recall|au(?:c|roc|pr)|iou|bleu|rouge|mrr|ndcg|(?:\b|_)(?:mae\b|f1|[wc]er\b|hit|kl|mcc\b|map(?:\b|\d)|fid(?:\b|\d)|top-?\d)|\bdev\b|\b[ul]as\b|rouge|meteor|spearman|pearson|"
+    r"objective|\bf\(x|\bn[or]\. [\x01]|likelihood|elbo|updat|round|generation|^\W{0,8}(?:gen|pass|sweep)\b|cycle|^\W{0,3}t ?[=:]|[\x01]\]\[[\x01]|speed|sec\b|\bd_?1? ?[=:]|val\b|valid|test|train|eval|cls|[^\x00-\x7f]|#[\x01]|^[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?(?:[,;|\s]{1,4}[\w ./@()-]{1,30}[:=]\s{0,8}\x01%?){0,24}\W{0,3}$|^[\W\x01]{0,48}$|^\W{0,3}[\x01][:/]"
 )
 
 
@@ -217,7 +224,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     lone = fields[0] if len(found_all) == len(fields) == 1 and place.step >= 0 else None
     if lone is not None and lone.signed and lone.name.lower() in _TOTALS and FLOAT in piece[lone.start :]:
         fields = [lone._replace(name="total_loss")]  # "[epoch: 1/90, iter: 50/448] total: 1.25"
-    fields = _phased(piece, fields)
+    fields = _phased(piece, _of_a_class(piece, fields))
     times = [found for found in found_all if found not in fields and is_time(found)]
     if not (_values(fields) or _times_an_epoch(place, found_all, times)):
         return None
@@ -276,6 +283,26 @@ _CLOCKS = word_set(
 def _times_an_epoch(place: Place, fields: list[Field], times: list[Field]) -> bool:
     """Whether nothing but the time of a whole epoch is told: ``Epoch: 3 | Epoch Time: 29.04 s``."""
     return len(fields) == len(times) == 1 and times[0].signed and place.epoch >= 0 and place.step < 0
+
+
+_CLASS = LazyRegex(
+    r"(?i)^\W{0,8}(?P<name>(?:class|category)_\d{1,4}|(?:class|category):? {1,3}(?P<word>[a-z][\w-]{0,30}))(?:(?<=\d)[\s:,|-]{1,20}|\s{0,20}[:,|]\s{0,20}| {2,40})[a-z]"
+)
+"""A line of one class, by its number or its word, before what was measured of it: ``Class_3 IoU: 0.5``, ``class wall   IoU: 0.5``."""
+
+
+def _of_a_class(piece: str, fields: list[Field]) -> list[Field]:
+    """What was measured of one class, with its name: it is not that of all."""
+    match = _CLASS.match(piece)
+    if match is None:
+        return fields
+    name = match["word"] or match["name"]
+    if read_name(name).quantity or is_score(name) or all(map(says_no_quantity, words_of(name))):
+        return fields  # "class accuracy : 0.5"
+    return [
+        found if found.name.startswith(name) else found._replace(name=f"{found.name}_{name}")
+        for found in fields
+    ]
 
 
 def _phased(text: str, fields: list[Field]) -> list[Field]:
@@ -350,8 +377,9 @@ def _values(fields: list[Field]) -> list[Value]:
             continue
         if old is not None:
             value, old = (value, old) if _plainer(name, old.name) else (old, value)
-            if canonical in _TWICE and old.name != value.name:
-                found[old.name] = old._replace(name=f"part/{old.name}")
+            if canonical in _TWICE:
+                name = old.name if old.name != value.name else f"{old.name}_2"
+                found[name] = old._replace(name=f"part/{name}")
         found[canonical] = value
     return sorted(found.values())
 
@@ -379,6 +407,9 @@ def _plainer(name: str, old: str) -> bool:
     """Whether a name is the plainer one of two for a quantity; the reward of an episode is none of a step."""
     if is_running_mean(name) != is_running_mean(old):
         return is_running_mean(old)
+    tests, validates = (("test" in words_of(text), "val" in text.lower()) for text in (name, old))
+    if (tests, validates) in {((True, False), (False, True)), ((False, True), (True, False))}:
+        return validates == (True, False)  # beside a validation a test is one more part
     if {words_of(name)[-1], words_of(old)[-1]} == {"step", "epoch"}:
         return (words_of(name)[-1] == "epoch") == (read_name(name).phase == "eval")
     of_all, other = ("total" in words_of(text) for text in (name, old))
@@ -438,7 +469,7 @@ def read_values(row: WordedRow, numbers: list[str]) -> dict[str, float]:
         number = float("nan") if abs(number) == 2.0**63 else number  # what a NaN becomes as an integer
         if over >= 0:
             whole = parse_number(numbers[over])
-            if not whole or canonical_metric(name) not in {"accuracy", "eval_accuracy"}:
+            if not whole or read_name(name).quantity != "accuracy":
                 continue
             number /= whole
         if unit:

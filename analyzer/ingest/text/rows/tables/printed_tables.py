@@ -21,6 +21,7 @@ Names may stand in two lines, and rows may be those of the parts of the data.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import Fed, LogLine, LogState, WritesAtOnce
@@ -32,6 +33,9 @@ from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity
 from analyzer.model.score_words import read_score
 from analyzer.record import NamedTuple
+
+if TYPE_CHECKING:
+    from analyzer.ingest.text.rows.tables.class_reports import Reports
 
 MAX_HEAD_CHARACTERS = 400
 """A head is a line of a dozen words."""
@@ -91,6 +95,9 @@ _ABOUT = "\u7ea6~\u2248\u2191\u2193*%"
 _LETTERS = {"p": "precision", "r": "recall", "f": "f1", "a": "accuracy"}
 """Columns of one letter beside a loss, as scripts of spaCy head them."""
 
+_SAMPLES = "support"
+"""The last column of a report by classes: how many samples each has."""
+
 _MEASURED = frozenset({"loss", "accuracy", "perplexity", "reward_mean", "loss_like"})
 
 
@@ -122,17 +129,27 @@ class PrintedTables:
         self._read = GeneralRows("table")
         self._counter = EpochCounter()
         self._results: dict[tuple[str, ...], _Rows] = {}
+        self._reports: Reports | None = None
 
     def feed(self, line: LogLine, log: LogState) -> bool:
         """See ``LineGrammar.feed``."""
         head = find_head(line.text) or _second_line(line)
         if head is None:
             return False
+        if head.names[-1] == _SAMPLES and head.scores:
+            self._begin_report(head, log)
+            return True
         of = _result_above(line) if head.scores else ""
         waiting = self._results.setdefault((of, *head.names), []) if head.doubtful > 1 else []
         phase = f"val_{of}" if head.scores else _phase_above(line)
         log.captures.append(_Table(head, self._read, self._counter, phase, waiting))
         return True
+
+    def _begin_report(self, head: Head, log: LogState) -> None:
+        from analyzer.ingest.text.rows.tables.class_reports import ClassReport, Reports  # noqa: PLC0415  (few logs hold one)
+
+        self._reports = self._reports or Reports(self._read)
+        log.captures.append(ClassReport(head.names[:-1], self._reports))
 
     def wants(self, text: str) -> bool:
         """See ``Curious.wants``."""
