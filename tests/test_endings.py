@@ -108,6 +108,40 @@ def test_the_end_of_a_part_of_a_log_is_unknown(tmp_path, text):
     assert "may be a part of one" in dx.ended.because
 
 
+def epochs_of_keras(epochs, saved="Epoch {epoch}: val_loss improved, saving model to best.keras\n"):
+    return "".join(
+        f"Epoch {epoch}/60\n40/40 [==============================] - 2s 50ms/step - loss: {1.2 * 0.7**epoch:.4f} - val_loss: {1.3 * 0.7**epoch:.4f}\n"
+        + saved.format(epoch=epoch)
+        for epoch in epochs
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [epochs_of_keras(range(7, 13)), epochs_of_keras(range(1, 9), saved="")],
+    ids=["begins late and saves", "few lines"],
+)
+def test_a_quoted_part_is_judged_by_what_it_shows_and_not_by_where_it_stops(tmp_path, text):
+    dx = diagnosed(tmp_path, text)
+
+    assert dx.status == "healthy"
+    assert "end unknown" in analyzer.report(dx, "terminal").partition("\n")[0]
+    assert not dx.findings
+
+
+def test_a_quoted_part_without_held_out_data_does_not_tell_how_it_went_on(tmp_path):
+    dx = diagnosed(
+        tmp_path, "".join(f"Epoch {epoch}/60 loss: {1.2 * 0.7**epoch:.4f}\n" for epoch in range(1, 9))
+    )
+
+    assert dx.status == "insufficient"
+    assert "may be a part of one" in dx.summary
+
+
+def test_a_short_log_that_saves_and_begins_with_its_first_epoch_is_one_that_was_cut_off(tmp_path):
+    assert diagnosed(tmp_path, epochs_of_keras(range(1, 7))).status == "interrupted"
+
+
 def test_counters_of_one_epoch_are_not_taken_for_the_plan(tmp_path):
     text = "".join(
         f"Epoch: [{epoch}][{batch:4d}/600] loss {4 / (epoch + 1 + batch / 600):.4f}\n"

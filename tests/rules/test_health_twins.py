@@ -41,6 +41,12 @@ SURE_ANSWERS = AUGMENTED | {
     "signal.gap.right": 1.0,
     "signal.generalisation.accuracy_best": 1.0,
 }
+ALWAYS_BEHIND = {
+    "signal.gap.score_first": 0.27,
+    "signal.gap.score_last": 0.26,
+    "signal.gap.right": 0.58,
+    "signal.generalisation.accuracy_gap": 0.25,
+}
 SCORED_BEST = {
     "signal.progress.kept": False,
     "signal.progress.last_over_best": 1.13,
@@ -172,6 +178,12 @@ FEWER_WORKERS = {"signal.pace.slower": False, "signal.pace.change": 2.3, "signal
             "answers-far-apart",
             {"signal.gap.score_last": 0.39, "signal.generalisation.accuracy_gap": 0.02},
             {"signal.generalisation.accuracy_gap": 0.39},
+        ),
+        ("answers-far-apart", ALWAYS_BEHIND | {"signal.gap.right": 0.74}, {"signal.gap.right": 0.58}),
+        (
+            "answers-far-apart",
+            ALWAYS_BEHIND | {"signal.gap.score_first": 0.04},
+            {"signal.gap.score_first": 0.27},
         ),
         ("off-chance", SMOOTHED, {"signal.chance.many_right": False}),
         ("held-out-off-chance", NEARLY_LEARNED, {"signal.chance.held_out_over_uniform": 0.83}),

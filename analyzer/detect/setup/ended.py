@@ -14,7 +14,14 @@ from analyzer.detect.curves.drift import checkpoints
 from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.following import SURVIVED_ROWS
-from analyzer.detect.setup.run_course import completed, exit_code, last_step, of_last_attempt
+from analyzer.detect.setup.run_course import (
+    completed,
+    exit_code,
+    is_part,
+    is_short,
+    last_step,
+    of_last_attempt,
+)
 from analyzer.detect.setup.signs_of_life import YOUNG_S, Life, span
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.ranked import distinct_of, median_of
@@ -24,12 +31,6 @@ from analyzer.model.tables import NULL_INT
 from analyzer.model.wording import format_scalar
 from analyzer.record import NamedTuple, dataclass, field
 from analyzer.vocabulary.events import said
-
-PASTED_LINES = 30
-"""Log of a run that was cut off after so few lines, without a clock and without another file beside it, as people quote them."""
-
-LATE_EPOCH, LATE_STEP = 3, 1000
-"""A log that begins behind them lacks its own beginning, so it is a part of one and its end may be elsewhere too."""
 
 FROM_OUTSIDE = frozenset(
     {"slurm_cancelled", "job_time_limit", "job_cancelled", "job_preempted", "keyboard_interrupt", "sighup", "sigterm", "sigkill",
@@ -75,6 +76,8 @@ class _End:
     refs: list[SourceRef] = field(default_factory=list)
     open_ended: bool = False
     """Whether neither an end nor an error was written."""
+    is_excerpt: bool = False
+    """Whether it is the end of a few lines that somebody quoted."""
 
 
 class Progress(NamedTuple):
@@ -111,6 +114,7 @@ def detect(view: RunView, out: FactWriter) -> None:
     )  # whole minutes: read twice, told once
     out.put("ended.interval_s", life.interval_s)
     out.put("run.log_truncated", _truncated(view, end), end.refs)
+    out.put("ended.excerpt", end.is_excerpt, end.refs)
     _checkpoint(view, out)
     if end.state == "completed" and (failure := _after_completion(view)) is not None:
         out.put("ended.at_exit", failure.speaker.kind, [failure.speaker.ref])
@@ -298,9 +302,10 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
         return _End("unknown", f"saved at {progress.words()}; nothing says how it went on", refs)
     torn = next((end for end in _logs(view) if end.torn), None)
     text = f"it stops at {progress.words()}, with neither an end nor an error"
-    if _is_part(view):
+    if is_part(view, logs := _logs(view)):
         text += "; so short a log may be a part of one"
-        return _End("unknown", text, refs, open_ended=True)
+        short = is_short(logs[0])  # who quotes a few lines did not cut off the run
+        return _End("unknown", text, refs, open_ended=not short, is_excerpt=short)
     if torn is not None and not torn.text.endswith((".", "]", "}")):
         text += ", in the middle of a line"
     return _End("interrupted", text + _silence(life), refs, open_ended=True)
@@ -313,10 +318,10 @@ def _by_cut(view: RunView, life: Life) -> _End | None:
         return None
     refs = [SourceRef(end.source, end.line)]
     if _BEGINS.search(end.text):
-        state = "unknown" if _is_part(view) else "interrupted"
+        state = "unknown" if is_part(view, _logs(view)) else "interrupted"
         text = "its log stops where training begins, with neither a step nor an error" + _silence(life)
         return _End(state, text, refs, open_ended=True)
-    if not end.cut_off or _is_part(view):
+    if not end.cut_off or is_part(view, _logs(view)):
         return None
     text = "its log stops in the middle of a row or of an epoch, with neither an end nor an error" + _silence(
         life
@@ -347,19 +352,6 @@ def _is_snapshot(view: RunView) -> bool:
         view.run.sources[source].ingestor for source in distinct_of(view.run.metrics.source).tolist()
     }
     return with_rows == {"trainer-state"}
-
-
-def _is_part(view: RunView) -> bool:
-    """Whether the log may be a part that somebody copied: a few lines, or rows that begin in the middle, and nothing beside it."""
-    logs = _logs(view)
-    if len(logs) != 1 or len(view.run.sources) > 1 or of_last_attempt(view, "checkpoint_saved"):
-        return False
-    (log,) = logs
-    if log.first_time_s is None and log.line <= PASTED_LINES:
-        return True
-    curve = view.curve("loss")
-    late = curve is not None and (curve.step_at(0) or 0) >= LATE_STEP
-    return (late or (log.first_epoch or 0) >= LATE_EPOCH) and view.config_value("train.resumed") is None
 
 
 def progress_of(view: RunView) -> Progress | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from analyzer.detect.stand_in import REWARD_OF_AGENT
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import word_set, words_of
 from analyzer.model.refs import SourceRef
-from analyzer.model.run import Attempt
+from analyzer.model.run import Attempt, LogEnd
 from analyzer.model.tables import NULL_INT, Event
 from analyzer.vocabulary.frameworks import built_on, family
 from analyzer.vocabulary.known_names import told_by
@@ -305,3 +305,33 @@ def _is_end(view: RunView, event: Event) -> bool:
     uncaught = event.fields.get("uncaught") is True
     rows = view.once(RowsOfLogs)
     return event.ref.line is None or not rows.went_on(event.ref.source, event.ref.line, uncaught=uncaught)
+
+
+PASTED_LINES = 30
+"""Log of a run that was cut off after so few lines, without a clock and without another file beside it, as people quote them."""
+
+LATE_EPOCH, LATE_STEP = 3, 1000
+"""A log that begins behind them lacks its own beginning, so it is a part of one and its end may be elsewhere too."""
+
+
+def is_part(view: RunView, logs: Sequence[LogEnd]) -> bool:
+    """Whether the log may be a part that somebody copied: a few lines, or rows that begin in the middle, and nothing beside it.
+
+    A checkpoint that was saved speaks for a run at hand, unless both signs say that the lines were quoted.
+    """
+    if len(logs) != 1 or len(view.run.sources) > 1:
+        return False
+    short, late = is_short(logs[0]), _begins_late(view, logs[0])
+    return short and late if of_last_attempt(view, "checkpoint_saved") else short or late
+
+
+def is_short(log: LogEnd) -> bool:
+    """Whether a log is as short as what people quote, and has no clock."""
+    return log.first_time_s is None and log.line <= PASTED_LINES
+
+
+def _begins_late(view: RunView, log: LogEnd) -> bool:
+    """Whether the first rows of a log are not the first of the run, and nothing says that it was resumed."""
+    curve = view.curve("loss")
+    late = curve is not None and (curve.step_at(0) or 0) >= LATE_STEP
+    return (late or (log.first_epoch or 0) >= LATE_EPOCH) and view.config_value("train.resumed") is None

@@ -95,6 +95,34 @@ def test_a_framed_table_without_a_course_is_left(text):
     assert read_text(text).metrics.names == ()
 
 
+ROW_OF_CARD = "| {} | {} | {} | {} |\n"
+
+
+def card(*rows):
+    head = ROW_OF_CARD.format("Training Loss", "Epoch", "Step", "Validation Loss")
+    return head + ROW_OF_CARD.format(*[":---:"] * 4) + "".join(ROW_OF_CARD.format(*row) for row in rows)
+
+
+def test_decimal_commas_of_a_table_are_points():
+    run = read_text(card(("2,4710", "0,125", "500", "2,310"), ("1,512", "0,250", "1000", "1,407")))
+
+    assert points(run, "loss") == [(500, 2.471), (1000, 1.512)]
+    assert points(run, "eval_loss") == [(500, 2.31), (1000, 1.407)]
+
+
+def test_decimal_commas_between_spaces_are_points():
+    run = read_text("epoch  loss  val_loss\n" + "".join(f"{n}  {3 - n},25  {4 - n},5\n" for n in (1, 2)))
+
+    assert [value for _, value in points(run, "loss")] == [2.25, 1.25]
+    assert [value for _, value in points(run, "eval_loss")] == [3.5, 2.5]
+
+
+def test_commas_that_part_cells_are_no_decimal_commas():
+    run = read_text("epoch,loss,val_loss\n1,4,05\n2,3,04\n3,2,03\n")
+
+    assert [value for _, value in points(run, "loss")] == [4, 3, 2]
+
+
 REPORT = """              precision    recall  f1-score   support
 
        plane       0.50      0.25      0.50        40

@@ -72,6 +72,10 @@ _SECOND = LazyRegex(
 )
 _BETWEEN = LazyRegex(r"[^|]+")
 _THOUSANDS = LazyRegex(r"(?<=\d),(?=\d{3}(?!\d))")
+_DECIMAL_COMMA = LazyRegex(r"(?<![^\s|*-])(\d{1,9}),(?=\d{1,12}(?![^\s|*%]))")
+_POINT = LazyRegex(r"\d\.\d")
+# Nobody parts thousands behind a 0, nor other than three digits.
+_SURE_DECIMAL = LazyRegex(r"(?<![^\s|*-])(?:0,\d{1,12}|\d{1,9},(?:\d{1,2}|\d{4,12}))(?![^\s|*%])")
 _RESULTS_FOR = LazyRegex(r"(?i)\bresults? (?:for|of|on) (\w{2,20}):?\s*$")
 _EPOCHS = frozenset({"epoch", "epochs", "e", "itn", "round", "ep"})
 _STEPS = frozenset({"step", "steps", "iter", "iteration", "global_step", "iters", "it", "#", "update", "updates", "num_updates", "batch", "iterations", "iterat", "example_counter", "gen", "generation"})  # fmt: skip
@@ -311,6 +315,7 @@ class _Table(WritesAtOnce):
         self._others = 0
         self._rows = 0
         self._held_out = ""
+        self._decimal_commas = False
         phases = {read_name(name).phase for name in head.names if read_name(name).quantity == "loss"}
         self._scores_held_out = {"train", "eval"} <= phases
         self._waiting = waiting
@@ -318,6 +323,8 @@ class _Table(WritesAtOnce):
     def feed(self, line: LogLine, log: LogState) -> Fed:
         """See ``Capture.feed``."""
         text = _LENGTHS.sub("", line.text.translate(_STROKES))
+        if "," in text:
+            text = self._with_points(text)
         if "|" in text:
             text = _THOUSANDS.sub("", text)  # between strokes no comma parts two cells
         if self._head.names[0] in _ROUNDS:
@@ -331,6 +338,13 @@ class _Table(WritesAtOnce):
         self._others += 1
         lost = self._others > MAX_OTHER_LINES or (self._head.at_once and not self._rows)
         return Fed.PASSED | Fed.ENDED if lost or find_head(text) is not None else Fed.PASSED
+
+    def _with_points(self, text: str) -> str:
+        """A row whose numbers have decimal commas, as a table keeps them once one of its numbers can be nothing else."""
+        if _POINT.search(text) or ("|" not in text and len(text.split()) != len(self._head.names)):
+            return text  # its commas part thousands, or cells
+        self._decimal_commas = self._decimal_commas or _SURE_DECIMAL.search(text) is not None
+        return _DECIMAL_COMMA.sub(r"\1.", text) if self._decimal_commas else text
 
     def _cells(self, text: str) -> dict[str, str] | None:
         """The cells of a row by the name of their column, None if the line is no row."""
