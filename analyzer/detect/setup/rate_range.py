@@ -32,14 +32,18 @@ RANGES: dict[tuple[str, str], tuple[float, float]] = {
     ("adaptive", "tuning"): (2e-7, 1e-3),
     # LoRA: 1e-4 to 2e-3 (arXiv 2106.09685, tables 9 to 13), QLoRA 1e-4 to 2e-4 (2305.14314).
     ("adaptive", "adapter"): (5e-6, 5e-3),
+    # Prefixes at 5e-5 (arXiv 2101.00190), P-tuning v2 at 5e-3 to 2e-2 (2110.07602 and ChatGLM's scripts), PEFT's prompts at 3e-2.
+    ("adaptive", "prompt"): (2e-5, 5e-2),
     # 0.1 for 256 images with momentum (arXiv 1706.02677), up to 1 without; smaller where batches are small.
     ("plain", "scratch"): (5e-4, 1.0),
     ("plain", "tuning"): (1e-5, 0.1),
     ("plain", "adapter"): (1e-4, 1.0),
+    ("plain", "prompt"): (1e-4, 1.0),
     # Nothing is known of the optimizer: above 1 or below 1e-6 is unusual for each of them.
     ("unknown", "scratch"): (1e-6, 1.0),
     ("unknown", "tuning"): (2e-7, 0.1),
     ("unknown", "adapter"): (5e-6, 1.0),
+    ("unknown", "prompt"): (2e-5, 1.0),
 }
 
 MOMENTUM_ROOM = 5.0
@@ -144,7 +148,9 @@ def momentum(view: RunView) -> float:
 
 
 def start_of(view: RunView) -> str:
-    """``adapter``, ``tuning`` of a published model, or ``scratch``."""
+    """``prompt`` where few learned inputs are all that is trained, ``adapter``, ``tuning`` of a published model, or ``scratch``."""
+    if view.setting("pre_seq_len", "num_virtual_tokens", "prefix_projection") is not None:
+        return "prompt"
     if view.config("lora.r") is not None:
         return "adapter"
     name = view.config_value("model.name")

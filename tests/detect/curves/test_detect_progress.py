@@ -243,6 +243,11 @@ def test_losses_of_zero_and_layers_without_gradient_are_told():
         ({"learning_rate": 2e-5, "optimizer": "sgd"}, None, 25.0),
         ({"learning_rate": 1e-7, "optimizer": "adamw"}, None, 100.0),
         ({"learning_rate": 1e-3, "optimizer": "adam"}, 0.1, None),
+        (
+            {"learning_rate": 0.02, "optimizer": "adamw", "pre_seq_len": 128},
+            0.4,
+            None,
+        ),  # prompts that are learned
     ],
 )
 def test_the_rate_is_judged_by_its_optimizer(config, over, under):
