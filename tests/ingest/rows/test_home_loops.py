@@ -65,6 +65,25 @@ def read(form, count=ROWS):
         ("{s} [D loss: {a}, kind: {b}%] [G loss: {b},kind: {a}%]", {"kind": 0.011, "kind_2": 0.021}),
         ("Generation {e}: best fitness {a}, mean fitness {b}", {"best_fitness": 2.1, "mean_fitness": 1.1}),
         ("Epoch {e}: disc {a} gen {b} cycle {a} same {b}", {"disc": 2.1, "same": 1.1}),
+        ("INFO:maker:reward_mean: -{a}, reward_max: {b}, reward_min: 0.{e}5", {"reward_mean": -2.1, "reward_max": 1.1, "reward_min": 0.15}),
+        ("Epoch {e}, TokenPPL: {a}, TagPPL: 9.5, PPL: {b}", {"perplexity": 1.1, "part/tokenppl": 2.1}),
+        # a share beside a loss, of how many a mean is, and in what something is measured
+        ("epoch {e}/20  train {a} / 4{e}.5%   val {b} / 3{e}.5%", {"loss": 2.1, "train_2": 0.415, "eval_loss": 1.1, "val_2": 0.315}),
+        ("epoch {e} train {a} (4{e}.5%) val {b} (3{e}.5%)", {"loss": 2.1, "val_2": 0.315}),
+        ("epoch {e}, train loss {a} (4{e}.5%), val loss {b} (3{e}.5%)", {"train_loss_2": 0.415, "val_loss_2": 0.315}),
+        ("epoch {e}: train {a} / {b}, val {b} / {a}", {"train_2": 1.1, "val_2": 2.1}),
+        ("Step {s}\nmean reward (100 episodes) {a}", {"reward_mean": 2.1}),
+        ("Epoch {e} | val MAE {a} m, Shift +{b} m, d2 0.{e}5", {"val_mae": 2.1, "val_shift": 1.1, "val_d2": 0.15}),
+        # statistics of a generation, and phases on lines of their own
+        ("gen={e} best={a} mean={b}", {"best_fitness": 2.1, "mean_fitness": 1.1}),
+        ("Epoch {e}:\n - train: {a}\n - val: {b}", {"train": 2.1, "val": 1.1}),
+        # behind both losses a score is of held-out data
+        ("epoch {e}  train {a}  val {b}  acc 4{e}.5%", {"eval_accuracy": 41.5}),
+        ("epoch {e} train_loss={a} val_loss={b} f1=0.{e}5 lr=0.{e}1", {"val_f1": 0.15, "learning_rate": 0.11}),
+        ("epoch {e} train_loss={a} val_loss={b} acc=0.{e}5 val_acc=0.{e}1", {"accuracy": 0.15, "eval_accuracy": 0.11}),
+        # names of which nothing is known
+        ("Iter {e}: Shift={a} EpsAlias={b} Bins=4096", {"shift": 2.1, "epsalias": 1.1}),
+        ("epoch {s}: total squared error = {a}", {"total_squared_error": 2.1}),
         # counters and numbers
         ("Epoche {e}: {a}", {"unnamed": 2.1}),
         ("Adam iter {s}: {a}", {"unnamed": 2.1}),
@@ -112,6 +131,11 @@ def test_a_row_is_read(form, metrics):
         ("Episode {e}: steps {s}, return={a}", "reward_mean", [50, 100]),
         ("{s}: loss = {a}", "loss", [50, 100]),
         (">{e}, d1={a}, d2={b} g={a}", "d1", [1, 2]),
+        ("episodes: {e}, total_steps: {s}, rewards: -{a}", "reward_mean", [50, 100]),
+        ("Episode: {e}/20, total steps: {s}, reward: -{a}", "reward_mean", [1, 2]),
+        ("Ep: {s} | Q_Loss: {a} | Mean of last 10 rewards: -{b}", "reward_mean", [50, 100]),
+        ("Training (900 steps):  {e}% [step={s}] [loss={a}]", "loss", [50, 100]),
+        ("┌ Info: fit\n│   i = {e}\n└   loss = {a}", "loss", [1, 2]),
         ("Image No. {s}\nTraining accuracy: {b}", "accuracy", [50, 100]),
     ],
 )
@@ -179,6 +203,10 @@ def test_the_last_line_is_read_once():
         rows("Epoch {e} max length: 47{e}"),
         "alpha, beta = 0.5, 0.75\n",
         "Loss of the run before 0.5, Loss did not fall below 0.25\n" * 4,
+        rows("layer {e} (3 runs) done, see train {e}.5 / 10%"),
+        rows("│   n = {e}"),
+        rows("train: {a}\nval: {b}"),
+        rows("Generic {e} best {a} mean {b}"),
         rows("gc(free)={a} max(rss)={b}"),
     ],
 )

@@ -59,6 +59,42 @@ def test_between_strokes_a_comma_parts_thousands(mark):
     assert points(run, "eval_loss") == [(500, 4.5), (1500, 4.25)]
 
 
+def again(head, row, count=5):
+    """A head and one row below it, again and again, in a frame of strokes."""
+    return "".join(
+        f"+---+---+\n{head}\n+---+---+\n{row.format(e=e, a=0.9 - e / 10, b=0.95 - e / 10)}\n+---+---+\n"
+        for e in range(1, count + 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "metric"),
+    [
+        (again("| Epoch | Fresh | Kept@9 |", "|  {e}  | {a:.2f} | {b:.2f} |"), "fresh"),
+        (again("┃ Part ┃ Train Loss ┃ Valid Loss ┃", "│ {e} │ {a:.2f} │ {b:.2f} │"), "loss"),
+        (
+            "| epoch | train loss | left        |\n"
+            + "".join(f"|     {e} |       0.{9 - e}0 |  1h {e:2d}m  5s |\n" for e in range(1, 6)),
+            "loss",
+        ),
+    ],
+)
+def test_a_framed_table_is_read_whatever_its_columns_are_called(text, metric):
+    assert [value for _, value in points(read_text(text), metric)] == pytest.approx([0.8, 0.7, 0.6, 0.5, 0.4])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        again("| Epoch | Owner | Size |", "| {e} | x{a} | {e} |"),
+        again("| Epoch | Kept | Size |", "| {e} | {a} | {b} |", 2),
+        again("| Part | Train Loss | Valid Loss |", "| size-{e} | {a} | {b} |"),
+    ],
+)
+def test_a_framed_table_without_a_course_is_left(text):
+    assert read_text(text).metrics.names == ()
+
+
 ROW_OF_CARD = "| {} | {} | {} | {} |\n"
 
 

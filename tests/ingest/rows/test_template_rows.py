@@ -208,7 +208,7 @@ def test_a_program_is_known_by_its_rows(program, row):
     ("words", "english"),
     [
         ("perdida de validacion", "val loss"),
-        ("perdida en entrenamiento", "loss en train"),
+        ("perdida en entrenamiento", "loss train"),
         ("perdida de entrenamiento", "train loss"),
         ("trainingsverlust", "train loss"),
         ("Validierungsverlust", "val loss"),

@@ -120,9 +120,12 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
     """
     taken = set(used)
     quotients: dict[int, int] = {}
+    shares: list[int] = []
     for match in _MEAN.finditer(text):
         group = "mean" if match["mean"] is not None else "spread"
         taken.add(slot_at(text, match.end(group) - 1))
+        if "%" in match[0][match.end(group) - match.start() :] and "%" not in match[0][:2]:
+            shares.append(slot_at(text, match.end(group) - 1))
     for match in _QUOTIENT.finditer(text):  # "acc: 45/60=0.75": the result counts
         first = slot_at(text, match.start("first"))
         quotients[first] = first + 2
@@ -154,6 +157,7 @@ def find_fields(text: str, used: frozenset[int]) -> list[Field]:
         if first in found:
             found[result] = found.pop(first)._replace(slot=result, over=-1)
     _add_further(text, found)
+    _add_shares(found, shares)
     return [found[slot] for slot in sorted(found)]
 
 
@@ -174,6 +178,14 @@ def _add_further(text: str, found: dict[int, Field]) -> None:
             for place in range(1, match["rest"].count(FLOAT) + 1):
                 further = head._replace(slot=head.slot + place, name=f"{head.name}_{place + 1}", over=-1)
                 found.setdefault(further.slot, further)
+
+
+def _add_shares(found: dict[int, Field], slots: list[int]) -> None:
+    """No mean of a loss is a share of something: ``loss 0.5 (90.1%)``."""
+    for slot in slots:
+        loss = found.get(slot - 1)
+        if loss is not None and not loss.unit and read_name(loss.name).quantity == "loss":
+            found[slot] = loss._replace(slot=slot, name=f"{loss.name}_2", unit="%")
 
 
 MAX_CLASSES = 40
@@ -266,7 +278,7 @@ def _beside(text: str) -> Iterator[Field]:
         name, wide, alone = known_tail(match["name"]), False, False
         if not name:
             # a cell of its own ("| hm_x 10.0 |") names its number as surely as a sign does
-            before, after = text[: match.start()].rstrip(" "), text[match.end() :].lstrip(" %")
+            before, after = text[: match.start()].rstrip(" "), _MEASURE.sub("", text[match.end() :])
             wide = match.start() - len(before) > 1 and (
                 not after or text.startswith(("  ", "\t"), match.end())
             )
@@ -304,6 +316,8 @@ def _beside(text: str) -> Iterator[Field]:
             yield Field(slot_at(text, match.start("value")), name, unit, signed=bool(wide) or name.lower() == "total", over=_over(text, match.start("value")), start=match.start(), more=name.count("_") and match["name"].count(" "))  # fmt: skip
 
 
+_MEASURE = LazyRegex(r"^[ %]+(?:(?:[mck]?m|px|deg|pts?|pp)(?=[,;|]|$))?|^\u00b0")
+"""In what a value is measured, behind it and before the next cell: ``Bias +0.5 m, MAE 1.5 m``."""
 _LENGTHS = frozenset({"steps", "length", "episode steps", "episode length"})
 _FILLED = LazyRegex(
     r"(?i) (?:of|is|was|by|from|than|after|below|above|under|over|to|at|did|has|had|not|the|a)\b"
@@ -390,11 +404,13 @@ def best_so_far(text: str, used: frozenset[int], others: Sequence[Field] = ()) -
     for match in (*_SIGNED.finditer(text), *_BESIDE.finditer(text)):
         slot, name = slot_at(text, match.start("value")), match["name"].replace(" ", "_")
         first, *rest = words_of(name)
+        if others and rest and rest[-1] in _ENDS and first not in _ENDS:  # "reward_mean, reward_max"
+            first, *rest = rest[-1], first, *rest[:-1]
         reading = read_name("_".join(rest))
         beside = set(rest) in means and not reading.phase and reading.quantity != "loss"
         measured = beside if others else is_score(name) or bool(reading.quantity)
         of_games = rest[-1:] in _POINTS
-        extreme = first in _BEST or (first == "max" and is_score(name))
+        extreme = first in (_ENDS if others else _BEST) or (first == "max" and is_score(name))
         if slot not in used and measured and extreme and (of_games or match["value"] == FLOAT):
             found.append(
                 Field(slot, name, "", signed=True, over=-1, start=match.start(), more=name.count("_"))
@@ -404,6 +420,8 @@ def best_so_far(text: str, used: frozenset[int], others: Sequence[Field] = ()) -
 
 _MEANS = word_set("mean avg average")
 _BEST = word_set("best lowest highest")
+_ENDS = _BEST | word_set("max min")
+"""What a row may tell of the same values beside their mean."""
 _POINTS = (["score"], ["reward"], ["return"], ["fitness"])
 """What may be counted in whole numbers."""
 
@@ -434,7 +452,7 @@ def is_metric(field: Field) -> bool:
         _FILES
     ):
         return False
-    if reading.quantity or is_score(field.name):
+    if reading.quantity or is_score(field.name) or words[-1:] == ("error",):
         return True
     if len(words) > 1 and words[-1] in _OF_AXIS and read_name("_".join(words[:-1])).quantity:
         return True  # the error along an axis: ``mse_x``

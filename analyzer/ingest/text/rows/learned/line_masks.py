@@ -31,7 +31,7 @@ _SPACES = LazyRegex(r"[ \u00a0\u3000]{2,}")
 _BARS = LazyRegex(
     r"\d{1,3}%\|[^|\r\n]{0,400}\||\[[=>.#-]{3,120}\]|[\u2501\u2500\u2578\u257a\u254d\u2588\u2589\u258a\u258b\u258c\u258d\u258e\u258f\u2591-\u2593\u25a0\u25a1]{3,400}"
 )
-_FULL_WIDTH = str.maketrans("：，；＝（）［］｜％、", ":,;=()[]|%,")  # noqa: RUF001
+_FULL_WIDTH = str.maketrans("：，；＝（）［］｜％、،", ":,;=()[]|%,,")  # noqa: RUF001
 
 
 def _in_place_of(english: str, match: re.Match[str]) -> str:
@@ -105,19 +105,33 @@ def _sort(number: str) -> str:
     return FLOAT if parse_number(number.rstrip("x")) is not None else TIME
 
 
+def may_be_foreign(text: str) -> bool:
+    """Whether a text may hold a word of another language that stands for one of the vocabulary of names.
+
+    >>> may_be_foreign("Epok 3"), may_be_foreign("the loss")
+    (True, False)
+    """
+    lowered = text.lower()
+    return not text.isascii() or any(piece in lowered for piece in _foreign()[0])
+
+
 def in_english(text: str) -> str:
     r"""Masked text with words of other languages turned into those of the vocabulary of names.
 
     >>> in_english("训练损失:\x02"), in_english("Epoche \x01: Verlust \x02")
     ('train loss :\x02', 'epoch \x01: loss \x02')
+    >>> in_english("perdita di validazione_\x01=\x02"), in_english("dogrulama_dogrulugu=\x02")
+    ('loss val_\x01=\x02', 'val_accuracy =\x02')
     """
-    lowered = text.lower()
-    pieces, any_word, _ = _foreign()
-    if text.isascii() and not any(piece in lowered for piece in pieces):
+    if not may_be_foreign(text):
         return text
     text = text.translate(_FULL_WIDTH)
-    if any_word.search(text.lower()) is None:
+    if _foreign()[1].search(text.lower()) is None:
         return text
     for words, english in _foreign_words():
         text = words.sub(partial(_in_place_of, english), text)
-    return _SPACES.sub(" ", text).strip()
+    return _SPACES.sub(" ", _JOINED.sub("_", text)).strip()
+
+
+_JOINED = LazyRegex(r" {1,3}_ {0,3}|_ {1,3}")
+"""What was one name stays one: ``dogrulama_kaybi``."""

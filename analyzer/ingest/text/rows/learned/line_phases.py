@@ -15,6 +15,7 @@ from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.ingest.text.rows.learned.line_places import slot_at
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, says_no_quantity, words_of
+from analyzer.model.score_words import read_score
 
 _SLOTS = frozenset({INT, FLOAT, TIME})
 _SAYS = LazyRegex(
@@ -55,7 +56,30 @@ def held_out_fields(text: str, fields: Sequence[Field]) -> set[int]:
         before = ends[field.slot] + 1
         if text.startswith(" (", before) and (own := read_name(field.name).phase):
             phase, named = own, set()  # "Valid 0.52 (acc 90.1%)"
-    return found
+    return found | _behind_both(fields)
+
+
+def _behind_both(fields: Sequence[Field]) -> set[int]:
+    """The slots of scores that stand once, without a phase, behind what a row tells of training and of held-out data: ``train_loss=2 val_loss=3 acc=0.5``."""
+    phases = [read_name(field.name).phase for field in fields]
+    measured = [
+        read_name(field.name).quantity in _MEASURED or all(map(says_no_quantity, words_of(field.name)))
+        for field in fields
+    ]
+    held_out = next((at for at, phase in enumerate(phases) if phase == "eval" and measured[at]), -1)
+    trained = any(measured[at] and phases[at] in {"train", ""} for at in range(held_out))
+    if not trained:
+        return set()
+    told = {read_score(field.name).kind for at, field in enumerate(fields) if phases[at]}
+    return {
+        field.slot
+        for at, field in enumerate(fields)
+        if at > held_out
+        and not phases[at]
+        and (score := read_score(field.name)).better
+        and score.kind not in told
+        and sum(read_score(other.name).kind == score.kind for other in fields) == 1
+    }
 
 
 def _said(text: str, field: Field) -> str:

@@ -9,11 +9,11 @@ from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME
 from analyzer.lazy_regex import LazyRegex
 from analyzer.record import NamedTuple
 
-_AT = rf"(?:/(?:total|max|num)[ _]?\w{{0,12}})?[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|->|[=#\[(]|: ?[\[(=]){{0,2}}\s{{0,3}}[\"'#]?(?:{INT}\s?-\s{{0,4}})?(?P<at>{INT})(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?P<total>{INT}))?(?!\w|\.[\w{INT}{FLOAT}]|[{INT}{FLOAT}])"
+_AT = rf"(?:/(?:total|max|num)[ _]?\w{{0,12}})?[\"'\]\u2019\u201d)]?\s{{0,3}}(?::|=>|->|[=#\[(]|: ?[\[(=]){{0,2}}\s{{0,3}}[\"'#]?(?:{INT}\s?-\s{{0,4}})?(?P<at>{INT})(?:\s{{0,3}}(?:/|of|out of)\s{{0,3}}(?P<total>{INT}))?(?!\w|%|\.[\w{INT}{FLOAT}]|[{INT}{FLOAT}])"
 _BEFORE = rf"(?:^|(?<=[\s\[(|,{{;:\"'.<>/@{TIME}]))(?<!number of )(?<!total )(?<!num )(?<!max )(?<!per )(?<!every )(?<!episode )(?<!warmup )"
 _STEP = LazyRegex(
     rf"(?i){_BEFORE}(?P<word>(?:completed |global[ _]?|train(?:ing)?[ _]|optim\w{{0,6}}[ _]|env[ _]|epoch/)?"
-    rf"(?:time[ _]?steps?|steps?|iter(?:ation)?s?|it(?:e|r)?|n(?:um)?_updates|num_timesteps|n?updates?|up|(?<=global_)t|i(?= ?[=:] ?{INT} ?/)))(?:\.| at| n[or]\.?|(?<!s)_(?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
+    rf"(?:total[ _](?:env[ _])?(?:time)?steps|time[ _]?steps?|steps?|iter(?:ation)?s?|it(?:e|r)?|n(?:um)?_updates|num_timesteps|n?updates?|up|(?<=global_)t|i(?= ?[=:] ?{INT} ?/)))(?:\.| at| n[or]\.?|(?<!s)_(?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
 )
 _BATCH = LazyRegex(
     rf"(?i)(?:^|(?<=[\s\[(|,{{;:\"'.>-]))(?P<word>(?:mini[ _-]?)?batch(?:es)?|episodes?|mb|ticks?|rounds?|gen|generations?|sweeps?|pass(?= {{1,2}}{INT})|cycles?|snapshots?)(?:[ _](?:idx|index|num|id|no|i))?(?![A-Za-z0-9]){_AT}"
@@ -44,7 +44,7 @@ _BRACKETS = LazyRegex(
 _NUMBERED = LazyRegex(rf"\[{INT}\]:?\s{{1,3}}(?P<word>[A-Za-z]\w{{0,30}})")
 _LEADING = LazyRegex(
     rf"^(?:\((?P<step1>{INT}) ?/ {{0,2}}(?P<total1>{INT})\)|(?:.{{0,40}} - )?\((?P<epoch2>{INT}), (?P<step2>{INT})\)(?= {{0,3}}\S)|(?P<step3>{INT})/(?P<total3>{INT})(?= ?[(\[,:|]| {{1,3}}(?:[-\u00b7] )?['\"<]?[A-Za-z]|\t)"
-    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])| {{0,8}}(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|- {{1,3}}[{INT}{FLOAT}] [A-Za-z]{{1,12}}/|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} )?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|[itknjs] ?[=:] ?(?P<step7>{INT})(?=[\s,;|])|[<(@] {{0,6}}(?P<step9>{INT})[>)]?(?=\s)|>(?P<step12>{INT}),(?=\s)|(?:[Vv]al|[Ee]val|[Tt]est)[a-z]{{0,7}} @ {{0,2}}(?P<step10>{INT})(?=[:,;|\s])|(?P<step11>{INT}),?\s{{1,4}}(?=[A-Za-z][\w./-]{{0,30}} ?[:=] {{0,3}}{FLOAT}))"
+    rf"|#(?P<step4>{INT})(?=[ :,])|(?P<step5>{INT})(?::\s{{1,3}}|\t)(?=[A-Za-z])| {{0,8}}(?P<step6>{INT}) {{1,4}}(?=\[[A-Za-z]|- {{1,3}}[{INT}{FLOAT}] [A-Za-z]{{1,12}}/|\|\s{{1,4}}(?:- )?['\"<\[]?[A-Za-z])|(?:\S{{1,40}} )?(?:[Tt]rain|[Tt]est|[Vv]al(?:id)?|[Ee]val) (?P<step8>{INT}),(?= )|[itknjs] ?[=:] ?(?P<step7>{INT})(?=[\s,;|])|\u2502 {{1,4}}[itknjs] = (?P<step13>{INT})$|[<(@] {{0,6}}(?P<step9>{INT})[>)]?(?=\s)|>(?P<step12>{INT}),(?=\s)|(?:[Vv]al|[Ee]val|[Tt]est)[a-z]{{0,7}} @ {{0,2}}(?P<step10>{INT})(?=[:,;|\s])|(?P<step11>{INT}),?\s{{1,4}}(?=[A-Za-z][\w./-]{{0,30}} ?[:=] {{0,3}}{FLOAT}))"
 )
 _RATIO_FIRST = LazyRegex(rf"^\s{{0,8}}(?P<step>{INT})/(?P<total>{INT}): ")
 _FROM_ZERO = LazyRegex(r"\bEpoch: ?\[$")
@@ -170,6 +170,9 @@ def _steps(text: str, batches: list[re.Match[str]]) -> list[re.Match[str]]:
         if m["word"].lower() != "steps" or not _VALUE.search(_RATE.sub("", text[: m.start()]))
     ]
     episode = next((match for match in batches if match["word"].lower().startswith("episode")), None)
+    # Beside how many episodes there were, "total_steps" is where the run is; else it is mostly how far it will go.
+    several = episode is not None and episode["word"].lower() == "episodes"
+    steps = [m for m in steps if "total" not in m["word"].lower() or (several and m["total"] is None)]
     if episode is None or any(match.start() < episode.start() for match in steps):
         return steps
     return [

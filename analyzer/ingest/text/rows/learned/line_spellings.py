@@ -17,7 +17,7 @@ _ODD = LazyRegex(
     r"\w,[a-z]|:[a-z]\w{0,30}, ?-?\d|(?:rn|ain|al|est)_[a-z]{2,8} {1,3}\d|\d\.\d{1,12}f-?\d|[a-zA-Z]-\d{1,2} ?[:=]|, \d{1,3}: -?\d|[Tt]rain(?:ing)?[:=] {0,4}-?[\dn]|[tT]ensor[(:]|np\.float|['\"], ?[-\d.]|\w\[ {0,3}\d{1,12} {0,3}\] {0,2}[:=]|(?<![\w/])[a-z]{2,9}_(?:-?\d|nan|inf)|[=:] {0,4}-?\d{1,4},\d|[(\[]'?(?:train|val|test|dev|held.out)|\([a-z]\w{1,20}/[a-z]|[A-Za-z]@0?\.\d"
     # each begins with a rare character, so that most places of a line are passed at once
     r"|\*(?:-?\d|-?[nN]a[nN]|-?[iI]nf)|\* \d{1,12};|Score at iter|\) = \([-\d]|\+(?<= \+) ?\d"
-    r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
+    r"|[a-zA-Z][(<{](?:-?\d|nan|inf)|\d (?:episodes|games|rollouts)|\((?:last |over )?\d{1,6} [a-z]|oss {1,2}\d{1,12}:?\s{1,9}-?\d"
     r"|oss: [a-z]|oss (?:\[|of )\d"
     r"|, (?<=\w, )[a-z]\w{0,30} {0,3}[=:-]{1,4}>? {0,3}-?\d|: %\d|(?:lass|gory)(?: #?|: ?|#)\d| to \d| on (?:the |all )?(?:\d|[tTvVeEhd])|ot \d{1,9} ?/|[:=] {0,3}\.\d{1,9}\.|\d epoch[,:;|]"
     r"|[/|](?<=\d[/|])(?:-?\d{1,12}\.\d|nan)|(?:mean|min|avg|[Tt]rain)/(?:median|max|std|[Vv]al|[Tt]est|[Dd]ev)|(?:poch|tep|ter|tion|atch|oss|time|acc|racy|rror|core|ppl|lr)-?\d| - {1,3}\d|\w\([a-z]\w{0,15}, [^()]{1,60}\) =|osses: |ogress: \(|it/\d|[ {(\[]u'|[Tt](?:r|rn|rain) {1,3}(?:\d|nan|inf)|\d (?:trn?|train),? |_epoch_\d| (?:of|was) (?:-?\d{1,12}\.\d|nan|inf)| of epoch \d|[Tt]op \d|\.{3,60}[: ]{0,3}(?:[-\d]|nan|inf)|[a-zA-Z]\[ {0,4}(?:-?\d{1,12}\.\d|nan|inf)|> {1,3}[-\d]|\d(?:st|nd|rd|th)[ -][a-z]|\d-epoch|\d[A-Z](?:[a-z]{3}|\w{1,20}: ?-?\d)|\|[\u2207A-Za-z]{1,12}\|{1,2} ?[=:]|/(?<=[\d)\]]/)[A-Za-z]|[)\]](?<=\w[)\]]) ?[:=/] ?[(\[]-?\d"
@@ -126,10 +126,20 @@ _OVER_EPISODES = LazyRegex(
 _OVER_LAST = LazyRegex(
     r"(?i)(?<=[a-z]) \(?(?:over|of|in) (?:the )?(?:last|past) \d{1,6} (?:episodes|games|rollouts)\)?(?= {0,3}[:=])"
 )
+_OVER_SOME = LazyRegex(
+    r"(?<=[a-z]) {0,2}\((?:over |of |last |past )?\d{1,6} [a-z]{2,11}s\)(?= {0,3}[:=]| {1,3}[-+]?\d)"
+)
+"""Of how many a value is the mean, before the value: ``mean reward (100 episodes) 12.5``."""
 _STROKE = LazyRegex(
     r"(?<=[\d)\]])(?<![A-Za-z_]\d)(?<![A-Za-z_]\d\d)/(?!(?:s|sec|second|it|iter|step|batch|epoch|gpu|device|min|h|hr)\b)(?=[A-Za-z][\w ./()%-]{0,40}[:=] {0,3}[-+\d\[(])"
 )
 _BEGINS_SHORT = frozenset("[(Ee")
+_BEGINS_GENERATION = frozenset({"Gen", "gen", "GEN"})
+_GENERATION = LazyRegex(r"(?i)gen(?:eration)?[ .:=#]{0,4}\d")
+_OF_GENERATION = LazyRegex(
+    rf"(?i)(?<![\w-])(?<![\w]_)(best|avg|average|mean|median|min|max)(?: ?[:=])? {{0,3}}(?={_NUMBER}(?![\w.]))"
+)
+"""What is said of the generations of a search is of their fitness: ``gen 3: best 0.5, avg 0.75``."""
 _RANKED = LazyRegex(r"(?i)(?<![\w-])(top) (\d{1,2})(?= (?:acc(?:uracy)?|err(?:or)?|prec(?:ision)?|score)\b)")
 _SHORT = LazyRegex(
     r"^([\[(]?)[Ee][Pp]?(\d{1,6})\b([\]) ,:/|-]{1,4})(?:[Bb]|[Ss]|[Ii]t?)(\d{1,9})(?=[/\s,:;|\])]|$)"
@@ -177,8 +187,12 @@ _OF_PHASES = LazyRegex(
 _TWO_OF_PHASE = LazyRegex(
     rf"(?i)(?<![\w/.])(train|trn|{_HELD_OUT})[ :=]{{1,3}}({_NUMBER}) ?\| ?(-?\d{{1,9}}\.\d{{1,12}}|nan)(?![\w.]| ?\|)"
 )
+_SHARE_OF_PHASE = LazyRegex(
+    rf"(?i)(?<![\w/.])(train|trn?|{_HELD_OUT}|va|te)[ :=]{{1,3}}(-?\d{{1,9}}\.\d{{1,12}}|nan)(?: ?[/|,] {{0,3}}| ?\( ?| {{1,3}})(\d{{1,3}}(?:\.\d{{1,12}})?) ?%\)?"
+)
+"""A loss and a share that only their phase names: ``train 0.5 / 90.1%``, ``val 0.5 (90.1%)``."""
 _TWO_SPACED = LazyRegex(
-    rf"(?i)(?<![\w/.])(train|trn|{_HELD_OUT})[ :=]{{1,3}}(-?\d{{1,9}}\.\d{{1,12}}) {{1,3}}(-?\d{{1,9}}\.\d{{1,12}})(?: {{1,3}}|[,;|] ?|$)(?=[a-z]|$)"
+    rf"(?i)(?<![\w/.])(train|trn|{_HELD_OUT})[ :=]{{1,3}}(-?\d{{1,9}}\.\d{{1,12}})(?: {{1,3}}| ?/ ?)(-?\d{{1,9}}\.\d{{1,12}})(?: {{1,3}}|[,;|] ?|$)(?=[a-z]|$)"
 )
 _PART_OF_PHASE = LazyRegex(rf"(?<![\w/.])(trn|train|{_HELD_OUT})_([a-z]{{2,8}})(?= {{1,3}}{_NUMBER} [a-z])")
 _POWER = LazyRegex(r"(?<![\w.])([-+]?\d{1,9}\.\d{1,12})f(-?\d{1,2})(?![\w.])")
@@ -296,6 +310,10 @@ def plain_spelling(text: str) -> str:
     'train: 0.5, train_2: 0.75, test: 0.25, test_2: 0.5, '
     >>> plain_spelling("E2 val_all  0.5 loss"), plain_spelling("train 2.5  held 3.5  (9.5 % less)")
     ('epoch 2 val all  0.5 loss', 'train: 2.5, heldout: 3.5  (9.5 % less)')
+    >>> plain_spelling("train 0.5 / 12.5% val 0.75 / 9.5%"), plain_spelling("loss (10 batches) 0.5"), plain_spelling("top (2 runs)")
+    ('train loss: 0.5, train_2: 12.5%,  val loss: 0.75, val_2: 9.5%, ', 'loss 0.5', 'top (2 runs)')
+    >>> plain_spelling("Gen 3: best 0.5 avg=0.25 avg_len 9"), plain_spelling("Generic best 0.5")
+    ('Gen 3: best fitness: 0.5 avg fitness: 0.25 avg_len 9', 'Generic best 0.5')
     >>> plain_spelling("losses= tensor([0.5, 0.25])"), plain_spelling("测试上的loss33.25")
     ('losses= tensor([0.5, 0.25])', '测试上的loss 33.25')
     >>> plain_spelling("Top 1 Acc: 0.6 Top 5 Acc: 0.9"), plain_spelling("kept the top 5 scored")
@@ -304,6 +322,8 @@ def plain_spelling(text: str) -> str:
     if text[:1] in _BEGINS_SHORT:
         text = _SHORT.sub(r"\1epoch \2\3batch \4", _OF_R.sub(r"\1", text))
         text = _EPOCH_ALONE.sub(r"epoch \1 ", text)
+    if text[:3] in _BEGINS_GENERATION and _GENERATION.match(text):
+        text = _OF_GENERATION.sub(r"\1 fitness: ", text)
     if _ODD.search(text) is None:
         return text
     text = _OVER_SAMPLES.sub(r"\1", _EMPHASIS.sub(r"\2", text))
@@ -343,14 +363,21 @@ def plain_spelling(text: str) -> str:
     text = _ANGLED.sub(r"\1: ", _LEADERS.sub(r"\1: ", text))
     text = _HELD_OUT_BEHIND.sub(r"\1: \2, \3 \1: \4", _PHASE_OF_EPOCH.sub(r"epoch \2 \1", text))
     text = _TOLD_OF_EPOCH.sub(r"\1epoch \3, \2: ", _TOLD.sub(r"\1: ", text))
+    text = _beside_phases(text)
+    text = _IN_BRACKETS.sub(_each, _AT_ONCE.sub(_each, text))
+    return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
+
+
+def _beside_phases(text: str) -> str:
+    """Values that only their phases name, or that stand before or behind these."""
     text = _PHASES.sub(_both_phases, _PHASE_BEHIND.sub(r"\2 \1: ", text))
+    if len(_SHARE_OF_PHASE.findall(text)) > 1:  # one may be how far it came
+        text = _SHARE_OF_PHASE.sub(r"\1 loss: \2, \1_2: \3%, ", text)
     text = _OF_NUMBERED.sub(_of_classes, _TWO_OF_PHASE.sub(r"\1: \2, \1_2: \3", text))
     if len(_TWO_SPACED.findall(text)) > 1:  # one may be anything
         text = _TWO_SPACED.sub(r"\1: \2, \1_2: \3, ", text)
-    text = _BEFORE_PHASES.sub(r"\2: \1, \4: \3", _OVER_LAST.sub("", text))
-    text = _OF_PHASES.sub(_of_phases, _PART_OF_PHASE.sub(r"\1 \2", text))
-    text = _IN_BRACKETS.sub(_each, _AT_ONCE.sub(_each, text))
-    return _NOTED.sub(r"train \1: \2, \4 \1: \3", text)
+    text = _BEFORE_PHASES.sub(r"\2: \1, \4: \3", _OVER_SOME.sub("", _OVER_LAST.sub("", text)))
+    return _OF_PHASES.sub(_of_phases, _PART_OF_PHASE.sub(r"\1 \2", text))
 
 
 def _rate_of(match: re.Match[str]) -> str:

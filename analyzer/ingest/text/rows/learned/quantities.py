@@ -1,9 +1,12 @@
-"""What a quantity of a row is: a speed, a sign that its line is a row at all, and what it is called on held-out data."""
+"""What a quantity of a row is: a speed, a sign that its line is a row at all, what it is called on held-out data, and what is kept beside it."""
 
 from __future__ import annotations
 
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
 from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP
+from analyzer.ingest.text.rows.learned.line_fields import Field, is_time, telling
+from analyzer.ingest.text.rows.learned.line_phases import floats
+from analyzer.ingest.text.rows.learned.line_places import Place
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.name_words import is_score, read_name, word_set, words_of
 
@@ -63,3 +66,33 @@ def as_held_out(name: str) -> str:
     # Written together (``CrossEntropyLoss``), its capitals are what parts the words.
     parted = name.isalnum() and reading.quantity in {"loss", "accuracy", "perplexity"}
     return f"val_{'_'.join(words_of(name)) if parted else name.lower()}"
+
+
+_WORD = LazyRegex(r"[A-Za-z][A-Za-z_]+")
+
+
+def with_company(piece: str, fields: list[Field], known: list[Field], place: Place) -> list[Field]:
+    """Beside a quantity, and beside any other decimal in a row that begins with its counter, each decimal behind a sign is printed for its course, whatever it is called: a loss named ``loss_id``, a momentum."""
+    decimals = floats(piece)
+    counted = bool(place) and not _WORD.search(piece[: place.start])
+    if not any((found.signed and is_sign(found.name)) or is_score(found.name) for found in known) and not (
+        counted and any(found.signed and found.slot in decimals for found in known)
+    ):
+        return known
+    return [
+        found
+        for found in fields
+        if found in known
+        or (
+            found.signed
+            and found.slot in decimals
+            and not (_CLOCKS & set(telling(words_of(_OF_EPOCH.sub("", found.name)))) or is_time(found))
+        )
+    ]
+
+
+_OF_EPOCH = LazyRegex(r"(?i)^epoch_(?=[a-z])")
+_CLOCKS = word_set(
+    "eta remaining remain left elapsed time timer wall epoch epochs step steps iter ep best took duration timestamp date s sec ms seconds hours h min mem memory"
+)
+"""Words of names that say where a row stands and what is left, and of times that nobody can attribute."""

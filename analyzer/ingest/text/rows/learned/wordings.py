@@ -11,18 +11,25 @@ from analyzer.ingest.text.rows.learned.line_fields import (
     find_fields,
     is_metric,
     is_time,
-    telling,
 )
-from analyzer.ingest.text.rows.learned.line_masks import FLOAT, INT, TIME, Masked, counted, in_english, sorts
+from analyzer.ingest.text.rows.learned.line_masks import (
+    FLOAT,
+    INT,
+    TIME,
+    Masked,
+    counted,
+    in_english,
+    may_be_foreign,
+    sorts,
+)
 from analyzer.ingest.text.rows.learned.line_phases import (
-    floats,
     held_out_fields,
     mirrored,
     of_loading,
     phases_alone,
 )
 from analyzer.ingest.text.rows.learned.line_places import Place, find_place, rows_of, slot_at
-from analyzer.ingest.text.rows.learned.quantities import PLAIN, as_held_out, is_sign, is_speed
+from analyzer.ingest.text.rows.learned.quantities import PLAIN, as_held_out, is_sign, is_speed, with_company
 from analyzer.ingest.text.rows.learned.unnamed_columns import COLUMNS, RIGHT
 from analyzer.ingest.text.rows.printed_numbers import parse_number
 from analyzer.lazy_regex import LazyRegex
@@ -90,6 +97,10 @@ _GAME = LazyRegex(r"(?i)^\W{0,20}(?:ep|episodes?|games?)\b")
 _EPISODE = LazyRegex(r"(?i)(?:^\W{0,20}|\| )(?:ep|episodes?|games?|trial)\b")
 
 
+_SHORT_EPISODE = LazyRegex(r"(?i).?\bep\b")
+"""The word for what is counted, which beside a reward is an episode: ``Ep: 10 | reward: -80.5``."""
+
+
 class Where(NamedTuple):
     """Where in the run a line stands: at a step, or only somewhere in or at the end of an epoch."""
 
@@ -149,7 +160,7 @@ _ANY_WORD = LazyRegex(
 
 def may_be_row(key: str) -> bool:
     """Whether a wording holds any word that a row or its heading could not do without: most lines of a log hold none."""
-    return _ANY_WORD.search(key) is not None
+    return _ANY_WORD.search(key) is not None or may_be_foreign(key)
 
 
 def learn(masked: Masked) -> Template:
@@ -216,11 +227,13 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
         for found in of_loading(piece, find_fields(piece, place.used))
     ]
     rewarded = any(canonical_metric(found.name) == "reward_mean" for found in plain)
+    if rewarded and place.step < 0 and _SHORT_EPISODE.match(piece, max(place.start - 1, 0)):
+        place = place._replace(step=place.epoch, epoch=-1)
     found_all = [_of_episode(found, piece, rewarded=rewarded) for found in plain]
     named = phases_alone(piece, found_all, counted=place.epoch >= 0)
     fields = [found for found in found_all if is_metric(found) or found in named]
-    fields = _with_company(piece, found_all, fields)
-    fields += best_so_far(piece, place.used, fields) if place else []
+    fields = with_company(piece, found_all, fields, place)
+    fields += best_so_far(piece, place.used, fields) if place or fields else []
     lone = fields[0] if len(found_all) == len(fields) == 1 and place.step >= 0 else None
     if lone is not None and lone.signed and lone.name.lower() in _TOTALS and FLOAT in piece[lone.start :]:
         fields = [lone._replace(name="total_loss")]  # "[epoch: 1/90, iter: 50/448] total: 1.25"
@@ -254,30 +267,6 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     sure = known and not wordy
     phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
     return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
-
-
-def _with_company(piece: str, fields: list[Field], known: list[Field]) -> list[Field]:
-    """Beside a quantity each decimal behind a sign is printed for its course, whatever it is called: a loss named ``loss_id``, a momentum."""
-    if not any((found.signed and is_sign(found.name)) or is_score(found.name) for found in known):
-        return known
-    decimals = floats(piece)
-    return [
-        found
-        for found in fields
-        if found in known
-        or (
-            found.signed
-            and found.slot in decimals
-            and not (_CLOCKS & set(telling(words_of(_OF_EPOCH.sub("", found.name)))) or is_time(found))
-        )
-    ]
-
-
-_OF_EPOCH = LazyRegex(r"(?i)^epoch_(?=[a-z])")
-_CLOCKS = word_set(
-    "eta remaining remain left elapsed time timer wall epoch epochs step steps iter ep best took duration timestamp date s sec ms seconds hours h min mem memory"
-)
-"""Words of names that say where a row stands and what is left, and of times that nobody can attribute."""
 
 
 def _times_an_epoch(place: Place, fields: list[Field], times: list[Field]) -> bool:
@@ -384,7 +373,18 @@ def _values(fields: list[Field]) -> list[Value]:
     return sorted(found.values())
 
 
-_TWICE = frozenset({"loss", "eval_loss", "accuracy", "eval_accuracy", "reward_mean"})
+_TWICE = frozenset(
+    {
+        "loss",
+        "eval_loss",
+        "accuracy",
+        "eval_accuracy",
+        "perplexity",
+        "eval_perplexity",
+        "grad_norm",
+        "reward_mean",
+    }
+)
 """Of two of these in one row both are kept, the second as a part: a step's and its epoch's or episode's, validation and test."""
 
 

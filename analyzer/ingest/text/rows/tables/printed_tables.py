@@ -110,6 +110,7 @@ class Head(NamedTuple):
     at_once: bool = False  # whether the first row must follow the head at once
     parts: bool = False  # its rows are those of the training and the held-out data
     scores: bool = False  # it is the result of one evaluation, in one row
+    unknown: bool = False  # nothing is known of its columns but the counter: all others are decimals
 
 
 class PrintedTables:
@@ -140,7 +141,8 @@ class PrintedTables:
             self._begin_report(head, log)
             return True
         of = _result_above(line) if head.scores else ""
-        waiting = self._results.setdefault((of, *head.names), []) if head.doubtful > 1 else []
+        doubted = head.doubtful > 1 or head.parts
+        waiting = self._results.setdefault((of, *head.names), []) if doubted else []
         phase = f"val_{of}" if head.scores else _phase_above(line)
         log.captures.append(_Table(head, self._read, self._counter, phase, waiting))
         return True
@@ -198,7 +200,8 @@ def _head(cells: list[re.Match[str]], text: str, *, sure: bool) -> Head | None:
     measured = [name for name in others if _is_measured(name)] or _total_of_parts(names) or _optimised(names)
     measured = measured or (scores if len(scores) > 1 else [])
     if not measured:
-        return None
+        framed = text.strip().startswith("|") and names[0] in _COUNTERS and len(others) > 1
+        return Head(names, spans, ROWS_OF_DOUBTFUL, at_once=True, unknown=True) if framed else None
     if not _COUNTERS.isdisjoint(names):
         # Outside of a table with strokes the counter stands first, so that a sentence is no head.
         if names[0] not in _COUNTERS and "|" not in text:
@@ -351,21 +354,27 @@ class _Table(WritesAtOnce):
             found.pop()  # how long it took, which the head does not name
         if len(found) != len(names):
             found = _WORDS.findall(text)  # numbers that grew into the gap between two columns
+        if len(found) != len(names) and "|" in text:
+            found = [cell.strip() for cell in text.strip().strip("|").split("|")]  # "0h  1m  5s" is one cell
         cells = dict(zip(names, found, strict=True)) if len(found) == len(names) else self._below(text)
         if cells is None:
             return None
         if self._head.parts:
             part = cells[names[0]].strip()
-            return (
-                cells
-                if read_name(part).phase in {"train", "eval"} and says_no_quantity(part.lower())
-                else None
-            )
+            of_part = read_name(part).phase in {"train", "eval"} and says_no_quantity(part.lower())
+            return cells if of_part or self._is_counted(cells) else None
+        if self._head.unknown and not self._is_counted(cells):
+            return None
         counters = [name for name in names if name in _COUNTERS]
         if not all(name in cells and _count(name, cells[name]) is not None for name in counters):
             return None
         numbers = sum(_number(cell) is not None for cell in cells.values())
         return cells if counters or numbers * 2 > len(cells) else None
+
+    def _is_counted(self, cells: dict[str, str]) -> bool:
+        """Whether a row is one of a course, whatever the head calls its first column, which counts: the others are decimals."""
+        first, *others = (cell.strip(_ABOUT) for cell in cells.values())
+        return first.isdecimal() and all("." in cell and _number(cell) is not None for cell in others)
 
     def _below(self, text: str) -> dict[str, str] | None:
         """Cells that each begin, or each end, where the name of a column does; fewer than there are columns."""
@@ -388,18 +397,23 @@ class _Table(WritesAtOnce):
         self._rows += 1
         self._waiting.append((cells, line.detached(), log.step if self._head.scores else None))
         end = Fed.ENDED if self._head.scores else Fed.PASSED
-        if len(self._waiting) < self._head.doubtful:
+        counted = self._head.parts and self._is_counted(cells)
+        if len(self._waiting) < (ROWS_OF_DOUBTFUL if counted else self._head.doubtful):
             return end
         for row in filter(None, self._waiting):
             self._write(*row, log)
-        self._waiting[:] = [None] * (self._head.doubtful - 1)
+        self._waiting[:] = [None] * ((ROWS_OF_DOUBTFUL if counted else self._head.doubtful) - 1)
         return Fed.OWNED | end
 
     def _write(self, cells: dict[str, str], line: LogLine, step: int | None, log: LogState) -> None:
         values: dict[str, float] = {}
         epoch: int | None = None
         total = _total_of_parts(self._head.names)
-        part = self._part(cells[self._head.names[0]].strip().lower()) if self._head.parts else ""
+        part = ""
+        if self._head.parts and self._is_counted(cells):
+            cells = {name: cell for name, cell in cells.items() if name != self._head.names[0]}
+        elif self._head.parts:
+            part = self._part(cells[self._head.names[0]].strip().lower())
         for name, cell in cells.items():
             number = None if self._head.scores and cell.strip() == "nan" else _number(cell)
             if name in _STEPS:

@@ -1,0 +1,70 @@
+"""Rows of loops whose author names things in another language."""
+
+import pytest
+from log_reading import points, read_text
+
+from analyzer.ingest.text.rows.learned.line_masks import in_english, may_be_foreign
+
+
+def read(form):
+    rows = (
+        form.format(e=i, a=f"{2 / i + 0.1:.4f}", b=f"{0.9 / i + 0.2:.3f}", c=f"{0.9 - 0.5 / i:.3f}")
+        for i in range(1, 7)
+    )
+    run = read_text("\n".join(rows) + "\n")
+    return {name: points(run, name)[0][1] for name in run.metrics.names}
+
+
+LOSS = {"loss": 2.1}
+BOTH = {"loss": 2.1, "eval_loss": 1.1}
+SCORED = {"loss": 2.1, "accuracy": 0.4}
+HELD_OUT = {"loss": 2.1, "eval_accuracy": 0.4}
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("Epok {e} | kayip={a} | dogrulama_dogrulugu={c}", HELD_OUT),
+        ("Dönem {e}/6 eğitim kaybi {a} doğrulama kaybi {b}", BOTH),
+        ("epoca {e}: perdita {a}, accuratezza sul test {c}", HELD_OUT),
+        ("Epoca {e}: perdita di addestramento {a}, perdita di convalida {b}", BOTH),
+        ("époque {e}, perte d'entraînement = {a}, perte de validation = {b}", BOTH),
+        ("epoque {e} | perte : {a} | taux d'apprentissage : {c}", {"loss": 2.1, "learning_rate": 0.4}),
+        ("Epoca {e} | perdida entrenamiento: {a} | perdida validacion: {b}", BOTH),
+        ("época {e}/6 - perda de treino: {a} - acurácia de teste: {c}", HELD_OUT),
+        ("Епоха {e}: втрати {a}, точність {c}", SCORED),
+        ("Эпоха {e} | лосс {a} | точность на тесте {c}", HELD_OUT),
+        ("Epoka {e}: strata treningowa {a}, strata walidacyjna {b}", BOTH),
+        ("Epocha {e}: ztráta {a}, přesnost {c}", SCORED),
+        ("Epok {e}: förlust {a}, noggrannhet {c}", SCORED),
+        ("Epoke {e}: tab {a}, nøjagtighed {c}", SCORED),
+        ("Epookki {e}: tappio {a}, tarkkuus {c}", SCORED),
+        ("{e}. korszak: veszteség {a}, pontosság {c}", SCORED),
+        ("Epoca {e}: pierdere {a}, acuratețe {c}", SCORED),
+        ("Εποχή {e}: απώλεια {a}, ακρίβεια {c}", SCORED),
+        ("Epoch {e}: kerugian {a}, akurasi validasi {c}", HELD_OUT),
+        ("Vòng lặp {e}: hàm mất mát = {a}, độ chính xác = {c}", SCORED),
+        ("รอบที่ {e}: ค่าความสูญเสีย {a}, ความแม่นยำ {c}", SCORED),
+        ("العصر {e}: الخسارة {a}، الدقة {c}", SCORED),
+        ("עידן {e}: הפסד {a}, דיוק {c}", SCORED),
+        ("युग {e}: हानि {a}, सटीकता {c}", SCORED),
+        ("第 {e} 個訓練週期: 訓練損失 {a}, 驗證準確率 {c}", HELD_OUT),
+        ("第{e}回合 总奖励: {a}", {"reward_mean": 2.1}),
+        ("Эпизод {e}: награда {a}", {"reward_mean": 2.1}),
+        ("paso {e} coste {a}", LOSS),
+        ("krok {e}: koszt {a}", LOSS),
+    ],
+)
+def test_rows_are_read_by_the_words_of_their_language(form, expected):
+    read_values = read(form)
+    assert {name: read_values.get(name) for name in expected} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("line", ["the table of 3 taps", "Epoch 3: loss 0.5", "a stable step 3 of the fold"])
+def test_words_of_english_are_left(line):
+    assert in_english(line) == line
+
+
+def test_words_that_only_look_foreign_are_no_names():
+    assert read("entry {e}: tab {a}, tap {b}") == {}
+    assert not may_be_foreign("step 3: tab 0.5")
