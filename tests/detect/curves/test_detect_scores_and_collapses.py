@@ -15,6 +15,7 @@ SCATTER = [-150.0 + 90.0 * math.sin(1.7 * i * i) for i in range(2000)]
 """Episodes of a policy that never learns, in no order."""
 CLIMBS = [0.7 * 0.8**i for i in range(10)]
 FALLING = [2.0 * 0.8**i for i in range(8)]
+LONG = [2.0 * 0.8**i for i in range(12)]
 RISING = [0.5 + 0.05 * i for i in range(8)]
 
 
@@ -35,6 +36,10 @@ RISING = [0.5 + 0.05 * i for i in range(8)]
         ({"loss": FALLING, "val_acc": [0.51] * 8, "recall": [0.0] * 8}, "signal.score.rare_never_found", False),
         ({"loss": FALLING, "val_acc": [0.57318] * 8}, "signal.score.frozen_while_loss_falls", True),
         ({"loss": FALLING, "val_acc": [0.9733] * 8}, "signal.score.frozen", False),
+        ({"loss": LONG, "val_dice": [0.21, 0.38, 0.614327] + [0.614327] * 9}, "signal.score.still_at_end", True),
+        ({"loss": LONG, "val_dice": [0.21, 0.38, 0.614327] + [0.614328] * 9}, "signal.score.still_at_end", False),
+        ({"loss": LONG, "val_dice": [0.21, 0.38, 0.625] + [0.625] * 9}, "signal.score.still_at_end", False),
+        ({"loss": LONG, "val_dice": [0.21, 0.38, 0.974327] + [0.974327] * 9}, "signal.score.still_at_end", False),
         ({"loss": FALLING, "val_acc": RISING, "ema_acc": [0.11111] * 8}, "signal.score.frozen_while_loss_falls", True),
         ({"loss": FALLING, "val_acc": RISING, "ema_acc": RISING}, "signal.score.frozen", False),
         ({"loss": FALLING, "val_wer": [39.0, 80.0, 154.0]}, "signal.score.error_beyond_all", True),

@@ -29,6 +29,9 @@ ROWS, FROZEN_ROWS = 2, 3
 DIGITS = 3
 """Equal scores of fewer digits may be an accident of a small held-out set."""
 
+STILL_ROWS, STILL_DIGITS = 10, 5
+"""So many evaluations that agree in all of so many digits answer every sample alike, whatever is still learned."""
+
 HIGH = 0.9
 """A score that stands this high may stand because all is learned."""
 
@@ -269,10 +272,14 @@ def _tail(values: Values) -> Values:
 def _frozen(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
     """Scores that are one number in all their digits from the first row on, below those of a run that has learned all."""
     long = [score for score in rising if len(score.series) >= FROZEN_ROWS]
-    stuck = [score for score in long if _stuck(score)]
+    stuck = [score for score in long if _stuck(score, 0, DIGITS)]
     held = [score for score in stuck if score.reading.phase == "eval"]
     if not long:
         return
+    late = [s for s in long if s.reading.phase == "eval" and len(s.series) > STILL_ROWS]
+    if late:
+        still = any(_stuck(score, STILL_ROWS, STILL_DIGITS) for score in late)
+        out.put("still_at_end", still, refs_at(late[0].series, [len(late[0].series) - 1]))
     shown = (held or stuck or long)[0]
     out.put("frozen", bool(stuck), refs_at(shown.series, [0, len(shown.series) - 1]))
     if stuck:
@@ -281,12 +288,11 @@ def _frozen(out: FactWriter, rising: list[Score], *, learns: bool) -> None:
         out.put("frozen_while_loss_falls", learns, refs_at(shown.series, [0, len(shown.series) - 1]))
 
 
-def _stuck(score: Score) -> bool:
-    value = float(score.series.value[0])
-    digits = len(f"{abs(value):.12g}".replace(".", "").strip("0"))
-    return (
-        bool((score.series.value == value).all()) and digits >= DIGITS and 0 < float(score.values[0]) <= HIGH
-    )
+def _stuck(score: Score, last: int, least: int) -> bool:
+    """Whether the last rows, or all, are one number of at least so many digits."""
+    rows = score.series.value[-last:]
+    digits = len(f"{abs(float(rows[0])):.12g}".replace(".", "").strip("0"))
+    return bool((rows == rows[0]).all()) and digits >= least and 0 < float(score.values[-1]) <= HIGH
 
 
 def _beyond_all(out: FactWriter, found: tuple[Score, ...]) -> None:
