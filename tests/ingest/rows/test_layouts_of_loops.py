@@ -156,3 +156,9 @@ def test_many_rows_of_one_score_are_a_course_where_nothing_else_is_read():
     assert not points(read_text(lines("accuracy: {v}\nsome text", values[:5])), "accuracy")
     assert not points(read_text(lines("accuracy: {v}\nsome text", (0.5,) * 9)), "accuracy")
     assert not points(read_text(lines("ELBO: {v}\nsome text", values)), "elbo")
+
+
+def test_signs_that_stand_where_names_do_name_nothing():
+    text = "".join(f"step {n} loss: {2 / n:.4f} size: 640 × 480 scale ÷ 2.0 (×: 1.5)\n" for n in range(1, 6))
+
+    assert len(points(read_text(text), "loss")) == 5
