@@ -159,6 +159,9 @@ def test_many_rows_of_one_score_are_a_course_where_nothing_else_is_read():
 
 
 def test_signs_that_stand_where_names_do_name_nothing():
-    text = "".join(f"step {n} loss: {2 / n:.4f} size: 640 × 480 scale ÷ 2.0 (×: 1.5)\n" for n in range(1, 6))
+    text = "".join(
+        f"step {n} loss: {2 / n:.4f} size: 640 \u00d7 480 scale \u00f7 2.0 (\u00d7: 1.5)\n"
+        for n in range(1, 6)
+    )
 
     assert len(points(read_text(text), "loss")) == 5

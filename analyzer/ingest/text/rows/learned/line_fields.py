@@ -403,9 +403,9 @@ def best_so_far(text: str, used: frozenset[int], others: Sequence[Field] = ()) -
     found = []
     for match in (*_SIGNED.finditer(text), *_BESIDE.finditer(text)):
         slot, name = slot_at(text, match.start("value")), match["name"].replace(" ", "_")
-        if not (words := words_of(name)):
+        if not (parts := words_of(name)):
             continue  # no letter of it is Latin, and nothing says what it names
-        first, *rest = words
+        first, *rest = parts
         if others and rest and rest[-1] in _ENDS and first not in _ENDS:  # "reward_mean, reward_max"
             first, *rest = rest[-1], first, *rest[:-1]
         reading = read_name("_".join(rest))
