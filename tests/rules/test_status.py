@@ -490,3 +490,11 @@ def test_a_log_that_stops_where_training_begins_lacks_its_rest(tmp_path, last, s
 
     assert ("log-truncated" in [finding.cause.id for finding in dx.findings]) == stopped
     assert dx.status == "insufficient"
+
+
+@pytest.mark.parametrize(("epochs", "status"), [(240, "insufficient"), (60, "healthy")])
+def test_four_rows_of_a_run_of_hundreds_of_epochs_tell_only_how_it_began(tmp_path, epochs, status):
+    rows = [f"[Epoch 0][Batch {n}], CrossEntropy={18.2 - 1.1 * n:.3f}" for n in range(4)]
+    dx = diagnose(tmp_path, f"Namespace(batch_size=32, epochs={epochs}, lr=0.001)\n" + "\n".join(rows) + "\n")
+
+    assert dx.status == status
