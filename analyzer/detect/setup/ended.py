@@ -291,7 +291,8 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
         return _End("unknown", text, refs, open_ended=True)
     if not progress.short:
         return _End("completed", f"it reached {progress.words()}", refs)
-    after = next((end for end in _logs(view) if end.afterwards), None)
+    logs = _logs(view)
+    after = next((end for end in logs if end.afterwards), None)
     if after is not None:
         return _End(
             "unknown",
@@ -300,9 +301,9 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
         )
     if _is_snapshot(view):
         return _End("unknown", f"saved at {progress.words()}; nothing says how it went on", refs)
-    torn = next((end for end in _logs(view) if end.torn), None)
+    torn = next((end for end in logs if end.torn), None)
     text = f"it stops at {progress.words()}, with neither an end nor an error"
-    if is_part(view, logs := _logs(view)):
+    if is_part(view, logs):
         text += "; so short a log may be a part of one"
         short = is_short(logs[0])  # who quotes a few lines did not cut off the run
         return _End("unknown", text, refs, open_ended=not short, is_excerpt=short)
@@ -313,15 +314,16 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
 
 def _by_cut(view: RunView, life: Life) -> _End | None:
     """A log that stops within a row like those above it, or below a heading: whoever wrote it, or copied it, had more to say."""
-    end = next(iter(_logs(view)), None)
-    if end is None:
+    logs = _logs(view)
+    if not logs:
         return None
+    end, is_quoted = logs[0], is_part(view, logs)
     refs = [SourceRef(end.source, end.line)]
     if _BEGINS.search(end.text):
-        state = "unknown" if is_part(view, _logs(view)) else "interrupted"
+        state = "unknown" if is_quoted else "interrupted"
         text = "its log stops where training begins, with neither a step nor an error" + _silence(life)
         return _End(state, text, refs, open_ended=True)
-    if not end.cut_off or is_part(view, _logs(view)):
+    if not end.cut_off or is_quoted:
         return None
     text = "its log stops in the middle of a row or of an epoch, with neither an end nor an error" + _silence(
         life
