@@ -56,7 +56,7 @@ def stalled() -> RunMaker:
     )
     maker.config(
         learning_rate=1e-3, max_grad_norm=0.1, max_steps=200, lr_scheduler_type="linear", num_classes=10,
-        init_method_std=0.02, hidden_size=64, num_layers=4, norm_first=True, ctc_zero_infinity=True, total_num_steps=100,
+        init_method_std=0.02, hidden_size=64, num_layers=4, norm_first=True, activation="gelu", batch_norm=False, ctc_zero_infinity=True, total_num_steps=100,
     )  # fmt: skip
     return maker
 

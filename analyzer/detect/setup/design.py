@@ -1,4 +1,4 @@
-"""Settings of the model that decide whether a deep network trains stably: initial spread, place of the norms, losses."""
+"""Settings of the model that decide whether a network can train at all: initial spread, norms, depth, width, activation."""
 
 from __future__ import annotations
 
@@ -8,11 +8,23 @@ from analyzer.detect.base import FactWriter, RunView, number, truth
 
 _INIT = ("init_method_std", "initializer_range", "init_std")
 _HIDDEN = ("hidden_size", "d_model", "n_embd", "encoder_embed_dim")
-_LAYERS = ("num_layers", "num_hidden_layers", "n_layer", "encoder_layers", "decoder_layers")
+_LAYERS = (
+    "num_layers",
+    "num_hidden_layers",
+    "n_layer",
+    "n_layers",
+    "layers",
+    "encoder_layers",
+    "decoder_layers",
+)
+_WIDTH = ("hidden", *_HIDDEN, "hidden_dim", "hidden_units", "n_hidden", "num_hidden", "num_units")
+_ACTIVATION = ("activation", "activation_function", "hidden_act", "act_fn", "nonlinearity")
+_BATCH_NORM = ("batch_norm", "batchnorm", "use_batch_norm", "use_batchnorm", "use_bn")
 _PRE_NORM = (
     "normalize_before", "encoder_normalize_before", "decoder_normalize_before", "pre_norm", "norm_first",
     "do_layer_norm_before", "pre_layer_norm",
 )  # fmt: skip
+_LISTED = "["
 _POST_NORM = ("apply_residual_connection_post_layernorm", "post_norm", "post_layer_norm")
 
 
@@ -29,6 +41,24 @@ def detect(view: RunView, out: FactWriter) -> None:
     if layers is not None and depth is not None and depth.is_integer():
         out.put("layers", int(depth), [layers.ref])
     _norms(out, view)
+    _units(out, view)
+
+
+def _units(out: FactWriter, view: RunView) -> None:
+    """What the hidden units are and how many a layer has; in lists of layers each has its own, of which one says nothing."""
+    width, activation = view.setting(*_WIDTH), view.setting(*_ACTIVATION)
+    units = None if width is None else number(width.value)
+    if width is not None and units is not None and units.is_integer() and units >= 1:
+        out.put("width", int(units), [width.ref])
+    if (
+        activation is not None
+        and isinstance(activation.value, str)
+        and _LISTED not in activation.key_in_source
+    ):
+        out.put("activation", activation.value.strip().rpartition(".")[2].lower(), [activation.ref])
+    norm = view.setting(*_BATCH_NORM)
+    if norm is not None and (is_used := truth(norm.value)) is not None:
+        out.put("batch_norm", is_used, [norm.ref])
 
 
 def _norms(out: FactWriter, view: RunView) -> None:

@@ -147,6 +147,23 @@ def test_the_design_of_a_model_is_read_from_its_configuration():
     assert facts["config.design.layers"] == 70
 
 
+def test_width_activation_and_norm_are_read_whatever_they_belong_to():
+    maker = RunMaker().log({"loss": falling(30)})
+    facts = maker.config("config", hidden=1, layers=20, activation="nn.Sigmoid", batch_norm=True).plain()
+
+    assert (facts["config.design.width"], facts["config.design.layers"]) == (1, 20)
+    assert facts["config.design.activation"] == "sigmoid"
+    assert facts["config.design.batch_norm"] is True
+
+
+def test_one_layer_of_a_list_does_not_speak_for_all():
+    maker = RunMaker().log({"loss": falling(30)})
+    facts = maker.config("config", **{"layers[3].activation": "sigmoid", "hidden": "64 32"}).plain()
+
+    assert "config.design.activation" not in facts
+    assert "config.design.width" not in facts
+
+
 def test_training_loss_counted_once_per_micro_batch():
     train = [4.0 * v for v in falling(200)]
     maker = RunMaker().log({"loss": train}).log({"eval_loss": falling(200)[39::40]}, first=40, every=40)

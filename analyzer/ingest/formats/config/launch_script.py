@@ -187,6 +187,11 @@ def _command(command: _Command, known: dict[str, str], out: SourceWriter) -> Non
     _started([word or "" for word in words], command, out)
 
 
+def read_command(text: str, number: int, out: SourceWriter) -> None:
+    """What one command passes to launcher and program, where a log shows it in one line."""
+    _command(_Command(text, number, (text,)), {}, out)
+
+
 def _resolved(word: str, known: Mapping[str, str]) -> str | None:
     """A word with its variables filled in; None if one of them is not known, it is too long, or a command would have to be run."""
     if "$(" in word or "`" in word or len(word) > MAX_WORD:
