@@ -16,13 +16,15 @@ from analyzer.detect.likeness.marks import marks_of
 from analyzer.detect.likeness.trees import pack_trees, trees_of
 from analyzer.detect.linear import read_linear, write_linear
 from analyzer.errors import InputError
+from analyzer.expr import compile_condition
 from analyzer.model.diagnosis import ALIKE, LIKENESS
 from analyzer.model.signal import FactValue, Signal
 from analyzer.render.sentences import CANDIDATES_NAMED, opening
-from analyzer.rules.candidates.pooled import NUMBERS, OF_RULES, pooled
+from analyzer.rules.candidates.pooled import NUMBERS, OF_RULES, TELLING_BITS, pooled
 from analyzer.rules.causes import catalogue
 from analyzer.rules.load import load_rules
-from analyzer.rules.score import Scored
+from analyzer.rules.schema import EvidenceLine
+from analyzer.rules.score import LedgerLine, Scored
 from analyzer.rules.tree import JUST_BELOW_HALF
 
 
@@ -179,6 +181,20 @@ def test_the_pool_is_the_mean_of_both_by_their_weights():
     assert found["loss-plateau"].probability == pytest.approx(OF_RULES * 0.4), "such runs had it not"
     assert found["loss-divergence"].probability == pytest.approx((1 - OF_RULES) * 0.2), "no rule weighed it"
     assert sum(item.probability for item in found.values()) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("bits", "first"), [(TELLING_BITS, "loss-plateau"), (TELLING_BITS - 1, "overfitting")]
+)
+def test_a_line_that_tells_much_is_not_outvoted(bits, first):
+    """Half of the rules' opinion and one line of 16:1 keep a cause first, whatever most such runs had."""
+    line = EvidenceLine("seen", compile_condition("signal.loss.flat", "seen"), "", bits, 0.0)
+    lead = scored("loss-plateau", 0.55)._replace(
+        lines=(LedgerLine(line, verdict=True, bits=bits, counted=True),)
+    )
+    found = list(pooled(alike("overfitting", 0.9), load_rules(()), {"loss-plateau": lead}, NUMBERS))
+
+    assert max(found, key=lambda item: item.probability).rule.entry.id == first
 
 
 def test_what_no_rule_bears_out_is_never_likelier_than_not_and_says_so():

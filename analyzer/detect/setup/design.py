@@ -8,15 +8,8 @@ from analyzer.detect.base import FactWriter, RunView, number, truth
 
 _INIT = ("init_method_std", "initializer_range", "init_std")
 _HIDDEN = ("hidden_size", "d_model", "n_embd", "encoder_embed_dim")
-_LAYERS = (
-    "num_layers",
-    "num_hidden_layers",
-    "n_layer",
-    "n_layers",
-    "layers",
-    "encoder_layers",
-    "decoder_layers",
-)
+_LAYERS = ("num_layers", "num_hidden_layers", "n_layer", "encoder_layers", "decoder_layers")
+_DEPTH = (*_LAYERS, "n_layers", "layers")
 _WIDTH = ("hidden", *_HIDDEN, "hidden_dim", "hidden_units", "n_hidden", "num_hidden", "num_units")
 _ACTIVATION = ("activation", "activation_function", "hidden_act", "act_fn", "nonlinearity")
 _BATCH_NORM = ("batch_norm", "batchnorm", "use_batch_norm", "use_batchnorm", "use_bn")
@@ -56,6 +49,10 @@ def _units(out: FactWriter, view: RunView) -> None:
         and _LISTED not in activation.key_in_source
     ):
         out.put("activation", activation.value.strip().rpartition(".")[2].lower(), [activation.ref])
+    layers = view.setting(*_DEPTH)
+    depth = None if layers is None else number(layers.value)
+    if layers is not None and depth is not None and depth.is_integer() and depth >= 1:
+        out.put("depth", int(depth), [layers.ref])
     norm = view.setting(*_BATCH_NORM)
     if norm is not None and (is_used := truth(norm.value)) is not None:
         out.put("batch_norm", is_used, [norm.ref])

@@ -114,6 +114,28 @@ def test_answers_behind_the_mean_of_the_first_epoch(held_out, behind):
 
 
 @pytest.mark.parametrize(
+    ("training", "held_out", "epochs", "told"),
+    [
+        ([0.5, 0.9, 0.97, 0.99, 1.0], [0.31, 0.28, 0.35, 0.3, 0.33], 5, True),
+        ([0.3, 0.42, 0.55, 0.8, 0.96], [0.31, 0.33, 0.35, 0.34, 0.33], 5, False),  # sample by sample
+        ([0.5, 0.9, 0.97, 0.99, 1.0], [0.5, 0.74, 0.7, 0.72, 0.71], 5, False),  # mostly right
+        (
+            [0.5, 0.9, 0.97, 0.99, 1.0],
+            [0.31, 0.28, 0.35, 0.3, 0.33],
+            50,
+            False,
+        ),  # ten passes between two rows
+    ],
+)
+def test_what_is_learned_in_few_passes_is_not_known_by_heart(training, held_out, epochs, told):
+    maker = RunMaker().log(
+        {"loss": [1.3 * 0.6**i for i in range(5)], "accuracy": training, "eval_accuracy": held_out}
+    )
+    found = maker.config("config", epochs=epochs).plain()
+    assert found["signal.gap.learned_in_few_passes"] is told
+
+
+@pytest.mark.parametrize(
     ("loss", "accuracy", "below"),
     [
         ([0.18, 0.12, 0.07, 0.05, 0.04, 0.03], [0.2, 0.4, 0.6, 0.7, 0.75, 0.76], True),

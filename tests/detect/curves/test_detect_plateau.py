@@ -151,7 +151,7 @@ def test_width_activation_and_norm_are_read_whatever_they_belong_to():
     maker = RunMaker().log({"loss": falling(30)})
     facts = maker.config("config", hidden=1, layers=20, activation="nn.Sigmoid", batch_norm=True).plain()
 
-    assert (facts["config.design.width"], facts["config.design.layers"]) == (1, 20)
+    assert (facts["config.design.width"], facts["config.design.depth"]) == (1, 20)
     assert facts["config.design.activation"] == "sigmoid"
     assert facts["config.design.batch_norm"] is True
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
+from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, number, refs_at
 from analyzer.detect.curve import align, has_steps
 from analyzer.detect.curves.guess.chance import class_count, shares_of
 from analyzer.detect.curves.heldout.scores import scores_of
@@ -90,6 +90,10 @@ SAME_SCORE = 0.01
 EASIER, EASIER_SCORE, EASIER_ROWS = 1.3, 0.12, 3
 """Training loss over held-out loss, or accuracy below it, to the end: training is made harder than it need be."""
 
+
+FEW_PASSES, SURELY, FAR_BEHIND, MANY_RIGHT = 3.0, 0.9, 0.35, 0.7
+"""Nine of ten training answers right within three passes, as they were given while it learned: what is known by heart, sample by
+sample, takes more, so it is what holds for all samples; of held-out ones a third fewer are right then, and seven of ten never."""
 
 MOST_RIGHT, TAUGHT = 0.75, 0.5
 """Three of four held-out answers right, and half of all more than at first: mixed, cut or blurred samples may be that hard."""
@@ -339,6 +343,8 @@ def _scores(out: FactWriter, view: RunView, train: tuple[Series, Trend] | None, 
         out.put("score_first", first, refs)
         if early:
             _apart_at_once(out, right, held_out, first, refs)
+            if not continues_a_model(view):
+                out.put("learned_in_few_passes", _learned_in_few_passes(view, held_out, pairs, unit), refs)
         if max(abs(first), abs(last)) <= 2 * SAME_SCORE:  # other data would be answered otherwise
             for name in ("from_start", "chasm"):
                 out.put(name, value=False, refs=refs)
@@ -353,6 +359,33 @@ def _apart_at_once(
     out.put("score_from_start", first >= SCORES_APART, refs)
     if len(right) == len(held_out):
         out.put("score_behind_epoch_mean", first >= BEHIND_EPOCH, refs)
+
+
+def _learned_in_few_passes(
+    view: RunView, held_out: Series, pairs: list[tuple[float, float]], unit: float
+) -> bool | None:
+    """Whether training answers are nearly all right after so few passes that held-out ones of the same kind would be.
+
+    None where evaluations and training answers do not stand beside one another.
+    """
+    if len(pairs) != len(held_out):
+        return None
+    few = sum(passes <= FEW_PASSES for passes in _passes(view, held_out))
+    taught = any(
+        right >= SURELY * unit and right - value >= FAR_BEHIND * unit for value, right in pairs[:few]
+    )
+    return taught and float(held_out.value.max()) < MANY_RIGHT * unit
+
+
+def _passes(view: RunView, held_out: Series) -> list[float]:
+    """Passes over the data up to each evaluation: as they are counted, else one for each, or what was planned shared among them."""
+    epochs = values_beside(view, held_out, "epoch")
+    if epochs is not None and epochs[0].all():
+        return [float(at) for at in epochs[1] - min(float(epochs[1][0]), 1.0) + 1.0]
+    planned = view.config("train.epochs")
+    whole = None if planned is None else number(planned.value)
+    each = max(1.0, (whole or 0.0) / len(held_out))
+    return [each * (place + 1) for place in range(len(held_out))]
 
 
 def _harder(out: FactWriter, held_out: Series, unit: float, ahead: float, refs: list[SourceRef]) -> None:
