@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from analyzer.ingest.names import METRICS, canonical_metric
@@ -27,7 +28,7 @@ _LETTER = r"[^\x00-@\[-^`{-\xbf\u2000-\u2bff\u2e00-\u303f\ufe00-\ufe0f\uffdd-\U0
 _NOT_LATIN = r"[^\x00-\xbf\uffdd-\U0010ffff]"
 _WORD = (
     _LETTER
-    + r"[\w]{0,60}(?:(?:[/@.+]|--?|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|[./]\d{1,3}_\w{1,30}){0,8}"
+    + r"[\w]{0,60}(?:(?:[/@.+]|--?|'s )[A-Za-z_][\w]{0,40}|@\d{1,3}|(?<=[tT]op)-\d|-\d{1,2}(?= ?[:=])|[./]\d{1,3}_\w{1,30}){0,8}"
 )
 # a hyphen before a Latin letter belongs to the word: read in two ways, a chain of hyphens took seconds
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
@@ -51,11 +52,15 @@ _PAIRS = LazyRegex(
 )
 """A line of nothing but names and numbers in turn, or what of it stands before a bar: each name is that of the number behind it."""
 
-_AFTER = LazyRegex(rf"(?P<value>{_NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - |$)")
+_AFTER = LazyRegex(rf"(?P<value>{_NUMBER})%? (?P<name>{_NAME})(?=[,;|)\]\t]|  | - (?!{FLOAT})|$)")
 _RATED = LazyRegex(rf"(?P<value>{_NUMBER}){_RATE}")
 _BAR_RATE = LazyRegex(rf"{INT}/{INT} \[{TIME}")
 _NUMBERED = LazyRegex(rf"{INT} {{1,3}}{FLOAT}")
 """A whole number between a name and its value is part of the name, which a mask does not keep: ``Prec@5 01 77.5``."""
+_HYPHENED = LazyRegex(
+    rf"(?<![\w/.{INT}{FLOAT}{TIME}-])(?P<name>{_NAME})(?P<of>)(?P<sign> {{0,3}}- {{0,3}})(?P<value>{FLOAT})(?!\.?[\w-])"
+)
+_INDEX = LazyRegex(r"(?<=[A-Za-z])-(?=\d{1,2}$)")
 _UNIT_AFTER = LazyRegex(_UNIT)
 _MEAN = LazyRegex(
     rf"(?:{_NUMBER}[a-z%]{{0,2}},? {{1,3}}|{FLOAT})\((?P<mean> {{0,8}}{_NUMBER})[a-z%]{{0,3}}\)|(?:\u00b1|\+/-) ?(?P<spread>{_NUMBER})"
@@ -201,8 +206,8 @@ def _of_classes(first: Field, more: int) -> dict[int, Field]:
 
 
 def _signed(text: str) -> Iterator[Field]:
-    for match in SIGNED.finditer(text):
-        name = trimmed(_behind_rate(text, match.start(), match["name"]), most=4)
+    for match in (*SIGNED.finditer(text), *_hyphened(text)):
+        name = _INDEX.sub("_", trimmed(_behind_rate(text, match.start(), match["name"]), most=4))
         unit = _unit(text, match.end("value"))
         known = match["sign"] != " is " or read_name(name).quantity or canonical_metric(name) in METRICS
         if not name or unit is None or not known:
@@ -215,6 +220,17 @@ def _signed(text: str) -> Iterator[Field]:
         yield Field(
             slot_at(text, match.start("value")), name, unit, signed=True, over=_over(text, match.start("value")), start=match.start(), more=match["name"].count(" ") if long else 0
         )  # fmt: skip
+
+
+def _hyphened(text: str) -> list[re.Match[str]]:
+    """Names and decimals with a hyphen between them: it is a sign behind a known name, and in a row of such pairs one of which is known."""
+    found = [match for match in _HYPHENED.finditer(text) if trimmed(match["name"], most=4)]
+    known = [match for match in found if read_name(match["name"]).quantity or is_score(match["name"])]
+    joined = [match for match in found if match["sign"] == "-"]
+    is_row = len(joined) > 1 and any(match in known for match in joined)
+    return [
+        match for match in found if (match in joined and is_row) or (match in known and match not in joined)
+    ]
 
 
 def _of(name: str, of: str) -> str:
