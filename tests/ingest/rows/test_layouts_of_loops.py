@@ -41,7 +41,7 @@ SET = "Epoch {n} loss: 0.5\n"
         ("epoch {n} val: 0.5, {v}", "val_2", EPOCHS),
         ("Epoch - {n} Loss - {v} Acc - 0.5", "loss", EPOCHS),
         ("step {n} loss 0.5\n * Acc - {v}", "eval_accuracy", STEPS),
-        ("round-{n}: loss - {v}", "loss", STEPS),
+        ("round-{n}, loss - {v}", "loss", STEPS),
         ("step {n} train/val loss - 0.5/{v}", "eval_loss", STEPS),
         ("Train Loss - 0.5 | Val Loss - {v}", "eval_loss", EPOCHS),
         ("Epoch {n}\n[Train] {v}\n[Val] 0.75", "train", EPOCHS),

@@ -34,10 +34,11 @@ _WORD = (
 _NAME = rf"{_WORD}(?:(?: |\. |\.-| / | & |-(?={_NOT_LATIN})){_WORD}){{0,5}}"
 _OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?[\[(\"'{<]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
-_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_])"
+_UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_](?![a-z_]{2,19} ?[:=]))"
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
 SIGNED = LazyRegex(
-    rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
+    # a word before a sign may begin right behind a number, where the value before it ends without a blank
+    rf"(?:(?<![\w/.{INT}{FLOAT}{TIME}])|(?<=[{INT}{FLOAT}])(?=(?!(?:min|sec|hours?) ?[:=])[a-z_]{{3,20}} ?[:=]))[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
     rf"(?P<sign> {{0,2}}(?:(?:: ?)?-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is ){_OPEN}(?P<value>{_NUMBER})"
 )
 BESIDE = LazyRegex(
@@ -75,10 +76,13 @@ _SPACED = LazyRegex(
     rf"(?<=[:=])\s{{0,4}}(?P<first>{FLOAT})(?P<rest>(?:(?:, ?|\t| {{1,3}}){FLOAT}){{1,39}})(?=\s{{0,8}}(?:[;|]|$))"
 )
 """Several decimals behind one sign, to the end of a cell: ``f1 scores: 0.5 0.25 0.75``."""
-_IN_PAIRS = LazyRegex(
-    rf"(?<=[(|])(?: ?(?!(?i:of|is|was|by|from|than|after|to|at|in|and|or|vs|with|for|on|took|over|under|below|above)\b)[A-Za-z][\w./@-]{{0,40}} {{1,3}}{FLOAT}%?,?){{2,12}}(?= ?[)|])"
+_NO_NAME = (
+    r"(?!(?i:of|is|was|by|from|than|after|to|at|in|and|or|vs|with|for|on|took|over|under|below|above)\b)"
 )
-"""Names and decimals in turn between brackets or strokes, each name that of the number behind it: ``(policy 0.5 value 0.25)``."""
+_IN_PAIRS = LazyRegex(
+    rf"(?<=[(|])(?: {{0,2}}[A-Za-z]\w{{0,20}}(?= [A-Za-z]))?(?: {{0,2}}{_NO_NAME}[A-Za-z][\w./@-]{{0,40}} {{1,3}}{FLOAT}%?,?){{2,12}}(?= ?(?:[)|]|$))"
+)
+"""Names and decimals in turn between brackets or strokes, each name that of the number behind it: ``(policy 0.5 value 0.25)``, ``| grad a 0.5 b 0.25``."""
 _RATIO = LazyRegex(rf"{INT} ?/ ?(?P<of>{INT})")
 
 _LOSSES = LazyRegex(r"(?i)loss(?:es)?$")
@@ -394,7 +398,7 @@ _CELLS = "|;,\t\u00b7\u2022"
 """What parts the cells of a row."""
 _BEFORE_PHASE = frozenset({"", "|", ":", ",", INT})
 """What stands before a number that is called by its phase alone: the edge of a cell or of the line, or the number of the epoch."""
-_TIMES, _OF_TIME = word_set("time took elapsed duration"), word_set("time took taken elapsed duration cost epoch s sec secs seconds")  # fmt: skip
+_TIMES, _OF_TIME = word_set("time took elapsed duration"), word_set("time took taken elapsed duration cost epoch for s sec secs seconds")  # fmt: skip
 _OF_ONE, _OF_ALL = (
     word_set("step iter iteration batch"),
     word_set("eta remaining remain left avg total train"),
