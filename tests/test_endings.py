@@ -400,3 +400,27 @@ def test_rounds_of_federated_training_are_counted_against_the_plan_in_the_first_
 
     assert (dx.ended.reached, dx.ended.planned) == (rounds, 40)
     assert (dx.status == "interrupted") is is_short
+
+
+@pytest.mark.parametrize(
+    ("done", "closed", "state"), [(14, "", "interrupted"), (14, "\n", "unknown")]
+)
+def test_a_log_that_ends_within_a_bar_of_one_epoch_was_cut_off_and_one_whose_bar_was_closed_was_not(
+    tmp_path, done, closed, state
+):
+    def bar(count, until):
+        return "".join(
+            f"\r{step * 100 // count:3d}%|##   | {step}/{count} [00:01<00:02,  5.10it/s]"
+            for step in range(until + 1)
+        )
+
+    text = "".join(
+        f"=== round number {epoch} begins ===\n{bar(60, 60)}\n{bar(900, 900)}\n"
+        f"round {epoch} | fit_loss: {0.3 + 2 * 0.7**epoch:.5f} | acc: {0.9 - 0.6 * 0.7**epoch:.5f}\n"
+        for epoch in range(12)
+    )
+
+    dx = diagnosed(tmp_path, f"{text}=== round number 12 begins ===\n{bar(60, done)}{closed}")
+
+    assert dx.ended.state == state
+    assert (dx.status == "healthy") == (state == "unknown")

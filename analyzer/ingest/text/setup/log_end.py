@@ -180,9 +180,9 @@ class EndKeeper:
         return None if at is None or first + at <= 0 else (first + at, lines[at])
 
     def _is_cut_off(self) -> bool:
-        """Whether the log stops within a row."""
+        """Whether the log stops within a row, or within a bar: one that is closed, also by an error, ends its line."""
         before, _, last = self._tail.rpartition(b"\n")
-        return bool(last.strip()) and is_piece(last, before)
+        return bool(last.strip()) and (is_piece(last, before) or _is_open_bar(last))
 
     def end(self, source: int) -> LogEnd | None:
         """What the two ends say; None for an empty log."""
@@ -237,6 +237,13 @@ def _lines(data: bytes) -> list[str]:
     """Lines that hold something, not beyond their usual length; each redraw of a bar counts as one."""
     parts = re.split(rb"[\r\n]+", data)
     return [part[:LONGEST_LINE].decode("utf-8", "replace") for part in parts if part.strip()]
+
+
+def _is_open_bar(line: bytes) -> bool:
+    """Whether a line without its end is a bar whose last redraw is not full, and not its first, at which a program may hang."""
+    redraws = _lines(line)
+    bar = (_BAR.match(redraws[-1]) or _TITLED_BAR.match(redraws[-1])) if redraws else None
+    return bar is not None and 0 < int(bar[1]) < int(bar[2])
 
 
 def _usual_gap(stamps: Sequence[float]) -> float | None:
@@ -358,6 +365,9 @@ class _Progress:
         if len(counts) >= STANDS_STILL and len(set(counts)) == 1 and counts[0] < FULL * largest:
             return  # the log went on and it did not: the bar of something else
         again = any(second < first and first > FULL * largest for first, second in pairwise(counts))
+        done, total = self._counts[-1]
+        if total < largest and done < total and counts[-1] > FULL * largest:
+            return  # the full bar was that of a part: after it the one of another part began
         if self._of_epoch or again:
             self.within = counts[-1] / largest
         else:
