@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.rows.learned.field_names import MEASURED_WHEN, known_tail, trimmed
@@ -35,11 +35,11 @@ _OPEN = r"(?:tensor\(|np\.float\d\d\(|(?:Device)?[aA]rray\()?[\[(\"'{<]{0,2}"
 _CLOSE = r"[\"'\]\u2019\u201d.]{0,2}"
 _UNIT = r"(?: ?(?P<unit>ms|sec|secs|seconds|s|%|[KMGT]i?B|[Mm]b|TFLOPS|[kKMGBT](?! ?[=:]| [A-Za-z]\w{0,20} ?[=:\x01\x02]))(?![\w/%])| ?dB(?!\w))?(?! ?%| ?#(?![A-Za-z#])|\.\d|[A-Za-z_])"
 _RATE = r"(?: ?[kKM])? ?(?P<rate>(?:[A-Za-z][\w-]{0,20} )?[A-Za-z]\w{0,20}/(?:s|sec|secs|second|seconds|it|iter|iteration|step|batch|example|sample|gpu|device)\b(?:/\w{1,8})?)(?!\s{0,2}[:=])"
-_SIGNED = LazyRegex(
+SIGNED = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"'\u2018\u201c]?\[?(?P<name>{_NAME})(?P<of>\s?\([^(){INT}{FLOAT}{TIME}]{{0,24}}(?:\([^()]{{0,12}}\))?[^()]{{0,4}}\))?{_CLOSE}"
     rf"(?P<sign> {{0,2}}(?:(?:: ?)?-{{1,9}}>|={{1,4}}>|: ?=|[:=\u2192\u21d2\u2248~\u2013\u2014\u2500]){{1,2}}\s{{0,3}}| is ){_OPEN}(?P<value>{_NUMBER})"
 )
-_BESIDE = LazyRegex(
+BESIDE = LazyRegex(
     rf"(?<![\w/.{INT}{FLOAT}{TIME}])[\"']?\[?(?P<name>{_NAME}){_CLOSE}(?: ?\([^(){INT}{FLOAT}]{{1,16}}\))?\s{{1,3}}(?:\|\s{{1,3}})?{_OPEN}(?P<value>{_NUMBER})"
 )
 _AT_STEP = LazyRegex(
@@ -58,7 +58,7 @@ _NUMBERED = LazyRegex(rf"{INT} {{1,3}}{FLOAT}")
 """A whole number between a name and its value is part of the name, which a mask does not keep: ``Prec@5 01 77.5``."""
 _UNIT_AFTER = LazyRegex(_UNIT)
 _MEAN = LazyRegex(
-    rf"{_NUMBER}[a-z%]{{0,2}},? {{1,3}}\((?P<mean> ?{_NUMBER})[a-z%]{{0,3}}\)|(?:\u00b1|\+/-) ?(?P<spread>{_NUMBER})"
+    rf"(?:{_NUMBER}[a-z%]{{0,2}},? {{1,3}}|{FLOAT})\((?P<mean> {{0,8}}{_NUMBER})[a-z%]{{0,3}}\)|(?:\u00b1|\+/-) ?(?P<spread>{_NUMBER})"
 )
 _METER = LazyRegex(rf"{_NUMBER}[a-z%]{{0,2}},? {{1,3}}\( {{0,8}}{_NUMBER}")
 """A value with its mean so far: whatever stands before it is its name."""
@@ -201,7 +201,7 @@ def _of_classes(first: Field, more: int) -> dict[int, Field]:
 
 
 def _signed(text: str) -> Iterator[Field]:
-    for match in _SIGNED.finditer(text):
+    for match in SIGNED.finditer(text):
         name = trimmed(_behind_rate(text, match.start(), match["name"]), most=4)
         unit = _unit(text, match.end("value"))
         known = match["sign"] != " is " or read_name(name).quantity or canonical_metric(name) in METRICS
@@ -271,7 +271,7 @@ def _rated(text: str) -> Iterator[Field]:
 def _beside(text: str) -> Iterator[Field]:
     pairs = match.end() if (match := _PAIRS.match(text)) else 0
     listed = [match.span() for match in _IN_PAIRS.finditer(text)]
-    for match in _BESIDE.finditer(text):
+    for match in BESIDE.finditer(text):
         if _NUMBERED.match(text, match.end() - 1):
             continue
         unit = _unit(text, match.end("value"))
@@ -344,7 +344,7 @@ def _after(text: str) -> Iterator[Field]:
     # Beside a known one each decimal of such a list is printed for its course: "0.9 loss, 40.5% tp, 59.5% fn"
     first = text.find(FLOAT)
     listed = (
-        any(measures) and text.count(FLOAT) > 1 and INT not in text[first:] and _SIGNED.search(text) is None
+        any(measures) and text.count(FLOAT) > 1 and INT not in text[first:] and SIGNED.search(text) is None
     )
     for (match, name), measured in zip(found, measures, strict=True):
         if name and (measured or (listed and match.start() >= first)):
@@ -393,39 +393,7 @@ def is_time(field: Field) -> bool:
     return names_time(field.name)
 
 
-def best_so_far(text: str, used: frozenset[int], others: Sequence[Field] = ()) -> list[Field]:
-    """What a row tells of the rows before it, for a row that tells nothing else, or beside the mean of the same.
-
-    >>> [found.name for found in best_so_far(f"best score so far: {FLOAT}, limit: {FLOAT}", frozenset())]
-    ['best_score_so_far']
-    """
-    means = [words - _MEANS for other in others if (words := set(words_of(other.name))) & _MEANS]
-    found = []
-    for match in (*_SIGNED.finditer(text), *_BESIDE.finditer(text)):
-        slot, name = slot_at(text, match.start("value")), match["name"].replace(" ", "_")
-        if not (parts := words_of(name)):
-            continue  # no letter of it is Latin, and nothing says what it names
-        first, *rest = parts
-        if others and rest and rest[-1] in _ENDS and first not in _ENDS:  # "reward_mean, reward_max"
-            first, *rest = rest[-1], first, *rest[:-1]
-        reading = read_name("_".join(rest))
-        beside = set(rest) in means and not reading.phase and reading.quantity != "loss"
-        measured = beside if others else is_score(name) or bool(reading.quantity)
-        of_games = rest[-1:] in _POINTS
-        extreme = first in (_ENDS if others else _BEST) or (first == "max" and is_score(name))
-        if slot not in used and measured and extreme and (of_games or match["value"] == FLOAT):
-            found.append(
-                Field(slot, name, "", signed=True, over=-1, start=match.start(), more=name.count("_"))
-            )
-    return found
-
-
-_MEANS = word_set("mean avg average")
-_BEST = word_set("best lowest highest")
-_ENDS = _BEST | word_set("max min")
-"""What a row may tell of the same values beside their mean."""
-_POINTS = (["score"], ["reward"], ["return"], ["fitness"])
-"""What may be counted in whole numbers."""
+MEANS = word_set("mean avg average")
 
 
 def names_time(name: str) -> bool:
@@ -450,7 +418,7 @@ def is_metric(field: Field) -> bool:
         return True  # per dimension, byte or character; the outputs of a discriminator
     words = words_of(field.name)
     # what was averaged was measured: ``avg_num_wins`` is no setting
-    if (reading.setting and words[0] not in _MEANS and not is_score(field.name)) or field.name.endswith(
+    if (reading.setting and words[0] not in MEANS and not is_score(field.name)) or field.name.endswith(
         _FILES
     ):
         return False

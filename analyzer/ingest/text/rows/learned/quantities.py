@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from analyzer.ingest.names import METRICS, Metric, canonical_metric
 from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP
+from analyzer.ingest.text.rows.learned.asides import OF_EPOCH
 from analyzer.ingest.text.rows.learned.line_fields import Field, is_time, telling
 from analyzer.ingest.text.rows.learned.line_phases import floats
 from analyzer.ingest.text.rows.learned.line_places import Place
@@ -47,6 +48,8 @@ def as_held_out(name: str) -> str:
     >>> as_held_out("Loss"), as_held_out("train_loss"), as_held_out("lr"), as_held_out("CategoryAccuracy"), as_held_out("gain")
     ('val_loss', 'train_loss', 'lr', 'val_category_accuracy', 'val_gain')
     """
+    if name.startswith(OF_EPOCH):
+        return OF_EPOCH + as_held_out(name.removeprefix(OF_EPOCH))
     reading = read_name(name)
     if canonical_metric(name) in OF_A_STEADY_STEP:
         return f"val_{name.lower()}"  # no speed of the training

@@ -5,9 +5,9 @@ from __future__ import annotations
 from analyzer.ingest.names import METRICS, canonical_metric
 from analyzer.ingest.text.log_line import LogLine
 from analyzer.ingest.text.rows.forms.row_forms import with_unit
+from analyzer.ingest.text.rows.learned.asides import Aside, asides, best_so_far
 from analyzer.ingest.text.rows.learned.line_fields import (
     Field,
-    best_so_far,
     find_fields,
     is_metric,
     is_time,
@@ -233,7 +233,7 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
     named = phases_alone(piece, found_all, counted=place.epoch >= 0)
     fields = [found for found in found_all if is_metric(found) or found in named]
     fields = with_company(piece, found_all, fields, place)
-    fields += best_so_far(piece, place.used, fields) if place or fields else []
+    fields = fields or (best_so_far(piece, place.used) if place else [])
     lone = fields[0] if len(found_all) == len(fields) == 1 and place.step >= 0 else None
     if lone is not None and lone.signed and lone.name.lower() in _TOTALS and FLOAT in piece[lone.start :]:
         fields = [lone._replace(name="total_loss")]  # "[epoch: 1/90, iter: 50/448] total: 1.25"
@@ -263,10 +263,18 @@ def _row(text: str, begin: int, end: int) -> WordedRow | None:
         (found.signed or read_name(found.name).quantity == "loss_like") and not is_speed(found.name)
         for found in fields
     )
-    values = [value._replace(slot=value.slot + first, over=value.over + first if value.over >= 0 else -1) for value in values]  # fmt: skip
+    values = _with_asides(piece, first, place, values)
     sure = known and not wordy
     phased = held_out or _TRAINING.search(ahead) is not None or any(read_name(name).phase for name in names)
     return WordedRow(_moved(place, first), values, sure, held_out, words, phased, told)
+
+
+def _with_asides(piece: str, first: int, place: Place, values: list[Value]) -> list[Value]:
+    """The values with what is told beside them, counted from the first number of the line."""
+    beside = asides(piece, place.used, [Aside(*value[:3]) for value in values])
+    kept = [value for value in values if value.slot not in {aside.slot for aside in beside}]
+    every = [*kept, *(Value(*aside, over=-1) for aside in beside)]
+    return [value._replace(slot=value.slot + first, over=value.over + first if value.over >= 0 else -1) for value in every]  # fmt: skip
 
 
 def _times_an_epoch(place: Place, fields: list[Field], times: list[Field]) -> bool:
