@@ -40,7 +40,7 @@ def table(tmp_path):
 
 
 def test_what_labelled_runs_ended_in_is_kept_as_numbers_and_learned(table, monkeypatch):
-    few = event_files()[:1]  # asked is what becomes of labelled logs beside our own examples, not of each example
+    few = event_files()[:1]  # asked is what becomes of labelled logs, not of each example of ours
     monkeypatch.setattr(messages, "event_files", lambda: few)
     words, book = table.with_name("words.parquet"), table.with_name("book.jsonl")
 
