@@ -90,7 +90,7 @@ def _of_both(text: str, named: Mapping[int, Aside]) -> dict[int, Aside]:
     return {
         slot: Aside(slot, f"{head.name}_{name}", head.unit)
         for head, name, slot in behind
-        if head is not None and names.count(name) > 1 and not _is_of_run(head)
+        if head is not None and names.count(name) > 1 and not (_is_of_run(head) or _measures([name]))
     }
 
 
