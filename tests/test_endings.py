@@ -402,6 +402,24 @@ def test_rounds_of_federated_training_are_counted_against_the_plan_in_the_first_
     assert (dx.status == "interrupted") is is_short
 
 
+def test_a_log_that_ends_within_a_bar_of_one_part_was_cut_off_though_that_of_another_is_full(tmp_path):
+    def bar(count, until):
+        return "".join(
+            f"\r{step * 100 // count:3d}%|##   | {step}/{count} [00:01<00:02,  5.10it/s]"
+            for step in range(until + 1)
+        )
+
+    text = "".join(
+        f"=== round number {epoch} begins ===\n{bar(60, 60)}\n{bar(900, 900)}\n"
+        f"round {epoch} | fit_loss: {0.3 + 2 * 0.7**epoch:.5f} | acc: {0.9 - 0.6 * 0.7**epoch:.5f}\n"
+        for epoch in range(12)
+    )
+
+    dx = diagnosed(tmp_path, f"{text}=== round number 12 begins ===\n{bar(60, 14)}")
+
+    assert dx.ended.state == "interrupted"
+
+
 def within_epochs(last_batch, *, end=""):
     """Rows that name no number of epochs, up to a batch of the third."""
     return (

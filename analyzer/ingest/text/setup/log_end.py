@@ -369,6 +369,9 @@ class _Progress:
         if len(counts) >= STANDS_STILL and len(set(counts)) == 1 and counts[0] < FULL * largest:
             return  # the log went on and it did not: the bar of something else
         again = any(second < first and first > FULL * largest for first, second in pairwise(counts))
+        done, total = self._counts[-1]
+        if total < largest and done < total and counts[-1] > FULL * largest:
+            return  # the full bar was that of a part: after it the one of another part began
         if self._of_epoch or again:
             self.within = counts[-1] / largest
         else:
