@@ -339,9 +339,13 @@ def _split(
 
 
 def _says_less(finding: Finding, listed: Sequence[Finding], status: str) -> int:
-    """2 for what hardly comes into question beside the end that somebody brought about, 1 for what explains no fault."""
+    """2 for what hardly comes into question beside how the run ended, 1 for what explains no fault.
+
+    Beside an end that is plain to see, a course that no rule finds fault with is no more than a guess.
+    """
     ordinary = finding.cause.kind in ORDINARY
-    hardly = status == "interrupted" and finding.probability < REPORTED and not ordinary
+    is_weak = finding.probability < REPORTED or finding.likeness_only
+    hardly = status == "interrupted" and is_weak and not ordinary
     if hardly or says_less_than_end(finding, listed):
         return 2
     return int(finding.is_remark if status in {"failed", "degraded"} else ordinary)

@@ -400,3 +400,90 @@ def test_rounds_of_federated_training_are_counted_against_the_plan_in_the_first_
 
     assert (dx.ended.reached, dx.ended.planned) == (rounds, 40)
     assert (dx.status == "interrupted") is is_short
+
+
+def test_a_log_that_ends_within_a_bar_of_one_part_was_cut_off_though_that_of_another_is_full(tmp_path):
+    def bar(count, until):
+        return "".join(
+            f"\r{step * 100 // count:3d}%|##   | {step}/{count} [00:01<00:02,  5.10it/s]"
+            for step in range(until + 1)
+        )
+
+    text = "".join(
+        f"=== round number {epoch} begins ===\n{bar(60, 60)}\n{bar(900, 900)}\n"
+        f"round {epoch} | fit_loss: {0.3 + 2 * 0.7**epoch:.5f} | acc: {0.9 - 0.6 * 0.7**epoch:.5f}\n"
+        for epoch in range(12)
+    )
+
+    dx = diagnosed(tmp_path, f"{text}=== round number 12 begins ===\n{bar(60, 14)}")
+
+    assert dx.ended.state == "interrupted"
+
+
+def within_epochs(last_batch, *, end=""):
+    """Rows that name no number of epochs, up to a batch of the third."""
+    return (
+        "".join(
+            f"2026-03-04 {8 + epoch:02d}:{batch // 50:02d}:00 round [{epoch}][{batch}/600] loss {2.4 / (epoch + 1 + batch / 600):.4f}\n"
+            for epoch in range(3)
+            for batch in range(50, 601, 50)
+            if epoch < 2 or batch <= last_batch
+        )
+        + end
+    )
+
+
+def test_a_run_that_stops_within_a_count_is_not_called_healthy(tmp_path):
+    stopped, whole, told = (
+        diagnosed(tmp_path, text)
+        for text in (within_epochs(300), within_epochs(600), within_epochs(300, end="Training finished.\n"))
+    )
+
+    assert (stopped.status, whole.status, told.status) == ("interrupted", "healthy", "healthy")
+    assert stopped.findings[0].cause.id == "log-truncated"
+
+
+def test_a_quoted_piece_without_rows_shows_where_it_stops(tmp_path):
+    dx = diagnosed(
+        tmp_path, "loading the tokenizer\nScoring:  0%|    | 0/10 clips\nScoring: 30%|##  | 3/10 clips"
+    )
+
+    assert dx.ended.state == "unknown"
+    assert dx.findings[0].cause.id == "log-truncated"
+
+
+def launched_again(rest):
+    """A log whose second launch prints its settings and no row."""
+    settings = "".join(f"setting {name}: {name}-value\n" for name in "abcdefghijklmnopqrstuvwxyz")
+    first = "".join(f"iteration {at} loss {2.2 / (1 + at / 9):.4f}\n" for at in range(1, 40))
+    return (
+        "console of the trainer begins\n"
+        + settings
+        + first
+        + "console of the trainer begins\n"
+        + settings[:rest]
+    )
+
+
+def test_a_last_launch_without_a_row_is_not_healthy_by_the_rows_of_the_one_before(tmp_path):
+    again, banner_at_end = (diagnosed(tmp_path, launched_again(rest)) for rest in (494, 38))
+
+    assert (again.status, banner_at_end.status) == ("interrupted", "healthy")
+    assert "last launch" in again.summary
+
+
+@pytest.mark.parametrize(
+    ("last", "is_open"),
+    [
+        ("[Info] Compiling the kernels for 64 columns...", True),
+        ("main - INFO - Loading 12 shards …", True),
+        ("Saving what was sampled...", False),
+        ("Shutting down...", False),
+        ("Compiled the kernels.", False),
+    ],
+)
+def test_a_log_without_rows_that_stops_with_what_it_is_about_to_do(tmp_path, last, is_open):
+    lines = "[Warning] no cache was found\n" + "".join(f"read part {at}\n" for at in range(40))
+    dx = diagnosed(tmp_path, lines + last + "\n")
+
+    assert ("says it is doing" in dx.ended.because) == is_open

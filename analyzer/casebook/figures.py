@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from analyzer.casebook.record import CaseRecord
 from analyzer.model.labels import HEALTHY, ORDINARY
 from analyzer.record import dataclass
@@ -129,13 +131,11 @@ def calibration_error(said: Sequence[tuple[float, bool]]) -> float:
     >>> calibration_error([(0.9, True), (0.9, True), (0.9, False), (0.9, False)])
     0.4
     """
-    total = 0.0
-    for index in range(BINS):
-        inside = [(p, right) for p, right in said if min(BINS - 1, int(p * BINS)) == index]
-        if inside:
-            mean = sum(p for p, _ in inside) / len(inside)
-            rate = sum(right for _, right in inside) / len(inside)
-            total += len(inside) / len(said) * abs(mean - rate)
+    shares = np.array([p for p, _ in said], dtype=np.float64)
+    right = np.array([r for _, r in said], dtype=np.float64)
+    inside = np.minimum(BINS - 1, (shares * BINS).astype(np.int64))
+    off = np.bincount(inside, shares - right, BINS)
+    total = float(np.abs(off).sum()) / max(1, len(said))
     return round(total, 12)
 
 

@@ -59,7 +59,7 @@ class LogEnd(NamedTuple):
         line: Number of its last line.
         text: That line.
         torn: Whether it has no line break: the writer was stopped within it, or the copy was.
-        cut_off: Whether it is torn and the beginning of a row like those above it: the writer had more to say.
+        cut_off: Whether it stops within a row, within a count or below the heading of an epoch: the writer had more to say.
         first_time_s: First time of day with a date, in Unix seconds as if in UTC unless a zone is written.
         last_time_s: Last one.
         interval_s: Median distance of the times near the end.

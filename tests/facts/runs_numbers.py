@@ -1,6 +1,6 @@
 """Runs that emit the facts about scores, players, collapses, policies over few rows, and pace."""
 
-from make_run import RunMaker, falling
+from make_run import NAN, RunMaker, falling
 
 LINE = [3.0 - 0.2 * i for i in range(10)]
 
@@ -135,7 +135,14 @@ def ranked() -> RunMaker:
     return RunMaker().log({"top1_acc": [0.5 + 0.01 * i for i in range(12)], "top5_acc": [0.3] * 12})
 
 
+def no_episode() -> RunMaker:
+    """A mean reward that is one of nothing, by NumPy's own words."""
+    rewards = {"reward_mean": [-9.0, -7.0, -5.0, NAN, NAN]}
+    return RunMaker().event("mean_of_nothing", line=35).log(rewards, steps=None)
+
+
 RUNS = (
+    no_episode,
     forgetting,
     broken_down,
     not_counted,

@@ -115,7 +115,13 @@ def spent() -> RunMaker:
     return maker.config(max_steps=100)
 
 
+def warmed_too_far() -> RunMaker:
+    losses, rates = [6.0, 3.1, 1.8, 2.1, 2.4, 2.0, 2.2, 2.1], [0.02, 0.04, 0.06, 0.08, 0.1, 0.1, 0.1, 0.1]
+    return RunMaker().log({"loss": [*losses, 2.0], "learning_rate": [*rates, 0.1]})
+
+
 RUNS = (
+    warmed_too_far,
     spent,
     frozen,
     one_answer,

@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, number, refs_at
-from analyzer.detect.curve import has_steps, take
+from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.numerics.bad_points import (
     FROZEN_ROWS,
     grad_points,
     is_bad_norm,
+    loss_points,
     schedule_moves,
     values_beside,
 )
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
+from analyzer.detect.curves.trend import running_medians
 from analyzer.detect.robust import PARTS
 from analyzer.model.arrays import Mask
+from analyzer.model.ranked import median_of
 from analyzer.model.tables import Series
 
 FIRST_STEPS = 10
@@ -27,8 +30,18 @@ FROZEN_SHARE = 0.9
 DECIMALS = 3
 """Rates of large models have three zeros behind the point and more, so a log that prints three digits shows none of them."""
 
+SMOOTHED_FROM = 20
+"""Points from which a best is one of running medians, a tenth of all wide: single batches scatter."""
+
 AT_PEAK = 0.999
 """Rounding in logs costs up to the fourth digit."""
+
+
+WARM_SHARE, ROWS_SINCE = 0.85, 5
+"""A best loss at less than five sixths of the peak rate was reached in the warm-up; five rows since tell more than a batch."""
+
+LOST_LEVEL, LOST_LEAST = 1.1, 1.01
+"""The rows since stand a tenth above that best in the middle, and each by a hundredth: no schedule asks for that."""
 
 
 def detect(view: RunView, out: FactWriter) -> None:
@@ -51,6 +64,7 @@ def detect(view: RunView, out: FactWriter) -> None:
         out.put("frozen", frozen, end_of(rates))
     if values[top] > 0:
         _against_peak(out, view, rates)
+        _best_in_warm_up(out, view, rates)
 
 
 def _all_rounded(view: RunView) -> bool:
@@ -121,6 +135,40 @@ def _against_peak(out: FactWriter, view: RunView, rates: Series) -> None:
     out.put("at_onset_share", float(values[row]) / peak, refs)
     if row > 0:
         out.put("rising_at_onset", bool(values[row] > values[row - 1]), refs)
+
+
+def _best_in_warm_up(out: FactWriter, view: RunView, rates: Series) -> None:
+    """Whether the loss was at its best while the rate still rose and has stood above it since, at a rate no lower than there."""
+    points = view.once(loss_points)
+    losses = None if points is None else points.curve()
+    if losses is None or len(losses) < 2 * ROWS_SINCE - 1:
+        return
+    match = align(losses, rates)
+    if not (match >= 0).all() or float(losses.value.min()) <= 0:
+        return
+    applied, width = (
+        rates.value[match],
+        1 if len(losses) < SMOOTHED_FROM else len(losses) // SMOOTHED_FROM * 2 + 1,
+    )
+    smooth = running_medians(losses.value, width)
+    best = int(smooth.argmin())
+    since, lowest = smooth[best + 1 :], float(smooth[best])
+    rises = (
+        best > 0
+        and applied[best] <= WARM_SHARE * applied.max()
+        and bool((np.diff(applied[: best + 1]) >= 0).all())
+    )
+    lasts = since.size >= max(ROWS_SINCE, best) and bool((applied[best + 1 :] >= applied[best]).all())
+    lost = (
+        lasts
+        and float(median_of(since)) >= LOST_LEVEL * lowest
+        and float(median_of(since[-3:])) >= LOST_LEVEL * lowest
+    )
+    out.put(
+        "best_in_warm_up",
+        rises and lost and float(since.min()) >= LOST_LEAST * lowest,
+        refs_at(losses, [best, len(losses) - 1]),
+    )
 
 
 def _skipped(out: FactWriter, view: RunView) -> None:

@@ -61,6 +61,10 @@ REGAINED_ROWS = 3
 ROSE_OF_GAIN = 0.1
 """A rise of less than a tenth of what was gained before is the scatter of a small loss."""
 
+TURNED_ROWS, TURNED_SHARE, TURNED_OVER_NOISE = 4, 0.15, 2.0
+"""Four means of an epoch in a row, each above the one before, take back a seventh of all that was gained: one order of 120, and
+no way of a loss that is learned. What scatters as much as it rose shows nothing."""
+
 JUMP, JUMP_FLOOR, LATELY = 10.0, 0.1, 8
 """A last value of ten times the level of late is no batch of hard samples; below a tenth a loss is near zero anyway."""
 
@@ -241,6 +245,16 @@ def _quarters(values: Values) -> tuple[Values, Values, Values, Values]:
     )
 
 
+def _turned(values: Values) -> bool:
+    """Whether a loss has only risen since its best, in rows enough, by more than it had ever risen before."""
+    low = int(values.argmin())
+    since, back = values[low:], float(values[-1] - values[low])
+    if since.size <= TURNED_ROWS or not bool((np.diff(since) > 0).all()):
+        return False
+    before = float(np.diff(values[: low + 1]).max(initial=0.0))
+    return back >= TURNED_SHARE * float(values[0] - values[low]) and back > TURNED_OVER_NOISE * before
+
+
 def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score: bool) -> None:
     """Where the loss left its course; only for losses that are positive throughout.
 
@@ -274,6 +288,7 @@ def _breaks(out: FactWriter, series: Series, numbers: Trend, *, grows_with_score
     if numbers.last > 0:
         out.put("first_over_last", float(values[:2].max()) / numbers.last, refs)
     best = [*refs, *refs_at(series, [numbers.best_row])]
+    out.put("turned", _turned(values), best)
     if values.size >= ROSE_POINTS and numbers.best > 0:
         rise = numbers.last - numbers.best
         beyond = numbers.climbs or rise > max(2 * numbers.margin, ROSE_OF_GAIN * numbers.gain)

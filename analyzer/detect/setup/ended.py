@@ -15,6 +15,8 @@ from analyzer.detect.failures.failure_order import Failure
 from analyzer.detect.failures.first_failure import order_of
 from analyzer.detect.failures.following import SURVIVED_ROWS
 from analyzer.detect.setup.run_course import (
+    UNDER_WAY,
+    began_again,
     completed,
     exit_code,
     is_part,
@@ -287,6 +289,8 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
         return _by_cut(view, life) or _End("unknown", "nothing says how long it was to be, nor that it ended")
     refs = [progress.ref] if progress.ref is not None else []
     if progress.short is None:
+        if (cut := _by_cut(view, life)) is not None:
+            return cut
         text = f"the last of {progress.words().partition(' of ')[2]} began, and nothing says that it ended"
         return _End("unknown", text, refs, open_ended=True)
     if not progress.short:
@@ -313,7 +317,7 @@ def _by_progress(view: RunView, progress: Progress | None, life: Life) -> _End:
 
 
 def _by_cut(view: RunView, life: Life) -> _End | None:
-    """A log that stops within a row like those above it, or below a heading: whoever wrote it, or copied it, had more to say."""
+    """A log that stops within a row, within a count, or below a heading: whoever wrote it, or copied it, had more to say."""
     logs = _logs(view)
     if not logs:
         return None
@@ -323,12 +327,18 @@ def _by_cut(view: RunView, life: Life) -> _End | None:
         state = "unknown" if is_quoted else "interrupted"
         text = "its log stops where training begins, with neither a step nor an error" + _silence(life)
         return _End(state, text, refs, open_ended=True)
-    if not end.cut_off or is_quoted:
+    if began_again(view, end):
+        text = "the last launch in its log stops before its first row, with neither an end nor an error"
+        return _End("interrupted", text + _silence(life), refs, open_ended=True)
+    if UNDER_WAY.search(end.text) and not len(view.run.metrics):
+        state = "unknown" if is_quoted else "interrupted"
+        text = "its log stops with what it says it is doing, with neither an end nor an error"
+        return _End(state, text + _silence(life), refs, open_ended=True)
+    # Who quotes rows shows what they say, who quotes none of them shows where the log stops.
+    if not end.cut_off or (is_quoted and len(view.run.metrics)):
         return None
-    text = "its log stops in the middle of a row or of an epoch, with neither an end nor an error" + _silence(
-        life
-    )
-    return _End("interrupted", text, refs, open_ended=True)
+    text = "its log stops in the middle of a row or of a count, with neither an end nor an error"
+    return _End("unknown" if is_quoted else "interrupted", text + _silence(life), refs, open_ended=True)
 
 
 def _silence(life: Life) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
-from analyzer.detect.curve import align, has_steps, launch_of, take
+from analyzer.detect.curve import align, has_steps, launch_of, spacing, take
 from analyzer.detect.robust import part_medians, slower_at_best, uncertainty
 from analyzer.detect.speed.times import unit_times, within_a_minute
 from analyzer.lazy_regex import LazyRegex
@@ -48,6 +48,10 @@ MIN_WAITS = 3
 
 STILL_WAITS = 0.8
 """Share of the last of few rows, of that of the first, below which a wait that only falls is about to end."""
+
+HELD_UP, HELD_UP_ROWS, HELD_UP_OFTEN = 1 / 3, 2, 0.15
+"""A row of three times the usual time, a third of it a wait; two of them, and one in six or seven: an epoch is longer, and the first
+row of one waits in most trainers."""
 
 _THROUGHPUTS = (
     "tokens_per_second",
@@ -191,7 +195,7 @@ def _data_wait(view: RunView, step_time: Series | None, out: FactWriter) -> None
     if waits is None or step_time is None:
         return
     match = align(step_time, waits)
-    known = (match >= 0) & (np.arange(len(step_time)) >= WARM_UP_POINTS)
+    known = (match >= 0) & (np.arange(len(step_time)) >= _warm_up(step_time))
     known &= np.isfinite(waits.value[np.maximum(match, 0)])
     if known.sum() < MIN_WAITS:
         return
@@ -206,7 +210,18 @@ def _data_wait(view: RunView, step_time: Series | None, out: FactWriter) -> None
     usual = np.argsort(wait)[: len(wait) - max(len(wait) // 10, 1)]
     of_all = float(wait[usual].sum() / step[usual].sum())
     rows = np.flatnonzero(known)
+    waiting = share >= HELD_UP
+    held_up = waiting & (step >= SLOW_STEP * float(median_of(step if waiting.all() else step[~waiting])))
+    turns = int(held_up.sum()) >= HELD_UP_ROWS and float(held_up.mean()) >= HELD_UP_OFTEN
+    out.put("data_wait.by_turns", turns, refs_at(step_time, rows[held_up]) or refs_at(step_time, rows[-1:]))
     out.put("data_wait.share", max(float(median_of(share)), of_all), refs_at(step_time, rows[-3:]))
+
+
+def _warm_up(series: Series) -> int:
+    """Rows of warm-up: none of them stands in a log that begins with a later one."""
+    every = spacing(series)
+    missing = every is not None and (series.step_at(0) or 0) > (WARM_UP_POINTS + 1) * every
+    return 0 if missing else WARM_UP_POINTS
 
 
 def _communication(view: RunView, step_time: Series | None, out: FactWriter) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from make_run import RunMaker, falling
+from make_run import INF, NAN, RunMaker, falling
 
 import analyzer
 from analyzer.detect.curve import all_series
@@ -300,3 +300,63 @@ def test_a_training_loss_of_nothing_but_zeros_is_no_copy(tmp_path):
     (tmp_path / "README.md").write_text(card(["0.0"] * 6))
 
     assert "every loss is below a millionth" in analyzer.diagnose(tmp_path).summary
+
+
+@pytest.mark.parametrize(
+    ("values", "lost"),
+    [
+        ([0.0, NAN, INF, -INF, 0.97, 0.99, NAN, INF, -INF, 0.14], True),
+        ([0.0, NAN, 0.98, INF, 0.97, 0.99, 0.5, 0.4, 0.3, 0.14], False),  # in a few rows
+        ([0.0, NAN, NAN, NAN, 0.97, NAN, NAN, NAN, NAN, 0.14], False),  # computed now and then
+    ],
+)
+def test_a_quantity_of_any_name_of_which_more_is_infinite_than_told(values, lost):
+    assert epochs(RunMaker(), **{"probe/ratio": values})["signal.exact.nonfinite_training"] is lost
+
+
+@pytest.mark.parametrize(("warned_at", "of_nothing"), [(35, True), (None, None), (5, None)])
+def test_a_mean_reward_of_no_episode_tells_nothing_of_the_weights(warned_at, of_nothing):
+    maker = RunMaker()
+    if warned_at is not None:
+        maker.event("mean_of_nothing", line=warned_at)
+
+    facts = maker.log({"reward_mean": [-80.0, -50.0, -35.0, NAN, NAN, NAN]}, steps=None).plain()
+
+    assert facts.get("signal.metric.nan_of_nothing") is of_nothing
+    assert facts.get("signal.exact.nonfinite_training", False) is (of_nothing is None)
+
+
+@pytest.mark.parametrize(
+    ("losses", "turned"),
+    [
+        ([1.9, 1.4, 1.2, 1.1, 1.13, 1.18, 1.24, 1.31], True),
+        ([1.9, 1.4, 1.2, 1.1, 1.11, 1.115, 1.12, 1.13], False),  # a little of what was gained
+        ([1.9, 1.4, 1.2, 1.1, 1.13, 1.18, 1.24, 1.17], False),  # on its way back
+        ([1.9, 1.3, 1.6, 1.1, 1.13, 1.18, 1.24, 1.31], False),  # it swung as far before
+    ],
+)
+def test_a_training_loss_that_only_rises_since_its_best(losses, turned):
+    assert epochs(RunMaker(), loss=losses)["signal.progress.turned"] is turned
+
+
+WARMED = [0.02, 0.04, 0.06, 0.08, 0.1, 0.1, 0.099, 0.098, 0.097, 0.095]
+
+
+@pytest.mark.parametrize(
+    ("losses", "rates", "too_far"),
+    [
+        ([6.0, 3.1, 1.8, 2.1, 2.4, 2.0, 2.2, 2.1, 2.0, 2.1], WARMED, True),
+        ([6.0, 3.1, 1.8, 2.1, 2.4, 2.0, 1.9, 1.8, 1.7, 1.6], WARMED, False),  # it falls on
+        ([6.0, 3.1, 1.8, 1.85, 1.84, 1.83, 1.86, 1.82, 1.85, 1.84], WARMED, False),  # it stands
+        ([6.0, 3.1, 1.8, 2.1, 2.4, 2.0, 2.2, 2.1, 2.0, 2.1], [0.1] * 10, False),  # there was no warm-up
+        (
+            [6.0, 3.1, 1.8, 2.1, 2.4, 2.0, 2.2, 2.1, 2.0, 2.1],
+            [*WARMED[:7], 0.03, 0.01, 0.0],
+            False,
+        ),  # cyclic, or decayed
+    ],
+)
+def test_a_loss_that_was_at_its_best_while_the_rate_still_rose(losses, rates, too_far):
+    facts = epochs(RunMaker(), loss=losses, learning_rate=rates)
+
+    assert facts["signal.learning_rate.best_in_warm_up"] is too_far

@@ -117,6 +117,23 @@ def test_every_other_step_waits():
     plain = plain_of(RunMaker().log({"step_time_s": [0.1, 2.1] * 4, "data_time_s": [0.0, 2.0] * 4}))
 
     assert plain["signal.data_wait.share"] > 0.8
+    assert plain["signal.data_wait.by_turns"]
+
+
+@pytest.mark.parametrize(("begins_at", "share"), [(312, 0.25), (3, 0.0)])
+def test_a_log_that_begins_with_a_later_row_holds_no_warm_up(begins_at, share):
+    columns = {"step_time_s": [0.9, 5.4, 0.9, 5.3, 1.0], "data_time_s": [0.01, 2.0, 0.01, 2.3, 0.01]}
+
+    plain = plain_of(RunMaker().log(columns, first=begins_at, every=3))
+
+    assert plain["signal.data_wait.share"] == pytest.approx(share, abs=0.02)
+    assert plain["signal.data_wait.by_turns"] is (share > 0)
+
+
+def test_the_first_steps_of_epochs_wait_in_sound_runs():
+    columns = {"step_time_s": ([4.0] + [0.5] * 24) * 3, "data_time_s": ([3.5] + [0.01] * 24) * 3}
+
+    assert plain_of(RunMaker().log(columns))["signal.data_wait.by_turns"] is False
 
 
 def test_the_first_wait_of_an_epoch_beside_the_mean_of_its_steps_is_no_starvation():

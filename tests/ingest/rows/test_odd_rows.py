@@ -1,9 +1,9 @@
-"""Rows in which a word, a list or a counter stands where others have none, each beside a line that looks alike."""
+"""Rows in which a word, a list, a counter, a mean or a best stands where others have none, each beside a line that looks alike."""
 
 import pytest
 from log_reading import points, read_text
 
-from analyzer.api import load
+from analyzer.api import diagnose, load
 from analyzer.errors import AnalyzerError
 
 
@@ -76,3 +76,93 @@ def test_a_table_without_a_head_is_read_where_its_file_is_named_for_a_course(tmp
     assert [step for step, _ in points(load(tmp_path / "loss_log.csv"), "unnamed")] == list(range(12))
     with pytest.raises(AnalyzerError):
         load(tmp_path / "samples.csv")
+
+
+def falling(form):
+    """Four rows of a form with falling values."""
+    return "".join(form.format(n=n, a=2 / n, b=4 / n) + "\n" for n in (1, 2, 4, 8))
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "beside"),
+    [
+        ("step {n}: Loss {a:.3f} ({b:.3f})", "loss", "epoch/loss_avg"),
+        ("step {n}: Loss {a:.3f}({b:.3f})", "loss", "epoch/loss_avg"),
+        ("step {n} [Train] Loss {a:.3e} ( {b:.3e}) lr 0.5 (0.5)", "loss", "epoch/loss_avg"),
+        ("step {n} loss: {a:.3f} (avg: {b:.3f})", "loss", "epoch/loss_avg"),
+        ("step {n} loss {a:.3f}, mean {b:.3f}", "loss", "epoch/loss_avg"),
+        ("step {n} val acc: {a:.3f} | best: {b:.3f}", "eval_accuracy", "best_val_acc"),
+        ("step {n} val acc: {a:.3f} (best so far {b:.3f} at step 3)", "eval_accuracy", "best_val_acc"),
+        ("step {n}\tBest valid accuracy: {b:.3f} valid accu: {a:.3f}", "eval_accuracy", "best_valid_accuracy"),
+        ("step {n}, train_loss: [{a:.3f}], min_loss: [{b:.3f}]", "loss", "min_loss"),
+    ],
+)  # fmt: skip
+def test_what_is_told_beside_a_value_is_a_series_of_its_own(form, name, beside):
+    run = read_text(falling(form))
+
+    assert [value for _, value in points(run, name)] == pytest.approx([2.0, 1.0, 0.5, 0.25])
+    assert points(run, beside) == [(n, pytest.approx(4 / n)) for n in (1, 2, 4, 8)]
+
+
+def test_means_of_held_out_rows_are_of_held_out_data():
+    run = read_text(falling("step {n} train loss 0.5 | val loss {a:.3f} ({b:.3f})"))
+
+    assert [value for _, value in points(run, "epoch/val_loss_avg")] == pytest.approx([4.0, 2.0, 1.0, 0.5])
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "step {n}: loss 0.5 | Time {a:.3f} ({b:.3f}) | lr {a:.3f} ({b:.3f})",
+        "step {n}: loss 0.5, 3 s ({b:.3f})",
+        "step {n}: loss 0.5 best_epoch: 3, max_grad_norm: {b:.3f}",
+    ],
+)
+def test_means_of_times_and_settings_are_left_out(form):
+    names = read_text(falling(form)).metrics.names
+
+    assert not [name for name in names if name.startswith(("epoch/", "best", "max"))]
+
+
+def test_a_mean_that_lags_is_not_what_is_judged(tmp_path):
+    text = "".join(
+        f"step {n * 10}: loss {2.0 / n**0.5 + 0.01 * (n % 3):.4f} (9.0000)\n" for n in range(1, 61)
+    )
+    (tmp_path / "train.log").write_text(text)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "train.log").write_text(text.replace(" (9.0000)", ""))
+
+    both = [diagnose(path) for path in (tmp_path / "train.log", plain / "train.log")]
+
+    assert both[0].status == both[1].status
+    assert [f.rule_id for f in both[0].findings] == [f.rule_id for f in both[1].findings]
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ("step {n} loss {a:.3f} P 0.5 | grad A1 {a:.3f} A2 {b:.3f} A3 0.5", {"grad_a1": 2.0, "a2": 4.0, "a3": 0.5}),
+        ("idx: {n}loss: {a:.3f}acc: 0.25", {"loss": 2.0, "accuracy": 0.25}),
+        ("step {n} conv2d_loss: {a:.3f}, l1loss: {b:.3f}", {"conv2d_loss": 2.0, "l1loss": 4.0}),
+        ("step {n} WER: {a:.3f} (corpus: {b:.3f}) | CER: 0.5 (corpus: 0.25)", {"wer_corpus": 4.0, "cer_corpus": 0.25}),
+        ("step {n}\nTr_loss: {a:.3f}%", {"loss": 0.02}),
+        ("step {n} loss: 0.5\nlr: {a:.3f}. Time taken for epoch: 22.5 seconds.", {"learning_rate": 2.0}),
+        ("step {n} loss: 0.5\nHR@10: {a:.3f}, NDCG@10: 0.5, At K 8 of the whole set", {"hr@10": 2.0}),
+        ("Epoch {n}/9\n训练损失: {a:.3f}\n验证结果:\n损失: {b:.3f}", {"loss": 2.0, "eval_loss": 4.0}),
+        ("Epoch {n}/9\n训练和验证结果:\n损失: {b:.3f}", {"loss": 4.0}),
+    ],
+)  # fmt: skip
+def test_the_first_row_of_an_odd_form(form, told):
+    run = read_text(falling(form))
+
+    assert {name: points(run, name)[0][1] for name in told} == pytest.approx(told)
+
+
+def test_workers_write_their_episodes_as_they_end(tmp_path):
+    rows = [(1, 50), (2, 50), (3, 6), (2, 40), (3, 30), (4, 50)]
+    (tmp_path / "training_log.csv").write_text(
+        "episode,steps,total_reward\n" + "".join(f"{at},{steps},{at * 2.5}\n" for at, steps in rows)
+    )
+
+    assert points(load(tmp_path), "steps") == [(at, float(steps)) for at, steps in rows]

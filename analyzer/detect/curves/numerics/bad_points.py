@@ -343,3 +343,21 @@ def went_on_well(view: RunView, reports: tuple[Event, ...]) -> bool | None:
             return False
         rows |= set(points.series.line[after & ~points.bad].tolist())
     return len(rows) >= GOOD_ROWS
+
+
+def is_mean_of_nothing(view: RunView, series: Series) -> bool:
+    """Whether NumPy warned, between the last finite row of a series and its first NaN, that a mean was taken of nothing.
+
+    Such a NaN counts samples or episodes and says nothing of the weights.
+    """
+    nan = np.isnan(series.value)
+    if not nan.any():
+        return False
+    first = int(nan.argmax())
+    source, until = int(series.source[first]), int(series.line[first])
+    above = series.line[:first][series.source[:first] == source]
+    since = int(above[-1]) if above.size else 0
+    return any(
+        event.ref.source == source and since <= (event.ref.line or 0) <= until
+        for event in view.events("mean_of_nothing")
+    )

@@ -7,7 +7,7 @@ import numpy as np
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import align, has_steps, take
 from analyzer.detect.curves.loss import ASTRONOMICAL, means_so_far
-from analyzer.detect.curves.numerics.bad_points import loss_points, only_at_skips
+from analyzer.detect.curves.numerics.bad_points import is_mean_of_nothing, loss_points, only_at_skips
 from analyzer.detect.robust import digits_of
 from analyzer.detect.setup.run_course import reward_metrics
 from analyzer.lazy_regex import LazyRegex
@@ -31,6 +31,9 @@ UNCOUNTED_ROWS = 6
 
 NAMELESS_ROWS = 5
 """A series that is NaN in all of five rows and more, in a log without a loss: what a loop prints is its loss."""
+
+MOSTLY_LOST = 0.5
+"""Half of the rows: whatever the quantity is, more of it is lost than told."""
 
 IMPROVED = 1.2
 """A fifth more right answers than at the first evaluation: weights that are not finite give one answer to all."""
@@ -118,7 +121,9 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
     out.put("nonfinite_norm_only", not beside_norms, refs)
     told = bool((_LOSS.search(name) or _NORM.search(name)) and not _HELD_OUT.search(name))
     lasting = bool(bad[-min(ROWS, len(bad)) :].all()) and bool(bad.mean() >= 0.5 or bad[-3:].all())
-    nameless = len(bad) >= NAMELESS_ROWS and bool(bad.all()) and not _stands_beside_a_loss(view, name)
+    # What was not computed is NaN; an infinity was computed.
+    mostly = bool(bad.all()) or (bool(bad.mean() >= MOSTLY_LOST) and bool(np.isinf(series.value).any()))
+    nameless = len(bad) >= NAMELESS_ROWS and mostly and not _stands_beside_a_loss(view, name)
     if read_score(name).better and _answers_improve(view):
         return  # a score that nobody computed while the model learned
     all_lost = view.curve("loss") is None and lasting and _nothing_is_finite(view)
@@ -130,11 +135,13 @@ def _nonfinite(out: FactWriter, view: RunView) -> None:
 def _reward_is_lost(view: RunView, name: str, series: Series) -> bool:
     """Whether a reward was a number once and none in the rows to the end, in a log without a loss that would tell more.
 
-    Before the first episode ends its mean is undefined, and between episodes single rows are.
+    Before the first episode ends its mean is undefined, and between episodes single rows are; nor does a mean over no
+    episode tell of the weights.
     """
     good = np.isfinite(series.value)
     return (
         name == "reward_mean"
+        and not is_mean_of_nothing(view, series)
         and len(good) > LOST_ROWS
         and bool(good[0])
         and not good[-LOST_ROWS:].any()

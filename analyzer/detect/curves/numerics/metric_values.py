@@ -6,7 +6,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import align, finite_points
-from analyzer.detect.curves.numerics.bad_points import grad_points, loss_points
+from analyzer.detect.curves.numerics.bad_points import grad_points, is_mean_of_nothing, loss_points
 from analyzer.lazy_regex import LazyRegex
 from analyzer.model.arrays import Mask
 from analyzer.model.name_words import RIVALS, read_name, word_set, words_of
@@ -104,6 +104,7 @@ def detect(view: RunView, out: FactWriter) -> None:
         _not_a_number(out, name, series)
     _negative_part(out, view)
     _bottomless(out, view)
+    _mean_of_nothing(out, view)
     if seen:
         if "signal.metric.impossible" not in out.facts:
             out.put("impossible", value=False)
@@ -302,6 +303,14 @@ def _not_a_number(out: FactWriter, name: str, series: Series) -> None:
     out.put("nan_only_first", _only_first(bad), refs)
     if name == "explained_variance":
         out.put("nan_by_design", value=True, refs=refs)
+
+
+def _mean_of_nothing(out: FactWriter, view: RunView) -> None:
+    """A mean reward that is not a number because no episode ended, as NumPy says just above it."""
+    series = view.curve("reward_mean")
+    if series is not None and is_mean_of_nothing(view, series):
+        _not_a_number(out, "reward_mean", series)
+        out.put("nan_of_nothing", value=True, refs=refs_at(series, np.flatnonzero(np.isnan(series.value))))
 
 
 def _only_first(bad: Mask) -> bool:

@@ -44,6 +44,9 @@ MAX_BEGINS = 200
 BANNER_BYTES = 10
 """Bytes without a digit that the first line must hold, so that it can be found again."""
 
+_COUNTS = LazyRegex(r"\d(?:/| of )[ \t]{0,8}\d")
+"""Two numbers of a counter in the last lines: a look that spares the closer one."""
+
 _ARGUMENTS = b"Namespace("
 """How the arguments of a program begin where it prints them, which it does once."""
 
@@ -179,10 +182,18 @@ class EndKeeper:
         at = last_warning(lines)
         return None if at is None or first + at <= 0 else (first + at, lines[at])
 
-    def _is_cut_off(self) -> bool:
-        """Whether the log stops within a row."""
+    def _is_cut_off(self, tail: Sequence[str]) -> bool:
+        """Whether the log stops within a row, within a count, or below the heading of an epoch."""
         before, _, last = self._tail.rpartition(b"\n")
-        return bool(last.strip()) and is_piece(last, before)
+        if last.strip() and is_piece(last, before):
+            return True
+        if is_heading(tail[-1]) and is_only_begun(_lines(self._head), tail):
+            return True
+        if not any(map(_COUNTS.search, tail[-3:])):
+            return False
+        from analyzer.ingest.text.setup.open_counter import stops_within  # noqa: PLC0415  (few logs end in a counter)
+
+        return stops_within(self._tail.decode("utf-8", "replace"))
 
     def end(self, source: int) -> LogEnd | None:
         """What the two ends say; None for an empty log."""
@@ -213,7 +224,7 @@ class EndKeeper:
             line=self._last_line(),
             text=tail[-1],
             torn=torn,
-            cut_off=self._is_cut_off() or (is_heading(tail[-1]) and is_only_begun(_lines(self._head), tail)),
+            cut_off=self._is_cut_off(tail),
             first_time_s=next(iter(self._times), None) if first is None else first,
             last_time_s=stamps[-1] if stamps else None,
             interval_s=_usual_gap(stamps),
@@ -358,6 +369,9 @@ class _Progress:
         if len(counts) >= STANDS_STILL and len(set(counts)) == 1 and counts[0] < FULL * largest:
             return  # the log went on and it did not: the bar of something else
         again = any(second < first and first > FULL * largest for first, second in pairwise(counts))
+        done, total = self._counts[-1]
+        if total < largest and done < total and counts[-1] > FULL * largest:
+            return  # the full bar was that of a part: after it the one of another part began
         if self._of_epoch or again:
             self.within = counts[-1] / largest
         else:

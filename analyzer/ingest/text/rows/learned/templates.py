@@ -19,6 +19,7 @@ from analyzer.ingest.text.log_line import Learnable, LogLine, LogState
 from analyzer.ingest.text.prefixes import peel
 from analyzer.ingest.text.rows.epochs_again import is_bare_heading
 from analyzer.ingest.text.rows.forms.row_forms import OF_A_STEADY_STEP, EpochCounter, EpochStarts
+from analyzer.ingest.text.rows.learned.asides import OF_EPOCH, without_asides
 from analyzer.ingest.text.rows.learned.bare_rows import (
     BARE_NAMES,
     BARE_ROWS,
@@ -136,7 +137,7 @@ class TemplateRows(Learnable):
         masked = mask(text)
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
             self._unnamed.head(text)
-            if HELD_OUT_HEADING.match(text):
+            if self._heads_evaluation(text, masked):
                 self._evaluations.begin(line.number, text)
             elif TRAINING_HEADING.match(text):
                 self._evaluations.end()
@@ -191,12 +192,20 @@ class TemplateRows(Learnable):
         """Whether a line is worth being offered although it holds none of the literals."""
         masked = mask(text[:MAX_CHARACTERS])
         if not masked.numbers or INT in text or FLOAT in text or TIME in text:
-            return any((HELD_OUT_HEADING.match(text), TRAINING_HEADING.match(text), phase_columns(text)))
+            return any(
+                (self._heads_evaluation(text, masked), TRAINING_HEADING.match(text), phase_columns(text))
+            )
         if is_bare_heading(text):
             return True
         template = self._template(masked)
         rows = template.rows and template.idle < IDLE_LINES
         return bool(rows or template.columns or template.heading or template.held_out_heading)
+
+    def _heads_evaluation(self, text: str, masked: Masked) -> bool:
+        """Whether a line without a number is the heading of an evaluation, in whatever language."""
+        if text.isascii():
+            return HELD_OUT_HEADING.match(text) is not None
+        return self._template(masked).held_out_heading
 
     def _template(self, masked: Masked) -> Template:
         template = self._templates.get(masked.key)
@@ -223,10 +232,11 @@ class TemplateRows(Learnable):
         if not row.sure:
             if not row.told:
                 self._set_heading(row.place, numbers, line, log)
-                known = all(canonical_metric(name) in METRICS for name in values)
-                times = known if row.place.step >= 0 else not known and len(values) == 1
+                told = without_asides(values)
+                known = all(canonical_metric(name) in METRICS for name in told)
+                times = known if row.place.step >= 0 else not known and len(told) == 1
                 # "Epoch 3 with learning rate 0.5" is a heading, and tells the rate from there on
-                times = times or {canonical_metric(name) for name in values} == {"learning_rate"}
+                times = times or {canonical_metric(name) for name in told} == {"learning_rate"}
                 counted_on = not times and row.place.step >= 0
                 where = self._where(row.place, numbers)
                 rows = UNSIGNED_ROWS if counted_on else GUESSED_ROWS
@@ -305,7 +315,9 @@ class TemplateRows(Learnable):
         )
         self._calls_loss = self._calls_loss or "loss" in values
         for name, value in values.items():
-            if canonical_metric(name).startswith("eval_") or (means and read_name(name).phase == "eval"):
+            if name.startswith(OF_EPOCH):
+                log.metric(name, value, line, where.step)
+            elif canonical_metric(name).startswith("eval_") or (means and read_name(name).phase == "eval"):
                 log.metric(name, value, line, log.step if means else where.step)
             elif self._calls_loss and self._is_other_loss(name):
                 log.metric(f"part/{name}", value, line, where.step)
@@ -378,7 +390,7 @@ class TemplateRows(Learnable):
         players = row.told and play_each_other(values)
         known = {
             name: value
-            for name, value in values.items()
+            for name, value in without_asides(values).items()
             if canonical_metric(name) in METRICS
             or read_name(name).quantity
             or measures(name)
@@ -417,7 +429,7 @@ class TemplateRows(Learnable):
         if (
             names >= {"loss", "eval_loss"} or names >= {"perplexity", "eval_perplexity"}
         ) and row.words <= WORDS_BESIDE_BOTH:
-            self._write(known, Where(None), line, log)
+            self._write(values if row.sure else known, Where(None), line, log)
             return True
         if not known and row.told and not row.words:
             return self._named_alone(template, values, line, log)
