@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import analyzer
 from analyzer.errors import InputError
 from analyzer.ingest.discover import load_run
+from tests.shipped_samples import diagnosed
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "samples"
@@ -35,7 +36,7 @@ def test_every_failed_sample_has_an_expectation():
 @pytest.mark.parametrize("name", FAILED)
 def test_the_cause_stands_first_and_its_look_alikes_below_with_a_reason(name):
     expected = EXPECTED[name]
-    dx = analyzer.diagnose(SAMPLES / name)
+    dx = diagnosed(SAMPLES / name)
     causes = [finding.cause.id for finding in considered(dx)]
 
     assert dx.status == expected["status"]
@@ -55,7 +56,7 @@ def test_the_cause_stands_first_and_its_look_alikes_below_with_a_reason(name):
 
 @pytest.mark.parametrize("name", FAILED)
 def test_every_counted_line_of_the_leading_cause_cites_a_source_and_a_cure_is_named(name):
-    top = analyzer.diagnose(SAMPLES / name).findings[0]
+    top = diagnosed(SAMPLES / name).findings[0]
 
     assert top.speaks_for()
     for line in top.evidence:
@@ -68,7 +69,7 @@ def test_every_counted_line_of_the_leading_cause_cites_a_source_and_a_cure_is_na
 @pytest.mark.parametrize("name", [name for name in FAILED if "rank" in EXPECTED[name]])
 def test_of_several_ranks_the_one_at_fault_is_named(name):
     expected = EXPECTED[name]
-    dx = analyzer.diagnose(SAMPLES / name)
+    dx = diagnosed(SAMPLES / name)
 
     if expected["rank_is_first"]:
         assert dx.first_failure.rank == expected["rank"]
@@ -80,7 +81,7 @@ def test_of_several_ranks_the_one_at_fault_is_named(name):
 
 @pytest.mark.parametrize("name", SOUND)
 def test_a_healthy_or_fixed_run_shows_no_fault(name):
-    dx = analyzer.diagnose(SAMPLES / name)
+    dx = diagnosed(SAMPLES / name)
 
     assert [(f.cause.id, f.probability) for f in dx.findings if f.severity in FAULTS] == []
     assert dx.status == "healthy"
@@ -107,20 +108,20 @@ def test_samples_are_small_and_say_what_is_genuine(name):
     ],
 )
 def test_a_baseline_that_worked_makes_the_cause_surer(failed, baseline, key):
-    alone = analyzer.diagnose(SAMPLES / failed).finding(key)
+    alone = diagnosed(SAMPLES / failed).finding(key)
     together = analyzer.diagnose(SAMPLES / failed, baseline=SAMPLES / baseline).finding(key)
 
     assert together.bits > alone.bits
 
 
 def test_the_onset_behind_a_window_mean_is_told_as_an_interval():
-    dx = analyzer.diagnose(SAMPLES / "failed" / "llama3-8b-fp16-zero2-nan-at-20")
+    dx = diagnosed(SAMPLES / "failed" / "llama3-8b-fp16-zero2-nan-at-20")
 
     assert "between 11 and 20" in dx.findings[0].symptom
 
 
 def test_the_fix_is_a_diff_of_the_users_own_file():
-    dx = analyzer.diagnose(SAMPLES / "failed" / "qwen2-fp16-sft-loss-zero")
+    dx = diagnosed(SAMPLES / "failed" / "qwen2-fp16-sft-loss-zero")
     change = dx.findings[0].fixes[0].changes[0]
 
     assert change.path == "train_config.yaml"

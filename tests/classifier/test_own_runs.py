@@ -66,9 +66,15 @@ def test_a_model_trained_on_own_runs_is_used(corpus, tmp_path, monkeypatch):
     assert "the loss hardly moves" in lines[0].because
 
 
-def test_evaluation_holds_groups_out(corpus, monkeypatch, tmp_path):
-    forest = candidates()[CHOSEN].set_params(n_estimators=20)  # asked is who is held out, not how well
+@pytest.fixture
+def few_trees(monkeypatch):
+    """A forest that is small: asked is who is held out or counted, not how well it judges."""
+    forest = candidates()[CHOSEN].set_params(n_estimators=20)
     monkeypatch.setattr(training, "candidates", lambda: {CHOSEN: forest})
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_evaluation_holds_groups_out(corpus, tmp_path):
     done = run("evaluate", corpus, "--quick", "--report", tmp_path)
 
     assert done.exit_code == 0, done.output
@@ -115,6 +121,7 @@ def test_a_bad_manifest_gets_one_clear_line(tmp_path, manifest, told):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_too_few_healthy_runs_are_told(corpus, tmp_path):
     rows = (corpus / "manifest.csv").read_text().splitlines()[:49]
     (tmp_path / "manifest.csv").write_text("\n".join(rows) + "\n")

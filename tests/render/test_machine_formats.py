@@ -13,18 +13,16 @@ import analyzer
 from analyzer.api import study
 from analyzer.render.brief import MOST_CHARACTERS, render_brief
 from analyzer.render.machine import CSV_COLUMNS, render_csv, render_junit, render_sarif
+from tests.shipped_samples import SAMPLES, studied
 
 ROOT = Path(__file__).parent.parent.parent
 QWEN = ROOT / "samples/failed/qwen2-fp16-sft-loss-zero"
 HEALTHY = ROOT / "samples/healthy/qwen2-bf16-sft"
-SAMPLES = sorted(
-    p for kind in ("failed", "healthy") for p in (ROOT / "samples" / kind).iterdir() if p.is_dir()
-)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
 def test_a_brief_fits_into_its_budget(sample):
-    found = study(sample)
+    found = studied(sample)
     text = render_brief(found.diagnosis, found.run)
 
     assert len(text) <= MOST_CHARACTERS

@@ -26,11 +26,9 @@ from analyzer.render.words import (
     question_in_words,
     seen_in_words,
 )
+from tests.shipped_samples import SAMPLES, studied
 
 ROOT = Path(__file__).parent.parent.parent
-SAMPLES = sorted(
-    p for kind in ("failed", "healthy") for p in (ROOT / "samples" / kind).iterdir() if p.is_dir()
-)
 
 
 def line(y, x=None):
@@ -49,7 +47,7 @@ def panel(*lines, log=False):
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
 def test_a_screen_has_at_most_40_lines_and_no_jargon(sample):
-    found = study(sample)
+    found = studied(sample)
     screen = render_terminal(found.diagnosis, Style(colour=False), panels=panels_of(found.run))
 
     assert screen.count("\n") <= 40

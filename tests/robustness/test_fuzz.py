@@ -26,7 +26,7 @@ OPERATIONS = st.lists(
 FUZZ = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
-@settings(FUZZ, max_examples=220)
+@settings(FUZZ, max_examples=110)
 @given(number=st.integers(0, 10_000), operations=OPERATIONS)
 def test_a_mutated_file_ends_in_an_answer(number, operations):
     name, data = seeds()[number % len(seeds())]
@@ -59,7 +59,7 @@ def test_an_address_is_read_or_refused(text):
 def test_each_reader_survives_damaged_files(reader):
     path, data = reader_seeds()[reader]
     dice = random.Random(reader)
-    for _ in range(8):
+    for _ in range(4):
         assert not attempt("reader", f"{reader}/{path}", mutated(data, random_operations(dice)))
 
 
