@@ -6,8 +6,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of
 from analyzer.detect.curve import has_steps
-from analyzer.detect.curves.batch_sizes import grow_from_row_to_row
-from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.detect.curves.numerics.bad_points import grow_from_row_to_row, loss_points
 from analyzer.detect.robust import noise
 from analyzer.model.arrays import Values
 from analyzer.model.ranked import median_of

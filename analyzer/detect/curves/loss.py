@@ -11,8 +11,7 @@ import numpy as np
 
 from analyzer.detect.base import FactWriter, RunView, end_of, ends_of, refs_at
 from analyzer.detect.curve import has_steps
-from analyzer.detect.curves.batch_sizes import grow_from_row_to_row
-from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.detect.curves.numerics.bad_points import grow_from_row_to_row, loss_points
 from analyzer.detect.curves.numerics.onset import find_onset, finite_before
 from analyzer.detect.curves.progress import scored_best_at_end
 from analyzer.detect.curves.trend import steadily_falls

@@ -11,9 +11,8 @@ import numpy as np
 from analyzer.detect.base import FactWriter, RunView, ends_of, refs_at
 from analyzer.detect.curve import from_first_count, take
 from analyzer.detect.curves.anew import began_anew, epochs_began_anew
-from analyzer.detect.curves.batch_sizes import grow_from_row_to_row
 from analyzer.detect.curves.evaluation import evaluations
-from analyzer.detect.curves.numerics.bad_points import loss_points
+from analyzer.detect.curves.numerics.bad_points import grow_from_row_to_row, loss_points
 from analyzer.detect.curves.score_gains import (
     HALVED,
     SOME,
